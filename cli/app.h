@@ -1,0 +1,47 @@
+/* app.h: what a command gets, and the options that every command has. A command is one file that
+ * defines one struct command; main.c lists them. */
+#ifndef CLI_APP_H
+#define CLI_APP_H
+#include <stdio.h>
+#include "base/args.h"
+#include "base/ctx.h"
+
+/* First member of every command's option struct. */
+struct common_options {
+    int64_t threads;
+    bool quiet;
+};
+
+#define COMMON_ARGS(options_type)                                                                  \
+    { .name = "threads",                                                                           \
+      .type = ARG_INT,                                                                             \
+      .offset = offsetof(options_type, common.threads),                                            \
+      .value = "N",                                                                                \
+      .initial = "0",                                                                              \
+      .min = 0,                                                                                    \
+      .max = 1024,                                                                                 \
+      .help = "threads to use; 0: one for each processor" },                                       \
+    {                                                                                              \
+        .name = "quiet", .letter = 'q', .type = ARG_FLAG,                                          \
+        .offset = offsetof(options_type, common.quiet),                                            \
+        .help = "no progress, only warnings and errors"                                            \
+    }
+
+struct app {
+    struct ctx ctx;
+    FILE *out; /* results; checked at exit */
+    int argc;  /* the whole command line as it was typed, for run.json */
+    char **argv;
+};
+
+struct command {
+    struct args_spec spec;
+    size_t options_size;
+    /* Returns false with an error; the exit code follows from its kind. */
+    bool (*run)(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err);
+};
+
+/* In the order of the pipeline, NULL-terminated. */
+extern const struct command *const commands[];
+#endif

@@ -1,0 +1,68 @@
+/* describe.c: --help, the man page and the shell completion, all from the command tables. */
+#include "cli/describe.h"
+
+#include <string.h>
+#include "base/version.h"
+#include "cli/app.h"
+
+void describe_program(FILE *stream)
+{
+    fputs("microtome: deep learning on whole slide images, from a laptop to a cluster\n\n"
+          "Usage: microtome <command> [options] ...\n\nCommands, in the order of the work:\n",
+          stream);
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(stream, "  %-10s %s\n", commands[i]->spec.name, commands[i]->spec.summary);
+    fputs("\n'microtome <command> --help' explains a command and shows an example.\n"
+          "'microtome --version' prints the version.\n",
+          stream);
+}
+
+static void describe_man(FILE *stream)
+{
+    fprintf(stream, ".TH MICROTOME 1 \"\" \"microtome %s\" \"User commands\"\n", MICROTOME_VERSION);
+    fputs(".SH NAME\nmicrotome \\- deep learning on whole slide images\n"
+          ".SH SYNOPSIS\n\\fBmicrotome\\fR \\fIcommand\\fR [options] ...\n"
+          ".SH DESCRIPTION\nCuts whole slide images into patches, learns from them and maps the "
+          "result back onto the slide. Results go to standard output or to files, messages and "
+          "progress to standard error. Exit status: 0 done, 1 failed, 2 wrong usage, 130 stopped.\n"
+          ".SH COMMANDS\n",
+          stream);
+    for (size_t i = 0; commands[i]; i++)
+        args_print_man(&commands[i]->spec, stream);
+}
+
+static void describe_completion(FILE *stream)
+{
+    fputs("# bash completion for microtome, made from its option tables\n"
+          "_microtome() {\n    local word=${COMP_WORDS[COMP_CWORD]}\n"
+          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        COMPREPLY=($(compgen -W \"",
+          stream);
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(stream, "%s ", commands[i]->spec.name);
+    fputs("--help --version\" -- \"$word\"))\n        return\n    fi\n    local options=\n"
+          "    case ${COMP_WORDS[1]} in\n",
+          stream);
+    for (size_t i = 0; commands[i]; i++) {
+        const struct args_spec *spec = &commands[i]->spec;
+        fprintf(stream, "    %s) options=\"", spec->name);
+        for (size_t j = 0; j < spec->n_args; j++)
+            fprintf(stream, "--%s ", spec->args[j].name);
+        fputs("--help\" ;;\n", stream);
+    }
+    fputs("    esac\n    if [[ $word == -* ]]; then\n"
+          "        COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n    else\n"
+          "        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"
+          "complete -o filenames -F _microtome microtome\n",
+          stream);
+}
+
+int describe_for_build(const char *what, FILE *stream)
+{
+    if (strcmp(what, "man") == 0)
+        describe_man(stream);
+    else if (strcmp(what, "completion") == 0)
+        describe_completion(stream);
+    else
+        return 2;
+    return fflush(stream) == 0 ? 0 : 1;
+}

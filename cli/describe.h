@@ -1,0 +1,9 @@
+/* describe.h: the program's description of itself, made from the command tables. */
+#ifndef CLI_DESCRIBE_H
+#define CLI_DESCRIBE_H
+#include <stdio.h>
+
+void describe_program(FILE *stream); /* microtome --help */
+/* "man" (man(7)) or "completion" (bash); returns an exit code. */
+int describe_for_build(const char *what, FILE *stream);
+#endif

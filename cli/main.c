@@ -1,0 +1,131 @@
+/* main.c: the table of commands. Finds the command, parses its options, gives it threads, a voice
+ * and a stop flag, and turns its error into one line and an exit code: 0 done, 1 failed, 2 wrong
+ * usage, 130 stopped by the user. */
+#include "cli/app.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/pool.h"
+#include "base/report.h"
+#include "base/version.h"
+#include "cli/describe.h"
+
+const struct command *const commands[] = {
+    NULL,
+};
+
+static atomic_bool stop_asked;
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (atomic_exchange(&stop_asked, true))
+        _exit(130); /* asked twice: at once */
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = { .sa_handler = on_signal };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, seen when stdout is checked */
+}
+
+static int exit_code(const struct err *err)
+{
+    return err->kind == ERR_USAGE ? 2 : err->kind == ERR_STOPPED ? 130 : 1;
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; commands[i]; i++)
+        if (strcmp(commands[i]->spec.name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[64] = { 0 };
+    size_t n = 0;
+    for (; commands[n] && n < 64; n++)
+        names[n] = commands[n]->spec.name;
+    const char *nearest = args_nearest(name, names, n);
+    if (nearest)
+        fprintf(stderr, "microtome: no command '%s'; did you mean '%s'?\n", name, nearest);
+    else
+        fprintf(stderr, "microtome: no command '%s'; 'microtome --help' lists them\n", name);
+    return 2;
+}
+
+static enum report_mode report_mode(bool quiet)
+{
+    if (quiet)
+        return REPORT_QUIET;
+    return isatty(STDERR_FILENO) ? REPORT_TERMINAL : REPORT_LINES;
+}
+
+static bool run_command(const struct command *command, struct app *app, void *options,
+                        const struct args_result *operands, struct err *err)
+{
+    const struct common_options *common = options;
+    struct pool *pool = pool_new((int)common->threads);
+    struct report *report = report_new(stderr, report_mode(common->quiet));
+    bool ok = false;
+    if (pool && report) {
+        app->ctx = (struct ctx){ .report = report, .pool = pool, .stop = &stop_asked };
+        ok = command->run(app, options, operands, err);
+    } else {
+        err_memory(err, "threads");
+    }
+    report_free(report);
+    pool_free(pool);
+    return ok;
+}
+
+static int main_command(const struct command *command, struct app *app, int argc, char **argv)
+{
+    struct err err = { 0 };
+    struct args_result operands;
+    void *options = calloc(1, command->options_size);
+    bool ok = options || err_memory(&err, "options");
+    ok = ok && args_parse(&command->spec, argc, argv, options, &operands, &err);
+    if (ok && operands.help)
+        args_print_help(&command->spec, stdout);
+    else if (ok)
+        ok = run_command(command, app, options, &operands, &err);
+    free(options);
+    if (ok && (fflush(stdout) != 0 || ferror(stdout)))
+        ok = err_errno(&err, "standard output", "write");
+    if (!ok)
+        fprintf(stderr, "microtome %s: %s\n", command->spec.name, err.text);
+    return ok ? 0 : exit_code(&err);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        describe_program(argc < 2 ? stderr : stdout);
+        return argc < 2 ? 2 : 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("microtome " MICROTOME_VERSION);
+        return fflush(stdout) == 0 ? 0 : 1;
+    }
+    if (strncmp(argv[1], "--describe-", 11) == 0) /* for the build: man page, shell completion */
+        return describe_for_build(argv[1] + 11, stdout);
+    const struct command *command = find_command(argv[1]);
+    if (!command)
+        return unknown_command(argv[1]);
+    catch_signals();
+    char **typed = malloc((size_t)argc * sizeof *typed); /* parsing reorders argv */
+    if (!typed)
+        return 1;
+    memcpy(typed, argv, (size_t)argc * sizeof *typed);
+    struct app app = { .out = stdout, .argc = argc, .argv = typed };
+    int code = main_command(command, &app, argc - 1, argv + 1);
+    free(typed);
+    return code;
+}

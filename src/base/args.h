@@ -1,0 +1,60 @@
+/* args.h: the command line, declared once. A command describes its options in one table; parsing,
+ * range checks, --help, the man page and shell completion are all made from it. */
+#ifndef BASE_ARGS_H
+#define BASE_ARGS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "base/err.h"
+
+enum arg_type {
+    ARG_FLAG,   /* bool */
+    ARG_INT,    /* int64_t, between min and max */
+    ARG_REAL,   /* double, between min and max */
+    ARG_TEXT,   /* const char *, a name, file or folder */
+    ARG_CHOICE, /* int, the index in choices */
+};
+
+struct arg {
+    const char *name; /* without the dashes */
+    char letter;      /* one-letter form, or 0 */
+    enum arg_type type;
+    size_t offset;              /* where the value goes in the command's option struct */
+    const char *value;          /* what --help calls the value: "PX", "FILE" */
+    const char *initial;        /* default as the user would type it; NULL: unset (0, false) */
+    double min, max;            /* for numbers; both 0: no limits */
+    const char *const *choices; /* NULL-terminated, for ARG_CHOICE */
+    bool required;
+    const char *help; /* one sentence, no full stop */
+};
+
+struct args_spec {
+    const char *name;     /* the command: "extract" */
+    const char *summary;  /* one line, as in the list of commands */
+    const char *operands; /* "SLIDE...", or "" */
+    int min_operands, max_operands;
+    const char *description; /* a paragraph for --help and the man page */
+    const char *example;     /* one or more lines that a user can paste */
+    const struct arg *args;
+    size_t n_args;
+};
+
+struct args_result {
+    char **operands; /* point into argv */
+    int n_operands;
+    bool help; /* --help was asked for; nothing else was checked */
+};
+
+/* Fills `options` (first the defaults, then what argv says). argv[0] is the command's name and is
+ * reordered in place. A wrong option or value is named in the error, with the nearest right one. */
+bool args_parse(const struct args_spec *spec, int argc, char **argv, void *options,
+                struct args_result *result, struct err *err);
+
+void args_print_help(const struct args_spec *spec, FILE *stream);
+/* One .SH section in man(7) markup. */
+void args_print_man(const struct args_spec *spec, FILE *stream);
+
+/* The candidate closest to `word` by edit distance, or NULL if none is near. */
+const char *args_nearest(const char *word, const char *const *candidates, size_t n);
+#endif

@@ -1,0 +1,120 @@
+/* args_print.c: --help and man pages from a command's option table (args.h). */
+#include "base/args.h"
+
+#include <string.h>
+
+#define TEXT_COLUMN 30
+#define LINE_WIDTH 96
+
+static void print_range(const struct arg *arg, FILE *stream)
+{
+    if (arg->type == ARG_CHOICE) {
+        fputs(" (", stream);
+        for (size_t i = 0; arg->choices[i]; i++)
+            fprintf(stream, "%s%s", i ? "|" : "", arg->choices[i]);
+        fputc(')', stream);
+    }
+    if (arg->min != 0 || arg->max != 0)
+        fprintf(stream, " (%.10g to %.10g)", arg->min, arg->max);
+    if (arg->initial)
+        fprintf(stream, " [%s]", arg->initial);
+    if (arg->required)
+        fputs(" (required)", stream);
+}
+
+/* Breaks text at spaces so that no line passes LINE_WIDTH; following lines are indented. */
+static void print_wrapped(const char *text, int column, int indent, FILE *stream)
+{
+    while (*text) {
+        size_t length = strcspn(text, " \n");
+        if (column > indent && column + 1 + (int)length > LINE_WIDTH) {
+            fprintf(stream, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', stream);
+            column++;
+        }
+        fwrite(text, 1, length, stream);
+        column += (int)length;
+        text += length;
+        text += strspn(text, " \n");
+    }
+}
+
+static void print_option(const struct arg *arg, FILE *stream)
+{
+    char head[80];
+    int used = arg->letter ? snprintf(head, sizeof head, "  -%c, --%s", arg->letter, arg->name)
+                           : snprintf(head, sizeof head, "      --%s", arg->name);
+    if (arg->type != ARG_FLAG)
+        snprintf(head + used, sizeof head - (size_t)used, " %s", arg->value);
+    fputs(head, stream);
+    int column = (int)strlen(head);
+    if (column + 2 > TEXT_COLUMN)
+        fprintf(stream, "\n%*s", TEXT_COLUMN, "");
+    else
+        fprintf(stream, "%*s", TEXT_COLUMN - column, "");
+    char text[1024] = "";
+    FILE *memory = fmemopen(text, sizeof text, "w");
+    if (memory) {
+        fputs(arg->help, memory);
+        print_range(arg, memory);
+        fclose(memory);
+    }
+    print_wrapped(text, TEXT_COLUMN, TEXT_COLUMN, stream);
+    fputc('\n', stream);
+}
+
+void args_print_help(const struct args_spec *spec, FILE *stream)
+{
+    fprintf(stream, "microtome %s: %s\n\nUsage: microtome %s [options] %s\n\n", spec->name,
+            spec->summary, spec->name, spec->operands);
+    print_wrapped(spec->description, 0, 0, stream);
+    fputs("\n\nOptions:\n", stream);
+    for (size_t i = 0; i < spec->n_args; i++)
+        print_option(&spec->args[i], stream);
+    fputs("  -h, --help                  show this\n\nExample:\n", stream);
+    for (const char *line = spec->example; *line;) {
+        size_t length = strcspn(line, "\n");
+        fprintf(stream, "  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+/* man(7): backslashes and dashes are escaped, a leading dot is guarded. */
+static void print_man_text(const char *text, FILE *stream)
+{
+    for (; *text; text++) {
+        if (*text == '\\')
+            fputs("\\e", stream);
+        else if (*text == '-')
+            fputs("\\-", stream);
+        else
+            fputc(*text, stream);
+    }
+}
+
+void args_print_man(const struct args_spec *spec, FILE *stream)
+{
+    fprintf(stream, ".SS microtome %s [options] %s\n", spec->name, spec->operands);
+    print_man_text(spec->description, stream);
+    fputc('\n', stream);
+    for (size_t i = 0; i < spec->n_args; i++) {
+        const struct arg *arg = &spec->args[i];
+        fputs(".TP\n", stream);
+        if (arg->letter)
+            fprintf(stream, "\\fB\\-%c\\fR, ", arg->letter);
+        fputs("\\fB\\-\\-", stream);
+        print_man_text(arg->name, stream);
+        fprintf(stream, "\\fR");
+        if (arg->type != ARG_FLAG)
+            fprintf(stream, " \\fI%s\\fR", arg->value);
+        fputc('\n', stream);
+        print_man_text(arg->help, stream);
+        print_range(arg, stream);
+        fputc('\n', stream);
+    }
+    fputs(".PP\nExample:\n.PP\n.nf\n", stream);
+    print_man_text(spec->example, stream);
+    fputs("\n.fi\n", stream);
+}

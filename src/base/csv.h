@@ -1,0 +1,33 @@
+/* csv.h: a comma-separated table with a header, read whole (slide lists and score tables are
+ * small). Quoted cells, CRLF and a byte-order mark are understood. */
+#ifndef BASE_CSV_H
+#define BASE_CSV_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "base/err.h"
+
+struct csv {
+    char *path;    /* for messages */
+    size_t n_rows; /* without the header */
+    size_t n_columns;
+    char **names; /* [n_columns] */
+    char **cells; /* [n_rows, n_columns]; an absent cell at the end of a row is "" */
+    int *lines;   /* [n_rows]: the line of the file a row begins on, for messages */
+    char *text;
+};
+
+/* *out is the caller's; free with csv_free. */
+bool csv_read(const char *path, struct csv *out, struct err *err);
+/* The same from memory; text is copied. path only names it in messages. */
+bool csv_parse(const char *text, size_t size, const char *path, struct csv *out, struct err *err);
+void csv_free(struct csv *csv);
+
+/* Column number by name, or -1. */
+int csv_column(const struct csv *csv, const char *name);
+/* Never NULL; "" when column is -1. */
+const char *csv_cell(const struct csv *csv, size_t row, int column);
+
+/* Writes one cell, quoted where it must be. */
+void csv_write_cell(FILE *stream, const char *text);
+#endif

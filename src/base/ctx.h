@@ -1,0 +1,22 @@
+/* ctx.h: what a long-running function is given besides its data: somewhere to speak, threads to
+ * work with, and a flag that asks it to stop. Passed down; there are no globals. */
+#ifndef BASE_CTX_H
+#define BASE_CTX_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct report;
+struct pool;
+
+struct ctx {
+    struct report *report;   /* messages and progress; NULL is silent */
+    struct pool *pool;       /* threads; never NULL */
+    const atomic_bool *stop; /* set when the user asks to stop; NULL never stops */
+};
+
+static inline bool ctx_stopped(const struct ctx *ctx)
+{
+    return ctx->stop && atomic_load_explicit(ctx->stop, memory_order_relaxed);
+}
+#endif

@@ -1,0 +1,38 @@
+/* err.h: an error is a value: a kind for the program and a sentence for the person.
+ * The sentence names the file, the fact and, where there is one, the remedy. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+#include <stdbool.h>
+
+enum err_kind {
+    ERR_NONE,
+    ERR_USAGE,   /* wrong options or arguments */
+    ERR_MEMORY,  /* out of memory */
+    ERR_IO,      /* the operating system refused a read or a write */
+    ERR_FORMAT,  /* a file is not what it should be */
+    ERR_MISSING, /* a fact that is needed is not there */
+    ERR_STOPPED, /* the user asked to stop */
+};
+
+struct err {
+    enum err_kind kind;
+    char text[1024];
+};
+
+/* Records the error and returns false, so that `return err_set(...)` reads well.
+ * err may be NULL (the caller does not want to know why). */
+bool err_set(struct err *err, enum err_kind kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "prefix: " before the text that is there. Returns false. */
+bool err_prefix(struct err *err, const char *prefix);
+
+/* err_set(ERR_MEMORY) with one wording for all. `what` names the thing that did not fit. */
+bool err_memory(struct err *err, const char *what);
+
+/* err_set(ERR_IO) "path: cannot <verb>: <strerror(errno)>". */
+bool err_errno(struct err *err, const char *path, const char *verb);
+
+/* err_set(ERR_STOPPED) with one wording for all. */
+bool err_stopped(struct err *err);
+#endif

@@ -1,0 +1,187 @@
+/* file.c: see file.h. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *file_format(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = NULL;
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    va_end(arguments);
+    return text;
+}
+
+const char *file_extension(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return dot && dot != name ? dot : name + strlen(name);
+}
+
+char *file_stem(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return file_format("%.*s", (int)(file_extension(path) - name), name);
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool file_is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool file_make_folder(const char *path, struct err *err)
+{
+    char *partial = strdup(path);
+    if (!partial)
+        return err_memory(err, path);
+    bool ok = true;
+    for (char *at = partial + 1; ok; at++) {
+        if (*at != '/' && *at != 0)
+            continue;
+        char kept = *at;
+        *at = 0;
+        if (mkdir(partial, 0777) != 0 && errno != EEXIST)
+            ok = err_errno(err, path, "create the folder");
+        *at = kept;
+        if (!kept)
+            break;
+    }
+    if (ok && !file_is_folder(path))
+        ok = err_set(err, ERR_IO, "%s: exists and is not a folder", path);
+    free(partial);
+    return ok;
+}
+
+bool file_out_reserve(struct file_out *out, const char *path, struct err *err)
+{
+    *out = (struct file_out){ .path = strdup(path), .part = file_format("%s.part", path) };
+    if (out->path && out->part)
+        return true;
+    file_out_discard(out);
+    return err_memory(err, path);
+}
+
+bool file_out_open(struct file_out *out, const char *path, struct err *err)
+{
+    if (!file_out_reserve(out, path, err))
+        return false;
+    out->stream = fopen(out->part, "wb");
+    if (out->stream)
+        return true;
+    err_errno(err, path, "write");
+    file_out_discard(out);
+    return false;
+}
+
+static bool sync_path(const char *path, int flags, const char *named, struct err *err)
+{
+    int fd = open(path, flags | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, named, "open to sync");
+    bool ok = fsync(fd) == 0 || err_errno(err, named, "sync to disk");
+    close(fd);
+    return ok;
+}
+
+static bool sync_folder_of(const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = !slash          ? strdup(".")
+                   : slash == path ? strdup("/")
+                                   : file_format("%.*s", (int)(slash - path), path);
+    if (!folder)
+        return err_memory(err, path);
+    bool ok = sync_path(folder, O_RDONLY | O_DIRECTORY, path, err);
+    free(folder);
+    return ok;
+}
+
+bool file_out_commit(struct file_out *out, struct err *err)
+{
+    bool ok = true;
+    if (out->stream) {
+        ok = !ferror(out->stream);
+        errno = ok ? 0 : EIO;
+        ok = fflush(out->stream) == 0 && ok;
+        int cause = errno;
+        ok = fclose(out->stream) == 0 && ok;
+        out->stream = NULL;
+        if (!ok) {
+            errno = cause ? cause : errno;
+            err_errno(err, out->path, "write");
+        }
+    }
+    ok = ok && sync_path(out->part, O_RDONLY, out->path, err);
+    if (ok && rename(out->part, out->path) != 0)
+        ok = err_errno(err, out->path, "rename into place");
+    ok = ok && sync_folder_of(out->path, err);
+    file_out_discard(out);
+    return ok;
+}
+
+void file_out_discard(struct file_out *out)
+{
+    if (out->stream)
+        fclose(out->stream);
+    if (out->part)
+        unlink(out->part); /* already gone after a rename */
+    free(out->part);
+    free(out->path);
+    *out = (struct file_out){ 0 };
+}
+
+bool file_read(const char *path, size_t limit, char **out, size_t *size, struct err *err)
+{
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return err_errno(err, path, "open");
+    bool ok = false;
+    char *text = NULL;
+    size_t length = 0, room = 0;
+    while (!feof(stream) && !ferror(stream)) {
+        if (length + 1 >= room) {
+            room = room ? 2 * room : 65536;
+            char *larger = realloc(text, room);
+            if (!larger) {
+                err_memory(err, path);
+                goto done;
+            }
+            text = larger;
+        }
+        length += fread(text + length, 1, room - length - 1, stream);
+        if (length > limit) {
+            err_set(err, ERR_FORMAT, "%s: larger than the %zu MB that such a file may have", path,
+                    limit >> 20);
+            goto done;
+        }
+    }
+    if (ferror(stream)) {
+        err_errno(err, path, "read");
+        goto done;
+    }
+    text[length] = 0;
+    *out = text, text = NULL, ok = true;
+    if (size)
+        *size = length;
+done:
+    free(text);
+    fclose(stream);
+    return ok;
+}

@@ -1,0 +1,44 @@
+/* file.h: files and paths. An output is written beside its final name as NAME.part, synced and
+ * renamed: a file that exists is complete, and a killed run leaves at most a .part that the next
+ * run overwrites. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "base/err.h"
+
+struct file_out {
+    char *path;   /* the final name */
+    char *part;   /* what to write to: path + ".part" */
+    FILE *stream; /* open on part after file_out_open; NULL after file_out_reserve */
+};
+
+/* Begins an output. _open gives a stream; _reserve only the name, for libraries that open files
+ * themselves. End with file_out_commit or file_out_discard. */
+bool file_out_open(struct file_out *out, const char *path, struct err *err);
+bool file_out_reserve(struct file_out *out, const char *path, struct err *err);
+
+/* Closes, syncs and renames; every step is checked. On failure the .part is removed. */
+bool file_out_commit(struct file_out *out, struct err *err);
+
+/* Removes the .part. Does nothing on an output that was committed or never begun. */
+void file_out_discard(struct file_out *out);
+
+/* Creates the folder and its parents. */
+bool file_make_folder(const char *path, struct err *err);
+bool file_exists(const char *path);
+bool file_is_folder(const char *path);
+
+/* Reads a small text or data file whole, with a 0 byte after it. Refuses one above `limit` bytes.
+ * *out is the caller's; free(). */
+bool file_read(const char *path, size_t limit, char **out, size_t *size, struct err *err);
+
+/* "dir/name.ext" -> "name", the caller's; NULL if no memory. */
+char *file_stem(const char *path);
+/* printf into fresh memory, the caller's; NULL if no memory. */
+char *file_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The extension with its dot, or "". Points into path. */
+const char *file_extension(const char *path);
+#endif

@@ -1,0 +1,36 @@
+/* image.h: 8-bit pixels in memory, rows one after another, and PNG files of them. */
+#ifndef BASE_IMAGE_H
+#define BASE_IMAGE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/err.h"
+
+/* px [height, width, channels]; channels is 1 (grey, mask) or 3 (RGB). */
+struct image {
+    uint8_t *px;
+    int64_t width, height;
+    int channels;
+};
+
+/* Zeroed pixels, the caller's; free with image_free. Sizes are checked against overflow. */
+bool image_new(struct image *image, int64_t width, int64_t height, int channels, struct err *err);
+void image_free(struct image *image); /* also fine on a zeroed struct */
+size_t image_bytes(const struct image *image);
+
+static inline uint8_t *image_at(const struct image *image, int64_t x, int64_t y)
+{
+    return image->px + (size_t)(y * image->width + x) * (size_t)image->channels;
+}
+
+/* Reads any PNG as RGB (palette, grey and 16 bit converted, alpha laid on white) or, with
+ * channels = 1, as grey. */
+bool image_read_png(const char *path, int channels, struct image *out, struct err *err);
+/* Written beside and renamed. */
+bool image_write_png(const char *path, const struct image *image, struct err *err);
+
+/* Area-averages to the given size (both at most the source's); the exact mean of the source area
+ * under every target pixel. */
+bool image_shrink(const struct image *source, int64_t width, int64_t height, struct image *out,
+                  struct err *err);
+#endif

@@ -1,0 +1,34 @@
+/* json.h: writes JSON to a stream as it is produced; nothing is kept in memory.
+ * `key` is NULL inside an array and at the top. The stream's error flag tells whether all was
+ * written: check it at the end (file_out_commit does). Reading JSON is jansson's job. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JSON_DEPTH 32
+
+struct json_out {
+    FILE *stream;
+    int depth;
+    bool compact[JSON_DEPTH]; /* this level stands on one line */
+    bool filled[JSON_DEPTH];  /* something was written on this level */
+};
+
+void json_begin(struct json_out *json, FILE *stream);
+void json_end(struct json_out *json); /* a final newline */
+
+void json_object(struct json_out *json, const char *key);
+void json_array(struct json_out *json, const char *key);
+/* The same, all on one line. */
+void json_object_line(struct json_out *json, const char *key);
+void json_array_line(struct json_out *json, const char *key);
+void json_close_object(struct json_out *json);
+void json_close_array(struct json_out *json);
+
+void json_text(struct json_out *json, const char *key, const char *value); /* NULL: null */
+void json_int(struct json_out *json, const char *key, int64_t value);
+void json_real(struct json_out *json, const char *key, double value); /* not finite: null */
+void json_bool(struct json_out *json, const char *key, bool value);
+#endif

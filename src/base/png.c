@@ -1,0 +1,137 @@
+/* png.c: PNG files to and from struct image (image.h), with libpng. */
+#include "base/image.h"
+
+#include <png.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/file.h"
+
+#define MAX_SIDE 100000 /* pixels; larger is not an overview, a mask or a patch */
+
+struct png_failure {
+    jmp_buf jump;
+    char text[256];
+};
+
+static void on_error(png_structp png, png_const_charp text)
+{
+    struct png_failure *failure = png_get_error_ptr(png);
+    snprintf(failure->text, sizeof failure->text, "%s", text);
+    longjmp(failure->jump, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp text)
+{
+    (void)png, (void)text; /* a colour profile that libpng dislikes is no concern of ours */
+}
+
+/* Asks libpng for 8-bit RGB or grey whatever the file holds; alpha is laid on white. */
+static void ask_for_plain(png_structp png, png_infop info, int channels)
+{
+    png_color_16 white = { .red = 255, .green = 255, .blue = 255, .gray = 255 };
+    png_set_expand(png);
+    png_set_strip_16(png);
+    png_set_background(png, &white, PNG_BACKGROUND_GAMMA_SCREEN, 0, 1.0);
+    bool has_colour = png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR;
+    if (channels == 3 && !has_colour)
+        png_set_gray_to_rgb(png);
+    if (channels == 1 && has_colour)
+        png_set_rgb_to_gray(png, PNG_ERROR_ACTION_NONE, -1, -1);
+    png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+}
+
+static bool read_open_png(FILE *stream, const char *path, int channels, struct image *out,
+                          struct err *err)
+{
+    struct png_failure failure = { .text = "" };
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &failure, on_error, on_warning);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    volatile bool ok = false;
+    png_bytep *volatile rows = NULL;
+    if (!info) {
+        err_memory(err, path);
+        goto done;
+    }
+    if (setjmp(failure.jump)) {
+        ok = false;
+        err_set(err, ERR_FORMAT, "%s: not a readable PNG: %s", path, failure.text);
+        goto done;
+    }
+    png_set_user_limits(png, MAX_SIDE, MAX_SIDE);
+    png_init_io(png, stream);
+    png_read_info(png, info);
+    ask_for_plain(png, info, channels);
+    png_uint_32 width = png_get_image_width(png, info), height = png_get_image_height(png, info);
+    if (png_get_rowbytes(png, info) != (size_t)width * (size_t)channels)
+        png_error(png, "an unexpected pixel layout");
+    if (!image_new(out, width, height, channels, err))
+        goto done;
+    rows = malloc(height * sizeof *rows);
+    if (!rows) {
+        err_memory(err, path);
+        goto done;
+    }
+    for (png_uint_32 y = 0; y < height; y++)
+        rows[y] = image_at(out, 0, y);
+    png_read_image(png, rows);
+    ok = true;
+done:
+    if (!ok)
+        image_free(out);
+    free(rows);
+    png_destroy_read_struct(&png, &info, NULL);
+    return ok;
+}
+
+bool image_read_png(const char *path, int channels, struct image *out, struct err *err)
+{
+    *out = (struct image){ 0 };
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return err_errno(err, path, "open");
+    bool ok = read_open_png(stream, path, channels, out, err);
+    fclose(stream);
+    return ok;
+}
+
+static bool write_open_png(FILE *stream, const char *path, const struct image *image,
+                           struct err *err)
+{
+    struct png_failure failure = { .text = "" };
+    png_structp png =
+        png_create_write_struct(PNG_LIBPNG_VER_STRING, &failure, on_error, on_warning);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    if (!info) {
+        png_destroy_write_struct(&png, NULL);
+        return err_memory(err, path);
+    }
+    if (setjmp(failure.jump)) {
+        png_destroy_write_struct(&png, &info);
+        return err_set(err, ERR_IO, "%s: cannot write: %s", path, failure.text);
+    }
+    png_init_io(png, stream);
+    png_set_compression_level(png, 3);
+    png_set_IHDR(png, info, (png_uint_32)image->width, (png_uint_32)image->height, 8,
+                 image->channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(png, info);
+    for (int64_t y = 0; y < image->height; y++)
+        png_write_row(png, image_at(image, 0, y));
+    png_write_end(png, info);
+    png_destroy_write_struct(&png, &info);
+    return true;
+}
+
+bool image_write_png(const char *path, const struct image *image, struct err *err)
+{
+    struct file_out out;
+    if (!file_out_open(&out, path, err))
+        return false;
+    if (!write_open_png(out.stream, path, image, err)) {
+        file_out_discard(&out);
+        return false;
+    }
+    return file_out_commit(&out, err);
+}

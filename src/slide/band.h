@@ -1,0 +1,35 @@
+/* band.h: decode once. A pass over a raster from top to bottom within a strip of columns; every
+ * tile that is needed is decoded once, by all threads, into a ring of rows from which overlapping
+ * patches are cut. Memory: strip width x rows in the ring, whatever the size of the slide. */
+#ifndef SLIDE_BAND_H
+#define SLIDE_BAND_H
+#include "base/ctx.h"
+#include "slide/raster.h"
+
+struct band;
+
+struct band_rect {
+    int64_t x, y, width, height; /* raster pixels; may reach outside of the slide */
+};
+
+/* A strip of columns [x0, x1) of which at most max_rows rows are looked at at a time. *out is the
+ * caller's; close with band_close. The raster must outlive it. */
+bool band_open(const struct raster *raster, int64_t x0, int64_t x1, int64_t max_rows,
+               const struct ctx *ctx, struct band **out, struct err *err);
+void band_close(struct band *band);
+
+/* Starts decoding, in the background, all tiles under the rectangles that are not in memory yet.
+ * Rectangles lie in the strip; rows above `keep_from` are given up first (they may be overwritten);
+ * the rows from keep_from to the lowest rectangle number at most max_rows. */
+bool band_load_start(struct band *band, const struct band_rect *rects, int64_t n, int64_t keep_from,
+                     struct err *err);
+/* Waits for the tiles (and helps). A corrupt tile is an error that names its place. */
+bool band_load_join(struct band *band, struct err *err);
+
+/* Copies a rectangle that was loaded to dst [height, width, 3]; dst_stride in bytes. Outside of the
+ * slide is white. Thread-safe between loads. */
+void band_copy(const struct band *band, struct band_rect rect, uint8_t *dst, int64_t dst_stride);
+
+/* Bytes that a band of this size holds, for planning strips under a memory limit. */
+int64_t band_bytes(const struct raster *raster, int64_t strip_width, int64_t max_rows);
+#endif

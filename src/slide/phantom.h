@@ -1,0 +1,18 @@
+/* phantom.h: a seed -> a synthetic cohort: pyramidal slides with planted metastases, annotations
+ * and a slide list. Same seed, same bytes, on any number of threads. */
+#ifndef SLIDE_PHANTOM_H
+#define SLIDE_PHANTOM_H
+#include "base/ctx.h"
+#include "base/err.h"
+
+struct phantom_options {
+    const char *folder;
+    int64_t n_slides;
+    int64_t size_px; /* width and height of level 0 */
+    uint64_t seed;
+};
+
+/* Writes folder/slides/<name>.tiff, folder/annotations/<name>.xml and folder/slides.csv. Complete
+ * slides are not made again. */
+bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx, struct err *err);
+#endif

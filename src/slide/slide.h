@@ -1,0 +1,54 @@
+/* slide.h: a file -> pixels. OpenSlide opens every format and names the facts; tiled JPEG TIFF has
+ * a decode-once fast path (band.h) that gives the same pixels. All coordinates of a level are that
+ * level's own pixels, top-left first; level 0 is the finest. */
+#ifndef SLIDE_SLIDE_H
+#define SLIDE_SLIDE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "base/image.h"
+
+struct slide;
+
+struct slide_level {
+    int64_t width, height;
+    double downsample; /* level-0 pixels per pixel of this level; the real ratio, often not 2^n */
+    int64_t tile_width, tile_height; /* 0 if the file has no tiles or does not say */
+    bool fast;                       /* decoded by our own path */
+    const char *slow_reason;         /* why not, in words for a person; NULL if fast */
+};
+
+enum mpp_source {
+    MPP_UNKNOWN,
+    MPP_GIVEN,     /* --slide-mpp or the mpp column of the slide list */
+    MPP_VENDOR,    /* what the scanner wrote */
+    MPP_TIFF_TAGS, /* XResolution/YResolution */
+};
+
+struct slide_info {
+    const char *path, *name; /* name: file name without folder and extension */
+    const char *vendor;      /* OpenSlide's word: "aperio", "generic-tiff" */
+    int n_levels;
+    const struct slide_level *levels;
+    double mpp; /* um per level-0 pixel, mean of x and y; 0 if unknown */
+    double mpp_x, mpp_y;
+    enum mpp_source mpp_source;
+    double objective; /* 20, 40, ...; 0 if unknown */
+};
+
+/* Opens a slide. given_mpp > 0 overrides what the file says. *out is the caller's; close with
+ * slide_close. One slide may be read from many threads at once. */
+bool slide_open(const char *path, double given_mpp, struct slide **out, struct err *err);
+void slide_close(struct slide *slide); /* NULL-safe */
+const struct slide_info *slide_info(const struct slide *slide);
+const char *slide_mpp_source_name(enum mpp_source source);
+
+/* Reads RGB through OpenSlide, the referee: [height, width, 3]. What lies outside of the slide and
+ * what is transparent is white; coordinates never shift. *out is the caller's. */
+bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,
+                struct image *out, struct err *err);
+
+/* The whole slide, area-averaged to about 1/downsample: width = ceil(level-0 width / downsample).
+ * Read band by band from the best level; memory is bounded by the result and one band. */
+bool slide_overview(struct slide *slide, double downsample, struct image *out, struct err *err);
+#endif

@@ -1,0 +1,29 @@
+/* slide_list.h: what the user names -> the slides of a cohort. An operand is a slide file, a
+ * folder, a glob in quotes, or a CSV with a header (slide, mpp, label, annotation, patient, node,
+ * center, split; only slide is required; relative paths are relative to the CSV). */
+#ifndef SLIDE_SLIDE_LIST_H
+#define SLIDE_SLIDE_LIST_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/err.h"
+
+struct slide_entry {
+    char *path, *name; /* name is the file's stem; unique within the list */
+    double mpp;        /* 0 if not given */
+    char *label, *annotation, *patient, *node, *center, *split; /* "" if not given, never NULL */
+};
+
+struct slide_list {
+    struct slide_entry *entries;
+    size_t n;
+};
+
+/* Entries of folders and globs come sorted by name. A folder counts files with a slide's extension.
+ * *out is the caller's; free with slide_list_free. */
+bool slide_list_read(char *const *operands, int n_operands, struct slide_list *out,
+                     struct err *err);
+/* A CSV in memory, for fuzzing; path names it in messages and anchors relative paths. */
+bool slide_list_parse(const char *text, size_t size, const char *path, struct slide_list *out,
+                      struct err *err);
+void slide_list_free(struct slide_list *list);
+#endif

@@ -1,0 +1,31 @@
+/* stain.h: stain estimation and normalisation. A slide is fitted once on sampled tissue pixels;
+ * the fitted transform is then applied to any pixels of it, from any number of threads. */
+#ifndef TISSUE_STAIN_H
+#define TISSUE_STAIN_H
+#include "base/image.h"
+
+enum stain_method { STAIN_NONE, STAIN_REINHARD, STAIN_MACENKO, STAIN_VAHADANE };
+extern const char *const stain_method_names[]; /* NULL-terminated, in the order of the enum */
+
+/* What an image looks like to a method. */
+struct stain_fit {
+    enum stain_method method;
+    double matrix[2][3];         /* Macenko, Vahadane: rows H, E in optical density, unit length */
+    double concentration_p99[2]; /* 99th percentile of each stain's concentration */
+    double lab_mean[3], lab_std[3]; /* Reinhard */
+};
+
+/* Fits RGB pixels [n, 3]. Fails with a clear word where there is too little tissue. */
+bool stain_fit(enum stain_method method, const uint8_t *rgb, int64_t n, struct stain_fit *out,
+               struct err *err);
+
+struct stain_transform; /* source fit -> target fit, with its tables */
+bool stain_transform_new(const struct stain_fit *source, const struct stain_fit *target,
+                         struct stain_transform **out, struct err *err);
+void stain_transform_free(struct stain_transform *transform);
+/* In place. Thread-safe, no allocation. */
+void stain_apply(const struct stain_transform *transform, uint8_t *rgb, int64_t n_px);
+
+/* The built-in template that is used when the user gives none; see docs/formats.md. */
+struct stain_fit stain_default_target(enum stain_method method);
+#endif

@@ -1,0 +1,56 @@
+/* tissue.h: an overview -> a mask of where the tissue is. */
+#ifndef TISSUE_TISSUE_H
+#define TISSUE_TISSUE_H
+#include "base/image.h"
+#include "slide/slide.h"
+
+enum tissue_method { TISSUE_FDA, TISSUE_PROCESS, TISSUE_NCRF };
+extern const char *const tissue_method_names[]; /* NULL-terminated, in the order of the enum */
+
+struct tissue_options {
+    enum tissue_method method;
+    bool use_value;  /* fda: threshold V as well (three-channel mode, for training) */
+    bool remove_pen; /* blue, green, red and black marker */
+    double close_um; /* radius of closing and opening, in um; 0: none */
+    double open_um;
+    double min_area_um2; /* smaller pieces of tissue go */
+    double min_hole_um2; /* smaller holes are filled */
+    double downsample;   /* of the overview; 32 */
+};
+struct tissue_options tissue_defaults(void);
+
+struct tissue_mask {
+    struct image mask;               /* [height, width, 1]: 0 or 255 */
+    struct image overview;           /* [height, width, 3]: what it was made from */
+    double l0_per_px_x, l0_per_px_y; /* the real ratio of dimensions */
+    double mpp; /* um per level-0 pixel that sizes were computed with; 0 if unknown */
+    int64_t tissue_px;
+    double fraction;                             /* of the slide's area */
+    double area_mm2;                             /* 0 if um/px is unknown */
+    int64_t box_x, box_y, box_width, box_height; /* bounding box in level-0 pixels */
+};
+
+/* Finds the tissue. A slide without tissue gives an empty mask, not an error. *out is the caller's;
+ * free with tissue_mask_free. */
+bool tissue_find(struct slide *slide, const struct tissue_options *options, struct tissue_mask *out,
+                 struct err *err);
+/* The same from an overview in memory (which *out takes over). */
+bool tissue_find_in(struct image *overview, int64_t width_l0, int64_t height_l0, double mpp,
+                    const struct tissue_options *options, struct tissue_mask *out, struct err *err);
+void tissue_mask_free(struct tissue_mask *mask);
+
+/* Fraction of tissue pixels of the mask under a level-0 rectangle, by the real ratio, with partly
+ * covered mask pixels counted by their share. What lies outside of the slide counts as background.
+ */
+struct tissue_sums; /* an integral image, for many questions at once */
+bool tissue_sums_new(const struct tissue_mask *mask, struct tissue_sums **out, struct err *err);
+void tissue_sums_free(struct tissue_sums *sums);
+double tissue_fraction(const struct tissue_sums *sums, double x_l0, double y_l0, double width_l0,
+                       double height_l0);
+
+/* Outlines of the mask as closed polygons with holes in level-0 pixels, as GeoJSON for QuPath,
+ * streamed to a file. */
+bool tissue_write_geojson(const struct tissue_mask *mask, const char *path, struct err *err);
+/* The overview with the outline drawn on it, for people. */
+bool tissue_write_overlay(const struct tissue_mask *mask, const char *path, struct err *err);
+#endif

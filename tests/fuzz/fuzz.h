@@ -1,0 +1,8 @@
+/* fuzz.h: a fuzz target is one function over bytes, the same for libFuzzer and for mutate.c. */
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#endif

@@ -1,0 +1,330 @@
+/* test_base.c: random numbers, pool, files, CSV, JSON, options. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/args.h"
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/image.h"
+#include "base/json.h"
+#include "base/pool.h"
+#include "base/rng.h"
+
+static char *scratch_path(const char *name)
+{
+    const char *folder = getenv("SCRATCH");
+    return file_format("%s/%s", folder ? folder : "/tmp", name);
+}
+
+/* Known answers of philox4x32-10, from the kat_vectors file of the Random123 distribution. */
+static void philox_gives_the_published_vectors(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t counter[4], key[2], want[4];
+    } known[] = {
+        { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
+        { { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff },
+          { 0xffffffff, 0xffffffff },
+          { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
+        { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 },
+          { 0xa4093822, 0x299f31d0 },
+          { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        uint32_t out[4];
+        rng_philox(known[i].key, known[i].counter, out);
+        assert_memory_equal(out, known[i].want, sizeof out);
+    }
+}
+
+static void streams_are_distinct_and_uniform(void **state)
+{
+    (void)state;
+    struct rng a = rng_new(1, 2, 3), again = rng_new(1, 2, 3), b = rng_new(1, 2, 4);
+    assert_true(rng_u64(&a) == rng_u64(&again));
+    assert_true(rng_u64(&a) != rng_u64(&b));
+    double sum = 0, square = 0;
+    for (int i = 0; i < 100000; i++) {
+        double x = rng_normal(&a);
+        sum += x, square += x * x;
+    }
+    assert_true(fabs(sum / 100000) < 0.02);
+    assert_true(fabs(square / 100000 - 1) < 0.02);
+    int64_t counts[7] = { 0 };
+    for (int i = 0; i < 70000; i++)
+        counts[rng_below(&a, 7)]++;
+    for (int i = 0; i < 7; i++)
+        assert_in_range(counts[i], 9600, 10400);
+}
+
+static bool add_index(void *arg, int64_t index, int worker, struct err *err)
+{
+    (void)worker;
+    ((int64_t *)arg)[index] += index;
+    return index == 4242 ? err_set(err, ERR_IO, "piece %lld", (long long)index) : true;
+}
+
+static void pool_runs_every_piece_once(void **state)
+{
+    (void)state;
+    static int64_t seen[4000];
+    for (int threads = 1; threads <= 5; threads++) {
+        memset(seen, 0, sizeof seen);
+        struct pool *pool = pool_new(threads);
+        struct err err = { 0 };
+        assert_true(pool_for(pool, 4000, add_index, seen, NULL, &err));
+        for (int64_t i = 0; i < 4000; i++)
+            assert_true(seen[i] == i);
+        pool_free(pool);
+    }
+}
+
+static void pool_reports_the_failed_piece_and_the_stop(void **state)
+{
+    (void)state;
+    static int64_t seen[5000];
+    struct pool *pool = pool_new(3);
+    struct err err = { 0 };
+    assert_false(pool_for(pool, 5000, add_index, seen, NULL, &err));
+    assert_string_equal(err.text, "piece 4242");
+    atomic_bool stop = true;
+    assert_false(pool_for(pool, 10, add_index, seen, &stop, &err));
+    assert_int_equal(err.kind, ERR_STOPPED);
+    pool_free(pool);
+}
+
+static void outputs_appear_only_when_complete(void **state)
+{
+    (void)state;
+    char *path = scratch_path("out.txt");
+    unlink(path);
+    struct file_out out;
+    struct err err = { 0 };
+    assert_true(file_out_open(&out, path, &err));
+    fputs("hello", out.stream);
+    assert_false(file_exists(path));
+    assert_true(file_out_commit(&out, &err));
+    char *text = NULL;
+    assert_true(file_read(path, 100, &text, NULL, &err));
+    assert_string_equal(text, "hello");
+    free(text);
+    assert_true(file_out_open(&out, path, &err));
+    char *part = strdup(out.part);
+    file_out_discard(&out);
+    assert_false(file_exists(part));
+    assert_false(file_read(path, 3, &text, NULL, &err)); /* above the limit */
+    assert_non_null(strstr(err.text, "larger than"));
+    free(part);
+    free(path);
+}
+
+static void a_full_disk_is_an_error(void **state)
+{
+    (void)state;
+    struct file_out out = { .path = strdup("/dev/full"),
+                            .part = strdup("/dev/full-no.part"),
+                            .stream = fopen("/dev/full", "wb") };
+    assert_non_null(out.stream);
+    for (int i = 0; i < 100000; i++)
+        fputc('x', out.stream);
+    struct err err = { 0 };
+    assert_false(file_out_commit(&out, &err));
+    assert_non_null(strstr(err.text, "/dev/full: cannot write"));
+}
+
+static void tables_are_read(void **state)
+{
+    (void)state;
+    static const char text[] = "\xEF\xBB\xBFslide,mpp\r\n\"a,\"\"b\"\".svs\",0.25\r\n\nlast.svs";
+    struct csv csv;
+    struct err err = { 0 };
+    assert_true(csv_parse(text, sizeof text - 1, "t.csv", &csv, &err));
+    assert_int_equal(csv.n_rows, 2);
+    assert_string_equal(csv_cell(&csv, 0, csv_column(&csv, "slide")), "a,\"b\".svs");
+    assert_string_equal(csv_cell(&csv, 0, csv_column(&csv, "mpp")), "0.25");
+    assert_string_equal(csv_cell(&csv, 1, 0), "last.svs");
+    assert_string_equal(csv_cell(&csv, 1, 1), "");
+    assert_int_equal(csv.lines[1], 4);
+    assert_int_equal(csv_column(&csv, "nothing"), -1);
+    csv_free(&csv);
+    assert_false(csv_parse("a,b\n1,2,3\n", 10, "t.csv", &csv, &err));
+    assert_string_equal(err.text, "t.csv:2: more cells than columns in the header");
+    assert_false(csv_parse("a\n\"x", 4, "t.csv", &csv, &err));
+    assert_string_equal(err.text, "t.csv:2: a quote is opened and never closed");
+}
+
+static void json_is_well_formed(void **state)
+{
+    (void)state;
+    char text[512] = "";
+    FILE *stream = fmemopen(text, sizeof text, "w");
+    struct json_out json;
+    json_begin(&json, stream);
+    json_object(&json, NULL);
+    json_text(&json, "a", "q\"\\\n\xff");
+    json_array_line(&json, "b");
+    json_real(&json, NULL, 0.1);
+    json_real(&json, NULL, NAN);
+    json_int(&json, NULL, -7);
+    json_close_array(&json);
+    json_object(&json, "empty");
+    json_close_object(&json);
+    json_bool(&json, "c", true);
+    json_close_object(&json);
+    json_end(&json);
+    fclose(stream);
+    assert_string_equal(text,
+                        "{\n  \"a\": \"q\\\"\\\\\\u000a\\ufffd\",\n  \"b\": [0.1, null, -7],\n"
+                        "  \"empty\": {},\n  \"c\": true\n}\n");
+}
+
+struct demo_options {
+    int64_t count;
+    double scale;
+    const char *name;
+    int method;
+    bool flag;
+};
+static const char *const methods[] = { "fda", "process", NULL };
+static const struct arg demo_args[] = {
+    { .name = "count",
+      .letter = 'n',
+      .type = ARG_INT,
+      .offset = offsetof(struct demo_options, count),
+      .value = "N",
+      .initial = "4",
+      .min = 1,
+      .max = 9,
+      .help = "how many" },
+    { .name = "scale",
+      .type = ARG_REAL,
+      .offset = offsetof(struct demo_options, scale),
+      .value = "X",
+      .help = "how large" },
+    { .name = "name",
+      .type = ARG_TEXT,
+      .offset = offsetof(struct demo_options, name),
+      .value = "TEXT",
+      .required = true,
+      .help = "what" },
+    { .name = "method",
+      .type = ARG_CHOICE,
+      .offset = offsetof(struct demo_options, method),
+      .value = "M",
+      .initial = "process",
+      .choices = methods,
+      .help = "which" },
+    { .name = "flag",
+      .type = ARG_FLAG,
+      .offset = offsetof(struct demo_options, flag),
+      .help = "yes" },
+};
+static const struct args_spec demo_spec = { .name = "demo",
+                                            .summary = "s",
+                                            .operands = "FILE",
+                                            .min_operands = 1,
+                                            .max_operands = 2,
+                                            .description = "d",
+                                            .example = "e",
+                                            .args = demo_args,
+                                            .n_args = 5 };
+
+static bool parse(struct demo_options *options, struct args_result *result, struct err *err,
+                  char **argv)
+{
+    int argc = 0;
+    while (argv[argc])
+        argc++;
+    memset(options, 0, sizeof *options);
+    return args_parse(&demo_spec, argc, argv, options, result, err);
+}
+#define PARSE(...) parse(&o, &r, &err, (char *[]){ "demo", __VA_ARGS__, NULL })
+
+static void options_are_parsed_and_checked(void **state)
+{
+    (void)state;
+    struct demo_options o;
+    struct args_result r;
+    struct err err = { 0 };
+    assert_true(PARSE("a", "--name=x", "-n", "7", "--flag", "b"));
+    assert_true(o.count == 7 && o.flag && o.method == 1);
+    assert_int_equal(r.n_operands, 2);
+    assert_string_equal(r.operands[1], "b");
+    static const struct {
+        const char *word[3];
+        const char *want;
+    } bad[] = {
+        { { "--cuont", "3" }, "no option --cuont; did you mean --count?" },
+        { { "--count", "10" }, "--count: 10 is outside of 1 to 9" },
+        { { "--count", "3x" }, "--count: '3x' is not a whole number" },
+        { { "--scale", "nan" }, "--scale: 'nan' is not a number" },
+        { { "--method", "proces" },
+          "--method: 'proces' is not one of fda, process; did you mean process?" },
+        { { "--flag=1" }, "--flag takes no value" },
+        { { "--name" }, "--name needs a value (TEXT)" },
+        { { "--flag" }, "--name TEXT is required" },
+        { { "-x" }, "no option -x; 'microtome demo --help' lists them" },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_false(PARSE("a", (char *)bad[i].word[0], (char *)bad[i].word[1]));
+        assert_string_equal(err.text, bad[i].want);
+    }
+    assert_false(PARSE("--name", "x"));
+    assert_string_equal(err.text, "needs FILE");
+    assert_false(PARSE("--name", "x", "a", "b", "c"));
+    assert_string_equal(err.text, "'c' is one argument too many");
+    assert_true(PARSE("--help", "--nonsense"));
+    assert_true(r.help);
+}
+
+static void images_survive_png_and_shrink_by_area(void **state)
+{
+    (void)state;
+    struct image image, back, small;
+    struct err err = { 0 };
+    assert_true(image_new(&image, 5, 3, 3, &err));
+    for (size_t i = 0; i < image_bytes(&image); i++)
+        image.px[i] = (uint8_t)(i * 17);
+    char *path = scratch_path("image.png");
+    assert_true(image_write_png(path, &image, &err));
+    assert_true(image_read_png(path, 3, &back, &err));
+    assert_memory_equal(image.px, back.px, image_bytes(&image));
+    image_free(&back);
+    image_free(&image);
+    assert_true(
+        image_new(&image, 3, 1, 1, &err)); /* 0 90 30 to two pixels: (0+45)/1.5, (45+30)/1.5 */
+    image.px[1] = 90, image.px[2] = 30;
+    assert_true(image_shrink(&image, 2, 1, &small, &err));
+    assert_int_equal(small.px[0], 30);
+    assert_int_equal(small.px[1], 50);
+    image_free(&small);
+    image_free(&image);
+    assert_false(image_new(&image, INT64_MAX, 4, 3, &err));
+    assert_false(image_read_png("/dev/null", 3, &image, &err));
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(philox_gives_the_published_vectors),
+        cmocka_unit_test(streams_are_distinct_and_uniform),
+        cmocka_unit_test(pool_runs_every_piece_once),
+        cmocka_unit_test(pool_reports_the_failed_piece_and_the_stop),
+        cmocka_unit_test(outputs_appear_only_when_complete),
+        cmocka_unit_test(a_full_disk_is_an_error),
+        cmocka_unit_test(tables_are_read),
+        cmocka_unit_test(json_is_well_formed),
+        cmocka_unit_test(options_are_parsed_and_checked),
+        cmocka_unit_test(images_survive_png_and_shrink_by_area),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
