@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "base/run.h"
 
 static char *scratch_path(const char *name)
 {
@@ -312,6 +313,35 @@ static void images_survive_png_and_shrink_by_area(void **state)
     free(path);
 }
 
+static void a_run_leaves_its_record(void **state)
+{
+    (void)state;
+    char *folder = scratch_path("run");
+    struct err err = { 0 };
+    struct run *run = NULL;
+    assert_true(file_make_folder(folder, &err));
+    assert_true(run_begin(folder, 2, (char *[]){ "microtome", "extract" }, &run, &err));
+    struct run_item good = {
+        .name = "a", .path = "x/a.svs", .seconds = 1.5, .n_facts = 1, .facts = { { "patches", 12 } }
+    };
+    struct run_item bad = {
+        .name = "b", .path = "x/b.svs", .state = RUN_FAILED, .error = "x/b.svs: broken, badly"
+    };
+    assert_true(run_add(run, &bad, &err));
+    assert_true(run_add(run, &good, &err));
+    assert_false(run_finish(run, &err));
+    assert_non_null(strstr(err.text, "1 of 2 slides failed"));
+    run_free(run);
+    char *path = file_format("%s/slides.csv", folder), *text = NULL;
+    assert_true(file_read(path, 10000, &text, NULL, &err));
+    assert_string_equal(text, "slide,name,state,seconds,patches,error\n"
+                              "x/b.svs,b,failed,0.000,,\"x/b.svs: broken, badly\"\n"
+                              "x/a.svs,a,done,1.500,12,\n");
+    free(text);
+    free(path);
+    free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +354,7 @@ int main(void)
         cmocka_unit_test(tables_are_read),
         cmocka_unit_test(json_is_well_formed),
         cmocka_unit_test(options_are_parsed_and_checked),
+        cmocka_unit_test(a_run_leaves_its_record),
         cmocka_unit_test(images_survive_png_and_shrink_by_area),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,201 @@
+/* run.c: see run.h. */
+#include "base/run.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/report.h"
+#include "base/version.h"
+
+#define TIME_TEXT 32
+
+struct run {
+    char *folder;
+    char **argv;
+    int argc;
+    char host[HOST_NAME_MAX + 1];
+    char began[TIME_TEXT], ended[TIME_TEXT]; /* ended is "" while running */
+    double began_s;
+    struct run_item *items; /* own their texts */
+    size_t n, room;
+};
+
+static const char *const state_names[] = { "done", "kept", "failed" };
+
+static void time_text(char out[TIME_TEXT])
+{
+    time_t now = time(NULL);
+    struct tm parts;
+    gmtime_r(&now, &parts);
+    strftime(out, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &parts);
+}
+
+bool run_begin(const char *folder, int argc, char *const *argv, struct run **out, struct err *err)
+{
+    struct run *run = calloc(1, sizeof *run);
+    if (!run)
+        return err_memory(err, "the run record");
+    run->folder = strdup(folder);
+    run->argv = calloc((size_t)argc + 1, sizeof *run->argv);
+    bool ok = run->folder && run->argv;
+    for (int i = 0; ok && i < argc; i++, run->argc++)
+        ok = (run->argv[i] = strdup(argv[i])) != NULL;
+    if (!ok) {
+        run_free(run);
+        return err_memory(err, "the run record");
+    }
+    gethostname(run->host, sizeof run->host - 1);
+    time_text(run->began);
+    run->began_s = report_clock_s();
+    *out = run;
+    return true;
+}
+
+static bool open_in_folder(const struct run *run, const char *name, struct file_out *out,
+                           struct err *err)
+{
+    char *path = file_format("%s/%s", run->folder, name);
+    bool ok = path ? file_out_open(out, path, err) : err_memory(err, "the run record");
+    free(path);
+    return ok;
+}
+
+static void write_item(struct json_out *json, const struct run_item *item)
+{
+    json_object_line(json, NULL);
+    json_text(json, "name", item->name);
+    json_text(json, "path", item->path);
+    json_text(json, "state", state_names[item->state]);
+    json_real(json, "seconds", item->seconds);
+    for (size_t i = 0; i < item->n_facts; i++)
+        json_real(json, item->facts[i].name, item->facts[i].value);
+    if (item->error)
+        json_text(json, "error", item->error);
+    json_close_object(json);
+}
+
+static bool save_json(const struct run *run, struct err *err)
+{
+    struct file_out out;
+    if (!open_in_folder(run, "run.json", &out, err))
+        return false;
+    struct json_out json;
+    json_begin(&json, out.stream);
+    json_object(&json, NULL);
+    json_text(&json, "program", "microtome");
+    json_text(&json, "version", MICROTOME_VERSION);
+    json_array_line(&json, "arguments");
+    for (int i = 0; i < run->argc; i++)
+        json_text(&json, NULL, run->argv[i]);
+    json_close_array(&json);
+    json_text(&json, "host", run->host);
+    json_text(&json, "began", run->began);
+    json_text(&json, "ended", run->ended[0] ? run->ended : NULL);
+    json_real(&json, "seconds", report_clock_s() - run->began_s);
+    json_array(&json, "slides");
+    for (size_t i = 0; i < run->n; i++)
+        write_item(&json, &run->items[i]);
+    json_close_array(&json);
+    json_close_object(&json);
+    json_end(&json);
+    return file_out_commit(&out, err);
+}
+
+/* The names of the facts stand on the first item that has any; failed slides have none. */
+static const struct run_item *item_with_facts(const struct run *run)
+{
+    for (size_t i = 0; i < run->n; i++)
+        if (run->items[i].n_facts > 0)
+            return &run->items[i];
+    return NULL;
+}
+
+static void write_csv(const struct run *run, FILE *stream)
+{
+    const struct run_item *model = item_with_facts(run);
+    size_t n_facts = model ? model->n_facts : 0;
+    fputs("slide,name,state,seconds", stream);
+    for (size_t i = 0; i < n_facts; i++)
+        fprintf(stream, ",%s", model->facts[i].name);
+    fputs(",error\n", stream);
+    for (size_t i = 0; i < run->n; i++) {
+        const struct run_item *item = &run->items[i];
+        csv_write_cell(stream, item->path);
+        fputc(',', stream);
+        csv_write_cell(stream, item->name);
+        fprintf(stream, ",%s,%.3f", state_names[item->state], item->seconds);
+        for (size_t j = 0; j < n_facts; j++) {
+            fputc(',', stream);
+            if (j < item->n_facts)
+                fprintf(stream, "%.10g", item->facts[j].value);
+        }
+        fputc(',', stream);
+        csv_write_cell(stream, item->error ? item->error : "");
+        fputc('\n', stream);
+    }
+}
+
+static bool save(const struct run *run, struct err *err)
+{
+    struct file_out out;
+    if (!open_in_folder(run, "slides.csv", &out, err))
+        return false;
+    write_csv(run, out.stream);
+    return file_out_commit(&out, err) && save_json(run, err);
+}
+
+bool run_add(struct run *run, const struct run_item *item, struct err *err)
+{
+    if (run->n == run->room) {
+        size_t room = run->room ? 2 * run->room : 32;
+        struct run_item *more = realloc(run->items, room * sizeof *more);
+        if (!more)
+            return err_memory(err, "the run record");
+        run->items = more;
+        run->room = room;
+    }
+    struct run_item copy = *item;
+    copy.name = strdup(item->name);
+    copy.path = strdup(item->path);
+    copy.error = item->error ? strdup(item->error) : NULL;
+    run->items[run->n++] = copy;
+    if (!copy.name || !copy.path || (item->error && !copy.error))
+        return err_memory(err, "the run record");
+    return save(run, err);
+}
+
+bool run_finish(struct run *run, struct err *err)
+{
+    time_text(run->ended);
+    if (!save(run, err))
+        return false;
+    size_t failed = 0;
+    for (size_t i = 0; i < run->n; i++)
+        failed += run->items[i].state == RUN_FAILED;
+    if (failed == 0)
+        return true;
+    return err_set(err, ERR_FORMAT, "%zu of %zu slides failed; the reasons are in %s/slides.csv",
+                   failed, run->n, run->folder);
+}
+
+void run_free(struct run *run)
+{
+    if (!run)
+        return;
+    for (size_t i = 0; i < run->n; i++) {
+        free((char *)run->items[i].name);
+        free((char *)run->items[i].path);
+        free((char *)run->items[i].error);
+    }
+    for (int i = 0; i < run->argc; i++)
+        free(run->argv[i]);
+    free(run->argv);
+    free(run->items);
+    free(run->folder);
+    free(run);
+}

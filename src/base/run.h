@@ -1,0 +1,47 @@
+/* run.h: the record that a run over a cohort leaves in its results folder: run.json (version,
+ * arguments, host, times, every slide's state) and slides.csv (a row a slide, which also reads as a
+ * slide list). Both are rewritten after every slide, beside and renamed, so that a killed run tells
+ * how far it came. */
+#ifndef BASE_RUN_H
+#define BASE_RUN_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/err.h"
+
+enum run_state {
+    RUN_DONE,   /* made in this run */
+    RUN_KEPT,   /* was complete already */
+    RUN_FAILED, /* could not be read or written; the error says why */
+};
+
+#define RUN_MAX_FACTS 12
+
+/* A number worth keeping about a slide, e.g. { "patches", 812 }. */
+struct run_fact {
+    const char *name; /* a literal; the same names in the same order for every slide of a run */
+    double value;
+};
+
+struct run_item {
+    const char *name, *path;
+    enum run_state state;
+    double seconds;
+    const char *error; /* NULL unless failed */
+    struct run_fact facts[RUN_MAX_FACTS];
+    size_t n_facts;
+};
+
+struct run;
+
+/* folder exists. argv is the command line as typed; it is copied. *out is the caller's; free with
+ * run_free. */
+bool run_begin(const char *folder, int argc, char *const *argv, struct run **out, struct err *err);
+
+/* Adds a slide (copied) and saves the record. */
+bool run_add(struct run *run, const struct run_item *item, struct err *err);
+
+/* Saves with the end time. If slides failed: false, with an error that counts them and says where
+ * to look. */
+bool run_finish(struct run *run, struct err *err);
+void run_free(struct run *run);
+#endif
