@@ -1,0 +1,45 @@
+# The short commands. CMake and Ninja do the building; see CMakeLists.txt.
+#   make demo    install what is needed, build, and run the whole pipeline on phantom slides
+#   make test    install what is needed, build, and pass all tests (plain and with sanitizers)
+BUILD ?= build
+PREFIX ?= /usr/local
+CONFIGURE = cmake -G Ninja -S . -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+all: build
+
+build:
+	@packaging/install build
+	@$(CONFIGURE) -B $(BUILD) -DMICROTOME_TESTS=OFF >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@cmake --build $(BUILD)
+
+demo: build
+	@bench/demo $(BUILD)/microtome demo
+
+test:
+	@packaging/install build test
+	@$(CONFIGURE) -B $(BUILD)-test
+	@cmake --build $(BUILD)-test
+	ctest --test-dir $(BUILD)-test --output-on-failure
+	@$(MAKE) --no-print-directory asan
+
+asan:
+	@packaging/install build test
+	@$(CONFIGURE) -B $(BUILD)-asan -DMICROTOME_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug
+	@cmake --build $(BUILD)-asan
+	ctest --test-dir $(BUILD)-asan --output-on-failure
+
+bench: build
+	@packaging/install bench
+	@bench/run $(BUILD)
+
+format:
+	@packaging/install test
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+install: build
+	cmake --install $(BUILD)
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-test $(BUILD)-asan $(BUILD).log demo
+
+.PHONY: all build demo test asan bench format install clean
