@@ -8,32 +8,32 @@ CONFIGURE = cmake -G Ninja -S . -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 all: build
 
 build:
-	@packaging/install build
+	@scripts/install build
 	@$(CONFIGURE) -B $(BUILD) -DMICROTOME_TESTS=OFF >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@cmake --build $(BUILD)
 
 demo: build
-	@bench/demo $(BUILD)/microtome demo
+	@scripts/demo $(BUILD)/microtome demo
 
 test:
-	@packaging/install build test
+	@scripts/install build test
 	@$(CONFIGURE) -B $(BUILD)-test
 	@cmake --build $(BUILD)-test
 	ctest --test-dir $(BUILD)-test --output-on-failure
 	@$(MAKE) --no-print-directory asan
 
 asan:
-	@packaging/install build test
+	@scripts/install build test
 	@$(CONFIGURE) -B $(BUILD)-asan -DMICROTOME_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug
 	@cmake --build $(BUILD)-asan
 	ctest --test-dir $(BUILD)-asan --output-on-failure
 
 bench: build
-	@packaging/install bench
+	@scripts/install bench
 	@bench/run $(BUILD)
 
 format:
-	@packaging/install test
+	@scripts/install test
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 
 install: build

@@ -1,0 +1,30 @@
+"""Runs a command on pinned cores and tells its wall time and peak memory."""
+import os
+import time
+
+
+def run(command, cores, log):
+    """Seconds and peak resident MB of one run; its output goes to the file `log`. Ends the bench if it fails."""
+    os.sync()  # what earlier runs left in the page cache is not ours to wait for
+    began = time.monotonic()
+    pid = os.fork()
+    if pid == 0:
+        os.sched_setaffinity(0, cores)
+        out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        os.execvp(command[0], command)
+    _, status, usage = os.wait4(pid, 0)
+    seconds = time.monotonic() - began
+    if status != 0:
+        raise SystemExit(f"{' '.join(command)}: failed, see {log}")
+    return seconds, usage.ru_maxrss / 1024
+
+
+def best(command, cores, log, repeats, before=lambda: None):
+    """The fastest of `repeats` runs; `before` cleans up ahead of each. Memory is the largest seen."""
+    runs = []
+    for _ in range(repeats):
+        before()
+        runs.append(run(command, cores, log))
+    return min(seconds for seconds, _ in runs), max(megabytes for _, megabytes in runs)
