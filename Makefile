@@ -30,6 +30,7 @@ asan:
 
 bench: build
 	@scripts/install bench
+	@cmake --build $(BUILD) --target bench_programs
 	@bench/run $(BUILD)
 
 format:
