@@ -1,0 +1,40 @@
+/* tiff_pyramid.h: pixels asked for tile by tile -> a pyramidal tiled JPEG TIFF as slide scanners
+ * and converters write it. Every level is half of the one before, by exact 2x2 averages of the
+ * pixels before compression, down to at most 512 px a side. Memory: one row of tiles for each
+ * level, whatever the size of the slide. The bytes do not depend on the number of threads. */
+#ifndef SLIDE_TIFF_PYRAMID_H
+#define SLIDE_TIFF_PYRAMID_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/ctx.h"
+#include "base/err.h"
+
+struct tiff_pyramid_options {
+    int64_t width, height;
+    double mpp;              /* um per level-0 pixel, written to the resolution tags; 0: no tags */
+    const char *description; /* ImageDescription of level 0; NULL: none */
+    int tile_px;             /* multiple of 16; 0: 256 */
+    int quality;             /* JPEG, 1 to 100; 0: 80 */
+    int chroma_x, chroma_y;  /* pixels per chroma sample, 1 or 2; 0: 2. YCbCr only */
+    bool rgb;                /* RGB components in the JPEG, photometric RGB; else YCbCr */
+    bool classic;            /* classic TIFF (below 4 GB); else BigTIFF */
+    bool big_endian;
+    bool full_jpeg; /* each tile a whole JPEG; else abbreviated, with the JPEGTables tag */
+};
+
+/* Gives the level-0 pixels of a rectangle inside of the slide: px [height, width, 3], rows
+ * stride_bytes apart. Called once for every tile, from any thread, in no certain order. */
+typedef bool (*tiff_pyramid_draw)(void *arg, int64_t x, int64_t y, int64_t width, int64_t height,
+                                  uint8_t *px, int64_t stride_bytes, int worker, struct err *err);
+
+/* Writes beside and renames. Advances ctx->report by one for every level-0 tile; the caller begins
+ * and ends the report. */
+bool tiff_pyramid_write(const char *path, const struct tiff_pyramid_options *options,
+                        tiff_pyramid_draw draw, void *arg, const struct ctx *ctx, struct err *err);
+
+/* Level-0 tiles that such a file has: what the report advances by. */
+int64_t tiff_pyramid_tiles(const struct tiff_pyramid_options *options);
+
+/* The ImageDescription of a TIFF, the caller's; "" if it has none. */
+bool tiff_pyramid_description(const char *path, char **out, struct err *err);
+#endif
