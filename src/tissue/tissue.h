@@ -4,14 +4,18 @@
 #include "base/image.h"
 #include "slide/slide.h"
 
+/* um per level-0 pixel that sizes are computed with where the slide does not tell; the caller
+ * should warn (tissue_mask.mpp is 0). Areas are then not reported. */
+#define TISSUE_ASSUMED_MPP 0.25
+
 enum tissue_method { TISSUE_FDA, TISSUE_PROCESS, TISSUE_NCRF };
 extern const char *const tissue_method_names[]; /* NULL-terminated, in the order of the enum */
 
 struct tissue_options {
     enum tissue_method method;
     bool use_value;  /* fda: threshold V as well (three-channel mode, for training) */
-    bool remove_pen; /* blue, green, red and black marker */
-    double close_um; /* radius of closing and opening, in um; 0: none */
+    bool remove_pen; /* blue, green, red and black marker, and black areas */
+    double close_um; /* radius of closing and then of opening, in um; below a mask pixel: none */
     double open_um;
     double min_area_um2; /* smaller pieces of tissue go */
     double min_hole_um2; /* smaller holes are filled */
@@ -23,7 +27,7 @@ struct tissue_mask {
     struct image mask;               /* [height, width, 1]: 0 or 255 */
     struct image overview;           /* [height, width, 3]: what it was made from */
     double l0_per_px_x, l0_per_px_y; /* the real ratio of dimensions */
-    double mpp; /* um per level-0 pixel that sizes were computed with; 0 if unknown */
+    double mpp;                      /* um per level-0 pixel; 0 if unknown */
     int64_t tissue_px;
     double fraction;                             /* of the slide's area */
     double area_mm2;                             /* 0 if um/px is unknown */
@@ -34,7 +38,7 @@ struct tissue_mask {
  * free with tissue_mask_free. */
 bool tissue_find(struct slide *slide, const struct tissue_options *options, struct tissue_mask *out,
                  struct err *err);
-/* The same from an overview in memory (which *out takes over). */
+/* The same from an overview in memory, which is taken over whether this succeeds or not. */
 bool tissue_find_in(struct image *overview, int64_t width_l0, int64_t height_l0, double mpp,
                     const struct tissue_options *options, struct tissue_mask *out, struct err *err);
 void tissue_mask_free(struct tissue_mask *mask);
