@@ -30,6 +30,10 @@ bool band_load_join(struct band *band, struct err *err);
  * slide is white. Thread-safe between loads. */
 void band_copy(const struct band *band, struct band_rect rect, uint8_t *dst, int64_t dst_stride);
 
+/* How many tiles of the file were decoded so far: each one once, unless rows were given up and
+ * asked for again. */
+int64_t band_tiles_decoded(const struct band *band);
+
 /* Bytes that a band of this size holds, for planning strips under a memory limit. */
 int64_t band_bytes(const struct raster *raster, int64_t strip_width, int64_t max_rows);
 #endif

@@ -13,14 +13,16 @@ struct raster {
     struct slide *slide;   /* not owned */
     int level;             /* where the pixels come from */
     double ratio;          /* level pixels per raster pixel; 1: no resampling */
+    double ratio_y;        /* the same downwards; differs from ratio only in overviews */
     double downsample;     /* level-0 pixels per raster pixel */
     double mpp;            /* um per raster pixel; 0 if unknown */
     int64_t width, height; /* raster pixels */
 };
 
 /* Chooses the level: the coarsest that is still at least as fine as asked for (1 % tolerance, in
- * which case it is taken as it is). A slide without um/px and a request with mpp is an error that
- * names --slide-mpp. */
+ * which case it is taken as it is); the finest where all are coarser. At most 64-fold shrinking and
+ * 8-fold enlarging. A slide without um/px and a request with mpp is an error that names
+ * --slide-mpp. */
 bool raster_open(struct slide *slide, const struct raster_request *request, struct raster *out,
                  struct err *err);
 

@@ -1,0 +1,128 @@
+/* match_tiff.c: which levels of a slide are which TIFF directories, and whether our own reader
+ * gives the pixels that OpenSlide would. */
+#include <string.h>
+#include "slide/slide_private.h"
+
+/* What OpenSlide does about tiles without bytes. */
+enum absent_tiles {
+    ABSENT_FAIL,  /* reading them fails */
+    ABSENT_BLANK, /* they are blank */
+    ABSENT_DRAWN, /* they, and what lies over them in coarser levels, are drawn from finer ones */
+};
+
+/* The formats that are plain grids of TIFF tiles to OpenSlide, and how it finds their levels. */
+struct tiff_family {
+    const char *vendor;
+    bool by_order; /* level i is the i-th tiled directory; else the one of its size */
+    bool padded;   /* a directory may be larger than its level */
+    enum absent_tiles absent;
+};
+
+static const struct tiff_family families[] = {
+    { .vendor = "generic-tiff", .absent = ABSENT_FAIL },
+    { .vendor = "aperio", .by_order = true, .absent = ABSENT_DRAWN },
+    { .vendor = "philips", .by_order = true, .padded = true, .absent = ABSENT_BLANK },
+};
+
+static const struct tiff_family *find_family(const char *vendor)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (strcmp(families[i].vendor, vendor) == 0)
+            return &families[i];
+    return NULL;
+}
+
+static const struct tiff_directory *find_by_order(const struct tiff_file *file, int level)
+{
+    for (int i = 0; i < file->n_directories; i++)
+        if (file->directories[i].tile_width > 0 && level-- == 0)
+            return &file->directories[i];
+    return NULL;
+}
+
+/* The one directory of this size that is the first or a reduced image. NULL if there are none or
+ * several: then nobody can say which one OpenSlide took. */
+static const struct tiff_directory *find_by_size(const struct tiff_file *file, int64_t width,
+                                                 int64_t height)
+{
+    const struct tiff_directory *found = NULL;
+    for (int i = 0; i < file->n_directories; i++) {
+        const struct tiff_directory *d = &file->directories[i];
+        if (d->tile_width == 0 || d->width != width || d->height != height ||
+            (i > 0 && !d->reduced))
+            continue;
+        if (found)
+            return NULL;
+        found = d;
+    }
+    return found;
+}
+
+static bool sizes_agree(const struct tiff_family *family, const struct tiff_directory *d,
+                        const struct slide_level *level)
+{
+    if (d->tile_width != level->tile_width || d->tile_height != level->tile_height)
+        return false;
+    if (family->padded)
+        return d->width >= level->width && d->height >= level->height;
+    return d->width == level->width && d->height == level->height;
+}
+
+/* NULL if the level can be decoded by us, else why not. *drawn: a finer level lacks tiles. */
+static const char *why_slow(const struct tiff_family *family, const struct tiff_directory *d,
+                            const struct slide_level *level, bool *drawn)
+{
+    if (!d || !sizes_agree(family, d, level))
+        return "no TIFF directory is surely this level";
+    if (d->unfit)
+        return d->unfit;
+    if (d->n_absent > 0 && family->absent == ABSENT_DRAWN)
+        *drawn = true;
+    if (*drawn || (d->n_absent > 0 && family->absent == ABSENT_FAIL))
+        return "tiles are absent from the file";
+    return NULL;
+}
+
+static bool check_complete(const struct slide *slide, int level, const struct tiff_directory *d,
+                           struct err *err)
+{
+    if (d->beyond < 0)
+        return true;
+    return err_set(err, ERR_FORMAT,
+                   "%s: level %d, tile column %lld, row %lld lies beyond the end of the file: "
+                   "truncated or damaged, copy it again",
+                   slide->path, level, (long long)(d->beyond % d->columns),
+                   (long long)(d->beyond / d->columns));
+}
+
+static void all_slow(struct slide *slide, const char *why)
+{
+    for (int i = 0; i < slide->info.n_levels; i++)
+        slide->levels[i].slow_reason = why;
+}
+
+bool slide_match_tiff(struct slide *slide, struct err *err)
+{
+    const struct tiff_family *family = find_family(slide->info.vendor);
+    bool drawn = false;
+    if (!family) {
+        all_slow(slide, "not a plain tiled TIFF");
+        return true;
+    }
+    if (!tiff_file_open(slide->path, &slide->tiff, NULL)) {
+        all_slow(slide, "libtiff does not read its directories");
+        return true;
+    }
+    for (int i = 0; i < slide->info.n_levels; i++) {
+        struct slide_level *level = &slide->levels[i];
+        const struct tiff_directory *d =
+            family->by_order ? find_by_order(slide->tiff, i)
+                             : find_by_size(slide->tiff, level->width, level->height);
+        if (d && !check_complete(slide, i, d, err))
+            return false;
+        level->slow_reason = why_slow(family, d, level, &drawn);
+        level->fast = !level->slow_reason;
+        slide->directories[i] = level->fast ? d : NULL;
+    }
+    return true;
+}

@@ -1,0 +1,64 @@
+/* overview.c: the whole slide, small: the best level, area-averaged strip by strip. */
+#include <math.h>
+#include "base/pool.h"
+#include "slide/band.h"
+
+#define BAND_BYTES ((int64_t)48 << 20)
+#define ROWS 32
+
+/* The overview as a raster: its size is a whole number of pixels that covers the whole slide. */
+static struct raster overview_raster(struct slide *slide, double downsample)
+{
+    const struct slide_info *info = slide_info(slide);
+    struct raster raster = { .slide = slide, .downsample = downsample };
+    for (int i = 1; i < info->n_levels; i++)
+        if (info->levels[i].downsample <= downsample * 1.01 &&
+            info->levels[i].downsample > info->levels[raster.level].downsample)
+            raster.level = i;
+    const struct slide_level *level = &info->levels[raster.level];
+    raster.width = (int64_t)ceil((double)info->levels[0].width / downsample);
+    raster.height = (int64_t)ceil((double)info->levels[0].height / downsample);
+    raster.ratio = (double)level->width / (double)raster.width;
+    raster.ratio_y = (double)level->height / (double)raster.height;
+    raster.mpp = info->mpp * downsample;
+    return raster;
+}
+
+static bool read_strip(const struct raster *raster, int64_t x0, int64_t x1, const struct ctx *ctx,
+                       struct image *out, struct err *err)
+{
+    struct band *band = NULL;
+    bool ok = band_open(raster, x0, x1, ROWS, ctx, &band, err);
+    for (int64_t y = 0; ok && y < raster->height; y += ROWS) {
+        int64_t rows = raster->height - y < ROWS ? raster->height - y : ROWS;
+        struct band_rect rect = { x0, y, x1 - x0, rows };
+        ok = band_load_start(band, &rect, 1, y, err) && band_load_join(band, err);
+        if (ok)
+            band_copy(band, rect, image_at(out, x0, y), 3 * out->width);
+    }
+    band_close(band);
+    return ok;
+}
+
+bool slide_overview(struct slide *slide, double downsample, struct image *out, struct err *err)
+{
+    if (!(downsample >= 1))
+        return err_set(err, ERR_USAGE, "an overview cannot be larger than its slide");
+    struct raster raster = overview_raster(slide, downsample);
+    if (!image_new(out, raster.width, raster.height, 3, err))
+        return false;
+    struct pool *pool = pool_new(1); /* no threads */
+    struct ctx ctx = { .pool = pool };
+    int64_t strip = raster.width;
+    while (strip > 64 && band_bytes(&raster, strip, ROWS) > BAND_BYTES)
+        strip = (strip + 1) / 2;
+    bool ok = pool || err_memory(err, "an overview");
+    for (int64_t x = 0; ok && x < raster.width; x += strip) {
+        int64_t end = x + strip < raster.width ? x + strip : raster.width;
+        ok = read_strip(&raster, x, end, &ctx, out, err);
+    }
+    pool_free(pool);
+    if (!ok)
+        image_free(out);
+    return ok;
+}

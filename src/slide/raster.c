@@ -1,0 +1,109 @@
+/* raster.c: see raster.h. */
+#include "slide/raster.h"
+
+#include <math.h>
+#include "base/pool.h"
+#include "slide/band.h"
+
+#define TOLERANCE 0.01
+#define MAX_SHRINK 64
+#define MAX_ENLARGE 8
+
+static void take_level(const struct slide_info *info, int level, struct raster *out)
+{
+    const struct slide_level *facts = &info->levels[level];
+    out->level = level;
+    out->ratio = out->ratio_y = 1;
+    out->downsample = facts->downsample;
+    out->mpp = info->mpp * facts->downsample;
+    out->width = facts->width;
+    out->height = facts->height;
+}
+
+static int64_t size_at(int64_t level_px, double ratio)
+{
+    int64_t px = llround((double)level_px / ratio);
+    return px > 1 ? px : 1;
+}
+
+/* The coarsest level that is still at least as fine as asked for, or the finest. */
+static int best_level(const struct slide_info *info, double downsample)
+{
+    int best = 0;
+    for (int i = 1; i < info->n_levels; i++)
+        if (info->levels[i].downsample <= downsample * (1 + TOLERANCE) &&
+            info->levels[i].downsample > info->levels[best].downsample)
+            best = i;
+    return best;
+}
+
+static bool resample_level(const struct slide_info *info, double mpp, struct raster *out,
+                           struct err *err)
+{
+    double downsample = mpp / info->mpp;
+    int level = best_level(info, downsample);
+    take_level(info, level, out);
+    double ratio = downsample / out->downsample;
+    if (fabs(ratio - 1) <= TOLERANCE)
+        return true;
+    if (ratio > MAX_SHRINK || ratio < 1.0 / MAX_ENLARGE)
+        return err_set(err, ERR_USAGE, "%s: %g um/px is too far from its levels (%g to %g um/px)",
+                       info->path, mpp, info->mpp,
+                       info->mpp * info->levels[info->n_levels - 1].downsample);
+    out->ratio = out->ratio_y = ratio;
+    out->downsample = downsample;
+    out->mpp = mpp;
+    out->width = size_at(out->width, ratio);
+    out->height = size_at(out->height, ratio);
+    return true;
+}
+
+bool raster_open(struct slide *slide, const struct raster_request *request, struct raster *out,
+                 struct err *err)
+{
+    const struct slide_info *info = slide_info(slide);
+    *out = (struct raster){ .slide = slide };
+    if (request->mpp > 0) {
+        if (info->mpp <= 0)
+            return err_set(err, ERR_MISSING, "%s: no um/px in the file; pass --slide-mpp",
+                           info->path);
+        return resample_level(info, request->mpp, out, err);
+    }
+    if (request->level < 0 || request->level >= info->n_levels)
+        return err_set(err, ERR_USAGE, "%s: there is no level %d; the last one is %d", info->path,
+                       request->level, info->n_levels - 1);
+    take_level(info, request->level, out);
+    return true;
+}
+
+int64_t raster_to_l0(const struct raster *raster, int64_t px)
+{
+    return llround((double)px * raster->downsample);
+}
+
+int64_t raster_from_l0(const struct raster *raster, int64_t px_l0)
+{
+    return llround((double)px_l0 / raster->downsample);
+}
+
+bool raster_read(const struct raster *raster, int64_t x, int64_t y, int64_t width, int64_t height,
+                 struct image *out, struct err *err)
+{
+    struct band *band = NULL;
+    struct pool *pool = pool_new(1); /* no threads */
+    struct ctx ctx = { .pool = pool };
+    struct band_rect rect = { x, y, width, height };
+    if (!pool)
+        return err_memory(err, "a region");
+    bool ok = image_new(out, width, height, 3, err);
+    if (ok && !(band_open(raster, x, x + width, height, &ctx, &band, err) &&
+                band_load_start(band, &rect, 1, y, err) && band_load_join(band, err))) {
+        image_free(out);
+        ok = false;
+    }
+    if (ok)
+        band_copy(band, rect, out->px, 3 * width);
+    band_close(band);
+    pool_free(pool);
+    return ok;
+}

@@ -1,0 +1,36 @@
+/* source.h: one level of a slide as a grid of tiles that are decoded one by one. What lies behind
+ * (our own TIFF reader, OpenSlide) is a table of functions, so that band.c knows no formats. */
+#ifndef SLIDE_SOURCE_H
+#define SLIDE_SOURCE_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+
+struct slide;
+struct tile_source;
+
+struct tile_source_ops {
+    /* What one thread needs to decode tiles of this source; free with decoder_free. */
+    bool (*decoder_new)(const struct tile_source *source, void **out, struct err *err);
+    void (*decoder_free)(void *decoder); /* NULL-safe */
+    /* Decodes one whole tile to dst [tile_height, tile_width, 3], rows stride_bytes apart. What
+     * lies beyond the slide's edge in the last column and row is undefined. The error names the
+     * place. Thread-safe with one decoder per thread. */
+    bool (*decode)(const struct tile_source *source, void *decoder, int64_t column, int64_t row,
+                   uint8_t *dst, int64_t stride_bytes, struct err *err);
+};
+
+struct tile_source {
+    const struct tile_source_ops *ops;
+    struct slide *slide; /* not owned */
+    int level;
+    int64_t width, height; /* of the level, pixels */
+    int64_t tile_width, tile_height;
+};
+
+/* The source of a level: the fast one where it applies, else OpenSlide with tiles of our choice. */
+struct tile_source slide_source(struct slide *slide, int level);
+
+extern const struct tile_source_ops openslide_source_ops;
+extern const struct tile_source_ops tiff_source_ops;
+#endif

@@ -1,0 +1,195 @@
+/* tiff_file.c: TIFF directories -> tables of tiles. Decoding is in tile_decoder.c. */
+#include "slide/tiff_file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <tiffio.h>
+
+#define MAX_DIRECTORIES 128
+#define MAX_TILE_PX 4096                   /* a ring holds whole rows of tiles */
+#define MAX_TILE_BYTES ((uint64_t)1 << 27) /* compressed; an absurd count is not allocated */
+#define MAX_TABLE_BYTES ((tmsize_t)1 << 30)
+
+/* libtiff speaks to standard error unless it is given somewhere to speak to. */
+static int be_silent(TIFF *tiff, void *data, const char *module, const char *format, va_list ap)
+{
+    (void)tiff, (void)data, (void)module, (void)format, (void)ap;
+    return 1;
+}
+
+static TIFF *open_tiff(const char *path)
+{
+    TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    if (!options)
+        return NULL;
+    TIFFOpenOptionsSetErrorHandlerExtR(options, be_silent, NULL);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, be_silent, NULL);
+    TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_TABLE_BYTES);
+    TIFF *tiff = TIFFOpenExt(path, "rm", options); /* m: no mmap, a shrinking file must not kill */
+    TIFFOpenOptionsFree(options);
+    return tiff;
+}
+
+static const char *why_unfit(TIFF *tiff, const struct tiff_directory *d)
+{
+    uint16_t compression = 0, bits = 0, samples = 0, planar = 0, photometric = 0;
+    uint32_t depth = 1;
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+    TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    TIFFGetField(tiff, TIFFTAG_IMAGEDEPTH, &depth);
+    if (!TIFFIsTiled(tiff))
+        return "stored in strips, not in tiles";
+    if (d->width < 1 || d->height < 1 || d->width > INT32_MAX || d->height > INT32_MAX)
+        return "its size is out of range";
+    if (d->tile_width < 1 || d->tile_height < 1 || d->tile_width > MAX_TILE_PX ||
+        d->tile_height > MAX_TILE_PX)
+        return "its tiles are empty or larger than 4096 px";
+    if (compression == 33003 || compression == 33005)
+        return "its tiles are JPEG 2000, not JPEG";
+    if (compression != COMPRESSION_JPEG)
+        return "its tiles are not JPEG";
+    if (bits != 8 || samples != 3 || planar != PLANARCONFIG_CONTIG || depth != 1)
+        return "its pixels are not 3 x 8 bit";
+    if (photometric != PHOTOMETRIC_RGB && photometric != PHOTOMETRIC_YCBCR)
+        return "its colours are neither RGB nor YCbCr";
+    return NULL;
+}
+
+static bool copy_tables(TIFF *tiff, struct tiff_directory *d)
+{
+    void *tables = NULL;
+    uint32_t size = 0;
+    if (!TIFFGetField(tiff, TIFFTAG_JPEGTABLES, &size, &tables) || size == 0)
+        return true;
+    d->tables = malloc(size);
+    if (!d->tables)
+        return false;
+    memcpy(d->tables, tables, size);
+    d->tables_size = size;
+    return true;
+}
+
+/* Copies where the tiles lie. Sets d->unfit where the file does not say. */
+static bool copy_places(TIFF *tiff, int64_t file_size, struct tiff_directory *d, struct err *err)
+{
+    uint64_t *offsets = NULL, *counts = NULL;
+    int64_t n = d->columns * d->rows; /* both below 2^31 */
+    if (n != (int64_t)TIFFNumberOfTiles(tiff) || n > file_size ||
+        !TIFFGetField(tiff, TIFFTAG_TILEOFFSETS, &offsets) ||
+        !TIFFGetField(tiff, TIFFTAG_TILEBYTECOUNTS, &counts) || !offsets || !counts) {
+        d->unfit = "its table of tiles is damaged";
+        return true;
+    }
+    d->offsets = malloc((size_t)n * sizeof *d->offsets);
+    d->sizes = malloc((size_t)n * sizeof *d->sizes);
+    if (!d->offsets || !d->sizes || !copy_tables(tiff, d))
+        return err_memory(err, "a table of tiles");
+    d->beyond = -1;
+    for (int64_t i = 0; i < n; i++) {
+        bool inside = counts[i] <= MAX_TILE_BYTES && counts[i] <= (uint64_t)file_size &&
+                      offsets[i] <= (uint64_t)file_size - counts[i];
+        d->offsets[i] = inside ? offsets[i] : 0;
+        d->sizes[i] = inside ? (uint32_t)counts[i] : 0;
+        if (!inside && d->beyond < 0)
+            d->beyond = i;
+        d->n_absent += counts[i] == 0;
+    }
+    return true;
+}
+
+static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory *d, struct err *err)
+{
+    uint32_t width = 0, height = 0, tile_width = 0, tile_height = 0, kind = 0;
+    uint16_t photometric = 0;
+    TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
+    TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
+    if (TIFFIsTiled(tiff)) {
+        TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &tile_width);
+        TIFFGetField(tiff, TIFFTAG_TILELENGTH, &tile_height);
+    }
+    TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind);
+    TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    *d = (struct tiff_directory){ .number = (int)TIFFCurrentDirectory(tiff),
+                                  .width = width,
+                                  .height = height,
+                                  .tile_width = tile_width,
+                                  .tile_height = tile_height,
+                                  .reduced = (kind & FILETYPE_REDUCEDIMAGE) != 0,
+                                  .ycbcr = photometric == PHOTOMETRIC_YCBCR,
+                                  .beyond = -1 };
+    d->unfit = why_unfit(tiff, d);
+    if (d->unfit)
+        return true;
+    d->columns = (d->width + d->tile_width - 1) / d->tile_width;
+    d->rows = (d->height + d->tile_height - 1) / d->tile_height;
+    return copy_places(tiff, file_size, d, err);
+}
+
+static bool read_directories(struct tiff_file *file, TIFF *tiff, struct err *err)
+{
+    file->directories = calloc(MAX_DIRECTORIES, sizeof *file->directories);
+    if (!file->directories)
+        return err_memory(err, file->path);
+    do {
+        struct tiff_directory *d = &file->directories[file->n_directories++];
+        if (!read_directory(tiff, file->size, d, err))
+            return false;
+    } while (file->n_directories < MAX_DIRECTORIES && TIFFReadDirectory(tiff));
+    return true;
+}
+
+bool tiff_file_open(const char *path, struct tiff_file **out, struct err *err)
+{
+    bool ok = false;
+    TIFF *tiff = NULL;
+    struct stat status;
+    struct tiff_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return err_memory(err, path);
+    file->fd = open(path, O_RDONLY | O_CLOEXEC);
+    file->path = strdup(path);
+    if (!file->path) {
+        err_memory(err, path);
+        goto done;
+    }
+    if (file->fd < 0 || fstat(file->fd, &status) != 0) {
+        err_errno(err, path, "open");
+        goto done;
+    }
+    file->size = status.st_size;
+    tiff = open_tiff(path);
+    if (!tiff) {
+        err_set(err, ERR_FORMAT, "%s: not a TIFF file, or damaged", path);
+        goto done;
+    }
+    if (!read_directories(file, tiff, err))
+        goto done;
+    *out = file, file = NULL, ok = true;
+done:
+    if (tiff)
+        TIFFClose(tiff);
+    tiff_file_close(file);
+    return ok;
+}
+
+void tiff_file_close(struct tiff_file *file)
+{
+    if (!file)
+        return;
+    for (int i = 0; i < file->n_directories; i++) {
+        free(file->directories[i].offsets);
+        free(file->directories[i].sizes);
+        free(file->directories[i].tables);
+    }
+    free(file->directories);
+    free(file->path);
+    if (file->fd >= 0)
+        close(file->fd);
+    free(file);
+}

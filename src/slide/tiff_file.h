@@ -1,0 +1,51 @@
+/* tiff_file.h: the directories of a tiled JPEG TIFF, and single tiles decoded to RGB. libtiff reads
+ * the directories once; tiles are then read by pread and decoded by libjpeg-turbo, with the colour
+ * space from the photometric tag, as OpenSlide does. */
+#ifndef SLIDE_TIFF_FILE_H
+#define SLIDE_TIFF_FILE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/err.h"
+
+struct tiff_directory {
+    int number; /* in the file, from 0 */
+    int64_t width, height;
+    int64_t tile_width, tile_height; /* 0: not tiled */
+    int64_t columns, rows;           /* tiles */
+    const char *unfit;               /* why its tiles cannot be decoded here; NULL: they can */
+    bool reduced;                    /* the tag says: a smaller version of another directory */
+    bool ycbcr;                      /* else RGB */
+    /* The rest only where fit. [rows, columns]: */
+    uint64_t *offsets;
+    uint32_t *sizes;  /* bytes; 0: the tile is not in the file */
+    int64_t n_absent; /* how many tiles are not in the file */
+    int64_t beyond;   /* the first tile that reaches beyond the end of the file, or -1 */
+    uint8_t *tables;  /* JPEGTables; NULL if each tile carries its own */
+    uint32_t tables_size;
+};
+
+struct tiff_file {
+    char *path;
+    int fd;
+    int64_t size;
+    int n_directories;
+    struct tiff_directory *directories;
+};
+
+/* *out is the caller's; close with tiff_file_close. Immutable once open, hence thread-safe. */
+bool tiff_file_open(const char *path, struct tiff_file **out, struct err *err);
+void tiff_file_close(struct tiff_file *file); /* NULL-safe */
+
+/* What one thread needs to decode tiles of one directory. */
+struct tile_decoder;
+bool tile_decoder_new(const struct tiff_file *file, const struct tiff_directory *directory,
+                      struct tile_decoder **out, struct err *err);
+void tile_decoder_free(struct tile_decoder *decoder); /* NULL-safe */
+
+/* Decodes a tile of a fit directory to dst [tile_height, tile_width, 3]; a tile that is not in the
+ * file is white. As with OpenSlide, what libjpeg warns of is an error. The error does not name the
+ * place: the caller knows it. */
+bool tile_decode(struct tile_decoder *decoder, int64_t column, int64_t row, uint8_t *dst,
+                 int64_t stride_bytes, struct err *err);
+#endif
