@@ -1,35 +1,45 @@
 /* annotation.h: a pathologist's drawing -> polygons, masks, labels. ASAP XML, Aperio ImageScope
- * XML, QuPath GeoJSON (and NCRF's JSON) are told apart by their content. Level-0 pixels. */
+ * XML, QuPath GeoJSON and NCRF JSON are told apart by their content. Level-0 pixels.
+ *
+ * What a drawn region means follows from the name of its group, layer or class (the table is in
+ * classes.c): tumour (_0, _1, Tumor, metastases, ...; also a region with no class), exclusion (_2,
+ * Exclusion, normal, ...), or neither, which is ignored and counted. The annotation is the union
+ * of all tumour regions minus the union of all exclusions, whatever their order in the file. */
 #ifndef ANNOTATION_ANNOTATION_H
 #define ANNOTATION_ANNOTATION_H
 #include "base/err.h"
 #include "base/image.h"
 
-/* What a drawn region means. Names of groups and classes are mapped as in FORMATS
- * (docs/formats.md): tumour (_0, _1, Tumor, metastases, ...), exclusion (_2, Exclusion, normal
- * inside tumour: a hole). */
 struct annotation;
 
-/* Reads and repairs. What cannot be repaired is refused with the file and the line. *out is the
- * caller's; free with annotation_free. An annotation without regions is valid and empty. */
+/* Reads and repairs. What cannot be repaired is refused with the file and the line (in JSON: the
+ * feature or region number). *out is the caller's; free with annotation_free. An annotation
+ * without regions is valid and empty. Thread-safe. */
 bool annotation_read(const char *path, struct annotation **out, struct err *err);
 /* The same from memory, for fuzzing; path names it in messages. */
 bool annotation_parse(const char *text, size_t size, const char *path, struct annotation **out,
                       struct err *err);
 void annotation_free(struct annotation *annotation);
 
-int64_t annotation_regions(const struct annotation *annotation);  /* polygons after merging */
-int64_t annotation_repaired(const struct annotation *annotation); /* how many had to be */
-double annotation_area_px(const struct annotation *annotation);   /* level-0 pixels */
+const char *annotation_format(const struct annotation *annotation); /* "ASAP", "GeoJSON", ... */
+int64_t annotation_regions(const struct annotation *annotation);    /* polygons after merging */
+int64_t annotation_repaired(const struct annotation *annotation);   /* how many had to be */
+/* Drawn things that count as nothing: regions of another class, points, lines, detections. A
+ * caller warns when this is not 0; *first_name (if not NULL) says what the first one was. */
+int64_t annotation_ignored(const struct annotation *annotation, const char **first_name);
+double annotation_area_px(const struct annotation *annotation); /* level-0 pixels */
+/* The box of what is inside: below 0 or beyond the slide means that the drawing belongs to
+ * another slide or level. False if empty. */
 bool annotation_bounds(const struct annotation *annotation, double *x0, double *y0, double *x1,
-                       double *y1); /* false if empty */
+                       double *y1);
 
-/* Exact point in polygon (inside tumour and in no exclusion). Thread-safe. */
+/* Exact point in polygon (inside tumour and in no exclusion). A point on a left or top edge is
+ * inside, on a right or bottom edge outside, so regions that touch share no point. Thread-safe. */
 bool annotation_contains(const struct annotation *annotation, double x_l0, double y_l0);
 
-/* Rasterises a window: mask pixel (i, j) is 255 if its centre, at level-0
- * (x_l0 + (i + 0.5) * step, y_l0 + (j + 0.5) * step), is inside. *out [height, width, 1].
- * Thread-safe. */
+/* Rasterises a window: mask pixel (i, j) is 255 if annotation_contains its centre, at level-0
+ * (x_l0 + (i + 0.5) * step, y_l0 + (j + 0.5) * step). *out [height, width, 1] is the caller's.
+ * Only edges that cross the window's rows are looked at. Thread-safe. */
 bool annotation_mask(const struct annotation *annotation, double x_l0, double y_l0, double step_l0,
                      int64_t width, int64_t height, struct image *out, struct err *err);
 

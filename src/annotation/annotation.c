@@ -1,0 +1,211 @@
+/* annotation.c: a file -> its format by content -> regions -> one shape -> answers. */
+#include "annotation/annotation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "annotation/drawing.h"
+#include "annotation/format.h"
+#include "annotation/geometry.h"
+#include "annotation/scan.h"
+#include "annotation/xml.h"
+#include "base/file.h"
+
+#define MAX_BYTES ((size_t)256 << 20)
+#define MAX_JSON_BYTES ((size_t)64 << 20) /* JSON takes some ten times its size in memory */
+
+struct annotation {
+    const struct format *format;
+    struct shape shape;
+    struct scan scan;
+    int64_t ignored;
+    char ignored_name[DRAWING_NAME];
+};
+
+/* In the order in which they are asked. */
+static const struct format *const formats[] = { &format_asap, &format_imagescope, &format_geojson,
+                                                &format_ncrf };
+
+/* XML begins with "<", or is UTF-16. */
+static bool looks_like_xml(const char *text, size_t size)
+{
+    return size > 1 &&
+           (text[0] == '<' || !memcmp(text, "\xff\xfe", 2) || !memcmp(text, "\xfe\xff", 2) ||
+            !memcmp(text, "<\0", 2) || !memcmp(text, "\0<", 2));
+}
+
+static bool parse_json(const struct source *source, json_t **out, struct err *err)
+{
+    if (source->size > MAX_JSON_BYTES)
+        return err_set(err, ERR_FORMAT, "%s: larger than the %zu MB that such a file may have",
+                       source->path, MAX_JSON_BYTES >> 20);
+    json_error_t why;
+    *out = json_loadb(source->text, source->size, 0, &why);
+    return *out || err_set(err, ERR_FORMAT, "%s: line %d: not valid JSON: %s", source->path,
+                           why.line, why.text);
+}
+
+static const struct format *find_format(const struct source *source, struct err *err)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i]->claims(source))
+            return formats[i];
+    if (source->json)
+        err_set(err, ERR_FORMAT,
+                "%s: this JSON is no annotation: neither GeoJSON features (QuPath) nor "
+                "\"positive\" and \"negative\" regions (NCRF)",
+                source->path);
+    else
+        err_set(err, ERR_FORMAT,
+                "%s: this XML is no annotation: its root is <%s>, not <ASAP_Annotations> (ASAP) or "
+                "<Annotations> (ImageScope)",
+                source->path, source->xml_root);
+    return NULL;
+}
+
+/* jansson does not know it. */
+static void skip_byte_order_mark(struct source *source)
+{
+    if (source->size >= 3 && !memcmp(source->text, "\xef\xbb\xbf", 3))
+        source->text += 3, source->size -= 3;
+}
+
+static bool read_drawing(struct source *source, struct drawing *drawing,
+                         const struct format **format, struct err *err)
+{
+    skip_byte_order_mark(source);
+    const char *first = source->text;
+    const char *end = source->text + source->size;
+    while (first < end && strchr(" \t\r\n", *first) && *first)
+        first++;
+    if (first == end)
+        return err_set(err, ERR_FORMAT, "%s: the file is empty", source->path);
+    json_t *json = NULL;
+    bool ok = false;
+    if (looks_like_xml(first, (size_t)(end - first)))
+        ok = xml_root(source->text, source->size, source->path, source->xml_root,
+                      sizeof source->xml_root, err);
+    else if (*first == '{' || *first == '[')
+        ok = parse_json(source, &json, err);
+    else
+        err_set(err, ERR_FORMAT,
+                "%s: not an annotation: neither XML (ASAP, ImageScope) nor JSON (QuPath, NCRF)",
+                source->path);
+    source->json = json;
+    *format = ok ? find_format(source, err) : NULL;
+    ok = *format && (*format)->read(source, drawing, err);
+    json_decref(json);
+    return ok;
+}
+
+bool annotation_parse(const char *text, size_t size, const char *path, struct annotation **out,
+                      struct err *err)
+{
+    struct source source = { .path = path, .text = text, .size = size };
+    struct drawing drawing = { .path = path };
+    struct annotation *made = calloc(1, sizeof *made);
+    bool ok = false;
+    if (!made) {
+        err_memory(err, path);
+        goto done;
+    }
+    if (!read_drawing(&source, &drawing, &made->format, err) ||
+        !geometry_merge(&drawing, &made->shape, err) || !scan_new(&made->scan, &made->shape, err))
+        goto done;
+    made->ignored = drawing.ignored;
+    memcpy(made->ignored_name, drawing.ignored_name, sizeof made->ignored_name);
+    *out = made, made = NULL, ok = true;
+done:
+    annotation_free(made);
+    drawing_free(&drawing);
+    return ok;
+}
+
+bool annotation_read(const char *path, struct annotation **out, struct err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    if (!file_read(path, MAX_BYTES, &text, &size, err))
+        return false;
+    bool ok = annotation_parse(text, size, path, out, err);
+    free(text);
+    return ok;
+}
+
+void annotation_free(struct annotation *annotation)
+{
+    if (!annotation)
+        return;
+    scan_free(&annotation->scan);
+    shape_free(&annotation->shape);
+    free(annotation);
+}
+
+const char *annotation_format(const struct annotation *annotation)
+{
+    return annotation->format->name;
+}
+
+int64_t annotation_regions(const struct annotation *annotation)
+{
+    return annotation->shape.polygons;
+}
+
+int64_t annotation_repaired(const struct annotation *annotation)
+{
+    return annotation->shape.repaired;
+}
+
+int64_t annotation_ignored(const struct annotation *annotation, const char **first_name)
+{
+    if (first_name)
+        *first_name = annotation->ignored_name;
+    return annotation->ignored;
+}
+
+double annotation_area_px(const struct annotation *annotation)
+{
+    return annotation->shape.area_px;
+}
+
+bool annotation_bounds(const struct annotation *annotation, double *x0, double *y0, double *x1,
+                       double *y1)
+{
+    const struct shape *shape = &annotation->shape;
+    if (shape->polygons == 0)
+        return false;
+    *x0 = shape->x0, *y0 = shape->y0, *x1 = shape->x1, *y1 = shape->y1;
+    return true;
+}
+
+bool annotation_contains(const struct annotation *annotation, double x_l0, double y_l0)
+{
+    return scan_contains(&annotation->scan, x_l0, y_l0);
+}
+
+static bool window_is_sound(const struct window *window)
+{
+    return isfinite(window->x_l0) && isfinite(window->y_l0) && isfinite(window->step_l0) &&
+           window->step_l0 > 0 && window->width > 0 && window->height > 0;
+}
+
+bool annotation_mask(const struct annotation *annotation, double x_l0, double y_l0, double step_l0,
+                     int64_t width, int64_t height, struct image *out, struct err *err)
+{
+    struct window window = { x_l0, y_l0, step_l0, width, height };
+    if (!window_is_sound(&window))
+        return err_set(err, ERR_USAGE, "a mask needs a size and a step above 0");
+    struct image mask;
+    if (!image_new(&mask, width, height, 1, err))
+        return false;
+    scan_fill(&annotation->scan, &window, mask.px);
+    *out = mask;
+    return true;
+}
+
+int64_t annotation_count(const struct annotation *annotation, double x_l0, double y_l0,
+                         double step_l0, int64_t width, int64_t height)
+{
+    struct window window = { x_l0, y_l0, step_l0, width, height };
+    return window_is_sound(&window) ? scan_count(&annotation->scan, &window) : 0;
+}

@@ -1,0 +1,25 @@
+/* format.h: what a reader of one annotation format is: a question and a function. The table of
+ * all of them is in annotation.c; a new format is one file and one line there. */
+#ifndef ANNOTATION_FORMAT_H
+#define ANNOTATION_FORMAT_H
+#include <jansson.h>
+#include "annotation/drawing.h"
+#include "base/err.h"
+
+/* A file whose outermost layer was looked at: either XML or JSON. */
+struct source {
+    const char *path;
+    const char *text;
+    size_t size;
+    char xml_root[DRAWING_NAME]; /* name of the root element; "" if JSON */
+    const json_t *json;          /* NULL if XML */
+};
+
+struct format {
+    const char *name;
+    bool (*claims)(const struct source *source);
+    bool (*read)(const struct source *source, struct drawing *drawing, struct err *err);
+};
+
+extern const struct format format_asap, format_imagescope, format_geojson, format_ncrf;
+#endif

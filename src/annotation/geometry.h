@@ -1,0 +1,29 @@
+/* geometry.h: what was drawn -> one valid shape. */
+#ifndef ANNOTATION_GEOMETRY_H
+#define ANNOTATION_GEOMETRY_H
+#include <stddef.h>
+#include <stdint.h>
+#include "annotation/drawing.h"
+
+/* A piece of the outline that is not horizontal, from its lower y to its higher. On any row the
+ * signs of the edges left of a point add up to 1 inside the shape and to 0 outside. */
+struct edge {
+    double x0, y0, x1, y1; /* y0 < y1 */
+    int sign;              /* +1: the shape is on the right, -1: on the left */
+};
+
+struct shape {
+    struct edge *edges; /* in no order */
+    size_t n_edges, room_edges;
+    int64_t polygons; /* that touch in points at most */
+    int64_t repaired;
+    double area_px;
+    double x0, y0, x1, y1; /* bounds; meaningless without polygons */
+};
+
+/* The union of the tumour regions minus the union of the exclusions. A region that crosses itself
+ * is repaired: everything that its line goes around is in. One that has fewer than three distinct
+ * points or no area is refused by its place. *out is the caller's; free with shape_free. */
+bool geometry_merge(const struct drawing *drawing, struct shape *out, struct err *err);
+void shape_free(struct shape *shape);
+#endif

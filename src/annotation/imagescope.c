@@ -1,0 +1,142 @@
+/* imagescope.c: Aperio ImageScope XML -> regions.
+ * Annotations/Annotation[@Name]/Regions/Region[@Type, @NegativeROA]/Vertices/Vertex[@X, @Y]. The
+ * name of the layer (Annotation) is the class; a region with NegativeROA="1" is an exclusion. A
+ * rectangle (type 1) may be given by two corners; an ellipse (type 2) is given by the box of its
+ * vertices; arrows and rulers (other types) are no areas. HALO writes the same with words for the
+ * types and V for Vertex. */
+#include "annotation/format.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+#include "annotation/xml.h"
+
+#define ELLIPSE_POINTS 360 /* area exact to 5e-5 */
+
+enum region_type { FREEHAND, RECTANGLE, ELLIPSE, NO_AREA };
+
+struct reading {
+    struct drawing *drawing;
+    char layer[DRAWING_NAME];
+    bool inside; /* a Region that counts */
+    enum region_type type;
+};
+
+static bool claims(const struct source *source)
+{
+    return !strcmp(source->xml_root, "Annotations");
+}
+
+static enum region_type type_of(const char *text)
+{
+    static const struct {
+        const char *text;
+        enum region_type type;
+    } types[] = { { "", FREEHAND },      { "0", FREEHAND }, { "Polygon", FREEHAND },
+                  { "1", RECTANGLE },    { "2", ELLIPSE },  { "Rectangle", RECTANGLE },
+                  { "Ellipse", ELLIPSE } };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcasecmp(text, types[i].text))
+            return types[i].type;
+    return NO_AREA;
+}
+
+static bool start_region(struct reading *reading, const struct xml_element *element,
+                         struct err *err)
+{
+    char type[DRAWING_NAME];
+    double negative = 0;
+    if (!xml_number(element, "NegativeROA", false, &negative, err))
+        return false;
+    xml_text(element, "Type", type, sizeof type);
+    reading->type = type_of(type);
+    enum region_class meaning = class_of(reading->layer);
+    if (negative != 0 && meaning != REGION_OTHER)
+        meaning = REGION_EXCLUSION;
+    bool no_area = reading->type == NO_AREA;
+    reading->inside = !no_area && meaning != REGION_OTHER;
+    if (!reading->inside) {
+        drawing_ignore(reading->drawing, no_area ? "arrow or ruler" : reading->layer);
+        return true;
+    }
+    struct place place = { "line", element->line };
+    return drawing_region(reading->drawing, meaning, place, err) &&
+           drawing_ring(reading->drawing, err);
+}
+
+static bool on_start(void *user, const struct xml_element *element, struct err *err)
+{
+    struct reading *reading = user;
+    double x, y;
+    bool vertex = !strcmp(element->name, "Vertex") || !strcmp(element->name, "V");
+    if (!strcmp(element->name, "Annotation"))
+        xml_text(element, "Name", reading->layer, sizeof reading->layer);
+    else if (!strcmp(element->name, "Region"))
+        return start_region(reading, element, err);
+    else if (vertex && reading->inside)
+        return xml_number(element, "X", true, &x, err) && xml_number(element, "Y", true, &y, err) &&
+               drawing_point(reading->drawing, x, y, err);
+    return true;
+}
+
+/* Takes the last ring's points away and gives their box. */
+static bool take_box(struct drawing *drawing, double low[2], double high[2])
+{
+    struct ring *ring = &drawing->rings[drawing->n_rings - 1];
+    size_t n = ring->n;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < 2; k++) {
+            double value = drawing->xy[2 * (ring->first + i) + k];
+            low[k] = i == 0 ? value : fmin(low[k], value);
+            high[k] = i == 0 ? value : fmax(high[k], value);
+        }
+    drawing->n_points = ring->first;
+    ring->n = 0;
+    return n > 0;
+}
+
+static bool end_rectangle(struct drawing *drawing, struct err *err)
+{
+    double low[2], high[2];
+    return !take_box(drawing, low, high) || (drawing_point(drawing, low[0], low[1], err) &&
+                                             drawing_point(drawing, high[0], low[1], err) &&
+                                             drawing_point(drawing, high[0], high[1], err) &&
+                                             drawing_point(drawing, low[0], high[1], err));
+}
+
+static bool end_ellipse(struct drawing *drawing, struct err *err)
+{
+    double low[2], high[2];
+    if (!take_box(drawing, low, high))
+        return true;
+    for (int i = 0; i < ELLIPSE_POINTS; i++) {
+        double angle = 2 * acos(-1) * i / ELLIPSE_POINTS;
+        if (!drawing_point(drawing, (low[0] + high[0]) / 2 + (high[0] - low[0]) / 2 * cos(angle),
+                           (low[1] + high[1]) / 2 + (high[1] - low[1]) / 2 * sin(angle), err))
+            return false;
+    }
+    return true;
+}
+
+static bool on_end(void *user, const char *name, struct err *err)
+{
+    struct reading *reading = user;
+    if (strcmp(name, "Region") || !reading->inside)
+        return true;
+    reading->inside = false;
+    struct drawing *drawing = reading->drawing;
+    if (reading->type == ELLIPSE)
+        return end_ellipse(drawing, err);
+    if (reading->type == RECTANGLE && drawing->rings[drawing->n_rings - 1].n == 2)
+        return end_rectangle(drawing, err);
+    return true;
+}
+
+static bool read_imagescope(const struct source *source, struct drawing *drawing, struct err *err)
+{
+    static const struct xml_walker walker = { .start = on_start, .end = on_end };
+    struct reading reading = { .drawing = drawing };
+    return xml_walk(source->text, source->size, source->path, &walker, &reading, err);
+}
+
+const struct format format_imagescope = { "ImageScope", claims, read_imagescope };

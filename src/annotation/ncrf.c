@@ -1,0 +1,50 @@
+/* ncrf.c: the JSON of baidu-research/NCRF (CAMELYON16 polygons) -> regions.
+ * {"positive": [{"name", "vertices": [[x, y], ...]}, ...], "negative": [...]}: tumour and holes. */
+#include "annotation/format.h"
+
+static bool claims(const struct source *source)
+{
+    return json_is_object(source->json) && json_object_get(source->json, "positive");
+}
+
+static bool read_vertices(const json_t *item, struct place place, enum region_class meaning,
+                          struct drawing *drawing, struct err *err)
+{
+    const json_t *vertices = json_object_get(item, "vertices");
+    if (!json_is_array(vertices))
+        return drawing_refuse(drawing->path, place, err, "it has no list of vertices");
+    if (!drawing_region(drawing, meaning, place, err) || !drawing_ring(drawing, err))
+        return false;
+    for (size_t i = 0; i < json_array_size(vertices); i++) {
+        const json_t *x = json_array_get(json_array_get(vertices, i), 0);
+        const json_t *y = json_array_get(json_array_get(vertices, i), 1);
+        if (!json_is_number(x) || !json_is_number(y))
+            return drawing_refuse(drawing->path, place, err, "vertex %zu is not [x, y]", i + 1);
+        if (!drawing_point(drawing, json_number_value(x), json_number_value(y), err))
+            return false;
+    }
+    return true;
+}
+
+static bool read_ncrf(const struct source *source, struct drawing *drawing, struct err *err)
+{
+    static const struct {
+        const char *key, *what;
+        enum region_class meaning;
+    } lists[] = { { "positive", "positive region", REGION_TUMOUR },
+                  { "negative", "negative region", REGION_EXCLUSION } };
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        const json_t *list = json_object_get(source->json, lists[k].key);
+        if (list && !json_is_array(list))
+            return err_set(err, ERR_FORMAT, "%s: \"%s\" is not a list of regions", source->path,
+                           lists[k].key);
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            struct place place = { lists[k].what, (int64_t)i + 1 };
+            if (!read_vertices(json_array_get(list, i), place, lists[k].meaning, drawing, err))
+                return false;
+        }
+    }
+    return true;
+}
+
+const struct format format_ncrf = { "NCRF", claims, read_ncrf };
