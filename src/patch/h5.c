@@ -1,0 +1,311 @@
+/* h5.c: see h5.h. */
+#include "patch/h5.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_RANK 8
+#define PAGE 4096
+#define ALIGN_FROM 65536
+#define MAX_TEXT (1 << 20)
+
+struct h5_voice h5_quiet(void)
+{
+    struct h5_voice before = { 0 };
+    H5Eget_auto2(H5E_DEFAULT, &before.print, &before.data);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return before;
+}
+
+void h5_loud(struct h5_voice before)
+{
+    H5Eset_auto2(H5E_DEFAULT, before.print, before.data);
+}
+
+static herr_t keep_first(unsigned n, const H5E_error2_t *entry, void *out)
+{
+    if (n == 0 && entry->desc)
+        snprintf(out, 256, "%s", entry->desc);
+    return 0;
+}
+
+bool h5_fail(struct err *err, const char *path, const char *verb)
+{
+    char reason[256] = "HDF5 does not say why";
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, reason);
+    H5Eclear2(H5E_DEFAULT);
+    return err_set(err, ERR_IO, "%s: cannot %s: %s", path, verb, reason);
+}
+
+hid_t h5_create(const char *path)
+{
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = H5I_INVALID_HID;
+    if (access >= 0 && H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
+        H5Pset_alignment(access, ALIGN_FROM, PAGE) >= 0)
+        file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    H5Pclose(access);
+    return file;
+}
+
+static bool put_attribute(hid_t object, const char *name, hid_t file_type, hid_t memory_type,
+                          hid_t space, const void *value)
+{
+    hid_t attribute = H5Acreate2(object, name, file_type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = attribute >= 0 && H5Awrite(attribute, memory_type, value) >= 0;
+    if (attribute >= 0 && H5Aclose(attribute) < 0)
+        ok = false;
+    H5Sclose(space);
+    return ok;
+}
+
+static hid_t text_type(void)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    return type;
+}
+
+bool h5_put_text(hid_t object, const char *name, const char *value)
+{
+    hid_t type = text_type();
+    bool ok = put_attribute(object, name, type, type, H5Screate(H5S_SCALAR), &value);
+    H5Tclose(type);
+    return ok;
+}
+
+bool h5_put_int(hid_t object, const char *name, int64_t value)
+{
+    return put_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, H5Screate(H5S_SCALAR),
+                         &value);
+}
+
+bool h5_put_ints(hid_t object, const char *name, const int64_t *values, hsize_t n)
+{
+    return put_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64,
+                         H5Screate_simple(1, &n, NULL), values);
+}
+
+bool h5_put_real(hid_t object, const char *name, double value)
+{
+    return put_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, H5Screate(H5S_SCALAR),
+                         &value);
+}
+
+bool h5_put_reals(hid_t object, const char *name, const double *values, hsize_t n)
+{
+    return put_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE,
+                         H5Screate_simple(1, &n, NULL), values);
+}
+
+/* Reads numbers; the attribute must have exactly n of them and be of the type's class. */
+static bool get_numbers(hid_t object, const char *name, hid_t memory_type, void *out, hsize_t n)
+{
+    if (H5Aexists(object, name) <= 0)
+        return false;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    H5T_class_t class = H5Tget_class(type);
+    bool ok = (class == H5T_INTEGER || class == H5T_FLOAT) &&
+              H5Sget_simple_extent_npoints(space) == (hssize_t)n &&
+              H5Aread(attribute, memory_type, out) >= 0;
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return ok;
+}
+
+bool h5_get_int(hid_t object, const char *name, int64_t *out)
+{
+    return get_numbers(object, name, H5T_NATIVE_INT64, out, 1);
+}
+
+bool h5_get_real(hid_t object, const char *name, double *out)
+{
+    return get_numbers(object, name, H5T_NATIVE_DOUBLE, out, 1);
+}
+
+bool h5_get_reals(hid_t object, const char *name, double *out, hsize_t n)
+{
+    return get_numbers(object, name, H5T_NATIVE_DOUBLE, out, n);
+}
+
+static char *read_text(hid_t attribute, hid_t type)
+{
+    if (H5Tis_variable_str(type) > 0) {
+        char *theirs = NULL;
+        hid_t ours = text_type();
+        H5Tset_cset(ours, H5Tget_cset(type));
+        bool ok = H5Aread(attribute, ours, &theirs) >= 0 && theirs;
+        H5Tclose(ours);
+        char *copy = ok ? strndup(theirs, MAX_TEXT) : NULL;
+        H5free_memory(theirs);
+        return copy;
+    }
+    size_t size = H5Tget_size(type);
+    if (size == 0 || size > MAX_TEXT)
+        return NULL;
+    char *text = calloc(size + 1, 1);
+    if (text && H5Aread(attribute, type, text) < 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+bool h5_get_text(hid_t object, const char *name, char **out)
+{
+    if (H5Aexists(object, name) <= 0)
+        return false;
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    hid_t type = H5Aget_type(attribute), space = H5Aget_space(attribute);
+    char *text = NULL;
+    if (H5Tget_class(type) == H5T_STRING && H5Sget_simple_extent_npoints(space) == 1)
+        text = read_text(attribute, type);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    if (text)
+        *out = text;
+    return text != NULL;
+}
+
+static hid_t with_parents(void)
+{
+    hid_t link = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(link, 1);
+    return link;
+}
+
+hid_t h5_group(hid_t parent, const char *name)
+{
+    hid_t link = with_parents();
+    hid_t group = H5Gcreate2(parent, name, link, H5P_DEFAULT, H5P_DEFAULT);
+    H5Pclose(link);
+    return group;
+}
+
+hid_t h5_dataset(hid_t parent, const char *name, hid_t type, int rank, const hsize_t *dims)
+{
+    hid_t space = H5Screate_simple(rank, dims, NULL);
+    hid_t link = with_parents();
+    hid_t create = H5Pcreate(H5P_DATASET_CREATE), dataset = H5I_INVALID_HID;
+    if (space >= 0 && H5Pset_layout(create, H5D_CONTIGUOUS) >= 0 &&
+        H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY) >= 0 &&
+        H5Pset_fill_time(create, H5D_FILL_TIME_NEVER) >= 0 &&
+        H5Pset_obj_track_times(create, false) >= 0)
+        dataset = H5Dcreate2(parent, name, type, space, link, create, H5P_DEFAULT);
+    H5Pclose(create);
+    H5Pclose(link);
+    if (space >= 0)
+        H5Sclose(space);
+    return dataset;
+}
+
+bool h5_put_data(hid_t parent, const char *name, hid_t file_type, hid_t memory_type, int rank,
+                 const hsize_t *dims, const void *data)
+{
+    hid_t dataset = h5_dataset(parent, name, file_type, rank, dims);
+    if (dataset < 0)
+        return false;
+    bool ok = H5Dwrite(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0;
+    return H5Dclose(dataset) >= 0 && ok;
+}
+
+bool h5_has(hid_t file, const char *name)
+{
+    return H5Lexists(file, name, H5P_DEFAULT) > 0;
+}
+
+/* A file may claim more than it holds: a contiguous dataset must lie within the file. */
+static bool is_held(hid_t dataset, const char *path, hsize_t bytes)
+{
+    hid_t create = H5Dget_create_plist(dataset);
+    H5D_layout_t layout = create >= 0 ? H5Pget_layout(create) : H5D_LAYOUT_ERROR;
+    if (create >= 0)
+        H5Pclose(create);
+    if (layout == H5D_CHUNKED || layout == H5D_COMPACT || bytes == 0)
+        return true;
+    struct stat status;
+    haddr_t offset = H5Dget_offset(dataset);
+    return layout == H5D_CONTIGUOUS && offset != HADDR_UNDEF && stat(path, &status) == 0 &&
+           (hsize_t)status.st_size >= bytes && offset <= (hsize_t)status.st_size - bytes;
+}
+
+static bool check_open(hid_t dataset, const char *path, const char *name, int rank,
+                       const hsize_t *wanted, hsize_t *dims, struct err *err)
+{
+    hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+    H5T_class_t class = H5Tget_class(type);
+    size_t size = H5Tget_size(type);
+    int found = H5Sget_simple_extent_ndims(space);
+    bool shaped = found == rank && H5Sget_simple_extent_dims(space, dims, NULL) == rank;
+    H5Sclose(space);
+    H5Tclose(type);
+    if (class != H5T_INTEGER && class != H5T_FLOAT)
+        return err_set(err, ERR_FORMAT, "%s: '%s' does not hold numbers", path, name);
+    if (!shaped)
+        return err_set(err, ERR_FORMAT, "%s: '%s' has %d dimensions, not %d", path, name, found,
+                       rank);
+    hsize_t bytes = size;
+    for (int i = 0; i < rank; i++) {
+        if (wanted[i] && dims[i] != wanted[i])
+            return err_set(err, ERR_FORMAT, "%s: dimension %d of '%s' is %llu, not %llu", path, i,
+                           name, (unsigned long long)dims[i], (unsigned long long)wanted[i]);
+        if (__builtin_mul_overflow(bytes, dims[i], &bytes) || bytes > INT64_MAX)
+            return err_set(err, ERR_FORMAT, "%s: '%s' says it is impossibly large", path, name);
+    }
+    if (!is_held(dataset, path, bytes))
+        return err_set(err, ERR_FORMAT, "%s: '%s' is not wholly in the file; it is damaged", path,
+                       name);
+    return true;
+}
+
+bool h5_check(hid_t file, const char *path, const char *name, int rank, const hsize_t *wanted,
+              hsize_t *dims, struct err *err)
+{
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    if (dataset < 0) {
+        H5Eclear2(H5E_DEFAULT);
+        return err_set(err, ERR_FORMAT, "%s: no dataset '%s' in it", path, name);
+    }
+    bool ok = check_open(dataset, path, name, rank, wanted, dims, err);
+    H5Dclose(dataset);
+    return ok;
+}
+
+bool h5_read(hid_t file, const char *path, const char *name, hid_t memory_type, void *out,
+             struct err *err)
+{
+    hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    bool ok =
+        dataset >= 0 && H5Dread(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out) >= 0;
+    if (!ok)
+        h5_fail(err, path, "read");
+    if (dataset >= 0)
+        H5Dclose(dataset);
+    return ok;
+}
+
+bool h5_read_rows(hid_t dataset, const char *path, hid_t memory_type, int64_t first, int64_t n,
+                  void *out, struct err *err)
+{
+    hsize_t dims[MAX_RANK] = { 0 }, start[MAX_RANK] = { 0 };
+    hid_t space = H5Dget_space(dataset), memory = H5I_INVALID_HID;
+    int rank = H5Sget_simple_extent_ndims(space);
+    bool ok = rank > 0 && rank <= MAX_RANK && H5Sget_simple_extent_dims(space, dims, NULL) == rank;
+    if (ok) {
+        start[0] = (hsize_t)first;
+        dims[0] = (hsize_t)n;
+        memory = H5Screate_simple(rank, dims, NULL);
+        ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, dims, NULL) >= 0 &&
+             H5Dread(dataset, memory_type, memory, space, H5P_DEFAULT, out) >= 0;
+    }
+    if (!ok)
+        h5_fail(err, path, "read");
+    if (memory >= 0)
+        H5Sclose(memory);
+    H5Sclose(space);
+    return ok;
+}

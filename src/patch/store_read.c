@@ -1,0 +1,150 @@
+/* store_read.c: reading of a store (store.h). */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "patch/layout.h"
+#include "patch/store_facts.h"
+
+struct store {
+    struct layout_reader reader;
+    struct store_facts facts;
+    enum store_layout layout;
+};
+
+static bool layout_by_name(const char *name, enum store_layout *out)
+{
+    for (int i = 0; store_layout_names[i]; i++)
+        if (strcmp(store_layout_names[i], name) == 0) {
+            *out = (enum store_layout)i;
+            return true;
+        }
+    return false;
+}
+
+/* By our mark, or by what is in it. */
+static bool find_layout(struct store *store, struct err *err)
+{
+    hid_t file = store->reader.file;
+    const char *path = store->reader.path;
+    char *format = NULL, *name = NULL;
+    int64_t version = 0;
+    bool ok = true;
+    if (h5_get_text(file, "format", &format) && strcmp(format, STORE_FORMAT) == 0) {
+        if (!h5_get_int(file, "version", &version) || version < 1 || version > STORE_VERSION)
+            ok = err_set(err, ERR_FORMAT, "%s: version %lld of the format; this program knows %d",
+                         path, (long long)version, STORE_VERSION);
+        else if (!h5_get_text(file, "layout", &name) || !layout_by_name(name, &store->layout))
+            ok = err_set(err, ERR_FORMAT, "%s: does not say which layout it has", path);
+    } else {
+        int i = 0;
+        while (i < N_LAYOUTS && !layouts[i]->recognise(file))
+            i++;
+        store->layout = (enum store_layout)i;
+        if (i == N_LAYOUTS)
+            ok =
+                err_set(err, ERR_FORMAT, "%s: an HDF5 file, but no patch store that we know", path);
+    }
+    free(format);
+    free(name);
+    return ok;
+}
+
+static bool open_file(struct store *store, const char *path, struct err *err)
+{
+    store->reader.path = strdup(path);
+    if (!store->reader.path)
+        return err_memory(err, path);
+    if (access(path, R_OK) != 0)
+        return err_errno(err, path, "open");
+    hid_t how = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fclose_degree(how, H5F_CLOSE_STRONG);
+    store->reader.file = H5Fopen(path, H5F_ACC_RDONLY, how);
+    H5Pclose(how);
+    if (store->reader.file < 0) {
+        H5Eclear2(H5E_DEFAULT);
+        return err_set(err, ERR_FORMAT, "%s: not an HDF5 file, or damaged", path);
+    }
+    if (!facts_get(store->reader.file, &store->facts))
+        return err_memory(err, path);
+    return find_layout(store, err) && layouts[store->layout]->open(&store->reader, err);
+}
+
+bool store_open(const char *path, struct store **out, struct err *err)
+{
+    struct store *store = calloc(1, sizeof *store);
+    if (!store)
+        return err_memory(err, path);
+    store->reader.file = store->reader.dataset = H5I_INVALID_HID;
+    struct h5_voice voice = h5_quiet();
+    bool ok = open_file(store, path, err);
+    h5_loud(voice);
+    if (!ok) {
+        store_close(store);
+        return false;
+    }
+    *out = store;
+    return true;
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    struct h5_voice voice = h5_quiet();
+    if (store->reader.file >= 0)
+        H5Fclose(store->reader.file); /* and, being strong, all that is open in it */
+    h5_loud(voice);
+    for (int64_t i = 0; i < store->reader.n_sets; i++)
+        free(store->reader.sets[i].name);
+    free(store->reader.sets);
+    free(store->reader.groups);
+    free(store->reader.patch_blocks);
+    patch_list_free(&store->reader.patches);
+    facts_free(&store->facts);
+    free(store->reader.path);
+    free(store);
+}
+
+const struct store_facts *store_facts(const struct store *store)
+{
+    return &store->facts;
+}
+
+enum store_layout store_layout(const struct store *store)
+{
+    return store->layout;
+}
+
+int64_t store_patch_px(const struct store *store)
+{
+    return store->reader.patch_px;
+}
+
+const struct patch_list *store_patches(const struct store *store)
+{
+    return &store->reader.patches;
+}
+
+int64_t store_n_groups(const struct store *store)
+{
+    return store->reader.n_groups;
+}
+
+struct store_group store_group(const struct store *store, int64_t group)
+{
+    return store->reader.groups[group];
+}
+
+bool store_read(struct store *store, int64_t first, int64_t n, uint8_t *out, struct err *err)
+{
+    if (first < 0 || n < 0 || first > store->reader.patches.n ||
+        n > store->reader.patches.n - first)
+        return err_set(err, ERR_USAGE, "%s: patches %lld to %lld of %lld", store->reader.path,
+                       (long long)first, (long long)(first + n - 1),
+                       (long long)store->reader.patches.n);
+    struct h5_voice voice = h5_quiet();
+    bool ok = layouts[store->layout]->read(&store->reader, first, n, out, err);
+    h5_loud(voice);
+    return ok;
+}
