@@ -10,32 +10,40 @@
 #define ALIGN_FROM 65536
 #define MAX_TEXT (1 << 20)
 
-struct h5_voice h5_quiet(void)
+static herr_t keep_innermost(unsigned n, const H5E_error2_t *entry, void *out)
 {
-    struct h5_voice before = { 0 };
-    H5Eget_auto2(H5E_DEFAULT, &before.print, &before.data);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    return before;
-}
-
-void h5_loud(struct h5_voice before)
-{
-    H5Eset_auto2(H5E_DEFAULT, before.print, before.data);
-}
-
-static herr_t keep_first(unsigned n, const H5E_error2_t *entry, void *out)
-{
+    struct h5_voice *voice = out;
     if (n == 0 && entry->desc)
-        snprintf(out, 256, "%s", entry->desc);
+        snprintf(voice->reason, sizeof voice->reason, "%s", entry->desc);
     return 0;
+}
+
+/* Called by HDF5 when a call fails, before later calls forget why. */
+static herr_t on_failure(hid_t stack, void *voice)
+{
+    return H5Ewalk2(stack, H5E_WALK_UPWARD, keep_innermost, voice);
+}
+
+void h5_quiet(struct h5_voice *voice)
+{
+    *voice = (struct h5_voice){ 0 };
+    H5Eget_auto2(H5E_DEFAULT, &voice->print, &voice->data);
+    H5Eset_auto2(H5E_DEFAULT, on_failure, voice);
+}
+
+void h5_loud(const struct h5_voice *voice)
+{
+    H5Eset_auto2(H5E_DEFAULT, voice->print, voice->data);
 }
 
 bool h5_fail(struct err *err, const char *path, const char *verb)
 {
-    char reason[256] = "HDF5 does not say why";
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first, reason);
-    H5Eclear2(H5E_DEFAULT);
-    return err_set(err, ERR_IO, "%s: cannot %s: %s", path, verb, reason);
+    H5E_auto2_t print = NULL;
+    void *data = NULL;
+    H5Eget_auto2(H5E_DEFAULT, &print, &data);
+    const struct h5_voice *voice = print == on_failure ? data : NULL;
+    return err_set(err, ERR_IO, "%s: cannot %s: %s", path, verb,
+                   voice && voice->reason[0] ? voice->reason : "HDF5 does not say why");
 }
 
 hid_t h5_create(const char *path)
@@ -266,10 +274,8 @@ bool h5_check(hid_t file, const char *path, const char *name, int rank, const hs
               hsize_t *dims, struct err *err)
 {
     hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
-    if (dataset < 0) {
-        H5Eclear2(H5E_DEFAULT);
+    if (dataset < 0)
         return err_set(err, ERR_FORMAT, "%s: no dataset '%s' in it", path, name);
-    }
     bool ok = check_open(dataset, path, name, rank, wanted, dims, err);
     H5Dclose(dataset);
     return ok;

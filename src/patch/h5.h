@@ -8,12 +8,14 @@
 #include <stdint.h>
 #include "base/err.h"
 
+/* While quiet, HDF5 prints nothing and the reason of its last failure is kept. */
 struct h5_voice {
-    H5E_auto2_t print;
+    H5E_auto2_t print; /* what was set before */
     void *data;
+    char reason[256];
 };
-struct h5_voice h5_quiet(void);
-void h5_loud(struct h5_voice before);
+void h5_quiet(struct h5_voice *voice);
+void h5_loud(const struct h5_voice *voice);
 
 /* err_set with HDF5's innermost reason: "path: cannot <verb>: <reason>". Returns false. */
 bool h5_fail(struct err *err, const char *path, const char *verb);

@@ -114,7 +114,6 @@ bool facts_get(hid_t file, struct store_facts *out)
             break;
         }
     }
-    H5Eclear2(H5E_DEFAULT);
     return ok;
 }
 

@@ -61,10 +61,8 @@ static bool open_file(struct store *store, const char *path, struct err *err)
     H5Pset_fclose_degree(how, H5F_CLOSE_STRONG);
     store->reader.file = H5Fopen(path, H5F_ACC_RDONLY, how);
     H5Pclose(how);
-    if (store->reader.file < 0) {
-        H5Eclear2(H5E_DEFAULT);
+    if (store->reader.file < 0)
         return err_set(err, ERR_FORMAT, "%s: not an HDF5 file, or damaged", path);
-    }
     if (!facts_get(store->reader.file, &store->facts))
         return err_memory(err, path);
     return find_layout(store, err) && layouts[store->layout]->open(&store->reader, err);
@@ -76,9 +74,10 @@ bool store_open(const char *path, struct store **out, struct err *err)
     if (!store)
         return err_memory(err, path);
     store->reader.file = store->reader.dataset = H5I_INVALID_HID;
-    struct h5_voice voice = h5_quiet();
+    struct h5_voice voice;
+    h5_quiet(&voice);
     bool ok = open_file(store, path, err);
-    h5_loud(voice);
+    h5_loud(&voice);
     if (!ok) {
         store_close(store);
         return false;
@@ -91,10 +90,11 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
-    struct h5_voice voice = h5_quiet();
+    struct h5_voice voice;
+    h5_quiet(&voice);
     if (store->reader.file >= 0)
         H5Fclose(store->reader.file); /* and, being strong, all that is open in it */
-    h5_loud(voice);
+    h5_loud(&voice);
     for (int64_t i = 0; i < store->reader.n_sets; i++)
         free(store->reader.sets[i].name);
     free(store->reader.sets);
@@ -143,8 +143,9 @@ bool store_read(struct store *store, int64_t first, int64_t n, uint8_t *out, str
         return err_set(err, ERR_USAGE, "%s: patches %lld to %lld of %lld", store->reader.path,
                        (long long)first, (long long)(first + n - 1),
                        (long long)store->reader.patches.n);
-    struct h5_voice voice = h5_quiet();
+    struct h5_voice voice;
+    h5_quiet(&voice);
     bool ok = layouts[store->layout]->read(&store->reader, first, n, out, err);
-    h5_loud(voice);
+    h5_loud(&voice);
     return ok;
 }

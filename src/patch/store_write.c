@@ -60,9 +60,10 @@ bool store_create(const char *path, const struct store_request *request, struct 
     }
     writer->layout.request = request;
     writer->layout.name = writer->out.path;
-    struct h5_voice voice = h5_quiet();
+    struct h5_voice voice;
+    h5_quiet(&voice);
     bool ok = create(writer, layouts[request->layout], err);
-    h5_loud(voice);
+    h5_loud(&voice);
     if (!ok) {
         store_discard(writer);
         return false;

@@ -300,7 +300,8 @@ static void nothing_is_left_of_a_discarded_store(void **state)
     assert_false(file_exists(path));
     assert_false(store_create("/no/such/folder/x.h5", &request, &writer, &err));
     assert_non_null(strstr(err.text, "/no/such/folder/x.h5"));
-    assert_non_null(strstr(err.text, "No such file"));
+    if (!strstr(err.text, "No such file"))
+        fail_msg("%s", err.text);
     free(path);
     free(part);
     patch_list_free(&list);
