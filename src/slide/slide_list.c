@@ -1,0 +1,304 @@
+/* slide_list.c: see slide_list.h. */
+#include "slide/slide_list.h"
+
+#include <dirent.h>
+#include <glob.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "base/csv.h"
+#include "base/file.h"
+
+static const char *const slide_extensions[] = { ".svs", ".tif", ".tiff", ".ndpi",    ".vms",
+                                                ".vmu", ".scn", ".mrxs", ".svslide", ".bif" };
+
+/* A list that grows. Where each entry came from is kept for messages about duplicates. */
+struct builder {
+    struct slide_list list;
+    char **origins; /* [n]: "cohort.csv:7", or the path itself */
+    size_t room;
+};
+
+static void entry_free(struct slide_entry *entry)
+{
+    free(entry->path);
+    free(entry->name);
+    free(entry->label);
+    free(entry->annotation);
+    free(entry->patient);
+    free(entry->node);
+    free(entry->center);
+    free(entry->split);
+}
+
+void slide_list_free(struct slide_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        entry_free(&list->entries[i]);
+    free(list->entries);
+    *list = (struct slide_list){ 0 };
+}
+
+static void origins_free(struct builder *builder)
+{
+    for (size_t i = 0; i < builder->list.n; i++)
+        free(builder->origins[i]);
+    free(builder->origins);
+}
+
+static bool grow(struct builder *builder)
+{
+    if (builder->list.n < builder->room)
+        return true;
+    size_t room = builder->room ? 2 * builder->room : 64;
+    struct slide_entry *entries = realloc(builder->list.entries, room * sizeof *entries);
+    if (!entries)
+        return false;
+    builder->list.entries = entries;
+    char **origins = realloc(builder->origins, room * sizeof *origins);
+    if (!origins)
+        return false;
+    builder->origins = origins;
+    builder->room = room;
+    return true;
+}
+
+/* Takes over the entry and the origin, also when it fails. */
+static bool add_entry(struct builder *builder, struct slide_entry entry, char *origin,
+                      struct err *err)
+{
+    bool whole = entry.path && entry.name && entry.label && entry.annotation && entry.patient &&
+                 entry.node && entry.center && entry.split && origin;
+    if (!whole || !grow(builder)) {
+        entry_free(&entry);
+        free(origin);
+        return err_memory(err, "a slide list");
+    }
+    builder->origins[builder->list.n] = origin;
+    builder->list.entries[builder->list.n++] = entry;
+    return true;
+}
+
+static bool add_path(struct builder *builder, const char *path, struct err *err)
+{
+    struct slide_entry entry = { .path = strdup(path),
+                                 .name = file_stem(path),
+                                 .label = strdup(""),
+                                 .annotation = strdup(""),
+                                 .patient = strdup(""),
+                                 .node = strdup(""),
+                                 .center = strdup(""),
+                                 .split = strdup("") };
+    return add_entry(builder, entry, strdup(path), err);
+}
+
+/* A path of a CSV: relative ones are relative to the CSV's folder. The caller's. */
+static char *anchor(const char *csv_path, const char *path)
+{
+    const char *slash = strrchr(csv_path, '/');
+    if (!path[0] || path[0] == '/' || !slash)
+        return strdup(path);
+    return file_format("%.*s/%s", (int)(slash - csv_path), csv_path, path);
+}
+
+/* "" is 0. */
+static bool parse_mpp(const char *text, double *out)
+{
+    char *end = NULL;
+    *out = 0;
+    if (!text[strspn(text, " ")])
+        return true;
+    *out = strtod(text, &end);
+    return end != text && !end[strspn(end, " ")] && isfinite(*out) && *out > 0;
+}
+
+static bool add_row(struct builder *builder, const struct csv *csv, size_t row, struct err *err)
+{
+    const char *slide = csv_cell(csv, row, csv_column(csv, "slide"));
+    const char *mpp_text = csv_cell(csv, row, csv_column(csv, "mpp"));
+    double mpp = 0;
+    if (!slide[0])
+        return err_set(err, ERR_FORMAT, "%s:%d: the column 'slide' is empty", csv->path,
+                       csv->lines[row]);
+    if (!parse_mpp(mpp_text, &mpp))
+        return err_set(err, ERR_FORMAT, "%s:%d: mpp '%s' is not a number of um/px above 0",
+                       csv->path, csv->lines[row], mpp_text);
+    struct slide_entry entry = {
+        .path = anchor(csv->path, slide),
+        .name = file_stem(slide),
+        .mpp = mpp,
+        .label = strdup(csv_cell(csv, row, csv_column(csv, "label"))),
+        .annotation = anchor(csv->path, csv_cell(csv, row, csv_column(csv, "annotation"))),
+        .patient = strdup(csv_cell(csv, row, csv_column(csv, "patient"))),
+        .node = strdup(csv_cell(csv, row, csv_column(csv, "node"))),
+        .center = strdup(csv_cell(csv, row, csv_column(csv, "center"))),
+        .split = strdup(csv_cell(csv, row, csv_column(csv, "split"))),
+    };
+    return add_entry(builder, entry, file_format("%s:%d", csv->path, csv->lines[row]), err);
+}
+
+static bool add_table(struct builder *builder, const struct csv *csv, struct err *err)
+{
+    if (csv_column(csv, "slide") < 0)
+        return err_set(err, ERR_FORMAT,
+                       "%s: has no column 'slide'; the header must be like "
+                       "slide,mpp,label,annotation,patient,node,center,split",
+                       csv->path);
+    if (csv->n_rows == 0)
+        return err_set(err, ERR_FORMAT, "%s: lists no slides", csv->path);
+    for (size_t row = 0; row < csv->n_rows; row++)
+        if (!add_row(builder, csv, row, err))
+            return false;
+    return true;
+}
+
+static bool has_slide_extension(const char *path)
+{
+    for (size_t i = 0; i < sizeof slide_extensions / sizeof *slide_extensions; i++)
+        if (strcasecmp(file_extension(path), slide_extensions[i]) == 0)
+            return true;
+    return false;
+}
+
+static int is_slide_name(const struct dirent *item)
+{
+    return item->d_name[0] != '.' && has_slide_extension(item->d_name);
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name); /* the same order in every locale */
+}
+
+static bool add_folder(struct builder *builder, const char *folder, struct err *err)
+{
+    struct dirent **items = NULL;
+    int n = scandir(folder, &items, is_slide_name, by_bytes);
+    if (n < 0)
+        return err_errno(err, folder, "list");
+    bool ok = true;
+    size_t before = builder->list.n, length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/')
+        length--;
+    for (int i = 0; i < n; i++) {
+        char *path = file_format("%.*s/%s", (int)length, folder, items[i]->d_name);
+        if (ok && !path)
+            ok = err_memory(err, folder);
+        else if (ok && !file_is_folder(path))
+            ok = add_path(builder, path, err);
+        free(path);
+        free(items[i]);
+    }
+    free(items);
+    if (ok && builder->list.n == before)
+        return err_set(err, ERR_MISSING, "%s: no slides in this folder (.svs, .tif, .ndpi, ...)",
+                       folder);
+    return ok;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool add_glob(struct builder *builder, const char *pattern, struct err *err)
+{
+    glob_t found = { 0 };
+    int code = glob(pattern, GLOB_NOSORT, NULL, &found);
+    bool ok = true;
+    size_t before = builder->list.n;
+    if (code == GLOB_NOMATCH)
+        ok = err_set(err, ERR_MISSING, "%s: no file matches", pattern);
+    else if (code != 0)
+        ok = err_set(err, ERR_IO, "%s: the files cannot be listed", pattern);
+    if (code == 0)
+        qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_text);
+    for (size_t i = 0; ok && i < found.gl_pathc; i++)
+        if (!file_is_folder(found.gl_pathv[i]))
+            ok = add_path(builder, found.gl_pathv[i], err);
+    if (code == 0)
+        globfree(&found);
+    if (ok && builder->list.n == before)
+        return err_set(err, ERR_MISSING, "%s: only folders match", pattern);
+    return ok;
+}
+
+static bool add_operand(struct builder *builder, const char *operand, struct err *err)
+{
+    if (file_is_folder(operand))
+        return add_folder(builder, operand, err);
+    if (strcasecmp(file_extension(operand), ".csv") == 0) {
+        struct csv csv;
+        if (!csv_read(operand, &csv, err))
+            return false;
+        bool ok = add_table(builder, &csv, err);
+        csv_free(&csv);
+        return ok;
+    }
+    if (!file_exists(operand) && strpbrk(operand, "*?["))
+        return add_glob(builder, operand, err);
+    return add_path(builder, operand, err);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct slide_entry *const *first = a, *const *second = b;
+    int order = strcmp((*first)->name, (*second)->name);
+    return order ? order : (*first > *second) - (*first < *second);
+}
+
+/* Results are named after slides, so that two of one name would overwrite each other. */
+static bool check_names(const struct builder *builder, struct err *err)
+{
+    const struct slide_list *list = &builder->list;
+    const struct slide_entry **sorted = malloc((list->n ? list->n : 1) * sizeof(void *));
+    if (!sorted)
+        return err_memory(err, "a slide list");
+    for (size_t i = 0; i < list->n; i++)
+        sorted[i] = &list->entries[i];
+    qsort(sorted, list->n, sizeof(void *), by_name);
+    bool ok = true;
+    for (size_t i = 1; ok && i < list->n; i++)
+        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+            ok = err_set(err, ERR_FORMAT,
+                         "two slides are named '%s': %s and %s; results would overwrite each other",
+                         sorted[i]->name, builder->origins[sorted[i - 1] - list->entries],
+                         builder->origins[sorted[i] - list->entries]);
+    free(sorted);
+    return ok;
+}
+
+/* Hands the list over, or frees it. */
+static bool finish(struct builder *builder, bool ok, struct slide_list *out, struct err *err)
+{
+    ok = ok && check_names(builder, err);
+    origins_free(builder);
+    if (ok)
+        *out = builder->list;
+    else
+        slide_list_free(&builder->list);
+    return ok;
+}
+
+bool slide_list_read(char *const *operands, int n_operands, struct slide_list *out, struct err *err)
+{
+    struct builder builder = { 0 };
+    bool ok = true;
+    for (int i = 0; ok && i < n_operands; i++)
+        ok = add_operand(&builder, operands[i], err);
+    return finish(&builder, ok, out, err);
+}
+
+bool slide_list_parse(const char *text, size_t size, const char *path, struct slide_list *out,
+                      struct err *err)
+{
+    struct builder builder = { 0 };
+    struct csv csv;
+    if (!csv_parse(text, size, path, &csv, err))
+        return false;
+    bool ok = add_table(&builder, &csv, err);
+    csv_free(&csv);
+    return finish(&builder, ok, out, err);
+}
