@@ -12,7 +12,10 @@
 #include "base/version.h"
 #include "cli/describe.h"
 
+extern const struct command cmd_phantom;
+
 const struct command *const commands[] = {
+    &cmd_phantom,
     NULL,
 };
 

@@ -2,8 +2,11 @@
  * and a slide list. Same seed, same bytes, on any number of threads. */
 #ifndef SLIDE_PHANTOM_H
 #define SLIDE_PHANTOM_H
+#include <stdint.h>
 #include "base/ctx.h"
 #include "base/err.h"
+
+enum { PHANTOM_SIZE_MIN = 1024, PHANTOM_SIZE_MAX = 131072 };
 
 struct phantom_options {
     const char *folder;
@@ -13,6 +16,7 @@ struct phantom_options {
 };
 
 /* Writes folder/slides/<name>.tiff, folder/annotations/<name>.xml and folder/slides.csv. Complete
- * slides are not made again. */
+ * slides are not made again; slides of another seed or size are an error. A slide's bytes do not
+ * depend on how many slides the cohort has. Reports by level-0 tiles. */
 bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx, struct err *err);
 #endif
