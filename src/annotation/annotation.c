@@ -8,6 +8,7 @@
 #include "annotation/format.h"
 #include "annotation/geometry.h"
 #include "annotation/scan.h"
+#include "annotation/tangle.h"
 #include "annotation/xml.h"
 #include "base/file.h"
 
@@ -109,7 +110,7 @@ bool annotation_parse(const char *text, size_t size, const char *path, struct an
         err_memory(err, path);
         goto done;
     }
-    if (!read_drawing(&source, &drawing, &made->format, err) ||
+    if (!read_drawing(&source, &drawing, &made->format, err) || !tangle_check(&drawing, err) ||
         !geometry_merge(&drawing, &made->shape, err) || !scan_new(&made->scan, &made->shape, err))
         goto done;
     made->ignored = drawing.ignored;

@@ -40,6 +40,10 @@ static bool refuse(const struct merger *merger, const struct region *region, con
 static double *closed_ring(const struct merger *merger, const struct region *region,
                            const struct ring *ring, size_t *n, struct err *err)
 {
+    if (ring->n < 3) {
+        refuse(merger, region, "a polygon has fewer than 3 distinct points", err);
+        return NULL;
+    }
     const double *from = merger->drawing->xy + 2 * ring->first;
     double *to = calloc(ring->n + 1, 2 * sizeof *to);
     if (!to) {

@@ -299,6 +299,24 @@ static void what_is_no_annotation_is_refused(void **state)
     assert_non_null(strstr(err.text, "no/such/file.xml"));
 }
 
+/* A scribble of n points, every line across the others: n * n / 6 crossings. */
+static void a_tangle_is_refused_quickly(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size;
+    FILE *stream = open_memstream(&text, &size);
+    struct rng rng = rng_new(3, 0, 0);
+    fputs("{\"positive\":[{\"vertices\":[", stream);
+    for (int i = 0; i < 5000; i++)
+        fprintf(stream, "%s[%.3f,%.3f]", i ? "," : "", rng_between(&rng, 0, 1e5),
+                rng_between(&rng, 0, 1e5));
+    fputs("]}]}", stream);
+    fclose(stream);
+    must_refuse(text, "positive region 1: the outlines here cross themselves or others more than");
+    free(text);
+}
+
 static void orientation_is_exact(void **state)
 {
     (void)state;
@@ -487,6 +505,7 @@ int main(void)
         cmocka_unit_test(an_entity_bomb_is_refused_at_once),
         cmocka_unit_test(bad_json_is_refused_with_the_place),
         cmocka_unit_test(what_is_no_annotation_is_refused),
+        cmocka_unit_test(a_tangle_is_refused_quickly),
         cmocka_unit_test(orientation_is_exact),
         cmocka_unit_test(points_counts_and_masks_agree),
         cmocka_unit_test(camelyon16_centres_fall_where_they_should),
