@@ -7,7 +7,7 @@
 enum stain_method { STAIN_NONE, STAIN_REINHARD, STAIN_MACENKO, STAIN_VAHADANE };
 extern const char *const stain_method_names[]; /* NULL-terminated, in the order of the enum */
 
-/* What an image looks like to a method. */
+/* What an image looks like to a method. Optical density is -ln(max(v, 1) / 255). */
 struct stain_fit {
     enum stain_method method;
     double matrix[2][3];         /* Macenko, Vahadane: rows H, E in optical density, unit length */
@@ -15,7 +15,10 @@ struct stain_fit {
     double lab_mean[3], lab_std[3]; /* Reinhard */
 };
 
-/* Fits RGB pixels [n, 3]. Fails with a clear word where there is too little tissue. */
+/* Fits RGB pixels [n, 3]. Stain vectors come from the pixels darker than glass (L < 0.8); the
+ * percentiles, means and deviations are over all n, so give it tissue. The result depends on the
+ * pixels and, in the last digits, their order. Fails with a clear word where there is too little
+ * tissue. Thread-safe. */
 bool stain_fit(enum stain_method method, const uint8_t *rgb, int64_t n, struct stain_fit *out,
                struct err *err);
 
@@ -23,7 +26,9 @@ struct stain_transform; /* source fit -> target fit, with its tables */
 bool stain_transform_new(const struct stain_fit *source, const struct stain_fit *target,
                          struct stain_transform **out, struct err *err);
 void stain_transform_free(struct stain_transform *transform);
-/* In place. Thread-safe, no allocation. */
+/* In place. Thread-safe, no allocation. A pixel's result depends on that pixel alone. Macenko and
+ * Vahadane keep what two stains explain of a colour; the rest of it is lost, also if target and
+ * source are the same. */
 void stain_apply(const struct stain_transform *transform, uint8_t *rgb, int64_t n_px);
 
 /* The built-in template that is used when the user gives none; see docs/formats.md. */
