@@ -44,7 +44,8 @@ const struct slide_info *slide_info(const struct slide *slide);
 const char *slide_mpp_source_name(enum mpp_source source);
 
 /* Reads RGB through OpenSlide, the referee: [height, width, 3]. What lies outside of the slide and
- * what is transparent is white; coordinates never shift. *out is the caller's. */
+ * what is transparent is white. OpenSlide takes level-0 coordinates: where those of a coarser level
+ * are not whole numbers it interpolates, by at most half a level-0 pixel. *out is the caller's. */
 bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,
                 struct image *out, struct err *err);
 

@@ -171,6 +171,63 @@ static void a_real_aperio_slide_reads_as_openslide_does(void **state)
     free(path);
 }
 
+static const char philips_description[] =
+    "<?xml version='1.0' encoding='UTF-8'?><DataObject ObjectType='DPUfsImport'>"
+    "<Attribute Name='DICOM_MANUFACTURER' Group='0x0008' Element='0x0070' PMSVR='IString'>PHILIPS"
+    "</Attribute><Attribute Name='PIM_DP_SCANNED_IMAGES'><Array>"
+    "<DataObject ObjectType='DPScannedImage'>"
+    "<Attribute Name='PIM_DP_IMAGE_TYPE'>WSI</Attribute>"
+    "<Attribute Name='DICOM_PIXEL_SPACING'>\"0.00025\" \"0.00025\"</Attribute>"
+    "<Attribute Name='PIIM_PIXEL_DATA_REPRESENTATION_SEQUENCE'><Array>"
+    "<DataObject ObjectType='PixelDataRepresentation'>"
+    "<Attribute Name='DICOM_PIXEL_SPACING'>\"0.00025\" \"0.00025\"</Attribute></DataObject>"
+    "<DataObject ObjectType='PixelDataRepresentation'>"
+    "<Attribute Name='DICOM_PIXEL_SPACING'>\"0.0005\" \"0.0005\"</Attribute></DataObject>"
+    "<DataObject ObjectType='PixelDataRepresentation'>"
+    "<Attribute Name='DICOM_PIXEL_SPACING'>\"0.001\" \"0.001\"</Attribute></DataObject>"
+    "</Array></Attribute></DataObject></Array></Attribute></DataObject>";
+
+/* Philips levels are padded to whole tiles, and what was not scanned is absent and blank. */
+static void philips_padding_and_absent_tiles(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    flavour.width = flavour.height = 1280;
+    flavour.padded = true;
+    flavour.absent = 8;
+    flavour.software = "Philips made up";
+    flavour.description = philips_description;
+    struct slide *slide = make_slide("philips.tiff", &flavour);
+    const struct slide_info *info = slide_info(slide);
+    assert_string_equal(info->vendor, "philips");
+    assert_int_equal(info->n_levels, 3);
+    assert_int_equal(info->levels[1].width, 640);
+    assert_true(fabs(info->mpp - 0.25) < 1e-9);
+    for (int i = 0; i < 3; i++)
+        assert_true(info->levels[i].fast);
+    compare_levels(slide, "philips");
+    slide_close(slide);
+}
+
+/* OpenSlide draws what Aperio left out from finer levels: we leave that to it. */
+static void absent_tiles_elsewhere_have_no_fast_path(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    flavour.width = flavour.height = 1280; /* whole ratios, at which OpenSlide does not shift */
+    flavour.absent = 8;
+    struct slide *slide = make_slide("absent.tiff", &flavour);
+    assert_false(slide_info(slide)->levels[0].fast);
+    assert_true(slide_info(slide)->levels[1].fast);
+    slide_close(slide);
+    flavour.description = "Aperio Image Library v11\r\nmade up";
+    slide = make_slide("absent.svs", &flavour);
+    assert_false(slide_info(slide)->levels[0].fast);
+    assert_false(slide_info(slide)->levels[1].fast);
+    compare_levels(slide, "absent");
+    slide_close(slide);
+}
+
 /* Lossless tiles have no fast path; what was drawn must come back. */
 static void slow_formats_come_through_openslide(void **state)
 {
@@ -380,6 +437,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_flavour_reads_as_openslide_does),
         cmocka_unit_test(a_real_aperio_slide_reads_as_openslide_does),
+        cmocka_unit_test(philips_padding_and_absent_tiles),
+        cmocka_unit_test(absent_tiles_elsewhere_have_no_fast_path),
         cmocka_unit_test(slow_formats_come_through_openslide),
         cmocka_unit_test(each_tile_is_decoded_once),
         cmocka_unit_test(shrinking_is_exact_area_averaging),

@@ -67,6 +67,9 @@ static void write_directory(TIFF *tiff, const struct tiff_flavour *flavour, int6
     assert_non_null(px);
     for (int64_t y = 0; y < height; y += tile)
         for (int64_t x = 0; x < width; x += tile) {
+            if (level == 0 &&
+                TIFFComputeTile(tiff, (uint32_t)x, (uint32_t)y, 0, 0) + 1 == flavour->absent)
+                continue;
             for (int64_t j = 0; j < tile; j++)
                 for (int64_t i = 0; i < tile; i++) {
                     int64_t from_x = x + i < width ? x + i : width - 1;
@@ -85,9 +88,13 @@ void tiff_maker_write(const char *path, const struct tiff_flavour *flavour)
     TIFF *tiff = TIFFOpen(path, flavour->mode);
     assert_non_null(tiff);
     write_directory(tiff, flavour, flavour->width, flavour->height, 0);
-    for (int i = 0; i < TIFF_MAKER_LEVELS && flavour->ratios[i] > 0; i++)
-        write_directory(tiff, flavour, (int64_t)((double)flavour->width / flavour->ratios[i]),
-                        (int64_t)((double)flavour->height / flavour->ratios[i]), i + 1);
+    for (int i = 0; i < TIFF_MAKER_LEVELS && flavour->ratios[i] > 0; i++) {
+        int64_t width = (int64_t)((double)flavour->width / flavour->ratios[i]);
+        int64_t height = (int64_t)((double)flavour->height / flavour->ratios[i]);
+        int64_t unit = flavour->padded ? flavour->tile_px : 1;
+        write_directory(tiff, flavour, (width + unit - 1) / unit * unit,
+                        (height + unit - 1) / unit * unit, i + 1);
+    }
     TIFFClose(tiff);
 }
 

@@ -19,6 +19,8 @@ struct tiff_flavour {
         ratios[TIFF_MAKER_LEVELS]; /* level-0 pixels per pixel of levels 1, 2, ...; ends with 0 */
     const char *description;       /* of the first directory; NULL: none */
     const char *software;
+    bool padded;              /* the sizes of levels 1, 2, ... are rounded up to whole tiles */
+    uint32_t absent;          /* this tile of level 0, counted from 1, is not written; 0: all are */
     uint16_t resolution_unit; /* RESUNIT_CENTIMETER, RESUNIT_INCH; 0: no resolution tags */
     float resolution;         /* pixels per unit */
 };

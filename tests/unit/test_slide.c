@@ -1,0 +1,282 @@
+/* test_slide.c: the facts of a slide, and files that are not what they should be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <tiffio.h>
+#include "base/file.h"
+#include "base/pool.h"
+#include "slide/band.h"
+#include "slide/tiff_file.h"
+#include "tests/unit/support/tiff_maker.h"
+
+static char *scratch_path(const char *name)
+{
+    const char *folder = getenv("SCRATCH");
+    return file_format("%s/%s", folder ? folder : "/tmp", name);
+}
+
+static struct tiff_flavour plain_flavour(void)
+{
+    return (struct tiff_flavour){ .mode = "w",
+                                  .compression = COMPRESSION_JPEG,
+                                  .photometric = PHOTOMETRIC_YCBCR,
+                                  .sub_x = 2,
+                                  .sub_y = 2,
+                                  .tile_px = 256,
+                                  .width = 1100,
+                                  .height = 900,
+                                  .ratios = { 4 } };
+}
+
+static char *make(const char *name, const struct tiff_flavour *flavour)
+{
+    char *path = scratch_path(name);
+    tiff_maker_write(path, flavour);
+    return path;
+}
+
+static struct slide *open_given(const char *path, double mpp)
+{
+    struct slide *slide = NULL;
+    struct err err = { 0 };
+    if (!slide_open(path, mpp, &slide, &err))
+        fail_msg("%s", err.text);
+    return slide;
+}
+
+static void expect_mpp(const struct tiff_flavour *flavour, double given, double mpp,
+                       enum mpp_source source)
+{
+    char *path = make("mpp.tiff", flavour);
+    struct slide *slide = open_given(path, given);
+    const struct slide_info *info = slide_info(slide);
+    assert_int_equal(info->mpp_source, source);
+    assert_true(fabs(info->mpp - mpp) < 1e-6);
+    slide_close(slide);
+    free(path);
+}
+
+static void um_per_px_comes_from_the_best_source(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    expect_mpp(&flavour, 0, 0, MPP_UNKNOWN);
+    expect_mpp(&flavour, 0.31, 0.31, MPP_GIVEN);
+    flavour.resolution_unit = RESUNIT_CENTIMETER;
+    flavour.resolution = 40000;
+    expect_mpp(&flavour, 0, 0.25, MPP_TIFF_TAGS);
+    expect_mpp(&flavour, 0.31, 0.31, MPP_GIVEN);
+    flavour.resolution_unit = RESUNIT_INCH;
+    flavour.resolution = 50800;
+    expect_mpp(&flavour, 0, 0.5, MPP_TIFF_TAGS);
+    flavour.resolution = 72; /* what programs write that know nothing */
+    expect_mpp(&flavour, 0, 0, MPP_UNKNOWN);
+    flavour.resolution = 50800;
+    flavour.description = "Aperio Image Library v11\r\nmade up|AppMag = 40|MPP = 0.2520";
+    expect_mpp(&flavour, 0, 0.252, MPP_VENDOR);
+    flavour.description = "Aperio Image Library v11\r\nmade up|AppMag = 40";
+    expect_mpp(&flavour, 0, 0.5, MPP_TIFF_TAGS);
+}
+
+static void facts_of_an_aperio_slide(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    flavour.description = "Aperio Image Library v11\r\nmade up|AppMag = 40|MPP = 0.2520";
+    char *path = make("facts.svs", &flavour);
+    struct slide *slide = open_given(path, 0);
+    const struct slide_info *info = slide_info(slide);
+    assert_string_equal(info->vendor, "aperio");
+    assert_string_equal(info->name, "facts");
+    assert_string_equal(info->path, path);
+    assert_true(info->objective == 40);
+    assert_int_equal(info->n_levels, 2);
+    assert_int_equal(info->levels[0].width, 1100);
+    assert_int_equal(info->levels[1].height, 225);
+    assert_true(fabs(info->levels[1].downsample - 4) < 1e-9);
+    struct raster raster;
+    struct err err = { 0 };
+    assert_false(raster_open(slide, &(struct raster_request){ .level = 2 }, &raster, &err));
+    assert_non_null(strstr(err.text, "no level 2"));
+    assert_false(raster_open(slide, &(struct raster_request){ .mpp = 100 }, &raster, &err));
+    assert_true(raster_open(slide, &(struct raster_request){ .mpp = 1.01 }, &raster, &err));
+    assert_int_equal(raster.level, 1);
+    assert_true(raster.ratio == 1);
+    assert_int_equal(raster_to_l0(&raster, 7), 28);
+    assert_int_equal(raster_from_l0(&raster, 30), 8);
+    slide_close(slide);
+    free(path);
+}
+
+static void expect_refused(const char *path, const char *word)
+{
+    struct slide *slide = NULL;
+    struct err err = { 0 };
+    assert_false(slide_open(path, 0, &slide, &err));
+    assert_null(slide);
+    if (!strstr(err.text, word) || strncmp(err.text, path, strlen(path)) != 0)
+        fail_msg("said '%s', not '%s: ...%s'", err.text, path, word);
+}
+
+static void write_bytes(const char *path, const char *bytes, size_t size)
+{
+    FILE *stream = fopen(path, "wb");
+    assert_non_null(stream);
+    assert_int_equal(fwrite(bytes, 1, size, stream), size);
+    assert_int_equal(fclose(stream), 0);
+}
+
+static void what_is_no_slide_is_refused(void **state)
+{
+    (void)state;
+    char *path = scratch_path("no.svs");
+    unlink(path);
+    expect_refused(path, "No such file");
+    write_bytes(path, "", 0);
+    expect_refused(path, "is empty");
+    write_bytes(path, "just text\n", 10);
+    expect_refused(path, "not a slide");
+    write_bytes(path, "II*\0\x08\0\0\0\xff\xff", 10);
+    expect_refused(path, "truncated");
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(path, 0), 0);
+        expect_refused(path, "Permission denied");
+    }
+    unlink(path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    expect_refused(path, "is a folder");
+    rmdir(path);
+    free(path);
+}
+
+static void a_truncated_slide_is_refused(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    char *path = make("truncated.tiff", &flavour);
+    struct stat status;
+    assert_int_equal(stat(path, &status), 0);
+    for (off_t part = 1; part < 8; part++) { /* the first directory lies before level 1's tiles */
+        assert_int_equal(truncate(path, status.st_size * (8 - part) / 8), 0);
+        struct slide *slide = NULL;
+        struct err err = { 0 };
+        assert_false(slide_open(path, 0, &slide, &err));
+        assert_non_null(strstr(err.text, "truncated"));
+    }
+    free(path);
+}
+
+/* Overwrites the middle of a tile's bytes. */
+static void damage_tile(const char *path, int directory, uint32_t tile)
+{
+    uint64_t offset = 0, size = 0;
+    tiff_maker_find_tile(path, directory, tile, &offset, &size);
+    FILE *stream = fopen(path, "r+b");
+    assert_non_null(stream);
+    fseek(stream, (long)(offset + size / 2), SEEK_SET);
+    for (int i = 0; i < 64; i++)
+        fputc(i % 2 ? 0xD9 : 0xFF, stream);
+    assert_int_equal(fclose(stream), 0);
+}
+
+static void expect_damage(const char *path, bool fast)
+{
+    struct slide *slide = open_given(path, 0);
+    struct pool *pool = pool_new(2);
+    struct ctx ctx = { .pool = pool };
+    struct raster raster;
+    struct band *band = NULL;
+    struct err err = { 0 };
+    assert_int_equal(slide_info(slide)->levels[0].fast, fast);
+    assert_true(raster_open(slide, &(struct raster_request){ 0 }, &raster, &err));
+    assert_true(band_open(&raster, 0, 1100, 256, &ctx, &band, &err));
+    struct band_rect good = { 0, 0, 1100, 256 }, bad = { 0, 512, 1100, 256 };
+    for (int i = 0; i < 2; i++) { /* an error does not stay */
+        assert_true(band_load_start(band, &good, 1, 0, &err));
+        assert_true(band_load_join(band, &err));
+        assert_true(band_load_start(band, &bad, 1, 512, &err));
+        assert_false(band_load_join(band, &err));
+        if (!strstr(err.text, fast ? "level 0, tile column 2, row 2: damaged tile"
+                                   : "level 0, tile column 1, row 1"))
+            fail_msg("%s", err.text);
+        struct image image;
+        assert_false(slide_read(slide, 0, 500, 500, 100, 100, &image, &err));
+        assert_non_null(strstr(err.text, "level 0, region at 500, 500"));
+        assert_true(slide_read(slide, 0, 0, 0, 100, 100, &image, &err));
+        image_free(&image);
+    }
+    band_close(band);
+    slide_close(slide);
+    pool_free(pool);
+}
+
+static void a_damaged_tile_is_named(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    char *path = make("damaged.tiff", &flavour);
+    damage_tile(path, 0, 2 * 5 + 2);
+    expect_damage(path, true);
+    free(path);
+    flavour.description = "Aperio Image Library v11\r\nmade up";
+    flavour.absent = 20; /* no fast path then */
+    path = make("damaged-slow.tiff", &flavour);
+    damage_tile(path, 0, 2 * 5 + 2);
+    expect_damage(path, false);
+    free(path);
+}
+
+/* The same TIFF in both byte orders. (OpenSlide 3.4 does not open big-endian classic TIFF, so there
+ * is nobody to compare with.) */
+static void both_byte_orders_decode_to_the_same(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    struct tiff_file *little = NULL, *big = NULL;
+    struct tile_decoder *from_little = NULL, *from_big = NULL;
+    static uint8_t a[256 * 256 * 3], b[256 * 256 * 3];
+    char *little_path = make("little.tiff", &flavour);
+    flavour.mode = "wb";
+    char *big_path = make("big.tiff", &flavour);
+    assert_true(tiff_file_open(little_path, &little, NULL));
+    assert_true(tiff_file_open(big_path, &big, NULL));
+    assert_int_equal(big->n_directories, 2);
+    for (int i = 0; i < 2; i++) {
+        const struct tiff_directory *d = &big->directories[i];
+        assert_null(d->unfit);
+        assert_true(tile_decoder_new(little, &little->directories[i], &from_little, NULL));
+        assert_true(tile_decoder_new(big, d, &from_big, NULL));
+        for (int64_t tile = 0; tile < d->columns * d->rows; tile++) {
+            int64_t column = tile % d->columns, row = tile / d->columns;
+            assert_true(tile_decode(from_little, column, row, a, 256 * 3, NULL));
+            assert_true(tile_decode(from_big, column, row, b, 256 * 3, NULL));
+            assert_memory_equal(a, b, sizeof a);
+        }
+        tile_decoder_free(from_little);
+        tile_decoder_free(from_big);
+    }
+    tiff_file_close(little);
+    tiff_file_close(big);
+    free(little_path);
+    free(big_path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(um_per_px_comes_from_the_best_source),
+        cmocka_unit_test(facts_of_an_aperio_slide),
+        cmocka_unit_test(what_is_no_slide_is_refused),
+        cmocka_unit_test(a_truncated_slide_is_refused),
+        cmocka_unit_test(a_damaged_tile_is_named),
+        cmocka_unit_test(both_byte_orders_decode_to_the_same),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
