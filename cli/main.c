@@ -12,10 +12,11 @@
 #include "base/version.h"
 #include "cli/describe.h"
 
-extern const struct command cmd_phantom;
+extern const struct command cmd_phantom, cmd_info;
 
 const struct command *const commands[] = {
     &cmd_phantom,
+    &cmd_info,
     NULL,
 };
 

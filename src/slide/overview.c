@@ -6,6 +6,12 @@
 #define BAND_BYTES ((int64_t)48 << 20)
 #define ROWS 32
 
+/* Rounded up; a hair above a whole number is that number, or 2967 / (2967 / 1024) might be 1025. */
+static int64_t pixels_over(int64_t px_l0, double downsample)
+{
+    return (int64_t)ceil((double)px_l0 / downsample - 1e-6);
+}
+
 /* The overview as a raster: its size is a whole number of pixels that covers the whole slide. */
 static struct raster overview_raster(struct slide *slide, double downsample)
 {
@@ -16,8 +22,8 @@ static struct raster overview_raster(struct slide *slide, double downsample)
             info->levels[i].downsample > info->levels[raster.level].downsample)
             raster.level = i;
     const struct slide_level *level = &info->levels[raster.level];
-    raster.width = (int64_t)ceil((double)info->levels[0].width / downsample);
-    raster.height = (int64_t)ceil((double)info->levels[0].height / downsample);
+    raster.width = pixels_over(info->levels[0].width, downsample);
+    raster.height = pixels_over(info->levels[0].height, downsample);
     raster.ratio = (double)level->width / (double)raster.width;
     raster.ratio_y = (double)level->height / (double)raster.height;
     raster.mpp = info->mpp * downsample;

@@ -1,0 +1,225 @@
+/* cmd_info.c: what is in a slide. */
+#include <stdlib.h>
+#include "base/image.h"
+#include "base/json.h"
+#include "base/report.h"
+#include "cli/app.h"
+#include "slide/slide.h"
+#include "slide/slide_list.h"
+
+#define THUMBNAIL_PX 1024
+
+struct info_options {
+    struct common_options common;
+    bool json;
+    const char *thumbnail;
+    double slide_mpp;
+};
+
+/* What is told about, and how it went. */
+struct telling {
+    struct app *app;
+    const struct info_options *options;
+    struct json_out json;
+    int64_t told, failed;
+    struct err last; /* of the slides that failed */
+};
+
+static void print_text(FILE *out, const struct slide_info *info)
+{
+    fprintf(out, "%s\n", info->path);
+    fprintf(out, "  vendor      %s\n", info->vendor);
+    fprintf(out, "  size        %lld x %lld px\n", (long long)info->levels[0].width,
+            (long long)info->levels[0].height);
+    if (info->mpp_source == MPP_UNKNOWN)
+        fprintf(out, "  resolution  unknown; pass --slide-mpp where it is needed\n");
+    else if (info->mpp_x == info->mpp_y)
+        fprintf(out, "  resolution  %.6g um/px (%s)\n", info->mpp,
+                slide_mpp_source_name(info->mpp_source));
+    else
+        fprintf(out, "  resolution  %.6g x %.6g um/px (%s)\n", info->mpp_x, info->mpp_y,
+                slide_mpp_source_name(info->mpp_source));
+    if (info->objective > 0)
+        fprintf(out, "  objective   %gx\n", info->objective);
+    for (int i = 0; i < info->n_levels; i++) {
+        const struct slide_level *level = &info->levels[i];
+        fprintf(out, "  level %-5d %lld x %lld px, downsample %.6g", i, (long long)level->width,
+                (long long)level->height, level->downsample);
+        if (level->tile_width > 0)
+            fprintf(out, ", tiles %lld x %lld", (long long)level->tile_width,
+                    (long long)level->tile_height);
+        if (level->fast)
+            fprintf(out, ", fast path\n");
+        else
+            fprintf(out, ", through OpenSlide: %s\n", level->slow_reason);
+    }
+}
+
+static void print_json(struct json_out *json, const struct slide_info *info)
+{
+    bool known = info->mpp_source != MPP_UNKNOWN;
+    json_object(json, NULL);
+    json_text(json, "path", info->path);
+    json_text(json, "name", info->name);
+    json_text(json, "vendor", info->vendor);
+    json_int(json, "width", info->levels[0].width);
+    json_int(json, "height", info->levels[0].height);
+    if (known) {
+        json_real(json, "mpp", info->mpp);
+        json_real(json, "mpp_x", info->mpp_x);
+        json_real(json, "mpp_y", info->mpp_y);
+    } else {
+        json_text(json, "mpp", NULL);
+    }
+    json_text(json, "mpp_source", slide_mpp_source_name(info->mpp_source));
+    if (info->objective > 0)
+        json_real(json, "objective", info->objective);
+    json_array(json, "levels");
+    for (int i = 0; i < info->n_levels; i++) {
+        const struct slide_level *level = &info->levels[i];
+        json_object_line(json, NULL);
+        json_int(json, "width", level->width);
+        json_int(json, "height", level->height);
+        json_real(json, "downsample", level->downsample);
+        json_int(json, "tile_width", level->tile_width);
+        json_int(json, "tile_height", level->tile_height);
+        json_bool(json, "fast", level->fast);
+        if (!level->fast)
+            json_text(json, "slow_reason", level->slow_reason);
+        json_close_object(json);
+    }
+    json_close_array(json);
+    json_close_object(json);
+}
+
+static bool write_thumbnail(struct slide *slide, const char *path, struct err *err)
+{
+    const struct slide_level *level = &slide_info(slide)->levels[0];
+    int64_t longest = level->width > level->height ? level->width : level->height;
+    double downsample = (double)longest / THUMBNAIL_PX;
+    struct image image;
+    if (!slide_overview(slide, downsample > 1 ? downsample : 1, &image, err))
+        return false;
+    bool ok = image_write_png(path, &image, err);
+    image_free(&image);
+    return ok;
+}
+
+static bool tell_slide(struct telling *telling, const char *path, double mpp, struct err *err)
+{
+    struct slide *slide = NULL;
+    if (!slide_open(path, mpp, &slide, err))
+        return false;
+    if (telling->options->json)
+        print_json(&telling->json, slide_info(slide));
+    else
+        print_text(telling->app->out, slide_info(slide));
+    bool ok =
+        !telling->options->thumbnail || write_thumbnail(slide, telling->options->thumbnail, err);
+    slide_close(slide);
+    return ok;
+}
+
+static void tell_failure(struct telling *telling, const char *path, const struct err *err)
+{
+    telling->failed++;
+    telling->last = *err;
+    if (telling->options->json) {
+        json_object(&telling->json, NULL);
+        json_text(&telling->json, "path", path);
+        json_text(&telling->json, "error", err->text);
+        json_close_object(&telling->json);
+    }
+}
+
+/* Tells about all slides of one operand. */
+static bool tell_operand(struct telling *telling, char *operand, bool alone, struct err *err)
+{
+    struct slide_list list;
+    if (!slide_list_read(&operand, 1, &list, err))
+        return false;
+    if (telling->options->thumbnail && (!alone || list.n != 1)) {
+        slide_list_free(&list);
+        return err_set(err, ERR_USAGE, "--thumbnail takes one slide");
+    }
+    alone = alone && list.n == 1;
+    for (size_t i = 0; i < list.n && !ctx_stopped(&telling->app->ctx); i++) {
+        const struct slide_entry *entry = &list.entries[i];
+        double given = telling->options->slide_mpp;
+        struct err why = { 0 };
+        telling->told++;
+        if (tell_slide(telling, entry->path, given > 0 ? given : entry->mpp, &why))
+            continue;
+        tell_failure(telling, entry->path, &why);
+        if (!alone)
+            report_warn(telling->app->ctx.report, "%s", why.text);
+    }
+    slide_list_free(&list);
+    return true;
+}
+
+static bool run_info(struct app *app, const void *options, const struct args_result *operands,
+                     struct err *err)
+{
+    struct telling telling = { .app = app, .options = options };
+    bool ok = true;
+    if (telling.options->json) {
+        json_begin(&telling.json, app->out);
+        json_array(&telling.json, NULL);
+    }
+    for (int i = 0; ok && i < operands->n_operands; i++)
+        ok = tell_operand(&telling, operands->operands[i], operands->n_operands == 1, err);
+    if (telling.options->json) {
+        json_close_array(&telling.json);
+        json_end(&telling.json);
+    }
+    if (!ok)
+        return false;
+    if (ctx_stopped(&app->ctx))
+        return err_stopped(err);
+    if (telling.failed == 1 && telling.told == 1)
+        *err = telling.last;
+    else if (telling.failed > 0)
+        err_set(err, telling.last.kind, "%lld of %lld slides could not be read",
+                (long long)telling.failed, (long long)telling.told);
+    return telling.failed == 0;
+}
+
+static const struct arg info_args[] = {
+    { .name = "json",
+      .type = ARG_FLAG,
+      .offset = offsetof(struct info_options, json),
+      .help = "write JSON: an array with an object for each slide" },
+    { .name = "thumbnail",
+      .type = ARG_TEXT,
+      .offset = offsetof(struct info_options, thumbnail),
+      .value = "FILE",
+      .help = "also write a PNG of the whole slide, its longer side 1024 px; for one slide" },
+    { .name = "slide-mpp",
+      .type = ARG_REAL,
+      .offset = offsetof(struct info_options, slide_mpp),
+      .value = "UM",
+      .min = 0.01,
+      .max = 100,
+      .help = "um per level-0 pixel, instead of what the file says" },
+    COMMON_ARGS(struct info_options),
+};
+
+const struct command cmd_info = {
+    .spec = { .name = "info",
+              .summary = "what is in a slide",
+              .operands = "SLIDE...",
+              .min_operands = 1,
+              .max_operands = 1 << 20,
+              .description =
+                  "Tells what a slide is: vendor, size, levels, um per pixel and where that number "
+                  "comes from, and whether a level is read by the fast path or through OpenSlide. "
+                  "SLIDE is a file, a folder, a pattern in quotes or a CSV with a column 'slide'.",
+              .example = "microtome info slide.svs\n"
+                         "microtome info --json slides/ > slides.json\n"
+                         "microtome info --thumbnail slide.png slide.svs",
+              .args = info_args,
+              .n_args = sizeof info_args / sizeof *info_args },
+    .options_size = sizeof(struct info_options),
+    .run = run_info,
+};
