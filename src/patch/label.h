@@ -1,0 +1,40 @@
+/* label.h: what a patch is called. The share of tumour is that of the tile, without the margin. */
+#ifndef PATCH_LABEL_H
+#define PATCH_LABEL_H
+#include "annotation/annotation.h"
+#include "base/ctx.h"
+#include "patch/grid.h"
+
+enum label_rule {
+    LABEL_MAJORITY, /* 1 if half of the tile or more is tumour, 0 if no pixel is, else none */
+    LABEL_ANY,      /* 1 if any pixel is tumour, else 0 */
+    LABEL_CENTER,   /* by the tile's centre */
+    LABEL_SLIDE,    /* the slide's label in the slide list */
+    LABEL_NONE,
+};
+extern const char *const label_rule_names[]; /* NULL-terminated, in the order of the enum */
+
+struct labeler {
+    enum label_rule rule;
+    const struct annotation *annotation; /* NULL: the slide has none */
+    int8_t slide_label;                  /* of the slide list; PATCH_UNLABELED if not given */
+    int64_t tile, margin;                /* raster pixels */
+};
+
+/* "1", "tumor", "positive", ... -> 1; "0", "normal", ... -> 0; other whole numbers up to 127 as
+ * they are; "" -> PATCH_UNLABELED. False if it is none of these. */
+bool label_of_text(const char *text, int8_t *out);
+
+/* Can patches of this slide be told apart by an annotation? A slide without one counts as normal,
+ * unless the slide list says that it is not. */
+static inline bool label_by_annotation(const struct labeler *labeler)
+{
+    return labeler->rule <= LABEL_CENTER && (labeler->annotation || labeler->slide_label <= 0);
+}
+
+/* Sets the patch's tumor fraction and label. Thread-safe. */
+void label_patch(const struct labeler *labeler, const struct raster *raster, struct patch *patch);
+/* All of a list, in threads. */
+bool label_list(const struct labeler *labeler, const struct raster *raster,
+                struct patch_list *patches, const struct ctx *ctx, struct err *err);
+#endif

@@ -1,0 +1,26 @@
+/* sample.h: random patches for training: so many for each class of a slide. Attempt k for a class
+ * of a slide is named by (seed, slide, class, k), and attempts count in the order of k: the patches
+ * depend on nothing else. */
+#ifndef PATCH_SAMPLE_H
+#define PATCH_SAMPLE_H
+#include "patch/label.h"
+#include "patch/screen.h"
+
+struct sample {
+    const char *slide; /* its name: part of the key */
+    uint64_t seed;
+    int64_t per_class;
+    double min_tissue; /* of a patch that is not tumour */
+    struct labeler labeler;
+    struct screen screen;
+};
+
+/* Positions are drawn from the class's mask: tumour = inside of the annotation, normal = tissue
+ * outside of it; without labels by annotation there is one class, the tissue. The drawn point is
+ * the patch's centre. Patches reach beyond the slide only where it is narrower than they are.
+ * Fewer than asked for where there are no more to be found; a warning says so. The list comes
+ * sorted by place. *out is the caller's. */
+bool sample_list(const struct sample *sample, const struct raster *raster,
+                 const struct tissue_mask *mask, const struct tissue_sums *sums,
+                 struct patch_list *out, const struct ctx *ctx, struct err *err);
+#endif
