@@ -1,0 +1,335 @@
+/* cmd_extract.c: microtome extract: slides -> patch stores. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/json.h"
+#include "cli/app.h"
+#include "patch/extract.h"
+
+#define DEFAULT_MARGIN 112
+#define DEFAULT_GROUP 400
+#define DEFAULT_RANDOM_WHITE 0.7
+#define DEFAULT_RANDOM_BLACK 0.5
+
+struct extract_args {
+    struct common_options common;
+    const char *output, *annotations, *stain_template;
+    bool dense, overwrite, preview, json;
+    int64_t random, patch, margin, stride, level, seed, group;
+    double mpp, slide_mpp, tissue_fraction, white, black, group_memory;
+    int method, label_rule, stain, layout;
+};
+
+#define OPTION(field) .offset = offsetof(struct extract_args, field)
+
+static const struct arg args[] = {
+    { .name = "output",
+      .letter = 'o',
+      .type = ARG_TEXT,
+      OPTION(output),
+      .value = "DIR",
+      .required = true,
+      .help = "folder for the stores, run.json, slides.csv and lookup.csv" },
+    { .name = "dense",
+      .type = ARG_FLAG,
+      OPTION(dense),
+      .help = "every tile of the grid that has tissue" },
+    { .name = "random",
+      .type = ARG_INT,
+      OPTION(random),
+      .value = "N",
+      .min = 1,
+      .max = 10000000,
+      .help = "so many random patches for each class of a slide" },
+    { .name = "patch",
+      .type = ARG_INT,
+      OPTION(patch),
+      .value = "PX",
+      .initial = "224",
+      .min = 1,
+      .max = 16384,
+      .help = "width and height of a tile, without its margin" },
+    { .name = "margin",
+      .type = ARG_INT,
+      OPTION(margin),
+      .value = "PX",
+      .initial = "112",
+      .max = 16384,
+      .help = "pixels stored around a tile of the dense grid" },
+    { .name = "stride",
+      .type = ARG_INT,
+      OPTION(stride),
+      .value = "PX",
+      .min = 1,
+      .max = 1 << 20,
+      .help = "distance between tiles of the dense grid; the tile's width if not given" },
+    { .name = "mpp",
+      .type = ARG_REAL,
+      OPTION(mpp),
+      .value = "UM",
+      .min = 0.01,
+      .max = 1000,
+      .help = "resolution of the patches in um/px, resampled from the best level" },
+    { .name = "level",
+      .type = ARG_INT,
+      OPTION(level),
+      .value = "N",
+      .max = 63,
+      .help = "level of the slide to cut from, instead of --mpp; 0 is the finest" },
+    { .name = "slide-mpp",
+      .type = ARG_REAL,
+      OPTION(slide_mpp),
+      .value = "UM",
+      .min = 0.01,
+      .max = 1000,
+      .help = "um/px of level 0, whatever the slides say" },
+    { .name = "method",
+      .type = ARG_CHOICE,
+      OPTION(method),
+      .value = "NAME",
+      .initial = "fda",
+      .choices = tissue_method_names,
+      .help = "how tissue is found" },
+    { .name = "tissue-fraction",
+      .type = ARG_REAL,
+      OPTION(tissue_fraction),
+      .value = "F",
+      .initial = "0.05",
+      .max = 1,
+      .help = "least share of tissue in a tile" },
+    { .name = "annotations",
+      .type = ARG_TEXT,
+      OPTION(annotations),
+      .value = "DIR",
+      .help = "folder of <slide>.xml, .json or .geojson, where the slide list names none" },
+    { .name = "label-rule",
+      .type = ARG_CHOICE,
+      OPTION(label_rule),
+      .value = "NAME",
+      .initial = "majority",
+      .choices = label_rule_names,
+      .help = "tumour if half of the tile is (and normal if no pixel is), if any pixel is, if its "
+              "centre is, the slide's label, or no labels" },
+    { .name = "white",
+      .type = ARG_REAL,
+      OPTION(white),
+      .value = "F",
+      .min = 0.001,
+      .max = 1,
+      .help = "leave out tiles with a larger share of white pixels (R, G and B above 200); 0.7 "
+              "for --random, all kept for --dense if not given" },
+    { .name = "black",
+      .type = ARG_REAL,
+      OPTION(black),
+      .value = "F",
+      .min = 0.001,
+      .max = 1,
+      .help = "the same for black pixels (R, G and B below 30); 0.5 for --random" },
+    { .name = "stain",
+      .type = ARG_CHOICE,
+      OPTION(stain),
+      .value = "NAME",
+      .initial = "none",
+      .choices = stain_method_names,
+      .help = "normalise the stains of each slide" },
+    { .name = "template",
+      .type = ARG_TEXT,
+      OPTION(stain_template),
+      .value = "PNG",
+      .help = "what stains are normalised to, instead of the built-in template" },
+    { .name = "seed",
+      .type = ARG_INT,
+      OPTION(seed),
+      .value = "S",
+      .initial = "0",
+      .max = 9e15,
+      .help = "same seed, same random patches" },
+    { .name = "group",
+      .type = ARG_INT,
+      OPTION(group),
+      .value = "N",
+      .initial = "400",
+      .min = 1,
+      .max = 1e9,
+      .help = "patches in a group, the unit of a cluster task" },
+    { .name = "group-memory",
+      .type = ARG_REAL,
+      OPTION(group_memory),
+      .value = "MB",
+      .min = 0.001,
+      .max = 1e7,
+      .help = "memory that a group's pixels may take, instead of --group" },
+    { .name = "layout",
+      .type = ARG_CHOICE,
+      OPTION(layout),
+      .value = "NAME",
+      .initial = "blocks",
+      .choices = store_layout_names,
+      .help = "how the store is laid out, see docs/formats.md" },
+    { .name = "overwrite",
+      .type = ARG_FLAG,
+      OPTION(overwrite),
+      .help = "make existing stores again" },
+    { .name = "preview",
+      .type = ARG_FLAG,
+      OPTION(preview),
+      .help = "also <slide>_patches.png, a sheet of patches to look at" },
+    { .name = "json", .type = ARG_FLAG, OPTION(json), .help = "print the result as JSON" },
+    COMMON_ARGS(struct extract_args),
+};
+
+static bool check_modes(const struct extract_args *given, struct err *err)
+{
+    if (given->dense == (given->random > 0))
+        return err_set(err, ERR_USAGE, "%s",
+                       given->dense ? "--dense and --random exclude each other"
+                                    : "pass --dense or --random N");
+    if (given->random > 0 && given->margin != DEFAULT_MARGIN && given->margin != 0)
+        return err_set(err, ERR_USAGE,
+                       "--margin: only --dense stores a margin; use a larger --patch");
+    if (given->random > 0 && given->stride > 0)
+        return err_set(err, ERR_USAGE, "--stride: only --dense has a grid");
+    if (given->mpp > 0 && given->level > 0)
+        return err_set(err, ERR_USAGE, "--mpp and --level exclude each other");
+    if (given->stain_template && given->stain == STAIN_NONE)
+        return err_set(err, ERR_USAGE,
+                       "--template: pass --stain reinhard, macenko or vahadane too");
+    if (given->group_memory > 0 && given->group != DEFAULT_GROUP)
+        return err_set(err, ERR_USAGE, "--group and --group-memory exclude each other");
+    if (given->annotations && given->label_rule > LABEL_CENTER)
+        return err_set(err, ERR_USAGE, "--annotations: --label-rule %s does not look at them",
+                       label_rule_names[given->label_rule]);
+    return true;
+}
+
+static double threshold(double given, bool random, double otherwise)
+{
+    return given > 0 ? given : random ? otherwise : 1;
+}
+
+static bool make_options(const struct extract_args *given, struct extract_options *out,
+                         struct err *err)
+{
+    bool random = given->random > 0;
+    *out = (struct extract_options){
+        .per_class = given->random,
+        .grid = { .tile = given->patch,
+                  .margin = random ? 0 : given->margin,
+                  .stride = given->stride > 0 ? given->stride : given->patch },
+        .raster = { .mpp = given->mpp, .level = (int)given->level },
+        .slide_mpp = given->slide_mpp,
+        .tissue_method = (enum tissue_method)given->method,
+        .min_tissue = given->tissue_fraction,
+        .annotations = given->annotations,
+        .label_rule = (enum label_rule)given->label_rule,
+        .max_white = threshold(given->white, random, DEFAULT_RANDOM_WHITE),
+        .max_black = threshold(given->black, random, DEFAULT_RANDOM_BLACK),
+        .stain = (enum stain_method)given->stain,
+        .stain_template = given->stain_template,
+        .seed = given->seed,
+        .group = given->group,
+        .layout = (enum store_layout)given->layout,
+        .band_bytes = EXTRACT_BAND_BYTES,
+        .batch_bytes = EXTRACT_BATCH_BYTES,
+    };
+    int64_t side = grid_patch(&out->grid);
+    if (given->group_memory > 0) {
+        double patches = given->group_memory * 1e6 / ((double)side * (double)side * 3);
+        if (patches < 1)
+            return err_set(err, ERR_USAGE, "--group-memory: a patch alone takes %.1f MB",
+                           (double)(side * side * 3) / 1e6);
+        out->group = (int64_t)patches;
+    }
+    return true;
+}
+
+static const char *state_name(enum run_state state)
+{
+    return state == RUN_DONE ? "done" : state == RUN_KEPT ? "kept" : "failed";
+}
+
+static void print_rows(FILE *stream, const struct extract_row *rows, size_t n)
+{
+    fprintf(stream, "%-32s %10s %10s %10s %8s  %s\n", "slide", "patches", "tumor", "normal",
+            "groups", "state");
+    for (size_t i = 0; i < n; i++) {
+        const struct extract_result *result = &rows[i].result;
+        fprintf(stream, "%-32s %10lld %10lld %10lld %8lld  %s\n", rows[i].slide,
+                (long long)result->patches, (long long)result->tumor, (long long)result->normal,
+                (long long)result->groups, state_name(rows[i].state));
+    }
+}
+
+static void print_json(FILE *stream, const struct extract_row *rows, size_t n)
+{
+    struct json_out json;
+    json_begin(&json, stream);
+    json_object(&json, NULL);
+    json_array(&json, "slides");
+    for (size_t i = 0; i < n; i++) {
+        const struct extract_result *result = &rows[i].result;
+        json_object_line(&json, NULL);
+        json_text(&json, "slide", rows[i].slide);
+        json_text(&json, "state", state_name(rows[i].state));
+        json_int(&json, "patches", result->patches);
+        json_int(&json, "tumor", result->tumor);
+        json_int(&json, "normal", result->normal);
+        json_int(&json, "groups", result->groups);
+        json_real(&json, "patch_mpp", result->mpp);
+        json_close_object(&json);
+    }
+    json_close_array(&json);
+    json_close_object(&json);
+    json_end(&json);
+}
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    const struct extract_args *given = options;
+    struct slide_list slides = { 0 };
+    struct extract_request request = { .slides = &slides,
+                                       .folder = given->output,
+                                       .overwrite = given->overwrite,
+                                       .preview = given->preview,
+                                       .argc = app->argc,
+                                       .argv = app->argv };
+    struct extract_row *rows = NULL;
+    size_t n_rows = 0;
+    bool ok = check_modes(given, err) && make_options(given, &request.options, err) &&
+              slide_list_read(operands->operands, operands->n_operands, &slides, err);
+    if (ok) {
+        rows = calloc(slides.n + 1, sizeof *rows);
+        ok = rows ? extract_cohort(&request, &app->ctx, rows, &n_rows, err)
+                  : err_memory(err, "the slides");
+    }
+    if (n_rows > 0 && given->json)
+        print_json(app->out, rows, n_rows);
+    else if (n_rows > 0)
+        print_rows(app->out, rows, n_rows);
+    free(rows);
+    slide_list_free(&slides);
+    return ok;
+}
+
+const struct command cmd_extract = {
+    .spec = { .name = "extract",
+              .summary = "cut patches into HDF5 stores",
+              .operands = "SLIDES...",
+              .min_operands = 1,
+              .max_operands = 1000000,
+              .description =
+                  "Finds the tissue of each slide and stores patches of it, one HDF5 file a slide, "
+                  "with their places and labels: a dense grid with a margin, for heatmaps, or "
+                  "random patches of each class, for training. SLIDES are slide files, folders, "
+                  "globs in quotes, or CSV lists with a column 'slide'. Slides that cannot be read "
+                  "are recorded in slides.csv and skipped; stores that exist are kept. The same "
+                  "options give the same bytes, on any number of threads.",
+              .example =
+                  "microtome extract slides.csv -o patches --dense --patch 224 --margin 112\n"
+                  "microtome extract slides.csv -o train --random 500 --patch 256 --seed 1 "
+                  "--stain macenko",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct extract_args),
+    .run = run,
+};

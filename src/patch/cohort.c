@@ -1,0 +1,208 @@
+/* cohort.c: extract_cohort (extract.h): slide after slide, what exists is kept, what fails is
+ * recorded. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/report.h"
+#include "patch/extract.h"
+#include "patch/preview.h"
+
+struct cohort {
+    const struct extract_request *request;
+    const struct ctx *ctx;
+    char *options_text;
+    struct stain_fit target;
+    struct run *run;
+    struct extract_row *rows;
+    bool *exists; /* [slides] */
+};
+
+static char *store_path(const struct cohort *cohort, size_t i)
+{
+    return file_format("%s/%s.h5", cohort->request->folder,
+                       cohort->request->slides->entries[i].name);
+}
+
+static void count_store(const struct store *store, struct extract_result *out)
+{
+    const struct patch_list *patches = store_patches(store);
+    *out = (struct extract_result){ .patches = patches->n,
+                                    .groups = store_n_groups(store),
+                                    .mpp = store_facts(store)->mpp };
+    for (int64_t i = 0; i < patches->n; i++) {
+        out->tumor += patches->items[i].label > 0;
+        out->normal += patches->items[i].label == 0;
+    }
+}
+
+/* Is there a store of this slide already, and would it be made the same way today? */
+static bool look_at_existing(struct cohort *cohort, size_t i, struct err *err)
+{
+    char *path = store_path(cohort, i);
+    if (!path)
+        return err_memory(err, cohort->request->folder);
+    bool ok = true;
+    if (file_exists(path) && !cohort->request->overwrite) {
+        struct store *store = NULL;
+        ok = store_open(path, &store, err);
+        if (!ok) {
+            struct err cause = *err;
+            err_set(err, ERR_FORMAT, "%.900s; pass --overwrite to replace it", cause.text);
+        } else if (strcmp(store_facts(store)->options, cohort->options_text) != 0) {
+            ok = err_set(err, ERR_USAGE,
+                         "%s: was made with other options; pass --overwrite or another -o folder\n"
+                         "  then: %.300s\n  now:  %.300s",
+                         path, store_facts(store)->options, cohort->options_text);
+        } else {
+            cohort->exists[i] = true;
+            count_store(store, &cohort->rows[i].result);
+        }
+        store_close(store);
+    }
+    free(path);
+    return ok;
+}
+
+static bool fit_template(struct cohort *cohort, struct err *err)
+{
+    const struct extract_options *options = &cohort->request->options;
+    if (options->stain == STAIN_NONE)
+        return true;
+    cohort->target = stain_default_target(options->stain);
+    if (!options->stain_template)
+        return true;
+    struct image image = { 0 };
+    if (!image_read_png(options->stain_template, 3, &image, err))
+        return false;
+    bool ok =
+        stain_fit(options->stain, image.px, image.width * image.height, &cohort->target, err) ||
+        err_prefix(err, options->stain_template);
+    image_free(&image);
+    return ok;
+}
+
+static bool write_preview(const struct cohort *cohort, size_t i, const char *store, struct err *err)
+{
+    char *path = file_format("%s/%s_patches.png", cohort->request->folder,
+                             cohort->request->slides->entries[i].name);
+    bool ok = path || err_memory(err, store);
+    if (ok && (!cohort->exists[i] || !file_exists(path)))
+        ok = preview_write(store, path, err);
+    free(path);
+    return ok;
+}
+
+static bool extract_one(struct cohort *cohort, size_t i, struct err *err)
+{
+    const struct extract_request *request = cohort->request;
+    struct extract_row *row = &cohort->rows[i];
+    char *path = store_path(cohort, i);
+    bool ok = path || err_memory(err, request->folder);
+    row->state = cohort->exists[i] ? RUN_KEPT : RUN_DONE;
+    if (ok && !cohort->exists[i])
+        ok = extract_slide(&request->slides->entries[i], &request->options, &cohort->target, path,
+                           cohort->ctx, &row->result, err);
+    if (ok && request->preview)
+        ok = write_preview(cohort, i, path, err);
+    free(path);
+    return ok;
+}
+
+static bool record(struct cohort *cohort, size_t i, double seconds, const char *error,
+                   struct err *err)
+{
+    const struct slide_entry *entry = &cohort->request->slides->entries[i];
+    const struct extract_result *result = &cohort->rows[i].result;
+    struct run_item item = { .name = entry->name,
+                             .path = entry->path,
+                             .state = cohort->rows[i].state,
+                             .seconds = seconds,
+                             .error = error };
+    if (!error) {
+        item.facts[item.n_facts++] = (struct run_fact){ "patches", (double)result->patches };
+        item.facts[item.n_facts++] = (struct run_fact){ "tumor", (double)result->tumor };
+        item.facts[item.n_facts++] = (struct run_fact){ "normal", (double)result->normal };
+        item.facts[item.n_facts++] = (struct run_fact){ "groups", (double)result->groups };
+        item.facts[item.n_facts++] = (struct run_fact){ "patch_mpp", result->mpp };
+    }
+    return run_add(cohort->run, &item, err);
+}
+
+/* One slide: done, kept or failed. False only where the run cannot go on. */
+static bool extract_and_record(struct cohort *cohort, size_t i, struct err *err)
+{
+    struct err why = { 0 };
+    double began = report_clock_s();
+    bool ok = extract_one(cohort, i, &why);
+    if (!ok && why.kind == ERR_STOPPED) {
+        *err = why;
+        return false;
+    }
+    if (!ok) {
+        report_warn(cohort->ctx->report, "%s", why.text);
+        cohort->rows[i].state = RUN_FAILED;
+        cohort->rows[i].result = (struct extract_result){ 0 };
+    }
+    return record(cohort, i, report_clock_s() - began, ok ? NULL : why.text, err);
+}
+
+/* Group g of the cohort (from 1) is group g - first_group of its slide. */
+static bool write_lookup(const struct cohort *cohort, size_t n, struct err *err)
+{
+    struct file_out out;
+    char *path = file_format("%s/lookup.csv", cohort->request->folder);
+    if (!path)
+        return err_memory(err, "lookup.csv");
+    bool ok = file_out_open(&out, path, err);
+    free(path);
+    if (!ok)
+        return false;
+    int64_t next = 1;
+    fputs("slide,first_group,last_group\n", out.stream);
+    for (size_t i = 0; i < n; i++) {
+        if (cohort->rows[i].state == RUN_FAILED || cohort->rows[i].result.groups == 0)
+            continue;
+        csv_write_cell(out.stream, cohort->rows[i].slide);
+        fprintf(out.stream, ",%lld,%lld\n", (long long)next,
+                (long long)(next + cohort->rows[i].result.groups - 1));
+        next += cohort->rows[i].result.groups;
+    }
+    return file_out_commit(&out, err);
+}
+
+static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
+{
+    const struct extract_request *request = cohort->request;
+    if (!run_begin(request->folder, request->argc, request->argv, &cohort->run, err))
+        return false;
+    bool ok = true;
+    while (ok && *n_rows < request->slides->n) {
+        ok = ctx_stopped(cohort->ctx) ? err_stopped(err) : extract_and_record(cohort, *n_rows, err);
+        *n_rows += ok;
+    }
+    struct err later = { 0 }; /* the first error is the one to tell */
+    bool wrote = write_lookup(cohort, *n_rows, ok ? err : &later);
+    bool finished = run_finish(cohort->run, ok && wrote ? err : &later);
+    return ok && wrote && finished;
+}
+
+bool extract_cohort(const struct extract_request *request, const struct ctx *ctx,
+                    struct extract_row *rows, size_t *n_rows, struct err *err)
+{
+    struct cohort cohort = { .request = request, .ctx = ctx, .rows = rows };
+    *n_rows = 0;
+    cohort.options_text = extract_options_text(&request->options);
+    cohort.exists = calloc(request->slides->n + 1, sizeof *cohort.exists);
+    bool ok = (cohort.options_text && cohort.exists) || err_memory(err, "the slides");
+    for (size_t i = 0; i < request->slides->n; i++)
+        rows[i] = (struct extract_row){ .slide = request->slides->entries[i].name };
+    ok = ok && file_make_folder(request->folder, err) && fit_template(&cohort, err);
+    for (size_t i = 0; ok && i < request->slides->n; i++)
+        ok = look_at_existing(&cohort, i, err);
+    ok = ok && run_slides(&cohort, n_rows, err);
+    run_free(cohort.run);
+    free(cohort.options_text);
+    free(cohort.exists);
+    return ok;
+}

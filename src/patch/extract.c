@@ -1,0 +1,415 @@
+/* extract.c: one slide: tissue, annotation, the list of patches, stains, and the pass that fills
+ * the store. What each step needs no more is given back before the next begins. */
+#include "patch/extract.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/report.h"
+#include "base/version.h"
+#include "patch/pass.h"
+#include "patch/sample.h"
+#include "patch/stain_sample.h"
+
+/* Tissue is looked for at a downsample of 32, or more where the overview would be larger. */
+#define OVERVIEW_MAX_PX 16e6
+
+struct work {
+    const struct slide_entry *entry;
+    const struct extract_options *options;
+    const struct ctx *ctx;
+    struct slide *slide;
+    struct raster raster;
+    struct tissue_mask mask;
+    struct tissue_sums *sums;
+    struct annotation *annotation; /* NULL: none */
+    int8_t slide_label;
+    struct patch_list patches;
+    struct stain_fit source;
+    struct stain_transform *transform; /* NULL: stains stay as they are */
+};
+
+char *extract_options_text(const struct extract_options *o)
+{
+    char *how = o->per_class ? file_format("random=%lld", (long long)o->per_class)
+                             : file_format("dense stride=%lld", (long long)o->grid.stride);
+    char *text =
+        how ? file_format("%s patch=%lld margin=%lld mpp=%g level=%d slide-mpp=%g method=%s "
+                          "tissue-fraction=%g annotations=%s label-rule=%s white=%g black=%g "
+                          "stain=%s template=%s seed=%lld group=%lld layout=%s",
+                          how, (long long)o->grid.tile, (long long)o->grid.margin, o->raster.mpp,
+                          o->raster.level, o->slide_mpp, tissue_method_names[o->tissue_method],
+                          o->min_tissue, o->annotations ? o->annotations : "none",
+                          label_rule_names[o->label_rule], o->max_white, o->max_black,
+                          stain_method_names[o->stain],
+                          o->stain_template ? o->stain_template : "built-in", (long long)o->seed,
+                          (long long)o->group, store_layout_names[o->layout])
+            : NULL;
+    free(how);
+    return text;
+}
+
+static bool find_tissue(struct work *work, struct err *err)
+{
+    const struct slide_level *whole = slide_info(work->slide)->levels;
+    struct tissue_options tissue = tissue_defaults();
+    tissue.method = work->options->tissue_method;
+    double least = sqrt((double)whole->width * (double)whole->height / OVERVIEW_MAX_PX);
+    tissue.downsample = fmax(tissue.downsample, least);
+    tissue.downsample = fmin(tissue.downsample,
+                             (double)(whole->width < whole->height ? whole->width : whole->height));
+    if (!tissue_find(work->slide, &tissue, &work->mask, err))
+        return false;
+    image_free(&work->mask.overview);
+    if (work->mask.tissue_px == 0)
+        return err_set(err, ERR_MISSING, "%s: no tissue found; another --method may see it",
+                       work->entry->path);
+    return tissue_sums_new(&work->mask, &work->sums, err);
+}
+
+/* The slide list's annotation, or the one in the folder; NULL text if there is none. */
+static bool annotation_path(const struct work *work, char **out, struct err *err)
+{
+    static const char *const extensions[] = { "xml", "json", "geojson" };
+    *out = NULL;
+    if (work->entry->annotation[0]) {
+        *out = strdup(work->entry->annotation);
+        return *out ? true : err_memory(err, work->entry->name);
+    }
+    for (size_t i = 0; work->options->annotations && i < 3; i++) {
+        char *path =
+            file_format("%s/%s.%s", work->options->annotations, work->entry->name, extensions[i]);
+        if (!path)
+            return err_memory(err, work->entry->name);
+        if (file_exists(path)) {
+            *out = path;
+            return true;
+        }
+        free(path);
+    }
+    return true;
+}
+
+static void warn_of_annotation(const struct work *work, const char *path)
+{
+    const struct slide_level *whole = slide_info(work->slide)->levels;
+    double x0, y0, x1, y1, width = (double)whole->width, height = (double)whole->height;
+    const char *name = NULL;
+    int64_t ignored = annotation_ignored(work->annotation, &name);
+    if (ignored > 0)
+        report_warn(work->ctx->report, "%s: %lld drawn regions count as nothing, the first is '%s'",
+                    path, (long long)ignored, name);
+    if (!annotation_bounds(work->annotation, &x0, &y0, &x1, &y1))
+        return;
+    if (x1 <= 0 || y1 <= 0 || x0 >= width || y0 >= height)
+        report_warn(work->ctx->report, "%s: lies outside of the slide; does it belong to it?",
+                    path);
+    else if (x0 < -1 || y0 < -1 || x1 > width + 1 || y1 > height + 1)
+        report_warn(work->ctx->report, "%s: reaches beyond the slide; does it belong to it?", path);
+}
+
+static bool read_annotation(struct work *work, struct err *err)
+{
+    enum label_rule rule = work->options->label_rule;
+    if (!label_of_text(work->entry->label, &work->slide_label)) {
+        if (rule == LABEL_SLIDE)
+            return err_set(err, ERR_FORMAT,
+                           "%s: its label '%s' is neither a number nor tumor or "
+                           "normal",
+                           work->entry->name, work->entry->label);
+        work->slide_label = PATCH_UNLABELED;
+    }
+    if (rule == LABEL_SLIDE && work->slide_label == PATCH_UNLABELED)
+        return err_set(err, ERR_MISSING,
+                       "%s: no label in the slide list, which --label-rule slide "
+                       "needs",
+                       work->entry->name);
+    char *path = NULL;
+    if (rule > LABEL_CENTER || !annotation_path(work, &path, err))
+        return rule > LABEL_CENTER;
+    bool ok = !path || annotation_read(path, &work->annotation, err);
+    if (ok && path)
+        warn_of_annotation(work, path);
+    if (ok && !path && work->slide_label > 0)
+        report_warn(work->ctx->report,
+                    "%s: labelled '%s' but has no annotation; its patches have no label",
+                    work->entry->name, work->entry->label);
+    free(path);
+    return ok;
+}
+
+static struct labeler make_labeler(const struct work *work)
+{
+    return (struct labeler){ .rule = work->options->label_rule,
+                             .annotation = work->annotation,
+                             .slide_label = work->slide_label,
+                             .tile = work->options->grid.tile,
+                             .margin = work->options->grid.margin };
+}
+
+static struct screen make_screen(const struct work *work)
+{
+    return (struct screen){ .max_white = work->options->max_white,
+                            .max_black = work->options->max_black,
+                            .tile = work->options->grid.tile,
+                            .margin = work->options->grid.margin,
+                            .band_bytes = work->options->band_bytes };
+}
+
+/* Drops what does not pass the screen. */
+static bool screen_list(struct work *work, struct err *err)
+{
+    struct screen screen = make_screen(work);
+    if (screen.max_white >= 1 && screen.max_black >= 1)
+        return true;
+    struct patch_list *patches = &work->patches;
+    bool *keep = calloc((size_t)patches->n + 1, sizeof *keep);
+    if (!keep)
+        return err_memory(err, "patches to be looked at");
+    bool ok =
+        screen_patches(&screen, &work->raster, patches->items, patches->n, keep, work->ctx, err);
+    int64_t kept = 0;
+    for (int64_t i = 0; ok && i < patches->n; i++)
+        if (keep[i])
+            patches->items[kept++] = patches->items[i];
+    patches->n = ok ? kept : patches->n;
+    free(keep);
+    return ok;
+}
+
+static bool list_patches(struct work *work, struct err *err)
+{
+    const struct extract_options *options = work->options;
+    struct labeler labeler = make_labeler(work);
+    bool ok;
+    if (options->per_class > 0) {
+        struct sample sample = { .slide = work->entry->name,
+                                 .seed = (uint64_t)options->seed,
+                                 .per_class = options->per_class,
+                                 .min_tissue = options->min_tissue,
+                                 .labeler = labeler,
+                                 .screen = make_screen(work) };
+        ok = sample_list(&sample, &work->raster, &work->mask, work->sums, &work->patches, work->ctx,
+                         err);
+    } else {
+        ok = grid_list(&options->grid, &work->raster, work->sums, options->min_tissue,
+                       &work->patches, err) &&
+             label_list(&labeler, &work->raster, &work->patches, work->ctx, err) &&
+             screen_list(work, err);
+    }
+    if (ok && work->patches.n == 0)
+        ok = err_set(err, ERR_MISSING,
+                     "%s: no patch fits; a lower --tissue-fraction or a higher "
+                     "--white lets more in",
+                     work->entry->path);
+    return ok;
+}
+
+static bool fit_stains(struct work *work, const struct stain_fit *target, struct err *err)
+{
+    const struct extract_options *options = work->options;
+    if (options->stain == STAIN_NONE)
+        return true;
+    if (stain_sample_fit(options->stain, &work->raster, work->sums, &work->patches,
+                         grid_patch(&options->grid), options->band_bytes, work->ctx, &work->source,
+                         err) &&
+        stain_transform_new(&work->source, target, &work->transform, err))
+        return true;
+    return err_prefix(err, work->entry->path);
+}
+
+static struct store_facts make_facts(const struct work *work, const struct stain_fit *target,
+                                     const char *options_text)
+{
+    const struct extract_options *options = work->options;
+    const struct slide_entry *entry = work->entry;
+    const struct slide_info *info = slide_info(work->slide);
+    const struct slide_level *level = &info->levels[work->raster.level];
+    struct store_facts facts = { .program = "microtome " MICROTOME_VERSION,
+                                 .slide = entry->name,
+                                 .path = entry->path,
+                                 .vendor = info->vendor,
+                                 .patient = entry->patient,
+                                 .node = entry->node,
+                                 .center = entry->center,
+                                 .split = entry->split,
+                                 .slide_label = entry->label,
+                                 .mode = options->per_class ? "random" : "dense",
+                                 .options = options_text,
+                                 .tissue_method = tissue_method_names[options->tissue_method],
+                                 .label_rule = label_rule_names[options->label_rule],
+                                 .stain_method = stain_method_names[options->stain],
+                                 .width_l0 = info->levels[0].width,
+                                 .height_l0 = info->levels[0].height,
+                                 .level = work->raster.level,
+                                 .level_width = level->width,
+                                 .level_height = level->height,
+                                 .patch = grid_patch(&options->grid),
+                                 .tile = options->grid.tile,
+                                 .margin = options->grid.margin,
+                                 .stride = options->per_class ? 0 : options->grid.stride,
+                                 .seed = options->seed,
+                                 .mpp_l0 = info->mpp,
+                                 .mpp = work->raster.mpp,
+                                 .ratio = work->raster.ratio,
+                                 .downsample = work->raster.downsample,
+                                 .objective = info->objective };
+    if (options->stain != STAIN_NONE) {
+        memcpy(facts.stain_matrix, work->source.matrix, sizeof facts.stain_matrix);
+        memcpy(facts.stain_p99, work->source.concentration_p99, sizeof facts.stain_p99);
+        memcpy(facts.stain_lab_mean, work->source.lab_mean, sizeof facts.stain_lab_mean);
+        memcpy(facts.stain_lab_std, work->source.lab_std, sizeof facts.stain_lab_std);
+        memcpy(facts.target_matrix, target->matrix, sizeof facts.target_matrix);
+        memcpy(facts.target_p99, target->concentration_p99, sizeof facts.target_p99);
+        memcpy(facts.target_lab_mean, target->lab_mean, sizeof facts.target_lab_mean);
+        memcpy(facts.target_lab_std, target->lab_std, sizeof facts.target_lab_std);
+    }
+    return facts;
+}
+
+/* A batch of units on its way from the slide to the store. */
+struct fill {
+    struct store_writer *writer;
+    const struct stain_transform *transform;
+    struct report *report;
+    uint8_t **targets; /* [batch] */
+    int64_t unit_px;   /* pixels of a unit */
+};
+
+static bool fill_begin(void *arg, const int64_t *indices, int64_t n, struct err *err)
+{
+    struct fill *fill = arg;
+    for (int64_t k = 0; k < n; k++) {
+        fill->targets[k] = store_place(fill->writer, indices[k]);
+        if (!fill->targets[k])
+            return err_memory(err, "the pixels to be written");
+    }
+    return true;
+}
+
+static uint8_t *fill_where(void *arg, int64_t k, int worker)
+{
+    (void)worker;
+    return ((struct fill *)arg)->targets[k];
+}
+
+static void fill_cut(void *arg, int64_t index, uint8_t *px)
+{
+    (void)index;
+    const struct fill *fill = arg;
+    if (fill->transform)
+        stain_apply(fill->transform, px, fill->unit_px);
+}
+
+static bool fill_end(void *arg, int64_t n, struct err *err)
+{
+    const struct fill *fill = arg;
+    report_advance(fill->report, n);
+    return store_flush(fill->writer, err);
+}
+
+static bool fill_store(struct work *work, struct store_writer *writer, struct err *err)
+{
+    const struct units *units = store_units(writer);
+    struct fill fill = { .writer = writer,
+                         .transform = work->transform,
+                         .report = work->ctx->report,
+                         .unit_px = units->size * units->size };
+    struct pass pass = { .raster = &work->raster,
+                         .places = units->places,
+                         .n = units->n,
+                         .size = units->size,
+                         .band_bytes = work->options->band_bytes,
+                         .batch = store_batch_units(writer),
+                         .arg = &fill,
+                         .begin = fill_begin,
+                         .where = fill_where,
+                         .cut = fill_cut,
+                         .end = fill_end };
+    fill.targets = malloc((size_t)pass.batch * sizeof *fill.targets);
+    if (!fill.targets)
+        return err_memory(err, "the pixels to be written");
+    report_begin(work->ctx->report, work->entry->name, units->n,
+                 units->of_patch ? "blocks" : "patches");
+    bool ok = pass_run(&pass, work->ctx, err);
+    report_end(work->ctx->report);
+    free(fill.targets);
+    return ok;
+}
+
+static bool write_store(struct work *work, const struct stain_fit *target, const char *path,
+                        struct err *err)
+{
+    char *text = extract_options_text(work->options);
+    if (!text)
+        return err_memory(err, path);
+    struct store_facts facts = make_facts(work, target, text);
+    struct store_request request = { .layout = work->options->layout,
+                                     .facts = &facts,
+                                     .patches = &work->patches,
+                                     .group = work->options->group,
+                                     .batch_bytes = work->options->batch_bytes };
+    struct store_writer *writer = NULL;
+    bool ok = store_create(path, &request, &writer, err);
+    if (ok && !fill_store(work, writer, err)) {
+        store_discard(writer);
+        ok = false;
+    } else if (ok) {
+        ok = store_commit(writer, err);
+    }
+    free(text);
+    return ok;
+}
+
+static int64_t groups_of(int64_t patches, int64_t group)
+{
+    return (patches + group - 1) / group;
+}
+
+static void count_patches(const struct work *work, struct extract_result *out)
+{
+    int64_t group = work->options->group;
+    *out = (struct extract_result){ .patches = work->patches.n,
+                                    .tissue_fraction = work->mask.fraction,
+                                    .mpp = work->raster.mpp };
+    for (int64_t i = 0; i < work->patches.n; i++) {
+        out->tumor += work->patches.items[i].label > 0;
+        out->normal += work->patches.items[i].label == 0;
+    }
+    out->groups = groups_of(out->patches, group);
+    if (work->options->layout == STORE_PROCESS) /* its groups are of one class each */
+        out->groups = groups_of(out->tumor, group) + groups_of(out->normal, group) +
+                      groups_of(out->patches - out->tumor - out->normal, group);
+}
+
+/* What the list of patches was made from. */
+static void forget_masks(struct work *work)
+{
+    tissue_sums_free(work->sums);
+    work->sums = NULL;
+    image_free(&work->mask.mask);
+    annotation_free(work->annotation);
+    work->annotation = NULL;
+}
+
+bool extract_slide(const struct slide_entry *entry, const struct extract_options *options,
+                   const struct stain_fit *target, const char *path, const struct ctx *ctx,
+                   struct extract_result *out, struct err *err)
+{
+    struct work work = { .entry = entry, .options = options, .ctx = ctx };
+    double mpp = options->slide_mpp > 0 ? options->slide_mpp : entry->mpp;
+    bool ok = slide_open(entry->path, mpp, &work.slide, err) &&
+              raster_open(work.slide, &options->raster, &work.raster, err) &&
+              read_annotation(&work, err) && find_tissue(&work, err) && list_patches(&work, err) &&
+              fit_stains(&work, target, err);
+    forget_masks(&work);
+    ok = ok && write_store(&work, target, path, err);
+    if (ok)
+        count_patches(&work, out);
+    stain_transform_free(work.transform);
+    patch_list_free(&work.patches);
+    tissue_mask_free(&work.mask);
+    slide_close(work.slide);
+    return ok;
+}

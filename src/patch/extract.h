@@ -1,0 +1,70 @@
+/* extract.h: a slide -> a patch store; a list of slides -> a folder of stores. */
+#ifndef PATCH_EXTRACT_H
+#define PATCH_EXTRACT_H
+#include "base/run.h"
+#include "patch/label.h"
+#include "patch/store.h"
+#include "slide/slide_list.h"
+#include "tissue/stain.h"
+
+/* Memory for pixels, in bytes: decoded ones, and one of the two batches on their way to disk. */
+#define EXTRACT_BAND_BYTES (INT64_C(96) << 20)
+#define EXTRACT_BATCH_BYTES (INT64_C(16) << 20)
+
+struct extract_options {
+    int64_t per_class; /* random patches for each class; 0: the dense grid */
+    struct grid grid;  /* margin is 0 and stride is not used when random */
+    struct raster_request raster;
+    double slide_mpp; /* um/px of level 0 for every slide; 0: what slide list or file say */
+    enum tissue_method tissue_method;
+    double min_tissue;
+    const char *annotations; /* folder of <slide>.xml, .json or .geojson; NULL: none */
+    enum label_rule label_rule;
+    double max_white, max_black; /* 1: not looked at */
+    enum stain_method stain;
+    const char *stain_template; /* PNG; NULL: the built-in one */
+    int64_t seed;
+    int64_t group; /* patches in a group */
+    enum store_layout layout;
+    int64_t band_bytes, batch_bytes; /* see above */
+};
+
+/* What decides what is in a store, as one line of text; kept in the store, so that a later run sees
+ * whether it would make the same. The caller's; NULL if no memory. */
+char *extract_options_text(const struct extract_options *options);
+
+struct extract_result {
+    int64_t patches, tumor, normal, groups;
+    double tissue_fraction; /* of the slide; 0 if the store was there before */
+    double mpp;             /* of the patches; 0 if unknown */
+};
+
+/* target: what stains are normalised to; not used without a stain method. The store appears when it
+ * is whole. A slide without tissue, or without any patch that fits, is an error. */
+bool extract_slide(const struct slide_entry *entry, const struct extract_options *options,
+                   const struct stain_fit *target, const char *path, const struct ctx *ctx,
+                   struct extract_result *out, struct err *err);
+
+struct extract_row {
+    const char *slide; /* the list's */
+    enum run_state state;
+    struct extract_result result;
+};
+
+struct extract_request {
+    const struct slide_list *slides;
+    struct extract_options options;
+    const char *folder;
+    bool overwrite; /* make stores again that exist */
+    bool preview;   /* <slide>_patches.png beside each store */
+    int argc;       /* as typed, for run.json */
+    char *const *argv;
+};
+
+/* All slides of a list to folder/<slide>.h5, with run.json, slides.csv and lookup.csv. A slide that
+ * fails is recorded and skipped; false then, at the end. Stores that were made with other options
+ * end the run before it begins. rows [slides->n] tells what became of each slide; *n_rows how many
+ * the run came to. */
+bool extract_cohort(const struct extract_request *request, const struct ctx *ctx,
+                    struct extract_row *rows, size_t *n_rows, struct err *err);
+#endif
