@@ -12,11 +12,12 @@
 #include "base/version.h"
 #include "cli/describe.h"
 
-extern const struct command cmd_phantom, cmd_info, cmd_extract;
+extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract;
 
 const struct command *const commands[] = {
     &cmd_phantom,
     &cmd_info,
+    &cmd_tissue,
     &cmd_extract,
     NULL,
 };

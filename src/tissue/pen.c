@@ -18,9 +18,10 @@ struct ink_rule {
 };
 
 static const struct ink_rule inks[] = {
-    { 30, 82, 46, 20 },   /* green */
-    { 82, 118, 76, 30 },  /* blue and cyan: red is the lowest channel */
-    { 175, 8, 168, 140 }, /* red, above the saturation of eosin and of blood */
+    { 30, 82, 46, 20 },     /* green */
+    { 82, 118, 76, 30 },    /* blue and cyan: red is the lowest channel */
+    { 118, 128, 166, 150 }, /* blue over tissue: bluer than haematoxylin is at this strength */
+    { 175, 8, 168, 140 },   /* red, above the saturation of eosin and of blood */
 };
 
 enum ink { INK_NONE, INK_RIM, INK_CERTAIN };

@@ -31,6 +31,6 @@ void stain_transform_free(struct stain_transform *transform);
  * source are the same. */
 void stain_apply(const struct stain_transform *transform, uint8_t *rgb, int64_t n_px);
 
-/* The built-in template that is used when the user gives none; see docs/formats.md. */
+/* The built-in template that is used when the user gives none; see docs/tissue.md. */
 struct stain_fit stain_default_target(enum stain_method method);
 #endif

@@ -14,7 +14,7 @@ struct tissue_options tissue_defaults(void)
         .remove_pen = true,
         .close_um = 20,
         .open_um = 10,
-        .min_area_um2 = 20000,
+        .min_area_um2 = 10000,
         .min_hole_um2 = 20000,
         .downsample = 32,
     };
@@ -27,7 +27,31 @@ void tissue_mask_free(struct tissue_mask *mask)
     *mask = (struct tissue_mask){ 0 };
 }
 
-/* The method on what is not ink, then sizes. */
+static void clear_where(struct image *mask, const struct image *pen)
+{
+    for (int64_t i = 0; pen->px && i < mask->width * mask->height; i++)
+        if (pen->px[i])
+            mask->px[i] = 0;
+}
+
+/* Sizes in um. Closing and filling must not bring the pen back. */
+static bool clean(struct tissue_mask *out, const struct image *pen,
+                  const struct tissue_options *options, struct err *err)
+{
+    struct image *mask = &out->mask;
+    double mpp = out->mpp > 0 ? out->mpp : TISSUE_ASSUMED_MPP;
+    double px_um2 = out->l0_per_px_x * out->l0_per_px_y * mpp * mpp, px_um = sqrt(px_um2);
+    if (!morphology_close(mask, options->close_um / px_um, err))
+        return false;
+    clear_where(mask, pen);
+    if (!morphology_open(mask, options->open_um / px_um, err) ||
+        !morphology_remove_small(mask, options->min_area_um2 / px_um2, err) ||
+        !morphology_fill_holes(mask, options->min_hole_um2 / px_um2, err))
+        return false;
+    clear_where(mask, pen);
+    return true;
+}
+
 static bool make_mask(struct tissue_mask *out, const struct tissue_options *options,
                       struct err *err)
 {
@@ -37,16 +61,11 @@ static bool make_mask(struct tissue_mask *out, const struct tissue_options *opti
     if (ok && options->remove_pen)
         ok = image_new(&pen, rgb->width, rgb->height, 1, err) && method_find_pen(rgb, &pen, err);
     ok = ok && method_apply(rgb, pen.px, options, &out->mask, err);
-    for (int64_t i = 0; ok && pen.px && i < rgb->width * rgb->height; i++)
-        if (pen.px[i])
-            out->mask.px[i] = 0;
+    if (ok)
+        clear_where(&out->mask, &pen);
+    ok = ok && clean(out, &pen, options, err);
     image_free(&pen);
-    double mpp = out->mpp > 0 ? out->mpp : TISSUE_ASSUMED_MPP;
-    double px_um2 = out->l0_per_px_x * out->l0_per_px_y * mpp * mpp, px_um = sqrt(px_um2);
-    return ok && morphology_close(&out->mask, options->close_um / px_um, err) &&
-           morphology_open(&out->mask, options->open_um / px_um, err) &&
-           morphology_remove_small(&out->mask, options->min_area_um2 / px_um2, err) &&
-           morphology_fill_holes(&out->mask, options->min_hole_um2 / px_um2, err);
+    return ok;
 }
 
 static int64_t at_most(double value, int64_t limit)
@@ -54,10 +73,11 @@ static int64_t at_most(double value, int64_t limit)
     return value < (double)limit ? (int64_t)value : limit;
 }
 
-static void measure(struct tissue_mask *out, int64_t width_l0, int64_t height_l0)
+void tissue_measure(struct tissue_mask *out, int64_t width_l0, int64_t height_l0)
 {
     const struct image *mask = &out->mask;
     int64_t x0 = mask->width, y0 = mask->height, x1 = 0, y1 = 0;
+    out->tissue_px = out->box_x = out->box_y = out->box_width = out->box_height = 0;
     for (int64_t y = 0; y < mask->height; y++)
         for (int64_t x = 0; x < mask->width; x++) {
             if (!*image_at(mask, x, y))
@@ -91,7 +111,7 @@ bool tissue_find_in(struct image *overview, int64_t width_l0, int64_t height_l0,
         tissue_mask_free(out);
         return false;
     }
-    measure(out, width_l0, height_l0);
+    tissue_measure(out, width_l0, height_l0);
     return true;
 }
 

@@ -41,6 +41,10 @@ bool tissue_find(struct slide *slide, const struct tissue_options *options, stru
 /* The same from an overview in memory, which is taken over whether this succeeds or not. */
 bool tissue_find_in(struct image *overview, int64_t width_l0, int64_t height_l0, double mpp,
                     const struct tissue_options *options, struct tissue_mask *out, struct err *err);
+/* A mask that was made before, from the PNG of it: measured again, without an overview. */
+bool tissue_read(struct slide *slide, const char *path, struct tissue_mask *out, struct err *err);
+/* Fills in what follows from mask, ratios and mpp. */
+void tissue_measure(struct tissue_mask *mask, int64_t width_l0, int64_t height_l0);
 void tissue_mask_free(struct tissue_mask *mask);
 
 /* Fraction of tissue pixels of the mask under a level-0 rectangle, by the real ratio, with partly
@@ -53,8 +57,8 @@ double tissue_fraction(const struct tissue_sums *sums, double x_l0, double y_l0,
                        double height_l0);
 
 /* Outlines of the mask as closed polygons with holes in level-0 pixels, as GeoJSON for QuPath,
- * streamed to a file. */
+ * streamed to a file. Identifiers follow from the file's name and the number of the piece. */
 bool tissue_write_geojson(const struct tissue_mask *mask, const char *path, struct err *err);
-/* The overview with the outline drawn on it, for people. */
+/* The overview with the outline drawn on it, for people; a small one is enlarged. */
 bool tissue_write_overlay(const struct tissue_mask *mask, const char *path, struct err *err);
 #endif

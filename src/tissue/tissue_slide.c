@@ -13,3 +13,16 @@ bool tissue_find(struct slide *slide, const struct tissue_options *options, stru
     return tissue_find_in(&overview, info->levels[0].width, info->levels[0].height, info->mpp,
                           options, out, err);
 }
+
+bool tissue_read(struct slide *slide, const char *path, struct tissue_mask *out, struct err *err)
+{
+    const struct slide_info *info = slide_info(slide);
+    int64_t width_l0 = info->levels[0].width, height_l0 = info->levels[0].height;
+    *out = (struct tissue_mask){ .mpp = info->mpp };
+    if (!image_read_png(path, 1, &out->mask, err))
+        return false;
+    out->l0_per_px_x = (double)width_l0 / (double)out->mask.width;
+    out->l0_per_px_y = (double)height_l0 / (double)out->mask.height;
+    tissue_measure(out, width_l0, height_l0);
+    return true;
+}

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <geos_c.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include "tissue/method.h"
 #include "tissue/morphology.h"
 #include "tissue/otsu.h"
+#include "tissue/outline.h"
 
 static struct image golden(const char *name, int channels)
 {
@@ -168,8 +171,8 @@ static void pen_goes_and_tissue_stays(void **state)
 {
     (void)state;
     static const uint8_t inks[][3] = {
-        { 40, 60, 170 }, { 30, 120, 190 }, { 20, 130, 70 }, { 90, 170, 60 },
-        { 205, 30, 40 }, { 25, 25, 28 },   { 0, 0, 0 },
+        { 40, 60, 170 }, { 45, 30, 140 }, { 30, 120, 190 }, { 20, 130, 70 },
+        { 90, 170, 60 }, { 205, 30, 40 }, { 25, 25, 28 },   { 0, 0, 0 },
     };
     for (size_t ink = 0; ink < sizeof inks / sizeof *inks; ink++)
         for (int method = TISSUE_FDA; method <= TISSUE_NCRF; method++) {
@@ -274,6 +277,177 @@ static void otsu_of_little_is_defined(void **state)
     assert_int_equal(otsu_of_counts(counts), 7);
 }
 
+/* The outline of a piece in GEOS, the caller's. */
+static GEOSGeometry *polygon_of(GEOSContextHandle_t geos, const struct outline *outline,
+                                int32_t piece)
+{
+    GEOSGeometry *shell = NULL, **holes = calloc((size_t)outline->n_rings, sizeof(void *));
+    unsigned n_holes = 0;
+    for (int64_t r = 0; r < outline->n_rings; r++) {
+        const struct outline_ring *ring = &outline->rings[r];
+        if (ring->piece != piece)
+            continue;
+        GEOSCoordSequence *line = GEOSCoordSeq_create_r(geos, (unsigned)ring->n + 1, 2);
+        for (int64_t i = 0; i <= ring->n; i++) {
+            struct outline_point at = outline->points[ring->first + i % ring->n];
+            GEOSCoordSeq_setXY_r(geos, line, (unsigned)i, at.x, at.y);
+        }
+        GEOSGeometry *closed = GEOSGeom_createLinearRing_r(geos, line);
+        if (ring->hole) {
+            holes[n_holes++] = closed;
+        } else {
+            assert_null(shell);
+            shell = closed;
+        }
+    }
+    assert_non_null(shell);
+    GEOSGeometry *polygon = GEOSGeom_createPolygon_r(geos, shell, holes, n_holes);
+    free(holes);
+    return polygon;
+}
+
+/* Valid polygons whose area is the number of pixels and that hold the centres of all of them. */
+static void assert_outline(const struct image *mask)
+{
+    struct outline outline;
+    GEOSContextHandle_t geos = GEOS_init_r();
+    assert_true(outline_trace(mask, &outline, NULL));
+    double area = 0;
+    int64_t pixels = 0;
+    for (int32_t piece = 0; piece < outline.n_pieces; piece++) {
+        GEOSGeometry *polygon = polygon_of(geos, &outline, piece);
+        double part = 0;
+        assert_int_equal(GEOSisValid_r(geos, polygon), 1);
+        assert_int_equal(GEOSArea_r(geos, polygon, &part), 1);
+        area += part;
+        GEOSGeom_destroy_r(geos, polygon);
+    }
+    for (size_t i = 0; i < image_bytes(mask); i++)
+        pixels += mask->px[i] != 0;
+    assert_true(area == (double)pixels);
+    for (int64_t r = 0; r < outline.n_rings; r++) /* every point is a turn */
+        for (int64_t i = 0; i < outline.rings[r].n; i++) {
+            const struct outline_point *points = outline.points + outline.rings[r].first;
+            int64_t n = outline.rings[r].n;
+            struct outline_point a = points[i], b = points[(i + 1) % n], c = points[(i + 2) % n];
+            assert_true((a.x == b.x) != (a.y == b.y) && (b.x == c.x) != (a.x == b.x));
+        }
+    outline_free(&outline);
+    GEOS_finish_r(geos);
+}
+
+static void outlines_are_valid_polygons(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "blobs", "fda", "ncrf", "process" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct image mask = golden(names[i], 1);
+        assert_outline(&mask);
+        image_free(&mask);
+    }
+}
+
+/* Noise is all corners, touching pieces and nested holes. */
+static void outlines_of_noise_are_valid_polygons(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        struct rng rng = rng_new(seed, 0, 0);
+        struct image mask;
+        double share = 0.3 + 0.01 * (double)seed;
+        assert_true(image_new(&mask, 1 + (int64_t)rng_below(&rng, 40),
+                              1 + (int64_t)rng_below(&rng, 40), 1, NULL));
+        for (size_t i = 0; i < image_bytes(&mask); i++)
+            mask.px[i] = rng_uniform(&rng) < share ? 255 : 0;
+        assert_outline(&mask);
+        image_free(&mask);
+    }
+}
+
+static char *scratch_path(const char *name)
+{
+    const char *folder = getenv("SCRATCH");
+    return file_format("%s/%s", folder ? folder : "/tmp", name);
+}
+
+static double ring_area(const json_t *ring)
+{
+    double sum = 0;
+    size_t n = json_array_size(ring);
+    assert_true(json_equal(json_array_get(ring, 0), json_array_get(ring, n - 1)));
+    for (size_t i = 0; i + 1 < n; i++) {
+        const json_t *a = json_array_get(ring, i), *b = json_array_get(ring, i + 1);
+        sum += json_number_value(json_array_get(a, 0)) * json_number_value(json_array_get(b, 1)) -
+               json_number_value(json_array_get(b, 0)) * json_number_value(json_array_get(a, 1));
+    }
+    return fabs(sum) / 2;
+}
+
+static const char *text_at(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static void geojson_is_what_qupath_reads(void **state)
+{
+    (void)state;
+    struct tissue_options options = bare(TISSUE_FDA);
+    struct image overview = golden("overview", 3);
+    struct tissue_mask mask;
+    char *path = scratch_path("a_tissue.geojson");
+    assert_true(tissue_find_in(&overview, 2220, 2967, 0.499, &options, &mask, NULL));
+    assert_true(tissue_write_geojson(&mask, path, NULL));
+    json_t *root = json_load_file(path, 0, NULL);
+    assert_non_null(root);
+    assert_string_equal(text_at(root, "type"), "FeatureCollection");
+    const json_t *features = json_object_get(root, "features");
+    double area = 0;
+    for (size_t i = 0; i < json_array_size(features); i++) {
+        const json_t *feature = json_array_get(features, i);
+        const json_t *properties = json_object_get(feature, "properties");
+        const json_t *geometry = json_object_get(feature, "geometry");
+        assert_string_equal(text_at(feature, "type"), "Feature");
+        assert_int_equal(strlen(text_at(feature, "id")), 36);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(text_at(feature, "id"),
+                                    text_at(json_array_get(features, j), "id"));
+        assert_string_equal(text_at(properties, "objectType"), "annotation");
+        assert_string_equal(text_at(json_object_get(properties, "classification"), "name"),
+                            "Tissue");
+        assert_string_equal(text_at(geometry, "type"), "Polygon");
+        const json_t *rings = json_object_get(geometry, "coordinates");
+        for (size_t j = 0; j < json_array_size(rings); j++)
+            area += (j == 0 ? 1 : -1) * ring_area(json_array_get(rings, j));
+    }
+    double want = (double)mask.tissue_px * mask.l0_per_px_x * mask.l0_per_px_y;
+    assert_true(fabs(area / want - 1) < 1e-3); /* points are rounded to a hundredth */
+    json_decref(root);
+    free(path);
+    tissue_mask_free(&mask);
+}
+
+static void overlay_keeps_the_overview_and_draws_the_border(void **state)
+{
+    (void)state;
+    struct tissue_options options = bare(TISSUE_FDA);
+    struct image slide = plain(600, 20, 242, 240, 243), picture;
+    struct tissue_mask mask;
+    char *path = scratch_path("overlay.png");
+    paint(&slide, 20, 5, 60, 15, 205, 140, 190);
+    assert_true(tissue_find_in(&slide, 6000, 200, 0.25, &options, &mask, NULL));
+    assert_true(tissue_write_overlay(&mask, path, NULL));
+    assert_true(image_read_png(path, 3, &picture, NULL));
+    int64_t changed = 0;
+    assert_int_equal(picture.width, 600);
+    for (int64_t i = 0; i < 600 * 20; i++)
+        changed += memcmp(picture.px + 3 * i, mask.overview.px + 3 * i, 3) != 0;
+    /* 40 x 10: an inner ring of 96 pixels and an outer one without its corners */
+    assert_int_equal(changed, 96 + 100);
+    image_free(&picture);
+    free(path);
+    tissue_mask_free(&mask);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +461,10 @@ int main(void)
         cmocka_unit_test(no_tissue_of_the_real_slide_is_taken_for_pen),
         cmocka_unit_test(sizes_without_resolution_assume_a_quarter_micrometre),
         cmocka_unit_test(shares_count_parts_of_pixels),
+        cmocka_unit_test(outlines_are_valid_polygons),
+        cmocka_unit_test(outlines_of_noise_are_valid_polygons),
+        cmocka_unit_test(geojson_is_what_qupath_reads),
+        cmocka_unit_test(overlay_keeps_the_overview_and_draws_the_border),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,5 @@
+# Wrong options and operands name themselves.
+microtome tissue a.svs -o out --method otsu
+microtome tissue a.svs
+microtome tissue a.svs -o out --downsample 0
+microtome tissue nowhere.svs -o out
