@@ -15,11 +15,7 @@
 extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract;
 
 const struct command *const commands[] = {
-    &cmd_phantom,
-    &cmd_info,
-    &cmd_tissue,
-    &cmd_extract,
-    NULL,
+    &cmd_phantom, &cmd_info, &cmd_tissue, &cmd_extract, NULL,
 };
 
 static atomic_bool stop_asked;
