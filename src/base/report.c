@@ -76,11 +76,18 @@ static double rate_per_s(const struct report *report, double elapsed_s)
     return elapsed_s > 0 ? (double)report->done / elapsed_s : 0;
 }
 
+/* Three digits that matter: "0.52", "8.79", "41.3", "1490". */
+static void format_rate(double rate, char *out, size_t size)
+{
+    snprintf(out, size, "%.*f", rate < 10 ? 2 : rate < 100 ? 1 : 0, rate);
+}
+
 static void show(struct report *report, double now_s)
 {
     double elapsed_s = now_s - report->began_s;
     double rate = rate_per_s(report, elapsed_s);
-    char left[32] = "?";
+    char left[32] = "?", speed[32];
+    format_rate(rate, speed, sizeof speed);
     if (rate > 0)
         format_duration((double)(report->total - report->done) / rate, left, sizeof left);
     double share = report->total > 0 ? (double)report->done / (double)report->total : 0;
@@ -90,12 +97,12 @@ static void show(struct report *report, double now_s)
         for (int i = 0; i < BAR_CELLS; i++)
             bar[i] = i < full ? '#' : '.';
         bar[BAR_CELLS] = 0;
-        fprintf(report->stream, "\r\033[K%s [%s] %3.0f %%  %.3g %s/s  %s left", report->label, bar,
-                100 * share, rate, report->unit, left);
+        fprintf(report->stream, "\r\033[K%s [%s] %3.0f %%  %s %s/s  %s left", report->label, bar,
+                100 * share, speed, report->unit, left);
         report->bar_drawn = true;
     } else {
-        fprintf(report->stream, "%s: %lld of %lld %s, %.3g/s, %s left\n", report->label,
-                (long long)report->done, (long long)report->total, report->unit, rate, left);
+        fprintf(report->stream, "%s: %lld of %lld %s, %s/s, %s left\n", report->label,
+                (long long)report->done, (long long)report->total, report->unit, speed, left);
     }
     fflush(report->stream);
     report->shown_s = now_s;
@@ -136,10 +143,11 @@ void report_end(struct report *report)
     if (report->active && report->mode != REPORT_QUIET) {
         erase_bar(report);
         double elapsed_s = report_clock_s() - report->began_s;
-        char took[32];
+        char took[32], speed[32];
         format_duration(elapsed_s, took, sizeof took);
-        fprintf(report->stream, "%s: %lld %s in %s (%.3g/s)\n", report->label,
-                (long long)report->done, report->unit, took, rate_per_s(report, elapsed_s));
+        format_rate(rate_per_s(report, elapsed_s), speed, sizeof speed);
+        fprintf(report->stream, "%s: %lld %s in %s (%s/s)\n", report->label,
+                (long long)report->done, report->unit, took, speed);
         fflush(report->stream);
     }
     report->active = false;
