@@ -17,7 +17,8 @@ struct taps {
 struct resampler {
     double ratio_x, ratio_y;
     int64_t max_columns; /* level pixels under a cell */
-    float *row;          /* [max_columns * 3 rounded up to RUN] */
+    float *row;          /* [max_columns * 3 + RUN]; the room at the end is never summed up */
+    float *means;        /* [cell_width * 3 + 1] */
     float *weights_x;    /* [cell_width, max_taps_x] */
     struct taps *taps_x; /* [cell_width] */
     float *weights_y;
@@ -109,11 +110,12 @@ struct resampler *resampler_new(int64_t cell_width, double ratio_x, double ratio
     r->ratio_y = ratio_y;
     r->max_taps_x = max_taps(ratio_x);
     r->max_columns = (int64_t)ceil((double)cell_width * ratio_x) + 3;
-    r->row = malloc((size_t)(3 * r->max_columns + RUN) * sizeof *r->row);
+    r->row = calloc((size_t)(3 * r->max_columns + RUN), sizeof *r->row);
+    r->means = malloc((size_t)(3 * cell_width + 1) * sizeof *r->means);
     r->weights_x = malloc((size_t)(cell_width * r->max_taps_x) * sizeof *r->weights_x);
     r->taps_x = malloc((size_t)cell_width * sizeof *r->taps_x);
     r->weights_y = malloc((size_t)max_taps(ratio_y) * sizeof *r->weights_y);
-    if (!r->row || !r->weights_x || !r->taps_x || !r->weights_y) {
+    if (!r->row || !r->means || !r->weights_x || !r->taps_x || !r->weights_y) {
         resampler_free(r);
         return NULL;
     }
@@ -125,10 +127,22 @@ void resampler_free(struct resampler *r)
     if (!r)
         return;
     free(r->row);
+    free(r->means);
     free(r->weights_x);
     free(r->taps_x);
     free(r->weights_y);
     free(r);
+}
+
+/* sum [n] = weight * px [n] */
+static void first_row(float *restrict sum, const uint8_t *restrict px, float weight, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + RUN <= n; i += RUN)
+        for (int k = 0; k < RUN; k++)
+            sum[i + k] = weight * (float)px[i + k];
+    for (; i < n; i++)
+        sum[i] = weight * (float)px[i];
 }
 
 /* sum [n] += weight * px [n] */
@@ -142,10 +156,19 @@ static void add_row(float *restrict sum, const uint8_t *restrict px, float weigh
         sum[i] += weight * (float)px[i];
 }
 
-static uint8_t to_byte(float value)
+/* Means of bytes need no clamping: rounding errors stay far below a half. */
+static void to_bytes(const float *restrict values, uint8_t *restrict out, int64_t n)
 {
-    return (uint8_t)(value + 0.5f < 255.0f ? value + 0.5f : 255.0f);
+    int64_t i = 0;
+    for (; i + RUN <= n; i += RUN)
+        for (int k = 0; k < RUN; k++)
+            out[i + k] = (uint8_t)(int)(values[i + k] + 0.5f);
+    for (; i < n; i++)
+        out[i] = (uint8_t)(int)(values[i] + 0.5f);
 }
+
+/* Red, green, blue, and one more that is not used. */
+typedef float four __attribute__((vector_size(16)));
 
 /* row: sums of level pixels from column `first`; one raster row is made of them. */
 static void add_columns(const struct resampler *r, int64_t first, int64_t width, uint8_t *dst)
@@ -153,17 +176,15 @@ static void add_columns(const struct resampler *r, int64_t first, int64_t width,
     for (int64_t i = 0; i < width; i++) {
         const struct taps *taps = &r->taps_x[i];
         const float *px = r->row + 3 * (taps->first - first);
-        float red = 0, green = 0, blue = 0;
+        four sum = { 0 };
         for (int64_t k = 0; k < taps->n; k++) {
-            float weight = taps->weights[k];
-            red += weight * px[3 * k + 0];
-            green += weight * px[3 * k + 1];
-            blue += weight * px[3 * k + 2];
+            four value;
+            memcpy(&value, px + 3 * k, sizeof value); /* the row has room behind its end */
+            sum += taps->weights[k] * value;
         }
-        dst[3 * i + 0] = to_byte(red);
-        dst[3 * i + 1] = to_byte(green);
-        dst[3 * i + 2] = to_byte(blue);
+        memcpy(r->means + 3 * i, &sum, sizeof sum);
     }
+    to_bytes(r->means, dst, 3 * width);
 }
 
 void resample_cell(struct resampler *r, const struct ring *level, int64_t x, int64_t y,
@@ -179,8 +200,8 @@ void resample_cell(struct resampler *r, const struct ring *level, int64_t x, int
     for (int64_t j = 0; j < height; j++) {
         struct taps rows = { .weights = r->weights_y };
         taps_at(y + j, r->ratio_y, level->height, &rows);
-        memset(r->row, 0, (size_t)n * sizeof *r->row);
-        for (int64_t k = 0; k < rows.n; k++)
+        first_row(r->row, ring_at(level, first, rows.first), rows.weights[0], n);
+        for (int64_t k = 1; k < rows.n; k++)
             add_row(r->row, ring_at(level, first, rows.first + k), rows.weights[k], n);
         add_columns(r, first, width, dst + j * stride_bytes);
     }

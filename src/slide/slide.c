@@ -43,27 +43,27 @@ static bool check_file(const char *path, struct err *err)
     return true;
 }
 
-static bool begins_as_tiff(const char *path)
+/* What to say about a file that OpenSlide does not open. */
+static const char *why_unknown(const char *path)
 {
     char head[4] = { 0 };
     FILE *stream = fopen(path, "rb");
     bool full = stream && fread(head, 1, sizeof head, stream) == sizeof head;
     if (stream)
         fclose(stream);
-    return full && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "MM\0*", 4) == 0 ||
-                    memcmp(head, "II+\0", 4) == 0 || memcmp(head, "MM\0+", 4) == 0);
+    if (full && memcmp(head, "MM\0*", 4) == 0)
+        return "a big-endian TIFF, which OpenSlide reads only as BigTIFF: write it anew as one";
+    if (full && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "II+\0", 4) == 0 ||
+                 memcmp(head, "MM\0+", 4) == 0))
+        return "a TIFF that OpenSlide does not read: truncated, damaged or not tiled";
+    return "not a slide in a format that OpenSlide knows";
 }
 
 static bool open_handle(struct slide *slide, struct err *err)
 {
     slide->handle = openslide_open(slide->path);
-    if (!slide->handle && begins_as_tiff(slide->path))
-        return err_set(err, ERR_FORMAT,
-                       "%s: a TIFF that OpenSlide does not read: truncated, damaged or not tiled",
-                       slide->path);
     if (!slide->handle)
-        return err_set(err, ERR_FORMAT, "%s: not a slide in a format that OpenSlide knows",
-                       slide->path);
+        return err_set(err, ERR_FORMAT, "%s: %s", slide->path, why_unknown(slide->path));
     const char *why = openslide_get_error(slide->handle);
     if (why)
         return err_set(err, ERR_FORMAT, "%s: %s", slide->path, why);

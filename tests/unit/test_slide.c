@@ -233,6 +233,82 @@ static void a_damaged_tile_is_named(void **state)
     free(path);
 }
 
+/* Makes the table of tile sizes of level 0 say that a tile is larger than the file. */
+static void enlarge_tile(const char *path, uint32_t tile)
+{
+    uint64_t offset = 0, size = 0, next = 0;
+    size_t length = 0;
+    char *bytes = NULL;
+    tiff_maker_find_tile(path, 0, tile, &offset, &size);
+    tiff_maker_find_tile(path, 0, tile + 1, &offset, &next);
+    assert_true(file_read(path, (size_t)64 << 20, &bytes, &length, NULL));
+    const uint32_t wide[2] = { (uint32_t)size, (uint32_t)next };
+    const uint16_t narrow[2] = { (uint16_t)size, (uint16_t)next };
+    char *at = memmem(bytes, length, wide, sizeof wide);
+    if (at)
+        memset(at, 0x7f, sizeof wide[0]);
+    else
+        assert_non_null(at = memmem(bytes, length, narrow, sizeof narrow));
+    memset(at, 0xff, sizeof narrow[0]);
+    write_bytes(path, bytes, length);
+    free(bytes);
+}
+
+static void sizes_beyond_the_file_are_refused(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    flavour.height = 257; /* a small file: even 16 bits reach beyond its end */
+    flavour.width = 800;
+    flavour.ratios[0] = 0;
+    char *path = make("beyond.tiff", &flavour);
+    enlarge_tile(path, 6);
+    expect_refused(path, "level 0, tile column 2, row 1 lies beyond the end of the file");
+    free(path);
+}
+
+/* One directory with tiles of this size and a few bytes in the only tile. */
+static void write_claim(const char *path, uint32_t size_px, uint32_t tile_px)
+{
+    TIFF *tiff = TIFFOpen(path, "w8");
+    assert_non_null(tiff);
+    TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, size_px);
+    TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, size_px);
+    TIFFSetField(tiff, TIFFTAG_TILEWIDTH, tile_px);
+    TIFFSetField(tiff, TIFFTAG_TILELENGTH, tile_px);
+    TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 8);
+    TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 3);
+    TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_JPEG);
+    TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_YCBCR);
+    char bytes[] = "\xff\xd8 not a JPEG";
+    assert_true(TIFFWriteRawTile(tiff, 0, bytes, sizeof bytes) > 0);
+    TIFFClose(tiff);
+}
+
+static void absurd_tile_sizes_are_not_allocated(void **state)
+{
+    (void)state;
+    char *path = scratch_path("absurd.tiff");
+    struct tiff_file *file = NULL;
+    struct tile_decoder *decoder = NULL;
+    struct err err = { 0 };
+    static uint8_t px[16 * 16 * 3];
+    write_claim(path, 100000, 1 << 20);
+    assert_true(tiff_file_open(path, &file, &err));
+    assert_non_null(strstr(file->directories[0].unfit, "larger than 4096 px"));
+    tiff_file_close(file);
+    write_claim(path, 16, 16);
+    assert_true(tiff_file_open(path, &file, &err));
+    assert_null(file->directories[0].unfit);
+    assert_true(tile_decoder_new(file, &file->directories[0], &decoder, &err));
+    assert_false(tile_decode(decoder, 0, 0, px, 16 * 3, &err));
+    assert_non_null(strstr(err.text, "damaged tile"));
+    tile_decoder_free(decoder);
+    tiff_file_close(file);
+    free(path);
+}
+
 /* The same TIFF in both byte orders. (OpenSlide 3.4 does not open big-endian classic TIFF, so there
  * is nobody to compare with.) */
 static void both_byte_orders_decode_to_the_same(void **state)
@@ -264,6 +340,7 @@ static void both_byte_orders_decode_to_the_same(void **state)
     }
     tiff_file_close(little);
     tiff_file_close(big);
+    expect_refused(big_path, "a big-endian TIFF");
     free(little_path);
     free(big_path);
 }
@@ -275,6 +352,8 @@ int main(void)
         cmocka_unit_test(facts_of_an_aperio_slide),
         cmocka_unit_test(what_is_no_slide_is_refused),
         cmocka_unit_test(a_truncated_slide_is_refused),
+        cmocka_unit_test(sizes_beyond_the_file_are_refused),
+        cmocka_unit_test(absurd_tile_sizes_are_not_allocated),
         cmocka_unit_test(a_damaged_tile_is_named),
         cmocka_unit_test(both_byte_orders_decode_to_the_same),
     };
