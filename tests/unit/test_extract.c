@@ -207,6 +207,46 @@ static void memory_is_bounded(void **state)
     free(slide);
 }
 
+/* Glass alone is an error that says so; a slide narrower than a patch, with and without um/px, is
+ * none. */
+static void slides_at_the_limits(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool };
+    struct extract_options options = dense_options();
+    struct extract_result result;
+    char *glass = plain_slide_write_glass("glass.tiff", 800, 700), *out = scratch_path("limit.h5");
+    struct slide_entry entry = entry_of(glass);
+    unlink(out);
+    assert_false(extract_slide(&entry, &options, NULL, out, &ctx, &result, &err));
+    assert_non_null(strstr(err.text, "glass.tiff: no tissue found"));
+    assert_false(file_exists(out));
+    char *narrow = plain_slide_write("narrow.tiff", 150, 900, 0);
+    for (int random = 0; random < 2; random++) {
+        options.per_class = random ? 4 : 0;
+        options.grid.margin = random ? 0 : 112;
+        result = extract(narrow, &options, out, 1);
+        assert_true(result.patches >= 3);
+        assert_true(result.mpp == 0);
+    }
+    entry = entry_of(narrow);
+    options.raster.mpp = 0.5;
+    assert_false(extract_slide(&entry, &options, NULL, out, &ctx, &result, &err));
+    assert_non_null(strstr(err.text, "--slide-mpp"));
+    options.slide_mpp = 0.25;
+    options.grid.tile = 112;
+    assert_true(extract(narrow, &options, out, 1).mpp == 0.5);
+    pool_free(pool);
+    unlink(out);
+    unlink(glass);
+    unlink(narrow);
+    free(glass);
+    free(narrow);
+    free(out);
+}
+
 struct stopper {
     const char *part;
     atomic_bool stop, over;
@@ -260,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_do_not_depend_on_threads_or_strips),
         cmocka_unit_test(stored_pixels_are_the_slides),
+        cmocka_unit_test(slides_at_the_limits),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(a_stop_leaves_nothing),
     };

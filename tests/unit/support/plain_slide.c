@@ -10,7 +10,7 @@
 #include "slide/tiff_pyramid.h"
 
 struct drawing {
-    int64_t width;
+    int64_t tissue_from, tissue_to; /* columns */
 };
 
 static bool draw(void *arg, int64_t x0, int64_t y0, int64_t width, int64_t height, uint8_t *px,
@@ -22,7 +22,7 @@ static bool draw(void *arg, int64_t x0, int64_t y0, int64_t width, int64_t heigh
         for (int64_t x = 0; x < width; x++) {
             uint8_t *to = px + y * stride_bytes + 3 * x;
             int64_t at = x0 + x, down = y0 + y;
-            if (at < drawing->width / 3 || at >= drawing->width - drawing->width / 10) {
+            if (at < drawing->tissue_from || at >= drawing->tissue_to) {
                 to[0] = 244, to[1] = 243, to[2] = 245;
                 continue;
             }
@@ -34,12 +34,12 @@ static bool draw(void *arg, int64_t x0, int64_t y0, int64_t width, int64_t heigh
     return true;
 }
 
-char *plain_slide_write(const char *name, int64_t width, int64_t height, double mpp)
+static char *write_slide(const char *name, int64_t width, int64_t height, double mpp,
+                         struct drawing drawing)
 {
     const char *folder = getenv("SCRATCH");
     char *path = file_format("%s/%s", folder ? folder : "/tmp", name);
     struct tiff_pyramid_options options = { .width = width, .height = height, .mpp = mpp };
-    struct drawing drawing = { .width = width };
     struct pool *pool = pool_new(0);
     struct ctx ctx = { .pool = pool };
     struct err err = { 0 };
@@ -49,4 +49,14 @@ char *plain_slide_write(const char *name, int64_t width, int64_t height, double 
         fail_msg("%s", err.text);
     pool_free(pool);
     return path;
+}
+
+char *plain_slide_write(const char *name, int64_t width, int64_t height, double mpp)
+{
+    return write_slide(name, width, height, mpp, (struct drawing){ width / 3, width - width / 10 });
+}
+
+char *plain_slide_write_glass(const char *name, int64_t width, int64_t height)
+{
+    return write_slide(name, width, height, 0.25, (struct drawing){ 0 });
 }

@@ -6,4 +6,6 @@
 
 /* Writes SCRATCH/name with a pyramid of 256-px tiles; mpp 0: none. The path is the caller's. */
 char *plain_slide_write(const char *name, int64_t width, int64_t height, double mpp);
+/* The same with glass all over. */
+char *plain_slide_write_glass(const char *name, int64_t width, int64_t height);
 #endif

@@ -1,0 +1,50 @@
+# Bad slides in a cohort are recorded and skipped, and nothing of them is left.
+microtome phantom -q -o cohort --slides 1 --size 2048 --seed 1 || exit
+good=$(ls cohort/slides/*.tiff)
+mkdir slides
+cp "$good" slides/a_good.tiff
+: >slides/b_empty.svs
+echo "just text" >slides/c_text.svs
+head -c 20000 "$good" >slides/d_truncated.tiff
+cp "$good" slides/e_corrupt.tiff
+size=$(stat -c %s "$good")
+head -c 20000 /dev/zero | dd of=slides/e_corrupt.tiff bs=1 seek=$((size / 3)) conv=notrunc status=none
+cp "$good" slides/f_good.tiff
+microtome extract slides -q -o out --dense 2>err.txt | awk 'NR > 1 { print $1, $NF }'
+echo "exit ${PIPESTATUS[0]}"
+grep -c . err.txt
+tail -n 1 err.txt
+ls out
+awk -F, 'NR > 1 { print $2, $3, ($NF == "" ? "-" : "says why") }' out/slides.csv
+cut -d, -f1 out/lookup.csv
+echo "--- annotations"
+cp -r cohort/slides one
+name=$(basename "$good" .tiff)
+mkdir far bomb nan
+printf '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon","coordinates":[[[90000,0],[90100,0],[90100,90],[90000,0]]]}}]}' >far/$name.geojson
+microtome extract -q one -o far-out --dense --annotations far >/dev/null
+echo "exit $?"
+printf '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "x"><!ENTITY c "&b;&b;&b;&b;">]><ASAP_Annotations>&c;</ASAP_Annotations>' >bomb/$name.xml
+microtome extract -q one -o bomb-out --dense --annotations bomb >/dev/null
+echo "exit $?"
+printf '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon","coordinates":[[[NaN,0],[90,0],[90,90],[NaN,0]]]}}]}' >nan/$name.geojson
+microtome extract -q one -o nan-out --dense --annotations nan >/dev/null
+echo "exit $?"
+ls nan-out bomb-out
+echo "--- labels of the slide list"
+printf 'slide,label\n%s,perhaps\n' "$good" >list.csv
+microtome extract -q list.csv -o l1 --random 3 --patch 64 --label-rule slide >/dev/null
+printf 'slide,label\n%s,\n' "$good" >list.csv
+microtome extract -q list.csv -o l2 --random 3 --patch 64 --label-rule slide >/dev/null
+printf 'slide,label\n%s,tumor\n' "$good" >list.csv
+microtome extract -q list.csv -o l3 --random 3 --patch 64 | sed -n '2s/  */ /gp'
+microtome extract -q list.csv -o l4 --random 3 --patch 64 --label-rule slide | sed -n '2s/  */ /gp'
+echo "--- no tissue, no place to write, no template, a foreign file in the way"
+microtome extract -q one -o none --dense --tissue-fraction 1 --method ncrf --level 0 --patch 2048 >/dev/null
+echo "exit $?"
+touch file
+microtome extract -q one -o file/out --dense
+microtome extract -q one -o t --dense --stain macenko --template gone.png
+mkdir way && echo text >way/$name.h5
+microtome extract -q one -o way --dense
+cat way/$name.h5
