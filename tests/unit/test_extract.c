@@ -223,7 +223,7 @@ static void slides_at_the_limits(void **state)
     assert_false(extract_slide(&entry, &options, NULL, out, &ctx, &result, &err));
     assert_non_null(strstr(err.text, "glass.tiff: no tissue found"));
     assert_false(file_exists(out));
-    char *narrow = plain_slide_write("narrow.tiff", 150, 900, 0);
+    char *narrow = plain_slide_write("narrow.tiff", 200, 4000, 0);
     for (int random = 0; random < 2; random++) {
         options.per_class = random ? 4 : 0;
         options.grid.margin = random ? 0 : 112;
