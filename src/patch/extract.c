@@ -62,6 +62,9 @@ static bool find_tissue(struct work *work, struct err *err)
     if (!tissue_find(work->slide, &tissue, &work->mask, err))
         return false;
     image_free(&work->mask.overview);
+    if (work->mask.mpp <= 0)
+        report_warn(work->ctx->report, "%s: no um/px; sizes of tissue are taken as at %g um/px",
+                    work->entry->path, TISSUE_ASSUMED_MPP);
     if (work->mask.tissue_px == 0)
         return err_set(err, ERR_MISSING, "%s: no tissue found; another --method may see it",
                        work->entry->path);
@@ -370,9 +373,7 @@ static int64_t groups_of(int64_t patches, int64_t group)
 static void count_patches(const struct work *work, struct extract_result *out)
 {
     int64_t group = work->options->group;
-    *out = (struct extract_result){ .patches = work->patches.n,
-                                    .tissue_fraction = work->mask.fraction,
-                                    .mpp = work->raster.mpp };
+    *out = (struct extract_result){ .patches = work->patches.n, .mpp = work->raster.mpp };
     for (int64_t i = 0; i < work->patches.n; i++) {
         out->tumor += work->patches.items[i].label > 0;
         out->normal += work->patches.items[i].label == 0;

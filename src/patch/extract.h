@@ -35,8 +35,7 @@ char *extract_options_text(const struct extract_options *options);
 
 struct extract_result {
     int64_t patches, tumor, normal, groups;
-    double tissue_fraction; /* of the slide; 0 if the store was there before */
-    double mpp;             /* of the patches; 0 if unknown */
+    double mpp; /* of the patches; 0 if unknown */
 };
 
 /* target: what stains are normalised to; not used without a stain method. The store appears when it

@@ -15,8 +15,9 @@ struct pass_state {
     struct band *band;
     int64_t strip_x0, strip_width; /* of the squares' left edges */
     int64_t span;                  /* rows between the first and the last square of a step */
-    int64_t *indices;              /* of the strip, then of one step within it */
-    struct band_rect *rects;       /* [pass->n] for the step */
+    int64_t *indices;              /* of the squares of the strip */
+    struct band_rect *rects;       /* [rects_room], of a step */
+    int64_t rects_room;
     int64_t batch_first;
 };
 
@@ -58,6 +59,13 @@ static bool cut_batches(struct pass_state *state, int64_t first, int64_t n, stru
 static bool run_step(struct pass_state *state, int64_t first, int64_t n, struct err *err)
 {
     const struct pass *pass = state->pass;
+    if (n > state->rects_room) {
+        struct band_rect *more = realloc(state->rects, (size_t)n * sizeof *more);
+        if (!more)
+            return err_memory(err, "the places of the patches");
+        state->rects = more;
+        state->rects_room = n;
+    }
     for (int64_t i = 0; i < n; i++)
         state->rects[i] = rect_of(pass, state->indices[first + i]);
     int64_t top = pass->places[state->indices[first]].y;
@@ -130,8 +138,7 @@ bool pass_run(const struct pass *pass, const struct ctx *ctx, struct err *err)
         return true;
     struct pass_state state = { .pass = pass, .ctx = ctx };
     state.indices = malloc((size_t)pass->n * sizeof *state.indices);
-    state.rects = malloc((size_t)pass->n * sizeof *state.rects);
-    bool ok = (state.indices && state.rects) || err_memory(err, "the places of the patches");
+    bool ok = state.indices || err_memory(err, "the places of the patches");
     int64_t x0 = INT64_MAX, x1 = INT64_MIN;
     for (int64_t i = 0; i < pass->n; i++) {
         x0 = pass->places[i].x < x0 ? pass->places[i].x : x0;
