@@ -2,6 +2,7 @@
  * parallel, as many at a time as there are threads, and reported in the order they were given. */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/file.h"
 #include "base/json.h"
 #include "base/pool.h"
@@ -62,6 +63,7 @@ static const struct arg args[] = {
 struct task {
     const struct slide_entry *entry;
     const struct options *options;
+    const char *how;         /* all options that decide what is in the files */
     struct tissue_mask mask; /* its measures; the images are freed */
     enum run_state state;
     double seconds;
@@ -81,11 +83,9 @@ static bool name_files(const struct task *task, char *paths[N_FILES], struct err
     return ok || err_memory(err, "file names");
 }
 
-static bool make_files(const struct task *task, struct slide *slide, char *paths[N_FILES],
-                       struct tissue_mask *mask, struct err *err)
+static struct tissue_options tissue_options(const struct options *o)
 {
-    const struct options *o = task->options;
-    struct tissue_options options = {
+    return (struct tissue_options){
         .method = (enum tissue_method)o->method,
         .use_value = o->use_value,
         .remove_pen = !o->no_pen,
@@ -95,11 +95,49 @@ static bool make_files(const struct task *task, struct slide *slide, char *paths
         .min_hole_um2 = o->min_hole_um2,
         .downsample = o->downsample,
     };
+}
+
+static char *describe_options(const struct options *o)
+{
+    struct tissue_options options = tissue_options(o);
+    char *text = tissue_options_text(&options);
+    char *how = text ? file_format("%s slide-mpp=%g", text, o->slide_mpp) : NULL;
+    free(text);
+    return how;
+}
+
+/* Masks that were made in another way are neither kept nor lost. */
+static bool check_existing(const struct options *o, const struct slide_list *list, const char *how,
+                           struct err *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && !o->overwrite && i < list->n; i++) {
+        char *note = NULL;
+        char *path = file_format("%s/%s_mask.png", o->output, list->entries[i].name);
+        if (!path)
+            return err_memory(err, "file names");
+        if (file_exists(path))
+            ok = image_read_png_note(path, &note, err);
+        if (ok && note && strcmp(note, how) != 0)
+            ok = err_set(err, ERR_USAGE,
+                         "%s: was made with other options; pass --overwrite or another -o folder\n"
+                         "  then: %.300s\n  now:  %.300s",
+                         path, note, how);
+        free(note);
+        free(path);
+    }
+    return ok;
+}
+
+static bool make_files(const struct task *task, struct slide *slide, char *paths[N_FILES],
+                       struct tissue_mask *mask, struct err *err)
+{
+    struct tissue_options options = tissue_options(task->options);
     /* The mask comes last: where it exists, the slide is complete. */
     return tissue_find(slide, &options, mask, err) &&
            tissue_write_geojson(mask, paths[OUTLINE_FILE], err) &&
            tissue_write_overlay(mask, paths[PICTURE_FILE], err) &&
-           image_write_png(paths[MASK_FILE], &mask->mask, err);
+           image_write_png_noted(paths[MASK_FILE], &mask->mask, task->how, err);
 }
 
 static bool do_slide(struct task *task, struct err *err)
@@ -210,8 +248,9 @@ static bool record(struct app *app, struct run *run, const struct task *task, st
     return run_add(run, &item, err);
 }
 
-static bool run_all(struct app *app, const struct options *o, const struct slide_list *list,
-                    struct run *run, struct json_out *json, struct err *err)
+static bool run_all(struct app *app, const struct options *o, const char *how,
+                    const struct slide_list *list, struct run *run, struct json_out *json,
+                    struct err *err)
 {
     size_t at_once = (size_t)pool_workers(app->ctx.pool);
     struct task *tasks = calloc(at_once, sizeof *tasks);
@@ -220,7 +259,8 @@ static bool run_all(struct app *app, const struct options *o, const struct slide
     for (size_t first = 0; ok && first < list->n; first += at_once) {
         size_t n = list->n - first < at_once ? list->n - first : at_once;
         for (size_t i = 0; i < n; i++)
-            tasks[i] = (struct task){ .entry = &list->entries[first + i], .options = o };
+            tasks[i] =
+                (struct task){ .entry = &list->entries[first + i], .options = o, .how = how };
         ok = pool_for(app->ctx.pool, (int64_t)n, do_task, tasks, app->ctx.stop, err);
         for (size_t i = 0; ok && i < n; i++)
             ok = record(app, run, &tasks[i], json, err);
@@ -238,20 +278,23 @@ static bool run_command(struct app *app, const void *options, const struct args_
     struct slide_list list = { 0 };
     struct run *run = NULL;
     struct json_out json = { 0 };
-    bool ok = slide_list_read(operands->operands, operands->n_operands, &list, err) &&
-              file_make_folder(o->output, err) &&
+    char *how = describe_options(o);
+    bool ok = (how || err_memory(err, "options")) &&
+              slide_list_read(operands->operands, operands->n_operands, &list, err) &&
+              file_make_folder(o->output, err) && check_existing(o, &list, how, err) &&
               run_begin(o->output, app->argc, app->argv, &run, err);
     if (ok && o->json) {
         json_begin(&json, app->out);
         json_array(&json, NULL);
     }
-    ok = ok && run_all(app, o, &list, run, &json, err) && run_finish(run, err);
+    ok = ok && run_all(app, o, how, &list, run, &json, err) && run_finish(run, err);
     if (json.stream) {
         json_close_array(&json);
         json_end(&json);
     }
     run_free(run);
     slide_list_free(&list);
+    free(how);
     return ok;
 }
 

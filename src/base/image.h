@@ -28,6 +28,11 @@ static inline uint8_t *image_at(const struct image *image, int64_t x, int64_t y)
 bool image_read_png(const char *path, int channels, struct image *out, struct err *err);
 /* Written beside and renamed. */
 bool image_write_png(const char *path, const struct image *image, struct err *err);
+/* The same with a text inside (its Comment), such as how the image was made. */
+bool image_write_png_noted(const char *path, const struct image *image, const char *note,
+                           struct err *err);
+/* That text, the caller's; "" if there is none. Pixels are not read. */
+bool image_read_png_note(const char *path, char **out, struct err *err);
 
 /* Area-averages to the given size (both at most the source's); the exact mean of the source area
  * under every target pixel. */

@@ -5,9 +5,11 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/file.h"
 
 #define MAX_SIDE 100000 /* pixels; larger is not an overview, a mask or a patch */
+#define NOTE_KEY "Comment"
 
 struct png_failure {
     jmp_buf jump;
@@ -96,8 +98,43 @@ bool image_read_png(const char *path, int channels, struct image *out, struct er
     return ok;
 }
 
+/* The text of a PNG whose pixels come next in the stream. */
+static char *note_of(png_structp png, png_infop info)
+{
+    png_textp texts = NULL;
+    int n = png_get_text(png, info, &texts, NULL);
+    for (int i = 0; i < n; i++)
+        if (strcmp(texts[i].key, NOTE_KEY) == 0)
+            return strdup(texts[i].text);
+    return strdup("");
+}
+
+bool image_read_png_note(const char *path, char **out, struct err *err)
+{
+    struct png_failure failure = { .text = "" };
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return err_errno(err, path, "open");
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &failure, on_error, on_warning);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    bool ok = false;
+    if (!info) {
+        err_memory(err, path);
+    } else if (setjmp(failure.jump)) {
+        err_set(err, ERR_FORMAT, "%s: not a readable PNG: %s", path, failure.text);
+    } else {
+        png_init_io(png, stream);
+        png_read_info(png, info);
+        *out = note_of(png, info);
+        ok = *out || err_memory(err, path);
+    }
+    png_destroy_read_struct(&png, &info, NULL);
+    fclose(stream);
+    return ok;
+}
+
 static bool write_open_png(FILE *stream, const char *path, const struct image *image,
-                           struct err *err)
+                           const char *note, struct err *err)
 {
     struct png_failure failure = { .text = "" };
     png_structp png =
@@ -116,6 +153,12 @@ static bool write_open_png(FILE *stream, const char *path, const struct image *i
     png_set_IHDR(png, info, (png_uint_32)image->width, (png_uint_32)image->height, 8,
                  image->channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    if (note)
+        png_set_text(png, info,
+                     &(png_text){ .compression = PNG_TEXT_COMPRESSION_NONE,
+                                  .key = NOTE_KEY,
+                                  .text = (char *)note },
+                     1);
     png_write_info(png, info);
     for (int64_t y = 0; y < image->height; y++)
         png_write_row(png, image_at(image, 0, y));
@@ -124,14 +167,20 @@ static bool write_open_png(FILE *stream, const char *path, const struct image *i
     return true;
 }
 
-bool image_write_png(const char *path, const struct image *image, struct err *err)
+bool image_write_png_noted(const char *path, const struct image *image, const char *note,
+                           struct err *err)
 {
     struct file_out out;
     if (!file_out_open(&out, path, err))
         return false;
-    if (!write_open_png(out.stream, path, image, err)) {
+    if (!write_open_png(out.stream, path, image, note, err)) {
         file_out_discard(&out);
         return false;
     }
     return file_out_commit(&out, err);
+}
+
+bool image_write_png(const char *path, const struct image *image, struct err *err)
+{
+    return image_write_png_noted(path, image, NULL, err);
 }

@@ -13,6 +13,7 @@
 #include "base/version.h"
 
 #define TIME_TEXT 32
+#define SAVE_EVERY_S 1 /* saving writes all slides: for each of thousands it would be quadratic */
 
 struct run {
     char *folder;
@@ -20,7 +21,7 @@ struct run {
     int argc;
     char host[HOST_NAME_MAX + 1];
     char began[TIME_TEXT], ended[TIME_TEXT]; /* ended is "" while running */
-    double began_s;
+    double began_s, saved_s;
     struct run_item *items; /* own their texts */
     size_t n, room;
 };
@@ -149,6 +150,15 @@ static bool save(const struct run *run, struct err *err)
     return file_out_commit(&out, err) && save_json(run, err);
 }
 
+/* Symbolic links are kept: results are named after them. */
+static char *absolute_path(const char *path)
+{
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *absolute = here ? file_format("%s/%s", here, path) : strdup(path);
+    free(here);
+    return absolute;
+}
+
 bool run_add(struct run *run, const struct run_item *item, struct err *err)
 {
     if (run->n == run->room) {
@@ -161,11 +171,14 @@ bool run_add(struct run *run, const struct run_item *item, struct err *err)
     }
     struct run_item copy = *item;
     copy.name = strdup(item->name);
-    copy.path = strdup(item->path);
+    copy.path = absolute_path(item->path);
     copy.error = item->error ? strdup(item->error) : NULL;
     run->items[run->n++] = copy;
     if (!copy.name || !copy.path || (item->error && !copy.error))
         return err_memory(err, "the run record");
+    if (run->n > 1 && report_clock_s() - run->saved_s < SAVE_EVERY_S)
+        return true;
+    run->saved_s = report_clock_s();
     return save(run, err);
 }
 

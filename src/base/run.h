@@ -1,7 +1,7 @@
 /* run.h: the record that a run over a cohort leaves in its results folder: run.json (version,
  * arguments, host, times, every slide's state) and slides.csv (a row a slide, which also reads as a
- * slide list). Both are rewritten after every slide, beside and renamed, so that a killed run tells
- * how far it came. */
+ * slide list: its paths are absolute). Both are rewritten while slides come in, at most once a
+ * second, beside and renamed, so that a killed run tells how far it came. */
 #ifndef BASE_RUN_H
 #define BASE_RUN_H
 #include <stdbool.h>
@@ -37,7 +37,7 @@ struct run;
  * run_free. */
 bool run_begin(const char *folder, int argc, char *const *argv, struct run **out, struct err *err);
 
-/* Adds a slide (copied) and saves the record. */
+/* Adds a slide (copied); the first one, and then one a second, saves the record. */
 bool run_add(struct run *run, const struct run_item *item, struct err *err);
 
 /* Saves with the end time. If slides failed: false, with an error that counts them and says where

@@ -22,6 +22,8 @@ struct tissue_options {
     double downsample;   /* of the overview; 32 */
 };
 struct tissue_options tissue_defaults(void);
+/* All of them as one line of text, which a mask's PNG carries. The caller's; NULL if no memory. */
+char *tissue_options_text(const struct tissue_options *options);
 
 struct tissue_mask {
     struct image mask;               /* [height, width, 1]: 0 or 255 */

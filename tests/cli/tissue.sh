@@ -10,6 +10,9 @@ rm cohort/slides/broken.svs masks/patient_000_node_0_tissue.png
 microtome tissue cohort/slides -o masks --quiet --threads 1
 grep -o '"state": "[a-z]*"' masks/run.json
 cmp before.png masks/patient_000_node_0_mask.png
+microtome tissue cohort/slides -o masks --quiet --method ncrf || echo "other options: $?"
+cmp before.png masks/patient_000_node_0_mask.png
+microtome info masks/slides.csv | grep -c vendor
 for method in process ncrf; do
     microtome tissue cohort/slides -o masks-$method --method $method --json --quiet
 done

@@ -307,6 +307,15 @@ static void images_survive_png_and_shrink_by_area(void **state)
     assert_int_equal(small.px[0], 30);
     assert_int_equal(small.px[1], 50);
     image_free(&small);
+    char *note = NULL;
+    assert_true(image_read_png_note(path, &note, &err));
+    assert_string_equal(note, "");
+    free(note);
+    assert_true(image_write_png_noted(path, &image, "made so", &err));
+    assert_true(image_read_png_note(path, &note, &err));
+    assert_string_equal(note, "made so");
+    free(note);
+    assert_false(image_read_png_note("/dev/null", &note, &err));
     image_free(&image);
     assert_false(image_new(&image, INT64_MAX, 4, 3, &err));
     assert_false(image_read_png("/dev/null", 3, &image, &err));
@@ -321,9 +330,11 @@ static void a_run_leaves_its_record(void **state)
     struct run *run = NULL;
     assert_true(file_make_folder(folder, &err));
     assert_true(run_begin(folder, 2, (char *[]){ "microtome", "extract" }, &run, &err));
-    struct run_item good = {
-        .name = "a", .path = "x/a.svs", .seconds = 1.5, .n_facts = 1, .facts = { { "patches", 12 } }
-    };
+    struct run_item good = { .name = "a",
+                             .path = "/y/a.svs",
+                             .seconds = 1.5,
+                             .n_facts = 1,
+                             .facts = { { "patches", 12 } } };
     struct run_item bad = {
         .name = "b", .path = "x/b.svs", .state = RUN_FAILED, .error = "x/b.svs: broken, badly"
     };
@@ -332,11 +343,15 @@ static void a_run_leaves_its_record(void **state)
     assert_false(run_finish(run, &err));
     assert_non_null(strstr(err.text, "1 of 2 slides failed"));
     run_free(run);
-    char *path = file_format("%s/slides.csv", folder), *text = NULL;
+    char *path = file_format("%s/slides.csv", folder), *text = NULL, *here = getcwd(NULL, 0);
+    char *want = file_format("slide,name,state,seconds,patches,error\n"
+                             "%s/x/b.svs,b,failed,0.000,,\"x/b.svs: broken, badly\"\n"
+                             "/y/a.svs,a,done,1.500,12,\n",
+                             here);
     assert_true(file_read(path, 10000, &text, NULL, &err));
-    assert_string_equal(text, "slide,name,state,seconds,patches,error\n"
-                              "x/b.svs,b,failed,0.000,,\"x/b.svs: broken, badly\"\n"
-                              "x/a.svs,a,done,1.500,12,\n");
+    assert_string_equal(text, want);
+    free(want);
+    free(here);
     free(text);
     free(path);
     free(folder);
