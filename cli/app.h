@@ -2,6 +2,7 @@
  * defines one struct command; main.c lists them. */
 #ifndef CLI_APP_H
 #define CLI_APP_H
+#include <stddef.h>
 #include <stdio.h>
 #include "base/args.h"
 #include "base/ctx.h"
@@ -25,6 +26,16 @@ struct common_options {
         .name = "quiet", .letter = 'q', .type = ARG_FLAG,                                          \
         .offset = offsetof(options_type, common.quiet),                                            \
         .help = "no progress, only warnings and errors"                                            \
+    }
+
+/* For commands that read slides. */
+#define SLIDES_ARE                                                                                 \
+    "SLIDES are slide files, folders, globs in quotes, or CSV lists with a column 'slide'."
+#define SLIDE_MPP_ARG(options_type, field)                                                         \
+    {                                                                                              \
+        .name = "slide-mpp", .type = ARG_REAL, .offset = offsetof(options_type, field),            \
+        .value = "UM", .min = 0.01, .max = 1000,                                                   \
+        .help = "um per level-0 pixel, whatever the slides say"                                    \
     }
 
 struct app {

@@ -75,13 +75,7 @@ static const struct arg args[] = {
       .value = "N",
       .max = 63,
       .help = "level of the slide to cut from, instead of --mpp; 0 is the finest" },
-    { .name = "slide-mpp",
-      .type = ARG_REAL,
-      OPTION(slide_mpp),
-      .value = "UM",
-      .min = 0.01,
-      .max = 1000,
-      .help = "um/px of level 0, whatever the slides say" },
+    SLIDE_MPP_ARG(struct extract_args, slide_mpp),
     { .name = "method",
       .type = ARG_CHOICE,
       OPTION(method),
@@ -320,8 +314,8 @@ const struct command cmd_extract = {
               .description =
                   "Finds the tissue of each slide and stores patches of it, one HDF5 file a slide, "
                   "with their places and labels: a dense grid with a margin, for heatmaps, or "
-                  "random patches of each class, for training. SLIDES are slide files, folders, "
-                  "globs in quotes, or CSV lists with a column 'slide'. Slides that cannot be read "
+                  "random patches of each class, for training. " SLIDES_ARE
+                  " Slides that cannot be read "
                   "are recorded in slides.csv and skipped; stores that exist are kept. The same "
                   "options give the same bytes, on any number of threads.",
               .example =

@@ -195,26 +195,20 @@ static const struct arg info_args[] = {
       .offset = offsetof(struct info_options, thumbnail),
       .value = "FILE",
       .help = "also write a PNG of the whole slide, its longer side 1024 px; for one slide" },
-    { .name = "slide-mpp",
-      .type = ARG_REAL,
-      .offset = offsetof(struct info_options, slide_mpp),
-      .value = "UM",
-      .min = 0.01,
-      .max = 100,
-      .help = "um per level-0 pixel, instead of what the file says" },
+    SLIDE_MPP_ARG(struct info_options, slide_mpp),
     COMMON_ARGS(struct info_options),
 };
 
 const struct command cmd_info = {
     .spec = { .name = "info",
               .summary = "what is in a slide",
-              .operands = "SLIDE...",
+              .operands = "SLIDES...",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
                   "Tells what a slide is: vendor, size, levels, um per pixel and where that number "
-                  "comes from, and whether a level is read by the fast path or through OpenSlide. "
-                  "SLIDE is a file, a folder, a pattern in quotes or a CSV with a column 'slide'.",
+                  "comes from, and whether a level is read by the fast path or through "
+                  "OpenSlide. " SLIDES_ARE,
               .example = "microtome info slide.svs\n"
                          "microtome info --json slides/ > slides.json\n"
                          "microtome info --thumbnail slide.png slide.svs",

@@ -52,8 +52,7 @@ static const struct arg args[] = {
     REAL_ARG("min-area", min_area_um2, "UM2", "10000", 0, 1e12, "drop smaller pieces of tissue"),
     REAL_ARG("min-hole", min_hole_um2, "UM2", "20000", 0, 1e12, "fill smaller holes"),
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024, "level-0 pixels per mask pixel"),
-    REAL_ARG("slide-mpp", slide_mpp, "X", NULL, 0.01, 100,
-             "um per level-0 pixel, whatever the slides say"),
+    SLIDE_MPP_ARG(struct options, slide_mpp),
     FLAG_ARG("json", json, "print the results as JSON"),
     FLAG_ARG("overwrite", overwrite, "make again what is there already"),
     COMMON_ARGS(struct options),
@@ -301,14 +300,14 @@ static bool run_command(struct app *app, const void *options, const struct args_
 const struct command cmd_tissue = {
     .spec = { .name = "tissue",
               .summary = "find the tissue on slides",
-              .operands = "SLIDE...",
+              .operands = "SLIDES...",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
                   "Looks for tissue on an overview of every slide and writes <slide>_mask.png, "
                   "<slide>_tissue.png (the outline on the overview, for people) and "
-                  "<slide>_tissue.geojson (outlines in level-0 pixels, for QuPath). SLIDE is a "
-                  "file, a folder, a glob in quotes or a CSV with a column 'slide'. Prints area, "
+                  "<slide>_tissue.geojson (outlines in level-0 pixels, for QuPath). " SLIDES_ARE
+                  " Prints area, "
                   "share and bounding box of the tissue. What is there already is kept; a slide "
                   "that cannot be read is reported and skipped.",
               .example = "microtome tissue cohort/slides -o masks\n"

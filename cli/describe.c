@@ -31,6 +31,19 @@ static void describe_man(FILE *stream)
         args_print_man(&commands[i]->spec, stream);
 }
 
+/* What may follow an option that takes one of a few words. */
+static void complete_choices(const struct args_spec *spec, FILE *stream)
+{
+    for (size_t j = 0; j < spec->n_args; j++) {
+        if (spec->args[j].type != ARG_CHOICE)
+            continue;
+        fprintf(stream, "    %s:--%s) words=\"", spec->name, spec->args[j].name);
+        for (const char *const *choice = spec->args[j].choices; *choice; choice++)
+            fprintf(stream, "%s ", *choice);
+        fputs("\" ;;\n", stream);
+    }
+}
+
 static void describe_completion(FILE *stream)
 {
     fputs("# bash completion for microtome, made from its option tables\n"
@@ -39,18 +52,19 @@ static void describe_completion(FILE *stream)
           stream);
     for (size_t i = 0; commands[i]; i++)
         fprintf(stream, "%s ", commands[i]->spec.name);
-    fputs("--help --version\" -- \"$word\"))\n        return\n    fi\n    local options=\n"
-          "    case ${COMP_WORDS[1]} in\n",
+    fputs("--help --version\" -- \"$word\"))\n        return\n    fi\n    local words=\n"
+          "    case ${COMP_WORDS[1]}:${COMP_WORDS[COMP_CWORD - 1]} in\n",
           stream);
     for (size_t i = 0; commands[i]; i++) {
         const struct args_spec *spec = &commands[i]->spec;
-        fprintf(stream, "    %s) options=\"", spec->name);
+        complete_choices(spec, stream);
+        fprintf(stream, "    %s:*) [[ $word != -* ]] || words=\"", spec->name);
         for (size_t j = 0; j < spec->n_args; j++)
             fprintf(stream, "--%s ", spec->args[j].name);
         fputs("--help\" ;;\n", stream);
     }
-    fputs("    esac\n    if [[ $word == -* ]]; then\n"
-          "        COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n    else\n"
+    fputs("    esac\n    if [ -n \"$words\" ]; then\n"
+          "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n    else\n"
           "        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"
           "complete -o filenames -F _microtome microtome\n",
           stream);

@@ -56,8 +56,8 @@ static bool set_number(const struct arg *arg, const char *text, void *options, s
         return err_set(err, ERR_USAGE, "--%s: '%s' is not a%s number", arg->name, text,
                        whole ? " whole" : "");
     if ((arg->min != 0 || arg->max != 0) && (real < arg->min || real > arg->max))
-        return err_set(err, ERR_USAGE, "--%s: %s is outside of %.10g to %.10g", arg->name, text,
-                       arg->min, arg->max);
+        return err_set(err, ERR_USAGE, "--%s: %s is outside of %.*g to %.*g", arg->name, text,
+                       args_digits(arg), arg->min, args_digits(arg), arg->max);
     if (whole)
         *(int64_t *)slot(arg, options) = integer;
     else

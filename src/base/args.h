@@ -55,6 +55,12 @@ void args_print_help(const struct args_spec *spec, FILE *stream);
 /* One .SH section in man(7) markup. */
 void args_print_man(const struct args_spec *spec, FILE *stream);
 
+/* Digits that the limits of a number are printed with: whole numbers in full. */
+static inline int args_digits(const struct arg *arg)
+{
+    return arg->type == ARG_INT ? 17 : 10;
+}
+
 /* The candidate closest to `word` by edit distance, or NULL if none is near. */
 const char *args_nearest(const char *word, const char *const *candidates, size_t n);
 #endif

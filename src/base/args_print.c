@@ -15,7 +15,7 @@ static void print_range(const struct arg *arg, FILE *stream)
         fputc(')', stream);
     }
     if (arg->min != 0 || arg->max != 0)
-        fprintf(stream, " (%.10g to %.10g)", arg->min, arg->max);
+        fprintf(stream, " (%.*g to %.*g)", args_digits(arg), arg->min, args_digits(arg), arg->max);
     if (arg->initial)
         fprintf(stream, " [%s]", arg->initial);
     if (arg->required)
@@ -67,8 +67,8 @@ static void print_option(const struct arg *arg, FILE *stream)
 
 void args_print_help(const struct args_spec *spec, FILE *stream)
 {
-    fprintf(stream, "microtome %s: %s\n\nUsage: microtome %s [options] %s\n\n", spec->name,
-            spec->summary, spec->name, spec->operands);
+    fprintf(stream, "microtome %s: %s\n\nUsage: microtome %s [options]%s%s\n\n", spec->name,
+            spec->summary, spec->name, spec->operands[0] ? " " : "", spec->operands);
     print_wrapped(spec->description, 0, 0, stream);
     fputs("\n\nOptions:\n", stream);
     for (size_t i = 0; i < spec->n_args; i++)
@@ -96,7 +96,8 @@ static void print_man_text(const char *text, FILE *stream)
 
 void args_print_man(const struct args_spec *spec, FILE *stream)
 {
-    fprintf(stream, ".SS microtome %s [options] %s\n", spec->name, spec->operands);
+    fprintf(stream, ".SS microtome %s [options]%s%s\n", spec->name, spec->operands[0] ? " " : "",
+            spec->operands);
     print_man_text(spec->description, stream);
     fputc('\n', stream);
     for (size_t i = 0; i < spec->n_args; i++) {
