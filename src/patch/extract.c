@@ -94,7 +94,9 @@ static bool annotation_path(const struct work *work, char **out, struct err *err
     return true;
 }
 
-static void warn_of_annotation(const struct work *work, const char *path)
+/* A drawing that lies outside belongs to another slide or level: taken as it is, it would make all
+ * of this slide normal. */
+static bool check_annotation(const struct work *work, const char *path, struct err *err)
 {
     const struct slide_level *whole = slide_info(work->slide)->levels;
     double x0, y0, x1, y1, width = (double)whole->width, height = (double)whole->height;
@@ -103,13 +105,20 @@ static void warn_of_annotation(const struct work *work, const char *path)
     if (ignored > 0)
         report_warn(work->ctx->report, "%s: %lld drawn regions count as nothing, the first is '%s'",
                     path, (long long)ignored, name);
+    int64_t repaired = annotation_repaired(work->annotation);
+    if (repaired > 0)
+        report_warn(work->ctx->report, "%s: %lld drawn regions cross themselves and were repaired",
+                    path, (long long)repaired);
     if (!annotation_bounds(work->annotation, &x0, &y0, &x1, &y1))
-        return;
+        return true;
     if (x1 <= 0 || y1 <= 0 || x0 >= width || y0 >= height)
-        report_warn(work->ctx->report, "%s: lies outside of the slide; does it belong to it?",
-                    path);
-    else if (x0 < -1 || y0 < -1 || x1 > width + 1 || y1 > height + 1)
+        return err_set(err, ERR_FORMAT,
+                       "%s: lies outside of the slide (x %.0f to %.0f, y %.0f to %.0f; the slide "
+                       "has %.0f x %.0f px); correct it, or pass --label-rule none",
+                       path, x0, x1, y0, y1, width, height);
+    if (x0 < -1 || y0 < -1 || x1 > width + 1 || y1 > height + 1)
         report_warn(work->ctx->report, "%s: reaches beyond the slide; does it belong to it?", path);
+    return true;
 }
 
 static bool read_annotation(struct work *work, struct err *err)
@@ -131,9 +140,8 @@ static bool read_annotation(struct work *work, struct err *err)
     char *path = NULL;
     if (rule > LABEL_CENTER || !annotation_path(work, &path, err))
         return rule > LABEL_CENTER;
-    bool ok = !path || annotation_read(path, &work->annotation, err);
-    if (ok && path)
-        warn_of_annotation(work, path);
+    bool ok = !path ||
+              (annotation_read(path, &work->annotation, err) && check_annotation(work, path, err));
     if (ok && !path && work->slide_label > 0)
         report_warn(work->ctx->report,
                     "%s: labelled '%s' but has no annotation; its patches have no label",

@@ -154,7 +154,7 @@ static bool sample_tumor(struct sampler *sampler, struct patch_list *out, const 
     x0 = fmax(floor(x0), 0), y0 = fmax(floor(y0), 0);
     x1 = fmin(ceil(x1), (double)whole->width), y1 = fmin(ceil(y1), (double)whole->height);
     if (x1 <= x0 || y1 <= y0)
-        return true; /* outside of the slide; the caller has warned */
+        return true; /* outside of the slide */
     double step = fmax(1, ceil(sqrt((x1 - x0) * (y1 - y0) / TUMOR_MASK_PX)));
     struct image mask;
     if (!annotation_mask(annotation, x0, y0, step, (int64_t)ceil((x1 - x0) / step),

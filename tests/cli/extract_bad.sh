@@ -20,9 +20,12 @@ cut -d, -f1 out/lookup.csv
 echo "--- annotations"
 cp -r cohort/slides one
 name=$(basename "$good" .tiff)
-mkdir far bomb nan
+mkdir far bow bomb nan
 printf '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon","coordinates":[[[90000,0],[90100,0],[90100,90],[90000,0]]]}}]}' >far/$name.geojson
 microtome extract -q one -o far-out --dense --annotations far >/dev/null
+echo "exit $?"
+printf '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon","coordinates":[[[-90,0],[90,90],[90,0],[-90,90],[-90,0]]]}}]}' >bow/$name.geojson
+microtome extract -q one -o bow-out --dense --annotations bow >/dev/null
 echo "exit $?"
 printf '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "x"><!ENTITY c "&b;&b;&b;&b;">]><ASAP_Annotations>&c;</ASAP_Annotations>' >bomb/$name.xml
 microtome extract -q one -o bomb-out --dense --annotations bomb >/dev/null
