@@ -3,13 +3,15 @@
 
 #include <math.h>
 
-int64_t grid_count(const struct grid *grid, int64_t length)
+/* How many tiles begin on a side of `length` px. */
+static int64_t grid_count(const struct grid *grid, int64_t length)
 {
     return length > 0 ? (length + grid->stride - 1) / grid->stride : 0;
 }
 
-struct patch grid_place(const struct grid *grid, const struct raster *raster, int64_t column,
-                        int64_t row)
+/* The tile at (column, row), without fractions and label. */
+static struct patch grid_place(const struct grid *grid, const struct raster *raster, int64_t column,
+                               int64_t row)
 {
     struct patch patch = { .column = column, .row = row, .label = PATCH_UNLABELED };
     patch.x = column * grid->stride - grid->margin;

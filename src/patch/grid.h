@@ -17,13 +17,6 @@ static inline int64_t grid_patch(const struct grid *grid)
     return grid->tile + 2 * grid->margin;
 }
 
-/* How many tiles begin on a side of `length` px. */
-int64_t grid_count(const struct grid *grid, int64_t length);
-
-/* The tile at (column, row), without fractions and label. */
-struct patch grid_place(const struct grid *grid, const struct raster *raster, int64_t column,
-                        int64_t row);
-
 /* All tiles whose part inside of the slide is tissue by at least `min_tissue` (and has some: 0
  * keeps what has any), row by row. A NULL mask keeps every tile. *out is the caller's. */
 bool grid_list(const struct grid *grid, const struct raster *raster, const struct tissue_sums *mask,

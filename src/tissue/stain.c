@@ -39,7 +39,7 @@ void stain_linear_table(double linear[256])
     }
 }
 
-void stain_rgb_to_lab(const double linear[256], const uint8_t rgb[3], double lab[3])
+static void rgb_to_lab(const double linear[256], const uint8_t rgb[3], double lab[3])
 {
     double f[3];
     for (int i = 0; i < 3; i++) {
@@ -89,7 +89,7 @@ static void fit_reinhard(const uint8_t *rgb, int64_t n, struct stain_fit *out)
     double linear[256], lab[3], square[3] = { 0 };
     stain_linear_table(linear);
     for (int64_t i = 0; i < n; i++) {
-        stain_rgb_to_lab(linear, rgb + 3 * i, lab);
+        rgb_to_lab(linear, rgb + 3 * i, lab);
         for (int c = 0; c < 3; c++) { /* Welford's update */
             double gap = lab[c] - out->lab_mean[c];
             out->lab_mean[c] += gap / (double)(i + 1);

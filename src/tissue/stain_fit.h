@@ -12,7 +12,6 @@ void stain_linear_table(double linear[256]);
 /* CIE Lab, D65, 2 degrees, from sRGB primaries; the matrix is the one of skimage. */
 extern const double stain_xyz_of_rgb[3][3];
 extern const double stain_white_xyz[3];
-void stain_rgb_to_lab(const double linear[256], const uint8_t rgb[3], double lab[3]);
 
 /* The tissue among the pixels: lightness L below 0.8 of white. density [n_tissue, 3]. */
 struct stain_tissue {
@@ -24,8 +23,6 @@ struct stain_tissue {
 bool stain_vectors_macenko(const struct stain_tissue *tissue, double matrix[2][3], struct err *err);
 bool stain_vectors_vahadane(const struct stain_tissue *tissue, double matrix[2][3],
                             struct err *err);
-/* Haematoxylin first, rows of unit length. */
-void stain_order(double matrix[2][3]);
 
 /* Least squares: concentrations of a density are pseudo * density. False if the two stains are the
  * same. */

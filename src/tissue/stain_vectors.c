@@ -11,7 +11,8 @@ static double dot(const double a[3], const double b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-void stain_order(double matrix[2][3])
+/* Haematoxylin first, rows of unit length. */
+static void order_stains(double matrix[2][3])
 {
     if (matrix[0][0] < matrix[1][0])
         for (int c = 0; c < 3; c++) {
@@ -127,7 +128,7 @@ bool stain_vectors_macenko(const struct stain_tissue *tissue, double matrix[2][3
             matrix[k][c] = cos(angle) * plane[0][c] + sin(angle) * plane[1][c];
     }
     free(angles);
-    stain_order(matrix);
+    order_stains(matrix);
     return true;
 }
 
@@ -181,7 +182,7 @@ bool stain_vectors_vahadane(const struct stain_tissue *tissue, double matrix[2][
 {
     static const double ruifrok[2][3] = { { 0.65, 0.70, 0.29 }, { 0.07, 0.99, 0.11 } };
     memcpy(matrix, ruifrok, sizeof ruifrok);
-    stain_order(matrix);
+    order_stains(matrix);
     for (int round = 0; round < VAHADANE_MAX_ROUNDS; round++) {
         double amounts[2][2] = { 0 }, sums[2][3] = { 0 }, c[2];
         double overlap = dot(matrix[0], matrix[1]);
@@ -201,6 +202,6 @@ bool stain_vectors_vahadane(const struct stain_tissue *tissue, double matrix[2][
         if (moved < VAHADANE_TOLERANCE)
             break;
     }
-    stain_order(matrix);
+    order_stains(matrix);
     return true;
 }
