@@ -17,6 +17,7 @@
 
 struct run {
     char *folder;
+    int claim; /* on the folder; -1: none */
     char **argv;
     int argc;
     char host[HOST_NAME_MAX + 1];
@@ -41,6 +42,7 @@ bool run_begin(const char *folder, int argc, char *const *argv, struct run **out
     struct run *run = calloc(1, sizeof *run);
     if (!run)
         return err_memory(err, "the run record");
+    run->claim = -1;
     run->folder = strdup(folder);
     run->argv = calloc((size_t)argc + 1, sizeof *run->argv);
     bool ok = run->folder && run->argv;
@@ -49,6 +51,10 @@ bool run_begin(const char *folder, int argc, char *const *argv, struct run **out
     if (!ok) {
         run_free(run);
         return err_memory(err, "the run record");
+    }
+    if (!file_claim_folder(folder, &run->claim, err)) {
+        run_free(run);
+        return false;
     }
     gethostname(run->host, sizeof run->host - 1);
     time_text(run->began);
@@ -200,6 +206,8 @@ void run_free(struct run *run)
 {
     if (!run)
         return;
+    if (run->claim >= 0)
+        close(run->claim);
     for (size_t i = 0; i < run->n; i++) {
         free((char *)run->items[i].name);
         free((char *)run->items[i].path);

@@ -1,7 +1,7 @@
-# Ctrl-C: stops soon, leaves no half files, and the next run finishes.
+# Ctrl-C: stops soon and leaves no half files.
 set -m # so that the background job listens to SIGINT
-microtome phantom -o cohort --slides 1 --size 8192 --quiet 2>stopped.txt &
-sleep 0.7
+microtome phantom -o cohort --slides 1 --size 8192 --threads 1 --quiet 2>stopped.txt &
+until ls cohort/slides/*.part >/dev/null 2>&1; do sleep 0.05; done
 kill -INT $!
 wait $!
 echo "$?"
