@@ -9,7 +9,8 @@ all: build
 
 build:
 	@scripts/install build
-	@$(CONFIGURE) -B $(BUILD) -DMICROTOME_TESTS=OFF >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@mkdir -p $(BUILD)
+	@$(CONFIGURE) -B $(BUILD) -DMICROTOME_TESTS=OFF >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 	@cmake --build $(BUILD)
 
 demo: build
@@ -41,6 +42,6 @@ install: build
 	cmake --install $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-test $(BUILD)-asan $(BUILD).log demo
+	rm -rf $(BUILD) $(BUILD)-test $(BUILD)-asan demo
 
 .PHONY: all build demo test asan bench format install clean

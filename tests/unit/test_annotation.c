@@ -239,10 +239,9 @@ static void bad_xml_is_refused_with_the_line(void **state)
         must_refuse_bytes(whole, cut, "drawing: ");
 }
 
-static void an_entity_bomb_is_refused_at_once(void **state)
+static void an_entity_bomb_is_refused_unopened(void **state)
 {
     (void)state;
-    double begin = report_clock_s();
     must_refuse(
         "<?xml version=\"1.0\"?>\n<!DOCTYPE ASAP_Annotations [\n<!ENTITY a \"aaaaaaaaaa\">\n"
         "<!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\">\n"
@@ -254,7 +253,6 @@ static void an_entity_bomb_is_refused_at_once(void **state)
         "<ASAP_Annotations Name=\"&g;\">&g;</ASAP_Annotations>",
         "document type, which could hold an entity bomb");
     must_refuse("<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><ASAP_Annotations/>", "document type");
-    assert_true(report_clock_s() - begin < 0.5);
 }
 
 static void bad_json_is_refused_with_the_place(void **state)
@@ -502,7 +500,7 @@ int main(void)
         cmocka_unit_test(an_empty_annotation_is_empty),
         cmocka_unit_test(bounds_and_area_are_exact),
         cmocka_unit_test(bad_xml_is_refused_with_the_line),
-        cmocka_unit_test(an_entity_bomb_is_refused_at_once),
+        cmocka_unit_test(an_entity_bomb_is_refused_unopened),
         cmocka_unit_test(bad_json_is_refused_with_the_place),
         cmocka_unit_test(what_is_no_annotation_is_refused),
         cmocka_unit_test(a_tangle_is_refused_quickly),
