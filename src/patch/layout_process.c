@@ -96,7 +96,8 @@ static bool create_class(struct layout_writer *writer, const char *class, int64_
 
 static bool create(struct layout_writer *writer)
 {
-    int64_t *members = malloc((size_t)writer->request->group * sizeof *members);
+    int64_t n = writer->request->patches->n, group = writer->request->group;
+    int64_t *members = malloc((size_t)(group < n ? group : n) * sizeof *members);
     bool ok = members && create_class(writer, "tumor", members) &&
               create_class(writer, "normal", members) && create_class(writer, "unlabeled", members);
     free(members);
