@@ -171,6 +171,21 @@ static bool write_lookup(const struct cohort *cohort, size_t n, struct err *err)
     return file_out_commit(&out, err);
 }
 
+/* A wrong folder, or names in it that are not the slides', would make everything normal. */
+static void warn_of_annotations(const struct cohort *cohort, size_t n)
+{
+    const char *folder = cohort->request->options.annotations;
+    size_t made = 0, annotated = 0;
+    for (size_t i = 0; i < n; i++) {
+        made += cohort->rows[i].state == RUN_DONE;
+        annotated += cohort->rows[i].result.annotated;
+    }
+    if (folder && made > 0 && annotated == 0)
+        report_warn(cohort->ctx->report,
+                    "%s: has no annotation named after any of the slides; all were taken as normal",
+                    folder);
+}
+
 static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
 {
     const struct extract_request *request = cohort->request;
@@ -181,6 +196,7 @@ static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
         ok = ctx_stopped(cohort->ctx) ? err_stopped(err) : extract_and_record(cohort, *n_rows, err);
         *n_rows += ok;
     }
+    warn_of_annotations(cohort, *n_rows);
     struct err later = { 0 }; /* the first error is the one to tell */
     bool wrote = write_lookup(cohort, *n_rows, ok ? err : &later);
     bool finished = run_finish(cohort->run, ok && wrote ? err : &later);
@@ -197,6 +213,9 @@ bool extract_cohort(const struct extract_request *request, const struct ctx *ctx
     bool ok = (cohort.options_text && cohort.exists) || err_memory(err, "the slides");
     for (size_t i = 0; i < request->slides->n; i++)
         rows[i] = (struct extract_row){ .slide = request->slides->entries[i].name };
+    const char *annotations = request->options.annotations;
+    if (ok && annotations && !file_is_folder(annotations))
+        ok = err_set(err, ERR_USAGE, "--annotations: %s is not a folder", annotations);
     ok = ok && file_make_folder(request->folder, err) && fit_template(&cohort, err);
     for (size_t i = 0; ok && i < request->slides->n; i++)
         ok = look_at_existing(&cohort, i, err);

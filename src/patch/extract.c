@@ -24,6 +24,7 @@ struct work {
     struct tissue_mask mask;
     struct tissue_sums *sums;
     struct annotation *annotation; /* NULL: none */
+    bool annotated;                /* there was one */
     int8_t slide_label;
     struct patch_list patches;
     struct stain_fit source;
@@ -146,6 +147,7 @@ static bool read_annotation(struct work *work, struct err *err)
         report_warn(work->ctx->report,
                     "%s: labelled '%s' but has no annotation; its patches have no label",
                     work->entry->name, work->entry->label);
+    work->annotated = ok && path;
     free(path);
     return ok;
 }
@@ -381,7 +383,9 @@ static int64_t groups_of(int64_t patches, int64_t group)
 static void count_patches(const struct work *work, struct extract_result *out)
 {
     int64_t group = work->options->group;
-    *out = (struct extract_result){ .patches = work->patches.n, .mpp = work->raster.mpp };
+    *out = (struct extract_result){ .patches = work->patches.n,
+                                    .mpp = work->raster.mpp,
+                                    .annotated = work->annotated };
     for (int64_t i = 0; i < work->patches.n; i++) {
         out->tumor += work->patches.items[i].label > 0;
         out->normal += work->patches.items[i].label == 0;

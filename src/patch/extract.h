@@ -35,7 +35,8 @@ char *extract_options_text(const struct extract_options *options);
 
 struct extract_result {
     int64_t patches, tumor, normal, groups;
-    double mpp; /* of the patches; 0 if unknown */
+    double mpp;     /* of the patches; 0 if unknown */
+    bool annotated; /* a drawing was found; not known of a store that was kept */
 };
 
 /* target: what stains are normalised to; not used without a stain method. The store appears when it

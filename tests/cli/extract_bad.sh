@@ -34,6 +34,11 @@ printf '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{
 microtome extract -q one -o nan-out --dense --annotations nan >/dev/null
 echo "exit $?"
 ls nan-out bomb-out
+mkdir others && cp bow/$name.geojson others/another.geojson
+microtome extract -q one -o others-out --dense --annotations others >/dev/null
+microtome extract -q one -o gone-out --dense --annotations gone
+echo "exit $?"
+ls -d gone-out
 echo "--- labels of the slide list"
 printf 'slide,label\n%s,perhaps\n' "$good" >list.csv
 microtome extract -q list.csv -o l1 --random 3 --patch 64 --label-rule slide >/dev/null

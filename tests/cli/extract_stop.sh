@@ -27,12 +27,8 @@ ls stopped
 $cut -o stopped | awk 'NR > 1 { print $NF }'
 cmp whole/$name.h5 stopped/$name.h5
 
-$cut -o both >/dev/null &
-until ls both/*.h5* >/dev/null 2>&1; do sleep 0.005; done
-kill -STOP $!
-$cut -o both
+mkdir both # claimed by somebody else
+flock both $cut -o both
 echo "exit $?"
-kill -CONT $!
-wait $!
-cmp whole/$name.h5 both/$name.h5
+ls both
 rm -r whole killed stopped both # they are large
