@@ -12,9 +12,6 @@
 #include "patch/sample.h"
 #include "patch/stain_sample.h"
 
-/* Tissue is looked for at a downsample of 32, or more where the overview would be larger. */
-#define OVERVIEW_MAX_PX 16e6
-
 struct work {
     const struct slide_entry *entry;
     const struct extract_options *options;
@@ -53,13 +50,8 @@ char *extract_options_text(const struct extract_options *o)
 
 static bool find_tissue(struct work *work, struct err *err)
 {
-    const struct slide_level *whole = slide_info(work->slide)->levels;
     struct tissue_options tissue = tissue_defaults();
     tissue.method = work->options->tissue_method;
-    double least = sqrt((double)whole->width * (double)whole->height / OVERVIEW_MAX_PX);
-    tissue.downsample = fmax(tissue.downsample, least);
-    tissue.downsample = fmin(tissue.downsample,
-                             (double)(whole->width < whole->height ? whole->width : whole->height));
     if (!tissue_find(work->slide, &tissue, &work->mask, err))
         return false;
     image_free(&work->mask.overview);

@@ -8,6 +8,9 @@
  * should warn (tissue_mask.mpp is 0). Areas are then not reported. */
 #define TISSUE_ASSUMED_MPP 0.25
 
+/* Pixels of an overview: what a mask is made from never takes more than about 150 MB. */
+#define TISSUE_MAX_OVERVIEW_PX 16e6
+
 enum tissue_method { TISSUE_FDA, TISSUE_PROCESS, TISSUE_NCRF };
 extern const char *const tissue_method_names[]; /* NULL-terminated, in the order of the enum */
 
@@ -19,7 +22,7 @@ struct tissue_options {
     double open_um;
     double min_area_um2; /* smaller pieces of tissue go */
     double min_hole_um2; /* smaller holes are filled */
-    double downsample;   /* of the overview; 32 */
+    double downsample;   /* of the overview; 32. More where it would pass TISSUE_MAX_OVERVIEW_PX */
 };
 struct tissue_options tissue_defaults(void);
 /* All of them as one line of text, which a mask's PNG carries. The caller's; NULL if no memory. */

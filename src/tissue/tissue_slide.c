@@ -2,13 +2,24 @@
 #include "slide/slide.h"
 #include "tissue/tissue.h"
 
+#include <math.h>
+
+/* As asked for, but no finer than memory allows and no coarser than the slide is wide. */
+static double overview_downsample(const struct slide_level *whole, double wanted)
+{
+    double least = sqrt((double)whole->width * (double)whole->height / TISSUE_MAX_OVERVIEW_PX);
+    double most = (double)(whole->width < whole->height ? whole->width : whole->height);
+    return fmin(fmax(wanted, least), most);
+}
+
 bool tissue_find(struct slide *slide, const struct tissue_options *options, struct tissue_mask *out,
                  struct err *err)
 {
     const struct slide_info *info = slide_info(slide);
     struct image overview = { 0 };
     *out = (struct tissue_mask){ 0 };
-    if (!slide_overview(slide, options->downsample, &overview, err))
+    if (!slide_overview(slide, overview_downsample(info->levels, options->downsample), &overview,
+                        err))
         return false;
     return tissue_find_in(&overview, info->levels[0].width, info->levels[0].height, info->mpp,
                           options, out, err);
