@@ -1,0 +1,124 @@
+/* op.c: the op table, and what is done with attributes without knowing their op. */
+#include "net/ops/ops.h"
+#include <string.h>
+
+static const struct op *const table[OP_KINDS] = {
+    [OP_CONV] = &op_conv,
+    [OP_CONV_TRANSPOSE] = &op_conv_transpose,
+    [OP_LINEAR] = &op_linear,
+    [OP_MATMUL] = &op_matmul,
+    [OP_BATCH_NORM] = &op_batch_norm,
+    [OP_GROUP_NORM] = &op_group_norm,
+    [OP_LAYER_NORM] = &op_layer_norm,
+    [OP_RELU] = &op_relu,
+    [OP_LEAKY_RELU] = &op_leaky_relu,
+    [OP_SILU] = &op_silu,
+    [OP_GELU] = &op_gelu,
+    [OP_SIGMOID] = &op_sigmoid,
+    [OP_TANH] = &op_tanh,
+    [OP_MAX_POOL] = &op_max_pool,
+    [OP_AVERAGE_POOL] = &op_average_pool,
+    [OP_GLOBAL_MAX_POOL] = &op_global_max_pool,
+    [OP_GLOBAL_AVERAGE_POOL] = &op_global_average_pool,
+    [OP_ADAPTIVE_AVERAGE_POOL] = &op_adaptive_average_pool,
+    [OP_LRN] = &op_lrn,
+    [OP_ADD] = &op_add,
+    [OP_SUB] = &op_sub,
+    [OP_MUL] = &op_mul,
+    [OP_DIV] = &op_div,
+    [OP_SCALE] = &op_scale,
+    [OP_CONCAT] = &op_concat,
+    [OP_SLICE] = &op_slice,
+    [OP_PAD] = &op_pad,
+    [OP_RESHAPE] = &op_reshape,
+    [OP_FLATTEN] = &op_flatten,
+    [OP_TRANSPOSE] = &op_transpose,
+    [OP_EXPAND_BATCH] = &op_expand_batch,
+    [OP_REDUCE_MEAN] = &op_reduce_mean,
+    [OP_SOFTMAX] = &op_softmax,
+    [OP_DROPOUT] = &op_dropout,
+    [OP_UPSAMPLE] = &op_upsample,
+};
+
+const struct op *op_get(enum op_kind kind)
+{
+    return table[kind];
+}
+
+const struct op *op_by_name(const char *name)
+{
+    for (int i = 0; i < OP_KINDS; i++)
+        if (strcmp(table[i]->name, name) == 0)
+            return table[i];
+    return NULL;
+}
+
+static double field_value(const struct attr_field *field, const union attr *attr, int i)
+{
+    const char *at = (const char *)attr + field->offset;
+    switch (field->type) {
+    case ATTR_INT:
+        return (double)((const int64_t *)(const void *)at)[i];
+    case ATTR_REAL:
+        return (double)*(const float *)(const void *)at;
+    case ATTR_DOUBLE:
+        return ((const double *)(const void *)at)[i];
+    case ATTR_BOOL:
+        return *(const bool *)(const void *)at;
+    case ATTR_CHOICE:
+        return *(const int *)(const void *)at;
+    case ATTR_BITS:
+        return *(const uint32_t *)(const void *)at;
+    case ATTR_SHAPE:
+        return 0;
+    }
+    return 0;
+}
+
+bool op_check_attr(const struct op *op, const union attr *attr, struct err *err)
+{
+    for (const struct attr_field *f = op->fields; f && f->name; f++)
+        for (int i = 0; f->type != ATTR_SHAPE && i < f->count; i++) {
+            double value = field_value(f, attr, i);
+            if (!(value >= f->min && value <= f->max))
+                return err_set(err, ERR_FORMAT, "attribute %s is %g; between %g and %g is allowed",
+                               f->name, value, f->min, f->max);
+        }
+    return true;
+}
+
+bool op_attr_equal(const struct op *op, const union attr *a, const union attr *b)
+{
+    for (const struct attr_field *f = op->fields; f && f->name; f++) {
+        if (f->type == ATTR_SHAPE) {
+            const struct shape *sa = (const void *)((const char *)a + f->offset);
+            const struct shape *sb = (const void *)((const char *)b + f->offset);
+            if (!shape_equal(sa, sb))
+                return false;
+            continue;
+        }
+        for (int i = 0; i < f->count; i++)
+            if (field_value(f, a, i) != field_value(f, b, i))
+                return false;
+    }
+    return true;
+}
+
+int axis_of(int64_t axis, int rank)
+{
+    if (axis < 0)
+        axis += rank;
+    return axis >= 0 && axis < rank ? (int)axis : -1;
+}
+
+int64_t window_extent(int64_t extent, int64_t kernel, int64_t stride, int64_t pad_begin,
+                      int64_t pad_end, int64_t dilation, bool ceil_mode)
+{
+    int64_t room = extent + pad_begin + pad_end - (dilation * (kernel - 1) + 1);
+    if (room < 0)
+        return 0;
+    int64_t count = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+    if (ceil_mode && (count - 1) * stride >= extent + pad_begin)
+        count--; /* a window must begin inside the input or its padding before it */
+    return count;
+}

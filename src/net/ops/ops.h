@@ -1,0 +1,52 @@
+/* ops.h: the entries of the op table, one file of this folder for each family, and what their
+ * shape functions share. */
+#ifndef NET_OPS_OPS_H
+#define NET_OPS_OPS_H
+#include "net/op.h"
+
+/* conv.c */
+extern const struct op op_conv, op_conv_transpose;
+/* linear.c */
+extern const struct op op_linear, op_matmul;
+/* norm.c */
+extern const struct op op_batch_norm, op_group_norm, op_layer_norm;
+/* activation.c */
+extern const struct op op_relu, op_leaky_relu, op_silu, op_gelu, op_sigmoid, op_tanh;
+/* pool.c */
+extern const struct op op_max_pool, op_average_pool, op_global_max_pool, op_global_average_pool,
+    op_adaptive_average_pool;
+/* lrn.c */
+extern const struct op op_lrn;
+/* arithmetic.c */
+extern const struct op op_add, op_sub, op_mul, op_div, op_scale;
+/* join.c */
+extern const struct op op_concat, op_slice, op_pad, op_expand_batch;
+/* view.c */
+extern const struct op op_reshape, op_flatten, op_transpose;
+/* reduce.c */
+extern const struct op op_reduce_mean, op_softmax;
+/* dropout.c */
+extern const struct op op_dropout;
+/* upsample.c */
+extern const struct op op_upsample;
+
+#define ATTR_LIMIT ((double)((int64_t)1 << 31))
+#define FIELD(type_, member, count_, min_, max_)                                                   \
+    {                                                                                              \
+        .name = #member, .type = type_, .offset = offsetof(ATTR_STRUCT, member), .count = count_,  \
+        .min = min_, .max = max_                                                                   \
+    }
+
+/* The output has the shape of input 0. */
+bool shape_same(const union attr *attr, const struct shape *const *in, int n_inputs,
+                struct shape *out, struct err *err);
+/* Input 0 must be [N, C, H, W]. */
+bool shape_is_image(const struct shape *shape, struct err *err);
+/* Input i must be one float for each of `channels`. */
+bool shape_is_vector(const struct shape *shape, int64_t channels, const char *what,
+                     struct err *err);
+/* The half-open range that a slice takes and its axis, or -1 if the axis is out of range. */
+int slice_range(const struct slice_attr *attr, const struct shape *shape, int64_t *begin,
+                int64_t *end);
+void complete_ones(int64_t *values, int count);
+#endif

@@ -1,0 +1,112 @@
+/* plan.h: a graph made ready to run at its present shapes: ordered kernels, the layout of every
+ * tensor, and one arena in which tensors that never live together share memory. Nothing is
+ * allocated while it runs.
+ *
+ * A plan reads the parameters of its graph and must not outlive it; the graph must not change
+ * (other than the parameters' floats, see plan_refresh) while a plan exists. A plan is used by one
+ * thread at a time and itself runs on `threads` OpenMP threads; different plans of one graph may
+ * run at the same time. Results of a forward pass do not depend on the number of threads.
+ *
+ * Inference:                                Training step:
+ *     memcpy(plan_input(p, 0), x, ..);          plan_zero_gradients(p);
+ *     plan_forward(p, &err);                    memcpy(plan_input(p, 0), x, ..);
+ *     y = plan_output(p, 0);                    plan_forward(p, &err);
+ *                                               loss_..(plan_output(p, 0), ..,
+ *                                                       plan_output_gradient(p, 0));
+ *                                               plan_backward(p, &err);
+ *                                               update from plan_gradients(p, &n);
+ */
+#ifndef NET_PLAN_H
+#define NET_PLAN_H
+#include "net/graph.h"
+
+struct plan;
+
+enum plan_mode {
+    PLAN_INFER, /* dropout is nothing, batch norm uses its running statistics */
+    PLAN_TRAIN, /* dropout, batch statistics (running ones are updated), backward */
+    PLAN_TUNE,  /* backward, but dropout and batch norm as in PLAN_INFER (explaining, frozen BN) */
+};
+
+struct plan_options {
+    enum plan_mode mode;
+    int threads;          /* >= 1 */
+    const value_id *keep; /* values that must stay readable after a run, besides the outputs */
+    int n_keep;
+    bool input_gradients; /* backward also to the inputs of the graph */
+    bool no_sharing;      /* every tensor its own memory: all readable; for tests and debugging */
+    bool profile;         /* measure every step; see plan_print */
+};
+
+/* *out is the caller's; free with plan_free. The graph's parameters must have been allocated. */
+bool plan_new(const struct graph *graph, const struct plan_options *options, struct plan **out,
+              struct err *err);
+void plan_free(struct plan *plan);
+
+/* The floats of input and output i of the graph, plain, of the shape of the value. They belong to
+ * the plan and stay at their place. */
+float *plan_input(struct plan *plan, int i);
+const float *plan_output(const struct plan *plan, int i);
+
+bool plan_forward(struct plan *plan, struct err *err);
+/* Only as far as is needed for `value`. */
+bool plan_forward_until(struct plan *plan, value_id value, struct err *err);
+
+/* The names of the random numbers of the next forward: dropout of image i of the batch is keyed by
+ * (seed, the node's name, first_sample + i), wherever and in whichever batch it is computed. */
+void plan_set_random(struct plan *plan, uint64_t seed, uint64_t first_sample);
+
+/* Takes up parameters that were changed since plan_new. Needed in PLAN_INFER only, where weights
+ * are kept in the kernels' own layouts. */
+bool plan_refresh(struct plan *plan, struct err *err);
+
+/* --- backward (PLAN_TRAIN, PLAN_TUNE; after plan_forward) --- */
+
+/* Where the gradient of the loss by output i is to be written, plain. Zero at first. */
+float *plan_output_gradient(struct plan *plan, int i);
+/* From the output gradients to all parameters (and inputs); adds to the gradients that are there.
+ */
+bool plan_backward(struct plan *plan, struct err *err);
+void plan_zero_gradients(struct plan *plan);
+/* The gradients of all learnt parameters in the order of graph->values, one after another, plain;
+ * *count floats. NULL in PLAN_INFER. */
+float *plan_gradients(struct plan *plan, int64_t *count);
+/* The part of it that belongs to a parameter; NULL if it is not learnt. */
+float *plan_parameter_gradient(struct plan *plan, value_id parameter);
+
+/* Called within plan_backward as soon as the gradient of a parameter is complete, from the last
+ * layer to the first: to send it while the rest is computed. hook NULL: none. */
+typedef void (*plan_gradient_hook)(void *arg, value_id parameter, float *gradient, int64_t count);
+void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg);
+
+/* Per-sample gradients: for every image of a batch (plan_new at any batch; inputs in place) calls
+ * `sample` with the gradient of that image alone, [count] as in plan_gradients, valid during the
+ * call. `loss` writes the gradient by the outputs for one image: outputs[i] and gradients[i] are of
+ * batch 1. Batch norm in PLAN_TRAIN couples images and is refused. */
+struct plan_samples {
+    bool (*loss)(void *arg, int64_t sample, const float *const *outputs, float *const *gradients,
+                 struct err *err);
+    bool (*sample)(void *arg, int64_t sample, const float *gradients, int64_t count,
+                   struct err *err);
+    void *arg;
+};
+bool plan_sample_gradients(struct plan *plan, const struct plan_samples *samples, struct err *err);
+
+/* --- looking inside --- */
+
+/* Copies the activation (after a forward) or its gradient (after a backward) of a value in plain
+ * order into out [shape of the value]. The value must be an input, an output or in `keep`. */
+bool plan_activation(struct plan *plan, value_id value, float *out, struct err *err);
+bool plan_activation_gradient(struct plan *plan, value_id value, float *out, struct err *err);
+
+struct plan_memory {
+    size_t arena;     /* activations, their gradients, scratch: with sharing */
+    size_t unshared;  /* the same without sharing */
+    size_t weights;   /* copies of parameters in the kernels' layouts (PLAN_INFER) */
+    size_t gradients; /* of parameters */
+};
+struct plan_memory plan_memory(const struct plan *plan);
+int plan_steps(const struct plan *plan);
+/* A line for each step: node, kernel, layouts, memory and, with options.profile, time, GFLOP/s. */
+void plan_print(const struct plan *plan, FILE *stream);
+#endif
