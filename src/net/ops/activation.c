@@ -1,4 +1,6 @@
 /* activation.c: functions of one element. */
+#include "net/kernels/elementwise.h"
+#include "net/kernels/lower.h"
 #include "net/ops/ops.h"
 
 static const struct attr_field leaky_fields[] = {
@@ -21,15 +23,98 @@ static const struct attr_field gelu_fields[] = {
     { .name = NULL },
 };
 
-#define ACTIVATION(kind_, name_, onnx_, fields_)                                                   \
+struct row {
+    enum elementwise kind;
+    int64_t count;
+    struct elementwise_args args;
+    int threads;
+};
+
+static bool run_row(const struct step *step)
+{
+    const struct row *r = step->state;
+    bool two = step->n_slots > 2;
+    elementwise_run(r->kind, r->count, step->at[0], two ? step->at[1] : NULL, step->at[two ? 2 : 1],
+                    r->args, r->threads);
+    return true;
+}
+
+static struct row row_of(const struct plan_node *pn, enum elementwise kind, enum layout layout)
+{
+    size_t bytes = layout_bytes(pn->plan, out_shape(pn), layout);
+    return (struct row){
+        kind,
+        (int64_t)(bytes / sizeof(float)),
+        { .alpha = kind == EW_RELU || kind == EW_RELU_BACK ? 0 : pn->node->attr.leaky.slope },
+        pn->plan->options.threads
+    };
+}
+
+static bool rectify_forward(struct plan_node *pn, enum elementwise kind, struct err *err)
+{
+    enum layout layout = in_layout(pn, 0);
+    struct row r = row_of(pn, kind, layout);
+    struct step_spec spec = { pn->node->op->name, run_row, &r, sizeof r, 0 };
+    int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
+    struct step *step = step_add(pn->plan, &spec, err);
+    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, y, ACCESS_WRITE, err))
+        return false;
+    step_in_place(step, 0, -1, 1);
+    return true;
+}
+
+/* dy and, for relu, the output, else the input -> dx */
+static bool rectify_backward(struct plan_node *pn, enum elementwise kind, struct err *err)
+{
+    enum layout layout = pn->plan->values[pn->node->output].native;
+    struct row r = row_of(pn, kind, layout);
+    struct step_spec spec = { pn->node->op->name, run_row, &r, sizeof r, 0 };
+    if (!wants_gradient(pn, 0))
+        return true;
+    int other = kind == EW_RELU_BACK ? out_value(pn, layout, err) : in_slot(pn, 0, layout, err);
+    int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
+    struct step *step = step_add(pn->plan, &spec, err);
+    if (!step || !step_use(step, dy, ACCESS_READ, err) ||
+        !step_use(step, other, ACCESS_READ, err) || !step_use(step, dx, ACCESS_WRITE, err))
+        return false;
+    step_in_place(step, 0, 1, 2);
+    return gradient_add(pn, 0, dx, layout, err);
+}
+
+static bool relu_forward(struct plan_node *pn, struct err *err)
+{
+    return rectify_forward(pn, EW_RELU, err);
+}
+
+static bool relu_backward(struct plan_node *pn, struct err *err)
+{
+    return rectify_backward(pn, EW_RELU_BACK, err);
+}
+
+static bool leaky_forward(struct plan_node *pn, struct err *err)
+{
+    return rectify_forward(pn, EW_LEAKY, err);
+}
+
+static bool leaky_backward(struct plan_node *pn, struct err *err)
+{
+    return rectify_backward(pn, EW_LEAKY_BACK, err);
+}
+
+#define ACTIVATION(kind_, name_, onnx_, fields_, forward_, backward_)                              \
     {                                                                                              \
         .kind = kind_, .name = name_, .onnx = onnx_, .min_inputs = 1, .max_inputs = 1,             \
-        .fields = fields_, .shape = shape_same                                                     \
+        .fields = fields_, .shape = shape_same, .forward = forward_, .backward = backward_         \
     }
 
-const struct op op_relu = ACTIVATION(OP_RELU, "relu", "Relu", NULL);
-const struct op op_leaky_relu = ACTIVATION(OP_LEAKY_RELU, "leaky_relu", "LeakyRelu", leaky_fields);
-const struct op op_silu = ACTIVATION(OP_SILU, "silu", NULL, NULL);
-const struct op op_gelu = ACTIVATION(OP_GELU, "gelu", NULL, gelu_fields);
-const struct op op_sigmoid = ACTIVATION(OP_SIGMOID, "sigmoid", "Sigmoid", NULL);
-const struct op op_tanh = ACTIVATION(OP_TANH, "tanh", "Tanh", NULL);
+const struct op op_relu = ACTIVATION(OP_RELU, "relu", "Relu", NULL, relu_forward, relu_backward);
+const struct op op_leaky_relu = ACTIVATION(OP_LEAKY_RELU, "leaky_relu", "LeakyRelu", leaky_fields,
+                                           leaky_forward, leaky_backward);
+const struct op op_silu =
+    ACTIVATION(OP_SILU, "silu", NULL, NULL, lower_activation_forward, lower_activation_backward);
+const struct op op_gelu = ACTIVATION(OP_GELU, "gelu", NULL, gelu_fields, lower_activation_forward,
+                                     lower_activation_backward);
+const struct op op_sigmoid = ACTIVATION(OP_SIGMOID, "sigmoid", "Sigmoid", NULL,
+                                        lower_activation_forward, lower_activation_backward);
+const struct op op_tanh =
+    ACTIVATION(OP_TANH, "tanh", "Tanh", NULL, lower_activation_forward, lower_activation_backward);

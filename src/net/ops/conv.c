@@ -1,4 +1,5 @@
 /* conv.c: convolution and transposed convolution of images. */
+#include "net/kernels/lower.h"
 #include "net/ops/ops.h"
 
 static const char *const activations[] = { "none", "relu", "silu", "gelu", NULL };
@@ -111,6 +112,8 @@ const struct op op_conv = {
     .fields = fields,
     .complete = complete,
     .shape = conv_shape,
+    .forward = lower_conv_forward,
+    .backward = lower_conv_backward,
 };
 
 const struct op op_conv_transpose = {
@@ -123,4 +126,6 @@ const struct op op_conv_transpose = {
     .fields = fields,
     .complete = complete,
     .shape = transpose_shape,
+    .forward = lower_conv_forward,
+    .backward = lower_conv_backward,
 };

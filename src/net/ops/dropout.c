@@ -1,4 +1,6 @@
 /* dropout.c: elements set to 0 at random while training, the others scaled up. */
+#include "base/rng.h"
+#include "net/kernels/step.h"
 #include "net/ops/ops.h"
 
 #define ATTR_STRUCT struct dropout_attr
@@ -8,6 +10,71 @@ static const struct attr_field fields[] = {
 };
 #undef ATTR_STRUCT
 
+struct dropout {
+    const struct plan_random *random;
+    uint64_t stream;
+    int64_t batch, count; /* count: floats of one image */
+    float rate;
+    int threads;
+};
+
+/* The same floats fall out forward and backward: they follow from the key, nothing is kept. */
+static bool run_dropout(const struct step *step)
+{
+    const struct dropout *d = step->state;
+    const float *x = step->at[0];
+    float *y = step->at[1], scale = 1 / (1 - d->rate);
+    uint32_t limit = (uint32_t)((double)d->rate * 4294967296.0);
+#pragma omp parallel for num_threads(d->threads) schedule(static) if (d->threads > 1)
+    for (int64_t n = 0; n < d->batch; n++) {
+        struct rng rng = rng_new(d->random->seed, d->stream, d->random->first_sample + (uint64_t)n);
+        for (int64_t i = n * d->count; i < (n + 1) * d->count; i++)
+            y[i] = rng_u32(&rng) < limit ? 0 : x[i] * scale;
+    }
+    return true;
+}
+
+static bool add_dropout(struct plan_node *pn, int from, int to, struct err *err)
+{
+    const struct shape *x = in_shape(pn, 0);
+    struct dropout d = { &pn->plan->random,           rng_hash(pn->node->name),
+                         x->rank ? x->dim[0] : 1,     shape_span(x, 1, x->rank),
+                         pn->node->attr.dropout.rate, pn->plan->options.threads };
+    struct step_spec spec = { "dropout", run_dropout, &d, sizeof d, 0 };
+    struct step *step = step_add(pn->plan, &spec, err);
+    if (!step || !step_use(step, from, ACCESS_READ, err) || !step_use(step, to, ACCESS_WRITE, err))
+        return false;
+    step_in_place(step, 0, -1, 1);
+    return true;
+}
+
+static bool is_idle(const struct plan_node *pn)
+{
+    return pn->plan->options.mode != PLAN_TRAIN || pn->node->attr.dropout.rate <= 0;
+}
+
+static bool dropout_forward(struct plan_node *pn, struct err *err)
+{
+    if (is_idle(pn)) {
+        out_is(pn, in_slot(pn, 0, in_layout(pn, 0), err), in_layout(pn, 0));
+        return true;
+    }
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err);
+    return add_dropout(pn, x, out_slot(pn, LAYOUT_PLAIN), err);
+}
+
+static bool dropout_backward(struct plan_node *pn, struct err *err)
+{
+    if (!wants_gradient(pn, 0))
+        return true;
+    enum layout layout = pn->plan->values[pn->node->output].native;
+    int dy = out_gradient(pn, layout, err);
+    if (is_idle(pn))
+        return gradient_add(pn, 0, dy, layout, err);
+    int dx = gradient_slot(pn, 0, LAYOUT_PLAIN);
+    return add_dropout(pn, dy, dx, err) && gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
+}
+
 const struct op op_dropout = {
     .kind = OP_DROPOUT,
     .name = "dropout",
@@ -16,4 +83,6 @@ const struct op op_dropout = {
     .max_inputs = 1,
     .fields = fields,
     .shape = shape_same,
+    .forward = dropout_forward,
+    .backward = dropout_backward,
 };

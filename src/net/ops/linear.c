@@ -1,4 +1,5 @@
 /* linear.c: linear layers and products of matrices. */
+#include "net/kernels/lower.h"
 #include "net/ops/ops.h"
 
 static const char *const activations[] = { "none", "relu", "silu", "gelu", NULL };
@@ -79,6 +80,8 @@ const struct op op_linear = {
     .optional = 1u << 2,
     .fields = linear_fields,
     .shape = linear_shape,
+    .forward = lower_linear_forward,
+    .backward = lower_linear_backward,
 };
 
 const struct op op_matmul = {
@@ -90,4 +93,6 @@ const struct op op_matmul = {
     .fields = matmul_fields,
     .complete = matmul_complete,
     .shape = matmul_shape,
+    .forward = lower_matmul_forward,
+    .backward = lower_matmul_backward,
 };

@@ -1,4 +1,6 @@
 /* lrn.c: local response normalisation across channels. */
+#include "net/kernels/lrn.h"
+#include "net/kernels/step.h"
 #include "net/ops/ops.h"
 
 #define ATTR_STRUCT struct lrn_attr
@@ -19,6 +21,51 @@ static bool lrn_shape(const union attr *attr, const struct shape *const *in, int
     return shape_is_image(in[0], err);
 }
 
+static struct lrn lrn_of(const struct plan_node *pn)
+{
+    const struct shape *x = in_shape(pn, 0);
+    return (struct lrn){ pn->node->attr.lrn, x->dim[0], x->dim[1], x->dim[2] * x->dim[3],
+                         pn->plan->options.threads };
+}
+
+static bool run_lrn(const struct step *step)
+{
+    lrn_run(step->state, step->at[0], step->at[1], step->at[2]);
+    return true;
+}
+
+static bool run_lrn_back(const struct step *step)
+{
+    lrn_back(step->state, step->at[0], step->at[1], step->at[2], step->at[3]);
+    return true;
+}
+
+static bool lrn_forward(struct plan_node *pn, struct err *err)
+{
+    struct lrn l = lrn_of(pn);
+    struct step_spec spec = { "lrn", run_lrn, &l, sizeof l, 0 };
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err), y = out_slot(pn, LAYOUT_PLAIN);
+    pn->state->slot[0] = slot_new(pn->plan, layout_bytes(pn->plan, in_shape(pn, 0), LAYOUT_PLAIN));
+    struct step *step = step_add(pn->plan, &spec, err);
+    return step && step_use(step, x, ACCESS_READ, err) && step_use(step, y, ACCESS_WRITE, err) &&
+           step_use(step, pn->state->slot[0], ACCESS_WRITE, err);
+}
+
+static bool lrn_backward(struct plan_node *pn, struct err *err)
+{
+    struct lrn l = lrn_of(pn);
+    struct step_spec spec = { "lrn back", run_lrn_back, &l, sizeof l, 0 };
+    if (!wants_gradient(pn, 0))
+        return true;
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err), dy = out_gradient(pn, LAYOUT_PLAIN, err);
+    int dx = gradient_slot(pn, 0, LAYOUT_PLAIN);
+    struct step *step = step_add(pn->plan, &spec, err);
+    return step && step_use(step, x, ACCESS_READ, err) &&
+           step_use(step, pn->state->slot[0], ACCESS_READ, err) &&
+           step_use(step, dy, ACCESS_READ, err) && step_use(step, dx, ACCESS_WRITE, err) &&
+           gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
+}
+
 const struct op op_lrn = {
     .kind = OP_LRN,
     .name = "lrn",
@@ -27,4 +74,6 @@ const struct op op_lrn = {
     .max_inputs = 1,
     .fields = fields,
     .shape = lrn_shape,
+    .forward = lrn_forward,
+    .backward = lrn_backward,
 };

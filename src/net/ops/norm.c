@@ -1,4 +1,6 @@
 /* norm.c: batch, group and layer normalisation. */
+#include "net/kernels/lower.h"
+#include "net/kernels/normalize.h"
 #include "net/ops/ops.h"
 
 #define ATTR_STRUCT struct norm_attr
@@ -78,6 +80,70 @@ static bool layer_shape(const union attr *attr, const struct shape *const *in, i
     return true;
 }
 
+static struct normalize rows_of(const struct plan_node *pn)
+{
+    const struct shape *x = in_shape(pn, 0);
+    const struct norm_attr *a = &pn->node->attr.norm;
+    struct normalize n = { .epsilon = a->epsilon, .threads = pn->plan->options.threads };
+    if (pn->node->op->kind == OP_GROUP_NORM) {
+        n.rows = x->dim[0] * a->groups, n.parts = x->dim[1] / a->groups;
+        n.run = shape_span(x, 2, x->rank), n.cycle = a->groups;
+    } else {
+        n.rows = shape_span(x, 0, x->rank - (int)a->axes), n.run = 1, n.cycle = 1;
+        n.parts = shape_span(x, x->rank - (int)a->axes, x->rank);
+    }
+    return n;
+}
+
+static bool run_rows(const struct step *step)
+{
+    normalize_run(step->state, step->at[0], step->at[1], step->at[2], step->at[3], step->at[4]);
+    return true;
+}
+
+static bool rows_forward(struct plan_node *pn, struct err *err)
+{
+    struct normalize n = rows_of(pn);
+    struct step_spec spec = { pn->node->op->name, run_rows, &n, sizeof n, 0 };
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err), w = in_slot(pn, 1, LAYOUT_PLAIN, err);
+    int b = in_slot(pn, 2, LAYOUT_PLAIN, err), y = out_slot(pn, LAYOUT_PLAIN);
+    bool train = pn->plan->options.mode != PLAN_INFER;
+    pn->state->slot[0] = train ? slot_new(pn->plan, (size_t)n.rows * 2 * sizeof(float)) : NO_SLOT;
+    struct step *step = step_add(pn->plan, &spec, err);
+    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, w, ACCESS_READ, err) ||
+        !step_use(step, b, ACCESS_READ, err) || !step_use(step, y, ACCESS_WRITE, err))
+        return false;
+    step_use_optional(step, pn->state->slot[0], ACCESS_WRITE);
+    step_in_place(step, 0, -1, 3);
+    return true;
+}
+
+static bool run_rows_back(const struct step *step)
+{
+    normalize_back(step->state, step->at[0], step->at[1], step->at[2], step->at[3], step->at[4],
+                   step->at[5], step->at[6]);
+    return true;
+}
+
+static bool rows_backward(struct plan_node *pn, struct err *err)
+{
+    struct normalize n = rows_of(pn);
+    struct step_spec spec = { pn->node->op->name, run_rows_back, &n, sizeof n, 0 };
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err), w = in_slot(pn, 1, LAYOUT_PLAIN, err);
+    int dy = out_gradient(pn, LAYOUT_PLAIN, err);
+    int dx = wants_gradient(pn, 0) ? gradient_slot(pn, 0, LAYOUT_PLAIN) : NO_SLOT;
+    struct step *step = step_add(pn->plan, &spec, err);
+    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, w, ACCESS_READ, err) ||
+        !step_use(step, pn->state->slot[0], ACCESS_READ, err) ||
+        !step_use(step, dy, ACCESS_READ, err))
+        return false;
+    step_use_optional(step, dx, ACCESS_WRITE);
+    step_use_optional(step, parameter_gradient_slot(pn, 1), ACCESS_BOTH);
+    step_use_optional(step, parameter_gradient_slot(pn, 2), ACCESS_BOTH);
+    step_in_place(step, 3, -1, 4);
+    return dx == NO_SLOT || gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
+}
+
 const struct op op_batch_norm = {
     .kind = OP_BATCH_NORM,
     .name = "batch_norm",
@@ -87,6 +153,8 @@ const struct op op_batch_norm = {
     .fields = batch_fields,
     .complete = complete,
     .shape = batch_shape,
+    .forward = lower_batch_norm_forward,
+    .backward = lower_batch_norm_backward,
 };
 
 const struct op op_group_norm = {
@@ -98,6 +166,8 @@ const struct op op_group_norm = {
     .fields = group_fields,
     .complete = complete,
     .shape = group_shape,
+    .forward = rows_forward,
+    .backward = rows_backward,
 };
 
 const struct op op_layer_norm = {
@@ -109,4 +179,6 @@ const struct op op_layer_norm = {
     .fields = layer_fields,
     .complete = complete,
     .shape = layer_shape,
+    .forward = rows_forward,
+    .backward = rows_backward,
 };

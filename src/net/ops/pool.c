@@ -1,4 +1,7 @@
 /* pool.c: max and average pooling of images: sliding, global, adaptive. */
+#include <stdlib.h>
+#include "net/kernels/pool.h"
+#include "net/kernels/step.h"
 #include "net/ops/ops.h"
 
 #define ATTR_STRUCT struct pool_attr
@@ -65,6 +68,182 @@ static bool adaptive_shape(const union attr *attr, const struct shape *const *in
     return true;
 }
 
+struct pooling {
+    struct pool_window window;
+    int32_t *tables;
+};
+
+static void pooling_free(void *at)
+{
+    struct pooling *p = at;
+    free(p->tables);
+    free(p);
+}
+
+/* Taps of sliding windows along one axis; false if a window sees nothing. */
+static bool slide(struct pool_axis *axis, const struct pool_attr *a, int i)
+{
+    int64_t kernel = a->kernel[i], dilation = a->dilation[i];
+    axis->step = dilation;
+    axis->taps = kernel;
+    for (int64_t o = 0; o < axis->out; o++) {
+        int64_t start = o * a->stride[i] - a->pad[i];
+        int64_t skip = start < 0 ? (-start + dilation - 1) / dilation : 0;
+        int64_t reach = (axis->in - 1 - start) / dilation + 1;
+        int64_t padded = (axis->in + a->pad[2 + i] - 1 - start) / dilation + 1;
+        int64_t end = reach < kernel ? reach : kernel;
+        axis->begin[o] = (int32_t)(start + skip * dilation);
+        axis->tap[o] = (int32_t)skip;
+        axis->count[o] = (int32_t)(end - skip);
+        axis->divisor[o] =
+            a->count_include_pad ? (int32_t)(padded < kernel ? padded : kernel) : axis->count[o];
+        if (axis->count[o] < 1)
+            return false;
+    }
+    return true;
+}
+
+/* Windows that cut an axis into `out` parts of nearly the same extent. */
+static void divide(struct pool_axis *axis)
+{
+    axis->step = 1;
+    for (int64_t o = 0; o < axis->out; o++) {
+        int64_t begin = o * axis->in / axis->out;
+        int64_t end = ((o + 1) * axis->in + axis->out - 1) / axis->out;
+        axis->begin[o] = (int32_t)begin;
+        axis->tap[o] = 0;
+        axis->count[o] = axis->divisor[o] = (int32_t)(end - begin);
+        if (end - begin > axis->taps)
+            axis->taps = end - begin;
+    }
+}
+
+static bool pooling_of(const struct plan_node *pn, enum layout layout, struct pooling *p,
+                       struct err *err)
+{
+    const struct shape *x = in_shape(pn, 0), *y = out_shape(pn);
+    enum op_kind kind = pn->node->op->kind;
+    bool sliding = kind == OP_MAX_POOL || kind == OP_AVERAGE_POOL, ok = true;
+    int64_t extents[5];
+    layout_extents(pn->plan, x, layout, extents);
+    *p = (struct pooling){ .window = { .planes = extents[0] * extents[1],
+                                       .inner = extents[4],
+                                       .threads = pn->plan->options.threads } };
+    p->tables = calloc((size_t)(y->dim[2] + y->dim[3]) * 4, sizeof *p->tables);
+    if (!p->tables)
+        return err_memory(err, "pooling");
+    int32_t *at = p->tables;
+    for (int i = 0; i < 2; i++) {
+        struct pool_axis *axis = &p->window.axis[i];
+        axis->in = x->dim[2 + i], axis->out = y->dim[2 + i];
+        axis->begin = at, axis->count = at + axis->out;
+        axis->divisor = at + 2 * axis->out, axis->tap = at + 3 * axis->out;
+        at += 4 * axis->out;
+        if (sliding)
+            ok = slide(axis, &pn->node->attr.pool, i) && ok;
+        else
+            divide(axis);
+    }
+    bool is_max = kind == OP_MAX_POOL || kind == OP_GLOBAL_MAX_POOL;
+    if (ok && is_max && p->window.axis[0].taps * p->window.axis[1].taps > UINT16_MAX)
+        ok = err_set(err, ERR_FORMAT, "the window has more than %d pixels", UINT16_MAX);
+    else if (!ok)
+        err_set(err, ERR_FORMAT, "the dilation leaves windows without any input");
+    if (!ok)
+        free(p->tables);
+    return ok;
+}
+
+static bool run_max(const struct step *step)
+{
+    const struct pooling *p = step->state;
+    pool_max(&p->window, simd_best(), step->at[0], step->at[1], step->at[2]);
+    return true;
+}
+
+static bool run_mean(const struct step *step)
+{
+    const struct pooling *p = step->state;
+    pool_mean(&p->window, simd_best(), step->at[0], step->at[1]);
+    return true;
+}
+
+static bool run_max_back(const struct step *step)
+{
+    const struct pooling *p = step->state;
+    pool_max_back(&p->window, simd_best(), step->at[0], step->at[2], step->at[1]);
+    return true;
+}
+
+static bool run_mean_back(const struct step *step)
+{
+    const struct pooling *p = step->state;
+    pool_mean_back(&p->window, simd_best(), step->at[0], step->at[1]);
+    return true;
+}
+
+/* The step `run` from slot `from` to slot `to`; `index` as a third slot unless NO_SLOT. */
+static bool add_pooling(struct plan_node *pn, const char *name, enum layout layout,
+                        bool (*run)(const struct step *), int from, int to, int index,
+                        enum access index_access, struct err *err)
+{
+    struct pooling p;
+    if (!pooling_of(pn, layout, &p, err))
+        return false;
+    struct step_spec spec = { name, run, &p, sizeof p, 0 };
+    struct step *step = step_add(pn->plan, &spec, err);
+    if (!step) {
+        free(p.tables);
+        return false;
+    }
+    step->destroy = pooling_free;
+    if (!step_use(step, from, ACCESS_READ, err) || !step_use(step, to, ACCESS_WRITE, err))
+        return false;
+    step_use_optional(step, index, index_access);
+    return true;
+}
+
+static bool max_forward(struct plan_node *pn, struct err *err)
+{
+    enum layout layout = in_layout(pn, 0);
+    bool train = pn->plan->options.mode != PLAN_INFER;
+    int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
+    size_t bytes = layout_bytes(pn->plan, out_shape(pn), layout);
+    pn->state->slot[0] =
+        train ? slot_new(pn->plan, bytes / sizeof(float) * sizeof(uint16_t)) : NO_SLOT;
+    return add_pooling(pn, "max pool", layout, run_max, x, y, pn->state->slot[0], ACCESS_WRITE,
+                       err);
+}
+
+static bool max_backward(struct plan_node *pn, struct err *err)
+{
+    enum layout layout = pn->plan->values[pn->node->output].native;
+    if (!wants_gradient(pn, 0))
+        return true;
+    int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
+    return add_pooling(pn, "max pool back", layout, run_max_back, dy, dx, pn->state->slot[0],
+                       ACCESS_READ, err) &&
+           gradient_add(pn, 0, dx, layout, err);
+}
+
+static bool mean_forward(struct plan_node *pn, struct err *err)
+{
+    enum layout layout = in_layout(pn, 0);
+    int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
+    return add_pooling(pn, "mean pool", layout, run_mean, x, y, NO_SLOT, ACCESS_READ, err);
+}
+
+static bool mean_backward(struct plan_node *pn, struct err *err)
+{
+    enum layout layout = pn->plan->values[pn->node->output].native;
+    if (!wants_gradient(pn, 0))
+        return true;
+    int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
+    return add_pooling(pn, "mean pool back", layout, run_mean_back, dy, dx, NO_SLOT, ACCESS_READ,
+                       err) &&
+           gradient_add(pn, 0, dx, layout, err);
+}
+
 const struct op op_max_pool = {
     .kind = OP_MAX_POOL,
     .name = "max_pool",
@@ -74,6 +253,8 @@ const struct op op_max_pool = {
     .fields = max_fields,
     .complete = complete,
     .shape = window_shape,
+    .forward = max_forward,
+    .backward = max_backward,
 };
 
 const struct op op_average_pool = {
@@ -85,6 +266,8 @@ const struct op op_average_pool = {
     .fields = average_fields,
     .complete = complete,
     .shape = window_shape,
+    .forward = mean_forward,
+    .backward = mean_backward,
 };
 
 const struct op op_global_max_pool = {
@@ -94,6 +277,8 @@ const struct op op_global_max_pool = {
     .min_inputs = 1,
     .max_inputs = 1,
     .shape = global_shape,
+    .forward = max_forward,
+    .backward = max_backward,
 };
 
 const struct op op_global_average_pool = {
@@ -103,6 +288,8 @@ const struct op op_global_average_pool = {
     .min_inputs = 1,
     .max_inputs = 1,
     .shape = global_shape,
+    .forward = mean_forward,
+    .backward = mean_backward,
 };
 
 const struct op op_adaptive_average_pool = {
@@ -113,4 +300,6 @@ const struct op op_adaptive_average_pool = {
     .max_inputs = 1,
     .fields = adaptive_fields,
     .shape = adaptive_shape,
+    .forward = mean_forward,
+    .backward = mean_backward,
 };

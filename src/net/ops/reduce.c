@@ -1,4 +1,6 @@
 /* reduce.c: means over axes, and softmax. */
+#include "net/kernels/lower.h"
+#include "net/kernels/strided.h"
 #include "net/ops/ops.h"
 
 #define ATTR_STRUCT struct reduce_attr
@@ -46,6 +48,69 @@ static bool softmax_shape(const union attr *attr, const struct shape *const *in,
     return true;
 }
 
+struct mean {
+    struct strided walk; /* a: the full tensor, out: the means, repeated */
+    struct strided back; /* the other way round */
+    float factor;
+};
+
+static bool run_mean(const struct step *step)
+{
+    const struct mean *m = step->state;
+    strided_sum(&m->walk, step->at[0], m->factor, step->at[1]);
+    return true;
+}
+
+static bool run_mean_back(const struct step *step)
+{
+    const struct mean *m = step->state;
+    strided_binary(&m->back, EW_MUL, step->at[0], &m->factor, step->at[1]);
+    return true;
+}
+
+static struct mean mean_of(const struct plan_node *pn)
+{
+    const struct shape *x = in_shape(pn, 0);
+    struct mean m = { .walk = { .rank = x->rank, .threads = pn->plan->options.threads } };
+    int64_t full = 1, kept = 1, reduced = 1;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        bool gone = pn->node->attr.reduce.axes >> i & 1;
+        m.walk.extent[i] = x->dim[i];
+        m.walk.a[i] = full, m.walk.out[i] = gone ? 0 : kept;
+        full *= x->dim[i];
+        kept *= gone ? 1 : x->dim[i];
+        reduced *= gone ? x->dim[i] : 1;
+    }
+    m.back = m.walk;
+    for (int i = 0; i < x->rank; i++)
+        m.back.a[i] = m.walk.out[i], m.back.out[i] = m.walk.a[i];
+    m.factor = (float)(1 / (double)reduced);
+    return m;
+}
+
+static bool add_mean(struct plan_node *pn, bool (*run)(const struct step *), int from, int to,
+                     struct err *err)
+{
+    struct mean m = mean_of(pn);
+    struct step_spec spec = { "mean", run, &m, sizeof m, 0 };
+    struct step *step = step_add(pn->plan, &spec, err);
+    return step && step_use(step, from, ACCESS_READ, err) && step_use(step, to, ACCESS_WRITE, err);
+}
+
+static bool mean_forward(struct plan_node *pn, struct err *err)
+{
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err);
+    return add_mean(pn, run_mean, x, out_slot(pn, LAYOUT_PLAIN), err);
+}
+
+static bool mean_backward(struct plan_node *pn, struct err *err)
+{
+    if (!wants_gradient(pn, 0))
+        return true;
+    int dy = out_gradient(pn, LAYOUT_PLAIN, err), dx = gradient_slot(pn, 0, LAYOUT_PLAIN);
+    return add_mean(pn, run_mean_back, dy, dx, err) && gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
+}
+
 const struct op op_reduce_mean = {
     .kind = OP_REDUCE_MEAN,
     .name = "reduce_mean",
@@ -54,6 +119,8 @@ const struct op op_reduce_mean = {
     .max_inputs = 1,
     .fields = mean_fields,
     .shape = mean_shape,
+    .forward = mean_forward,
+    .backward = mean_backward,
 };
 
 const struct op op_softmax = {
@@ -64,4 +131,6 @@ const struct op op_softmax = {
     .max_inputs = 1,
     .fields = softmax_fields,
     .shape = softmax_shape,
+    .forward = lower_softmax_forward,
+    .backward = lower_softmax_backward,
 };

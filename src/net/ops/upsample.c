@@ -1,6 +1,7 @@
 /* upsample.c: images enlarged (or shrunk) by nearest or bilinear interpolation. */
 #include <math.h>
 #include "net/ops/ops.h"
+#include "net/ops/resampling.h"
 
 static const char *const modes[] = { "nearest", "bilinear", NULL };
 
@@ -38,6 +39,39 @@ static bool upsample_shape(const union attr *attr, const struct shape *const *in
     return true;
 }
 
+/* Input pixels for one step of the output. */
+static double step_of(const struct upsample_attr *a, int i, int64_t in, int64_t out)
+{
+    if (a->mode == UPSAMPLE_BILINEAR && a->align_corners)
+        return out > 1 ? (double)(in - 1) / (double)(out - 1) : 0;
+    return a->size[i] ? (double)in / (double)out : 1 / a->scale[i];
+}
+
+static void fill_tables(const struct node *node, struct resample *r)
+{
+    const struct upsample_attr *a = &node->attr.upsample;
+    for (int i = 0; i < 2; i++) {
+        struct resample_axis *axis = &r->axis[i];
+        double step = step_of(a, i, axis->in, axis->out);
+        if (a->mode == UPSAMPLE_NEAREST) {
+            axis->far = NULL, axis->weight = NULL;
+            resample_nearest_axis(axis, step);
+        } else {
+            resample_bilinear_axis(axis, step, a->align_corners);
+        }
+    }
+}
+
+static bool upsample_forward(struct plan_node *pn, struct err *err)
+{
+    return resampling_forward(pn, in_layout(pn, 0), fill_tables, err);
+}
+
+static bool upsample_backward(struct plan_node *pn, struct err *err)
+{
+    return resampling_backward(pn, fill_tables, err);
+}
+
 const struct op op_upsample = {
     .kind = OP_UPSAMPLE,
     .name = "upsample",
@@ -46,4 +80,6 @@ const struct op op_upsample = {
     .max_inputs = 1,
     .fields = fields,
     .shape = upsample_shape,
+    .forward = upsample_forward,
+    .backward = upsample_backward,
 };

@@ -1,4 +1,6 @@
 /* view.c: the same elements under another shape or order. */
+#include "net/kernels/step.h"
+#include "net/kernels/strided.h"
 #include "net/ops/ops.h"
 
 static const struct attr_field reshape_fields[] = {
@@ -85,6 +87,58 @@ static bool transpose_shape(const union attr *attr, const struct shape *const *i
     return true;
 }
 
+/* The output is the input's memory. */
+static bool view_forward(struct plan_node *pn, struct err *err)
+{
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err);
+    out_is(pn, x, LAYOUT_PLAIN);
+    return x != NO_SLOT || err_memory(err, pn->node->name);
+}
+
+static bool view_backward(struct plan_node *pn, struct err *err)
+{
+    return !wants_gradient(pn, 0) ||
+           gradient_add(pn, 0, out_gradient(pn, LAYOUT_PLAIN, err), LAYOUT_PLAIN, err);
+}
+
+static bool run_transpose(const struct step *step)
+{
+    strided_copy(step->state, step->at[0], step->at[1], false);
+    return true;
+}
+
+/* Goes through the output in its order (forward), or through the gradient in its order. */
+static bool add_transpose(struct plan_node *pn, bool backward, int from, int to, struct err *err)
+{
+    const struct shape *x = in_shape(pn, 0);
+    struct strided s = { .rank = x->rank, .threads = pn->plan->options.threads };
+    for (int i = 0; i < x->rank; i++) {
+        int axis = (int)pn->node->attr.transpose.order[i];
+        int64_t here = shape_span(out_shape(pn), i + 1, x->rank);
+        int64_t there = shape_span(x, axis + 1, x->rank);
+        s.extent[i] = x->dim[axis];
+        s.a[i] = backward ? here : there, s.out[i] = backward ? there : here;
+    }
+    strided_simplify(&s);
+    struct step_spec spec = { "transpose", run_transpose, &s, sizeof s, 0 };
+    struct step *step = step_add(pn->plan, &spec, err);
+    return step && step_use(step, from, ACCESS_READ, err) && step_use(step, to, ACCESS_WRITE, err);
+}
+
+static bool transpose_forward(struct plan_node *pn, struct err *err)
+{
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err);
+    return add_transpose(pn, false, x, out_slot(pn, LAYOUT_PLAIN), err);
+}
+
+static bool transpose_backward(struct plan_node *pn, struct err *err)
+{
+    if (!wants_gradient(pn, 0))
+        return true;
+    int dy = out_gradient(pn, LAYOUT_PLAIN, err), dx = gradient_slot(pn, 0, LAYOUT_PLAIN);
+    return add_transpose(pn, true, dy, dx, err) && gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
+}
+
 const struct op op_reshape = {
     .kind = OP_RESHAPE,
     .name = "reshape",
@@ -93,6 +147,8 @@ const struct op op_reshape = {
     .max_inputs = 1,
     .fields = reshape_fields,
     .shape = reshape_shape,
+    .forward = view_forward,
+    .backward = view_backward,
 };
 
 const struct op op_flatten = {
@@ -103,6 +159,8 @@ const struct op op_flatten = {
     .max_inputs = 1,
     .fields = flatten_fields,
     .shape = flatten_shape,
+    .forward = view_forward,
+    .backward = view_backward,
 };
 
 const struct op op_transpose = {
@@ -113,4 +171,6 @@ const struct op op_transpose = {
     .max_inputs = 1,
     .fields = transpose_fields,
     .shape = transpose_shape,
+    .forward = transpose_forward,
+    .backward = transpose_backward,
 };

@@ -1,0 +1,137 @@
+/* dnnl_batch_norm.c: batch normalisation with the statistics of the batch (PLAN_TRAIN; the running
+ * ones are updated as PyTorch does, with the unbiased variance) or with the running ones. */
+#include "net/kernels/dnnl_step.h"
+#include "net/kernels/lower.h"
+
+enum { WEIGHT = 1, BIAS, RUNNING_MEAN, RUNNING_VAR };
+
+static dnnl_memory_desc_t data_desc(const struct plan_node *pn, enum layout layout)
+{
+    const struct shape *x = in_shape(pn, 0);
+    if (x->rank == 4)
+        return desc_layout(pn->plan, x, layout);
+    struct shape image = SHAPE(x->dim[0], x->dim[1], shape_span(x, 2, x->rank), 1);
+    return desc_plain(&image);
+}
+
+static unsigned norm_flags(const struct plan_node *pn)
+{
+    bool global = pn->plan->options.mode != PLAN_TRAIN;
+    return dnnl_use_scale | dnnl_use_shift | (global ? dnnl_use_global_stats : 0u);
+}
+
+struct running {
+    int64_t channels;
+    float momentum, unbiased;
+};
+
+static bool run_running(const struct step *step)
+{
+    const struct running *r = step->state;
+    const float *mean = step->at[0], *variance = step->at[1];
+    float *running_mean = step->at[2], *running_variance = step->at[3];
+    for (int64_t c = 0; c < r->channels; c++) {
+        running_mean[c] += r->momentum * (mean[c] - running_mean[c]);
+        running_variance[c] += r->momentum * (variance[c] * r->unbiased - running_variance[c]);
+    }
+    return true;
+}
+
+static bool update_running(struct plan_node *pn, int mean, int variance, struct err *err)
+{
+    const struct shape *x = in_shape(pn, 0);
+    double count = (double)(shape_count(x) / x->dim[1]);
+    struct running r = { x->dim[1], pn->node->attr.norm.momentum,
+                         count > 1 ? (float)(count / (count - 1)) : 1 };
+    struct step_spec spec = { "running statistics", run_running, &r, sizeof r, 0 };
+    struct step *step = step_add(pn->plan, &spec, err);
+    return step && step_use(step, mean, ACCESS_READ, err) &&
+           step_use(step, variance, ACCESS_READ, err) &&
+           step_use(step, in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err), ACCESS_BOTH, err) &&
+           step_use(step, in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err), ACCESS_BOTH, err);
+}
+
+bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
+{
+    struct plan *plan = pn->plan;
+    bool batch = plan->options.mode == PLAN_TRAIN;
+    enum layout layout = in_layout(pn, 0);
+    dnnl_memory_desc_t data = data_desc(pn, layout), row = desc_plain(in_shape(pn, WEIGHT));
+    dnnl_batch_normalization_desc_t desc;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_prop_kind_t prop =
+        plan->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
+    bool ok = attr_new(&attr, err) &&
+              dnnl_ok(dnnl_batch_normalization_forward_desc_init(
+                          &desc, prop, &data, pn->node->attr.norm.epsilon, norm_flags(pn)),
+                      "batch norm", err) &&
+              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(plan)->engine, NULL),
+                      "batch norm", err);
+    dnnl_primitive_attr_destroy(attr);
+    pn->state->hint = pd;
+    if (!ok)
+        return false;
+    int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
+    int mean = batch ? slot_new(plan, (size_t)row.dims[0] * sizeof(float))
+                     : in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err);
+    int variance = batch ? slot_new(plan, (size_t)row.dims[0] * sizeof(float))
+                         : in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err);
+    enum access access = batch ? ACCESS_WRITE : ACCESS_READ;
+    struct dnnl_arg args[] = {
+        { DNNL_ARG_SRC, &data, x, ACCESS_READ },
+        { DNNL_ARG_DST, &data, y, ACCESS_WRITE },
+        { DNNL_ARG_SCALE, &row, in_slot(pn, WEIGHT, LAYOUT_PLAIN, err), ACCESS_READ },
+        { DNNL_ARG_SHIFT, &row, in_slot(pn, BIAS, LAYOUT_PLAIN, err), ACCESS_READ },
+        { DNNL_ARG_MEAN, &row, mean, access },
+        { DNNL_ARG_VARIANCE, &row, variance, access },
+    };
+    pn->state->slot[0] = mean, pn->state->slot[1] = variance;
+    struct step *step = dnnl_step(plan, "batch norm", pd, args, 6, 0, err);
+    if (!step)
+        return false;
+    step_in_place(step, 0, -1, 1);
+    return !batch || update_running(pn, mean, variance, err);
+}
+
+bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
+{
+    struct plan *plan = pn->plan;
+    enum layout layout = plan->values[pn->node->output].native;
+    dnnl_memory_desc_t data = data_desc(pn, layout), row = desc_plain(in_shape(pn, WEIGHT));
+    dnnl_batch_normalization_desc_t desc;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    bool ok = attr_new(&attr, err) &&
+              dnnl_ok(dnnl_batch_normalization_backward_desc_init(
+                          &desc, dnnl_backward, &data, &data, pn->node->attr.norm.epsilon,
+                          norm_flags(pn)),
+                      "batch norm backward", err) &&
+              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(plan)->engine,
+                                                 pn->state->hint),
+                      "batch norm backward", err);
+    dnnl_primitive_attr_destroy(attr);
+    if (!ok)
+        return false;
+    int dx = gradient_slot(pn, 0, layout);
+    int dw = gradient_slot(pn, WEIGHT, LAYOUT_PLAIN), db = gradient_slot(pn, BIAS, LAYOUT_PLAIN);
+    struct dnnl_arg args[] = {
+        { DNNL_ARG_DIFF_DST, &data, out_gradient(pn, layout, err), ACCESS_READ },
+        { DNNL_ARG_DIFF_SRC, &data, dx, ACCESS_WRITE },
+        { DNNL_ARG_SRC, &data, in_slot(pn, 0, layout, err), ACCESS_READ },
+        { DNNL_ARG_MEAN, &row, pn->state->slot[0], ACCESS_READ },
+        { DNNL_ARG_VARIANCE, &row, pn->state->slot[1], ACCESS_READ },
+        { DNNL_ARG_SCALE, &row, in_slot(pn, WEIGHT, LAYOUT_PLAIN, err), ACCESS_READ },
+        { DNNL_ARG_SHIFT, &row, in_slot(pn, BIAS, LAYOUT_PLAIN, err), ACCESS_READ },
+        { DNNL_ARG_DIFF_SCALE, &row, dw, ACCESS_WRITE },
+        { DNNL_ARG_DIFF_SHIFT, &row, db, ACCESS_WRITE },
+    };
+    struct step *step = dnnl_step(plan, "batch norm back", pd, args, 9, 0, err);
+    dnnl_primitive_desc_destroy(pd);
+    if (!step)
+        return false;
+    step_in_place(step, 0, -1, 1);
+    return (!wants_gradient(pn, 0) || gradient_add(pn, 0, dx, layout, err)) &&
+           (!wants_gradient(pn, WEIGHT) || gradient_add(pn, WEIGHT, dw, LAYOUT_PLAIN, err)) &&
+           (!wants_gradient(pn, BIAS) || gradient_add(pn, BIAS, db, LAYOUT_PLAIN, err));
+}

@@ -1,0 +1,51 @@
+/* elementwise.c: rows of floats, cut into pieces for threads. */
+#include "net/kernels/elementwise.h"
+
+#define TARGET
+#define VARIANT(name) name##_portable
+#include "net/kernels/elementwise_loops.h"
+#undef TARGET
+#undef VARIANT
+#ifdef SIMD_X86
+#define TARGET SIMD_TARGET_AVX2
+#define VARIANT(name) name##_avx2
+#include "net/kernels/elementwise_loops.h"
+#undef TARGET
+#undef VARIANT
+#define TARGET SIMD_TARGET_AVX512
+#define VARIANT(name) name##_avx512
+#include "net/kernels/elementwise_loops.h"
+#undef TARGET
+#undef VARIANT
+#endif
+
+#define PIECE ((int64_t)1 << 14)
+
+elementwise_fn elementwise_get(enum elementwise kind, enum simd level)
+{
+#ifdef SIMD_X86
+    if (level == SIMD_AVX512)
+        return rows_avx512[kind];
+    if (level == SIMD_AVX2)
+        return rows_avx2[kind];
+#endif
+    (void)level;
+    return rows_portable[kind];
+}
+
+void elementwise_run(enum elementwise kind, int64_t count, const float *a, const float *b,
+                     float *out, struct elementwise_args args, int threads)
+{
+    elementwise_fn row = elementwise_get(kind, simd_best());
+    int64_t pieces = (count + PIECE - 1) / PIECE;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && pieces > 1)
+    for (int64_t p = 0; p < pieces; p++) {
+        int64_t begin = p * PIECE, length = count - begin < PIECE ? count - begin : PIECE;
+        row(length, a + begin, b ? b + begin : b, out + begin, args);
+    }
+}
+
+void elementwise_add(int64_t count, const float *a, const float *b, float *out, int threads)
+{
+    elementwise_run(EW_ADD, count, a, b, out, (struct elementwise_args){ 0, 0 }, threads);
+}

@@ -1,0 +1,30 @@
+/* lower.h: nodes that become primitives of oneDNN. Each function adds the steps of one pass of one
+ * node; see op.h and step.h. */
+#ifndef NET_KERNELS_LOWER_H
+#define NET_KERNELS_LOWER_H
+#include "net/kernels/step.h"
+
+/* dnnl_conv.c: conv and conv_transpose */
+bool lower_conv_forward(struct plan_node *pn, struct err *err);
+bool lower_conv_backward(struct plan_node *pn, struct err *err);
+/* dnnl_linear.c */
+bool lower_linear_forward(struct plan_node *pn, struct err *err);
+bool lower_linear_backward(struct plan_node *pn, struct err *err);
+/* dnnl_matmul.c */
+bool lower_matmul_forward(struct plan_node *pn, struct err *err);
+bool lower_matmul_backward(struct plan_node *pn, struct err *err);
+/* dnnl_batch_norm.c */
+bool lower_batch_norm_forward(struct plan_node *pn, struct err *err);
+bool lower_batch_norm_backward(struct plan_node *pn, struct err *err);
+/* dnnl_simple.c: silu, gelu, sigmoid, tanh; softmax */
+bool lower_activation_forward(struct plan_node *pn, struct err *err);
+bool lower_activation_backward(struct plan_node *pn, struct err *err);
+bool lower_softmax_forward(struct plan_node *pn, struct err *err);
+bool lower_softmax_backward(struct plan_node *pn, struct err *err);
+
+/* The engine and stream of a plan, and the block of channels that suits the processor. */
+bool lower_open(struct plan *plan, struct err *err);
+void lower_close(struct plan *plan);
+/* Destroys what node_state.hint points to. */
+void lower_forget(void *hint);
+#endif

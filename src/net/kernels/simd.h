@@ -1,0 +1,29 @@
+/* simd.h: own kernels are written once as plain loops (NAME_loops.h) and compiled for several
+ * instruction sets; the best one that the processor has is chosen at run time. Contraction to fused
+ * multiply-adds is off and sums have a fixed order, so all of them give the same floats. */
+#ifndef NET_KERNELS_SIMD_H
+#define NET_KERNELS_SIMD_H
+
+enum simd { SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512, SIMD_LEVELS };
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define SIMD_X86 1
+#define SIMD_TARGET_AVX2 __attribute__((target("avx2,fma,bmi2")))
+#define SIMD_TARGET_AVX512                                                                         \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,"                      \
+                          "prefer-vector-width=512")))
+#endif
+
+/* The best level of this processor. */
+static inline enum simd simd_best(void)
+{
+#ifdef SIMD_X86
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return SIMD_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return SIMD_AVX2;
+#endif
+    return SIMD_PORTABLE;
+}
+#endif

@@ -1,0 +1,232 @@
+/* plan_memory.c: which slots of a plan share memory, and where everything lies.
+ * A slot lives from the first step that touches it to the last. First copies are left out where the
+ * copy can be the original; then steps that may work in place do; then the slots that are left are
+ * placed into one arena, largest first, each at the lowest offset that is free while it lives. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "net/kernels/step.h"
+
+#define ALIGNMENT ((size_t)64)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static int root_of(const struct plan *plan, int slot)
+{
+    while (plan->slots[slot].root != slot)
+        slot = plan->slots[slot].root;
+    return slot;
+}
+
+static size_t offset_in_root(const struct plan *plan, int slot)
+{
+    size_t offset = 0;
+    while (plan->slots[slot].root != slot) {
+        offset += plan->slots[slot].offset;
+        slot = plan->slots[slot].root;
+    }
+    return offset;
+}
+
+/* `slot` becomes a part of `root` (both are roots). */
+static void merge(struct plan *plan, int slot, int root, size_t offset)
+{
+    struct slot *part = &plan->slots[slot], *whole = &plan->slots[root];
+    part->root = root, part->offset = offset;
+    if (whole->first < 0 || part->first < whole->first)
+        whole->first = part->first;
+    if (part->last > whole->last)
+        whole->last = part->last;
+}
+
+static void find_lifetimes(struct plan *plan)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        for (int k = 0; k < plan->steps[i].n_slots; k++) {
+            if (plan->steps[i].slot[k] == NO_SLOT)
+                continue;
+            struct slot *slot = &plan->slots[plan->steps[i].slot[k]];
+            if (slot->first < 0)
+                slot->first = i;
+            slot->last = i;
+        }
+    for (int i = 0; i < plan->n_slots; i++) {
+        struct slot *slot = &plan->slots[i];
+        if (slot->home == SLOT_KEPT)
+            slot->first = 0, slot->last = plan->n_steps;
+        if (slot->root != i && slot->first >= 0)
+            merge(plan, i, root_of(plan, i), offset_in_root(plan, i));
+    }
+}
+
+/* A copy is left out if its source can lie where the copy would: the source has memory of its own
+ * that nobody places elsewhere. Both hold the same floats from then on, so whoever reads either is
+ * served. A copy of the same size is overwritten afterwards (residual sum): its source must end. */
+static void drop_copies(struct plan *plan)
+{
+    for (int i = 0; i < plan->n_steps; i++) {
+        struct step *step = &plan->steps[i];
+        if (step->sharing != SHARING_COPY)
+            continue;
+        int from_slot = step->slot[step->from], to_slot = step->slot[step->to];
+        int from = root_of(plan, from_slot), to = root_of(plan, to_slot);
+        const struct slot *source = &plan->slots[from];
+        bool whole_source =
+            offset_in_root(plan, from_slot) == 0 && plan->slots[from_slot].bytes == source->bytes;
+        if (from == to || !whole_source || source->home != SLOT_ARENA ||
+            plan->slots[to].home == SLOT_OUTSIDE)
+            continue;
+        if (source->bytes == plan->slots[to_slot].bytes && source->last != i)
+            continue;
+        merge(plan, from, to, offset_in_root(plan, to_slot) + step->copy_offset);
+        step->dropped = true;
+    }
+}
+
+static bool take_over(struct plan *plan, int i, int from_slot, int to_slot)
+{
+    int from = root_of(plan, from_slot), to = root_of(plan, to_slot);
+    const struct slot *source = &plan->slots[from], *target = &plan->slots[to];
+    bool part = root_of(plan, to_slot) != to_slot || plan->slots[from_slot].root != from_slot;
+    if (from == to || part || source->home != SLOT_ARENA || target->home == SLOT_OUTSIDE ||
+        target->home == SLOT_WEIGHTS || source->last != i || target->bytes != source->bytes)
+        return false;
+    if (target->home == SLOT_ARENA && target->first != i)
+        return false;
+    merge(plan, from, to, 0);
+    return true;
+}
+
+static void work_in_place(struct plan *plan)
+{
+    for (int i = 0; i < plan->n_steps; i++) {
+        struct step *step = &plan->steps[i];
+        if (step->sharing != SHARING_IN_PLACE || step->slot[step->to] == NO_SLOT)
+            continue;
+        if (step->from >= 0 && step->slot[step->from] != NO_SLOT &&
+            take_over(plan, i, step->slot[step->from], step->slot[step->to]))
+            continue;
+        if (step->from_too >= 0 && step->slot[step->from_too] != NO_SLOT)
+            take_over(plan, i, step->slot[step->from_too], step->slot[step->to]);
+    }
+}
+
+struct piece {
+    int slot;
+    size_t bytes;
+};
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return x->slot - y->slot;
+}
+
+/* Places one slot among those placed before it, which are sorted by offset. */
+static size_t lowest_gap(const struct plan *plan, const struct slot *slot, const int *placed, int n)
+{
+    size_t offset = 0;
+    for (int i = 0; i < n; i++) {
+        const struct slot *other = &plan->slots[placed[i]];
+        if (other->last < slot->first || other->first > slot->last)
+            continue;
+        if (other->arena_offset >= offset + aligned(slot->bytes))
+            break;
+        size_t end = other->arena_offset + aligned(other->bytes);
+        if (end > offset)
+            offset = end;
+    }
+    return offset;
+}
+
+static bool place_slots(struct plan *plan, struct err *err)
+{
+    struct piece *pieces = calloc((size_t)plan->n_slots + 1, sizeof *pieces);
+    int *placed = calloc((size_t)plan->n_slots + 1, sizeof *placed);
+    int n = 0;
+    bool ok = pieces && placed;
+    for (int i = 0; ok && i < plan->n_slots; i++) {
+        struct slot *slot = &plan->slots[i];
+        bool in_arena = slot->home == SLOT_ARENA || slot->home == SLOT_KEPT;
+        if (in_arena && slot->root == i && slot->first >= 0)
+            pieces[n++] = (struct piece){ i, slot->bytes };
+        if (slot->home == SLOT_WEIGHTS) {
+            slot->arena_offset = plan->weights_bytes;
+            plan->weights_bytes += aligned(slot->bytes);
+        }
+    }
+    if (ok)
+        qsort(pieces, (size_t)n, sizeof *pieces, larger_first);
+    for (int i = 0; ok && i < n; i++) {
+        struct slot *slot = &plan->slots[pieces[i].slot];
+        size_t offset =
+            plan->options.no_sharing ? plan->unshared_bytes : lowest_gap(plan, slot, placed, i);
+        slot->arena_offset = offset;
+        plan->unshared_bytes += aligned(slot->bytes);
+        if (offset + aligned(slot->bytes) > plan->arena_bytes)
+            plan->arena_bytes = offset + aligned(slot->bytes);
+        int k = i;
+        for (; k > 0 && plan->slots[placed[k - 1]].arena_offset > offset; k--)
+            placed[k] = placed[k - 1];
+        placed[k] = pieces[i].slot;
+    }
+    free(pieces), free(placed);
+    return ok || err_memory(err, "plan");
+}
+
+/* Zeroed memory on large pages where the system has them. */
+static char *reserve(size_t bytes)
+{
+    size_t size = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    char *at = aligned_alloc(bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT,
+                             bytes >= HUGE_PAGE ? size : aligned(bytes + 1));
+    if (!at)
+        return NULL;
+    if (bytes >= HUGE_PAGE)
+        madvise(at, size, MADV_HUGEPAGE); /* a wish; nothing is lost if it is refused */
+    memset(at, 0, bytes);
+    return at;
+}
+
+static void give_addresses(struct plan *plan)
+{
+    for (int i = 0; i < plan->n_slots; i++) {
+        struct slot *slot = &plan->slots[i];
+        if (slot->home == SLOT_OUTSIDE)
+            continue;
+        const struct slot *root = &plan->slots[root_of(plan, i)];
+        char *base = root->home == SLOT_WEIGHTS ? plan->weights : plan->arena;
+        slot->at = base + root->arena_offset + offset_in_root(plan, i);
+    }
+    for (int i = 0; i < plan->n_steps; i++) {
+        struct step *step = &plan->steps[i];
+        for (int k = 0; k < step->n_slots; k++)
+            step->at[k] = step->slot[k] == NO_SLOT ? NULL : plan->slots[step->slot[k]].at;
+        if (step->bind)
+            step->bind(step);
+    }
+}
+
+bool plan_place(struct plan *plan, struct err *err)
+{
+    find_lifetimes(plan);
+    if (!plan->options.no_sharing) {
+        drop_copies(plan);
+        work_in_place(plan);
+    }
+    if (!place_slots(plan, err))
+        return false;
+    plan->arena = reserve(plan->arena_bytes);
+    plan->weights = reserve(plan->weights_bytes);
+    if (!plan->arena || !plan->weights)
+        return err_set(err, ERR_MEMORY, "out of memory: the plan needs %zu MB",
+                       (plan->arena_bytes + plan->weights_bytes) >> 20);
+    give_addresses(plan);
+    return true;
+}

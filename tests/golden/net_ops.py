@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Writes net_ops.bin: small tensors in, out and their gradients for every op, by PyTorch in double.
+
+A record is: name (NUL-terminated), int32 rank, int64 extents, float32 data. For a case NAME there
+are NAME/x0, x1, .. (inputs and parameters in the order of the node's inputs), NAME/y, NAME/g (the
+gradient by y) and NAME/d0, d1, .. (by x0, x1, ..); test_net_ops.c builds the same node.
+"""
+import struct
+import sys
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(7)
+out = open(sys.argv[1] if len(sys.argv) > 1 else "net_ops.bin", "wb")
+
+
+def record(name, t):
+    t = t.detach().to(torch.float32).contiguous()
+    out.write(name.encode() + b"\0" + struct.pack("<i", t.dim()))
+    out.write(struct.pack("<%dq" % t.dim(), *t.shape))
+    out.write(t.numpy().tobytes())
+
+
+def case(name, fn, *shapes, positive=()):
+    xs = [torch.randn(s, dtype=torch.double).float().double() for s in shapes]
+    for i in positive:
+        xs[i] = (xs[i].abs() + 0.5).float().double()
+    for x in xs:
+        x.requires_grad_(True)
+    y = fn(*xs)
+    g = torch.randn(y.shape, dtype=torch.double).float().double()
+    y.backward(g)
+    for i, x in enumerate(xs):
+        record("%s/x%d" % (name, i), x)
+        record("%s/d%d" % (name, i), x.grad if x.grad is not None else torch.zeros_like(x))
+    record(name + "/y", y)
+    record(name + "/g", g)
+
+
+case("conv", lambda x, w, b: F.conv2d(x, w, b, 1, 1), (2, 3, 9, 8), (16, 3, 3, 3), (16,))
+case("conv_block", lambda x, w, b: F.conv2d(x, w, b, 1, 1), (2, 16, 6, 7), (32, 16, 3, 3), (32,))
+case("conv_odd", lambda x, w: F.conv2d(x, w, None, (2, 1), (2, 1)), (2, 5, 9, 8), (7, 5, 5, 3))
+case("conv_stride", lambda x, w: F.conv2d(x, w, None, 2, 0), (1, 16, 9, 9), (16, 16, 1, 1))
+case("conv_dilated", lambda x, w: F.conv2d(x, w, None, 1, 2, 2), (1, 16, 9, 9), (16, 16, 3, 3))
+case("conv_groups", lambda x, w: F.conv2d(x, w, None, 1, 1, 1, 2), (2, 8, 5, 5), (6, 4, 3, 3))
+case("conv_depth", lambda x, w: F.conv2d(x, w, None, 1, 1, 1, 16), (2, 16, 5, 5), (16, 1, 3, 3))
+case("conv_sides", lambda x, w: F.conv2d(F.pad(x, (1, 2, 0, 3)), w), (1, 16, 6, 6), (16, 16, 3, 2))
+case("deconv", lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1, 1), (2, 16, 5, 4), (16, 8, 3, 3), (8,))
+case("deconv_plain", lambda x, w: F.conv_transpose2d(x, w, None, 2), (1, 5, 4, 4), (5, 3, 2, 2))
+case("deconv_groups", lambda x, w: F.conv_transpose2d(x, w, None, 1, 1, 0, 2, 2), (1, 8, 6, 6), (8, 3, 3, 3))
+case("linear", lambda x, w, b: F.linear(x, w, b), (4, 10), (7, 10), (7,))
+case("linear_tokens", lambda x, w: F.linear(x, w), (2, 5, 8), (12, 8))
+case("matmul", lambda a, b: a @ b, (2, 3, 4, 5), (2, 3, 5, 6))
+case("matmul_tb", lambda a, b: 0.5 * (a @ b.transpose(-1, -2)), (2, 3, 4, 5), (2, 3, 6, 5))
+case("matmul_ta", lambda a, b: a.transpose(-1, -2) @ b, (2, 5, 4), (2, 5, 6))
+case("matmul_repeat", lambda a, b: a @ b, (2, 3, 4, 5), (5, 6))
+case("batch_norm", lambda x, w, b, m, v: F.batch_norm(x, None, None, w, b, True, 0.1, 1e-5), (4, 16, 5, 3), (16,), (16,), (16,), (16,), positive=(4,))
+case("batch_norm_odd", lambda x, w, b, m, v: F.batch_norm(x, None, None, w, b, True, 0.1, 1e-3), (3, 5, 4, 3), (5,), (5,), (5,), (5,), positive=(4,))
+case("batch_norm_2d", lambda x, w, b, m, v: F.batch_norm(x, None, None, w, b, True, 0.1, 1e-5), (6, 5), (5,), (5,), (5,), (5,), positive=(4,))
+case("group_norm", lambda x, w, b: F.group_norm(x, 4, w, b, 1e-5), (2, 16, 5, 3), (16,), (16,))
+case("layer_norm", lambda x, w, b: F.layer_norm(x, (12,), w, b, 1e-6), (2, 5, 12), (12,), (12,))
+for name, fn in [("relu", F.relu), ("leaky_relu", lambda x: F.leaky_relu(x, 0.1)), ("silu", F.silu), ("gelu", F.gelu), ("sigmoid", torch.sigmoid), ("tanh", torch.tanh)]:
+    case(name, fn, (2, 5, 4, 3))
+case("max_pool", lambda x: F.max_pool2d(x, 3, 2, 1), (2, 16, 9, 8))
+case("max_pool_ceil", lambda x: F.max_pool2d(x, 3, 2, 0, 1, True), (2, 5, 8, 9))
+case("max_pool_dilated", lambda x: F.max_pool2d(x, 3, 1, 1, 2), (1, 16, 9, 9))
+case("average_pool", lambda x: F.avg_pool2d(x, 3, 2, 1), (2, 16, 9, 8))
+case("average_pool_inside", lambda x: F.avg_pool2d(x, 3, 2, 1, True, False), (2, 5, 8, 9))
+case("average_pool_ceil", lambda x: F.avg_pool2d(x, 3, 2, 1, True, True), (1, 3, 8, 8))
+case("global_max_pool", lambda x: F.adaptive_max_pool2d(x, 1), (2, 16, 4, 5))
+case("global_average_pool", lambda x: F.adaptive_avg_pool2d(x, 1), (2, 16, 4, 5))
+case("adaptive_average_pool", lambda x: F.adaptive_avg_pool2d(x, (3, 4)), (2, 5, 7, 6))
+case("lrn", lambda x: F.local_response_norm(x, 5, 0.1, 0.75, 1.0), (2, 7, 3, 4))
+# ONNX and PyTorch differ in where an even window lies; we follow ONNX, which is the mirror image.
+case("lrn_even", lambda x: F.local_response_norm(x.flip(1), 4, 0.1, 0.6, 2.0).flip(1), (1, 6, 3, 2))
+case("add", torch.add, (2, 16, 4, 3), (2, 16, 4, 3))
+case("sub", torch.sub, (2, 5, 4, 3), (5, 1, 1))
+case("mul", torch.mul, (2, 16, 4, 3), (2, 16, 1, 1))
+case("mul_map", torch.mul, (2, 16, 4, 3), (2, 1, 4, 3))
+case("mul_wide", torch.mul, (5, 1), (2, 1, 4))
+case("div", torch.div, (2, 5, 4, 3), (2, 5, 4, 3), positive=(1,))
+case("div_number", torch.div, (2, 16, 4, 3), (1,), positive=(1,))
+case("scale", lambda x: 1.5 * x - 0.25, (2, 5, 4, 3))
+case("concat", lambda a, b, c: torch.cat([a, b, c], 1), (2, 16, 4, 3), (2, 32, 4, 3), (2, 16, 4, 3))
+case("concat_odd", lambda a, b: torch.cat([a, b], 1), (2, 3, 4, 3), (2, 5, 4, 3))
+case("concat_rows", lambda a, b: torch.cat([a, b], 2), (2, 16, 4, 3), (2, 16, 2, 3))
+case("concat_one", lambda a, b: torch.cat([a, b], 1), (1, 16, 4, 3), (1, 16, 4, 3))
+case("slice", lambda x: x[:, 16:32], (2, 48, 3, 3))
+case("slice_odd", lambda x: x[:, 1:6:2], (2, 7, 3, 3))
+case("slice_rows", lambda x: x[:, :, 1:-1], (2, 16, 5, 3))
+case("pad", lambda x: F.pad(x, (1, 2, 3, 0), value=0.5), (2, 5, 4, 3))
+case("pad_crop", lambda x: F.pad(x, (-1, 2, 1, -1)), (2, 16, 4, 4))
+case("pad_reflect", lambda x: F.pad(x, (2, 1, 1, 2), mode="reflect"), (2, 16, 4, 5))
+case("pad_replicate", lambda x: F.pad(x, (2, 1, 1, 3), mode="replicate"), (2, 5, 4, 5))
+case("reshape", lambda x: x.reshape(2, 3, -1), (2, 6, 5))
+case("flatten", lambda x: x.flatten(1), (2, 3, 4, 5))
+case("transpose", lambda x: x.permute(0, 2, 3, 1), (2, 3, 4, 5))
+case("expand_batch", lambda x, like: x.expand(3, -1, -1), (1, 4, 5), (3, 2))
+case("reduce_mean", lambda x: x.mean((1, 3)), (2, 3, 4, 5))
+case("reduce_mean_keep", lambda x: x.mean(2, keepdim=True), (2, 3, 4, 5))
+case("softmax", lambda x: x.softmax(-1), (2, 3, 7))
+case("softmax_channels", lambda x: x.softmax(1), (2, 5, 3, 2))
+case("upsample_nearest", lambda x: F.interpolate(x, scale_factor=2), (2, 16, 3, 4))
+case("upsample_nearest_size", lambda x: F.interpolate(x, size=(7, 5)), (1, 3, 3, 4))
+case("upsample_bilinear", lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False), (2, 16, 3, 4))
+case("upsample_corners", lambda x: F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=True), (2, 5, 3, 4))
+case("upsample_broken", lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear", align_corners=False), (1, 3, 5, 7))
+case("attention", lambda q, k, v: ((q @ k.transpose(-1, -2)) / 8 ** 0.5).softmax(-1) @ v, (2, 3, 5, 8), (2, 3, 5, 8), (2, 3, 5, 8))
+
+# Losses: NAME/x0 scores, NAME/x1 targets or labels, NAME/x2 weights, NAME/y the loss, NAME/d0.
+def loss(name, scores, others, fn):
+    scores = scores.float().double().requires_grad_(True)
+    y = fn(scores, *others)
+    y.backward()
+    record(name + "/x0", scores)
+    for i, o in enumerate(others):
+        record("%s/x%d" % (name, i + 1), o)
+    record(name + "/y", y)
+    record(name + "/d0", scores.grad)
+
+
+labels = torch.tensor([0, 2, -100, 1])
+weights = torch.tensor([1.0, 0.5, 2.0], dtype=torch.double)
+loss("loss_softmax", torch.randn(4, 3).double() * 3, [labels, weights], lambda s, t, w: F.cross_entropy(s, t, w))
+loss("loss_smooth", torch.randn(4, 3).double() * 3, [labels, weights], lambda s, t, w: F.cross_entropy(s, t, w, label_smoothing=0.1))
+pixels = torch.randint(0, 3, (2, 4, 5))
+loss("loss_pixels", torch.randn(2, 3, 4, 5).double(), [pixels, weights], lambda s, t, w: F.cross_entropy(s, t, w))
+targets = torch.rand(4, 3).float().double()
+loss("loss_sigmoid", torch.randn(4, 3).double() * 3, [targets, weights], lambda s, t, w: F.binary_cross_entropy_with_logits(s, t, w))
+loss("loss_mse", torch.randn(4, 3).double(), [targets], lambda s, t: F.mse_loss(s, t))
+loss("loss_huber", torch.randn(4, 3).double() * 2, [targets], lambda s, t: F.huber_loss(s, t, delta=0.7))
