@@ -55,7 +55,7 @@ bool transform_dense(const struct graph *graph, const struct dense_spec *spec, s
 
 /* What one element of an output sees of the input, along height and width alike. */
 struct field {
-    int64_t receptive_px; /* extent of the input it can depend on; 0: all of it */
+    int64_t receptive_px; /* extent of the input it can depend on; global pooling at `window` */
     int64_t stride_px;    /* step between neighbours */
     bool padded;          /* some layer pads: scores near a border of the window see zeros */
     bool exact;           /* dense scores equal those of the sliding window of `window` px */
