@@ -31,7 +31,8 @@ void plan_free(struct plan *plan)
     lower_close(plan);
     free(plan->steps), free(plan->slots), free(plan->values), free(plan->nodes);
     free(plan->outputs);
-    free(plan->arena), free(plan->weights), free(plan->gradients);
+    plan_release(plan);
+    free(plan->gradients);
     graph_free(plan->own_graph);
     free(plan);
 }
@@ -281,6 +282,13 @@ static void tell_gradients(const struct plan *plan, int step)
     }
 }
 
+static void note_time(struct step *step, double seconds)
+{
+    if (step->runs == 0 || seconds < step->seconds)
+        step->seconds = seconds;
+    step->runs++;
+}
+
 static bool run_steps(struct plan *plan, int begin, int end, enum step_phase phase, struct err *err)
 {
     int threads = omp_get_max_threads();
@@ -293,7 +301,7 @@ static bool run_steps(struct plan *plan, int begin, int end, enum step_phase pha
         double start = plan->options.profile ? report_clock_s() : 0;
         ok = step->run(step);
         if (plan->options.profile)
-            step->seconds += report_clock_s() - start, step->runs++;
+            note_time(step, report_clock_s() - start);
         if (!ok)
             err_set(err, ERR_MEMORY, "%s: the kernel %s failed",
                     step->node < 0 ? plan->graph->name : plan->graph->nodes[step->node].name,

@@ -5,7 +5,8 @@
  * A plan reads the parameters of its graph and must not outlive it; the graph must not change
  * (other than the parameters' floats, see plan_refresh) while a plan exists. A plan is used by one
  * thread at a time and itself runs on `threads` OpenMP threads; different plans of one graph may
- * run at the same time. Results of a forward pass do not depend on the number of threads.
+ * run at the same time. The number of threads changes a forward pass in the last digits at most
+ * (Winograd convolutions are cut to fit it), and not at all with options.direct.
  *
  * Inference:                                Training step:
  *     memcpy(plan_input(p, 0), x, ..);          plan_zero_gradients(p);
@@ -34,8 +35,9 @@ struct plan_options {
     const value_id *keep; /* values that must stay readable after a run, besides the outputs */
     int n_keep;
     bool input_gradients; /* backward also to the inputs of the graph */
-    bool no_sharing;      /* every tensor its own memory: all readable; for tests and debugging */
-    bool profile;         /* measure every step; see plan_print */
+    bool direct;     /* no Winograd convolutions: slower, the last digits nearer to the truth */
+    bool no_sharing; /* every tensor its own memory: all readable; for tests and debugging */
+    bool profile;    /* measure every step (its shortest run); see plan_print */
 };
 
 /* *out is the caller's; free with plan_free. The graph's parameters must have been allocated. */

@@ -75,7 +75,7 @@ void plan_print(const struct plan *plan, FILE *stream)
         const struct step *step = &plan->steps[i];
         if (step->dropped)
             continue;
-        double ms = step->runs ? step->seconds / (double)step->runs * 1e3 : 0;
+        double ms = step->runs ? step->seconds * 1e3 : 0;
         size_t written = 0;
         for (int k = 0; k < step->n_slots; k++)
             if (step->slot[k] != NO_SLOT && (step->access[k] & ACCESS_WRITE))

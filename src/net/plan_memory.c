@@ -8,7 +8,6 @@
 #include "net/kernels/step.h"
 
 #define ALIGNMENT ((size_t)64)
-#define HUGE_PAGE ((size_t)2 << 20)
 
 static size_t aligned(size_t bytes)
 {
@@ -180,18 +179,23 @@ static bool place_slots(struct plan *plan, struct err *err)
     return ok || err_memory(err, "plan");
 }
 
-/* Zeroed memory on large pages where the system has them. */
+/* Zeroed memory, on large pages where the system has them; NULL if there is none. */
 static char *reserve(size_t bytes)
 {
-    size_t size = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    char *at = aligned_alloc(bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT,
-                             bytes >= HUGE_PAGE ? size : aligned(bytes + 1));
-    if (!at)
+    void *at = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
         return NULL;
-    if (bytes >= HUGE_PAGE)
-        madvise(at, size, MADV_HUGEPAGE); /* a wish; nothing is lost if it is refused */
-    memset(at, 0, bytes);
+    madvise(at, bytes + 1, MADV_HUGEPAGE); /* a wish; nothing is lost if it is refused */
     return at;
+}
+
+void plan_release(struct plan *plan)
+{
+    if (plan->arena)
+        munmap(plan->arena, plan->arena_bytes + 1);
+    if (plan->weights)
+        munmap(plan->weights, plan->weights_bytes + 1);
+    plan->arena = plan->weights = NULL;
 }
 
 static void give_addresses(struct plan *plan)

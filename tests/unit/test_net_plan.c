@@ -166,15 +166,20 @@ static void threads_do_not_change_a_forward_pass(void **state)
 {
     (void)state;
     struct graph *g = network(3);
-    float y[15];
-    for (int threads = 1; threads <= 3; threads++) {
-        struct plan *plan =
-            plan_of(g, (struct plan_options){ .mode = PLAN_INFER, .threads = threads });
-        run(plan);
-        if (threads == 1)
-            memcpy(y, plan_output(plan, 0), sizeof y);
-        assert_memory_equal(y, plan_output(plan, 0), sizeof y);
-        plan_free(plan);
+    for (int direct = 0; direct < 2; direct++) {
+        float y[15];
+        for (int threads = 1; threads <= 3; threads++) {
+            struct plan *plan = plan_of(
+                g,
+                (struct plan_options){ .mode = PLAN_INFER, .threads = threads, .direct = direct });
+            run(plan);
+            if (threads == 1)
+                memcpy(y, plan_output(plan, 0), sizeof y);
+            if (direct)
+                assert_memory_equal(y, plan_output(plan, 0), sizeof y);
+            assert_true(relative_error(plan_output(plan, 0), y, 15) < 1e-6);
+            plan_free(plan);
+        }
     }
     graph_free(g);
 }

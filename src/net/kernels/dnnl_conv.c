@@ -75,7 +75,7 @@ static bool post_ops(const struct problem *p, dnnl_primitive_attr_t attr, struct
 }
 
 /* *pd NULL and true if oneDNN has nothing for these layouts. */
-static bool forward_pd(struct plan_node *pn, const struct problem *p, enum layout in,
+static bool forward_pd(struct plan_node *pn, const struct problem *p, bool winograd, enum layout in,
                        enum layout out, dnnl_primitive_desc_t *pd, struct err *err)
 {
     dnnl_memory_desc_t src = desc_layout(pn->plan, in_shape(pn, 0), in);
@@ -94,9 +94,9 @@ static bool forward_pd(struct plan_node *pn, const struct problem *p, enum layou
                 ? dnnl_dilated_deconvolution_forward_desc_init(
                       &desc, prop, dnnl_deconvolution_direct, &src, &weight, bias, &dst, p->strides,
                       p->dilates, p->pad_begin, p->pad_end)
-                : dnnl_dilated_convolution_forward_desc_init(&desc, prop, dnnl_convolution_direct,
-                                                             &src, &weight, bias, &dst, p->strides,
-                                                             p->dilates, p->pad_begin, p->pad_end);
+                : dnnl_dilated_convolution_forward_desc_init(
+                      &desc, prop, winograd ? dnnl_convolution_winograd : dnnl_convolution_direct,
+                      &src, &weight, bias, &dst, p->strides, p->dilates, p->pad_begin, p->pad_end);
         ok = dnnl_ok(status, "conv", err);
         if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine, NULL) !=
                       dnnl_success)
@@ -104,6 +104,20 @@ static bool forward_pd(struct plan_node *pn, const struct problem *p, enum layou
     }
     dnnl_primitive_attr_destroy(attr);
     return ok;
+}
+
+/* Winograd's method where oneDNN has it (AVX-512): 3 x 3, no stride, no dilation, whole blocks. */
+static bool try_winograd(struct plan_node *pn, const struct problem *p, dnnl_primitive_desc_t *pd,
+                         struct err *err)
+{
+    const struct conv_attr *a = &pn->node->attr.conv;
+    *pd = NULL;
+    bool fits = !p->transposed && pn->plan->block == 16 && a->groups == 1 && a->kernel[0] == 3 &&
+                a->kernel[1] == 3 && a->stride[0] == 1 && a->stride[1] == 1 &&
+                a->dilation[0] == 1 && a->dilation[1] == 1 && !pn->plan->options.direct &&
+                layout_is_whole(pn->plan, in_shape(pn, 0)) &&
+                layout_is_whole(pn->plan, out_shape(pn));
+    return !fits || forward_pd(pn, p, true, LAYOUT_BLOCKED, LAYOUT_BLOCKED, pd, err);
 }
 
 /* The best of the layouts: a generated kernel, then a gemm, then anything. */
@@ -119,10 +133,15 @@ static bool choose_forward(struct plan_node *pn, const struct problem *p, enum l
     bool few = in_shape(pn, 0)->dim[1] < 4 && in_layout(pn, 0) == LAYOUT_PLAIN;
     const enum layout(*order)[2] = few ? plain_first : blocked_first;
     int best_rank = -1;
-    *best = NULL;
+    if (!try_winograd(pn, p, best, err))
+        return false;
+    if (*best) {
+        *in = *out = LAYOUT_BLOCKED;
+        return true;
+    }
     for (int i = 0; i < 3 && best_rank < 2; i++) {
         dnnl_primitive_desc_t pd;
-        if (!forward_pd(pn, p, order[i][0], order[i][1], &pd, err))
+        if (!forward_pd(pn, p, false, order[i][0], order[i][1], &pd, err))
             return false;
         int rank = pd ? pd_rank(pd) : -1;
         if (rank > best_rank) {

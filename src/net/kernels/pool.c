@@ -2,34 +2,40 @@
 #include "net/kernels/pool.h"
 #include <string.h>
 
+/* The loops over the parts of a px are short and must be unrolled to stay in registers. */
+#pragma GCC optimize("O3")
+
 #define TARGET
 #define VARIANT(name) name##_portable_1
 #define INNER 1
+#define LANES 1
 #include "net/kernels/pool_loops.h"
 #define TARGET
 #define VARIANT(name) name##_portable_8
 #define INNER 8
+#define LANES 4
 #include "net/kernels/pool_loops.h"
 #define TARGET
 #define VARIANT(name) name##_portable_16
 #define INNER 16
+#define LANES 4
 #include "net/kernels/pool_loops.h"
 #ifdef SIMD_X86
-#pragma GCC push_options
-#pragma GCC optimize("O3")
 #define TARGET SIMD_TARGET_AVX2
 #define VARIANT(name) name##_avx2_8
 #define INNER 8
+#define LANES 8
 #include "net/kernels/pool_loops.h"
 #define TARGET SIMD_TARGET_AVX2
 #define VARIANT(name) name##_avx2_16
 #define INNER 16
+#define LANES 8
 #include "net/kernels/pool_loops.h"
 #define TARGET SIMD_TARGET_AVX512
 #define VARIANT(name) name##_avx512_16
 #define INNER 16
+#define LANES 16
 #include "net/kernels/pool_loops.h"
-#pragma GCC pop_options
 #endif
 
 const struct pool_rows *pool_rows_get(enum simd level, int64_t inner)

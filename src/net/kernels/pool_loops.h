@@ -1,39 +1,75 @@
-/* pool_loops.h: included once for each instruction set and block size with TARGET, VARIANT(name)
- * and INNER. Taps are visited in the order of rows and columns; the first largest one wins, and NaN
- * wins over all, as in PyTorch. */
+/* pool_loops.h: included once for each instruction set and block size with TARGET, VARIANT(name),
+ * INNER (floats of a px) and LANES (floats of a vector; divides INNER). Taps are visited in the
+ * order of rows and columns; the first largest one wins, and NaN wins over all, as in PyTorch. */
+#define PARTS (INNER / LANES)
+typedef float VARIANT(vec) __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+typedef int32_t VARIANT(ints) __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+typedef uint16_t VARIANT(shorts) __attribute__((vector_size(LANES * 2), aligned(2), may_alias));
+#define VEC VARIANT(vec)
+#define INTS VARIANT(ints)
+#define SHORTS VARIANT(shorts)
+#define AT(p, k) (((const VEC *)(const void *)(p))[k])
+#define TO(p, k) (((VEC *)(void *)(p))[k])
+#define PICK(mask, a, b) ((VEC)(((mask) & (INTS)(a)) | (~(mask) & (INTS)(b))))
+
+static inline TARGET void VARIANT(max_px)(const float *first, int64_t row_step, int64_t step,
+                                          int32_t rows, int32_t columns, float *out)
+{
+    VEC best[PARTS];
+    for (int k = 0; k < PARTS; k++)
+        best[k] = AT(first, k);
+    for (int32_t r = 0; r < rows; r++) {
+        const float *at = first + r * row_step;
+        for (int32_t c = 0; c < columns; c++, at += step)
+            for (int k = 0; k < PARTS; k++) {
+                VEC v = AT(at, k);
+                INTS larger = (v > best[k]) | (v != v);
+                best[k] = PICK(larger, v, best[k]);
+            }
+    }
+    for (int k = 0; k < PARTS; k++)
+        TO(out, k) = best[k];
+}
+
+static inline TARGET void VARIANT(max_index_px)(const float *first, int64_t row_step, int64_t step,
+                                                int32_t rows, int32_t columns, int32_t tap,
+                                                int32_t tap_row, float *out, uint16_t *index)
+{
+    VEC best[PARTS];
+    INTS which[PARTS];
+    for (int k = 0; k < PARTS; k++)
+        best[k] = AT(first, k), which[k] = (INTS){ 0 } + tap;
+    for (int32_t r = 0; r < rows; r++) {
+        const float *at = first + r * row_step;
+        for (int32_t c = 0; c < columns; c++, at += step)
+            for (int k = 0; k < PARTS; k++) {
+                VEC v = AT(at, k);
+                INTS larger = (v > best[k]) | (v != v),
+                     here = (INTS){ 0 } + (tap + r * tap_row + c);
+                best[k] = PICK(larger, v, best[k]);
+                which[k] = (larger & here) | (~larger & which[k]);
+            }
+    }
+    for (int k = 0; k < PARTS; k++) {
+        TO(out, k) = best[k];
+        ((SHORTS *)(void *)index)[k] = __builtin_convertvector(which[k], SHORTS);
+    }
+}
+
 static TARGET void VARIANT(max)(const struct pool_window *w, int64_t y, const float *x, float *out,
                                 uint16_t *index)
 {
     const struct pool_axis *h = &w->axis[0], *v = &w->axis[1];
-    int64_t row = v->in * INNER;
+    int64_t row = v->in * INNER, row_step = h->step * row, step = v->step * INNER;
+    int32_t taps = (int32_t)v->taps;
     for (int64_t i = 0; i < v->out; i++) {
-        float best[INNER];
-        uint16_t which[INNER];
         const float *first = x + h->begin[y] * row + v->begin[i] * INNER;
-        uint16_t tap_row = (uint16_t)(h->tap[y] * v->taps + v->tap[i]);
-        for (int k = 0; k < INNER; k++)
-            best[k] = first[k], which[k] = tap_row;
-        for (int32_t r = 0; r < h->count[y]; r++) {
-            const float *at = first + r * h->step * row;
-            for (int32_t c = 0; c < v->count[i]; c++, at += v->step * INNER) {
-                if (index) {
-                    uint16_t tap = (uint16_t)(tap_row + r * v->taps + c);
-                    for (int k = 0; k < INNER; k++) {
-                        bool larger = at[k] > best[k] || at[k] != at[k];
-                        best[k] = larger ? at[k] : best[k];
-                        which[k] = larger ? tap : which[k];
-                    }
-                } else {
-                    for (int k = 0; k < INNER; k++)
-                        best[k] = at[k] > best[k] || at[k] != at[k] ? at[k] : best[k];
-                }
-            }
-        }
-        for (int k = 0; k < INNER; k++)
-            out[i * INNER + k] = best[k];
-        if (index)
-            for (int k = 0; k < INNER; k++)
-                index[i * INNER + k] = which[k];
+        if (!index)
+            VARIANT(max_px)(first, row_step, step, h->count[y], v->count[i], out + i * INNER);
+        else
+            VARIANT(max_index_px)
+        (first, row_step, step, h->count[y], v->count[i], h->tap[y] * taps + v->tap[i], taps,
+         out + i * INNER, index + i * INNER);
     }
 }
 
@@ -41,17 +77,23 @@ static TARGET void VARIANT(max_back)(const struct pool_window *w, int64_t y, con
                                      const uint16_t *index, float *dx)
 {
     const struct pool_axis *h = &w->axis[0], *v = &w->axis[1];
-    int64_t row = v->in * INNER;
+    int64_t row = v->in * INNER, step = v->step * INNER;
     for (int64_t i = 0; i < v->out; i++) {
-        const float *from = dy + i * INNER;
-        const uint16_t *which = index + i * INNER;
+        VEC from[PARTS];
+        INTS which[PARTS];
+        for (int k = 0; k < PARTS; k++) {
+            from[k] = AT(dy + i * INNER, k);
+            which[k] = __builtin_convertvector(
+                ((const SHORTS *)(const void *)(index + i * INNER))[k], INTS);
+        }
         for (int32_t r = 0; r < h->count[y]; r++) {
             float *to = dx + (h->begin[y] + r * h->step) * row + v->begin[i] * INNER;
-            for (int32_t c = 0; c < v->count[i]; c++, to += v->step * INNER) {
-                uint16_t tap = (uint16_t)((h->tap[y] + r) * v->taps + v->tap[i] + c);
-                for (int k = 0; k < INNER; k++)
-                    to[k] += which[k] == tap ? from[k] : 0;
-            }
+            int32_t tap = (int32_t)((h->tap[y] + r) * v->taps) + v->tap[i];
+            for (int32_t c = 0; c < v->count[i]; c++, to += step)
+                for (int k = 0; k < PARTS; k++) {
+                    INTS hit = which[k] == (INTS){ 0 } + (tap + c);
+                    TO(to, k) = AT(to, k) + PICK(hit, from[k], (VEC){ 0 });
+                }
         }
     }
 }
@@ -59,18 +101,18 @@ static TARGET void VARIANT(max_back)(const struct pool_window *w, int64_t y, con
 static TARGET void VARIANT(mean)(const struct pool_window *w, int64_t y, const float *x, float *out)
 {
     const struct pool_axis *h = &w->axis[0], *v = &w->axis[1];
-    int64_t row = v->in * INNER;
+    int64_t row = v->in * INNER, step = v->step * INNER;
     for (int64_t i = 0; i < v->out; i++) {
-        float sum[INNER] = { 0 };
+        VEC sum[PARTS] = { { 0 } };
         for (int32_t r = 0; r < h->count[y]; r++) {
             const float *at = x + (h->begin[y] + r * h->step) * row + v->begin[i] * INNER;
-            for (int32_t c = 0; c < v->count[i]; c++, at += v->step * INNER)
-                for (int k = 0; k < INNER; k++)
-                    sum[k] += at[k];
+            for (int32_t c = 0; c < v->count[i]; c++, at += step)
+                for (int k = 0; k < PARTS; k++)
+                    sum[k] += AT(at, k);
         }
         float divisor = (float)h->divisor[y] * (float)v->divisor[i];
-        for (int k = 0; k < INNER; k++)
-            out[i * INNER + k] = sum[k] / divisor;
+        for (int k = 0; k < PARTS; k++)
+            TO(out + i * INNER, k) = sum[k] / divisor;
     }
 }
 
@@ -78,16 +120,17 @@ static TARGET void VARIANT(mean_back)(const struct pool_window *w, int64_t y, co
                                       float *dx)
 {
     const struct pool_axis *h = &w->axis[0], *v = &w->axis[1];
-    int64_t row = v->in * INNER;
+    int64_t row = v->in * INNER, step = v->step * INNER;
     for (int64_t i = 0; i < v->out; i++) {
-        float share[INNER], divisor = (float)h->divisor[y] * (float)v->divisor[i];
-        for (int k = 0; k < INNER; k++)
-            share[k] = dy[i * INNER + k] / divisor;
+        float divisor = (float)h->divisor[y] * (float)v->divisor[i];
+        VEC share[PARTS];
+        for (int k = 0; k < PARTS; k++)
+            share[k] = AT(dy + i * INNER, k) / divisor;
         for (int32_t r = 0; r < h->count[y]; r++) {
             float *to = dx + (h->begin[y] + r * h->step) * row + v->begin[i] * INNER;
-            for (int32_t c = 0; c < v->count[i]; c++, to += v->step * INNER)
-                for (int k = 0; k < INNER; k++)
-                    to[k] += share[k];
+            for (int32_t c = 0; c < v->count[i]; c++, to += step)
+                for (int k = 0; k < PARTS; k++)
+                    TO(to, k) = AT(to, k) + share[k];
         }
     }
 }
@@ -97,3 +140,11 @@ static const struct pool_rows VARIANT(rows) = { VARIANT(max), VARIANT(max_back),
 #undef TARGET
 #undef VARIANT
 #undef INNER
+#undef LANES
+#undef PARTS
+#undef VEC
+#undef INTS
+#undef SHORTS
+#undef AT
+#undef TO
+#undef PICK

@@ -63,7 +63,7 @@ struct step {
     size_t copy_offset;     /* bytes */
     bool dropped;           /* by memory sharing */
     double flops;
-    double seconds;
+    double seconds; /* the shortest run */
     int64_t runs;
 };
 
@@ -199,4 +199,5 @@ bool step_sum(struct plan *plan, int a, int b, int dst, struct err *err);
 
 /* Lifetimes, sharing, the arena; gives every slot its address and binds the steps. */
 bool plan_place(struct plan *plan, struct err *err);
+void plan_release(struct plan *plan);
 #endif

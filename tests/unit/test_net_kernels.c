@@ -1,0 +1,156 @@
+/* test_net_kernels.c: own kernels compiled for several instruction sets give the same floats, and
+ * NaN and infinity go through as in PyTorch; sums with strides. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/rng.h"
+#include "net/kernels/elementwise.h"
+#include "net/kernels/pool.h"
+#include "net/kernels/resample.h"
+#include "net/kernels/strided.h"
+
+#define SIDE 11
+#define PLANES 3
+#define MAX_INNER 16
+#define IN (PLANES * SIDE * SIDE * MAX_INNER)
+
+static void noise(float *x, int64_t n, uint64_t stream)
+{
+    struct rng rng = rng_new(1, stream, 0);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)rng_normal(&rng);
+}
+
+static void rows_are_the_same_on_all_levels(void **state)
+{
+    (void)state;
+    float a[1003], b[1003], want[1003], out[1003];
+    noise(a, 1003, 1), noise(b, 1003, 2);
+    a[5] = NAN, a[6] = INFINITY, b[7] = -INFINITY, a[8] = -0.0f;
+    struct elementwise_args args = { 0.3f, -0.2f };
+    for (int kind = 0; kind < EW_KINDS; kind++) {
+        elementwise_get((enum elementwise)kind, SIMD_PORTABLE)(1003, a, b, want, args);
+        for (enum simd level = SIMD_AVX2; level <= simd_best(); level++) {
+            elementwise_get((enum elementwise)kind, level)(1003, a, b, out, args);
+            assert_memory_equal(out, want, sizeof out);
+        }
+        memcpy(out, a, sizeof a); /* in place, several threads */
+        elementwise_run((enum elementwise)kind, 1003, out, b, out, args, 2);
+        assert_memory_equal(out, want, sizeof out);
+    }
+    elementwise_run(EW_RELU, 1003, a, NULL, out, args, 1);
+    assert_true(isnan(out[5]));
+}
+
+/* 3 x 3, stride 2, one px of padding before. */
+static void make_axis(struct pool_axis *axis, int32_t tables[4][SIDE])
+{
+    *axis = (struct pool_axis){ .in = SIDE, .out = 5, .step = 1, .taps = 3 };
+    axis->begin = tables[0], axis->count = tables[1], axis->divisor = tables[2];
+    axis->tap = tables[3];
+    for (int i = 0; i < 5; i++) {
+        int start = 2 * i - 1;
+        tables[0][i] = start < 0 ? 0 : start;
+        tables[3][i] = start < 0;
+        tables[1][i] = 3 - (start < 0);
+        tables[2][i] = 3;
+    }
+}
+
+static void pooling_is_the_same_on_all_levels(void **state)
+{
+    (void)state;
+    static float x[IN], dx[2][IN], y[2][IN];
+    static uint16_t index[2][IN];
+    int32_t tables[4][SIDE];
+    static const int64_t inners[] = { 1, 8, 16 };
+    for (int k = 0; k < 3; k++) {
+        struct pool_window w = { .planes = PLANES, .inner = inners[k], .threads = 2 };
+        int64_t n_in = PLANES * SIDE * SIDE * w.inner, n_out = PLANES * 25 * w.inner;
+        make_axis(&w.axis[0], tables), w.axis[1] = w.axis[0];
+        noise(x, n_in, 3);
+        x[0] = NAN, x[1] = -INFINITY;
+        for (enum simd level = SIMD_PORTABLE; level <= simd_best(); level++) {
+            int to = level != SIMD_PORTABLE;
+            pool_max(&w, level, x, y[to], index[to]);
+            pool_max_back(&w, level, y[to], index[to], dx[to]);
+            assert_memory_equal(y[to], y[0], (size_t)n_out * sizeof(float));
+            assert_memory_equal(index[to], index[0], (size_t)n_out * sizeof(uint16_t));
+            assert_memory_equal(dx[to], dx[0], (size_t)n_in * sizeof(float));
+            pool_max(&w, level, x, dx[1], NULL);
+            assert_memory_equal(dx[1], y[0], (size_t)n_out * sizeof(float));
+            assert_true(isnan(y[to][0]));
+        }
+        for (enum simd level = SIMD_PORTABLE; level <= simd_best(); level++) {
+            int to = level != SIMD_PORTABLE;
+            pool_mean(&w, level, x, y[to]);
+            pool_mean_back(&w, level, y[to], dx[to]);
+            assert_memory_equal(y[to], y[0], (size_t)n_out * sizeof(float));
+            assert_memory_equal(dx[to], dx[0], (size_t)n_in * sizeof(float));
+        }
+    }
+}
+
+static void resampling_is_the_same_on_all_levels(void **state)
+{
+    (void)state;
+    static float x[IN], dx[2][IN], y[2][4 * IN];
+    int32_t near[2 * SIDE], far[2 * SIDE];
+    float weight[2 * SIDE];
+    for (int bilinear = 0; bilinear < 2; bilinear++) {
+        struct resample r = { .planes = PLANES, .inner = 16, .fill = 0, .threads = 2 };
+        struct resample_axis axis = { SIDE, 2 * SIDE, near, bilinear ? far : NULL,
+                                      bilinear ? weight : NULL };
+        if (bilinear)
+            resample_bilinear_axis(&axis, 0.5, false);
+        else
+            resample_pad_axis(&axis, PAD_REFLECT, 6);
+        r.axis[0] = r.axis[1] = axis;
+        noise(x, IN, 4);
+        for (enum simd level = SIMD_PORTABLE; level <= simd_best(); level++) {
+            int to = level != SIMD_PORTABLE;
+            resample_run(&r, level, x, y[to]);
+            resample_back(&r, level, y[to], dx[to]);
+            assert_memory_equal(y[to], y[0], sizeof y[0]);
+            assert_memory_equal(dx[to], dx[0], sizeof dx[0]);
+        }
+    }
+}
+
+/* Sums over axes 0 and 2 of [3, 4, 5, 6]. */
+static void strided_sums_are_plain_sums(void **state)
+{
+    (void)state;
+    float x[360], got[24];
+    noise(x, 360, 5);
+    struct strided s = { .rank = 4,
+                         .extent = { 3, 4, 5, 6 },
+                         .a = { 120, 30, 6, 1 },
+                         .out = { 0, 6, 0, 1 },
+                         .threads = 2 };
+    strided_sum(&s, x, 0.5f, got);
+    for (int c = 0; c < 4; c++)
+        for (int k = 0; k < 6; k++) {
+            double sum = 0;
+            for (int n = 0; n < 3; n++)
+                for (int h = 0; h < 5; h++)
+                    sum += (double)x[((n * 4 + c) * 5 + h) * 6 + k];
+            assert_true(fabs((double)got[c * 6 + k] - 0.5 * sum) < 1e-6);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_the_same_on_all_levels),
+        cmocka_unit_test(pooling_is_the_same_on_all_levels),
+        cmocka_unit_test(resampling_is_the_same_on_all_levels),
+        cmocka_unit_test(strided_sums_are_plain_sums),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
