@@ -6,6 +6,7 @@
 /* One convolution as oneDNN sees it. */
 struct problem {
     bool transposed;
+    dnnl_alg_kind_t method; /* of the pass that is planned */
     enum activation activation;
     bool sum, bias;
     dnnl_memory_desc_t weight; /* plain, [g, O, I, kh, kw] or [O, I, kh, kw] */
@@ -35,6 +36,7 @@ static struct problem problem_of(const struct plan_node *pn)
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *w = in_shape(pn, 1), *y = out_shape(pn), *x = in_shape(pn, 0);
     struct problem p = { .transposed = pn->node->op->kind == OP_CONV_TRANSPOSE,
+                         .method = dnnl_convolution_direct,
                          .activation = a->activation,
                          .sum = has_input(pn, 3),
                          .bias = has_input(pn, 2) };
@@ -75,7 +77,7 @@ static bool post_ops(const struct problem *p, dnnl_primitive_attr_t attr, struct
 }
 
 /* *pd NULL and true if oneDNN has nothing for these layouts. */
-static bool forward_pd(struct plan_node *pn, const struct problem *p, bool winograd, enum layout in,
+static bool forward_pd(struct plan_node *pn, const struct problem *p, enum layout in,
                        enum layout out, dnnl_primitive_desc_t *pd, struct err *err)
 {
     dnnl_memory_desc_t src = desc_layout(pn->plan, in_shape(pn, 0), in);
@@ -94,9 +96,9 @@ static bool forward_pd(struct plan_node *pn, const struct problem *p, bool winog
                 ? dnnl_dilated_deconvolution_forward_desc_init(
                       &desc, prop, dnnl_deconvolution_direct, &src, &weight, bias, &dst, p->strides,
                       p->dilates, p->pad_begin, p->pad_end)
-                : dnnl_dilated_convolution_forward_desc_init(
-                      &desc, prop, winograd ? dnnl_convolution_winograd : dnnl_convolution_direct,
-                      &src, &weight, bias, &dst, p->strides, p->dilates, p->pad_begin, p->pad_end);
+                : dnnl_dilated_convolution_forward_desc_init(&desc, prop, p->method, &src, &weight,
+                                                             bias, &dst, p->strides, p->dilates,
+                                                             p->pad_begin, p->pad_end);
         ok = dnnl_ok(status, "conv", err);
         if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine, NULL) !=
                       dnnl_success)
@@ -117,7 +119,11 @@ static bool try_winograd(struct plan_node *pn, const struct problem *p, dnnl_pri
                 a->dilation[0] == 1 && a->dilation[1] == 1 && !pn->plan->options.direct &&
                 layout_is_whole(pn->plan, in_shape(pn, 0)) &&
                 layout_is_whole(pn->plan, out_shape(pn));
-    return !fits || forward_pd(pn, p, true, LAYOUT_BLOCKED, LAYOUT_BLOCKED, pd, err);
+    if (!fits)
+        return true;
+    struct problem winograd = *p;
+    winograd.method = dnnl_convolution_winograd;
+    return forward_pd(pn, &winograd, LAYOUT_BLOCKED, LAYOUT_BLOCKED, pd, err);
 }
 
 /* The best of the layouts: a generated kernel, then a gemm, then anything. */
@@ -135,13 +141,14 @@ static bool choose_forward(struct plan_node *pn, const struct problem *p, enum l
     int best_rank = -1;
     if (!try_winograd(pn, p, best, err))
         return false;
+    pn->state->slot[2] = *best ? (int)dnnl_convolution_winograd : (int)dnnl_convolution_direct;
     if (*best) {
         *in = *out = LAYOUT_BLOCKED;
         return true;
     }
     for (int i = 0; i < 3 && best_rank < 2; i++) {
         dnnl_primitive_desc_t pd;
-        if (!forward_pd(pn, p, false, order[i][0], order[i][1], &pd, err))
+        if (!forward_pd(pn, p, order[i][0], order[i][1], &pd, err))
             return false;
         int rank = pd ? pd_rank(pd) : -1;
         if (rank > best_rank) {
@@ -197,8 +204,8 @@ static bool data_pd(struct plan_node *pn, const struct problem *p, enum layout i
                                      &desc, dnnl_deconvolution_direct, &src, &weight, &dst,
                                      p->strides, p->dilates, p->pad_begin, p->pad_end)
                                : dnnl_dilated_convolution_backward_data_desc_init(
-                                     &desc, dnnl_convolution_direct, &src, &weight, &dst,
-                                     p->strides, p->dilates, p->pad_begin, p->pad_end);
+                                     &desc, p->method, &src, &weight, &dst, p->strides, p->dilates,
+                                     p->pad_begin, p->pad_end);
     *pd = NULL;
     bool ok = dnnl_ok(status, "conv backward", err) && attr_new(&attr, err);
     if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine,
@@ -208,24 +215,37 @@ static bool data_pd(struct plan_node *pn, const struct problem *p, enum layout i
     return ok;
 }
 
-static bool backward_data(struct plan_node *pn, const struct problem *p, enum layout in,
-                          enum layout out, struct err *err)
+/* The method of the forward pass, else the direct one; *in may change if only the other layout has
+ * a generated kernel. */
+static bool choose_data(struct plan_node *pn, const struct problem *p, enum layout *in,
+                        enum layout out, dnnl_primitive_desc_t *pd, struct err *err)
 {
-    dnnl_primitive_desc_t pd, other;
-    if (!data_pd(pn, p, in, out, &pd, err))
+    struct problem direct = *p;
+    dnnl_primitive_desc_t other;
+    direct.method = dnnl_convolution_direct;
+    if (!data_pd(pn, p, *in, out, pd, err))
         return false;
-    if (!pd || pd_rank(pd) < 2) { /* no generated kernel for this layout: try the other one */
-        enum layout changed = in == LAYOUT_PLAIN ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
-        bool ok = data_pd(pn, p, changed, out, &other, err);
-        if (ok && other && (!pd || pd_rank(other) > pd_rank(pd))) {
-            dnnl_primitive_desc_destroy(pd);
-            pd = other, in = changed;
+    if (!*pd && !data_pd(pn, &direct, *in, out, pd, err))
+        return false;
+    if (!*pd || pd_rank(*pd) < 2) {
+        enum layout changed = *in == LAYOUT_PLAIN ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
+        bool ok = data_pd(pn, &direct, changed, out, &other, err);
+        if (ok && other && (!*pd || pd_rank(other) > pd_rank(*pd))) {
+            dnnl_primitive_desc_destroy(*pd);
+            *pd = other, *in = changed;
         } else {
             dnnl_primitive_desc_destroy(other);
         }
     }
-    if (!pd)
-        return err_set(err, ERR_FORMAT, "its backward is not implemented by oneDNN");
+    return *pd || err_set(err, ERR_FORMAT, "its backward is not implemented by oneDNN");
+}
+
+static bool backward_data(struct plan_node *pn, const struct problem *p, enum layout in,
+                          enum layout out, struct err *err)
+{
+    dnnl_primitive_desc_t pd;
+    if (!choose_data(pn, p, &in, out, &pd, err))
+        return false;
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_weights_md);
     int dx = gradient_slot(pn, 0, in);
     struct dnnl_arg args[] = {
@@ -254,14 +274,28 @@ static bool weights_pd(struct plan_node *pn, const struct problem *p, enum layou
                                      &desc, dnnl_deconvolution_direct, &src, &weight, bias_desc,
                                      &dst, p->strides, p->dilates, p->pad_begin, p->pad_end)
                                : dnnl_dilated_convolution_backward_weights_desc_init(
-                                     &desc, dnnl_convolution_direct, &src, &weight, bias_desc, &dst,
-                                     p->strides, p->dilates, p->pad_begin, p->pad_end);
-    bool ok = dnnl_ok(status, "conv backward", err) && attr_new(&attr, err) &&
-              dnnl_ok(dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine,
-                                                 pn->state->hint),
-                      "conv backward", err);
+                                     &desc, p->method, &src, &weight, bias_desc, &dst, p->strides,
+                                     p->dilates, p->pad_begin, p->pad_end);
+    *pd = NULL;
+    bool ok = dnnl_ok(status, "conv backward", err) && attr_new(&attr, err);
+    if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine,
+                                         pn->state->hint) != dnnl_success)
+        *pd = NULL;
     dnnl_primitive_attr_destroy(attr);
     return ok;
+}
+
+/* The method of the forward pass, else the direct one. */
+static bool choose_weights(struct plan_node *pn, const struct problem *p, enum layout in,
+                           enum layout out, bool bias, dnnl_primitive_desc_t *pd, struct err *err)
+{
+    struct problem direct = *p;
+    direct.method = dnnl_convolution_direct;
+    if (!weights_pd(pn, p, in, out, bias, pd, err))
+        return false;
+    if (!*pd && !weights_pd(pn, &direct, in, out, bias, pd, err))
+        return false;
+    return *pd || err_set(err, ERR_FORMAT, "its backward is not implemented by oneDNN");
 }
 
 static bool backward_weights(struct plan_node *pn, const struct problem *p, enum layout in,
@@ -270,7 +304,7 @@ static bool backward_weights(struct plan_node *pn, const struct problem *p, enum
     struct plan *plan = pn->plan;
     bool bias = p->bias && wants_gradient(pn, 2);
     dnnl_primitive_desc_t pd = NULL;
-    if (!weights_pd(pn, p, in, out, bias, &pd, err))
+    if (!choose_weights(pn, p, in, out, bias, &pd, err))
         return false;
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_diff_weights_md);
     int dw = slot_new(plan, dnnl_memory_desc_get_size(weight));
@@ -295,6 +329,7 @@ bool lower_conv_backward(struct plan_node *pn, struct err *err)
 {
     struct problem p = problem_of(pn);
     enum layout in = (enum layout)pn->state->slot[0], out = (enum layout)pn->state->slot[1];
+    p.method = (dnnl_alg_kind_t)pn->state->slot[2];
     if (p.activation != ACT_NONE || p.sum)
         return err_set(err, ERR_USAGE,
                        "a fused convolution cannot be trained; use the graph "
