@@ -354,6 +354,18 @@ int graph_users(const struct graph *graph, value_id value)
     return users;
 }
 
+const struct node *graph_only_user(const struct graph *graph, value_id value)
+{
+    const struct node *user = NULL;
+    if (graph_users(graph, value) != 1)
+        return NULL;
+    for (int32_t i = 0; i < graph->n_nodes && !user; i++)
+        for (int k = 0; k < graph->nodes[i].n_inputs; k++)
+            if (graph->nodes[i].inputs[k] == value)
+                user = &graph->nodes[i];
+    return user;
+}
+
 int64_t graph_parameter_count(const struct graph *graph)
 {
     int64_t count = 0;

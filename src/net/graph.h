@@ -189,6 +189,8 @@ const struct shape *graph_shape(const struct graph *graph, value_id value);
 bool graph_is_parameter(const struct graph *graph, value_id value); /* learnt or buffer */
 /* How many inputs of nodes, and outputs of the graph, a value feeds. */
 int graph_users(const struct graph *graph, value_id value);
+/* The node that alone reads this value; NULL if none or several, or if it is an output. */
+const struct node *graph_only_user(const struct graph *graph, value_id value);
 /* Sum of the elements of learnt parameters. */
 int64_t graph_parameter_count(const struct graph *graph);
 /* Multiply-adds of one forward pass at the present shapes. */

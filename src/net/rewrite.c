@@ -131,15 +131,3 @@ void rewrite_mark_needed(const struct graph *graph, value_id value, bool *needed
                 needed[node->inputs[k]] = true;
     }
 }
-
-const struct node *rewrite_only_user(const struct graph *graph, value_id value)
-{
-    const struct node *user = NULL;
-    if (graph_users(graph, value) != 1)
-        return NULL;
-    for (int32_t i = 0; i < graph->n_nodes && !user; i++)
-        for (int k = 0; k < graph->nodes[i].n_inputs; k++)
-            if (graph->nodes[i].inputs[k] == value)
-                user = &graph->nodes[i];
-    return user;
-}

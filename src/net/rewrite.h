@@ -32,6 +32,4 @@ void rewrite_discard(struct rewrite *r);
 
 /* Marks the values that `value` depends on, itself included; needed [n_values] is set. */
 void rewrite_mark_needed(const struct graph *graph, value_id value, bool *needed);
-/* The node that alone reads this value; NULL if none or several, or if it is an output. */
-const struct node *rewrite_only_user(const struct graph *graph, value_id value);
 #endif

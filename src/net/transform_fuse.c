@@ -25,7 +25,7 @@ static const struct node *norm_behind(const struct rewrite *r, const struct node
     const struct graph *graph = r->from;
     if (!takes_scale(node) || r->protected[node->output])
         return NULL;
-    const struct node *norm = rewrite_only_user(graph, node->output);
+    const struct node *norm = graph_only_user(graph, node->output);
     if (!norm || norm->op->kind != OP_BATCH_NORM || norm->inputs[0] != node->output)
         return NULL;
     bool owns_weight = graph_is_parameter(graph, node->inputs[1]) &&
@@ -165,12 +165,12 @@ static const struct node *follow(const struct rewrite *r, const struct chains *c
     chain->name = last->name;
     if (r->protected[last->output])
         return last;
-    next = rewrite_only_user(graph, last->output);
+    next = graph_only_user(graph, last->output);
     if (chain->base->op->kind == OP_CONV &&
         is_free_addition(graph, next, last->output, chains, &other)) {
         chain->add = last = next;
         chain->residual = other;
-        next = rewrite_only_user(graph, last->output);
+        next = graph_only_user(graph, last->output);
         if (r->protected[last->output]) {
             chain->name = last->name;
             return last;

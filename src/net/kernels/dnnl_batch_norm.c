@@ -14,10 +14,27 @@ static dnnl_memory_desc_t data_desc(const struct plan_node *pn, enum layout layo
     return desc_plain(&image);
 }
 
+/* A relu that alone reads the output is done along with it, unless the output must be readable. */
+static bool takes_relu(const struct plan_node *pn)
+{
+    const struct plan *plan = pn->plan;
+    const struct node *user = graph_only_user(plan->graph, pn->node->output);
+    return user && user->op->kind == OP_RELU && !plan->options.no_sharing &&
+           !plan->values[pn->node->output].keep;
+}
+
 static unsigned norm_flags(const struct plan_node *pn)
 {
     bool global = pn->plan->options.mode != PLAN_TRAIN;
-    return dnnl_use_scale | dnnl_use_shift | (global ? dnnl_use_global_stats : 0u);
+    return dnnl_use_scale | dnnl_use_shift | (global ? dnnl_use_global_stats : 0u) |
+           (takes_relu(pn) ? dnnl_fuse_norm_relu : 0u);
+}
+
+/* Which elements the fused relu let through, for the backward pass; NULL: not needed. */
+static const dnnl_memory_desc_t *workspace_desc(const_dnnl_primitive_desc_t pd)
+{
+    const dnnl_memory_desc_t *desc = pd_desc(pd, dnnl_query_workspace_md);
+    return desc && dnnl_memory_desc_get_size(desc) ? desc : NULL;
 }
 
 struct running {
@@ -78,6 +95,8 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
     int variance = batch ? slot_new(plan, (size_t)row.dims[0] * sizeof(float))
                          : in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err);
     enum access access = batch ? ACCESS_WRITE : ACCESS_READ;
+    const dnnl_memory_desc_t *workspace = workspace_desc(pd);
+    int mask = workspace ? slot_new(plan, dnnl_memory_desc_get_size(workspace)) : NO_SLOT;
     struct dnnl_arg args[] = {
         { DNNL_ARG_SRC, &data, x, ACCESS_READ },
         { DNNL_ARG_DST, &data, y, ACCESS_WRITE },
@@ -85,9 +104,13 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
         { DNNL_ARG_SHIFT, &row, in_slot(pn, BIAS, LAYOUT_PLAIN, err), ACCESS_READ },
         { DNNL_ARG_MEAN, &row, mean, access },
         { DNNL_ARG_VARIANCE, &row, variance, access },
+        { DNNL_ARG_WORKSPACE, workspace, mask, ACCESS_WRITE },
     };
-    pn->state->slot[0] = mean, pn->state->slot[1] = variance;
-    struct step *step = dnnl_step(plan, "batch norm", pd, args, 6, 0, err);
+    pn->state->slot[0] = mean, pn->state->slot[1] = variance, pn->state->slot[2] = mask;
+    if (takes_relu(pn))
+        plan->nodes[graph_only_user(plan->graph, pn->node->output) - plan->graph->nodes].fused =
+            true;
+    struct step *step = dnnl_step(plan, "batch norm", pd, args, 7, 0, err);
     if (!step)
         return false;
     step_in_place(step, 0, -1, 1);
@@ -113,6 +136,7 @@ bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
     dnnl_primitive_attr_destroy(attr);
     if (!ok)
         return false;
+    const dnnl_memory_desc_t *workspace = workspace_desc(pd);
     int dx = gradient_slot(pn, 0, layout);
     int dw = gradient_slot(pn, WEIGHT, LAYOUT_PLAIN), db = gradient_slot(pn, BIAS, LAYOUT_PLAIN);
     struct dnnl_arg args[] = {
@@ -125,8 +149,9 @@ bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
         { DNNL_ARG_SHIFT, &row, in_slot(pn, BIAS, LAYOUT_PLAIN, err), ACCESS_READ },
         { DNNL_ARG_DIFF_SCALE, &row, dw, ACCESS_WRITE },
         { DNNL_ARG_DIFF_SHIFT, &row, db, ACCESS_WRITE },
+        { DNNL_ARG_WORKSPACE, workspace, pn->state->slot[2], ACCESS_READ },
     };
-    struct step *step = dnnl_step(plan, "batch norm back", pd, args, 9, 0, err);
+    struct step *step = dnnl_step(plan, "batch norm back", pd, args, 10, 0, err);
     dnnl_primitive_desc_destroy(pd);
     if (!step)
         return false;

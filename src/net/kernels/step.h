@@ -84,7 +84,7 @@ struct value_state {
 struct node_state {
     int slot[4];
     void *hint; /* a primitive description of oneDNN, destroyed after planning */
-    bool fused; /* done by another node's step */
+    bool fused; /* relu: done by the batch norm before it, forward and backward */
 };
 
 struct plan_random {

@@ -83,11 +83,19 @@ static bool rectify_backward(struct plan_node *pn, enum elementwise kind, struct
 
 static bool relu_forward(struct plan_node *pn, struct err *err)
 {
+    enum layout layout = in_layout(pn, 0);
+    if (pn->state->fused) {
+        out_is(pn, in_slot(pn, 0, layout, err), layout);
+        return true;
+    }
     return rectify_forward(pn, EW_RELU, err);
 }
 
 static bool relu_backward(struct plan_node *pn, struct err *err)
 {
+    enum layout layout = pn->plan->values[pn->node->output].native;
+    if (pn->state->fused)
+        return gradient_add(pn, 0, out_gradient(pn, layout, err), layout, err);
     return rectify_backward(pn, EW_RELU_BACK, err);
 }
 
