@@ -25,11 +25,17 @@ static bool refuse(const struct node *node, const char *why, struct err *err)
                    *why ? ": " : "", why);
 }
 
-/* The stride that a window keeps. */
+/* The part of a stride that a window keeps: what divides both it and the steps that are left. */
 static int64_t kept_stride(const struct dense *d, const struct place *place, int64_t stride)
 {
     int64_t room = d->output_stride / place->stride;
-    return place->spread == 1 && stride <= room && room % stride == 0 ? stride : 1;
+    if (place->spread > 1)
+        return 1;
+    while (room) {
+        int64_t rest = stride % room;
+        stride = room, room = rest;
+    }
+    return stride;
 }
 
 /* Stride, dilation and padding of a sliding window; the place of its output. */

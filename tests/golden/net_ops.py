@@ -45,6 +45,7 @@ case("conv_dilated", lambda x, w: F.conv2d(x, w, None, 1, 2, 2), (1, 16, 9, 9), 
 case("conv_groups", lambda x, w: F.conv2d(x, w, None, 1, 1, 1, 2), (2, 8, 5, 5), (6, 4, 3, 3))
 case("conv_depth", lambda x, w: F.conv2d(x, w, None, 1, 1, 1, 16), (2, 16, 5, 5), (16, 1, 3, 3))
 case("conv_sides", lambda x, w: F.conv2d(F.pad(x, (1, 2, 0, 3)), w), (1, 16, 6, 6), (16, 16, 3, 2))
+case("conv_patch", lambda x, w, b: F.conv2d(x, w, b, 8), (1, 3, 24, 16), (20, 3, 8, 8), (20,))
 case("deconv", lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1, 1), (2, 16, 5, 4), (16, 8, 3, 3), (8,))
 case("deconv_plain", lambda x, w: F.conv_transpose2d(x, w, None, 2), (1, 5, 4, 4), (5, 3, 2, 2))
 case("deconv_groups", lambda x, w: F.conv_transpose2d(x, w, None, 1, 1, 0, 2, 2), (1, 8, 6, 6), (8, 3, 3, 3))

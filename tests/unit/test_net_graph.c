@@ -67,6 +67,32 @@ static void wrong_attributes_are_named(void **state)
     graph_free(g);
 }
 
+static void what_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        struct shape a, b;
+        enum op_kind kind;
+        union attr attr;
+    } bad[] = {
+        { { 2, { 3, 4 } }, { 2, { 3, 4 } }, OP_MATMUL, { .matmul = { 0 } } },
+        { { 3, { 2, 3, 4 } }, { 3, { 3, 4, 5 } }, OP_MATMUL, { .matmul = { 0 } } },
+        { { 1, { 4 } }, { 2, { 4, 5 } }, OP_MATMUL, { .matmul = { 0 } } },
+        { { 2, { 3, 4 } }, { 1, { 3 } }, OP_ADD, { .axis = { 0 } } },
+        { { 2, { 3, 4 } }, { 2, { 2, 4 } }, OP_CONCAT, { .axis = { 1 } } },
+        { { 2, { 3, 4 } }, { 2, { 3, 4 } }, OP_CONCAT, { .axis = { 2 } } },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct graph *g = graph_new("bad");
+        struct err err = { 0 };
+        value_id x[2] = { graph_input(g, "a", bad[i].a), graph_input(g, "b", bad[i].b) };
+        assert_int_equal(graph_node(g, bad[i].kind, "both", x, 2, &bad[i].attr), NO_VALUE);
+        assert_false(graph_ok(g, &err));
+        assert_non_null(strstr(err.text, "both"));
+        graph_free(g);
+    }
+}
+
 /* Extents that PyTorch 1.13 gives (ceil_mode drops a last window that begins in the padding). */
 static void window_extents_are_those_of_pytorch(void **state)
 {
@@ -153,6 +179,7 @@ int main(void)
         cmocka_unit_test(shapes_follow_the_input),
         cmocka_unit_test(the_first_error_is_kept),
         cmocka_unit_test(wrong_attributes_are_named),
+        cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(window_extents_are_those_of_pytorch),
         cmocka_unit_test(reshapes_hold_for_any_batch),
         cmocka_unit_test(first_values_depend_on_seed_and_name_alone),

@@ -41,6 +41,7 @@ static const struct op_case cases[] = {
     { "conv_groups", OP_CONV, { .conv = { .kernel = SQUARE(3), .pad = AROUND(1), .groups = 2 } } },
     { "conv_depth", OP_CONV, { .conv = { .kernel = SQUARE(3), .pad = AROUND(1), .groups = 16 } } },
     { "conv_sides", OP_CONV, { .conv = { .kernel = { 3, 2 }, .pad = { 0, 1, 3, 2 } } } },
+    { "conv_patch", OP_CONV, { .conv = { .kernel = SQUARE(8), .stride = SQUARE(8) } } },
     { "deconv",
       OP_CONV_TRANSPOSE,
       { .conv = { .kernel = SQUARE(3),

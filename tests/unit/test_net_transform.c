@@ -271,6 +271,19 @@ static struct graph *scanner(int64_t side, bool whole_map)
     return g;
 }
 
+/* A first stride of 4 that has to be divided to score every 2 px. */
+static struct graph *coarse(int64_t side)
+{
+    struct graph *g = graph_new("coarse");
+    value_id x = graph_input(g, "x", SHAPE(1, 3, side, side));
+    x = graph_relu(g, graph_conv(g, x, "a", 16, true, conv_square(8, 4, 0)));
+    x = graph_relu(g, graph_conv(g, x, "b", 16, true, conv_square(3, 2, 0)));
+    x = graph_flatten(g, graph_global_average_pool(g, x));
+    graph_output(g, "y", graph_linear(g, x, "c", 3, true));
+    finish(g);
+    return g;
+}
+
 static void compare_dense(struct graph *g, int64_t window, int64_t stride)
 {
     struct err err = { 0 };
@@ -322,6 +335,15 @@ static void dense_equals_the_sliding_window(void **state)
     }
 }
 
+static void large_strides_are_divided(void **state)
+{
+    (void)state;
+    struct graph *g = coarse(40);
+    for (int64_t stride = 8; stride >= 1; stride /= 2)
+        compare_dense(g, 40, stride);
+    graph_free(g);
+}
+
 /* 3x3/2 then 2x2/2 pool, 3x3, 3x3/2: 1 + 2 + 2 + 8 + 8 = 21; the map of 31 px has 2 px: + 8. */
 static void the_field_is_counted(void **state)
 {
@@ -351,6 +373,7 @@ int main(void)
         cmocka_unit_test(padding_is_that_of_a_border),
         cmocka_unit_test(without_padding_the_middle_is_the_same),
         cmocka_unit_test(dense_equals_the_sliding_window),
+        cmocka_unit_test(large_strides_are_divided),
         cmocka_unit_test(the_field_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

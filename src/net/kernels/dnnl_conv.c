@@ -215,36 +215,61 @@ static bool data_pd(struct plan_node *pn, const struct problem *p, enum layout i
     return ok;
 }
 
-/* The method of the forward pass, else the direct one; *in may change if only the other layout has
- * a generated kernel. */
-static bool choose_data(struct plan_node *pn, const struct problem *p, enum layout *in,
-                        enum layout out, dnnl_primitive_desc_t *pd, struct err *err)
+/* The ways to run a backward pass, in the order in which they are tried: as forward did; directly;
+ * with the other layout of the input; all plain (large kernels with large strides). */
+struct way {
+    struct problem problem;
+    enum layout in, out;
+};
+
+#define WAYS 4
+
+static void ways_of(const struct problem *p, enum layout in, enum layout out, struct way ways[WAYS])
 {
     struct problem direct = *p;
-    dnnl_primitive_desc_t other;
     direct.method = dnnl_convolution_direct;
-    if (!data_pd(pn, p, *in, out, pd, err))
-        return false;
-    if (!*pd && !data_pd(pn, &direct, *in, out, pd, err))
-        return false;
-    if (!*pd || pd_rank(*pd) < 2) {
-        enum layout changed = *in == LAYOUT_PLAIN ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
-        bool ok = data_pd(pn, &direct, changed, out, &other, err);
-        if (ok && other && (!*pd || pd_rank(other) > pd_rank(*pd))) {
-            dnnl_primitive_desc_destroy(*pd);
-            *pd = other, *in = changed;
+    ways[0] = (struct way){ *p, in, out };
+    ways[1] = (struct way){ direct, in, out };
+    ways[2] = (struct way){ direct, in == LAYOUT_PLAIN ? LAYOUT_BLOCKED : LAYOUT_PLAIN, out };
+    ways[3] = (struct way){ direct, LAYOUT_PLAIN, LAYOUT_PLAIN };
+}
+
+/* Makes a description for one way; *pd NULL if oneDNN has none. */
+typedef bool (*make_pd)(struct plan_node *pn, const struct problem *p, enum layout in,
+                        enum layout out, dnnl_primitive_desc_t *pd, struct err *err);
+
+/* The first way with a generated kernel, else the best of the others. */
+static bool choose_backward(struct plan_node *pn, const struct problem *p, enum layout *in,
+                            enum layout *out, make_pd make, dnnl_primitive_desc_t *best,
+                            struct err *err)
+{
+    struct way ways[WAYS];
+    int best_rank = -1;
+    *best = NULL;
+    ways_of(p, *in, *out, ways);
+    for (int i = 0; i < WAYS && best_rank < 2; i++) {
+        dnnl_primitive_desc_t pd;
+        if (!make(pn, &ways[i].problem, ways[i].in, ways[i].out, &pd, err)) {
+            dnnl_primitive_desc_destroy(*best);
+            return false;
+        }
+        int rank = pd ? pd_rank(pd) : -1;
+        if (rank > best_rank) {
+            dnnl_primitive_desc_destroy(*best);
+            *best = pd, best_rank = rank;
+            *in = ways[i].in, *out = ways[i].out;
         } else {
-            dnnl_primitive_desc_destroy(other);
+            dnnl_primitive_desc_destroy(pd);
         }
     }
-    return *pd || err_set(err, ERR_FORMAT, "its backward is not implemented by oneDNN");
+    return *best || err_set(err, ERR_FORMAT, "its backward is not implemented by oneDNN");
 }
 
 static bool backward_data(struct plan_node *pn, const struct problem *p, enum layout in,
                           enum layout out, struct err *err)
 {
     dnnl_primitive_desc_t pd;
-    if (!choose_data(pn, p, &in, out, &pd, err))
+    if (!choose_backward(pn, p, &in, &out, data_pd, &pd, err))
         return false;
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_weights_md);
     int dx = gradient_slot(pn, 0, in);
@@ -261,12 +286,12 @@ static bool backward_data(struct plan_node *pn, const struct problem *p, enum la
 }
 
 static bool weights_pd(struct plan_node *pn, const struct problem *p, enum layout in,
-                       enum layout out, bool bias, dnnl_primitive_desc_t *pd, struct err *err)
+                       enum layout out, dnnl_primitive_desc_t *pd, struct err *err)
 {
     dnnl_memory_desc_t src = desc_layout(pn->plan, in_shape(pn, 0), in);
     dnnl_memory_desc_t dst = desc_layout(pn->plan, out_shape(pn), out);
     dnnl_memory_desc_t weight = desc_any(&p->weight);
-    const dnnl_memory_desc_t *bias_desc = bias ? &p->bias_desc : NULL;
+    const dnnl_memory_desc_t *bias_desc = p->bias && wants_gradient(pn, 2) ? &p->bias_desc : NULL;
     dnnl_convolution_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_status_t status = p->transposed
@@ -285,26 +310,13 @@ static bool weights_pd(struct plan_node *pn, const struct problem *p, enum layou
     return ok;
 }
 
-/* The method of the forward pass, else the direct one. */
-static bool choose_weights(struct plan_node *pn, const struct problem *p, enum layout in,
-                           enum layout out, bool bias, dnnl_primitive_desc_t *pd, struct err *err)
-{
-    struct problem direct = *p;
-    direct.method = dnnl_convolution_direct;
-    if (!weights_pd(pn, p, in, out, bias, pd, err))
-        return false;
-    if (!*pd && !weights_pd(pn, &direct, in, out, bias, pd, err))
-        return false;
-    return *pd || err_set(err, ERR_FORMAT, "its backward is not implemented by oneDNN");
-}
-
 static bool backward_weights(struct plan_node *pn, const struct problem *p, enum layout in,
                              enum layout out, struct err *err)
 {
     struct plan *plan = pn->plan;
     bool bias = p->bias && wants_gradient(pn, 2);
     dnnl_primitive_desc_t pd = NULL;
-    if (!choose_weights(pn, p, in, out, bias, &pd, err))
+    if (!choose_backward(pn, p, &in, &out, weights_pd, &pd, err))
         return false;
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_diff_weights_md);
     int dw = slot_new(plan, dnnl_memory_desc_get_size(weight));

@@ -3,7 +3,9 @@
 #include <string.h>
 
 /* The loops over the parts of a px are short and must be unrolled to stay in registers. */
+#ifndef __clang__
 #pragma GCC optimize("O3")
+#endif
 
 #define TARGET
 #define VARIANT(name) name##_portable_1

@@ -9,9 +9,15 @@ enum simd { SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512, SIMD_LEVELS };
 #if defined(__x86_64__) && defined(__GNUC__)
 #define SIMD_X86 1
 #define SIMD_TARGET_AVX2 __attribute__((target("avx2,fma,bmi2")))
+#ifdef __clang__
+#define SIMD_TARGET_AVX512                                                                         \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")))
+#pragma clang diagnostic ignored "-Wpass-failed" /* a loop that stays scalar is no error */
+#else
 #define SIMD_TARGET_AVX512                                                                         \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,"                      \
                           "prefer-vector-width=512")))
+#endif
 #endif
 
 /* The best level of this processor. */

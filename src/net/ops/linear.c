@@ -54,20 +54,18 @@ static bool matmul_shape(const union attr *attr, const struct shape *const *in, 
     (void)n_inputs;
     const struct shape *a = in[0], *b = in[1];
     char text[SHAPE_TEXT], other[SHAPE_TEXT];
-    bool fits = a->rank >= 2 && b->rank >= 2;
-    if (fits) {
-        int ta = attr->matmul.transpose_a, tb = attr->matmul.transpose_b;
-        struct shape outer_a = *a, outer_b = *b;
-        outer_a.rank -= 2, outer_b.rank -= 2;
-        fits = a->dim[a->rank - 1 - ta] == b->dim[b->rank - 2 + tb] &&
-               shape_broadcast(&outer_a, &outer_b, out);
-        out->dim[out->rank] = a->dim[a->rank - 2 + ta];
-        out->dim[out->rank + 1] = b->dim[b->rank - 1 - tb];
-        out->rank += 2;
-    }
+    int ta = attr->matmul.transpose_a, tb = attr->matmul.transpose_b;
+    struct shape outer_a = *a, outer_b = *b, y;
+    outer_a.rank -= 2, outer_b.rank -= 2;
+    bool fits = a->rank >= 2 && b->rank >= 2 &&
+                a->dim[a->rank - 1 - ta] == b->dim[b->rank - 2 + tb] &&
+                shape_broadcast(&outer_a, &outer_b, &y);
     if (!fits)
         return err_set(err, ERR_FORMAT, "%s and %s cannot be multiplied", shape_text(a, text),
                        shape_text(b, other));
+    y.dim[y.rank++] = a->dim[a->rank - 2 + ta];
+    y.dim[y.rank++] = b->dim[b->rank - 1 - tb];
+    *out = y;
     return true;
 }
 

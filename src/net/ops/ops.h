@@ -30,7 +30,8 @@ extern const struct op op_dropout;
 /* upsample.c */
 extern const struct op op_upsample;
 
-#define ATTR_LIMIT ((double)((int64_t)1 << 31))
+/* So far products of extents, strides and kernels stay within 64 bits. */
+#define ATTR_LIMIT ((double)(1 << 20))
 #define FIELD(type_, member, count_, min_, max_)                                                   \
     {                                                                                              \
         .name = #member, .type = type_, .offset = offsetof(ATTR_STRUCT, member), .count = count_,  \
