@@ -1,9 +1,11 @@
 /* normalize.c: rows brought to mean 0 and variance 1, forward and backward. */
 #include "net/kernels/normalize.h"
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #define LANES 8
+#define COLUMNS 64
 
 struct moments {
     double a, b;
@@ -29,6 +31,15 @@ static struct moments row_moments(int64_t n, const float *x, double shift)
     return m;
 }
 
+/* One weight for each float: layer norm. */
+static void scale_row(int64_t n, const float *x, float mean, float scale, const float *weight,
+                      const float *bias, float *y)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (x[i] - mean) * scale * weight[i] + bias[i];
+}
+
 void normalize_run(const struct normalize *n, const float *x, const float *weight,
                    const float *bias, float *y, float *stats)
 {
@@ -41,7 +52,9 @@ void normalize_run(const struct normalize *n, const float *x, const float *weigh
         double variance = row_moments(length, from, mean).b / (double)length;
         double scale = 1 / sqrt(variance + (double)n->epsilon);
         int64_t first = r % n->cycle * n->parts;
-        for (int64_t p = 0; p < n->parts; p++) {
+        if (n->run == 1)
+            scale_row(length, from, (float)mean, (float)scale, weight + first, bias + first, to);
+        for (int64_t p = 0; n->run > 1 && p < n->parts; p++) {
             float factor = (float)(scale * (double)weight[first + p]);
             float offset = bias[first + p] - (float)mean * factor;
             for (int64_t i = p * n->run; i < (p + 1) * n->run; i++)
@@ -73,19 +86,46 @@ static struct moments run_products(int64_t n, const float *x, const float *dy, f
     return m;
 }
 
+/* The same with every dy multiplied by its weight. */
+static struct moments weighted_products(int64_t n, const float *x, const float *dy,
+                                        const float *weight, float mean, float scale)
+{
+    double a[LANES] = { 0 }, b[LANES] = { 0 };
+    for (int64_t i = 0; i < n; i += LANES)
+        for (int64_t k = 0; k < LANES && i + k < n; k++) {
+            float g = dy[i + k] * weight[i + k], hat = (x[i + k] - mean) * scale;
+            a[k] += (double)g, b[k] += (double)(g * hat);
+        }
+    struct moments m = { 0, 0 };
+    for (int k = 0; k < LANES; k++)
+        m.a += a[k], m.b += b[k];
+    return m;
+}
+
 static void row_back(const struct normalize *n, int64_t r, const float *x, const float *weight,
                      const float *stats, const float *dy, float *dx)
 {
     int64_t length = n->parts * n->run, first = r % n->cycle * n->parts;
     float mean = stats[2 * r], scale = stats[2 * r + 1];
     double sum = 0, product = 0;
-    for (int64_t p = 0; p < n->parts; p++) {
+    if (n->run == 1) {
+        struct moments m = weighted_products(length, x, dy, weight + first, mean, scale);
+        sum = m.a, product = m.b;
+    }
+    for (int64_t p = 0; n->run > 1 && p < n->parts; p++) {
         struct moments m = run_products(n->run, x + p * n->run, dy + p * n->run, mean, scale);
         sum += m.a * (double)weight[first + p];
         product += m.b * (double)weight[first + p];
     }
     float mean_sum = (float)(sum / (double)length),
           mean_product = (float)(product / (double)length);
+    if (n->run == 1) {
+        const float *w = weight + first;
+#pragma omp simd
+        for (int64_t i = 0; i < length; i++)
+            dx[i] = scale * (w[i] * dy[i] - mean_sum - (x[i] - mean) * scale * mean_product);
+        return;
+    }
     for (int64_t p = 0; p < n->parts; p++)
         for (int64_t i = p * n->run; i < (p + 1) * n->run; i++) {
             float hat = (x[i] - mean) * scale;
@@ -93,25 +133,57 @@ static void row_back(const struct normalize *n, int64_t r, const float *x, const
         }
 }
 
+/* Gradients by weight and bias of `width` neighbouring columns over all rows: layer norm. */
+static void columns_back(const struct normalize *n, int64_t first, int64_t width, const float *x,
+                         const float *stats, const float *dy, float *dweight, float *dbias)
+{
+    double sum[COLUMNS] = { 0 }, product[COLUMNS] = { 0 };
+    for (int64_t r = 0; r < n->rows; r++) {
+        const float *xr = x + r * n->parts + first, *dr = dy + r * n->parts + first;
+        float mean = stats[2 * r], scale = stats[2 * r + 1];
+        for (int64_t k = 0; k < width; k++) {
+            float hat = (xr[k] - mean) * scale;
+            sum[k] += (double)dr[k], product[k] += (double)(dr[k] * hat);
+        }
+    }
+    for (int64_t k = 0; k < width; k++) {
+        if (dweight)
+            dweight[first + k] += (float)product[k];
+        if (dbias)
+            dbias[first + k] += (float)sum[k];
+    }
+}
+
+static void channel_back(const struct normalize *n, int64_t c, const float *x, const float *stats,
+                         const float *dy, float *dweight, float *dbias)
+{
+    double sum = 0, product = 0;
+    for (int64_t r = c / n->parts; r < n->rows; r += n->cycle) {
+        int64_t at = r * n->parts * n->run + c % n->parts * n->run;
+        struct moments m = run_products(n->run, x + at, dy + at, stats[2 * r], stats[2 * r + 1]);
+        sum += m.a, product += m.b;
+    }
+    if (dweight)
+        dweight[c] += (float)product;
+    if (dbias)
+        dbias[c] += (float)sum;
+}
+
 void normalize_back(const struct normalize *n, const float *x, const float *weight,
                     const float *stats, const float *dy, float *dx, float *dweight, float *dbias)
 {
     int64_t length = n->parts * n->run;
-    if (dweight || dbias) {
+    bool columns = n->run == 1 && n->cycle == 1;
+    int64_t pieces = columns ? (n->parts + COLUMNS - 1) / COLUMNS : n->cycle * n->parts;
+    if (!dweight && !dbias)
+        pieces = 0;
 #pragma omp parallel for num_threads(n->threads) schedule(static) if (n->threads > 1)
-        for (int64_t c = 0; c < n->cycle * n->parts; c++) {
-            double sum = 0, product = 0;
-            for (int64_t r = c / n->parts; r < n->rows; r += n->cycle) {
-                int64_t at = r * length + c % n->parts * n->run;
-                struct moments m =
-                    run_products(n->run, x + at, dy + at, stats[2 * r], stats[2 * r + 1]);
-                sum += m.a, product += m.b;
-            }
-            if (dweight)
-                dweight[c] += (float)product;
-            if (dbias)
-                dbias[c] += (float)sum;
-        }
+    for (int64_t p = 0; p < pieces; p++) {
+        int64_t first = p * COLUMNS, left = n->parts - first;
+        if (columns)
+            columns_back(n, first, left < COLUMNS ? left : COLUMNS, x, stats, dy, dweight, dbias);
+        else
+            channel_back(n, p, x, stats, dy, dweight, dbias);
     }
     if (!dx)
         return;
