@@ -1,0 +1,59 @@
+/* fold.h: operators computed at import. All inputs are known; the result is the caller's. */
+#ifndef NET_ONNX_FOLD_H
+#define NET_ONNX_FOLD_H
+#include "net/onnx/import.h"
+
+#define FOLD_INPUTS 64
+
+struct fold_args {
+    struct onnx_import *im;
+    onnx_node *node;
+    const struct host *in[FOLD_INPUTS]; /* NULL where an optional one is absent */
+    int n;
+    struct err *err;
+};
+
+typedef struct host *(*fold_fn)(const struct fold_args *args);
+
+/* fold_math.c: numbers */
+struct host *fold_add(const struct fold_args *args);
+struct host *fold_sub(const struct fold_args *args);
+struct host *fold_mul(const struct fold_args *args);
+struct host *fold_div(const struct fold_args *args);
+struct host *fold_min(const struct fold_args *args);
+struct host *fold_max(const struct fold_args *args);
+struct host *fold_pow(const struct fold_args *args);
+struct host *fold_equal(const struct fold_args *args);
+struct host *fold_neg(const struct fold_args *args);
+struct host *fold_sqrt(const struct fold_args *args);
+struct host *fold_floor(const struct fold_args *args);
+struct host *fold_ceil(const struct fold_args *args);
+struct host *fold_where(const struct fold_args *args);
+struct host *fold_cast(const struct fold_args *args);
+struct host *fold_range(const struct fold_args *args);
+struct host *fold_reduce_prod(const struct fold_args *args);
+
+/* fold_move.c: elements that change their place only */
+struct host *fold_identity(const struct fold_args *args);
+struct host *fold_reshape(const struct fold_args *args);
+struct host *fold_squeeze(const struct fold_args *args);
+struct host *fold_unsqueeze(const struct fold_args *args);
+struct host *fold_transpose(const struct fold_args *args);
+struct host *fold_concat(const struct fold_args *args);
+struct host *fold_slice(const struct fold_args *args);
+struct host *fold_gather(const struct fold_args *args);
+struct host *fold_expand(const struct fold_args *args);
+
+/* Element `from` of source into element `to` of target (same type). */
+static inline void host_copy(struct host *target, int64_t to, const struct host *source,
+                             int64_t from)
+{
+    if (target->type == HOST_FLOAT)
+        target->floats[to] = source->floats[from];
+    else
+        target->ints[to] = source->ints[from];
+}
+
+/* NULL with an error. */
+struct host *fold_fail(const struct fold_args *args, const char *fact);
+#endif

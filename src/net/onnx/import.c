@@ -1,0 +1,232 @@
+/* import.c: the driver of the importer: inputs, then every node that is needed, then outputs. */
+#include "net/onnx/import.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "net/onnx/model.h"
+
+#define FOLD_LIMIT ((int64_t)1 << 24)
+
+/* Marks the nodes that the outputs depend on. Nodes stand in the order in which they can run. */
+static bool mark_needed(struct onnx_import *im, struct err *err)
+{
+    const Onnx__GraphProto *proto = im->proto;
+    im->needed = calloc(proto->n_node + 1, sizeof *im->needed);
+    if (!im->needed)
+        return err_memory(err, im->path);
+    for (size_t i = 0; i < proto->n_output; i++) {
+        const struct onnx_name *name = onnx_name_find(im, proto->output[i]->name);
+        if (name && name->producer >= 0)
+            im->needed[name->producer] = true;
+    }
+    for (size_t i = proto->n_node; i-- > 0;) {
+        onnx_node *node = proto->node[i];
+        for (size_t k = 0; im->needed[i] && k < node->n_input; k++) {
+            const struct onnx_name *name = onnx_name_find(im, node->input[k]);
+            if (name && name->producer >= (int32_t)i)
+                return err_set(err, ERR_FORMAT, "%s: '%.200s' is used before it is computed",
+                               im->path, name->text);
+            if (name && name->producer >= 0)
+                im->needed[name->producer] = true;
+        }
+    }
+    return true;
+}
+
+/* The extent of an axis, or what the options say where the file leaves it open. */
+static bool input_extent(const struct onnx_import *im, const char *name,
+                         const Onnx__TensorShapeProto__Dimension *dim, int axis, int rank,
+                         int64_t *out, struct err *err)
+{
+    const struct onnx_options *options = im->options;
+    bool open = dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
+                dim->dim_value < 1;
+    int64_t given = axis == 0                ? (options->batch ? options->batch : 1)
+                    : rank == 4 && axis == 2 ? options->height
+                    : rank == 4 && axis == 3 ? options->width
+                                             : 0;
+    if (!open) {
+        *out = dim->dim_value;
+        return true;
+    }
+    if (given < 1)
+        return err_set(err, ERR_MISSING,
+                       "%s: the input '%.200s' leaves the extent of axis %d open; give its size",
+                       im->path, name, axis);
+    *out = given;
+    return true;
+}
+
+static bool add_input(struct onnx_import *im, const Onnx__ValueInfoProto *info, struct err *err)
+{
+    struct onnx_name *name = onnx_name_find(im, info->name);
+    const Onnx__TypeProto *type = info->type;
+    if (!name || name->tensor || name->bound || !name->n_uses)
+        return true;
+    if (name->producer >= 0 || name->value != NO_VALUE)
+        return err_set(err, ERR_FORMAT, "%s: two things have the name '%.200s'", im->path,
+                       name->text);
+    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type ||
+        !type->tensor_type->shape)
+        return err_set(err, ERR_FORMAT, "%s: the input '%.200s' is not a tensor with a shape",
+                       im->path, name->text);
+    int type_now = type->tensor_type->elem_type;
+    if (type_now != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
+        type_now != ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE &&
+        type_now != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16)
+        return err_set(err, ERR_FORMAT,
+                       "%s: the input '%.200s' is not made of floats; it must be bound to a "
+                       "constant",
+                       im->path, name->text);
+    const Onnx__TensorShapeProto *dims = type->tensor_type->shape;
+    struct shape shape = { .rank = (int)(dims->n_dim <= SHAPE_DIMS ? dims->n_dim : 0) };
+    if (dims->n_dim > SHAPE_DIMS)
+        return err_set(err, ERR_FORMAT, "%s: the input '%.200s' has more than %d axes", im->path,
+                       name->text, SHAPE_DIMS);
+    for (int i = 0; i < shape.rank; i++)
+        if (!input_extent(im, name->text, dims->dim[i], i, shape.rank, &shape.dim[i], err))
+            return false;
+    name->value = graph_input(im->graph, name->text, shape);
+    return name->value != NO_VALUE ||
+           err_set(err, im->graph->err.kind, "%s: %s", im->path, im->graph->err.text);
+}
+
+static bool import_node(struct onnx_import *im, size_t index, struct err *err)
+{
+    onnx_node *node = im->proto->node[index];
+    const char *type = node->op_type ? node->op_type : "";
+    bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
+    const struct onnx_operator *known = standard ? onnx_operator_find(type) : NULL;
+    bool done = false;
+    if (standard && !onnx_fold(im, node, &done, err))
+        return false;
+    if (done)
+        return true;
+    if (standard && !onnx_fuse(im, index, &done, err))
+        return false;
+    if (done)
+        return true;
+    if (!known || im->opset < known->since)
+        return err_set(err, ERR_FORMAT, "operator '%s%s%s' (opset %lld) is not supported",
+                       standard ? "" : node->domain, standard ? "" : ".", type,
+                       (long long)im->opset);
+    if (!known->handler(im, node, err)) {
+        err_prefix(err, type);
+        return false;
+    }
+    return true;
+}
+
+/* "file: node 'name': " before the error. A node without a name is called after its output. */
+static bool blame(const struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    struct err why = { 0 };
+    if (!err)
+        return false;
+    why = *err;
+    const char *name = node->name && *node->name ? node->name
+                       : node->n_output          ? node->output[0]
+                                                 : "";
+    return err_set(err, why.kind, "%s: node '%.200s': %.700s", im->path, name, why.text);
+}
+
+/* Outputs of the graph are activations: a constant or an input that is passed on gets a node. */
+static bool add_output(struct onnx_import *im, const Onnx__ValueInfoProto *info, struct err *err)
+{
+    struct onnx_name *name = onnx_name_find(im, info->name);
+    char *text = name ? (char *)name->text : NULL;
+    if (!name)
+        return err_set(err, ERR_FORMAT, "%s: an output has no name", im->path);
+    Onnx__NodeProto carrier = ONNX__NODE_PROTO__INIT;
+    carrier.n_input = carrier.n_output = 1;
+    carrier.input = carrier.output = &text;
+    value_id value = onnx_value(im, &carrier, 0, err);
+    if (value == NO_VALUE)
+        return err_prefix(err, im->path);
+    if (im->graph->values[value].kind != VALUE_NODE) {
+        value = onnx_add_scale(im, &carrier, ".output", value, 1, 0, err);
+        if (value == NO_VALUE)
+            return err_prefix(err, im->path);
+    }
+    return graph_output(im->graph, name->text, value) != NO_VALUE ||
+           err_set(err, im->graph->err.kind, "%s: %s", im->path, im->graph->err.text);
+}
+
+static bool run(struct onnx_import *im, struct err *err)
+{
+    const Onnx__GraphProto *proto = im->proto;
+    if (!onnx_names_build(im, err) || !mark_needed(im, err))
+        return false;
+    for (size_t i = 0; i < proto->n_input; i++)
+        if (!add_input(im, proto->input[i], err))
+            return false;
+    for (size_t i = 0; i < proto->n_node; i++)
+        if (im->needed[i] && !import_node(im, i, err))
+            return blame(im, proto->node[i], err);
+    for (size_t i = 0; i < proto->n_output; i++)
+        if (!add_output(im, proto->output[i], err))
+            return false;
+    if (!graph_allocate(im->graph, err))
+        return err_prefix(err, im->path);
+    return graph_ok(im->graph, err) || err_prefix(err, im->path);
+}
+
+bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
+                const struct onnx_options *options, struct graph **out, struct err *err)
+{
+    static const struct onnx_options defaults = { 0 };
+    struct err own;
+    Onnx__ModelProto *model;
+    err = err ? err : &own; /* messages are made in parts */
+    if (!onnx_model_parse(bytes, size, path, &model, err))
+        return false;
+    options = options ? options : &defaults;
+    struct onnx_import im = {
+        .path = path,
+        .proto = model->graph,
+        .opset = onnx_model_opset(model),
+        .options = options,
+        .graph = graph_new(model->graph->name ? model->graph->name : ""),
+        /* weights may be moved about (one byte of the file is at most one element) */
+        .fold_budget = (options->fold_limit ? options->fold_limit : FOLD_LIMIT) + (int64_t)size,
+    };
+    bool ok = im.graph ? run(&im, err) : err_memory(err, path);
+    if (ok)
+        *out = im.graph;
+    else
+        graph_free(im.graph);
+    onnx_names_free(&im);
+    free(im.needed);
+    onnx__model_proto__free_unpacked(model, NULL);
+    return ok;
+}
+
+bool onnx_read(const char *path, const struct onnx_options *options, struct graph **out,
+               struct err *err)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, path, "open");
+    void *map = MAP_FAILED;
+    size_t size = 0;
+    bool ok = false;
+    if (fstat(fd, &status) != 0) {
+        err_errno(err, path, "read");
+    } else if (!S_ISREG(status.st_mode) || status.st_size < 1 ||
+               (uint64_t)status.st_size > ONNX_SIZE_LIMIT) {
+        err_set(err, ERR_FORMAT, "%s: not an ONNX file: empty, or longer than 2 GB", path);
+    } else {
+        size = (size_t)status.st_size;
+        map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        ok = map != MAP_FAILED || err_errno(err, path, "map");
+    }
+    close(fd);
+    ok = ok && onnx_parse(map, size, path, options, out, err);
+    if (map != MAP_FAILED)
+        munmap(map, size);
+    return ok;
+}

@@ -1,0 +1,171 @@
+/* model.c: unpacks an ONNX file safely. protobuf-c recurses into nested messages without a limit,
+ * joins a message that comes twice, and allocates for every empty message: so the bytes are walked
+ * with the schema at hand before it sees them. */
+#include "net/onnx/model.h"
+#include <string.h>
+
+#define DEPTH_LIMIT 24
+#define MESSAGE_LIMIT 2000000
+
+struct walk {
+    const uint8_t *at, *end;
+};
+
+struct budget {
+    const char *path;
+    int64_t messages;
+    struct err *err;
+};
+
+static bool damaged(struct budget *budget, const char *fact)
+{
+    return err_set(budget->err, ERR_FORMAT, "%s: not an ONNX file, or damaged: %s", budget->path,
+                   fact);
+}
+
+static bool read_varint(struct walk *walk, uint64_t *out)
+{
+    *out = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+        if (walk->at == walk->end)
+            return false;
+        uint8_t byte = *walk->at++;
+        *out |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return true;
+    }
+    return false;
+}
+
+/* Passes one field's content; a length-delimited one is given in *inside. */
+static bool pass_field(struct walk *walk, unsigned wire_type, struct walk *inside)
+{
+    uint64_t value;
+    size_t left;
+    *inside = (struct walk){ NULL, NULL };
+    switch (wire_type) {
+    case PROTOBUF_C_WIRE_TYPE_VARINT:
+        return read_varint(walk, &value);
+    case PROTOBUF_C_WIRE_TYPE_64BIT:
+    case PROTOBUF_C_WIRE_TYPE_32BIT:
+        left = wire_type == PROTOBUF_C_WIRE_TYPE_64BIT ? 8 : 4;
+        if ((size_t)(walk->end - walk->at) < left)
+            return false;
+        walk->at += left;
+        return true;
+    case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
+        if (!read_varint(walk, &value) || value > (size_t)(walk->end - walk->at))
+            return false;
+        *inside = (struct walk){ walk->at, walk->at + value };
+        walk->at += value;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool check_message(const ProtobufCMessageDescriptor *type, struct walk walk, int depth,
+                          struct budget *budget)
+{
+    uint64_t seen = 0;
+    if (depth > DEPTH_LIMIT)
+        return damaged(budget, "messages are nested too deeply");
+    if (--budget->messages < 0)
+        return damaged(budget, "too many messages");
+    while (walk.at < walk.end) {
+        uint64_t tag;
+        struct walk inside;
+        if (!read_varint(&walk, &tag) || tag >> 3 == 0 || tag >> 3 > 1u << 29 ||
+            !pass_field(&walk, tag & 7, &inside))
+            return damaged(budget, "a length or a number does not fit");
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+        if (!field)
+            continue;
+        if (field->label == PROTOBUF_C_LABEL_REPEATED && --budget->messages < 0)
+            return damaged(budget, "too many entries");
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        if (!inside.at)
+            return damaged(budget, "a message has the wrong type");
+        size_t place = (size_t)(field - type->fields);
+        if (field->label != PROTOBUF_C_LABEL_REPEATED) {
+            if (seen >> place & 1)
+                return damaged(budget, "a single entry comes twice");
+            seen |= (uint64_t)1 << place;
+        }
+        if (!check_message(field->descriptor, inside, depth + 1, budget))
+            return false;
+    }
+    return true;
+}
+
+ProtobufCMessage *onnx_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes,
+                              size_t size, const char *path, struct err *err)
+{
+    struct budget budget = { path, MESSAGE_LIMIT, err };
+    if (size > ONNX_SIZE_LIMIT) {
+        err_set(err, ERR_FORMAT, "%s: longer than 2 GB", path);
+        return NULL;
+    }
+    if (size == 0) {
+        damaged(&budget, "it is empty");
+        return NULL;
+    }
+    if (!check_message(type, (struct walk){ bytes, bytes + size }, 0, &budget))
+        return NULL;
+    ProtobufCMessage *message = protobuf_c_message_unpack(type, NULL, size, bytes);
+    if (!message)
+        damaged(&budget, "it does not follow the schema");
+    return message;
+}
+
+int64_t onnx_model_opset(const Onnx__ModelProto *model)
+{
+    for (size_t i = 0; i < model->n_opset_import; i++) {
+        const Onnx__OperatorSetIdProto *set = model->opset_import[i];
+        if (!set->domain || !*set->domain || strcmp(set->domain, "ai.onnx") == 0)
+            return set->version;
+    }
+    return 0;
+}
+
+static bool check_model(const Onnx__ModelProto *model, const char *path, struct err *err)
+{
+    if (!model->graph)
+        return err_set(err, ERR_FORMAT, "%s: not an ONNX model: it has no graph", path);
+    if (onnx_model_opset(model) < 1)
+        return err_set(err, ERR_FORMAT, "%s: the model does not say which opset it uses", path);
+    if (model->n_functions)
+        return err_set(err, ERR_FORMAT,
+                       "%s: the model brings functions of its own, which is not supported; export "
+                       "it with standard operators",
+                       path);
+    if (model->graph->n_sparse_initializer)
+        return err_set(err, ERR_FORMAT, "%s: sparse weights are not supported", path);
+    for (size_t i = 0; i < model->graph->n_initializer; i++) {
+        const Onnx__TensorProto *tensor = model->graph->initializer[i];
+        if (tensor->n_external_data ||
+            tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+            return err_set(err, ERR_FORMAT,
+                           "%s: the weights lie in another file ('%.200s'); save the model with "
+                           "its weights inside",
+                           path, tensor->name ? tensor->name : "");
+    }
+    return true;
+}
+
+bool onnx_model_parse(const uint8_t *bytes, size_t size, const char *path, Onnx__ModelProto **out,
+                      struct err *err)
+{
+    ProtobufCMessage *message = onnx_unpack(&onnx__model_proto__descriptor, bytes, size, path, err);
+    if (!message)
+        return false;
+    Onnx__ModelProto *model = (Onnx__ModelProto *)(void *)message;
+    if (!check_model(model, path, err)) {
+        onnx__model_proto__free_unpacked(model, NULL);
+        return false;
+    }
+    *out = model;
+    return true;
+}

@@ -1,0 +1,187 @@
+/* resize.c: images enlarged or shrunk. ONNX knows many ways to place the pixels; one is taken if
+ * every pixel of the output comes from the same place as in ours. */
+#include <math.h>
+#include "net/onnx/import.h"
+
+enum { HALF_PIXEL, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, TF_HALF_PIXEL };
+static const char *const coordinates[] = { "half_pixel", "pytorch_half_pixel",   "align_corners",
+                                           "asymmetric", "tf_half_pixel_for_nn", NULL };
+enum { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL };
+static const char *const roundings[] = { "round_prefer_floor", "round_prefer_ceil", "floor", "ceil",
+                                         NULL };
+static const char *const modes[] = { "nearest", "linear", NULL };
+
+struct resize {
+    int mode, coordinates, rounding;
+    double scale[2];
+    int64_t size[2]; /* 0: by the scale */
+};
+
+/* Where output pixel i lies in the input (one axis). */
+static double place(const struct resize *r, int64_t i, int64_t in, int64_t out, double scale)
+{
+    switch (r->coordinates) {
+    case PYTORCH_HALF_PIXEL:
+        return out > 1 ? ((double)i + 0.5) / scale - 0.5 : 0;
+    case ALIGN_CORNERS:
+        return out > 1 ? (double)i * (double)(in - 1) / (double)(out - 1) : 0;
+    case ASYMMETRIC:
+        return (double)i / scale;
+    case TF_HALF_PIXEL:
+        return ((double)i + 0.5) / scale;
+    default:
+        return ((double)i + 0.5) / scale - 0.5;
+    }
+}
+
+static int64_t nearest(const struct resize *r, double at, int64_t in)
+{
+    double whole = r->rounding == FLOOR          ? floor(at)
+                   : r->rounding == CEIL         ? ceil(at)
+                   : r->rounding == PREFER_FLOOR ? ceil(at - 0.5)
+                                                 : floor(at + 0.5);
+    return whole < 0 ? 0 : whole > (double)(in - 1) ? in - 1 : (int64_t)whole;
+}
+
+static double clamped(double at, int64_t in)
+{
+    return at < 0 ? 0 : at > (double)(in - 1) ? (double)(in - 1) : at;
+}
+
+/* Ours along one axis: nearest takes floor(i / scale), linear the middle of the pixels or, with
+ * align_corners, the corners. */
+static bool same_places(const struct resize *r, int64_t in, int64_t out, double scale,
+                        bool align_corners)
+{
+    struct resize own = { .coordinates = align_corners ? ALIGN_CORNERS : HALF_PIXEL };
+    for (int64_t i = 0; i < out; i++) {
+        double theirs = place(r, i, in, out, scale);
+        if (r->mode == 0) {
+            int64_t ours = (int64_t)floor((double)i / scale);
+            if (nearest(r, theirs, in) != (ours < in ? ours : in - 1))
+                return false;
+        } else if (fabs(clamped(theirs, in) - clamped(place(&own, i, in, out, scale), in)) > 1e-6) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* n numbers for all axes (or the named ones): those of height and width; others must be 1 (scales)
+ * or the extent (sizes). */
+static bool take_scales(const struct host *scales, const int64_t *axes, int named, struct resize *r,
+                        struct err *err)
+{
+    int n = named ? named : 4;
+    if (scales->count != n)
+        return err_set(err, ERR_FORMAT, "%lld scales", (long long)scales->count);
+    for (int i = 0; i < n; i++) {
+        int axis = named ? axis_of(axes[i], 4) : i;
+        double scale = host_number(scales, i);
+        if (axis < 0 || (axis < 2 && scale != 1))
+            return err_set(err, ERR_FORMAT, "only height and width can be resized");
+        if (axis >= 2 && !(scale > 0 && scale < 1e6))
+            return err_set(err, ERR_FORMAT, "the scale %g", scale);
+        if (axis >= 2)
+            r->scale[axis - 2] = scale;
+    }
+    return true;
+}
+
+static bool take_sizes(const struct host *sizes, const struct shape *x, const int64_t *axes,
+                       int named, struct resize *r, struct err *err)
+{
+    int n = named ? named : 4;
+    if (sizes->count != n || sizes->type != HOST_INT)
+        return err_set(err, ERR_FORMAT, "%lld sizes", (long long)sizes->count);
+    for (int i = 0; i < n; i++) {
+        int axis = named ? axis_of(axes[i], 4) : i;
+        int64_t size = sizes->ints[i];
+        if (axis < 0 || (axis < 2 && size != x->dim[axis]))
+            return err_set(err, ERR_FORMAT, "only height and width can be resized");
+        if (size < 1 || size > INT32_MAX)
+            return err_set(err, ERR_FORMAT, "the size %lld", (long long)size);
+        if (axis >= 2) {
+            r->size[axis - 2] = size;
+            r->scale[axis - 2] = (double)size / (double)x->dim[axis];
+        }
+    }
+    return true;
+}
+
+static bool make_node(struct onnx_import *im, onnx_node *node, value_id x, const struct resize *r,
+                      struct err *err)
+{
+    union attr attr = { .upsample = { .mode = r->mode ? UPSAMPLE_BILINEAR : UPSAMPLE_NEAREST,
+                                      .align_corners = r->mode && r->coordinates == ALIGN_CORNERS,
+                                      .scale = { r->scale[0], r->scale[1] },
+                                      .size = { r->size[0], r->size[1] } } };
+    struct shape shape = *onnx_shape(im, x);
+    value_id y = onnx_add(im, node, NULL, OP_UPSAMPLE, &x, 1, &attr, err);
+    if (y == NO_VALUE)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (onnx_shape(im, y)->dim[2 + i] > (1 << 24) ||
+            !same_places(r, shape.dim[2 + i], onnx_shape(im, y)->dim[2 + i], r->scale[i],
+                         attr.upsample.align_corners))
+            return err_set(err, ERR_FORMAT,
+                           "%s interpolation with the coordinates '%s' and the rounding '%s' is "
+                           "not supported at this scale",
+                           modes[r->mode], coordinates[r->coordinates], roundings[r->rounding]);
+    return onnx_bind(im, node, 0, y, err);
+}
+
+static bool image_input(struct onnx_import *im, onnx_node *node, value_id *x, struct err *err)
+{
+    *x = onnx_value(im, node, 0, err);
+    if (*x == NO_VALUE)
+        return false;
+    return onnx_shape(im, *x)->rank == 4 ||
+           err_set(err, ERR_FORMAT, "only [N, C, H, W] can be resized");
+}
+
+bool onnx_upsample(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    struct resize r = { .coordinates = ASYMMETRIC, .rounding = FLOOR, .scale = { 1, 1 } };
+    value_id x;
+    if (!image_input(im, node, &x, err) || (r.mode = onnx_choice(node, "mode", modes, err)) < 0)
+        return false;
+    if (im->opset >= 9) {
+        size_t i = im->opset >= 11 ? 2 : 1;
+        const struct host *scales = onnx_constant(im, node, i, "the scales", err);
+        return scales && take_scales(scales, NULL, 0, &r, err) && make_node(im, node, x, &r, err);
+    }
+    const Onnx__AttributeProto *list = onnx_attribute(node, "scales");
+    if (!list || list->n_floats != 4)
+        return err_set(err, ERR_FORMAT, "scales are missing");
+    struct host scales = { .type = HOST_FLOAT, .count = 4, .floats = list->floats };
+    return take_scales(&scales, NULL, 0, &r, err) && make_node(im, node, x, &r, err);
+}
+
+bool onnx_resize(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    static const char *const policies[] = { "stretch", NULL };
+    struct resize r = { .scale = { 1, 1 } };
+    int64_t axes[SHAPE_DIMS];
+    value_id x;
+    if (im->opset < 11)
+        return onnx_upsample(im, node, err);
+    int named = onnx_int_list(node, "axes", axes, SHAPE_DIMS, err);
+    r.mode = onnx_choice(node, "mode", modes, err);
+    r.coordinates =
+        r.mode < 0 ? -1 : onnx_choice(node, "coordinate_transformation_mode", coordinates, err);
+    r.rounding = r.coordinates < 0 ? -1 : onnx_choice(node, "nearest_mode", roundings, err);
+    if (named < 0 || r.rounding < 0 ||
+        onnx_choice(node, "keep_aspect_ratio_policy", policies, err) < 0 ||
+        !image_input(im, node, &x, err))
+        return false;
+    if (onnx_int(node, "antialias", 0))
+        return err_set(err, ERR_FORMAT, "antialias is not supported");
+    const struct host *scales = onnx_known(im, node, 2, NULL);
+    if (scales && scales->count)
+        return take_scales(scales, axes, named, &r, err) && make_node(im, node, x, &r, err);
+    const struct host *sizes = onnx_constant(im, node, 3, "the sizes", err);
+    struct shape shape = *onnx_shape(im, x);
+    return sizes && take_sizes(sizes, &shape, axes, named, &r, err) &&
+           make_node(im, node, x, &r, err);
+}

@@ -1,0 +1,210 @@
+/* slice.c: parts of tensors, and borders around them. */
+#include <stdlib.h>
+#include <string.h>
+#include "net/onnx/import.h"
+
+/* starts, ends, axes, steps of Slice, from inputs or, before opset 10, attributes. */
+struct ranges {
+    int n;
+    int64_t starts[SHAPE_DIMS], ends[SHAPE_DIMS], axes[SHAPE_DIMS], steps[SHAPE_DIMS];
+};
+
+/* Input i or the attribute; -1 with an error; 0 if absent. */
+static int list_of(struct onnx_import *im, onnx_node *node, size_t i, const char *name,
+                   int64_t *out, struct err *err)
+{
+    if (im->opset < 10)
+        return onnx_int_list(node, name, out, SHAPE_DIMS, err);
+    return onnx_has(node, i) ? onnx_ints(im, node, i, name, out, SHAPE_DIMS, err) : 0;
+}
+
+static bool read_ranges(struct onnx_import *im, onnx_node *node, struct ranges *r, struct err *err)
+{
+    r->n = list_of(im, node, 1, "starts", r->starts, err);
+    int ends = list_of(im, node, 2, "ends", r->ends, err);
+    int axes = list_of(im, node, 3, "axes", r->axes, err);
+    int steps = list_of(im, node, 4, "steps", r->steps, err);
+    if (r->n < 0 || ends < 0 || axes < 0 || steps < 0)
+        return false;
+    if (ends != r->n || (axes && axes != r->n) || (steps && steps != r->n))
+        return err_set(err, ERR_FORMAT, "starts, ends, axes and steps differ in number");
+    for (int i = 0; i < r->n; i++) {
+        if (!axes)
+            r->axes[i] = i;
+        if (!steps)
+            r->steps[i] = 1;
+    }
+    return true;
+}
+
+bool onnx_slice(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    struct ranges r;
+    value_id x = onnx_value(im, node, 0, err);
+    if (x == NO_VALUE || !read_ranges(im, node, &r, err))
+        return false;
+    for (int i = 0; i < r.n; i++) {
+        if (r.steps[i] < 1)
+            return err_set(err, ERR_FORMAT, "steps below 1 are not supported");
+        struct slice_attr slice = { r.axes[i], r.starts[i], r.ends[i], r.steps[i] };
+        int axis = axis_of(slice.axis, onnx_shape(im, x)->rank);
+        if (axis < 0)
+            return err_set(err, ERR_FORMAT, "there is no axis %lld", (long long)slice.axis);
+        int64_t extent = onnx_shape(im, x)->dim[axis];
+        if (slice.begin < -extent)
+            slice.begin = 0;
+        if (slice.end > extent)
+            slice.end = INT64_MAX;
+        if ((slice.begin == 0 || slice.begin == -extent) && slice.step == 1 &&
+            (slice.end == INT64_MAX || slice.end == extent))
+            continue;
+        x = onnx_add(im, node, i + 1 < r.n ? ".axis" : NULL, OP_SLICE, &x, 1,
+                     &(union attr){ .slice = slice }, err);
+        if (x == NO_VALUE)
+            return false;
+    }
+    return onnx_bind(im, node, 0, x, err);
+}
+
+static value_id part(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
+                     int axis, int64_t begin, int64_t end, struct err *err)
+{
+    union attr attr = { .slice = { axis, begin, end, 1 } };
+    return onnx_add(im, node, suffix, OP_SLICE, &x, 1, &attr, err);
+}
+
+bool onnx_split(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    enum { MOST = 256 };
+    int64_t sizes[MOST], begin = 0;
+    value_id x = onnx_value(im, node, 0, err);
+    if (x == NO_VALUE)
+        return false;
+    int axis = axis_of(onnx_int(node, "axis", 0), onnx_shape(im, x)->rank);
+    int parts = (int)(node->n_output < MOST ? node->n_output : 0);
+    if (axis < 0 || parts < 1)
+        return err_set(err, ERR_FORMAT, "axis %lld into %zu parts",
+                       (long long)onnx_int(node, "axis", 0), node->n_output);
+    int64_t extent = onnx_shape(im, x)->dim[axis];
+    int given = im->opset < 13      ? onnx_int_list(node, "split", sizes, MOST, err)
+                : onnx_has(node, 1) ? onnx_ints(im, node, 1, "split", sizes, MOST, err)
+                                    : 0;
+    if (given < 0)
+        return false;
+    if (given && given != parts)
+        return err_set(err, ERR_FORMAT, "%d sizes for %d outputs", given, parts);
+    int64_t each = (extent + parts - 1) / parts;
+    for (int i = 0; i < parts; i++) {
+        int64_t size = given ? sizes[i] : i + 1 < parts ? each : extent - begin;
+        if (size < 1 || size > extent - begin)
+            return err_set(err, ERR_FORMAT, "part %d has the size %lld", i, (long long)size);
+        value_id y = part(im, node, i ? ".part" : NULL, x, axis, begin, begin + size, err);
+        if (!onnx_bind(im, node, (size_t)i, y, err))
+            return false;
+        begin += size;
+    }
+    return true;
+}
+
+/* The places along one axis: one (the axis goes), a run of neighbours, or some taken one by one. */
+bool onnx_gather(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    enum { MOST = 1024 };
+    value_id x = onnx_value(im, node, 0, err), parts[MOST];
+    const struct host *places = x == NO_VALUE ? NULL : onnx_constant(im, node, 1, "the index", err);
+    if (!places)
+        return false;
+    struct shape shape = *onnx_shape(im, x);
+    int axis = axis_of(onnx_int(node, "axis", 0), shape.rank);
+    if (axis < 0 || places->type != HOST_INT || places->shape.rank > 1 || places->count < 1 ||
+        places->count > MOST)
+        return err_set(err, ERR_FORMAT, "only 1 to %d constant places along one axis are supported",
+                       MOST);
+    int64_t count = places->count, extent = shape.dim[axis];
+    bool run = true, single = places->shape.rank == 0;
+    int64_t at[MOST];
+    for (int64_t i = 0; i < count; i++) {
+        at[i] = places->ints[i] < 0 ? places->ints[i] + extent : places->ints[i];
+        if (at[i] < 0 || at[i] >= extent)
+            return err_set(err, ERR_FORMAT, "place %lld of %lld", (long long)places->ints[i],
+                           (long long)extent);
+        run = run && at[i] == at[0] + i;
+    }
+    value_id y = NO_VALUE;
+    for (int64_t i = 0; i < count && !run; i++) {
+        parts[i] = part(im, node, ".place", x, axis, at[i], at[i] + 1, err);
+        if (parts[i] == NO_VALUE)
+            return false;
+    }
+    if (run)
+        y = part(im, node, single ? ".place" : NULL, x, axis, at[0], at[0] + count, err);
+    else
+        y = onnx_add(im, node, NULL, OP_CONCAT, parts, (int)count,
+                     &(union attr){ .axis = { axis } }, err);
+    if (y == NO_VALUE || !single)
+        return onnx_bind(im, node, 0, y, err);
+    struct shape target = { shape.rank - 1, { 0 } };
+    for (int i = 0; i < target.rank; i++)
+        target.dim[i] = shape.dim[i < axis ? i : i + 1];
+    return onnx_bind(im, node, 0, onnx_add_reshape(im, node, NULL, y, target, err), err);
+}
+
+/* The pads in front of and behind every axis; 0 where none are named. */
+static bool read_pads(struct onnx_import *im, onnx_node *node, int rank, int64_t *front,
+                      int64_t *back, struct err *err)
+{
+    int64_t pads[2 * SHAPE_DIMS], axes[SHAPE_DIMS];
+    int n = im->opset >= 11 ? onnx_ints(im, node, 1, "pads", pads, 2 * SHAPE_DIMS, err)
+                            : onnx_int_list(node, im->opset < 2 ? "paddings" : "pads", pads,
+                                            2 * SHAPE_DIMS, err);
+    int named = onnx_has(node, 3) ? onnx_ints(im, node, 3, "axes", axes, SHAPE_DIMS, err) : 0;
+    if (n < 0 || named < 0)
+        return false;
+    if (n != 2 * (named ? named : rank))
+        return err_set(err, ERR_FORMAT, "%d pads for %d axes", n, named ? named : rank);
+    for (int i = 0; i < n / 2; i++) {
+        int axis = named ? axis_of(axes[i], rank) : i;
+        if (axis < 0)
+            return err_set(err, ERR_FORMAT, "there is no axis %lld", (long long)axes[i]);
+        front[axis] = pads[i], back[axis] = pads[n / 2 + i];
+    }
+    return true;
+}
+
+static bool pad_value(struct onnx_import *im, onnx_node *node, float *out, struct err *err)
+{
+    *out = onnx_float(node, "value", 0);
+    if (im->opset < 11 || !onnx_has(node, 2))
+        return true;
+    const struct host *value = onnx_constant(im, node, 2, "the value", err);
+    if (!value)
+        return false;
+    if (value->count > 1)
+        return err_set(err, ERR_FORMAT, "the value is not one number");
+    *out = value->count ? host_float(value, 0) : 0;
+    return true;
+}
+
+bool onnx_pad(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    static const char *const modes[] = { "constant", "reflect", "edge", NULL };
+    static const enum pad_mode kinds[] = { PAD_ZERO, PAD_REFLECT, PAD_REPLICATE };
+    int64_t front[SHAPE_DIMS] = { 0 }, back[SHAPE_DIMS] = { 0 };
+    value_id x = onnx_value(im, node, 0, err);
+    int mode = onnx_choice(node, "mode", modes, err);
+    union attr attr = { .pad = { .mode = kinds[mode < 0 ? 0 : mode] } };
+    if (x == NO_VALUE || mode < 0 || !pad_value(im, node, &attr.pad.value, err))
+        return false;
+    int rank = onnx_shape(im, x)->rank;
+    if (!read_pads(im, node, rank, front, back, err))
+        return false;
+    for (int i = 0; i < rank; i++)
+        if ((rank != 4 || i < 2) && (front[i] || back[i]))
+            return err_set(err, ERR_FORMAT,
+                           "only the height and width of [N, C, H, W] can be padded");
+    if (rank != 4)
+        return onnx_bind(im, node, 0, x, err);
+    attr.pad.pad[SIDE_TOP] = front[2], attr.pad.pad[SIDE_LEFT] = front[3];
+    attr.pad.pad[SIDE_BOTTOM] = back[2], attr.pad.pad[SIDE_RIGHT] = back[3];
+    return onnx_bind(im, node, 0, onnx_add(im, node, NULL, OP_PAD, &x, 1, &attr, err), err);
+}
