@@ -212,11 +212,12 @@ static bool parse_header(struct safetensors *file, const uint8_t *bytes, size_t 
         return err_set(err, ERR_FORMAT, "%s: the header is longer than %llu bytes", file->path,
                        (unsigned long long)HEADER_LIMIT);
     json_error_t why;
-    file->header = json_loadb((const char *)bytes + 8, *length, JSON_REJECT_DUPLICATES, &why);
-    if (!file->header)
+    json_t *header = json_loadb((const char *)bytes + 8, *length, JSON_REJECT_DUPLICATES, &why);
+    file->header = header;
+    if (!header)
         return err_set(err, ERR_FORMAT, "%s: not a safetensors file: the header is not JSON: %s",
                        file->path, why.text);
-    if (!json_is_object(file->header))
+    if (!json_is_object(header))
         return err_set(err, ERR_FORMAT, "%s: not a safetensors file: the header is not an object",
                        file->path);
     return true;
@@ -276,7 +277,7 @@ bool safetensors_open(const char *path, struct safetensors *out, struct err *err
 
 void safetensors_close(struct safetensors *file)
 {
-    json_decref(file->header);
+    json_decref((json_t *)file->header);
     free(file->tensors);
     free(file->path);
     if (file->map)
