@@ -24,6 +24,8 @@ struct onnx_options {
     int64_t fold_limit;    /* elements that may be computed for constants; 0: 2^24 */
     const struct onnx_bound *bound;
     size_t n_bound;
+    const char *const *outputs; /* only these outputs of the model; NULL: all */
+    size_t n_outputs;
 };
 
 /* *out is the caller's; free with graph_free. options may be NULL. */

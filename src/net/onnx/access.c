@@ -106,7 +106,7 @@ value_id onnx_store(struct onnx_import *im, const char *name, bool buffer, struc
         err_set(err, graph->err.kind, "%s", graph->err.text);
         return NO_VALUE;
     }
-    if (!buffer) {
+    if (!buffer && !im->shapes_only) {
         if (!graph_allocate(graph, err))
             return NO_VALUE;
         memcpy(graph_data(graph, value), floats, (size_t)shape_count(&shape) * sizeof *floats);

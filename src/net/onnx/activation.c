@@ -196,10 +196,10 @@ bool onnx_dropout(struct onnx_import *im, onnx_node *node, struct err *err)
     const struct host *training = im->opset >= 12 ? onnx_known(im, node, 2, NULL) : NULL;
     if (onnx_wanted(im, node, 1))
         return err_set(err, ERR_FORMAT, "the mask (second output) is not supported");
-    if (training && training->count && host_number(training, 0) != 0)
-        return err_set(err, ERR_FORMAT, "training mode is not supported; export for inference");
     if (known && known->count)
         rate = host_float(known, 0);
+    if (rate > 0 && training && training->count && host_number(training, 0) != 0)
+        return err_set(err, ERR_FORMAT, "training mode is not supported; export for inference");
     if (!(rate > 0 && rate < 0.999f))
         return onnx_identity(im, node, err);
     return unary(im, node, OP_DROPOUT, &(union attr){ .dropout = { rate } }, err);

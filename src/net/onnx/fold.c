@@ -74,6 +74,7 @@ static const struct {
     { "Min", fold_min },
     { "Max", fold_max },
     { "Pow", fold_pow },
+    { "Mod", fold_mod },
     { "Equal", fold_equal },
     { "Neg", fold_neg },
     { "Sqrt", fold_sqrt },

@@ -23,6 +23,7 @@ struct host *fold_div(const struct fold_args *args);
 struct host *fold_min(const struct fold_args *args);
 struct host *fold_max(const struct fold_args *args);
 struct host *fold_pow(const struct fold_args *args);
+struct host *fold_mod(const struct fold_args *args);
 struct host *fold_equal(const struct fold_args *args);
 struct host *fold_neg(const struct fold_args *args);
 struct host *fold_sqrt(const struct fold_args *args);

@@ -3,7 +3,17 @@
 #include <string.h>
 #include "net/onnx/fold.h"
 
-enum math { MATH_ADD, MATH_SUB, MATH_MUL, MATH_DIV, MATH_MIN, MATH_MAX, MATH_POW, MATH_EQUAL };
+enum math {
+    MATH_ADD,
+    MATH_SUB,
+    MATH_MUL,
+    MATH_DIV,
+    MATH_MIN,
+    MATH_MAX,
+    MATH_POW,
+    MATH_EQUAL,
+    MATH_MOD
+};
 
 static bool math_ints(enum math math, int64_t a, int64_t b, int64_t *out)
 {
@@ -27,6 +37,13 @@ static bool math_ints(enum math math, int64_t a, int64_t b, int64_t *out)
         return true;
     case MATH_EQUAL:
         *out = a == b;
+        return true;
+    case MATH_MOD: /* the sign is that of b, as in Python */
+        if (b == 0 || b == -1)
+            return b == -1 && (*out = 0, true);
+        *out = a % b;
+        if (*out && (*out < 0) != (b < 0))
+            *out += b;
         return true;
     case MATH_POW:
         break;
@@ -53,6 +70,8 @@ static double math_reals(enum math math, double a, double b)
         return pow(a, b);
     case MATH_EQUAL:
         return a == b;
+    case MATH_MOD:
+        return a - b * floor(a / b);
     }
     return 0;
 }
@@ -137,6 +156,13 @@ struct host *fold_pow(const struct fold_args *args)
 struct host *fold_equal(const struct fold_args *args)
 {
     return binary(args, MATH_EQUAL);
+}
+
+struct host *fold_mod(const struct fold_args *args)
+{
+    if (onnx_int(args->node, "fmod", 0))
+        return fold_fail(args, "fmod is not supported");
+    return binary(args, MATH_MOD);
 }
 
 static struct host *unary(const struct fold_args *args, double (*fn)(double))

@@ -19,7 +19,7 @@ static bool mark_needed(struct onnx_import *im, struct err *err)
         return err_memory(err, im->path);
     for (size_t i = 0; i < proto->n_output; i++) {
         const struct onnx_name *name = onnx_name_find(im, proto->output[i]->name);
-        if (name && name->producer >= 0)
+        if (name && name->producer >= 0 && onnx_output_wanted(im, name->text))
             im->needed[name->producer] = true;
     }
     for (size_t i = proto->n_node; i-- > 0;) {
@@ -37,14 +37,14 @@ static bool mark_needed(struct onnx_import *im, struct err *err)
 }
 
 /* The extent of an axis, or what the options say where the file leaves it open. */
-static bool input_extent(const struct onnx_import *im, const char *name,
+static bool input_extent(struct onnx_import *im, const char *name,
                          const Onnx__TensorShapeProto__Dimension *dim, int axis, int rank,
                          int64_t *out, struct err *err)
 {
     const struct onnx_options *options = im->options;
     bool open = dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
                 dim->dim_value < 1;
-    int64_t given = axis == 0                ? (options->batch ? options->batch : 1)
+    int64_t given = axis == 0                ? im->batch
                     : rank == 4 && axis == 2 ? options->height
                     : rank == 4 && axis == 3 ? options->width
                                              : 0;
@@ -56,6 +56,7 @@ static bool input_extent(const struct onnx_import *im, const char *name,
         return err_set(err, ERR_MISSING,
                        "%s: the input '%.200s' leaves the extent of axis %d open; give its size",
                        im->path, name, axis);
+    im->open_batch = im->open_batch || axis == 0;
     *out = given;
     return true;
 }
@@ -167,11 +168,31 @@ static bool run(struct onnx_import *im, struct err *err)
         if (im->needed[i] && !import_node(im, i, err))
             return blame(im, proto->node[i], err);
     for (size_t i = 0; i < proto->n_output; i++)
-        if (!add_output(im, proto->output[i], err))
+        if (onnx_output_wanted(im, proto->output[i]->name) &&
+            !add_output(im, proto->output[i], err))
             return false;
-    if (!graph_allocate(im->graph, err))
+    if (!im->shapes_only && !graph_allocate(im->graph, err))
         return err_prefix(err, im->path);
     return graph_ok(im->graph, err) || err_prefix(err, im->path);
+}
+
+/* One import of an unpacked model. *open tells whether it leaves the batch open. */
+static bool import_once(const Onnx__ModelProto *model, const struct onnx_import *setup,
+                        struct graph **out, bool *open, struct err *err)
+{
+    struct onnx_import im = *setup;
+    im.proto = model->graph;
+    im.opset = onnx_model_opset(model);
+    im.graph = graph_new(model->graph->name ? model->graph->name : "");
+    bool ok = im.graph ? run(&im, err) : err_memory(err, im.path);
+    if (ok)
+        *out = im.graph;
+    else
+        graph_free(im.graph);
+    *open = im.open_batch;
+    onnx_names_free(&im);
+    free(im.needed);
+    return ok;
 }
 
 bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
@@ -180,26 +201,28 @@ bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
     static const struct onnx_options defaults = { 0 };
     struct err own;
     Onnx__ModelProto *model;
+    struct graph *graph = NULL, *other = NULL;
+    bool open = false;
     err = err ? err : &own; /* messages are made in parts */
     if (!onnx_model_parse(bytes, size, path, &model, err))
         return false;
     options = options ? options : &defaults;
-    struct onnx_import im = {
+    struct onnx_import setup = {
         .path = path,
-        .proto = model->graph,
-        .opset = onnx_model_opset(model),
         .options = options,
-        .graph = graph_new(model->graph->name ? model->graph->name : ""),
+        .batch = options->batch ? options->batch : 1,
         /* weights may be moved about (one byte of the file is at most one element) */
         .fold_budget = (options->fold_limit ? options->fold_limit : FOLD_LIMIT) + (int64_t)size,
     };
-    bool ok = im.graph ? run(&im, err) : err_memory(err, path);
+    bool ok = import_once(model, &setup, &graph, &open, err);
+    if (ok && open) {
+        setup.batch++, setup.shapes_only = true;
+        if (import_once(model, &setup, &other, &open, &own))
+            onnx_free_batch(graph, other);
+        graph_free(other);
+    }
     if (ok)
-        *out = im.graph;
-    else
-        graph_free(im.graph);
-    onnx_names_free(&im);
-    free(im.needed);
+        *out = graph;
     onnx__model_proto__free_unpacked(model, NULL);
     return ok;
 }

@@ -32,6 +32,9 @@ struct onnx_import {
     uint32_t n_buckets;
     bool *needed;        /* [node]: an output depends on it, and no fused one stands for it */
     int64_t fold_budget; /* elements that constants may still take */
+    int64_t batch;       /* where the file leaves the first axis of an input open */
+    bool open_batch;     /* it does */
+    bool shapes_only;    /* parameters get no floats */
 };
 
 typedef const Onnx__NodeProto onnx_node;
@@ -51,6 +54,8 @@ const struct onnx_operator *onnx_operator_find(const char *type);
 
 bool onnx_names_build(struct onnx_import *im, struct err *err);
 void onnx_names_free(struct onnx_import *im);
+/* An output of the model that is asked for. */
+bool onnx_output_wanted(const struct onnx_import *im, const char *text);
 /* NULL if it is not in the file, or text is NULL or "". */
 struct onnx_name *onnx_name_find(const struct onnx_import *im, const char *text);
 
@@ -115,6 +120,12 @@ int onnx_int_list(onnx_node *node, const char *name, int64_t *out, int max, stru
  * a tensor with `rank` axes. *given is false if there are none. */
 bool onnx_axes(struct onnx_import *im, onnx_node *node, int64_t input_since, int rank,
                uint32_t *bits, bool *given, struct err *err);
+
+/* --- batch.c --- */
+
+/* Reshapes of `graph` so that they hold for any batch: `other` is the same network, imported for
+ * another batch, and shows which extents follow from it. */
+void onnx_free_batch(struct graph *graph, const struct graph *other);
 
 /* --- fold.c, fuse.c --- */
 

@@ -134,8 +134,6 @@ static bool check_model(const Onnx__ModelProto *model, const char *path, struct 
 {
     if (!model->graph)
         return err_set(err, ERR_FORMAT, "%s: not an ONNX model: it has no graph", path);
-    if (onnx_model_opset(model) < 1)
-        return err_set(err, ERR_FORMAT, "%s: the model does not say which opset it uses", path);
     if (model->n_functions)
         return err_set(err, ERR_FORMAT,
                        "%s: the model brings functions of its own, which is not supported; export "

@@ -7,8 +7,8 @@
 #define ONNX_SIZE_LIMIT ((size_t)1 << 31)
 
 /* Checks the bytes against the schema (lengths, nesting, number of messages), unpacks them, and
- * checks what any use of a model needs: a graph, an opset, no data in other files, no functions of
- * its own. *out is the caller's; free with onnx__model_proto__free_unpacked(model, NULL). */
+ * checks what any use of a model needs: a graph, no data in other files, no functions of its own.
+ * *out is the caller's; free with onnx__model_proto__free_unpacked(model, NULL). */
 bool onnx_model_parse(const uint8_t *bytes, size_t size, const char *path, Onnx__ModelProto **out,
                       struct err *err);
 

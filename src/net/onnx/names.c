@@ -121,6 +121,16 @@ static bool add_bound(struct onnx_import *im, struct err *err)
     return true;
 }
 
+bool onnx_output_wanted(const struct onnx_import *im, const char *text)
+{
+    if (!text || !*text)
+        return false;
+    for (size_t i = 0; i < im->options->n_outputs; i++)
+        if (strcmp(im->options->outputs[i], text) == 0)
+            return true;
+    return !im->options->outputs;
+}
+
 bool onnx_names_build(struct onnx_import *im, struct err *err)
 {
     if (!make_room(im, err) || !add_bound(im, err) || !add_initializers(im, err))
@@ -132,7 +142,7 @@ bool onnx_names_build(struct onnx_import *im, struct err *err)
         if (!add_node(im, (int32_t)i, err))
             return false;
     for (size_t i = 0; i < im->proto->n_output; i++)
-        if (im->proto->output[i]->name && *im->proto->output[i]->name)
+        if (onnx_output_wanted(im, im->proto->output[i]->name))
             intern(im, im->proto->output[i]->name)->n_uses++;
     return true;
 }

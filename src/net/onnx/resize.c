@@ -24,7 +24,7 @@ static double place(const struct resize *r, int64_t i, int64_t in, int64_t out, 
     case PYTORCH_HALF_PIXEL:
         return out > 1 ? ((double)i + 0.5) / scale - 0.5 : 0;
     case ALIGN_CORNERS:
-        return out > 1 ? (double)i * (double)(in - 1) / (double)(out - 1) : 0;
+        return out > 1 ? (double)i * (double)(in - 1) / ((double)in * scale - 1) : 0;
     case ASYMMETRIC:
         return (double)i / scale;
     case TF_HALF_PIXEL:
@@ -54,13 +54,15 @@ static bool same_places(const struct resize *r, int64_t in, int64_t out, double 
                         bool align_corners)
 {
     struct resize own = { .coordinates = align_corners ? ALIGN_CORNERS : HALF_PIXEL };
+    double own_scale = align_corners ? (double)out / (double)in : scale;
     for (int64_t i = 0; i < out; i++) {
         double theirs = place(r, i, in, out, scale);
         if (r->mode == 0) {
             int64_t ours = (int64_t)floor((double)i / scale);
             if (nearest(r, theirs, in) != (ours < in ? ours : in - 1))
                 return false;
-        } else if (fabs(clamped(theirs, in) - clamped(place(&own, i, in, out, scale), in)) > 1e-6) {
+        } else if (fabs(clamped(theirs, in) - clamped(place(&own, i, in, out, own_scale), in)) >
+                   1e-6) {
             return false;
         }
     }

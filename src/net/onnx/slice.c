@@ -185,11 +185,36 @@ static bool pad_value(struct onnx_import *im, onnx_node *node, float *out, struc
     return true;
 }
 
+/* The axes of [.., .., .., ..] in an order that has the padded ones, at most two, at the end. False
+ * if there are more. */
+static bool padded_last(const int64_t *front, const int64_t *back, int64_t *order)
+{
+    int n = 0, padded = 0;
+    bool last[4];
+    for (int i = 0; i < 4; i++)
+        padded += last[i] = front[i] || back[i];
+    for (int i = 3; i >= 0 && padded < 2; i--)
+        if (!last[i])
+            last[i] = true, padded++;
+    for (int i = 0; i < 8; i++)
+        if (last[i % 4] == (i >= 4))
+            order[n++] = i % 4;
+    return padded == 2;
+}
+
+static value_id transposed(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
+                           const int64_t *order, struct err *err)
+{
+    union attr attr = { .transpose = { .rank = 4 } };
+    memcpy(attr.transpose.order, order, 4 * sizeof *order);
+    return x == NO_VALUE ? NO_VALUE : onnx_add(im, node, suffix, OP_TRANSPOSE, &x, 1, &attr, err);
+}
+
 bool onnx_pad(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     static const char *const modes[] = { "constant", "reflect", "edge", NULL };
     static const enum pad_mode kinds[] = { PAD_ZERO, PAD_REFLECT, PAD_REPLICATE };
-    int64_t front[SHAPE_DIMS] = { 0 }, back[SHAPE_DIMS] = { 0 };
+    int64_t front[SHAPE_DIMS] = { 0 }, back[SHAPE_DIMS] = { 0 }, order[4], inverse[4];
     value_id x = onnx_value(im, node, 0, err);
     int mode = onnx_choice(node, "mode", modes, err);
     union attr attr = { .pad = { .mode = kinds[mode < 0 ? 0 : mode] } };
@@ -198,13 +223,24 @@ bool onnx_pad(struct onnx_import *im, onnx_node *node, struct err *err)
     int rank = onnx_shape(im, x)->rank;
     if (!read_pads(im, node, rank, front, back, err))
         return false;
+    bool any = false;
     for (int i = 0; i < rank; i++)
-        if ((rank != 4 || i < 2) && (front[i] || back[i]))
-            return err_set(err, ERR_FORMAT,
-                           "only the height and width of [N, C, H, W] can be padded");
-    if (rank != 4)
+        any = any || front[i] || back[i];
+    if (!any)
         return onnx_bind(im, node, 0, x, err);
-    attr.pad.pad[SIDE_TOP] = front[2], attr.pad.pad[SIDE_LEFT] = front[3];
-    attr.pad.pad[SIDE_BOTTOM] = back[2], attr.pad.pad[SIDE_RIGHT] = back[3];
-    return onnx_bind(im, node, 0, onnx_add(im, node, NULL, OP_PAD, &x, 1, &attr, err), err);
+    if (rank != 4 || !padded_last(front, back, order))
+        return err_set(err, ERR_FORMAT, "only two axes of a tensor with four can be padded");
+    bool moved = order[2] != 2 || order[3] != 3;
+    for (int i = 0; i < 4; i++)
+        inverse[order[i]] = i;
+    attr.pad.pad[SIDE_TOP] = front[order[2]], attr.pad.pad[SIDE_LEFT] = front[order[3]];
+    attr.pad.pad[SIDE_BOTTOM] = back[order[2]], attr.pad.pad[SIDE_RIGHT] = back[order[3]];
+    if (moved)
+        x = transposed(im, node, ".before", x, order, err);
+    if (x == NO_VALUE)
+        return false;
+    x = onnx_add(im, node, moved ? ".padded" : NULL, OP_PAD, &x, 1, &attr, err);
+    if (moved)
+        x = transposed(im, node, NULL, x, inverse, err);
+    return onnx_bind(im, node, 0, x, err);
 }
