@@ -166,7 +166,7 @@ static bool read_inputs(struct run *run)
 static bool import(struct run *run, struct graph **out)
 {
     struct onnx_bound bound[MOST_PORTS];
-    struct onnx_options options = { .bound = bound };
+    struct onnx_options options = { .bound = bound, .fold_limit = (int64_t)1 << 28 };
     for (int i = 0; i < run->n_inputs; i++) {
         const struct host *host = run->inputs[i];
         if (host->type == HOST_FLOAT && !used_as_constant(run->model->graph, run->input_names[i]))
