@@ -144,6 +144,17 @@ static void forget(struct onnx_name *name)
     name->host = NULL;
 }
 
+void onnx_remember(struct onnx_import *im, struct onnx_name *name, value_id value)
+{
+    if (value == NO_VALUE || name->value != NO_VALUE)
+        return;
+    const struct host *host = onnx_name_host(im, name, NULL);
+    if (!host || !shape_equal(&host->shape, onnx_shape(im, value)))
+        return;
+    name->value = value;
+    forget(name);
+}
+
 value_id onnx_value(struct onnx_import *im, onnx_node *node, size_t i, struct err *err)
 {
     struct onnx_name *name = onnx_has(node, i) ? onnx_name_find(im, node->input[i]) : NULL;
@@ -180,11 +191,13 @@ value_id onnx_parameter(struct onnx_import *im, onnx_node *node, size_t i, struc
                 shape_text(&host->shape, text), shape_text(&shape, other));
         return NO_VALUE;
     }
-    value_id value = store_host(im, name->text, host, shape, buffer, err);
-    if (name->value == NO_VALUE && shape_equal(&host->shape, &shape)) {
-        name->value = value;
-        forget(name);
-    }
+    struct onnx_name *source =
+        host->origin && !host->transposed ? onnx_name_find(im, host->origin) : NULL;
+    if (source && source->value != NO_VALUE && shape_equal(onnx_shape(im, source->value), &shape))
+        return source->value; /* under another shape in between */
+    const char *stored = source ? source->text : name->text;
+    value_id value = store_host(im, stored, host, shape, buffer, err);
+    onnx_remember(im, source ? source : name, value);
     return value;
 }
 

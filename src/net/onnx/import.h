@@ -85,6 +85,9 @@ value_id onnx_parameter(struct onnx_import *im, onnx_node *node, size_t i, struc
 /* A new parameter or buffer with these floats (copied) of a name made from `name`. */
 value_id onnx_store(struct onnx_import *im, const char *name, bool buffer, struct shape shape,
                     const float *floats, struct err *err);
+/* The parameter `value` holds the constant of this name: it is used again under this name. Only if
+ * it has the same shape. The known elements of the name may be freed. */
+void onnx_remember(struct onnx_import *im, struct onnx_name *name, value_id value);
 const struct shape *onnx_shape(const struct onnx_import *im, value_id value);
 
 /* A node of the graph. suffix NULL: it gets the name of the file's node (the last one made for it),

@@ -13,13 +13,13 @@ static value_id linear_weight(struct onnx_import *im, onnx_node *node, const str
     int64_t inputs = b->shape.dim[b_transposed ? 1 : 0];
     const char *name = b->origin ? b->origin : node->n_output ? node->output[0] : "weight";
     struct shape shape = SHAPE(outputs, inputs);
-    value_id there = b->origin ? graph_find(im->graph, b->origin) : NO_VALUE;
-    bool as_stored = b_transposed != b->transposed && alpha == 1;
+    struct onnx_name *source = b->origin ? onnx_name_find(im, b->origin) : NULL;
+    bool as_stored = source && b_transposed != b->transposed && alpha == 1;
     if (!shape_check(&shape, "the weight", err))
         return NO_VALUE;
-    if (there != NO_VALUE && as_stored && graph_is_parameter(im->graph, there) &&
-        shape_equal(onnx_shape(im, there), &shape))
-        return there; /* weights that two layers share */
+    if (as_stored && source->value != NO_VALUE &&
+        shape_equal(onnx_shape(im, source->value), &shape))
+        return source->value; /* weights that two layers share */
     float *floats = malloc((size_t)b->count * sizeof *floats);
     if (!floats) {
         err_memory(err, name);
@@ -31,6 +31,8 @@ static value_id linear_weight(struct onnx_import *im, onnx_node *node, const str
                 alpha * host_float(b, b_transposed ? o * inputs + i : i * outputs + o);
     value_id weight = onnx_store(im, name, false, shape, floats, err);
     free(floats);
+    if (as_stored)
+        onnx_remember(im, source, weight);
     return weight;
 }
 
