@@ -298,7 +298,7 @@ static bool gives_back(struct onnx_import *im, onnx_node *reshape, const char *x
     const struct onnx_name *name =
         reshape->n_input == 2 ? onnx_name_find(im, reshape->input[1]) : NULL;
     if (name && name->producer >= 0 && is_type(node_at(im, name->producer), "Shape") &&
-        node_at(im, name->producer)->n_attribute == 0)
+        node_at(im, name->producer)->n_attribute == 0 && onnx_has(node_at(im, name->producer), 0))
         return strcmp(node_at(im, name->producer)->input[0], x_name) == 0;
     const struct host *host = name ? constant_ahead(im, reshape, 1) : NULL;
     if (!host || host->type != HOST_INT || host->count != x->rank)

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #define DEPTH_LIMIT 24
-#define MESSAGE_LIMIT 2000000
+/* A network of 20000 nodes has some 300000 messages; one takes up to 300 bytes of memory. */
+#define MESSAGE_LIMIT 500000
+#define ENTRY_LIMIT 2000000
 
 struct walk {
     const uint8_t *at, *end;
@@ -13,7 +15,7 @@ struct walk {
 
 struct budget {
     const char *path;
-    int64_t messages;
+    int64_t messages, entries;
     struct err *err;
 };
 
@@ -82,7 +84,7 @@ static bool check_message(const ProtobufCMessageDescriptor *type, struct walk wa
             protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
         if (!field)
             continue;
-        if (field->label == PROTOBUF_C_LABEL_REPEATED && --budget->messages < 0)
+        if (field->label == PROTOBUF_C_LABEL_REPEATED && --budget->entries < 0)
             return damaged(budget, "too many entries");
         if (field->type != PROTOBUF_C_TYPE_MESSAGE)
             continue;
@@ -103,7 +105,9 @@ static bool check_message(const ProtobufCMessageDescriptor *type, struct walk wa
 ProtobufCMessage *onnx_unpack(const ProtobufCMessageDescriptor *type, const uint8_t *bytes,
                               size_t size, const char *path, struct err *err)
 {
-    struct budget budget = { path, MESSAGE_LIMIT, err };
+    int64_t messages = 1000 + (int64_t)(size / 4); /* shorter ones say nothing */
+    struct budget budget = { path, messages < MESSAGE_LIMIT ? messages : MESSAGE_LIMIT, ENTRY_LIMIT,
+                             err };
     if (size > ONNX_SIZE_LIMIT) {
         err_set(err, ERR_FORMAT, "%s: longer than 2 GB", path);
         return NULL;

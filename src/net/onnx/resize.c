@@ -3,6 +3,9 @@
 #include <math.h>
 #include "net/onnx/import.h"
 
+/* Of one side; every pixel's place is compared. */
+#define PIXELS_LIMIT (1 << 17)
+
 enum { HALF_PIXEL, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC, TF_HALF_PIXEL };
 static const char *const coordinates[] = { "half_pixel", "pytorch_half_pixel",   "align_corners",
                                            "asymmetric", "tf_half_pixel_for_nn", NULL };
@@ -123,7 +126,7 @@ static bool make_node(struct onnx_import *im, onnx_node *node, value_id x, const
     if (y == NO_VALUE)
         return false;
     for (int i = 0; i < 2; i++)
-        if (onnx_shape(im, y)->dim[2 + i] > (1 << 24) ||
+        if (onnx_shape(im, y)->dim[2 + i] > PIXELS_LIMIT ||
             !same_places(r, shape.dim[2 + i], onnx_shape(im, y)->dim[2 + i], r->scale[i],
                          attr.upsample.align_corners))
             return err_set(err, ERR_FORMAT,

@@ -120,6 +120,9 @@ static int conv_inputs(struct onnx_import *im, onnx_node *node, struct window *w
     inputs[0] = onnx_value(im, node, 0, err);
     if (inputs[0] == NO_VALUE || !read_window(node, onnx_shape(im, inputs[0])->rank, w, err))
         return 0;
+    const struct shape *x = onnx_shape(im, inputs[0]);
+    if (!in_range(x->dim, x->rank, 1, "the input's shape", err))
+        return 0;
     inputs[0] = as_image(im, node, inputs[0], err);
     inputs[1] = inputs[0] == NO_VALUE ? NO_VALUE : weight_of(im, node, w, err);
     if (inputs[1] == NO_VALUE)
