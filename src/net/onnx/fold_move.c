@@ -19,11 +19,13 @@ static struct host *under(const struct fold_args *args, struct shape shape)
     return host;
 }
 
+/* PyTorch stores equal weights once and names the others by an Identity: each is a parameter of its
+ * own, so that layers are not tied when they are trained. */
 struct host *fold_identity(const struct fold_args *args)
 {
     struct host *host = under(args, args->in[0]->shape);
-    if (host)
-        host->origin = args->in[0]->origin, host->transposed = args->in[0]->transposed;
+    if (host && host->origin)
+        host->origin = args->node->output[0];
     return host;
 }
 
