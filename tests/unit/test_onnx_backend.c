@@ -26,11 +26,7 @@ static const struct {
 } limits[] = {
     { "is not supported", "an operator that we do not have" },
     { "spatial axes are not supported", "volumes" },
-    { "is not made of floats", "a runtime input that is not made of floats" },
-    { "is not a tensor with a shape", "sequences, optionals, tensors without a shape" },
     { "training mode is not supported", "training mode" },
-    { "(second output)", "a second output" },
-    { "as outputs are not supported", "a second output" },
     { "not supported at this scale", "pixel coordinates of Resize that differ from ours" },
     { "only the exponents", "other powers than 1, 2 and 3" },
     { "steps below 1", "a reversing slice" },
@@ -39,15 +35,12 @@ static const struct {
     { "has the size 0", "tensors without elements" },
     { "a constant of the type", "a type that is not a number" },
     { "only 1 to 1024 constant places", "indices of more than one axis" },
-    { "more than 6 axes", "more than 6 axes" },
     { "axes; at most 6", "more than 6 axes" },
     { "mode 'cubic'", "cubic interpolation" },
     { "mode 'tf_crop_and_resize'", "resizing of a part" },
     { "nothing of ", "tensors without elements" },
     { "bfloat16", "a type that is not a float" },
-    { "only numbers are supported", "a type that is not a number" },
     { "only floats are supported", "a type that is not a float" },
-    { "two inputs are needed", "variadic minimum and maximum" },
     { "fmod is not supported", "the remainder of C's fmod" },
     { "used for something else", "inputs that are not tensors" },
 };
@@ -338,7 +331,8 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void run_group(const char *group, bool networks)
+/* at_least: so many passed when this was written; fewer are a step back. */
+static void run_group(const char *group, bool networks, int at_least)
 {
     enum { MOST = 4096 };
     static char *names[MOST];
@@ -370,37 +364,37 @@ static void run_group(const char *group, bool networks)
     printf("\n");
     free(folder);
     assert_int_equal(tally.failed, 0);
-    assert_true(tally.passed > 0);
+    assert_true(tally.passed >= at_least);
 }
 
 static void single_operators(void **state)
 {
     (void)state;
-    run_group("node", false);
+    run_group("node", false, 289);
 }
 
 static void layers_converted_from_pytorch(void **state)
 {
     (void)state;
-    run_group("pytorch-converted", false);
+    run_group("pytorch-converted", false, 61);
 }
 
 static void operators_of_pytorch(void **state)
 {
     (void)state;
-    run_group("pytorch-operator", false);
+    run_group("pytorch-operator", false, 25);
 }
 
 static void simple_models(void **state)
 {
     (void)state;
-    run_group("simple", false);
+    run_group("simple", false, 5);
 }
 
 /* Whole networks in the same layout: FOLDER of a data folder in ONNX_TESTDATA. */
 static void whole_networks(void **state)
 {
-    run_group(*state, true);
+    run_group(*state, true, 1);
 }
 
 int main(int argc, char **argv)
