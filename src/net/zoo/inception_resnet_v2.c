@@ -1,0 +1,146 @@
+/* inception_resnet_v2.c: Inception-ResNet v2 (Szegedy et al. 2016) with timm's parameter names.
+ * Smallest input 75 px. */
+#include "net/zoo/parts.h"
+
+/* One step of a branch; height 0 ends the branch. stride 2 goes without padding. */
+struct step {
+    int64_t channels, height, width, stride;
+};
+
+/* Units "block.branchI.0", ".1", ..; a branch of a single step has no number when `alone`. */
+static value_id branch(struct graph *graph, value_id x, const char *block, int index, bool alone,
+                       const struct step *steps)
+{
+    for (int i = 0; steps[i].height; i++) {
+        struct conv_attr attr = zoo_same(steps[i].height, steps[i].width);
+        if (steps[i].stride == 2)
+            attr = conv_square(steps[i].height, 2, 0);
+        struct zoo_name name = alone ? zoo_name("%s.branch%d", block, index)
+                                     : zoo_name("%s.branch%d.%d", block, index, i);
+        x = zoo_conv_unit(graph, x, name.text, steps[i].channels, attr);
+    }
+    return x;
+}
+
+static value_id mixed_5b(struct graph *graph, value_id x)
+{
+    const char *name = "mixed_5b";
+    struct pool_attr inside = pool_square(3, 1, 1);
+    inside.count_include_pad = false;
+    value_id branches[4] = {
+        branch(graph, x, name, 0, true, (const struct step[]){ { 96, 1, 1, 1 }, { 0 } }),
+        branch(graph, x, name, 1, false,
+               (const struct step[]){ { 48, 1, 1, 1 }, { 64, 5, 5, 1 }, { 0 } }),
+        branch(graph, x, name, 2, false,
+               (const struct step[]){ { 64, 1, 1, 1 }, { 96, 3, 3, 1 }, { 96, 3, 3, 1 }, { 0 } }),
+        zoo_conv_unit(graph, graph_average_pool(graph, x, inside), "mixed_5b.branch3.1", 64,
+                      conv_square(1, 1, 0)),
+    };
+    return graph_concat(graph, branches, 4, 1);
+}
+
+static value_id mixed_6a(struct graph *graph, value_id x)
+{
+    const char *name = "mixed_6a";
+    value_id branches[3] = {
+        branch(graph, x, name, 0, true, (const struct step[]){ { 384, 3, 3, 2 }, { 0 } }),
+        branch(
+            graph, x, name, 1, false,
+            (const struct step[]){ { 256, 1, 1, 1 }, { 256, 3, 3, 1 }, { 384, 3, 3, 2 }, { 0 } }),
+        graph_max_pool(graph, x, pool_square(3, 2, 0)),
+    };
+    return graph_concat(graph, branches, 3, 1);
+}
+
+static value_id mixed_7a(struct graph *graph, value_id x)
+{
+    const char *name = "mixed_7a";
+    value_id branches[4] = {
+        branch(graph, x, name, 0, false,
+               (const struct step[]){ { 256, 1, 1, 1 }, { 384, 3, 3, 2 }, { 0 } }),
+        branch(graph, x, name, 1, false,
+               (const struct step[]){ { 256, 1, 1, 1 }, { 288, 3, 3, 2 }, { 0 } }),
+        branch(
+            graph, x, name, 2, false,
+            (const struct step[]){ { 256, 1, 1, 1 }, { 288, 3, 3, 1 }, { 320, 3, 3, 2 }, { 0 } }),
+        graph_max_pool(graph, x, pool_square(3, 2, 0)),
+    };
+    return graph_concat(graph, branches, 4, 1);
+}
+
+/* x + scale conv2d(concat(branches)) */
+static value_id residual(struct graph *graph, value_id x, const char *name,
+                         const value_id *branches, int n, float scale)
+{
+    value_id y = graph_concat(graph, branches, n, 1);
+    if (x == NO_VALUE)
+        return NO_VALUE;
+    y = graph_conv(graph, y, zoo_name("%s.conv2d", name).text, graph_shape(graph, x)->dim[1], true,
+                   conv_square(1, 1, 0));
+    if (scale < 1)
+        y = graph_scale(graph, y, scale, 0);
+    return graph_add(graph, y, x);
+}
+
+static value_id block35(struct graph *graph, value_id x, const char *name)
+{
+    value_id branches[3] = {
+        branch(graph, x, name, 0, true, (const struct step[]){ { 32, 1, 1, 1 }, { 0 } }),
+        branch(graph, x, name, 1, false,
+               (const struct step[]){ { 32, 1, 1, 1 }, { 32, 3, 3, 1 }, { 0 } }),
+        branch(graph, x, name, 2, false,
+               (const struct step[]){ { 32, 1, 1, 1 }, { 48, 3, 3, 1 }, { 64, 3, 3, 1 }, { 0 } }),
+    };
+    return graph_relu(graph, residual(graph, x, name, branches, 3, 0.17f));
+}
+
+static value_id block17(struct graph *graph, value_id x, const char *name)
+{
+    value_id branches[2] = {
+        branch(graph, x, name, 0, true, (const struct step[]){ { 192, 1, 1, 1 }, { 0 } }),
+        branch(
+            graph, x, name, 1, false,
+            (const struct step[]){ { 128, 1, 1, 1 }, { 160, 1, 7, 1 }, { 192, 7, 1, 1 }, { 0 } }),
+    };
+    return graph_relu(graph, residual(graph, x, name, branches, 2, 0.10f));
+}
+
+/* Without its ReLU: the last one of the network has none. */
+static value_id block8(struct graph *graph, value_id x, const char *name, float scale)
+{
+    value_id branches[2] = {
+        branch(graph, x, name, 0, true, (const struct step[]){ { 192, 1, 1, 1 }, { 0 } }),
+        branch(
+            graph, x, name, 1, false,
+            (const struct step[]){ { 192, 1, 1, 1 }, { 224, 1, 3, 1 }, { 256, 3, 1, 1 }, { 0 } }),
+    };
+    return residual(graph, x, name, branches, 2, scale);
+}
+
+static value_id stem(struct graph *graph, value_id x)
+{
+    x = zoo_conv_unit(graph, x, "conv2d_1a", 32, conv_square(3, 2, 0));
+    x = zoo_conv_unit(graph, x, "conv2d_2a", 32, conv_square(3, 1, 0));
+    x = zoo_conv_unit(graph, x, "conv2d_2b", 64, conv_square(3, 1, 1));
+    x = graph_max_pool(graph, x, pool_square(3, 2, 0));
+    x = zoo_conv_unit(graph, x, "conv2d_3b", 80, conv_square(1, 1, 0));
+    x = zoo_conv_unit(graph, x, "conv2d_4a", 192, conv_square(3, 1, 0));
+    return graph_max_pool(graph, x, pool_square(3, 2, 0));
+}
+
+void zoo_inception_resnet_v2(struct graph *graph, const struct zoo_options *options)
+{
+    value_id x = mixed_5b(graph, stem(graph, zoo_image(graph, options)));
+    for (int i = 0; i < 10; i++)
+        x = block35(graph, x, zoo_name("repeat.%d", i).text);
+    x = mixed_6a(graph, x);
+    for (int i = 0; i < 20; i++)
+        x = block17(graph, x, zoo_name("repeat_1.%d", i).text);
+    x = mixed_7a(graph, x);
+    for (int i = 0; i < 9; i++)
+        x = graph_relu(graph, block8(graph, x, zoo_name("repeat_2.%d", i).text, 0.20f));
+    x = block8(graph, x, "block8", 1);
+    x = zoo_conv_unit(graph, x, "conv2d_7b", 1536, conv_square(1, 1, 0));
+    x = graph_flatten(graph, graph_global_average_pool(graph, x));
+    graph_output(graph, "logits", graph_linear(graph, x, "classif", options->classes, true));
+}

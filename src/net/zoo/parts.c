@@ -1,0 +1,72 @@
+/* parts.c: layers and names that several families share. */
+#include "net/zoo/parts.h"
+#include <math.h>
+#include <stdarg.h>
+
+struct zoo_name zoo_name(const char *format, ...)
+{
+    struct zoo_name name;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name.text, sizeof name.text, format, args);
+    va_end(args);
+    return name;
+}
+
+value_id zoo_image(struct graph *graph, const struct zoo_options *options)
+{
+    return graph_input(graph, "input",
+                       SHAPE(options->batch, options->channels, options->height, options->width));
+}
+
+void zoo_init(struct graph *graph, enum op_kind kind, int index, struct init init)
+{
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        const struct node *node = &graph->nodes[i];
+        if (node->op->kind == kind && index < node->n_inputs && node->inputs[index] != NO_VALUE)
+            graph_init(graph, graph->values[node->inputs[index]].name, init);
+    }
+}
+
+struct conv_attr zoo_same(int64_t height, int64_t width)
+{
+    int64_t y = height / 2, x = width / 2;
+    return (struct conv_attr){ .kernel = { height, width }, .pad = { y, x, y, x } };
+}
+
+value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int64_t channels,
+                       struct conv_attr attr)
+{
+    x = graph_conv(graph, x, zoo_name("%s.conv", prefix).text, channels, false, attr);
+    x = graph_batch_norm_with(graph, x, zoo_name("%s.bn", prefix).text,
+                              (struct norm_attr){ .epsilon = 1e-3f, .momentum = 0.1f });
+    return graph_relu(graph, x);
+}
+
+/* [N, T, heads d] -> [N, heads, T, d] */
+static value_id split_heads(struct graph *graph, value_id x, int64_t heads)
+{
+    return graph_transpose(graph, graph_reshape(graph, x, SHAPE(0, 0, heads, -1)),
+                           (const int64_t[]){ 0, 2, 1, 3 });
+}
+
+value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v, int64_t heads)
+{
+    if (q == NO_VALUE)
+        return NO_VALUE;
+    int64_t features = graph_shape(graph, q)->dim[2];
+    value_id y = graph_attention(graph, split_heads(graph, q, heads), split_heads(graph, k, heads),
+                                 split_heads(graph, v, heads));
+    return graph_reshape(graph, graph_transpose(graph, y, (const int64_t[]){ 0, 2, 1, 3 }),
+                         SHAPE(0, 0, features));
+}
+
+void zoo_time_embedding(double step, int64_t features, float *out)
+{
+    int64_t half = features / 2;
+    for (int64_t i = 0; i < half; i++) {
+        double angle = step * pow(10000, -(double)i / (double)half);
+        out[i] = (float)sin(angle);
+        out[half + i] = (float)cos(angle);
+    }
+}

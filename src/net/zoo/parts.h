@@ -1,0 +1,39 @@
+/* parts.h: what the families share, and the build functions that the table in zoo.c lists. Options
+ * that arrive in a build function are complete: no zeros. */
+#ifndef NET_ZOO_PARTS_H
+#define NET_ZOO_PARTS_H
+#include "net/zoo/zoo.h"
+
+struct zoo_name {
+    char text[96];
+};
+/* A name from a format, usable within the expression: zoo_name("%s.conv%d", prefix, 1).text */
+struct zoo_name zoo_name(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* "input" [N, channels, height, width] */
+value_id zoo_image(struct graph *graph, const struct zoo_options *options);
+
+/* How input `index` (1: weight, 2: bias) of every node of a kind begins. */
+void zoo_init(struct graph *graph, enum op_kind kind, int index, struct init init);
+
+/* A window of height x width that keeps the size of an image (odd extents). */
+struct conv_attr zoo_same(int64_t height, int64_t width);
+
+/* Inception's unit: prefix.conv without bias, prefix.bn (epsilon 1e-3), ReLU. */
+value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int64_t channels,
+                       struct conv_attr attr);
+
+/* q, k, v [N, T, heads d] -> softmax(q kt / sqrt(d)) v, heads apart, [N, T, heads d] */
+value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v,
+                             int64_t heads);
+
+typedef void zoo_build_function(struct graph *graph, const struct zoo_options *options);
+zoo_build_function zoo_resnet18, zoo_resnet34, zoo_resnet50, zoo_resnet101, zoo_resnet152;
+zoo_build_function zoo_resnet110_v2;
+zoo_build_function zoo_googlenet, zoo_inception_v3, zoo_inception_resnet_v2;
+zoo_build_function zoo_densenet121, zoo_densenet161;
+zoo_build_function zoo_vgg16_bn;
+zoo_build_function zoo_scan_tiny, zoo_scan_small, zoo_scan_base;
+zoo_build_function zoo_unet, zoo_unet_small;
+zoo_build_function zoo_vit_small, zoo_transformer;
+#endif

@@ -1,0 +1,35 @@
+/* vgg.c: VGG-16 with batch norm (Simonyan, Zisserman 2014) with torchvision's parameter names:
+ * features.N counts convolutions, norms, ReLUs and pools alike. */
+#include "net/zoo/parts.h"
+
+static const int64_t channels[] = { 64, 64,  0,   128, 128, 0,   256, 256, 256,
+                                    0,  512, 512, 512, 0,   512, 512, 512, 0 }; /* 0: pool */
+
+void zoo_vgg16_bn(struct graph *graph, const struct zoo_options *options)
+{
+    value_id x = zoo_image(graph, options);
+    int index = 0;
+    for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
+        if (channels[i] == 0) {
+            x = graph_max_pool(graph, x, pool_square(2, 2, 0));
+            index++;
+            continue;
+        }
+        x = graph_conv(graph, x, zoo_name("features.%d", index).text, channels[i], true,
+                       conv_square(3, 1, 1));
+        x = graph_batch_norm(graph, x, zoo_name("features.%d", index + 1).text);
+        x = graph_relu(graph, x);
+        index += 3;
+    }
+    x = graph_flatten(graph, graph_adaptive_average_pool(graph, x, 7, 7));
+    x = graph_relu(graph, graph_linear(graph, x, "classifier.0", 4096, true));
+    x = graph_dropout(graph, x, 0.5f);
+    x = graph_relu(graph, graph_linear(graph, x, "classifier.3", 4096, true));
+    x = graph_dropout(graph, x, 0.5f);
+    graph_output(graph, "logits", graph_linear(graph, x, "classifier.6", options->classes, true));
+    struct init zero = { INIT_CONSTANT, 0 };
+    zoo_init(graph, OP_CONV, 1, (struct init){ INIT_FAN_OUT_NORMAL, 0 });
+    zoo_init(graph, OP_CONV, 2, zero);
+    zoo_init(graph, OP_LINEAR, 1, (struct init){ INIT_NORMAL, 0.01f });
+    zoo_init(graph, OP_LINEAR, 2, zero);
+}

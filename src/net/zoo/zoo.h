@@ -1,0 +1,49 @@
+/* zoo.h: networks by name. An entry says what a network takes and gives by default and how its
+ * graph is built; nothing here knows how a graph is run. Parameters have the names and shapes of
+ * torchvision's or timm's models, so that published weights load unchanged, and begin as theirs do.
+ * All functions are thread-safe. docs/add-a-network.md says how to add one. */
+#ifndef NET_ZOO_ZOO_H
+#define NET_ZOO_ZOO_H
+#include "net/graph.h"
+
+/* 0 takes the network's default. */
+struct zoo_options {
+    int64_t batch;         /* default 1 */
+    int64_t channels;      /* of the input */
+    int64_t height, width; /* of the input; tokens: height is their number, width is not used */
+    int64_t classes;       /* unet: channels of the output; by default those of the input */
+    bool auxiliary;        /* googlenet, inception_v3: also the heads that help training, as further
+                            * outputs; published weights have them */
+};
+
+enum zoo_input {
+    ZOO_IMAGE,          /* "input" [N, channels, height, width] */
+    ZOO_IMAGE_AND_TIME, /* the same and "time" [N, features], see zoo_time_embedding */
+    ZOO_TOKENS,         /* "input" [N, height, channels] */
+};
+
+struct zoo_network {
+    const char *name;
+    const char *summary; /* one line, no full stop */
+    void (*build)(struct graph *graph, const struct zoo_options *options);
+    enum zoo_input input;
+    int64_t channels, side, classes; /* defaults */
+    bool dense_exact; /* dense scores equal those of the sliding window; see transform_field */
+};
+
+/* All of them, in the order in which they are listed. */
+const struct zoo_network *zoo_networks(size_t *count);
+
+/* NULL, with the nearest name in the error, if there is none. */
+const struct zoo_network *zoo_find(const char *name, struct err *err);
+
+/* The graph of a network, its parameters not yet allocated: see graph_initialize. The first output
+ * is what the network is for: "logits" [N, classes]; unet: "noise", an image. options NULL: all
+ * defaults. *out is the caller's; free with graph_free. */
+bool zoo_build(const char *name, const struct zoo_options *options, struct graph **out,
+               struct err *err);
+
+/* The sinusoidal embedding of a time step as unet takes it: `features` (even) floats, the first
+ * half sin(t f_i), the second cos(t f_i), f_i = 10000^(-i / half). */
+void zoo_time_embedding(double step, int64_t features, float *out);
+#endif
