@@ -13,14 +13,14 @@
  * kernels are even on even sizes (4 or 8 on 224 px) and odd on odd ones; a residual block with
  * stride 1 takes n to n - 4, one with stride 2 takes an odd n to (n - 5) / 2.
  *
- *   scan_tiny                  n   sees px     scan_small            n   sees     scan_base
- *   conv 8x8 / 4              55      8        conv 4x4 / 2        111      4     the same
- *   block / 2                 25     32        conv 3x3 / 2         55      8     the same
- *   block / 2                 10     80        block                51     24     block x 2   47 40
- *   block                      6    144        block / 2            23     48     block / 2   21 64
- *                                              block                19     80     block       17 96
- *                                              block / 2             7    128     block / 2    6
- * 144 block                 3    192     block        2 208
+ *   scan_tiny         n  sees px   scan_small        n  sees px   scan_base         n  sees px
+ *   conv 8x8 / 4     55     8      conv 4x4 / 2    111     4      conv 4x4 / 2    111     4
+ *   block / 2        25    32      conv 3x3 / 2     55     8      conv 3x3 / 2     55     8
+ *   block / 2        10    80      block            51    24      block, block     47    40
+ *   block             6   144      block / 2        23    48      block / 2        21    64
+ *                                  block            19    80      block            17    96
+ *                                  block / 2         7   128      block / 2         6   144
+ *                                  block             3   192      block             2   208
  *
  * and 144 + 5 x 16 = 192 + 2 x 16 = 208 + 16 = 224.
  *

@@ -1,0 +1,186 @@
+/* test_zoo_build.c: the table of networks: names, defaults, sizes, published parameter counts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+#include "net/zoo/zoo.h"
+
+static struct graph *build(const char *name, struct zoo_options options)
+{
+    struct graph *graph = NULL;
+    struct err err = { 0 };
+    if (!zoo_build(name, &options, &graph, &err))
+        fail_msg("%s", err.text);
+    return graph;
+}
+
+static void every_network_builds(void **state)
+{
+    (void)state;
+    size_t n;
+    const struct zoo_network *networks = zoo_networks(&n);
+    assert_true(n >= 19);
+    for (size_t i = 0; i < n; i++) {
+        struct graph *g = build(networks[i].name, (struct zoo_options){ .batch = 2 });
+        struct err err = { 0 };
+        assert_ptr_equal(zoo_find(networks[i].name, &err), &networks[i]);
+        assert_int_equal(graph_shape(g, g->inputs[0].value)->dim[0], 2);
+        const struct shape *out = graph_shape(g, g->outputs[0].value);
+        assert_int_equal(out->dim[0], 2);
+        if (networks[i].classes)
+            assert_true(shape_equal(out, &SHAPE(2, networks[i].classes)));
+        graph_free(g);
+    }
+}
+
+/* As torchvision's and timm's model tables give them. */
+static void parameters_are_as_many_as_published(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t parameters;
+    } published[] = {
+        { "resnet18", 11689512 },     { "resnet34", 21797672 },
+        { "resnet50", 25557032 },     { "resnet101", 44549160 },
+        { "resnet152", 60192808 },    { "googlenet", 6624904 },
+        { "inception_v3", 23834568 }, { "inception_resnet_v2", 55843464 },
+        { "densenet121", 7978856 },   { "densenet161", 28681000 },
+        { "vgg16_bn", 138365992 },    { "vit_small_patch16_224", 22050664 },
+    };
+    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
+        struct graph *g = build(published[i].name, (struct zoo_options){ 0 });
+        assert_int_equal(graph_parameter_count(g), published[i].parameters);
+        graph_free(g);
+    }
+    struct graph *g = build("inception_v3", (struct zoo_options){ .auxiliary = true });
+    assert_int_equal(graph_parameter_count(g), 27161264);
+    graph_free(g);
+}
+
+static void a_wrong_name_gets_the_nearest(void **state)
+{
+    (void)state;
+    struct graph *graph = NULL;
+    struct err err = { 0 };
+    assert_false(zoo_build("resnet19", NULL, &graph, &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    assert_string_equal(err.text, "no network 'resnet19'; did you mean resnet18?");
+    assert_false(zoo_build("elephant", NULL, &graph, &err));
+    assert_non_null(strstr(err.text, "model list"));
+    assert_null(graph);
+}
+
+static void options_are_taken(void **state)
+{
+    (void)state;
+    struct graph *g = build("googlenet", (struct zoo_options){ .batch = 3,
+                                                               .channels = 4,
+                                                               .height = 65,
+                                                               .width = 97,
+                                                               .classes = 5,
+                                                               .auxiliary = true });
+    assert_true(shape_equal(graph_shape(g, graph_find(g, "input")), &SHAPE(3, 4, 65, 97)));
+    assert_int_equal(g->n_outputs, 3);
+    assert_true(shape_equal(graph_shape(g, graph_find(g, "aux1")), &SHAPE(3, 5)));
+    graph_free(g);
+    g = build("googlenet", (struct zoo_options){ .classes = 5 });
+    assert_int_equal(g->n_outputs, 1);
+    assert_int_equal(graph_find(g, "aux1.fc1.weight"), NO_VALUE);
+    graph_free(g);
+}
+
+static void sizes_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *network;
+        int64_t smallest;
+    } limits[] = { { "inception_v3", 75 },         { "inception_resnet_v2", 75 },
+                   { "scan_tiny", 144 },           { "scan_small", 192 },
+                   { "scan_base", 208 },           { "resnet18", 1 },
+                   { "vit_small_patch16_224", 16 } };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        struct zoo_options options = { .height = limits[i].smallest, .width = limits[i].smallest };
+        struct graph *g = build(limits[i].network, options);
+        struct err err = { 0 };
+        graph_free(g), g = NULL;
+        options.height--;
+        if (options.height == 0)
+            continue;
+        assert_false(zoo_build(limits[i].network, &options, &g, &err));
+        assert_int_equal(err.kind, ERR_FORMAT);
+        assert_non_null(strstr(err.text, limits[i].network));
+    }
+    struct graph *g = NULL;
+    struct err err = { 0 };
+    assert_false(zoo_build("resnet18", &(struct zoo_options){ .batch = -1 }, &g, &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    assert_false(zoo_build("resnet18", &(struct zoo_options){ .height = INT64_MAX / 2 }, &g, &err));
+    assert_false(zoo_build("unet", &(struct zoo_options){ .height = 36 }, &g, &err));
+    assert_false(
+        zoo_build("transformer_encoder", &(struct zoo_options){ .channels = 12 }, &g, &err));
+}
+
+/* The sizes in the table of scan.c: no rest at any stride, a whole grid in the end. */
+static void scan_maps_are_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *network;
+        int64_t receptive, places;
+    } scans[] = { { "scan_tiny", 144, 6 }, { "scan_small", 192, 3 }, { "scan_base", 208, 2 } };
+    for (size_t i = 0; i < 3; i++) {
+        struct graph *g = build(scans[i].network, (struct zoo_options){ 0 });
+        int64_t receptive = 1, places = 0;
+        for (int32_t k = g->n_nodes - 1; k >= 0; k--) {
+            const struct node *node = &g->nodes[k];
+            if (node->op->kind == OP_GLOBAL_AVERAGE_POOL)
+                places = graph_shape(g, node->inputs[0])->dim[2];
+            if (node->op->kind != OP_CONV)
+                continue;
+            const struct conv_attr *conv = &node->attr.conv;
+            int64_t extent = graph_shape(g, node->inputs[0])->dim[2];
+            assert_int_equal((extent - conv->kernel[0]) % conv->stride[0], 0);
+            for (int side = 0; side < SIDES; side++)
+                assert_int_equal(conv->pad[side], 0);
+            if (!strstr(node->name, "downsample"))
+                receptive = (receptive - 1) * conv->stride[0] + conv->kernel[0];
+        }
+        assert_int_equal(places, scans[i].places);
+        assert_int_equal(receptive, scans[i].receptive);
+        assert_int_equal(receptive + 16 * (places - 1), 224);
+        graph_free(g);
+    }
+}
+
+/* sin and cos of t 10000^(-i/4), computed with numpy for t = 10, 8 features. */
+static void time_embedding_is_sinusoidal(void **state)
+{
+    (void)state;
+    static const double expected[8] = { -0.5440211108893698, 0.8414709848078965,
+                                        0.09983341664682815, 0.009999833334166664,
+                                        -0.8390715290764524, 0.5403023058681398,
+                                        0.9950041652780258,  0.9999500004166653 };
+    float embedding[8];
+    zoo_time_embedding(10, 8, embedding);
+    for (int i = 0; i < 8; i++)
+        assert_true(fabs((double)embedding[i] - expected[i]) < 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_network_builds),
+        cmocka_unit_test(parameters_are_as_many_as_published),
+        cmocka_unit_test(a_wrong_name_gets_the_nearest),
+        cmocka_unit_test(options_are_taken),
+        cmocka_unit_test(sizes_that_do_not_fit_are_refused),
+        cmocka_unit_test(scan_maps_are_whole),
+        cmocka_unit_test(time_embedding_is_sinusoidal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
