@@ -26,6 +26,10 @@ static inline uint8_t *image_at(const struct image *image, int64_t x, int64_t y)
 /* Reads any PNG as RGB (palette, grey and 16 bit converted, alpha laid on white) or, with
  * channels = 1, as grey. */
 bool image_read_png(const char *path, int channels, struct image *out, struct err *err);
+/* Reads a JPEG as RGB. */
+bool image_read_jpeg(const char *path, struct image *out, struct err *err);
+/* Reads a PNG or a JPEG as RGB, told apart by their first bytes. */
+bool image_read(const char *path, struct image *out, struct err *err);
 /* Written beside and renamed. */
 bool image_write_png(const char *path, const struct image *image, struct err *err);
 /* The same with a text inside (its Comment), such as how the image was made. */
@@ -37,5 +41,10 @@ bool image_read_png_note(const char *path, char **out, struct err *err);
 /* Area-averages to the given size (both at most the source's); the exact mean of the source area
  * under every target pixel. */
 bool image_shrink(const struct image *source, int64_t width, int64_t height, struct image *out,
+                  struct err *err);
+
+/* Resizes by the triangle filter, widened when shrinking, each of the two passes rounded to bytes:
+ * what PIL calls BILINEAR and torchvision's Resize does to a PIL image. */
+bool image_resize(const struct image *source, int64_t width, int64_t height, struct image *out,
                   struct err *err);
 #endif

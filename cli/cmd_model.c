@@ -1,0 +1,416 @@
+/* cmd_model.c: microtome model list | show | convert | run | bench: networks and their weights. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/json.h"
+#include "base/pool.h"
+#include "base/report.h"
+#include "cli/app.h"
+#include "net/model_run.h"
+#include "net/onnx.h"
+#include "net/transform.h"
+#include "net/weights.h"
+#include "net/zoo/zoo.h"
+
+struct model_args {
+    struct common_options common;
+    const char *model, *network, *weights, *output;
+    int64_t init_seed, classes, size, batch, repeats;
+    bool plan, train, json;
+};
+
+static struct model_source source_of(const struct model_args *given)
+{
+    return (struct model_source){ .file = given->model,
+                                  .network = given->network,
+                                  .weights = given->weights,
+                                  .init_seed = (uint64_t)given->init_seed,
+                                  .classes = given->classes,
+                                  .height = given->size,
+                                  .width = given->size };
+}
+
+static bool run_list(struct app *app, const struct model_args *given, struct err *err)
+{
+    size_t n = 0;
+    const struct zoo_network *networks = zoo_networks(&n);
+    struct json_out json;
+    if (given->json) {
+        json_begin(&json, app->out);
+        json_array(&json, NULL);
+    } else {
+        fprintf(app->out, "%-22s %11s %7s  %s\n", "network", "parameters", "input", "what it is");
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct graph *graph = NULL;
+        if (!zoo_build(networks[i].name, NULL, &graph, err))
+            return false;
+        int64_t parameters = graph_parameter_count(graph);
+        graph_free(graph);
+        if (given->json) {
+            json_object_line(&json, NULL);
+            json_text(&json, "network", networks[i].name);
+            json_int(&json, "parameters", parameters);
+            json_int(&json, "input_px", networks[i].side);
+            json_bool(&json, "dense_exact", networks[i].dense_exact);
+            json_text(&json, "summary", networks[i].summary);
+            json_close_object(&json);
+        } else {
+            fprintf(app->out, "%-22s %9.2f M %4lld px  %s%s\n", networks[i].name,
+                    (double)parameters / 1e6, (long long)networks[i].side, networks[i].summary,
+                    networks[i].dense_exact ? " (dense = window)" : "");
+        }
+    }
+    if (given->json) {
+        json_close_array(&json);
+        json_end(&json);
+    }
+    return true;
+}
+
+/* The network's own input size, unless --size says otherwise. */
+static void input_size(const struct model *model, const struct model_args *given, int64_t *height,
+                       int64_t *width)
+{
+    const struct shape *input = graph_shape(model->graph, model->graph->inputs[0].value);
+    *height = given->size ? given->size : input->dim[2];
+    *width = given->size ? given->size : input->dim[3];
+}
+
+static void print_field(struct app *app, const struct model *model, int64_t window)
+{
+    struct field field;
+    struct err err = { 0 };
+    if (!transform_field(model->graph, model->graph->outputs[0].value, window, &field, &err)) {
+        fprintf(app->out, "dense: %s\n", err.text);
+        return;
+    }
+    if (field.receptive_px > 0)
+        fprintf(app->out, "receptive field %lld px, ", (long long)field.receptive_px);
+    fprintf(app->out, "stride %lld px; dense = window of %lld px: %s%s\n",
+            (long long)field.stride_px, (long long)window, field.exact ? "yes" : "no, ",
+            field.reason);
+}
+
+static bool run_show(struct app *app, const struct model_args *given, struct err *err)
+{
+    struct model *model = NULL;
+    struct model_run ready = { 0 };
+    struct model_source source = source_of(given);
+    int64_t height = 0, width = 0;
+    if (!model_open(&source, &model, err))
+        return false;
+    input_size(model, given, &height, &width);
+    bool ok = true;
+    if (given->plan) {
+        ok = model_run_new(model, given->batch, height, width, pool_workers(app->ctx.pool), &ready,
+                           err);
+        if (ok)
+            plan_print(ready.plan, app->out);
+    } else {
+        graph_print(model->graph, app->out);
+        print_field(app, model, width);
+    }
+    model_run_free(&ready);
+    model_close(model);
+    return ok;
+}
+
+static bool write_weights(const struct model *model, const char *path, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *config = slash ? file_format("%.*sconfig.json", (int)(slash + 1 - path), path)
+                         : strdup("config.json");
+    bool ok =
+        config ? weights_write(model->graph, path, NULL, 0, err) : err_memory(err, "the model");
+    if (ok && model->config.network && model->config.patch_size_pixels > 0)
+        ok = model_config_write(config, &model->config, err);
+    free(config);
+    return ok;
+}
+
+static bool run_convert(struct app *app, const struct model_args *given, struct err *err)
+{
+    if (!given->output)
+        return err_set(err, ERR_USAGE, "convert: pass --output FILE.onnx or FILE.safetensors");
+    const char *extension = file_extension(given->output);
+    bool to_onnx = strcmp(extension, ".onnx") == 0;
+    if (!to_onnx && strcmp(extension, ".safetensors") != 0)
+        return err_set(err, ERR_USAGE, "--output: '%s' is neither .onnx nor .safetensors",
+                       given->output);
+    struct model *model = NULL;
+    struct model_source source = source_of(given);
+    if (!model_open(&source, &model, err))
+        return false;
+    bool ok = to_onnx ? onnx_write(model->graph, given->output, NULL, err)
+                      : write_weights(model, given->output, err);
+    if (ok)
+        report_note(app->ctx.report, "wrote %s", given->output);
+    model_close(model);
+    return ok;
+}
+
+static void print_scores(struct json_out *json, FILE *stream, bool as_json, const char *path,
+                         const struct model_config *config, const double *scores)
+{
+    if (!as_json) {
+        fputs(path, stream);
+        for (int64_t i = 0; i < config->num_classes; i++)
+            fprintf(stream, "  %s %.9g", config->class_names[i], scores[i]);
+        fputc('\n', stream);
+        return;
+    }
+    json_object(json, NULL);
+    json_text(json, "image", path);
+    json_object_line(json, "scores");
+    for (int64_t i = 0; i < config->num_classes; i++)
+        json_real(json, config->class_names[i], scores[i]);
+    json_close_object(json);
+    json_close_object(json);
+}
+
+/* A bad image is said and skipped; the rest is done. */
+static bool run_images(struct app *app, const struct model_args *given, const struct model *model,
+                       char **paths, int n_paths, struct err *err)
+{
+    struct model_run ready = { 0 };
+    struct json_out json;
+    double *scores = calloc((size_t)model->config.num_classes, sizeof *scores);
+    if (!scores)
+        return err_memory(err, "scores");
+    if (given->json) {
+        json_begin(&json, app->out);
+        json_array(&json, NULL);
+    }
+    int failed = 0;
+    for (int i = 0; i < n_paths && !ctx_stopped(&app->ctx); i++) {
+        struct image image = { 0 };
+        struct err problem = { 0 };
+        if (image_read(paths[i], &image, &problem) &&
+            model_classify(model, &ready, pool_workers(app->ctx.pool), &image, scores, &problem)) {
+            print_scores(&json, app->out, given->json, paths[i], &model->config, scores);
+        } else {
+            report_warn(app->ctx.report, "%s", problem.text);
+            failed++;
+        }
+        image_free(&image);
+    }
+    if (given->json) {
+        json_close_array(&json);
+        json_end(&json);
+    }
+    model_run_free(&ready);
+    free(scores);
+    if (ctx_stopped(&app->ctx))
+        return err_stopped(err);
+    return failed ? err_set(err, ERR_FORMAT, "%d of %d images failed", failed, n_paths) : true;
+}
+
+static bool run_run(struct app *app, const struct model_args *given, char **paths, int n_paths,
+                    struct err *err)
+{
+    if (n_paths == 0)
+        return err_set(err, ERR_USAGE, "run: needs images (PNG or JPEG)");
+    struct model *model = NULL;
+    struct model_source source = source_of(given);
+    if (!model_open(&source, &model, err))
+        return false;
+    bool ok = run_images(app, given, model, paths, n_paths, err);
+    model_close(model);
+    return ok;
+}
+
+/* One forward pass, or one training step without the update. */
+static bool bench_once(struct plan *plan, bool train, struct err *err)
+{
+    if (!plan_forward(plan, err))
+        return false;
+    return !train || plan_backward(plan, err);
+}
+
+static bool bench_plan(struct app *app, const struct model_args *given, struct plan *plan,
+                       double build_s, struct err *err)
+{
+    double best_s = INFINITY;
+    bool ok = bench_once(plan, given->train, err);
+    for (int64_t i = 0; ok && i < given->repeats; i++) {
+        double began_s = report_clock_s();
+        ok = bench_once(plan, given->train, err);
+        best_s = fmin(best_s, report_clock_s() - began_s);
+    }
+    if (!ok)
+        return false;
+    struct plan_memory memory = plan_memory(plan);
+    struct json_out json;
+    json_begin(&json, app->out);
+    json_object(&json, NULL);
+    json_text(&json, "mode", given->train ? "train" : "infer");
+    json_int(&json, "batch", given->batch);
+    json_int(&json, "threads", pool_workers(app->ctx.pool));
+    json_real(&json, "build_ms", 1e3 * build_s);
+    json_real(&json, "best_ms", 1e3 * best_s);
+    json_real(&json, "images_per_s", (double)given->batch / best_s);
+    json_real(&json, "arena_mb", (double)memory.arena / 1e6);
+    json_real(&json, "weights_mb", (double)memory.weights / 1e6);
+    json_close_object(&json);
+    json_end(&json);
+    return true;
+}
+
+static bool bench_train(struct app *app, const struct model_args *given, const struct model *model,
+                        int64_t height, int64_t width, struct err *err)
+{
+    struct graph *graph = NULL;
+    struct plan *plan = NULL;
+    struct plan_options options = { .mode = PLAN_TRAIN, .threads = pool_workers(app->ctx.pool) };
+    double began_s = report_clock_s();
+    bool ok = transform_resize(model->graph, given->batch, height, width, &graph, err) &&
+              plan_new(graph, &options, &plan, err) &&
+              bench_plan(app, given, plan, report_clock_s() - began_s, err);
+    plan_free(plan);
+    graph_free(graph);
+    return ok;
+}
+
+static bool run_bench(struct app *app, const struct model_args *given, struct err *err)
+{
+    struct model *model = NULL;
+    struct model_run ready = { 0 };
+    struct model_source source = source_of(given);
+    int64_t height = 0, width = 0;
+    if (!model_open(&source, &model, err))
+        return false;
+    input_size(model, given, &height, &width);
+    bool ok = false;
+    if (given->train) {
+        ok = bench_train(app, given, model, height, width, err);
+    } else {
+        double began_s = report_clock_s();
+        ok = model_run_new(model, given->batch, height, width, pool_workers(app->ctx.pool), &ready,
+                           err) &&
+             bench_plan(app, given, ready.plan, report_clock_s() - began_s, err);
+    }
+    model_run_free(&ready);
+    model_close(model);
+    return ok;
+}
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    static const char *const actions[] = { "list", "show", "convert", "run", "bench" };
+    const struct model_args *given = options;
+    const char *action = operands->operands[0];
+    if (strcmp(action, "run") != 0 && operands->n_operands > 1)
+        return err_set(err, ERR_USAGE, "'%s' is one argument too many", operands->operands[1]);
+    if (strcmp(action, "list") == 0)
+        return run_list(app, given, err);
+    if (strcmp(action, "show") == 0)
+        return run_show(app, given, err);
+    if (strcmp(action, "convert") == 0)
+        return run_convert(app, given, err);
+    if (strcmp(action, "run") == 0)
+        return run_run(app, given, operands->operands + 1, operands->n_operands - 1, err);
+    if (strcmp(action, "bench") == 0)
+        return run_bench(app, given, err);
+    const char *nearest = args_nearest(action, actions, 5);
+    return err_set(err, ERR_USAGE, "'%s' is not list, show, convert, run or bench%s%s%s", action,
+                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+#define AT(field) offsetof(struct model_args, field)
+static const struct arg args[] = {
+    { .name = "model",
+      .letter = 'm',
+      .type = ARG_TEXT,
+      .offset = AT(model),
+      .value = "FILE",
+      .help = "an ONNX file, safetensors with a config.json beside it, or a folder of these" },
+    { .name = "network",
+      .type = ARG_TEXT,
+      .offset = AT(network),
+      .value = "NAME",
+      .help = "a network of the zoo instead; 'microtome model list' names them" },
+    { .name = "weights",
+      .type = ARG_TEXT,
+      .offset = AT(weights),
+      .value = "FILE",
+      .help = "safetensors for --network; without it weights are drawn from --init-seed" },
+    { .name = "init-seed",
+      .type = ARG_INT,
+      .offset = AT(init_seed),
+      .value = "N",
+      .initial = "0",
+      .min = 0,
+      .max = 9e15,
+      .help = "seed of drawn weights" },
+    { .name = "classes",
+      .type = ARG_INT,
+      .offset = AT(classes),
+      .value = "N",
+      .min = 1,
+      .max = 100000,
+      .help = "classes of a network with drawn weights" },
+    { .name = "size",
+      .type = ARG_INT,
+      .offset = AT(size),
+      .value = "PX",
+      .min = 1,
+      .max = 65536,
+      .help = "height and width of the input; the network's own if not given" },
+    { .name = "batch",
+      .type = ARG_INT,
+      .offset = AT(batch),
+      .value = "N",
+      .initial = "1",
+      .min = 1,
+      .max = 65536,
+      .help = "images at a time, for show --plan and bench" },
+    { .name = "output",
+      .letter = 'o',
+      .type = ARG_TEXT,
+      .offset = AT(output),
+      .value = "FILE",
+      .help = "for convert: FILE.onnx or FILE.safetensors" },
+    { .name = "plan",
+      .type = ARG_FLAG,
+      .offset = AT(plan),
+      .help = "for show: the kernels and their memory instead of the graph" },
+    { .name = "train",
+      .type = ARG_FLAG,
+      .offset = AT(train),
+      .help = "for bench: forward and backward in training mode" },
+    { .name = "repeats",
+      .type = ARG_INT,
+      .offset = AT(repeats),
+      .value = "N",
+      .initial = "10",
+      .min = 1,
+      .max = 1000000,
+      .help = "for bench: the best of so many runs counts" },
+    { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the result as JSON" },
+    COMMON_ARGS(struct model_args),
+};
+
+const struct command cmd_model = {
+    .spec = { .name = "model",
+              .summary = "list, show, convert, run and time networks",
+              .operands = "list | show | convert | run IMAGE... | bench",
+              .min_operands = 1,
+              .max_operands = 1000000,
+              .description =
+                  "Networks and their weights. 'list' names the zoo; 'show' prints a network's "
+                  "layers and what a dense heatmap of it would be; 'convert' writes ONNX or "
+                  "safetensors; 'run' classifies PNG or JPEG images and prints the score of every "
+                  "class; 'bench' times it. Without a config.json an image is RGB / 255 at its own "
+                  "size.",
+              .example = "microtome model show --network resnet18\n"
+                         "microtome model run patch.png --model model.onnx --json\n"
+                         "microtome model convert --network resnet18 --weights w.safetensors "
+                         "-o resnet18.onnx",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct model_args),
+    .run = run,
+};

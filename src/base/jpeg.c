@@ -1,0 +1,86 @@
+/* jpeg.c: JPEG files, and images by their content, to struct image (image.h), with libjpeg-turbo.
+ */
+#include "base/image.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <jpeglib.h>
+
+#define MAX_SIDE 65500 /* what JPEG allows */
+
+struct jpeg_failure {
+    struct jpeg_error_mgr manager; /* first: libjpeg knows only this */
+    jmp_buf jump;
+    char text[JMSG_LENGTH_MAX];
+};
+
+static void on_error(j_common_ptr jpeg)
+{
+    struct jpeg_failure *failure = (struct jpeg_failure *)jpeg->err;
+    jpeg->err->format_message(jpeg, failure->text);
+    longjmp(failure->jump, 1);
+}
+
+/* A warning means data that are damaged. */
+static void on_message(j_common_ptr jpeg, int level)
+{
+    if (level < 0)
+        on_error(jpeg);
+}
+
+static bool read_open_jpeg(FILE *stream, const char *path, struct image *out, struct err *err)
+{
+    struct jpeg_failure failure = { .text = "" };
+    struct jpeg_decompress_struct jpeg = { .err = jpeg_std_error(&failure.manager) };
+    failure.manager.error_exit = on_error;
+    failure.manager.emit_message = on_message;
+    if (setjmp(failure.jump)) {
+        jpeg_destroy_decompress(&jpeg);
+        image_free(out);
+        return err_set(err, ERR_FORMAT, "%s: not a readable JPEG: %s", path, failure.text);
+    }
+    jpeg_create_decompress(&jpeg);
+    jpeg_stdio_src(&jpeg, stream);
+    jpeg_read_header(&jpeg, TRUE);
+    jpeg.out_color_space = JCS_RGB;
+    jpeg_start_decompress(&jpeg);
+    bool ok = jpeg.output_width <= MAX_SIDE && jpeg.output_height <= MAX_SIDE &&
+              image_new(out, jpeg.output_width, jpeg.output_height, 3, err);
+    while (ok && jpeg.output_scanline < jpeg.output_height) {
+        JSAMPROW row = image_at(out, 0, jpeg.output_scanline);
+        jpeg_read_scanlines(&jpeg, &row, 1);
+    }
+    if (ok)
+        jpeg_finish_decompress(&jpeg);
+    jpeg_destroy_decompress(&jpeg);
+    return ok;
+}
+
+bool image_read_jpeg(const char *path, struct image *out, struct err *err)
+{
+    *out = (struct image){ 0 };
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return err_errno(err, path, "open");
+    bool ok = read_open_jpeg(stream, path, out, err);
+    fclose(stream);
+    return ok;
+}
+
+bool image_read(const char *path, struct image *out, struct err *err)
+{
+    static const uint8_t png[4] = { 0x89, 'P', 'N', 'G' }, jpeg[2] = { 0xFF, 0xD8 };
+    *out = (struct image){ 0 };
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return err_errno(err, path, "open");
+    uint8_t begin[4] = { 0 };
+    size_t n = fread(begin, 1, sizeof begin, stream);
+    fclose(stream);
+    if (n == sizeof begin && memcmp(begin, png, sizeof png) == 0)
+        return image_read_png(path, 3, out, err);
+    if (n == sizeof begin && memcmp(begin, jpeg, sizeof jpeg) == 0)
+        return image_read_jpeg(path, out, err);
+    return err_set(err, ERR_FORMAT, "%s: neither a PNG nor a JPEG", path);
+}

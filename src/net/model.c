@@ -1,0 +1,217 @@
+/* model.c: see model.h. */
+#include "net/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "net/onnx.h"
+#include "net/weights.h"
+#include "net/zoo/zoo.h"
+
+void model_close(struct model *model)
+{
+    if (!model)
+        return;
+    graph_free(model->graph);
+    model_config_free(&model->config);
+    free(model->name);
+    free(model);
+}
+
+/* How many classes a safetensors file was trained for: the first extent of the weight that makes
+ * the network's first output. 0 if the file does not have it. */
+static int64_t classes_in(const struct graph *graph, const struct safetensors *file)
+{
+    const struct value *output = &graph->values[graph->outputs[0].value];
+    if (output->node < 0 || graph->nodes[output->node].n_inputs < 2)
+        return 0;
+    value_id weight = graph->nodes[output->node].inputs[1];
+    const struct safetensors_tensor *tensor =
+        weight == NO_VALUE ? NULL : safetensors_find(file, graph->values[weight].name);
+    return tensor && tensor->shape.rank > 0 ? tensor->shape.dim[0] : 0;
+}
+
+static bool build(struct model *model, const char *network, const struct zoo_options *options,
+                  struct err *err)
+{
+    graph_free(model->graph);
+    model->graph = NULL;
+    return zoo_build(network, options, &model->graph, err);
+}
+
+static bool open_weights(struct model *model, const char *network, const char *path,
+                         const struct model_source *source, struct err *err)
+{
+    struct safetensors file = { 0 };
+    struct zoo_options options = { .height = source->height, .width = source->width };
+    struct weights_options any = { .any_unexpected = true }; /* heads that only training needs */
+    if (!safetensors_open(path, &file, err))
+        return false;
+    bool ok = build(model, network, &options, err);
+    options.classes = ok ? classes_in(model->graph, &file) : 0;
+    ok = ok && build(model, network, &options, err) && graph_allocate(model->graph, err) &&
+         weights_load(model->graph, &file, &any, NULL, err);
+    safetensors_close(&file);
+    return ok;
+}
+
+static bool open_network(struct model *model, const struct model_source *source, struct err *err)
+{
+    struct zoo_options options = { .classes = source->classes,
+                                   .height = source->height,
+                                   .width = source->width };
+    model->name = strdup(source->network);
+    if (!model->name)
+        return err_memory(err, "the model");
+    if (source->weights)
+        return open_weights(model, source->network, source->weights, source, err);
+    return build(model, source->network, &options, err) &&
+           graph_initialize(model->graph, source->init_seed, err);
+}
+
+/* The file that `path` means: itself, or the weights in a folder. The caller's. */
+static char *weights_in(const char *path)
+{
+    static const char *const names[] = { "model.safetensors", "model.onnx" };
+    if (!file_is_folder(path))
+        return strdup(path);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *candidate = file_format("%s/%s", path, names[i]);
+        if (!candidate || file_exists(candidate))
+            return candidate;
+        free(candidate);
+    }
+    return file_format("%s/%s", path, names[0]);
+}
+
+static char *config_beside(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? file_format("%.*sconfig.json", (int)(slash + 1 - path), path)
+                 : strdup("config.json");
+}
+
+static bool open_file(struct model *model, const struct model_source *source, struct err *err)
+{
+    char *path = weights_in(source->file);
+    char *config = path ? config_beside(path) : NULL;
+    model->name = path ? file_stem(path) : NULL;
+    bool ok = (config && model->name) || err_memory(err, "the model");
+    bool described = ok && file_exists(config);
+    if (described) {
+        model_config_free(&model->config);
+        ok = model_config_read(config, &model->config, err);
+    }
+    struct onnx_options sizes = { .height = source->height, .width = source->width };
+    if (ok && sizes.height == 0 && model->config.patch_size_pixels > 0)
+        sizes.height = sizes.width = model->config.patch_size_pixels;
+    if (ok && strcmp(file_extension(path), ".onnx") == 0)
+        ok = onnx_read(path, &sizes, &model->graph, err);
+    else if (ok && model->config.network)
+        ok = open_weights(model, model->config.network, path, source, err);
+    else if (ok)
+        ok = err_set(err, ERR_MISSING,
+                     "%s: no config.json beside it names the network; pass --network and --weights",
+                     path);
+    free(path);
+    free(config);
+    return ok;
+}
+
+/* One image in, logits out. */
+static bool check_ports(const struct model *model, struct err *err)
+{
+    const struct graph *graph = model->graph;
+    if (graph->n_inputs != 1 || graph_shape(graph, graph->inputs[0].value)->rank != 4)
+        return err_set(err, ERR_FORMAT, "%s: takes something else than one image [N, C, H, W]",
+                       model->name);
+    return true;
+}
+
+static bool name_classes(struct model *model, struct err *err)
+{
+    struct model_config *config = &model->config;
+    const struct shape *logits = graph_shape(model->graph, model->graph->outputs[0].value);
+    int64_t classes = logits->rank >= 2 ? logits->dim[1] : 1;
+    if (config->num_classes > 0 && config->num_classes != classes)
+        return err_set(err, ERR_FORMAT, "%s: gives %lld classes, its config.json says %lld",
+                       model->name, (long long)classes, (long long)config->num_classes);
+    config->num_classes = classes;
+    if (config->class_names)
+        return true;
+    config->class_names = calloc((size_t)classes, sizeof *config->class_names);
+    for (int64_t i = 0; config->class_names && i < classes; i++)
+        if (!(config->class_names[i] = file_format("class%lld", (long long)i)))
+            return err_memory(err, "class names");
+    return config->class_names ? true : err_memory(err, "class names");
+}
+
+bool model_open(const struct model_source *source, struct model **out, struct err *err)
+{
+    if (!source->file == !source->network)
+        return err_set(err, ERR_USAGE, "pass --model FILE, or --network NAME");
+    struct model *model = calloc(1, sizeof *model);
+    if (!model)
+        return err_memory(err, "the model");
+    model_config_init(&model->config);
+    bool ok = source->file ? open_file(model, source, err) : open_network(model, source, err);
+    ok = ok && check_ports(model, err) && name_classes(model, err);
+    if (!ok) {
+        model_close(model);
+        return false;
+    }
+    *out = model;
+    return true;
+}
+
+void model_input_size(const struct model_config *config, int64_t width, int64_t height,
+                      int64_t *input_width, int64_t *input_height)
+{
+    *input_width = width;
+    *input_height = height;
+    if (config->resize[0] == 0)
+        return;
+    *input_height = config->resize[0];
+    *input_width = config->resize[1];
+    if (!config->resize_shorter)
+        return;
+    int64_t shorter = width < height ? width : height, side = config->resize[0];
+    *input_width = width * side / shorter;
+    *input_height = height * side / shorter;
+}
+
+bool model_prepare(const struct model_config *config, const struct image *image, float *out,
+                   struct err *err)
+{
+    int64_t width = 0, height = 0;
+    model_input_size(config, image->width, image->height, &width, &height);
+    struct image resized = { 0 };
+    bool fits = width == image->width && height == image->height;
+    if (!fits && !image_resize(image, width, height, &resized, err))
+        return false;
+    const uint8_t *px = fits ? image->px : resized.px;
+    int64_t plane = width * height;
+    for (int c = 0; c < 3; c++) {
+        float mean = (float)config->mean[c], std = (float)config->std[c];
+        for (int64_t i = 0; i < plane; i++)
+            out[c * plane + i] = ((float)px[3 * i + c] / 255.0f - mean) / std;
+    }
+    image_free(&resized);
+    return true;
+}
+
+void model_scores(const float *logits, int64_t classes, double *scores)
+{
+    if (classes == 1) {
+        scores[0] = 1 / (1 + exp(-(double)logits[0]));
+        return;
+    }
+    double highest = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < classes; i++)
+        highest = fmax(highest, logits[i]);
+    for (int64_t i = 0; i < classes; i++)
+        sum += scores[i] = exp((double)logits[i] - highest);
+    for (int64_t i = 0; i < classes; i++)
+        scores[i] /= sum;
+}

@@ -1,0 +1,40 @@
+/* model.h: a network with its weights and what it expects of an image: what a user names with
+ * --model or --network. */
+#ifndef NET_MODEL_H
+#define NET_MODEL_H
+#include "base/image.h"
+#include "net/graph.h"
+#include "net/model_config.h"
+
+/* Either `file`: an ONNX file, or safetensors with a config.json beside it that names the network,
+ * or a folder with model.onnx or model.safetensors; or `network`: a name of the zoo, with weights
+ * from a safetensors file or drawn from a seed. */
+struct model_source {
+    const char *file;
+    const char *network;
+    const char *weights; /* safetensors for `network`; NULL: drawn from init_seed */
+    uint64_t init_seed;
+    int64_t classes; /* for drawn weights; 0: the network's default. Weights bring their own */
+    int64_t height, width; /* of the input; 0: what the file or the network says */
+};
+
+struct model {
+    struct graph *graph;        /* one image input; the first output is the logits */
+    struct model_config config; /* without a config.json: RGB / 255, classes named by number */
+    char *name;                 /* of the network, or of the file */
+};
+
+/* *out is the caller's; close with model_close. */
+bool model_open(const struct model_source *source, struct model **out, struct err *err);
+void model_close(struct model *model); /* NULL-safe */
+
+/* The size to which the config has an image of this size resized. */
+void model_input_size(const struct model_config *config, int64_t width, int64_t height,
+                      int64_t *input_width, int64_t *input_height);
+/* Resizes and normalises as the config says: RGB [h, w, 3] -> out [3, input_height, input_width].
+ */
+bool model_prepare(const struct model_config *config, const struct image *image, float *out,
+                   struct err *err);
+/* Logits [classes] -> scores: softmax, or sigmoid where there is one. */
+void model_scores(const float *logits, int64_t classes, double *scores);
+#endif

@@ -1,0 +1,43 @@
+/* model_run.c: see model_run.h. */
+#include "net/model_run.h"
+
+#include "net/transform.h"
+
+void model_run_free(struct model_run *run)
+{
+    plan_free(run->plan);
+    graph_free(run->graph);
+    *run = (struct model_run){ 0 };
+}
+
+bool model_run_new(const struct model *model, int64_t batch, int64_t height, int64_t width,
+                   int threads, struct model_run *out, struct err *err)
+{
+    *out = (struct model_run){ .batch = batch, .height = height, .width = width };
+    struct graph *resized = NULL;
+    struct plan_options options = { .mode = PLAN_INFER, .threads = threads };
+    bool ok = transform_resize(model->graph, batch, height, width, &resized, err) &&
+              transform_for_inference(resized, NULL, 0, &out->graph, err) &&
+              plan_new(out->graph, &options, &out->plan, err);
+    graph_free(resized);
+    if (!ok)
+        model_run_free(out);
+    return ok;
+}
+
+bool model_classify(const struct model *model, struct model_run *run, int threads,
+                    const struct image *image, double *scores, struct err *err)
+{
+    int64_t width = 0, height = 0;
+    model_input_size(&model->config, image->width, image->height, &width, &height);
+    if (!run->plan || run->width != width || run->height != height) {
+        model_run_free(run);
+        if (!model_run_new(model, 1, height, width, threads, run, err))
+            return false;
+    }
+    if (!model_prepare(&model->config, image, plan_input(run->plan, 0), err) ||
+        !plan_forward(run->plan, err))
+        return false;
+    model_scores(plan_output(run->plan, 0), model->config.num_classes, scores);
+    return true;
+}

@@ -1,0 +1,22 @@
+/* model_run.h: a model made ready for inference at one size: folded, fused and planned. */
+#ifndef NET_MODEL_RUN_H
+#define NET_MODEL_RUN_H
+#include "net/model.h"
+#include "net/plan.h"
+
+struct model_run {
+    struct graph *graph; /* the model's, for inference at this size */
+    struct plan *plan;
+    int64_t batch, height, width;
+};
+
+/* *out is the caller's; free with model_run_free. The model must outlive it. */
+bool model_run_new(const struct model *model, int64_t batch, int64_t height, int64_t width,
+                   int threads, struct model_run *out, struct err *err);
+void model_run_free(struct model_run *run); /* also fine on a zeroed struct */
+
+/* Scores of one image, [classes]. The run is made anew where the image needs another size; begin
+ * with a zeroed one. */
+bool model_classify(const struct model *model, struct model_run *run, int threads,
+                    const struct image *image, double *scores, struct err *err);
+#endif
