@@ -1,0 +1,90 @@
+"""Whole networks against ONNX Runtime and PyTorch, on one and on two pinned cores.
+
+ONNX Runtime comes from PyPI into BUILD/bench/python, where it can be reached; without it its rows
+are left out, with a word.
+"""
+import json
+import os
+import subprocess
+import sys
+
+from table import Table
+
+build = os.path.abspath(sys.argv[1])
+here = os.path.dirname(os.path.abspath(__file__))
+folder = os.path.join(build, "bench")
+site = os.path.join(folder, "python")
+microtome = os.path.join(build, "microtome")
+cores = sorted(os.sched_getaffinity(0))
+PYTHON = "/usr/bin/python3"
+CASES = [("googlenet", 1, 20), ("googlenet", 16, 3), ("resnet18", 8, 5), ("resnet50", 8, 3)]
+TRAIN = ("resnet18", 16, 3)
+ROUNDS = 3  # ours and the peers by turns, so that a slow moment of the machine hits all alike
+
+
+def output(command, threads, **environment):
+    pinned = set(cores[-threads:])
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
+                          preexec_fn=lambda: os.sched_setaffinity(0, pinned),
+                          env={**os.environ, "OMP_NUM_THREADS": str(threads), **environment}).stdout
+
+
+def ours(network, batch, threads, repeats, train=False):
+    command = [microtome, "model", "bench", "--network", network, "--batch", str(batch), "--threads", str(threads),
+               "--repeats", str(repeats), "--json", "--quiet"] + (["--train"] if train else [])
+    return json.loads(output(command, threads))
+
+
+def ort(network, batch, threads, repeats):
+    model = os.path.join(folder, network + ".onnx")
+    if not os.path.exists(model):
+        subprocess.run([microtome, "model", "convert", "--network", network, "-o", model, "--quiet"], check=True)
+    return float(output([PYTHON, os.path.join(here, "peers", "onnxruntime_time.py"), model, str(batch), str(threads),
+                         str(repeats)], threads, PYTHONPATH=site))
+
+
+def torch(network, batch, threads, repeats, mode):
+    return float(output([PYTHON, os.path.join(here, "peers", "torch_time.py"), network, str(batch), str(threads),
+                         str(repeats), mode], threads))
+
+
+def have_ort():
+    if not os.path.isdir(os.path.join(site, "onnxruntime")):
+        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--target", site, "onnxruntime"])
+    return os.path.isdir(os.path.join(site, "onnxruntime"))
+
+
+os.makedirs(folder, exist_ok=True)
+table = Table("net", folder)
+with_ort = have_ort()
+if not with_ort:
+    print("ONNX Runtime cannot be had here: its rows are left out")
+alone = {}
+for threads in [1, 2][: len(cores)]:
+    for network, batch, repeats in CASES:
+        mine, theirs, eager = [], [], []
+        for _ in range(ROUNDS):
+            mine.append(ours(network, batch, threads, repeats)["best_ms"])
+            if with_ort:
+                theirs.append(ort(network, batch, threads, repeats))
+            eager.append(torch(network, batch, threads, repeats, "infer"))
+        case = f"{network} b{batch}, {threads} thread{'s' if threads > 1 else ''}"
+        if with_ort:
+            table.add(case, "ms", min(mine), min(theirs), "ONNX Runtime", less_is_better=True)
+        table.add(case, "ms", min(mine), min(eager), "PyTorch eager", less_is_better=True)
+        if threads == 1:
+            alone[network, batch] = min(mine)
+        else:
+            table.add(f"{network} b{batch}, two threads", "ms", min(mine), alone[network, batch], "one thread",
+                      less_is_better=True)
+    network, batch, repeats = TRAIN
+    mine, eager = [], []
+    for _ in range(ROUNDS):
+        mine.append(ours(network, batch, threads, repeats, train=True)["best_ms"])
+        eager.append(torch(network, batch, threads, repeats, "train"))
+    table.add(f"{network} b{batch} training step, {threads} thread{'s' if threads > 1 else ''}", "ms", min(mine),
+              min(eager), "PyTorch eager", less_is_better=True)
+table.finish()
+for network, batch, _ in CASES:
+    facts = ours(network, batch, 1, 1)
+    print(f"{network} b{batch}: plan built in {facts['build_ms']:.0f} ms, arena {facts['arena_mb']:.0f} MB")
