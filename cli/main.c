@@ -12,10 +12,10 @@
 #include "base/version.h"
 #include "cli/describe.h"
 
-extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract;
+extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract, cmd_model;
 
 const struct command *const commands[] = {
-    &cmd_phantom, &cmd_info, &cmd_tissue, &cmd_extract, NULL,
+    &cmd_phantom, &cmd_info, &cmd_tissue, &cmd_extract, &cmd_model, NULL,
 };
 
 static atomic_bool stop_asked;
