@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
+#include <jpeglib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -322,6 +324,84 @@ static void images_survive_png_and_shrink_by_area(void **state)
     free(path);
 }
 
+static void write_jpeg(const char *path, const struct image *image)
+{
+    FILE *stream = fopen(path, "wb");
+    assert_non_null(stream);
+    struct jpeg_error_mgr errors;
+    struct jpeg_compress_struct jpeg = { .err = jpeg_std_error(&errors) };
+    jpeg_create_compress(&jpeg);
+    jpeg_stdio_dest(&jpeg, stream);
+    jpeg.image_width = (JDIMENSION)image->width;
+    jpeg.image_height = (JDIMENSION)image->height;
+    jpeg.input_components = 3;
+    jpeg.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&jpeg);
+    jpeg_set_quality(&jpeg, 98, TRUE);
+    jpeg_start_compress(&jpeg, TRUE);
+    while (jpeg.next_scanline < jpeg.image_height) {
+        JSAMPROW row = image_at(image, 0, jpeg.next_scanline);
+        jpeg_write_scanlines(&jpeg, &row, 1);
+    }
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    fclose(stream);
+}
+
+static void jpegs_are_read_and_damage_is_seen(void **state)
+{
+    (void)state;
+    struct image image, back;
+    struct err err = { 0 };
+    assert_true(image_new(&image, 64, 48, 3, &err));
+    for (int y = 0; y < 48; y++)
+        for (int x = 0; x < 64; x++)
+            memcpy(image_at(&image, x, y), (uint8_t[]){ (uint8_t)(2 * x), (uint8_t)(3 * y), 90 },
+                   3);
+    char *path = scratch_path("image.jpg");
+    write_jpeg(path, &image);
+    assert_true(image_read(path, &back, &err));
+    assert_true(back.width == 64 && back.height == 48 && back.channels == 3);
+    for (size_t i = 0; i < image_bytes(&image); i++)
+        assert_true(abs(image.px[i] - back.px[i]) <= 8);
+    image_free(&back);
+    assert_int_equal(truncate(path, 700), 0);
+    assert_false(image_read(path, &back, &err));
+    assert_non_null(strstr(err.text, "not a readable JPEG"));
+    assert_int_equal(truncate(path, 1), 0);
+    assert_false(image_read(path, &back, &err));
+    assert_non_null(strstr(err.text, "neither a PNG nor a JPEG"));
+    image_free(&image);
+    free(path);
+}
+
+/* PIL 9.4.0: Image.fromarray(a).resize((w, h), Image.BILINEAR) of a[y, x] = (x * 37 + y * 101) %
+ * 256. */
+static void resizing_is_that_of_pil(void **state)
+{
+    (void)state;
+    static const uint8_t want_3x2[6] = { 88, 118, 168, 137, 110, 143 };
+    static const uint8_t want_7x6[42] = { 0,   21,  48,  74,  100, 127, 148, 51,  72,  99,  125,
+                                          151, 178, 199, 118, 139, 154, 149, 175, 202, 223, 185,
+                                          206, 171, 46,  72,  99,  120, 125, 146, 136, 71,  97,
+                                          124, 145, 47,  68,  95,  121, 147, 174, 195 };
+    struct image image, out;
+    struct err err = { 0 };
+    assert_true(image_new(&image, 5, 4, 1, &err));
+    for (int y = 0; y < 4; y++)
+        for (int x = 0; x < 5; x++)
+            *image_at(&image, x, y) = (uint8_t)(x * 37 + y * 101);
+    assert_true(image_resize(&image, 3, 2, &out, &err));
+    for (int i = 0; i < 6; i++)
+        assert_true(abs(out.px[i] - want_3x2[i]) <= 1);
+    image_free(&out);
+    assert_true(image_resize(&image, 7, 6, &out, &err));
+    for (int i = 0; i < 42; i++)
+        assert_true(abs(out.px[i] - want_7x6[i]) <= 1);
+    image_free(&out);
+    image_free(&image);
+}
+
 static void a_run_leaves_its_record(void **state)
 {
     (void)state;
@@ -369,6 +449,8 @@ int main(void)
         cmocka_unit_test(tables_are_read),
         cmocka_unit_test(json_is_well_formed),
         cmocka_unit_test(options_are_parsed_and_checked),
+        cmocka_unit_test(jpegs_are_read_and_damage_is_seen),
+        cmocka_unit_test(resizing_is_that_of_pil),
         cmocka_unit_test(a_run_leaves_its_record),
         cmocka_unit_test(images_survive_png_and_shrink_by_area),
     };
