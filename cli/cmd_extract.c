@@ -256,24 +256,24 @@ static void print_rows(FILE *stream, const struct extract_row *rows, size_t n)
 static void print_json(FILE *stream, const struct extract_row *rows, size_t n)
 {
     struct json_out json;
-    json_begin(&json, stream);
-    json_object(&json, NULL);
-    json_array(&json, "slides");
+    json_out_begin(&json, stream);
+    json_out_object(&json, NULL);
+    json_out_array(&json, "slides");
     for (size_t i = 0; i < n; i++) {
         const struct extract_result *result = &rows[i].result;
-        json_object_line(&json, NULL);
-        json_text(&json, "slide", rows[i].slide);
-        json_text(&json, "state", state_name(rows[i].state));
-        json_int(&json, "patches", result->patches);
-        json_int(&json, "tumor", result->tumor);
-        json_int(&json, "normal", result->normal);
-        json_int(&json, "groups", result->groups);
-        json_real(&json, "patch_mpp", result->mpp);
-        json_close_object(&json);
+        json_out_object_line(&json, NULL);
+        json_out_text(&json, "slide", rows[i].slide);
+        json_out_text(&json, "state", state_name(rows[i].state));
+        json_out_int(&json, "patches", result->patches);
+        json_out_int(&json, "tumor", result->tumor);
+        json_out_int(&json, "normal", result->normal);
+        json_out_int(&json, "groups", result->groups);
+        json_out_real(&json, "patch_mpp", result->mpp);
+        json_out_close_object(&json);
     }
-    json_close_array(&json);
-    json_close_object(&json);
-    json_end(&json);
+    json_out_close_array(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
 }
 
 static bool run(struct app *app, const void *options, const struct args_result *operands,

@@ -58,38 +58,38 @@ static void print_text(FILE *out, const struct slide_info *info)
 static void print_json(struct json_out *json, const struct slide_info *info)
 {
     bool known = info->mpp_source != MPP_UNKNOWN;
-    json_object(json, NULL);
-    json_text(json, "path", info->path);
-    json_text(json, "name", info->name);
-    json_text(json, "vendor", info->vendor);
-    json_int(json, "width", info->levels[0].width);
-    json_int(json, "height", info->levels[0].height);
+    json_out_object(json, NULL);
+    json_out_text(json, "path", info->path);
+    json_out_text(json, "name", info->name);
+    json_out_text(json, "vendor", info->vendor);
+    json_out_int(json, "width", info->levels[0].width);
+    json_out_int(json, "height", info->levels[0].height);
     if (known) {
-        json_real(json, "mpp", info->mpp);
-        json_real(json, "mpp_x", info->mpp_x);
-        json_real(json, "mpp_y", info->mpp_y);
+        json_out_real(json, "mpp", info->mpp);
+        json_out_real(json, "mpp_x", info->mpp_x);
+        json_out_real(json, "mpp_y", info->mpp_y);
     } else {
-        json_text(json, "mpp", NULL);
+        json_out_text(json, "mpp", NULL);
     }
-    json_text(json, "mpp_source", slide_mpp_source_name(info->mpp_source));
+    json_out_text(json, "mpp_source", slide_mpp_source_name(info->mpp_source));
     if (info->objective > 0)
-        json_real(json, "objective", info->objective);
-    json_array(json, "levels");
+        json_out_real(json, "objective", info->objective);
+    json_out_array(json, "levels");
     for (int i = 0; i < info->n_levels; i++) {
         const struct slide_level *level = &info->levels[i];
-        json_object_line(json, NULL);
-        json_int(json, "width", level->width);
-        json_int(json, "height", level->height);
-        json_real(json, "downsample", level->downsample);
-        json_int(json, "tile_width", level->tile_width);
-        json_int(json, "tile_height", level->tile_height);
-        json_bool(json, "fast", level->fast);
+        json_out_object_line(json, NULL);
+        json_out_int(json, "width", level->width);
+        json_out_int(json, "height", level->height);
+        json_out_real(json, "downsample", level->downsample);
+        json_out_int(json, "tile_width", level->tile_width);
+        json_out_int(json, "tile_height", level->tile_height);
+        json_out_bool(json, "fast", level->fast);
         if (!level->fast)
-            json_text(json, "slow_reason", level->slow_reason);
-        json_close_object(json);
+            json_out_text(json, "slow_reason", level->slow_reason);
+        json_out_close_object(json);
     }
-    json_close_array(json);
-    json_close_object(json);
+    json_out_close_array(json);
+    json_out_close_object(json);
 }
 
 static bool write_thumbnail(struct slide *slide, const char *path, struct err *err)
@@ -125,10 +125,10 @@ static void tell_failure(struct telling *telling, const char *path, const struct
     telling->failed++;
     telling->last = *err;
     if (telling->options->json) {
-        json_object(&telling->json, NULL);
-        json_text(&telling->json, "path", path);
-        json_text(&telling->json, "error", err->text);
-        json_close_object(&telling->json);
+        json_out_object(&telling->json, NULL);
+        json_out_text(&telling->json, "path", path);
+        json_out_text(&telling->json, "error", err->text);
+        json_out_close_object(&telling->json);
     }
 }
 
@@ -164,14 +164,14 @@ static bool run_info(struct app *app, const void *options, const struct args_res
     struct telling telling = { .app = app, .options = options };
     bool ok = true;
     if (telling.options->json) {
-        json_begin(&telling.json, app->out);
-        json_array(&telling.json, NULL);
+        json_out_begin(&telling.json, app->out);
+        json_out_array(&telling.json, NULL);
     }
     for (int i = 0; ok && i < operands->n_operands; i++)
         ok = tell_operand(&telling, operands->operands[i], operands->n_operands == 1, err);
     if (telling.options->json) {
-        json_close_array(&telling.json);
-        json_end(&telling.json);
+        json_out_close_array(&telling.json);
+        json_out_end(&telling.json);
     }
     if (!ok)
         return false;

@@ -37,8 +37,8 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
     const struct zoo_network *networks = zoo_networks(&n);
     struct json_out json;
     if (given->json) {
-        json_begin(&json, app->out);
-        json_array(&json, NULL);
+        json_out_begin(&json, app->out);
+        json_out_array(&json, NULL);
     } else {
         fprintf(app->out, "%-22s %11s %7s  %s\n", "network", "parameters", "input", "what it is");
     }
@@ -49,13 +49,13 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
         int64_t parameters = graph_parameter_count(graph);
         graph_free(graph);
         if (given->json) {
-            json_object_line(&json, NULL);
-            json_text(&json, "network", networks[i].name);
-            json_int(&json, "parameters", parameters);
-            json_int(&json, "input_px", networks[i].side);
-            json_bool(&json, "dense_exact", networks[i].dense_exact);
-            json_text(&json, "summary", networks[i].summary);
-            json_close_object(&json);
+            json_out_object_line(&json, NULL);
+            json_out_text(&json, "network", networks[i].name);
+            json_out_int(&json, "parameters", parameters);
+            json_out_int(&json, "input_px", networks[i].side);
+            json_out_bool(&json, "dense_exact", networks[i].dense_exact);
+            json_out_text(&json, "summary", networks[i].summary);
+            json_out_close_object(&json);
         } else {
             fprintf(app->out, "%-22s %9.2f M %4lld px  %s%s\n", networks[i].name,
                     (double)parameters / 1e6, (long long)networks[i].side, networks[i].summary,
@@ -63,8 +63,8 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
         }
     }
     if (given->json) {
-        json_close_array(&json);
-        json_end(&json);
+        json_out_close_array(&json);
+        json_out_end(&json);
     }
     return true;
 }
@@ -161,13 +161,13 @@ static void print_scores(struct json_out *json, FILE *stream, bool as_json, cons
         fputc('\n', stream);
         return;
     }
-    json_object(json, NULL);
-    json_text(json, "image", path);
-    json_object_line(json, "scores");
+    json_out_object(json, NULL);
+    json_out_text(json, "image", path);
+    json_out_object_line(json, "scores");
     for (int64_t i = 0; i < config->num_classes; i++)
-        json_real(json, config->class_names[i], scores[i]);
-    json_close_object(json);
-    json_close_object(json);
+        json_out_real(json, config->class_names[i], scores[i]);
+    json_out_close_object(json);
+    json_out_close_object(json);
 }
 
 /* A bad image is said and skipped; the rest is done. */
@@ -180,8 +180,8 @@ static bool run_images(struct app *app, const struct model_args *given, const st
     if (!scores)
         return err_memory(err, "scores");
     if (given->json) {
-        json_begin(&json, app->out);
-        json_array(&json, NULL);
+        json_out_begin(&json, app->out);
+        json_out_array(&json, NULL);
     }
     int failed = 0;
     for (int i = 0; i < n_paths && !ctx_stopped(&app->ctx); i++) {
@@ -197,8 +197,8 @@ static bool run_images(struct app *app, const struct model_args *given, const st
         image_free(&image);
     }
     if (given->json) {
-        json_close_array(&json);
-        json_end(&json);
+        json_out_close_array(&json);
+        json_out_end(&json);
     }
     model_run_free(&ready);
     free(scores);
@@ -243,18 +243,18 @@ static bool bench_plan(struct app *app, const struct model_args *given, struct p
         return false;
     struct plan_memory memory = plan_memory(plan);
     struct json_out json;
-    json_begin(&json, app->out);
-    json_object(&json, NULL);
-    json_text(&json, "mode", given->train ? "train" : "infer");
-    json_int(&json, "batch", given->batch);
-    json_int(&json, "threads", pool_workers(app->ctx.pool));
-    json_real(&json, "build_ms", 1e3 * build_s);
-    json_real(&json, "best_ms", 1e3 * best_s);
-    json_real(&json, "images_per_s", (double)given->batch / best_s);
-    json_real(&json, "arena_mb", (double)memory.arena / 1e6);
-    json_real(&json, "weights_mb", (double)memory.weights / 1e6);
-    json_close_object(&json);
-    json_end(&json);
+    json_out_begin(&json, app->out);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "mode", given->train ? "train" : "infer");
+    json_out_int(&json, "batch", given->batch);
+    json_out_int(&json, "threads", pool_workers(app->ctx.pool));
+    json_out_real(&json, "build_ms", 1e3 * build_s);
+    json_out_real(&json, "best_ms", 1e3 * best_s);
+    json_out_real(&json, "images_per_s", (double)given->batch / best_s);
+    json_out_real(&json, "arena_mb", (double)memory.arena / 1e6);
+    json_out_real(&json, "weights_mb", (double)memory.weights / 1e6);
+    json_out_close_object(&json);
+    json_out_end(&json);
     return true;
 }
 

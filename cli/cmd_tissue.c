@@ -177,24 +177,24 @@ static bool do_task(void *arg, int64_t index, int worker, struct err *err)
 static void print_json(struct json_out *json, const struct task *task)
 {
     const struct tissue_mask *mask = &task->mask;
-    json_object_line(json, NULL);
-    json_text(json, "slide", task->entry->name);
+    json_out_object_line(json, NULL);
+    json_out_text(json, "slide", task->entry->name);
     if (task->state == RUN_FAILED) {
-        json_text(json, "error", task->err.text);
+        json_out_text(json, "error", task->err.text);
     } else {
         if (mask->mpp > 0)
-            json_real(json, "area_mm2", mask->area_mm2);
+            json_out_real(json, "area_mm2", mask->area_mm2);
         else
-            json_text(json, "area_mm2", NULL);
-        json_real(json, "fraction", mask->fraction);
-        json_array_line(json, "box_l0");
-        json_int(json, NULL, mask->box_x);
-        json_int(json, NULL, mask->box_y);
-        json_int(json, NULL, mask->box_width);
-        json_int(json, NULL, mask->box_height);
-        json_close_array(json);
+            json_out_text(json, "area_mm2", NULL);
+        json_out_real(json, "fraction", mask->fraction);
+        json_out_array_line(json, "box_l0");
+        json_out_int(json, NULL, mask->box_x);
+        json_out_int(json, NULL, mask->box_y);
+        json_out_int(json, NULL, mask->box_width);
+        json_out_int(json, NULL, mask->box_height);
+        json_out_close_array(json);
     }
-    json_close_object(json);
+    json_out_close_object(json);
 }
 
 static void print_line(FILE *stream, const struct task *task)
@@ -283,13 +283,13 @@ static bool run_command(struct app *app, const void *options, const struct args_
               file_make_folder(o->output, err) && check_existing(o, &list, how, err) &&
               run_begin(o->output, app->argc, app->argv, &run, err);
     if (ok && o->json) {
-        json_begin(&json, app->out);
-        json_array(&json, NULL);
+        json_out_begin(&json, app->out);
+        json_out_array(&json, NULL);
     }
     ok = ok && run_all(app, o, how, &list, run, &json, err) && run_finish(run, err);
     if (json.stream) {
-        json_close_array(&json);
-        json_end(&json);
+        json_out_close_array(&json);
+        json_out_end(&json);
     }
     run_free(run);
     slide_list_free(&list);

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void json_begin(struct json_out *json, FILE *stream)
+void json_out_begin(struct json_out *json, FILE *stream)
 {
     memset(json, 0, sizeof *json);
     json->stream = stream;
 }
 
-void json_end(struct json_out *json)
+void json_out_end(struct json_out *json)
 {
     fputc('\n', json->stream);
 }
@@ -85,37 +85,37 @@ static void close_level(struct json_out *json, char bracket)
     fputc(bracket, json->stream);
 }
 
-void json_object(struct json_out *json, const char *key)
+void json_out_object(struct json_out *json, const char *key)
 {
     open_level(json, key, '{', false);
 }
 
-void json_array(struct json_out *json, const char *key)
+void json_out_array(struct json_out *json, const char *key)
 {
     open_level(json, key, '[', false);
 }
 
-void json_object_line(struct json_out *json, const char *key)
+void json_out_object_line(struct json_out *json, const char *key)
 {
     open_level(json, key, '{', true);
 }
 
-void json_array_line(struct json_out *json, const char *key)
+void json_out_array_line(struct json_out *json, const char *key)
 {
     open_level(json, key, '[', true);
 }
 
-void json_close_object(struct json_out *json)
+void json_out_close_object(struct json_out *json)
 {
     close_level(json, '}');
 }
 
-void json_close_array(struct json_out *json)
+void json_out_close_array(struct json_out *json)
 {
     close_level(json, ']');
 }
 
-void json_text(struct json_out *json, const char *key, const char *value)
+void json_out_text(struct json_out *json, const char *key, const char *value)
 {
     begin_value(json, key);
     if (value)
@@ -124,13 +124,13 @@ void json_text(struct json_out *json, const char *key, const char *value)
         fputs("null", json->stream);
 }
 
-void json_int(struct json_out *json, const char *key, int64_t value)
+void json_out_int(struct json_out *json, const char *key, int64_t value)
 {
     begin_value(json, key);
     fprintf(json->stream, "%lld", (long long)value);
 }
 
-void json_real(struct json_out *json, const char *key, double value)
+void json_out_real(struct json_out *json, const char *key, double value)
 {
     begin_value(json, key);
     if (!isfinite(value)) {
@@ -146,7 +146,7 @@ void json_real(struct json_out *json, const char *key, double value)
     fputs(text, json->stream);
 }
 
-void json_bool(struct json_out *json, const char *key, bool value)
+void json_out_bool(struct json_out *json, const char *key, bool value)
 {
     begin_value(json, key);
     fputs(value ? "true" : "false", json->stream);

@@ -16,19 +16,19 @@ struct json_out {
     bool filled[JSON_DEPTH];  /* something was written on this level */
 };
 
-void json_begin(struct json_out *json, FILE *stream);
-void json_end(struct json_out *json); /* a final newline */
+void json_out_begin(struct json_out *json, FILE *stream);
+void json_out_end(struct json_out *json); /* a final newline */
 
-void json_object(struct json_out *json, const char *key);
-void json_array(struct json_out *json, const char *key);
+void json_out_object(struct json_out *json, const char *key);
+void json_out_array(struct json_out *json, const char *key);
 /* The same, all on one line. */
-void json_object_line(struct json_out *json, const char *key);
-void json_array_line(struct json_out *json, const char *key);
-void json_close_object(struct json_out *json);
-void json_close_array(struct json_out *json);
+void json_out_object_line(struct json_out *json, const char *key);
+void json_out_array_line(struct json_out *json, const char *key);
+void json_out_close_object(struct json_out *json);
+void json_out_close_array(struct json_out *json);
 
-void json_text(struct json_out *json, const char *key, const char *value); /* NULL: null */
-void json_int(struct json_out *json, const char *key, int64_t value);
-void json_real(struct json_out *json, const char *key, double value); /* not finite: null */
-void json_bool(struct json_out *json, const char *key, bool value);
+void json_out_text(struct json_out *json, const char *key, const char *value); /* NULL: null */
+void json_out_int(struct json_out *json, const char *key, int64_t value);
+void json_out_real(struct json_out *json, const char *key, double value); /* not finite: null */
+void json_out_bool(struct json_out *json, const char *key, bool value);
 #endif

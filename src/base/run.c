@@ -74,16 +74,16 @@ static bool open_in_folder(const struct run *run, const char *name, struct file_
 
 static void write_item(struct json_out *json, const struct run_item *item)
 {
-    json_object_line(json, NULL);
-    json_text(json, "name", item->name);
-    json_text(json, "path", item->path);
-    json_text(json, "state", state_names[item->state]);
-    json_real(json, "seconds", item->seconds);
+    json_out_object_line(json, NULL);
+    json_out_text(json, "name", item->name);
+    json_out_text(json, "path", item->path);
+    json_out_text(json, "state", state_names[item->state]);
+    json_out_real(json, "seconds", item->seconds);
     for (size_t i = 0; i < item->n_facts; i++)
-        json_real(json, item->facts[i].name, item->facts[i].value);
+        json_out_real(json, item->facts[i].name, item->facts[i].value);
     if (item->error)
-        json_text(json, "error", item->error);
-    json_close_object(json);
+        json_out_text(json, "error", item->error);
+    json_out_close_object(json);
 }
 
 static bool save_json(const struct run *run, struct err *err)
@@ -92,24 +92,24 @@ static bool save_json(const struct run *run, struct err *err)
     if (!open_in_folder(run, "run.json", &out, err))
         return false;
     struct json_out json;
-    json_begin(&json, out.stream);
-    json_object(&json, NULL);
-    json_text(&json, "program", "microtome");
-    json_text(&json, "version", MICROTOME_VERSION);
-    json_array_line(&json, "arguments");
+    json_out_begin(&json, out.stream);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "program", "microtome");
+    json_out_text(&json, "version", MICROTOME_VERSION);
+    json_out_array_line(&json, "arguments");
     for (int i = 0; i < run->argc; i++)
-        json_text(&json, NULL, run->argv[i]);
-    json_close_array(&json);
-    json_text(&json, "host", run->host);
-    json_text(&json, "began", run->began);
-    json_text(&json, "ended", run->ended[0] ? run->ended : NULL);
-    json_real(&json, "seconds", report_clock_s() - run->began_s);
-    json_array(&json, "slides");
+        json_out_text(&json, NULL, run->argv[i]);
+    json_out_close_array(&json);
+    json_out_text(&json, "host", run->host);
+    json_out_text(&json, "began", run->began);
+    json_out_text(&json, "ended", run->ended[0] ? run->ended : NULL);
+    json_out_real(&json, "seconds", report_clock_s() - run->began_s);
+    json_out_array(&json, "slides");
     for (size_t i = 0; i < run->n; i++)
         write_item(&json, &run->items[i]);
-    json_close_array(&json);
-    json_close_object(&json);
-    json_end(&json);
+    json_out_close_array(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
     return file_out_commit(&out, err);
 }
 

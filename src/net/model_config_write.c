@@ -6,27 +6,27 @@
 
 static void write_channels(struct json_out *json, const char *key, const double values[3])
 {
-    json_array_line(json, key);
+    json_out_array_line(json, key);
     for (int i = 0; i < 3; i++)
-        json_real(json, NULL, values[i]);
-    json_close_array(json);
+        json_out_real(json, NULL, values[i]);
+    json_out_close_array(json);
 }
 
 static void write_resize(struct json_out *json, const struct model_config *config)
 {
-    json_object(json, NULL);
-    json_text(json, "name", "Resize");
-    json_object_line(json, "arguments");
+    json_out_object(json, NULL);
+    json_out_text(json, "name", "Resize");
+    json_out_object_line(json, "arguments");
     if (config->resize_shorter) {
-        json_int(json, "size", config->resize[0]);
+        json_out_int(json, "size", config->resize[0]);
     } else {
-        json_array_line(json, "size");
-        json_int(json, NULL, config->resize[0]);
-        json_int(json, NULL, config->resize[1]);
-        json_close_array(json);
+        json_out_array_line(json, "size");
+        json_out_int(json, NULL, config->resize[0]);
+        json_out_int(json, NULL, config->resize[1]);
+        json_out_close_array(json);
     }
-    json_close_object(json);
-    json_close_object(json);
+    json_out_close_object(json);
+    json_out_close_object(json);
 }
 
 static void write_transform(struct json_out *json, const struct model_config *config)
@@ -34,49 +34,49 @@ static void write_transform(struct json_out *json, const struct model_config *co
     bool normalized = false;
     for (int i = 0; i < 3; i++)
         normalized = normalized || config->mean[i] != 0 || config->std[i] != 1;
-    json_array(json, "transform");
+    json_out_array(json, "transform");
     if (config->resize[0])
         write_resize(json, config);
-    json_object_line(json, NULL);
-    json_text(json, "name", "ToTensor");
-    json_close_object(json);
+    json_out_object_line(json, NULL);
+    json_out_text(json, "name", "ToTensor");
+    json_out_close_object(json);
     if (normalized) {
-        json_object(json, NULL);
-        json_text(json, "name", "Normalize");
-        json_object(json, "arguments");
+        json_out_object(json, NULL);
+        json_out_text(json, "name", "Normalize");
+        json_out_object(json, "arguments");
         write_channels(json, "mean", config->mean);
         write_channels(json, "std", config->std);
-        json_close_object(json);
-        json_close_object(json);
+        json_out_close_object(json);
+        json_out_close_object(json);
     }
-    json_close_array(json);
+    json_out_close_array(json);
 }
 
 static void write_all(FILE *stream, const struct model_config *config)
 {
     struct json_out json;
     const char *architecture = config->architecture ? config->architecture : config->network;
-    json_begin(&json, stream);
-    json_object(&json, NULL);
-    json_text(&json, "spec_version", "1.0");
-    json_text(&json, "architecture", architecture ? architecture : "unknown");
-    json_int(&json, "num_classes", config->num_classes);
-    json_int(&json, "patch_size_pixels", config->patch_size_pixels);
-    json_real(&json, "spacing_um_px", config->spacing_um_px);
-    json_array_line(&json, "class_names");
+    json_out_begin(&json, stream);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "spec_version", "1.0");
+    json_out_text(&json, "architecture", architecture ? architecture : "unknown");
+    json_out_int(&json, "num_classes", config->num_classes);
+    json_out_int(&json, "patch_size_pixels", config->patch_size_pixels);
+    json_out_real(&json, "spacing_um_px", config->spacing_um_px);
+    json_out_array_line(&json, "class_names");
     for (int64_t i = 0; i < config->num_classes; i++)
-        json_text(&json, NULL, config->class_names[i]);
-    json_close_array(&json);
+        json_out_text(&json, NULL, config->class_names[i]);
+    json_out_close_array(&json);
     write_transform(&json, config);
-    json_object(&json, "microtome");
+    json_out_object(&json, "microtome");
     if (config->network)
-        json_text(&json, "network", config->network);
-    json_text(&json, "padding", model_config_padding(config->padding));
+        json_out_text(&json, "network", config->network);
+    json_out_text(&json, "padding", model_config_padding(config->padding));
     if (config->stride_px)
-        json_int(&json, "stride_px", config->stride_px);
-    json_close_object(&json);
-    json_close_object(&json);
-    json_end(&json);
+        json_out_int(&json, "stride_px", config->stride_px);
+    json_out_close_object(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
 }
 
 bool model_config_write(const char *path, const struct model_config *config, struct err *err)

@@ -9,17 +9,17 @@
 static void describe(struct json_out *json, const struct safetensors_source *tensor, int64_t begin,
                      int64_t end)
 {
-    json_object_line(json, tensor->name);
-    json_text(json, "dtype", "F32");
-    json_array_line(json, "shape");
+    json_out_object_line(json, tensor->name);
+    json_out_text(json, "dtype", "F32");
+    json_out_array_line(json, "shape");
     for (int i = 0; i < tensor->shape.rank; i++)
-        json_int(json, NULL, tensor->shape.dim[i]);
-    json_close_array(json);
-    json_array_line(json, "data_offsets");
-    json_int(json, NULL, begin);
-    json_int(json, NULL, end);
-    json_close_array(json);
-    json_close_object(json);
+        json_out_int(json, NULL, tensor->shape.dim[i]);
+    json_out_close_array(json);
+    json_out_array_line(json, "data_offsets");
+    json_out_int(json, NULL, begin);
+    json_out_int(json, NULL, end);
+    json_out_close_array(json);
+    json_out_close_object(json);
 }
 
 /* The header's JSON, the caller's (free); NULL if no memory. */
@@ -32,20 +32,20 @@ static char *compose(const struct safetensors_source *tensors, size_t n,
     FILE *stream = open_memstream(&text, &size);
     if (!stream)
         return NULL;
-    json_begin(&json, stream);
-    json_object_line(&json, NULL);
-    json_object_line(&json, "__metadata__");
-    json_text(&json, "format", "pt");
+    json_out_begin(&json, stream);
+    json_out_object_line(&json, NULL);
+    json_out_object_line(&json, "__metadata__");
+    json_out_text(&json, "format", "pt");
     for (size_t i = 0; i < n_notes; i++)
-        json_text(&json, notes[i].key, notes[i].value);
-    json_close_object(&json);
+        json_out_text(&json, notes[i].key, notes[i].value);
+    json_out_close_object(&json);
     int64_t at = 0;
     for (size_t i = 0; i < n; i++) {
         int64_t end = at + shape_count(&tensors[i].shape) * (int64_t)sizeof(float);
         describe(&json, &tensors[i], at, end);
         at = end;
     }
-    json_close_object(&json);
+    json_out_close_object(&json);
     bool ok = !ferror(stream);
     if (fclose(stream) == 0 && ok)
         return text;

@@ -21,7 +21,7 @@ static void write_id(struct json_out *json, uint64_t name, int32_t piece)
     char text[37];
     snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%04x%08x", a, b >> 16, b & 0xfff,
              0x8000 | (c >> 18), c & 0xffff, d);
-    json_text(json, "id", text);
+    json_out_text(json, "id", text);
 }
 
 /* To a hundredth of a pixel. */
@@ -33,30 +33,30 @@ static double level0(int32_t corner, double l0_per_px)
 static void write_ring(struct json_out *json, const struct tissue_mask *mask,
                        const struct outline_point *points, int64_t n)
 {
-    json_array_line(json, NULL);
+    json_out_array_line(json, NULL);
     for (int64_t i = 0; i <= n; i++) { /* closed: the first point again */
         struct outline_point point = points[i % n];
-        json_array_line(json, NULL);
-        json_real(json, NULL, level0(point.x, mask->l0_per_px_x));
-        json_real(json, NULL, level0(point.y, mask->l0_per_px_y));
-        json_close_array(json);
+        json_out_array_line(json, NULL);
+        json_out_real(json, NULL, level0(point.x, mask->l0_per_px_x));
+        json_out_real(json, NULL, level0(point.y, mask->l0_per_px_y));
+        json_out_close_array(json);
     }
-    json_close_array(json);
+    json_out_close_array(json);
 }
 
 static void write_properties(struct json_out *json)
 {
-    json_object(json, "properties");
-    json_text(json, "objectType", "annotation");
-    json_bool(json, "isLocked", false);
-    json_object_line(json, "classification");
-    json_text(json, "name", "Tissue");
-    json_array_line(json, "color");
+    json_out_object(json, "properties");
+    json_out_text(json, "objectType", "annotation");
+    json_out_bool(json, "isLocked", false);
+    json_out_object_line(json, "classification");
+    json_out_text(json, "name", "Tissue");
+    json_out_array_line(json, "color");
     for (int c = 0; c < 3; c++)
-        json_int(json, NULL, outline_colour[c]);
-    json_close_array(json);
-    json_close_object(json);
-    json_close_object(json);
+        json_out_int(json, NULL, outline_colour[c]);
+    json_out_close_array(json);
+    json_out_close_object(json);
+    json_out_close_object(json);
 }
 
 /* One piece; returns the ring after its last. */
@@ -64,19 +64,19 @@ static int64_t write_piece(struct json_out *json, const struct tissue_mask *mask
                            const struct outline *outline, int64_t ring, uint64_t name)
 {
     int32_t piece = outline->rings[ring].piece;
-    json_object(json, NULL);
-    json_text(json, "type", "Feature");
+    json_out_object(json, NULL);
+    json_out_text(json, "type", "Feature");
     write_id(json, name, piece);
-    json_object(json, "geometry");
-    json_text(json, "type", "Polygon");
-    json_array_line(json, "coordinates");
+    json_out_object(json, "geometry");
+    json_out_text(json, "type", "Polygon");
+    json_out_array_line(json, "coordinates");
     for (; ring < outline->n_rings && outline->rings[ring].piece == piece; ring++)
         write_ring(json, mask, outline->points + outline->rings[ring].first,
                    outline->rings[ring].n);
-    json_close_array(json);
-    json_close_object(json);
+    json_out_close_array(json);
+    json_out_close_object(json);
     write_properties(json);
-    json_close_object(json);
+    json_out_close_object(json);
     return ring;
 }
 
@@ -89,15 +89,15 @@ bool tissue_write_geojson(const struct tissue_mask *mask, const char *path, stru
     bool ok = stem || err_memory(err, "a file name");
     ok = ok && outline_trace(&mask->mask, &outline, err) && file_out_open(&file, path, err);
     if (ok) {
-        json_begin(&json, file.stream);
-        json_object(&json, NULL);
-        json_text(&json, "type", "FeatureCollection");
-        json_array(&json, "features");
+        json_out_begin(&json, file.stream);
+        json_out_object(&json, NULL);
+        json_out_text(&json, "type", "FeatureCollection");
+        json_out_array(&json, "features");
         for (int64_t ring = 0; ring < outline.n_rings;)
             ring = write_piece(&json, mask, &outline, ring, rng_hash(stem));
-        json_close_array(&json);
-        json_close_object(&json);
-        json_end(&json);
+        json_out_close_array(&json);
+        json_out_close_object(&json);
+        json_out_end(&json);
         ok = file_out_commit(&file, err);
     }
     file_out_discard(&file);

@@ -170,19 +170,19 @@ static void json_is_well_formed(void **state)
     char text[512] = "";
     FILE *stream = fmemopen(text, sizeof text, "w");
     struct json_out json;
-    json_begin(&json, stream);
-    json_object(&json, NULL);
-    json_text(&json, "a", "q\"\\\n\xff");
-    json_array_line(&json, "b");
-    json_real(&json, NULL, 0.1);
-    json_real(&json, NULL, NAN);
-    json_int(&json, NULL, -7);
-    json_close_array(&json);
-    json_object(&json, "empty");
-    json_close_object(&json);
-    json_bool(&json, "c", true);
-    json_close_object(&json);
-    json_end(&json);
+    json_out_begin(&json, stream);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "a", "q\"\\\n\xff");
+    json_out_array_line(&json, "b");
+    json_out_real(&json, NULL, 0.1);
+    json_out_real(&json, NULL, NAN);
+    json_out_int(&json, NULL, -7);
+    json_out_close_array(&json);
+    json_out_object(&json, "empty");
+    json_out_close_object(&json);
+    json_out_bool(&json, "c", true);
+    json_out_close_object(&json);
+    json_out_end(&json);
     fclose(stream);
     assert_string_equal(text,
                         "{\n  \"a\": \"q\\\"\\\\\\u000a\\ufffd\",\n  \"b\": [0.1, null, -7],\n"
