@@ -2,6 +2,7 @@
 #   make demo    install what is needed, build, and run the whole pipeline on phantom slides
 #   make test    install what is needed, build, and pass all tests (plain and with sanitizers)
 BUILD ?= build
+JOBS ?= 2
 PREFIX ?= /usr/local
 CONFIGURE = cmake -G Ninja -S . -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
@@ -20,14 +21,14 @@ test:
 	@scripts/install build test
 	@$(CONFIGURE) -B $(BUILD)-test
 	@cmake --build $(BUILD)-test
-	ctest --test-dir $(BUILD)-test --output-on-failure
+	ctest -j $(JOBS) --test-dir $(BUILD)-test --output-on-failure
 	@$(MAKE) --no-print-directory asan
 
 asan:
 	@scripts/install build test
 	@$(CONFIGURE) -B $(BUILD)-asan -DMICROTOME_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug
 	@cmake --build $(BUILD)-asan
-	ctest --test-dir $(BUILD)-asan --output-on-failure
+	ctest -j $(JOBS) --test-dir $(BUILD)-asan --output-on-failure -LE 'slow|python|tree'
 
 bench: build
 	@scripts/install bench
