@@ -1,0 +1,33 @@
+/* curves.h: pictures of a training: curves over epochs, and a confusion matrix; each as SVG and as
+ * PNG of the same content. Written beside and renamed. Deterministic: same data, same bytes. */
+#ifndef TRAIN_CURVES_H
+#define TRAIN_CURVES_H
+#include <stdint.h>
+#include "base/err.h"
+
+/* y [n] over x [n] (of the panel). A value that is not finite is a gap. */
+struct curve {
+    const char *name; /* in the legend */
+    const double *y;
+    bool dashed; /* training is dashed, validation is drawn through */
+};
+
+struct curve_panel {
+    const char *title; /* "loss" */
+    const struct curve *curves;
+    int n_curves;     /* up to 6, told apart by colour (also by the colour-blind) and dashes */
+    double low, high; /* of the y axis; both 0: from the data */
+    bool log;         /* y on a logarithmic scale */
+};
+
+/* Panels side by side (two in a row), sharing x, e.g. epochs. mark: an x that is marked with a line
+ * (the best epoch); not finite: none. Either path may be NULL. n may be 1. */
+bool curves_write(const char *svg_path, const char *png_path, const char *title,
+                  const char *x_label, const double *x, int64_t n, const struct curve_panel *panels,
+                  int n_panels, double mark, struct err *err);
+
+/* counts [classes, classes], rows are the truth. Every cell shows its count and share of the row.
+ */
+bool curves_confusion(const char *svg_path, const char *png_path, const int64_t *counts,
+                      const char *const *class_names, int64_t classes, struct err *err);
+#endif
