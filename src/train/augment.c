@@ -1,0 +1,196 @@
+/* augment.c: draws the changes of one sample and applies them in their order. Every change has a
+ * random stream of its own, so that switching one off leaves the others as they were. */
+#include "train/augment.h"
+
+#include "base/rng.h"
+#include "train/augment_ops.h"
+
+#define BLUR_SIGMA_LEAST_PX 0.1
+
+static bool normalise_stain(const struct augment_options *options, struct image *patch,
+                            struct err *err)
+{
+    const int64_t n_px = patch->width * patch->height;
+    struct stain_fit source, target;
+    struct stain_transform *transform = NULL;
+    struct err why = { 0 };
+    if (options->stain == STAIN_NONE)
+        return true;
+    if (!stain_fit(options->stain, patch->px, n_px, &source, &why)) {
+        if (why.kind == ERR_MEMORY)
+            return err_memory(err, "the stains of a patch");
+        return true; /* too little tissue */
+    }
+    target = options->stain_target ? *options->stain_target : stain_default_target(options->stain);
+    if (!stain_transform_new(&source, &target, &transform, err))
+        return false;
+    stain_apply(transform, patch->px, n_px);
+    stain_transform_free(transform);
+    return true;
+}
+
+static bool check(const struct augment_options *options, const struct image *patch, struct err *err)
+{
+    if (patch->channels != 3)
+        return err_set(err, ERR_FORMAT, "a patch has %d channels; only RGB can be augmented",
+                       patch->channels);
+    if (patch->width < options->crop_px || patch->height < options->crop_px)
+        return err_set(err, ERR_FORMAT,
+                       "a patch of %lld x %lld px is smaller than the crop of %lld px; make the "
+                       "crop smaller or cut larger patches",
+                       (long long)patch->width, (long long)patch->height,
+                       (long long)options->crop_px);
+    return true;
+}
+
+static bool crop(const struct augment_options *options, struct rng *rng, struct image *patch,
+                 struct err *err)
+{
+    (void)err;
+    const int64_t side = options->crop_px;
+    if (side == 0)
+        return true;
+    int64_t left = (int64_t)rng_below(rng, (uint64_t)(patch->width - side + 1));
+    int64_t top = (int64_t)rng_below(rng, (uint64_t)(patch->height - side + 1));
+    augment_crop(patch, left, top, side);
+    return true;
+}
+
+static bool flip(const struct augment_options *options, struct rng *rng, struct image *patch,
+                 struct err *err)
+{
+    (void)err;
+    uint32_t bits = rng_u32(rng);
+    if (options->flip)
+        augment_flip(patch, bits & 1, bits & 2);
+    return true;
+}
+
+/* All patches of a batch must keep one size: one that is not square turns by half circles only. */
+static bool rotate(const struct augment_options *options, struct rng *rng, struct image *patch,
+                   struct err *err)
+{
+    (void)err;
+    int quarters = (int)(rng_u32(rng) & 3);
+    if (options->rotate)
+        augment_turn(patch, patch->width == patch->height ? quarters : quarters & 2);
+    return true;
+}
+
+static bool hsv_noise(const struct augment_options *options, struct rng *rng, struct image *patch,
+                      struct err *err)
+{
+    (void)err;
+    double offset[3];
+    for (int c = 0; c < 3; c++)
+        offset[c] = rng_between(rng, 0, options->hsv_noise);
+    if (options->hsv_noise > 0)
+        augment_hsv(patch, offset);
+    return true;
+}
+
+static bool hed_jitter(const struct augment_options *options, struct rng *rng, struct image *patch,
+                       struct err *err)
+{
+    (void)err;
+    const double s = options->hed_jitter;
+    double scale[3], shift[3];
+    for (int c = 0; c < 3; c++) {
+        scale[c] = rng_between(rng, 1 - s, 1 + s);
+        shift[c] = rng_between(rng, -s, s);
+    }
+    if (s > 0)
+        augment_hed(patch, scale, shift);
+    return true;
+}
+
+static bool brightness(const struct augment_options *options, struct rng *rng, struct image *patch,
+                       struct err *err)
+{
+    (void)err;
+    const double s = options->brightness;
+    if (s > 0)
+        augment_brightness(patch, rng_between(rng, 1 - s, 1 + s));
+    return true;
+}
+
+static bool contrast(const struct augment_options *options, struct rng *rng, struct image *patch,
+                     struct err *err)
+{
+    (void)err;
+    const double s = options->contrast;
+    if (s > 0)
+        augment_contrast(patch, rng_between(rng, 1 - s, 1 + s));
+    return true;
+}
+
+static bool saturation(const struct augment_options *options, struct rng *rng, struct image *patch,
+                       struct err *err)
+{
+    (void)err;
+    const double s = options->saturation;
+    if (s > 0)
+        augment_saturation(patch, rng_between(rng, 1 - s, 1 + s));
+    return true;
+}
+
+static bool hue(const struct augment_options *options, struct rng *rng, struct image *patch,
+                struct err *err)
+{
+    (void)err;
+    if (options->hue > 0)
+        augment_hue(patch, rng_between(rng, -options->hue, options->hue));
+    return true;
+}
+
+static bool blur(const struct augment_options *options, struct rng *rng, struct image *patch,
+                 struct err *err)
+{
+    if (!(rng_uniform(rng) < options->blur))
+        return true;
+    double highest =
+        options->blur_sigma > BLUR_SIGMA_LEAST_PX ? options->blur_sigma : BLUR_SIGMA_LEAST_PX;
+    return augment_blur(patch, rng_between(rng, BLUR_SIGMA_LEAST_PX, highest), err);
+}
+
+/* In the order of augment.h. The name is the random stream: renaming one changes what it draws. */
+static const struct {
+    const char *name;
+    bool (*apply)(const struct augment_options *options, struct rng *rng, struct image *patch,
+                  struct err *err);
+} changes[] = {
+    { "crop", crop },
+    { "flip", flip },
+    { "rotate", rotate },
+    { "hsv noise", hsv_noise },
+    { "hed jitter", hed_jitter },
+    { "brightness", brightness },
+    { "contrast", contrast },
+    { "saturation", saturation },
+    { "hue", hue },
+    { "blur", blur },
+};
+
+bool augment_train(const struct augment_options *options, struct augment_key key,
+                   struct image *patch, struct err *err)
+{
+    if (!check(options, patch, err) || !normalise_stain(options, patch, err))
+        return false;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        uint64_t stream = rng_hash(changes[i].name) ^ (key.epoch + 1) * 0x9E3779B97F4A7C15u;
+        struct rng rng = rng_new(key.seed, stream, key.sample);
+        if (!changes[i].apply(options, &rng, patch, err))
+            return false;
+    }
+    return true;
+}
+
+bool augment_plain(const struct augment_options *options, struct image *patch, struct err *err)
+{
+    const int64_t side = options->crop_px;
+    if (!check(options, patch, err) || !normalise_stain(options, patch, err))
+        return false;
+    if (side > 0)
+        augment_crop(patch, (patch->width - side) / 2, (patch->height - side) / 2, side);
+    return true;
+}
