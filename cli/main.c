@@ -1,6 +1,6 @@
 /* main.c: the table of commands. Finds the command, parses its options, gives it threads, a voice
  * and a stop flag, and turns its error into one line and an exit code: 0 done, 1 failed, 2 wrong
- * usage, 130 stopped by the user. */
+ * usage, 75 stopped with all saved (run again to go on), 130 stopped by the user. */
 #include "cli/app.h"
 
 #include <signal.h>
@@ -12,10 +12,10 @@
 #include "base/version.h"
 #include "cli/describe.h"
 
-extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract, cmd_model;
+extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract, cmd_train, cmd_model;
 
 const struct command *const commands[] = {
-    &cmd_phantom, &cmd_info, &cmd_tissue, &cmd_extract, &cmd_model, NULL,
+    &cmd_phantom, &cmd_info, &cmd_tissue, &cmd_extract, &cmd_train, &cmd_model, NULL,
 };
 
 static atomic_bool stop_asked;
@@ -37,7 +37,16 @@ static void catch_signals(void)
 
 static int exit_code(const struct err *err)
 {
-    return err->kind == ERR_USAGE ? 2 : err->kind == ERR_STOPPED ? 130 : 1;
+    switch (err->kind) {
+    case ERR_USAGE:
+        return 2;
+    case ERR_REQUEUE:
+        return 75; /* EX_TEMPFAIL: a scheduler may queue it again */
+    case ERR_STOPPED:
+        return 130;
+    default:
+        return 1;
+    }
 }
 
 static const struct command *find_command(const char *name)

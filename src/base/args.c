@@ -85,6 +85,15 @@ static bool set_choice(const struct arg *arg, const char *text, void *options, s
     return err_set(err, ERR_USAGE, "--%s: '%s' is not one of %s", arg->name, text, all);
 }
 
+static bool add_text(const struct arg *arg, const char *text, struct arg_texts *texts,
+                     struct err *err)
+{
+    if (texts->n == ARG_MAX_TEXTS)
+        return err_set(err, ERR_USAGE, "--%s: given more than %d times", arg->name, ARG_MAX_TEXTS);
+    texts->items[texts->n++] = text;
+    return true;
+}
+
 static bool set_value(const struct arg *arg, const char *text, void *options, struct err *err)
 {
     switch (arg->type) {
@@ -101,6 +110,8 @@ static bool set_value(const struct arg *arg, const char *text, void *options, st
             return err_set(err, ERR_USAGE, "--%s: the value is empty", arg->name);
         *(const char **)slot(arg, options) = text;
         return true;
+    case ARG_TEXTS:
+        return add_text(arg, text, slot(arg, options), err);
     }
     return err_set(err, ERR_USAGE, "--%s: unknown type", arg->name);
 }

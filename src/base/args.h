@@ -14,6 +14,13 @@ enum arg_type {
     ARG_REAL,   /* double, between min and max */
     ARG_TEXT,   /* const char *, a name, file or folder */
     ARG_CHOICE, /* int, the index in choices */
+    ARG_TEXTS,  /* struct arg_texts: may be given many times */
+};
+
+#define ARG_MAX_TEXTS 64
+struct arg_texts {
+    const char *items[ARG_MAX_TEXTS];
+    size_t n;
 };
 
 struct arg {

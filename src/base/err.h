@@ -12,6 +12,7 @@ enum err_kind {
     ERR_FORMAT,  /* a file is not what it should be */
     ERR_MISSING, /* a fact that is needed is not there */
     ERR_STOPPED, /* the user asked to stop */
+    ERR_REQUEUE, /* the same, and all is saved: run again to continue */
 };
 
 struct err {

@@ -30,6 +30,9 @@ bool image_read_png(const char *path, int channels, struct image *out, struct er
 bool image_read_jpeg(const char *path, struct image *out, struct err *err);
 /* Reads a PNG or a JPEG as RGB, told apart by their first bytes. */
 bool image_read(const char *path, struct image *out, struct err *err);
+/* The same from a file's bytes in memory; name only names it in messages. */
+bool image_decode(const uint8_t *bytes, size_t size, const char *name, struct image *out,
+                  struct err *err);
 /* Written beside and renamed. */
 bool image_write_png(const char *path, const struct image *image, struct err *err);
 /* The same with a text inside (its Comment), such as how the image was made. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <jpeglib.h>
+#include "base/image_stream.h"
 
 #define MAX_SIDE 65500 /* what JPEG allows */
 
@@ -68,19 +69,41 @@ bool image_read_jpeg(const char *path, struct image *out, struct err *err)
     return ok;
 }
 
-bool image_read(const char *path, struct image *out, struct err *err)
+/* PNG or JPEG, by the first bytes; both begin anew at the start of the stream. */
+static bool read_any(FILE *stream, const char *path, struct image *out, struct err *err)
 {
     static const uint8_t png[4] = { 0x89, 'P', 'N', 'G' }, jpeg[2] = { 0xFF, 0xD8 };
+    uint8_t begin[4] = { 0 };
+    size_t n = fread(begin, 1, sizeof begin, stream);
+    rewind(stream);
+    if (n == sizeof begin && memcmp(begin, png, sizeof png) == 0)
+        return image_png_of_stream(stream, path, 3, out, err);
+    if (n == sizeof begin && memcmp(begin, jpeg, sizeof jpeg) == 0)
+        return read_open_jpeg(stream, path, out, err);
+    return err_set(err, ERR_FORMAT, "%s: neither a PNG nor a JPEG", path);
+}
+
+bool image_read(const char *path, struct image *out, struct err *err)
+{
     *out = (struct image){ 0 };
     FILE *stream = fopen(path, "rb");
     if (!stream)
         return err_errno(err, path, "open");
-    uint8_t begin[4] = { 0 };
-    size_t n = fread(begin, 1, sizeof begin, stream);
+    bool ok = read_any(stream, path, out, err);
     fclose(stream);
-    if (n == sizeof begin && memcmp(begin, png, sizeof png) == 0)
-        return image_read_png(path, 3, out, err);
-    if (n == sizeof begin && memcmp(begin, jpeg, sizeof jpeg) == 0)
-        return image_read_jpeg(path, out, err);
-    return err_set(err, ERR_FORMAT, "%s: neither a PNG nor a JPEG", path);
+    return ok;
+}
+
+bool image_decode(const uint8_t *bytes, size_t size, const char *name, struct image *out,
+                  struct err *err)
+{
+    *out = (struct image){ 0 };
+    if (size == 0)
+        return err_set(err, ERR_FORMAT, "%s: empty", name);
+    FILE *stream = fmemopen((void *)bytes, size, "rb");
+    if (!stream)
+        return err_errno(err, name, "open");
+    bool ok = read_any(stream, name, out, err);
+    fclose(stream);
+    return ok;
 }

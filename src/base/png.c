@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/image_stream.h"
 
 #define MAX_SIDE 100000 /* pixels; larger is not an overview, a mask or a patch */
 #define NOTE_KEY "Comment"
@@ -44,8 +45,8 @@ static void ask_for_plain(png_structp png, png_infop info, int channels)
     png_read_update_info(png, info);
 }
 
-static bool read_open_png(FILE *stream, const char *path, int channels, struct image *out,
-                          struct err *err)
+bool image_png_of_stream(FILE *stream, const char *path, int channels, struct image *out,
+                         struct err *err)
 {
     struct png_failure failure = { .text = "" };
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &failure, on_error, on_warning);
@@ -93,7 +94,7 @@ bool image_read_png(const char *path, int channels, struct image *out, struct er
     FILE *stream = fopen(path, "rb");
     if (!stream)
         return err_errno(err, path, "open");
-    bool ok = read_open_png(stream, path, channels, out, err);
+    bool ok = image_png_of_stream(stream, path, channels, out, err);
     fclose(stream);
     return ok;
 }

@@ -1,0 +1,95 @@
+/* config.h: what a training is asked to do: one YAML file, checked key by key against a table
+ * (config_keys.c) in which every key is declared once, with its type, range, default and help. The
+ * check, the template and the settings of the command line all come from that table. */
+#ifndef TRAIN_CONFIG_H
+#define TRAIN_CONFIG_H
+#include <stdio.h>
+#include "net/transform.h"
+#include "tissue/stain.h"
+#include "train/augment.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+struct texts {
+    char **items;
+    size_t n;
+};
+
+enum data_split { SPLIT_PATIENT, SPLIT_ATTRIBUTE };
+enum data_balance { BALANCE_NONE, BALANCE_WEIGHTS, BALANCE_SAMPLING };
+enum train_monitor { MONITOR_AUC, MONITOR_LOSS, MONITOR_ACCURACY };
+enum train_on_nan { NAN_STOP, NAN_SKIP };
+
+struct train_config {
+    int64_t seed;
+    struct texts classes;
+    struct {
+        char *name, *weights;
+        int padding; /* enum padding */
+        int64_t input_px;
+        struct texts fresh;
+    } network;
+    struct {
+        struct texts train, val;
+        int split; /* enum data_split */
+        double val_fraction;
+        char *patient;
+        int balance; /* enum data_balance */
+        int64_t resize_px, window_mb, workers;
+        double spacing_um_px;
+        double mean[3], std[3];
+    } data;
+    struct augment_options augment; /* crop_px and stain_target are set by the trainer */
+    char *stain_template;
+    struct {
+        int64_t epochs, batch, accumulate;
+        double clip, smoothing, ema;
+        int monitor; /* enum train_monitor */
+        int on_nan;  /* enum train_on_nan */
+    } train;
+    struct optimizer_options optimizer; /* threads is set by the trainer */
+    struct schedule_options schedule;   /* epochs is set by the trainer */
+    struct {
+        int64_t every_steps, keep;
+    } checkpoint;
+};
+
+enum config_type {
+    CONFIG_BOOL,
+    CONFIG_INT,    /* int64_t, between min and max */
+    CONFIG_REAL,   /* double, between min and max */
+    CONFIG_RGB,    /* double [3], between min and max */
+    CONFIG_CHOICE, /* int: the index in choices */
+    CONFIG_TEXT,   /* char *, the config's */
+    CONFIG_TEXTS,  /* struct texts, the config's */
+};
+
+struct config_key {
+    const char *path; /* "data.train" */
+    enum config_type type;
+    size_t offset;       /* in struct train_config */
+    const char *initial; /* default, as YAML */
+    double min, max;     /* numbers */
+    const char *const *choices;
+    const char *help;
+};
+/* In the order of the template. */
+extern const struct config_key config_keys[];
+extern const size_t config_n_keys;
+
+/* The defaults, then the file, then the settings ("key.path=value", the value as YAML). Errors are
+ * ERR_USAGE and name file and line (or the setting), the key, and what is allowed. path NULL: only
+ * defaults and settings. *out is the caller's; free with config_free. */
+bool config_read(const char *path, const char *const *settings, size_t n_settings,
+                 struct train_config *out, struct err *err);
+/* The same from memory; path only names it in messages. */
+bool config_parse(const char *text, size_t size, const char *path, const char *const *settings,
+                  size_t n_settings, struct train_config *out, struct err *err);
+void config_free(struct train_config *config); /* also fine on a zeroed struct */
+
+/* All keys with their defaults and help as comments: a file that config_read takes once the paths
+ * of the data are filled in. */
+void config_print_template(FILE *stream);
+/* All keys with their values, as YAML. */
+void config_print(const struct train_config *config, FILE *stream);
+#endif

@@ -1,0 +1,148 @@
+/* config_keys.c: every key of a training's config (config.h), in the order of the template. */
+#include <stddef.h>
+#include "train/config.h"
+
+static const char *const paddings[] = { "zero", "reflect", "replicate", "valid", NULL };
+static const char *const splits[] = { "patient", "attribute", NULL };
+static const char *const balances[] = { "none", "weights", "sampling", NULL };
+static const char *const monitors[] = { "auc", "loss", "accuracy", NULL };
+static const char *const on_nan[] = { "stop", "skip", NULL };
+
+#define AT(field) offsetof(struct train_config, field)
+#define INT(key, field, from, to, value, text)                                                     \
+    { .path = key,                                                                                 \
+      .type = CONFIG_INT,                                                                          \
+      .offset = AT(field),                                                                         \
+      .min = from,                                                                                 \
+      .max = to,                                                                                   \
+      .initial = value,                                                                            \
+      .help = text }
+#define REAL(key, field, from, to, value, text)                                                    \
+    { .path = key,                                                                                 \
+      .type = CONFIG_REAL,                                                                         \
+      .offset = AT(field),                                                                         \
+      .min = from,                                                                                 \
+      .max = to,                                                                                   \
+      .initial = value,                                                                            \
+      .help = text }
+#define RGB(key, field, from, to, value, text)                                                     \
+    { .path = key,                                                                                 \
+      .type = CONFIG_RGB,                                                                          \
+      .offset = AT(field),                                                                         \
+      .min = from,                                                                                 \
+      .max = to,                                                                                   \
+      .initial = value,                                                                            \
+      .help = text }
+#define BOOL(key, field, value, text)                                                              \
+    { .path = key, .type = CONFIG_BOOL, .offset = AT(field), .initial = value, .help = text }
+#define TEXT(key, field, value, text)                                                              \
+    { .path = key, .type = CONFIG_TEXT, .offset = AT(field), .initial = value, .help = text }
+#define TEXTS(key, field, value, text)                                                             \
+    { .path = key, .type = CONFIG_TEXTS, .offset = AT(field), .initial = value, .help = text }
+#define CHOICE(key, field, names, value, text)                                                     \
+    { .path = key,                                                                                 \
+      .type = CONFIG_CHOICE,                                                                       \
+      .offset = AT(field),                                                                         \
+      .choices = names,                                                                            \
+      .initial = value,                                                                            \
+      .help = text }
+
+const struct config_key config_keys[] = {
+    INT("seed", seed, 0, 9e15, "0", "of weights, order and augmentation: same seed, same run"),
+    TEXTS("classes", classes, "[normal, tumor]",
+          "their names; label 0 of a store is the first. In folders of images a class is a folder "
+          "of this name, or _class0 in the file's name"),
+
+    TEXT("network.name", network.name, "scan_tiny", "'microtome model list' names them"),
+    INT("network.input_px", network.input_px, 8, 8192, "224",
+        "side of what the network sees; patches are cropped to it"),
+    CHOICE("network.padding", network.padding, paddings, "zero",
+           "of all convolutions and poolings; valid: none, for exact heatmaps"),
+    TEXT("network.weights", network.weights, "''", "safetensors to start from; '': drawn by seed"),
+    TEXTS("network.fresh", network.fresh, "[fc., head., classifier.]",
+          "layers that may be missing in the starting weights or differ in shape: a new head"),
+
+    TEXTS("data.train", data.train, "[]",
+          "patch stores (.h5), folders of them, folders of images, tar files"),
+    TEXTS("data.val", data.val, "[]", "the same for validation; empty: split from data.train"),
+    CHOICE("data.split", data.split, splits, "patient",
+           "without data.val: patient: whole patients drawn by seed; attribute: what the stores "
+           "say in their attribute split (train, val)"),
+    REAL("data.val_fraction", data.val_fraction, 0.01, 0.9, "0.2",
+         "share of the patients for validation, for split: patient"),
+    TEXT("data.patient", data.patient, "''",
+         "extended regular expression on an image's file name; its first group is the patient. "
+         "'': NAME_idx5_x1_y2 and NAME_x_y. Stores say it themselves"),
+    CHOICE("data.balance", data.balance, balances, "none",
+           "weights: rare classes count more in the loss; sampling: rare classes come more often"),
+    INT("data.resize_px", data.resize_px, 0, 8192, "0",
+        "patches are resized to this side first; 0: as they are"),
+    INT("data.window_mb", data.window_mb, 1, 1048576, "256",
+        "groups of stores held in memory at a time and shuffled together; twice this is used"),
+    INT("data.workers", data.workers, 1, 256, "2", "threads that decode and augment"),
+    REAL("data.spacing_um_px", data.spacing_um_px, 0, 100, "0",
+         "um per pixel of the patches, for the model's config.json; 0: what the stores say"),
+    RGB("data.mean", data.mean, 0, 1, "[0.485, 0.456, 0.406]", "subtracted from RGB / 255"),
+    RGB("data.std", data.std, 0.001, 10, "[0.229, 0.224, 0.225]", "then divided by"),
+
+    BOOL("augment.flip", augment.flip, "true", "left-right and top-bottom"),
+    BOOL("augment.rotate", augment.rotate, "true", "by multiples of 90 degrees"),
+    REAL("augment.hsv_noise", augment.hsv_noise, 0, 255, "0",
+         "offset for hue, saturation and value, up to this; 20 in the FDA's pipeline"),
+    REAL("augment.hed_jitter", augment.hed_jitter, 0, 1, "0",
+         "stain jitter: haematoxylin, eosin and DAB times 1 +- this, plus +- this"),
+    REAL("augment.brightness", augment.brightness, 0, 1, "0", "times 1 +- this"),
+    REAL("augment.contrast", augment.contrast, 0, 1, "0", "times 1 +- this"),
+    REAL("augment.saturation", augment.saturation, 0, 1, "0", "times 1 +- this"),
+    REAL("augment.hue", augment.hue, 0, 0.5, "0", "+- this part of the circle"),
+    REAL("augment.blur", augment.blur, 0, 1, "0", "chance of a Gaussian blur"),
+    REAL("augment.blur_sigma", augment.blur_sigma, 0.1, 16, "2", "its largest deviation in px"),
+    CHOICE("augment.stain", augment.stain, stain_method_names, "none",
+           "normalise every patch, also in validation"),
+    TEXT("augment.stain_template", stain_template, "''", "PNG to normalise to; '': the built-in"),
+
+    INT("train.epochs", train.epochs, 1, 1000000, "10", "passes over the training data"),
+    INT("train.batch", train.batch, 1, 65536, "32", "patches in a batch, on each rank"),
+    INT("train.accumulate", train.accumulate, 1, 65536, "1",
+        "batches whose gradients are summed for one step"),
+    REAL("train.clip", train.clip, 0, 1e9, "0", "largest norm of the gradient; 0: no limit"),
+    REAL("train.smoothing", train.smoothing, 0, 0.99, "0", "label smoothing"),
+    REAL("train.ema", train.ema, 0, 0.999999, "0",
+         "decay of the moving average of the weights, which is then what is judged and kept; 0: "
+         "none"),
+    CHOICE("train.monitor", train.monitor, monitors, "auc",
+           "what decides on the best weights, on validation (without it: on training)"),
+    CHOICE("train.on_nan", train.on_nan, on_nan, "stop",
+           "when loss or gradient is not a number: stop, or skip the step"),
+
+    CHOICE("optimizer.name", optimizer.kind, optimizer_names, "sgd", "how gradients move weights"),
+    REAL("optimizer.momentum", optimizer.momentum, 0, 0.9999, "0.9", "sgd, lars"),
+    BOOL("optimizer.nesterov", optimizer.nesterov, "false", "sgd"),
+    REAL("optimizer.beta1", optimizer.beta1, 0, 0.999999, "0.9", "adam, adamw"),
+    REAL("optimizer.beta2", optimizer.beta2, 0, 0.999999, "0.999", "adam, adamw"),
+    REAL("optimizer.epsilon", optimizer.epsilon, 1e-16, 1, "1.0e-8", "adam, adamw"),
+    REAL("optimizer.weight_decay", optimizer.weight_decay, 0, 10, "0.0001",
+         "not on norms and biases"),
+    REAL("optimizer.trust", optimizer.trust, 1e-9, 10, "0.001", "lars"),
+
+    CHOICE("schedule.name", schedule.kind, schedule_names, "cosine",
+           "of the learning rate; plateau: falls when the monitor does, from the best weights"),
+    REAL("schedule.learning_rate", schedule.learning_rate, 1e-12, 1000, "0.05",
+         "for one rank; times the number of ranks"),
+    REAL("schedule.min_learning_rate", schedule.min_learning_rate, 0, 1000, "0",
+         "cosine ends here; step and plateau never go below"),
+    REAL("schedule.warmup_epochs", schedule.warmup_epochs, 0, 1000000, "0", "linear"),
+    REAL("schedule.step_epochs", schedule.step_epochs, 0.001, 1000000, "10", "for step"),
+    REAL("schedule.factor", schedule.factor, 1e-6, 1, "0.1", "for step and plateau"),
+    INT("schedule.patience", schedule.patience, 1, 1000000, "5",
+        "for plateau: epochs without improvement before the rate falls"),
+    INT("schedule.stop_patience", schedule.stop_patience, 0, 1000000, "0",
+        "epochs without improvement before the training ends; 0: never"),
+    REAL("schedule.min_improvement", schedule.min_improvement, 0, 1, "0",
+         "less than this is no improvement"),
+
+    INT("checkpoint.every_steps", checkpoint.every_steps, 0, 1000000000, "0",
+        "besides those at the end of every epoch; 0: none"),
+    INT("checkpoint.keep", checkpoint.keep, 1, 1000, "2", "the last so many are kept"),
+};
+const size_t config_n_keys = sizeof config_keys / sizeof *config_keys;

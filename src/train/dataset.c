@@ -1,0 +1,272 @@
+/* dataset.c: the table of samples and its two sides (dataset.h). */
+#include "train/dataset.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/rng.h"
+#include "train/dataset_source.h"
+
+/* Patients by name: open addressing over indices into dataset->patients. */
+struct patient_table {
+    int32_t *slots; /* -1: free */
+    size_t n_slots; /* a power of two */
+};
+
+bool dataset_add_sample(struct dataset *dataset, const struct sample *sample, struct err *err)
+{
+    if (dataset->n_samples == dataset->room_samples) {
+        int64_t room = dataset->room_samples ? 2 * dataset->room_samples : 1024;
+        struct sample *more = realloc(dataset->samples, (size_t)room * sizeof *more);
+        if (!more)
+            return err_memory(err, "the table of samples");
+        dataset->samples = more, dataset->room_samples = room;
+    }
+    dataset->samples[dataset->n_samples++] = *sample;
+    return true;
+}
+
+static size_t slot_of(const struct dataset *dataset, const char *name)
+{
+    const struct patient_table *table = dataset->lookup;
+    size_t slot = rng_hash(name) & (table->n_slots - 1);
+    while (table->slots[slot] >= 0 && strcmp(dataset->patients[table->slots[slot]], name) != 0)
+        slot = (slot + 1) & (table->n_slots - 1);
+    return slot;
+}
+
+static bool grow_table(struct dataset *dataset)
+{
+    struct patient_table *table = dataset->lookup;
+    size_t n_slots = table->n_slots ? 2 * table->n_slots : 256;
+    int32_t *slots = malloc(n_slots * sizeof *slots);
+    char **patients = realloc(dataset->patients, n_slots * sizeof *patients);
+    if (patients)
+        dataset->patients = patients;
+    if (!slots || !patients) {
+        free(slots);
+        return false;
+    }
+    free(table->slots);
+    *table = (struct patient_table){ .slots = slots, .n_slots = n_slots };
+    for (size_t i = 0; i < n_slots; i++)
+        slots[i] = -1;
+    for (int32_t i = 0; i < dataset->n_patients; i++)
+        slots[slot_of(dataset, dataset->patients[i])] = i;
+    return true;
+}
+
+int32_t dataset_patient(struct dataset *dataset, const char *name)
+{
+    if (!dataset->lookup && !(dataset->lookup = calloc(1, sizeof *dataset->lookup)))
+        return -1;
+    if (2 * (size_t)dataset->n_patients >= dataset->lookup->n_slots && !grow_table(dataset))
+        return -1;
+    size_t slot = slot_of(dataset, name);
+    if (dataset->lookup->slots[slot] >= 0)
+        return dataset->lookup->slots[slot];
+    char *copy = strdup(name);
+    if (!copy)
+        return -1;
+    dataset->patients[dataset->n_patients] = copy;
+    return dataset->lookup->slots[slot] = dataset->n_patients++;
+}
+
+static void free_lookup(struct dataset *dataset)
+{
+    if (dataset->lookup)
+        free(dataset->lookup->slots);
+    free(dataset->lookup);
+    dataset->lookup = NULL;
+}
+
+void dataset_free(struct dataset *dataset)
+{
+    for (int32_t i = 0; i < dataset->n_sources; i++)
+        source_free(&dataset->sources[i]);
+    for (int32_t i = 0; i < dataset->n_patients; i++)
+        free(dataset->patients[i]);
+    free_lookup(dataset);
+    free(dataset->sources);
+    free(dataset->samples);
+    free(dataset->patients);
+    *dataset = (struct dataset){ 0 };
+}
+
+int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class)
+{
+    int64_t n = 0;
+    for (int64_t c = 0; c < dataset->n_classes; c++)
+        per_class[c] = 0;
+    for (int64_t i = 0; i < dataset->n_samples; i++)
+        if (dataset->samples[i].side == side)
+            per_class[dataset->samples[i].label]++, n++;
+    return n;
+}
+
+uint64_t dataset_hash(const struct dataset *dataset)
+{
+    uint64_t hash = UINT64_C(0x9E3779B97F4A7C15);
+    for (int64_t i = 0; i < dataset->n_samples; i++) {
+        const struct sample *sample = &dataset->samples[i];
+        struct rng rng = rng_new(hash, rng_hash(dataset->patients[sample->patient]),
+                                 (uint64_t)sample->item * 64 + (uint64_t)sample->label * 4 +
+                                     (uint64_t)sample->side);
+        hash = rng_u64(&rng);
+    }
+    return hash;
+}
+
+/* --- sides --- */
+
+struct drawn_patient {
+    int32_t patient;
+    bool mixed; /* has samples of other classes than the first */
+    uint64_t draw;
+};
+
+static int by_draw(const void *a, const void *b)
+{
+    const struct drawn_patient *x = a, *y = b;
+    if (x->mixed != y->mixed)
+        return x->mixed ? 1 : -1;
+    if (x->draw != y->draw)
+        return x->draw < y->draw ? -1 : 1;
+    return x->patient - y->patient;
+}
+
+/* Patients with only the first class and the others are drawn apart, so that both sides have both.
+ * A draw depends on the seed and the patient's name alone. */
+static bool split_patients(struct dataset *dataset, uint64_t seed, double fraction, struct err *err)
+{
+    int32_t n = dataset->n_patients;
+    if (n < 2)
+        return err_set(err, ERR_MISSING,
+                       "all data are of one patient (%s): validation needs another; set data.val",
+                       n ? dataset->patients[0] : "none");
+    struct drawn_patient *drawn = calloc((size_t)n, sizeof *drawn);
+    enum data_side *side = calloc((size_t)n, sizeof *side);
+    if (!drawn || !side) {
+        free(drawn);
+        free(side);
+        return err_memory(err, "the split");
+    }
+    for (int32_t i = 0; i < n; i++) {
+        struct rng rng = rng_new(seed, rng_hash("split"), rng_hash(dataset->patients[i]));
+        drawn[i] = (struct drawn_patient){ .patient = i, .draw = rng_u64(&rng) };
+    }
+    for (int64_t i = 0; i < dataset->n_samples; i++)
+        drawn[dataset->samples[i].patient].mixed |= dataset->samples[i].label > 0;
+    qsort(drawn, (size_t)n, sizeof *drawn, by_draw);
+    for (int32_t first = 0, end; first < n; first = end) {
+        for (end = first; end < n && drawn[end].mixed == drawn[first].mixed;)
+            end++;
+        int32_t val = (int32_t)lround(fraction * (end - first));
+        val = val < 1 && end - first > 1 ? 1 : val;
+        val = val == end - first ? val - 1 : val;
+        for (int32_t i = 0; i < end - first; i++)
+            side[drawn[first + i].patient] = i < val ? DATA_VAL : DATA_TRAIN;
+    }
+    for (int64_t i = 0; i < dataset->n_samples; i++)
+        dataset->samples[i].side = side[dataset->samples[i].patient];
+    free(drawn);
+    free(side);
+    return true;
+}
+
+/* No patient on both sides. */
+static bool check_leak(const struct dataset *dataset, struct err *err)
+{
+    unsigned char *sides = calloc((size_t)dataset->n_patients + 1, 1);
+    if (!sides)
+        return err_memory(err, "the split");
+    for (int64_t i = 0; i < dataset->n_samples; i++)
+        if (dataset->samples[i].side != DATA_NONE)
+            sides[dataset->samples[i].patient] |=
+                (unsigned char)(1 << dataset->samples[i].side);
+    int32_t both = 0, first = -1;
+    for (int32_t i = 0; i < dataset->n_patients; i++)
+        if (sides[i] == 3) {
+            first = first < 0 ? i : first;
+            both++;
+        }
+    free(sides);
+    if (both == 0)
+        return true;
+    return err_set(err, ERR_FORMAT,
+                   "%d of %d patients are in both training and validation, e.g. '%s': what is "
+                   "measured there would not be true of new patients",
+                   both, dataset->n_patients, dataset->patients[first]);
+}
+
+static bool check_classes(const struct dataset *dataset, const struct train_config *config,
+                          struct err *err)
+{
+    int64_t *count = calloc((size_t)dataset->n_classes, sizeof *count);
+    if (!count)
+        return err_memory(err, "the data set");
+    bool ok = true;
+    int64_t n = dataset_count(dataset, DATA_TRAIN, count);
+    for (int64_t c = 0; ok && c < dataset->n_classes; c++)
+        if (count[c] == 0)
+            ok = err_set(err, ERR_MISSING,
+                         "class '%s' has no training sample (of %lld in all); nothing could be "
+                         "learnt about it",
+                         config->classes.items[c], (long long)n);
+    free(count);
+    return ok;
+}
+
+/* --- opening --- */
+
+static bool compile_patterns(struct listing *listing, struct err *err)
+{
+    static const char *const usual[] = { "^(.+)_idx[0-9]+_x[0-9]+_y[0-9]+",
+                                         "^(.+)_[0-9]+_[0-9]+[.]" };
+    const char *given = listing->config->data.patient;
+    int wanted = given[0] ? 1 : 2;
+    for (int i = 0; i < wanted; i++) {
+        const char *pattern = given[0] ? given : usual[i];
+        regex_t *regex = &listing->patients[i];
+        int code = regcomp(regex, pattern, REG_EXTENDED);
+        if (code != 0) {
+            char why[128];
+            regerror(code, regex, why, sizeof why);
+            return err_set(err, ERR_USAGE, "data.patient: '%s': %s", pattern, why);
+        }
+        listing->n_patterns++;
+        if (regex->re_nsub < 1)
+            return err_set(err, ERR_USAGE, "data.patient: '%s' has no group ( )", pattern);
+    }
+    return true;
+}
+
+static bool add_all(struct listing *listing, const struct texts *paths, enum data_side side,
+                    struct err *err)
+{
+    listing->side = side;
+    for (size_t i = 0; i < paths->n; i++)
+        if (!source_add(listing, paths->items[i], err))
+            return false;
+    return true;
+}
+
+bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err)
+{
+    *out = (struct dataset){ .n_classes = (int64_t)config->classes.n };
+    struct listing listing = { .dataset = out, .config = config };
+    if (config->data.train.n == 0)
+        return err_set(err, ERR_USAGE, "data.train names no data");
+    bool ok = compile_patterns(&listing, err) &&
+              add_all(&listing, &config->data.train, DATA_TRAIN, err) &&
+              add_all(&listing, &config->data.val, DATA_VAL, err);
+    if (ok && config->data.val.n == 0 && config->data.split == SPLIT_PATIENT)
+        ok = split_patients(out, (uint64_t)config->seed, config->data.val_fraction, err);
+    ok = ok && check_leak(out, err) && check_classes(out, config, err);
+    for (int i = 0; i < listing.n_patterns; i++)
+        regfree(&listing.patients[i]);
+    free_lookup(out);
+    if (!ok)
+        dataset_free(out);
+    return ok;
+}

@@ -1,0 +1,62 @@
+/* dataset.h: patch stores, folders of images and tar files -> one table of labelled samples, and
+ * its two sides, training and validation. Only the table is in memory; pixels are read when they
+ * are needed. A patient (or slide) is never on both sides. */
+#ifndef TRAIN_DATASET_H
+#define TRAIN_DATASET_H
+#include "base/image.h"
+#include "train/config.h"
+
+enum data_side { DATA_TRAIN, DATA_VAL, DATA_NONE };
+
+struct sample {
+    int64_t item;   /* patch of the store, entry of the tar, or file of the folder */
+    int32_t source; /* index in sources */
+    int32_t group;  /* of the store: samples of one group are read together; else the item */
+    int32_t label;  /* class */
+    int32_t patient;
+    enum data_side side;
+};
+
+struct source; /* one store, folder or tar; see dataset_source.h */
+
+struct dataset {
+    struct source *sources;
+    int32_t n_sources;
+    struct sample *samples; /* by source, then by item: the index here is a sample's id */
+    int64_t n_samples;
+    char **patients; /* names; slide names where no patient is known */
+    int32_t n_patients;
+    int64_t n_classes;
+    double mpp; /* of the first store that says it; else 0 */
+    int64_t room_samples;
+    struct patient_table *lookup; /* names -> numbers, while it is built */
+};
+
+/* Lists everything that the config names and splits it. Errors: nothing found, a class without
+ * training samples, a label outside of the classes, a patient on both sides. *out is the caller's;
+ * free with dataset_free. Opens HDF5 files: see patch/store.h on threads. */
+bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err);
+void dataset_free(struct dataset *dataset); /* also fine on a zeroed struct */
+
+/* How many samples of each class [n_classes] a side has; returns their sum. */
+int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class);
+/* A number that differs between data sets that differ in names, labels, patients or sides. */
+uint64_t dataset_hash(const struct dataset *dataset);
+/* "store.h5 patch 12", the caller's; NULL if no memory. */
+char *dataset_sample_name(const struct dataset *dataset, int64_t sample);
+
+/* Width of the sample's patch as it is stored; an image is opened for it. */
+bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err);
+
+/* Samples of a store come from groups, read whole by one thread at a time; others one by one, by any
+ * number of threads. */
+bool dataset_in_group(const struct dataset *dataset, int64_t sample);
+/* Bytes of the sample's group. */
+int64_t dataset_group_bytes(const struct dataset *dataset, int64_t sample);
+/* The pixels of the sample's group to out [dataset_group_bytes]. */
+bool dataset_read_group(const struct dataset *dataset, int64_t sample, uint8_t *out,
+                        struct err *err);
+/* The sample's patch as an image of its own; group: what dataset_read_group gave, or NULL. */
+bool dataset_read(const struct dataset *dataset, int64_t sample, const uint8_t *group,
+                  struct image *out, struct err *err);
+#endif

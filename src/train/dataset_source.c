@@ -1,0 +1,437 @@
+/* dataset_source.c: finds the samples of one path and reads their pixels (dataset.h). */
+#include "train/dataset_source.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+
+#define MAX_OPEN_STORES 32
+#define MAX_DEPTH 16
+
+void source_free(struct source *source)
+{
+    store_close(source->store);
+    free(source->groups);
+    if (source->kind == SOURCE_TAR)
+        tar_close(&source->tar);
+    for (size_t i = 0; i < source->n_files; i++)
+        free(source->files[i]);
+    free(source->files);
+    free(source->path);
+}
+
+static struct source *new_source(struct dataset *dataset, enum source_kind kind, const char *path,
+                                 struct err *err)
+{
+    struct source *more =
+        realloc(dataset->sources, ((size_t)dataset->n_sources + 1) * sizeof *more);
+    if (!more) {
+        err_memory(err, "the data set");
+        return NULL;
+    }
+    dataset->sources = more;
+    struct source *source = &more[dataset->n_sources++];
+    *source = (struct source){ .kind = kind, .path = strdup(path), .tar = { .fd = -1 } };
+    if (!source->path)
+        err_memory(err, "the data set");
+    return source->path ? source : NULL;
+}
+
+/* --- stores --- */
+
+static bool side_of_attribute(const struct store_facts *facts, const char *path, enum data_side *out,
+                              struct err *err)
+{
+    static const char *const val[] = { "val", "validation", "valid", "tune" };
+    if (strcmp(facts->split, "train") == 0 || strcmp(facts->split, "training") == 0) {
+        *out = DATA_TRAIN;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof val / sizeof *val; i++)
+        if (strcmp(facts->split, val[i]) == 0) {
+            *out = DATA_VAL;
+            return true;
+        }
+    *out = DATA_NONE; /* "test": not for training */
+    if (facts->split[0])
+        return true;
+    return err_set(err, ERR_MISSING,
+                   "%s: no split in the store; give the slide list of extract a column split, or "
+                   "use data.split: patient",
+                   path);
+}
+
+static bool add_patches(struct listing *listing, struct source *source, struct sample sample,
+                        struct err *err)
+{
+    const struct patch_list *patches = store_patches(source->store);
+    int64_t added = 0;
+    for (int64_t g = 0; g < source->n_groups; g++) {
+        source->groups[g] = store_group(source->store, g);
+        for (int64_t i = 0; i < source->groups[g].n; i++) {
+            sample.item = source->groups[g].first + i;
+            sample.group = (int32_t)g;
+            sample.label = patches->items[sample.item].label;
+            if (sample.label == PATCH_UNLABELED)
+                continue;
+            if (sample.label < 0 || sample.label >= listing->dataset->n_classes)
+                return err_set(err, ERR_FORMAT,
+                               "%s: patch %lld has label %d, but classes names only %lld",
+                               source->path, (long long)sample.item, sample.label,
+                               (long long)listing->dataset->n_classes);
+            if (!dataset_add_sample(listing->dataset, &sample, err))
+                return false;
+            added++;
+        }
+    }
+    return added > 0 ? true
+                     : err_set(err, ERR_FORMAT, "%s: no labelled patch in it", source->path);
+}
+
+static bool add_store(struct listing *listing, const char *path, struct err *err)
+{
+    struct dataset *dataset = listing->dataset;
+    struct source *source = new_source(dataset, SOURCE_STORE, path, err);
+    if (!source || !store_open(path, &source->store, err))
+        return false;
+    const struct store_facts *facts = store_facts(source->store);
+    char *stem = file_stem(path);
+    const char *slide = facts->slide[0] ? facts->slide : stem ? stem : "";
+    struct sample sample = { .source = dataset->n_sources - 1, .side = listing->side };
+    sample.patient = dataset_patient(dataset, facts->patient[0] ? facts->patient : slide);
+    free(stem);
+    source->patch_px = store_patch_px(source->store);
+    source->n_groups = store_n_groups(source->store);
+    source->groups = calloc((size_t)source->n_groups + 1, sizeof *source->groups);
+    if (!source->groups || sample.patient < 0)
+        return err_memory(err, path);
+    const struct train_config *config = listing->config;
+    if (config->data.resize_px == 0 && source->patch_px < config->network.input_px)
+        return err_set(err, ERR_USAGE,
+                       "%s: its patches have %lld px, network.input_px is %lld; set "
+                       "network.input_px, or data.resize_px",
+                       path, (long long)source->patch_px, (long long)config->network.input_px);
+    if (dataset->mpp <= 0)
+        dataset->mpp = facts->mpp;
+    bool by_attribute = config->data.val.n == 0 && config->data.split == SPLIT_ATTRIBUTE;
+    if (by_attribute && !side_of_attribute(facts, path, &sample.side, err))
+        return false;
+    bool ok = add_patches(listing, source, sample, err);
+    store_close(source->store);
+    source->store = NULL;
+    return ok;
+}
+
+/* --- images --- */
+
+static int32_t class_of_text(const struct train_config *config, const char *text, size_t length)
+{
+    char *end = NULL;
+    for (size_t i = 0; i < config->classes.n; i++)
+        if (strlen(config->classes.items[i]) == length &&
+            strncmp(config->classes.items[i], text, length) == 0)
+            return (int32_t)i;
+    if (length == 0 || length > 4 || !isdigit((unsigned char)*text))
+        return -1;
+    long number = strtol(text, &end, 10);
+    return end == text + length && number < (long)config->classes.n ? (int32_t)number : -1;
+}
+
+/* "_class1" before the extension, else a folder on the way of the name of a class; -1: none. */
+static int32_t class_of_file(const struct train_config *config, const char *name)
+{
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    const char *mark = strstr(base, "_class");
+    if (mark) {
+        const char *number = mark + strlen("_class");
+        return class_of_text(config, number, strcspn(number, "._"));
+    }
+    int32_t label = -1;
+    for (const char *part = name; slash && part < slash;) {
+        size_t length = strcspn(part, "/");
+        int32_t found = class_of_text(config, part, length);
+        label = found >= 0 ? found : label;
+        part += length + 1;
+    }
+    return label;
+}
+
+static bool patient_of_file(struct listing *listing, const char *name, int32_t *out,
+                            struct err *err)
+{
+    const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
+    regmatch_t found[2];
+    for (int i = 0; i < listing->n_patterns; i++) {
+        if (regexec(&listing->patients[i], base, 2, found, 0) != 0 || found[1].rm_so < 0)
+            continue;
+        char *patient = strndup(base + found[1].rm_so, (size_t)(found[1].rm_eo - found[1].rm_so));
+        *out = patient ? dataset_patient(listing->dataset, patient) : -1;
+        free(patient);
+        return *out >= 0 ? true : err_memory(err, "the data set");
+    }
+    return err_set(err, ERR_USAGE,
+                   "%s: no patient in the name; set data.patient to a regular expression whose "
+                   "first group finds it, e.g. '^([^_]+)_'",
+                   name);
+}
+
+static bool is_image(const char *name)
+{
+    static const char *const endings[] = { ".png", ".PNG", ".jpg", ".JPG", ".jpeg", ".JPEG" };
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(file_extension(name), endings[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool add_image(struct listing *listing, const char *path, const char *name, int64_t item,
+                      struct err *err)
+{
+    struct sample sample = { .source = listing->dataset->n_sources - 1,
+                             .item = item,
+                             .group = (int32_t)item,
+                             .side = listing->side };
+    sample.label = class_of_file(listing->config, name);
+    if (sample.label < 0)
+        return err_set(err, ERR_FORMAT,
+                       "%s: %s: no class: neither _class0 in the name nor a folder named as one of "
+                       "classes",
+                       path, name);
+    return patient_of_file(listing, name, &sample.patient, err) &&
+           dataset_add_sample(listing->dataset, &sample, err);
+}
+
+static bool add_tar(struct listing *listing, const char *path, struct err *err)
+{
+    struct source *source = new_source(listing->dataset, SOURCE_TAR, path, err);
+    if (!source || !tar_open(path, &source->tar, err))
+        return false;
+    int64_t before = listing->dataset->n_samples;
+    for (size_t i = 0; i < source->tar.n; i++)
+        if (is_image(source->tar.entries[i].name) &&
+            !add_image(listing, path, source->tar.entries[i].name, (int64_t)i, err))
+            return false;
+    return listing->dataset->n_samples > before ||
+           err_set(err, ERR_FORMAT, "%s: no PNG or JPEG in it", path);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names below `path`, sorted; *out is the caller's. */
+static bool list_folder(const char *path, char ***out, size_t *n, struct err *err)
+{
+    DIR *folder = opendir(path);
+    struct dirent *entry;
+    bool ok = folder || err_errno(err, path, "open");
+    while (ok && (entry = readdir(folder))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        char **more = realloc(*out, (*n + 1) * sizeof *more);
+        if (more)
+            *out = more;
+        ok = (more && (more[*n] = strdup(entry->d_name))) || err_memory(err, path);
+        *n += ok;
+    }
+    if (folder)
+        closedir(folder);
+    if (ok && *n > 0)
+        qsort(*out, *n, sizeof **out, by_name);
+    return ok;
+}
+
+static void free_names(char **names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* Images below source->path/below, at any depth. */
+static bool walk(struct listing *listing, int32_t number, const char *below, int depth,
+                 struct err *err)
+{
+    char **names = NULL;
+    size_t n = 0;
+    char *folder = file_format("%s%s", listing->dataset->sources[number].path, below);
+    bool ok = folder || err_memory(err, "a folder of images");
+    if (ok && depth > MAX_DEPTH)
+        ok = err_set(err, ERR_FORMAT, "%s: folders are nested too deeply", folder);
+    ok = ok && list_folder(folder, &names, &n, err);
+    for (size_t i = 0; ok && i < n; i++) {
+        struct source *source = &listing->dataset->sources[number];
+        char *name = file_format("%s/%s", below, names[i]);
+        char *path = name ? file_format("%s%s", source->path, name) : NULL;
+        ok = path || err_memory(err, "a folder of images");
+        if (ok && file_is_folder(path)) {
+            ok = walk(listing, number, name, depth + 1, err);
+        } else if (ok && is_image(name)) {
+            char **more = realloc(source->files, (source->n_files + 1) * sizeof *more);
+            if (more)
+                source->files = more;
+            ok = (more && (more[source->n_files] = strdup(name))) || err_memory(err, path);
+            ok = ok && add_image(listing, source->path, name, (int64_t)source->n_files++, err);
+        }
+        free(name);
+        free(path);
+    }
+    free_names(names, n);
+    free(folder);
+    return ok;
+}
+
+static bool add_folder(struct listing *listing, const char *path, struct err *err)
+{
+    char **names = NULL;
+    size_t n = 0, stores = 0;
+    bool ok = list_folder(path, &names, &n, err);
+    for (size_t i = 0; ok && i < n; i++) {
+        if (strcmp(file_extension(names[i]), ".h5") != 0)
+            continue;
+        char *store = file_format("%s/%s", path, names[i]);
+        ok = store ? add_store(listing, store, err) : err_memory(err, path);
+        free(store);
+        stores++;
+    }
+    free_names(names, n);
+    if (!ok || stores > 0)
+        return ok;
+    int64_t before = listing->dataset->n_samples;
+    return new_source(listing->dataset, SOURCE_FOLDER, path, err) &&
+           walk(listing, listing->dataset->n_sources - 1, "", 0, err) &&
+           (listing->dataset->n_samples > before ||
+            err_set(err, ERR_FORMAT, "%s: neither stores (.h5) nor images in it", path));
+}
+
+bool source_add(struct listing *listing, const char *path, struct err *err)
+{
+    if (file_is_folder(path))
+        return add_folder(listing, path, err);
+    if (!file_exists(path))
+        return err_set(err, ERR_IO, "%s: no such file or folder", path);
+    if (strcmp(file_extension(path), ".tar") == 0)
+        return add_tar(listing, path, err);
+    return add_store(listing, path, err);
+}
+
+/* --- pixels --- */
+
+/* Closes the store that was not used for longest, if too many are open. */
+static void make_room(const struct dataset *dataset)
+{
+    struct source *oldest = NULL;
+    int open = 0;
+    for (int32_t i = 0; i < dataset->n_sources; i++) {
+        struct source *source = &dataset->sources[i];
+        open += source->store != NULL;
+        if (source->store && (!oldest || source->used < oldest->used))
+            oldest = source;
+    }
+    if (open >= MAX_OPEN_STORES) {
+        store_close(oldest->store);
+        oldest->store = NULL;
+    }
+}
+
+static uint64_t last_use(const struct dataset *dataset)
+{
+    uint64_t last = 0;
+    for (int32_t i = 0; i < dataset->n_sources; i++)
+        last = dataset->sources[i].used > last ? dataset->sources[i].used : last;
+    return last;
+}
+
+bool dataset_in_group(const struct dataset *dataset, int64_t sample)
+{
+    return dataset->sources[dataset->samples[sample].source].kind == SOURCE_STORE;
+}
+
+int64_t dataset_group_bytes(const struct dataset *dataset, int64_t sample)
+{
+    const struct sample *found = &dataset->samples[sample];
+    const struct source *source = &dataset->sources[found->source];
+    return source->groups[found->group].n * source->patch_px * source->patch_px * 3;
+}
+
+bool dataset_read_group(const struct dataset *dataset, int64_t sample, uint8_t *out,
+                        struct err *err)
+{
+    const struct sample *found = &dataset->samples[sample];
+    struct source *source = &dataset->sources[found->source];
+    if (!source->store) {
+        make_room(dataset);
+        if (!store_open(source->path, &source->store, err))
+            return false;
+    }
+    source->used = last_use(dataset) + 1;
+    struct store_group group = source->groups[found->group], now = { 0 };
+    if (found->group < store_n_groups(source->store))
+        now = store_group(source->store, found->group);
+    if (now.first != group.first || now.n != group.n ||
+        store_patch_px(source->store) != source->patch_px)
+        return err_set(err, ERR_FORMAT, "%s: changed while it was in use", source->path);
+    return store_read(source->store, group.first, group.n, out, err);
+}
+
+static bool read_patch(const struct source *source, const struct sample *sample,
+                       const uint8_t *group, struct image *out, struct err *err)
+{
+    if (!image_new(out, source->patch_px, source->patch_px, 3, err))
+        return false;
+    int64_t index = sample->item - source->groups[sample->group].first;
+    memcpy(out->px, group + (size_t)index * image_bytes(out), image_bytes(out));
+    return true;
+}
+
+bool dataset_read(const struct dataset *dataset, int64_t sample, const uint8_t *group,
+                  struct image *out, struct err *err)
+{
+    const struct sample *found = &dataset->samples[sample];
+    const struct source *source = &dataset->sources[found->source];
+    if (source->kind == SOURCE_STORE)
+        return read_patch(source, found, group, out, err);
+    bool ok = false;
+    if (source->kind == SOURCE_FOLDER) {
+        char *path = file_format("%s%s", source->path, source->files[found->item]);
+        ok = path ? image_read(path, out, err) : err_memory(err, source->path);
+        free(path);
+        return ok;
+    }
+    uint8_t *bytes = NULL;
+    const struct tar_entry *entry = &source->tar.entries[found->item];
+    if (tar_read(&source->tar, (size_t)found->item, &bytes, err)) {
+        ok = image_decode(bytes, (size_t)entry->size, entry->name, out, err) ||
+             err_prefix(err, source->path);
+        free(bytes);
+    }
+    return ok;
+}
+
+bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err)
+{
+    const struct source *source = &dataset->sources[dataset->samples[sample].source];
+    struct image image = { 0 };
+    *out = source->patch_px;
+    if (source->kind == SOURCE_STORE)
+        return true;
+    if (!dataset_read(dataset, sample, NULL, &image, err))
+        return false;
+    *out = image.width;
+    image_free(&image);
+    return true;
+}
+
+char *dataset_sample_name(const struct dataset *dataset, int64_t sample)
+{
+    const struct sample *found = &dataset->samples[sample];
+    const struct source *source = &dataset->sources[found->source];
+    if (source->kind == SOURCE_STORE)
+        return file_format("%s patch %lld", source->path, (long long)found->item);
+    if (source->kind == SOURCE_FOLDER)
+        return file_format("%s%s", source->path, source->files[found->item]);
+    return file_format("%s: %s", source->path, source->tar.entries[found->item].name);
+}

@@ -1,0 +1,44 @@
+/* dataset_source.h: private to the data set: its sources, one file for finding and reading them
+ * (dataset_source.c), one for tables and sides (dataset.c). */
+#ifndef TRAIN_DATASET_SOURCE_H
+#define TRAIN_DATASET_SOURCE_H
+#include <regex.h>
+#include "patch/store.h"
+#include "train/dataset.h"
+#include "train/tar.h"
+
+enum source_kind { SOURCE_STORE, SOURCE_FOLDER, SOURCE_TAR };
+
+struct source {
+    enum source_kind kind;
+    char *path;
+    /* store */
+    struct store *store; /* open, or NULL: at most a few are */
+    int64_t patch_px;
+    struct store_group *groups;
+    int64_t n_groups;
+    uint64_t used; /* when it was read last */
+    /* tar, folder */
+    struct tar tar;
+    char **files; /* folder: paths below path */
+    size_t n_files;
+};
+
+/* Where new samples go and how files are understood. */
+struct listing {
+    struct dataset *dataset;
+    const struct train_config *config;
+    enum data_side side; /* of all that is found; DATA_NONE: decided later */
+    regex_t patients[2];
+    int n_patterns;
+};
+
+/* Adds all samples that `path` holds. */
+bool source_add(struct listing *listing, const char *path, struct err *err);
+void source_free(struct source *source);
+
+/* From dataset.c: */
+bool dataset_add_sample(struct dataset *dataset, const struct sample *sample, struct err *err);
+/* The number of a patient, new or known; -1 if no memory. */
+int32_t dataset_patient(struct dataset *dataset, const char *name);
+#endif

@@ -1,0 +1,48 @@
+/* loader.h: batches ready for the network. Groups of stores are read whole by one thread (HDF5 is
+ * not thread-safe: nothing else may use it between loader_begin and loader_end); decoding,
+ * augmentation and normalisation run in `workers` threads, a few batches ahead. What a batch holds
+ * depends on seed, epoch and its number alone, never on threads. Used by one thread. */
+#ifndef TRAIN_LOADER_H
+#define TRAIN_LOADER_H
+#include "train/order.h"
+
+struct loader_options {
+    const struct dataset *dataset; /* must outlive the loader, as all that is pointed to here */
+    enum data_side side;
+    bool train; /* shuffled and augmented, an incomplete batch at the end is left out; else in
+                 * order, cropped in the middle, the last batch filled up */
+    bool balanced;
+    int64_t batch, input_px, resize_px, window_bytes;
+    int workers;
+    uint64_t seed;
+    struct augment_options augment; /* crop_px is set from input_px */
+    double mean[3], std[3];
+    int rank, ranks; /* of every ranks batches this one takes number rank */
+};
+
+struct batch {
+    const float *pixels;    /* [batch, 3, input_px, input_px]; zeros where it is filled up */
+    const int32_t *labels;  /* [batch]; LOSS_IGNORE where it is filled up */
+    const int64_t *samples; /* [batch]: ids; -1 where it is filled up */
+    int64_t n;              /* real samples, at the front */
+};
+
+struct loader;
+
+/* *out is the caller's; free with loader_free. */
+bool loader_new(const struct loader_options *options, struct loader **out, struct err *err);
+void loader_free(struct loader *loader); /* NULL-safe */
+
+/* Batches of one epoch, on each rank. */
+int64_t loader_n_batches(const struct loader *loader);
+
+/* Begins an epoch at batch `first`. */
+bool loader_begin(struct loader *loader, uint64_t epoch, int64_t first, struct err *err);
+/* The next batch, valid until the next call. An error names the file. */
+bool loader_next(struct loader *loader, struct batch *out, struct err *err);
+/* Ends the epoch, wherever it is, and adds up the times. */
+void loader_end(struct loader *loader);
+
+/* Seconds that loader_next waited for a batch since loader_new. */
+double loader_waited_s(const struct loader *loader);
+#endif
