@@ -10,18 +10,19 @@ static uint8_t to_byte(float value)
 
 static void rgb_of_hsv(struct colour_hsv hsv, uint8_t rgb[3])
 {
-    const float value = hsv.value, saturation = (float)hsv.saturation / 255;
-    const int sector = hsv.hue / 30;
-    const float part = (float)(hsv.hue % 30) / 30;
-    const uint8_t low = to_byte(value * (1 - saturation));
-    const uint8_t falling = to_byte(value * (1 - saturation * part));
-    const uint8_t rising = to_byte(value * (1 - saturation * (1 - part)));
-    const uint8_t all[6][3] = {
-        { hsv.value, rising, low },  { falling, hsv.value, low }, { low, hsv.value, rising },
-        { low, falling, hsv.value }, { rising, low, hsv.value },  { hsv.value, low, falling },
+    enum { FULL, LOW, FALLING, RISING };
+    static const uint8_t order[6][3] = {
+        { FULL, RISING, LOW },  { FALLING, FULL, LOW }, { LOW, FULL, RISING },
+        { LOW, FALLING, FULL }, { RISING, LOW, FULL },  { FULL, LOW, FALLING },
     };
+    const float value = hsv.value, coloured = value * (float)hsv.saturation * (1.0f / 255);
+    const int sector = hsv.hue / 30;
+    const float part = (float)(hsv.hue - 30 * sector) * (1.0f / 30);
+    const uint8_t levels[4] = { hsv.value, to_byte(value - coloured),
+                                to_byte(value - coloured * part),
+                                to_byte(value - coloured * (1 - part)) };
     for (int c = 0; c < 3; c++)
-        rgb[c] = all[sector][c];
+        rgb[c] = levels[order[sector][c]];
 }
 
 void augment_hsv(struct image *patch, const double offset[3])

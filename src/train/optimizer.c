@@ -25,7 +25,9 @@ struct span {
 
 /* What one step is made of, for one span: w [n] changes by g [n] and the states a, b [n]. */
 struct update {
-    float rate, decay, momentum;
+    float rate, momentum;
+    float decay; /* of the weights, added to the gradient */
+    float keep;  /* of the weights (adam, adamw) */
     float beta1, beta2, epsilon;
     float rest1, rest2; /* 1 - beta, rounded after the difference */
     float second_scale; /* 1 / sqrt(1 - beta2^t) */
@@ -83,32 +85,21 @@ static void update_nesterov(const struct update *u, int64_t n, float *restrict w
     }
 }
 
-/* With decay in the gradient. AdamW has shrunk the weights before and gives decay 0. */
+/* Adam has its decay in the gradient and keeps all of the weights; AdamW has it in what it keeps.
+ */
 static void update_adam(const struct update *u, int64_t n, float *restrict w,
                         const float *restrict g, float *restrict a, float *restrict b)
 {
     const float rate = u->rate, decay = u->decay, beta1 = u->beta1, beta2 = u->beta2;
-    const float rest1 = u->rest1, rest2 = u->rest2;
+    const float rest1 = u->rest1, rest2 = u->rest2, keep = u->keep;
     const float epsilon = u->epsilon, second_scale = u->second_scale;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         float slope = g[i] + decay * w[i];
         a[i] = beta1 * a[i] + rest1 * slope;
         b[i] = beta2 * b[i] + rest2 * slope * slope;
-        w[i] -= rate * a[i] / (sqrtf(b[i]) * second_scale + epsilon);
+        w[i] = keep * w[i] - rate * a[i] / (sqrtf(b[i]) * second_scale + epsilon);
     }
-}
-
-static void update_adamw(const struct update *u, int64_t n, float *restrict w,
-                         const float *restrict g, float *restrict a, float *restrict b)
-{
-    struct update plain = *u;
-    plain.decay = 0;
-    const float keep = 1 - u->decay;
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        w[i] *= keep;
-    update_adam(&plain, n, w, g, a, b);
 }
 
 /* The rate is part of the velocity (You, Gitman and Ginsburg 2017). */
@@ -131,7 +122,7 @@ static const struct {
 } kinds[] = {
     [OPTIMIZER_SGD] = { 1, { "momentum" }, update_momentum },
     [OPTIMIZER_ADAM] = { 2, { "first_moment", "second_moment" }, update_adam },
-    [OPTIMIZER_ADAMW] = { 2, { "first_moment", "second_moment" }, update_adamw },
+    [OPTIMIZER_ADAMW] = { 2, { "first_moment", "second_moment" }, update_adam },
     [OPTIMIZER_LARS] = { 1, { "momentum" }, update_lars },
 };
 
@@ -249,9 +240,8 @@ void optimizer_step(struct optimizer *optimizer, const float *gradients, double 
     o->steps++;
     const struct update common = update_of(o, learning_rate);
     const bool lars = o->options.kind == OPTIMIZER_LARS;
-    const float decay =
-        (float)(o->options.kind == OPTIMIZER_ADAMW ? o->options.weight_decay * learning_rate
-                                                   : o->options.weight_decay);
+    const bool apart = o->options.kind == OPTIMIZER_ADAMW; /* decays beside the gradient */
+    const double decay = o->options.weight_decay;
     if (lars)
         find_local_rates(o, gradients);
 #pragma omp parallel for num_threads(o->options.threads) if (o->options.threads > 1)
@@ -259,7 +249,8 @@ void optimizer_step(struct optimizer *optimizer, const float *gradients, double 
         const struct span *span = &o->spans[i];
         const struct parameter *p = &o->parameters[span->parameter];
         struct update u = common;
-        u.decay = p->matrix ? decay : 0;
+        u.decay = (float)(p->matrix && !apart ? decay : 0);
+        u.keep = (float)(p->matrix && apart ? 1 - learning_rate * decay : 1);
         if (lars)
             u.rate *= o->local[span->parameter];
         int64_t at = p->at + span->begin;
