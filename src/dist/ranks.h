@@ -1,6 +1,6 @@
-/* ranks.h: the processes that train together. The trainer speaks to this interface only; one process
- * is an implementation like any other. Every function is collective: all ranks call it, in the same
- * order. */
+/* ranks.h: the processes that train together. The trainer speaks to this interface only; one
+ * process is an implementation like any other. Every function is collective: all ranks call it, in
+ * the same order. */
 #ifndef DIST_RANKS_H
 #define DIST_RANKS_H
 #include <stdbool.h>

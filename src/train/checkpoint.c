@@ -102,7 +102,8 @@ bool checkpoint_load(const struct checkpoint *checkpoint, const struct state_arr
                      size_t n, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct safetensors_tensor *tensor = safetensors_find(&checkpoint->file, arrays[i].name);
+        const struct safetensors_tensor *tensor =
+            safetensors_find(&checkpoint->file, arrays[i].name);
         if (arrays[i].count > 0 && (!tensor || tensor->count != arrays[i].count))
             return err_set(err, ERR_FORMAT, "%s: %s is %s: of another network or config",
                            checkpoint->file.path, arrays[i].name,

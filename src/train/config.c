@@ -234,7 +234,8 @@ static bool read_section(const struct reading *reading, const yaml_node_t *node,
 {
     for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
          pair < node->data.mapping.pairs.top; pair++) {
-        const yaml_node_t *name = node_at(reading, pair->key), *value = node_at(reading, pair->value);
+        const yaml_node_t *name = node_at(reading, pair->key),
+                          *value = node_at(reading, pair->value);
         char path[MAX_PATH_TEXT], text[2 * MAX_PATH_TEXT];
         if (!scalar(name))
             return complain(reading, name, "a key must be a name", err);

@@ -10,42 +10,37 @@ static const char *const on_nan[] = { "stop", "skip", NULL };
 
 #define AT(field) offsetof(struct train_config, field)
 #define INT(key, field, from, to, value, text)                                                     \
-    { .path = key,                                                                                 \
-      .type = CONFIG_INT,                                                                          \
-      .offset = AT(field),                                                                         \
-      .min = from,                                                                                 \
-      .max = to,                                                                                   \
-      .initial = value,                                                                            \
-      .help = text }
+    {                                                                                              \
+        .path = key, .type = CONFIG_INT, .offset = AT(field), .min = from, .max = to,              \
+        .initial = value, .help = text                                                             \
+    }
 #define REAL(key, field, from, to, value, text)                                                    \
-    { .path = key,                                                                                 \
-      .type = CONFIG_REAL,                                                                         \
-      .offset = AT(field),                                                                         \
-      .min = from,                                                                                 \
-      .max = to,                                                                                   \
-      .initial = value,                                                                            \
-      .help = text }
+    {                                                                                              \
+        .path = key, .type = CONFIG_REAL, .offset = AT(field), .min = from, .max = to,             \
+        .initial = value, .help = text                                                             \
+    }
 #define RGB(key, field, from, to, value, text)                                                     \
-    { .path = key,                                                                                 \
-      .type = CONFIG_RGB,                                                                          \
-      .offset = AT(field),                                                                         \
-      .min = from,                                                                                 \
-      .max = to,                                                                                   \
-      .initial = value,                                                                            \
-      .help = text }
+    {                                                                                              \
+        .path = key, .type = CONFIG_RGB, .offset = AT(field), .min = from, .max = to,              \
+        .initial = value, .help = text                                                             \
+    }
 #define BOOL(key, field, value, text)                                                              \
-    { .path = key, .type = CONFIG_BOOL, .offset = AT(field), .initial = value, .help = text }
+    {                                                                                              \
+        .path = key, .type = CONFIG_BOOL, .offset = AT(field), .initial = value, .help = text      \
+    }
 #define TEXT(key, field, value, text)                                                              \
-    { .path = key, .type = CONFIG_TEXT, .offset = AT(field), .initial = value, .help = text }
+    {                                                                                              \
+        .path = key, .type = CONFIG_TEXT, .offset = AT(field), .initial = value, .help = text      \
+    }
 #define TEXTS(key, field, value, text)                                                             \
-    { .path = key, .type = CONFIG_TEXTS, .offset = AT(field), .initial = value, .help = text }
+    {                                                                                              \
+        .path = key, .type = CONFIG_TEXTS, .offset = AT(field), .initial = value, .help = text     \
+    }
 #define CHOICE(key, field, names, value, text)                                                     \
-    { .path = key,                                                                                 \
-      .type = CONFIG_CHOICE,                                                                       \
-      .offset = AT(field),                                                                         \
-      .choices = names,                                                                            \
-      .initial = value,                                                                            \
-      .help = text }
+    {                                                                                              \
+        .path = key, .type = CONFIG_CHOICE, .offset = AT(field), .choices = names,                 \
+        .initial = value, .help = text                                                             \
+    }
 
 const struct config_key config_keys[] = {
     INT("seed", seed, 0, 9e15, "0", "of weights, order and augmentation: same seed, same run"),

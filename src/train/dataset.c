@@ -182,8 +182,7 @@ static bool check_leak(const struct dataset *dataset, struct err *err)
         return err_memory(err, "the split");
     for (int64_t i = 0; i < dataset->n_samples; i++)
         if (dataset->samples[i].side != DATA_NONE)
-            sides[dataset->samples[i].patient] |=
-                (unsigned char)(1 << dataset->samples[i].side);
+            sides[dataset->samples[i].patient] |= (unsigned char)(1 << dataset->samples[i].side);
     int32_t both = 0, first = -1;
     for (int32_t i = 0; i < dataset->n_patients; i++)
         if (sides[i] == 3) {

@@ -48,8 +48,8 @@ char *dataset_sample_name(const struct dataset *dataset, int64_t sample);
 /* Width of the sample's patch as it is stored; an image is opened for it. */
 bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err);
 
-/* Samples of a store come from groups, read whole by one thread at a time; others one by one, by any
- * number of threads. */
+/* Samples of a store come from groups, read whole by one thread at a time; others one by one, by
+ * any number of threads. */
 bool dataset_in_group(const struct dataset *dataset, int64_t sample);
 /* Bytes of the sample's group. */
 int64_t dataset_group_bytes(const struct dataset *dataset, int64_t sample);

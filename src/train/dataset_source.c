@@ -41,8 +41,8 @@ static struct source *new_source(struct dataset *dataset, enum source_kind kind,
 
 /* --- stores --- */
 
-static bool side_of_attribute(const struct store_facts *facts, const char *path, enum data_side *out,
-                              struct err *err)
+static bool side_of_attribute(const struct store_facts *facts, const char *path,
+                              enum data_side *out, struct err *err)
 {
     static const char *const val[] = { "val", "validation", "valid", "tune" };
     if (strcmp(facts->split, "train") == 0 || strcmp(facts->split, "training") == 0) {
@@ -86,8 +86,7 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
             added++;
         }
     }
-    return added > 0 ? true
-                     : err_set(err, ERR_FORMAT, "%s: no labelled patch in it", source->path);
+    return added > 0 ? true : err_set(err, ERR_FORMAT, "%s: no labelled patch in it", source->path);
 }
 
 static bool add_store(struct listing *listing, const char *path, struct err *err)

@@ -334,7 +334,8 @@ static void index_groups(struct loader *loader, struct group_key *keys)
         loader->windows[found->window].left++;
         loader->group_of[position] = -1;
         if (dataset_in_group(dataset, found->sample))
-            keys[n++] = (struct group_key){ found->window, sample->source, sample->group, position };
+            keys[n++] =
+                (struct group_key){ found->window, sample->source, sample->group, position };
     }
     qsort(keys, (size_t)n, sizeof *keys, by_group);
     for (int64_t i = 0; i < n; i++) {

@@ -80,9 +80,8 @@ static bool find_chunks(const struct dataset *dataset, const struct order_option
             continue;
         if (!before || before->source != sample->source || before->group != sample->group) {
             int64_t bytes = dataset_in_group(dataset, i) ? dataset_group_bytes(dataset, i) : 0;
-            chunks[(*n_chunks)++] = (struct chunk){ .first = n,
-                                                    .bytes = bytes,
-                                                    .draw = draw(options, "groups", i) };
+            chunks[(*n_chunks)++] =
+                (struct chunk){ .first = n, .bytes = bytes, .draw = draw(options, "groups", i) };
         }
         chunks[*n_chunks - 1].n++;
         samples[n++] = i;
@@ -104,10 +103,10 @@ static void cut_windows(const struct order_options *options, const struct chunk 
         }
         held += chunks[i].bytes;
         for (int64_t j = chunks[i].first; j < chunks[i].first + chunks[i].n; j++)
-            *out++ = (struct shuffled){ .item = { .sample = samples[j], .window = window },
-                                        .draw = options->shuffle
-                                                    ? draw(options, "samples", samples[j])
-                                                    : 0 };
+            *out++ =
+                (struct shuffled){ .item = { .sample = samples[j], .window = window },
+                                   .draw = options->shuffle ? draw(options, "samples", samples[j])
+                                                            : 0 };
     }
     *n_windows = window + 1;
 }
@@ -143,8 +142,8 @@ static bool repeat_class(const struct dataset *dataset, const struct order_optio
     for (int64_t i = count; i < most; i++) {
         struct shuffled copy = items[ranked[i % count].at];
         copy.item.copy = (int32_t)(i / count);
-        copy.draw = draw(options, "copies", copy.item.sample + (int64_t)copy.item.copy *
-                                                                   dataset->n_samples);
+        copy.draw = draw(options, "copies",
+                         copy.item.sample + (int64_t)copy.item.copy * dataset->n_samples);
         items[(*n)++] = copy;
     }
     free(ranked);
@@ -175,8 +174,7 @@ bool order_new(const struct dataset *dataset, const struct order_options *option
     struct chunk *chunks = calloc(room, sizeof *chunks);
     struct shuffled *items = calloc(room, sizeof *items);
     out->items = calloc(room, sizeof *out->items);
-    bool ok = (samples && chunks && items && out->items) ||
-              err_memory(err, "the order of samples");
+    bool ok = (samples && chunks && items && out->items) || err_memory(err, "the order of samples");
     if (ok && find_chunks(dataset, options, samples, chunks, &n_chunks)) {
         if (options->shuffle)
             qsort(chunks, (size_t)n_chunks, sizeof *chunks, by_chunk_draw);

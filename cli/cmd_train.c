@@ -1,0 +1,127 @@
+/* cmd_train.c: microtome train: patches and a config -> weights, metrics, checkpoints. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/report.h"
+#include "cli/app.h"
+#include "train/train.h"
+
+struct train_args {
+    struct common_options common;
+    const char *output;
+    struct arg_texts settings;
+    bool template, resume, overwrite, json;
+};
+
+static void print_result(struct app *app, const struct train_args *given,
+                         const struct train_result *result)
+{
+    struct json_out json;
+    if (!given->json) {
+        fprintf(
+            app->out,
+            "best epoch %lld of %lld: accuracy %.4f, AUC %.4f; %.1f patches/s, waiting for data "
+            "%.0f %%; %s/model.safetensors\n",
+            (long long)result->best_epoch + 1, (long long)result->epochs, result->val.accuracy,
+            result->val.auc, result->images_per_s, 100 * result->waiting, given->output);
+        return;
+    }
+    json_begin(&json, app->out);
+    json_object(&json, NULL);
+    json_int(&json, "epochs", result->epochs);
+    json_int(&json, "steps", result->steps);
+    json_int(&json, "best_epoch", result->best_epoch + 1);
+    json_real(&json, "val_loss", result->val_loss);
+    json_real(&json, "accuracy", result->val.accuracy);
+    json_real(&json, "balanced_accuracy", result->val.balanced_accuracy);
+    json_real(&json, "auc", result->val.auc);
+    json_real(&json, "seconds", result->seconds);
+    json_real(&json, "patches_per_s", result->images_per_s);
+    json_real(&json, "waiting", result->waiting);
+    json_close_object(&json);
+    json_end(&json);
+}
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    const struct train_args *given = options;
+    struct train_config config = { 0 };
+    struct train_result result;
+    struct ranks ranks = ranks_one();
+    if (given->template) {
+        config_print_template(app->out);
+        return true;
+    }
+    if (operands->n_operands == 0 && given->settings.n == 0)
+        return err_set(err, ERR_USAGE, "needs CONFIG.yaml; --template prints one");
+    if (!given->output)
+        return err_set(err, ERR_USAGE, "needs --output DIR");
+    if (!config_read(operands->n_operands ? operands->operands[0] : NULL, given->settings.items,
+                     given->settings.n, &config, err))
+        return false;
+    struct train_request request = { .config = &config,
+                                     .folder = given->output,
+                                     .resume = given->resume,
+                                     .overwrite = given->overwrite,
+                                     .ranks = &ranks,
+                                     .argc = app->argc,
+                                     .argv = app->argv };
+    bool ok = train_run(&request, &app->ctx, &result, err);
+    if (ok)
+        print_result(app, given, &result);
+    config_free(&config);
+    return ok;
+}
+
+#define AT(field) offsetof(struct train_args, field)
+static const struct arg args[] = {
+    { .name = "output",
+      .letter = 'o',
+      .type = ARG_TEXT,
+      .offset = AT(output),
+      .value = "DIR",
+      .help = "where weights, metrics and checkpoints go" },
+    { .name = "set",
+      .type = ARG_TEXTS,
+      .offset = AT(settings),
+      .value = "KEY=VALUE",
+      .help = "a key of the config, e.g. train.epochs=20; may be given many times" },
+    { .name = "resume",
+      .type = ARG_FLAG,
+      .offset = AT(resume),
+      .help = "go on from the last checkpoint in DIR, if there is one" },
+    { .name = "overwrite",
+      .type = ARG_FLAG,
+      .offset = AT(overwrite),
+      .help = "begin anew although DIR holds a training" },
+    { .name = "template",
+      .type = ARG_FLAG,
+      .offset = AT(template),
+      .help = "print a commented config with all defaults and end" },
+    { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the result as JSON" },
+    COMMON_ARGS(struct train_args),
+};
+
+const struct command cmd_train = {
+    .spec = { .name = "train",
+              .summary = "train a patch classifier",
+              .operands = "CONFIG.yaml",
+              .min_operands = 0,
+              .max_operands = 1,
+              .description =
+                  "Trains a network of the zoo on patch stores, folders of images or tar files, as "
+                  "a YAML config says; patients are never in both training and validation. DIR "
+                  "gets "
+                  "the best weights (safetensors with config.json, and ONNX), metrics, curves, the "
+                  "confusion matrix and checkpoints. SIGTERM or Ctrl-C saves and ends with exit "
+                  "code 75; the same command with --resume goes on as if nothing had happened. "
+                  "docs/training.md tells more.",
+              .example = "microtome train --template > run.yaml\n"
+                         "microtome train run.yaml -o run\n"
+                         "microtome train run.yaml --set schedule.learning_rate=0.01 -o run2\n"
+                         "microtome train run.yaml -o run --resume",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct train_args),
+    .run = run,
+};

@@ -1,0 +1,41 @@
+/* train.h: a training from its config to its results in a folder:
+ *
+ *   metrics.csv metrics.json curves.svg curves.png     rewritten after every epoch
+ *   confusion.csv confusion.svg confusion.png scores.csv  of the best weights, on validation
+ *   model.safetensors config.json model.onnx           the best weights
+ *   checkpoints/                                       the last few, and the best
+ *   config.yaml run.json                               what was asked for, what became of it
+ */
+#ifndef TRAIN_TRAIN_H
+#define TRAIN_TRAIN_H
+#include "base/ctx.h"
+#include "dist/ranks.h"
+#include "train/config.h"
+#include "train/metrics.h"
+
+struct train_request {
+    const struct train_config *config;
+    const char *folder;
+    bool resume;    /* go on from the last checkpoint in the folder; begin anew if there is none */
+    bool overwrite; /* begin anew although there are checkpoints */
+    struct ranks *ranks;
+    int argc; /* as typed, for run.json */
+    char *const *argv;
+    /* After every step, with the number of steps done; may be NULL. */
+    void (*on_step)(void *arg, int64_t step);
+    void *arg;
+};
+
+struct train_result {
+    int64_t epochs, steps; /* done in all */
+    int64_t best_epoch;    /* from 0 */
+    double train_loss, val_loss;
+    struct metrics val;           /* of the best weights; training's without validation */
+    double seconds;               /* of this process */
+    double images_per_s, waiting; /* of training: rate, and the share of time without a batch */
+};
+
+/* Stops when ctx->stop is set: all is saved and the error is ERR_REQUEUE. */
+bool train_run(const struct train_request *request, const struct ctx *ctx, struct train_result *out,
+               struct err *err);
+#endif

@@ -1,0 +1,443 @@
+/* trainer.c: sets a training up and goes through its epochs (train.h). */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/file.h"
+#include "base/pool.h"
+#include "base/report.h"
+#include "net/weights.h"
+#include "net/zoo/zoo.h"
+
+/* --- setting up --- */
+
+static bool start_weights(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    if (!graph_initialize(trainer->graph, (uint64_t)config->seed, err))
+        return false;
+    if (!config->network.weights[0])
+        return true;
+    struct weights_options options = { .fresh = (const char *const *)config->network.fresh.items,
+                                       .n_fresh = config->network.fresh.n,
+                                       .any_unexpected = true };
+    struct weights_report report = { 0 };
+    bool ok = weights_read(trainer->graph, config->network.weights, &options, &report, err);
+    if (ok)
+        report_note(trainer->ctx->report, "%s: %zu parameters taken, %zu begin anew",
+                    config->network.weights, report.n_loaded, report.fresh.n);
+    weights_report_free(&report);
+    return ok;
+}
+
+static bool build_network(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    int64_t classes = trainer->dataset.n_classes;
+    struct graph *graph = NULL;
+    struct zoo_options options = { .batch = config->train.batch,
+                                   .height = config->network.input_px,
+                                   .width = config->network.input_px,
+                                   .classes = classes };
+    const struct zoo_network *network = zoo_find(config->network.name, err);
+    if (!network)
+        return err_prefix(err, "network.name");
+    if (!zoo_build(config->network.name, &options, &graph, err))
+        return err_prefix(err, "network.input_px");
+    const struct shape *logits = graph_shape(graph, graph->outputs[0].value);
+    bool ok = network->input == ZOO_IMAGE && logits->rank == 2 && logits->dim[1] == classes;
+    if (!ok)
+        err_set(err, ERR_USAGE, "network.name: %s is no classifier of images",
+                config->network.name);
+    if (ok && config->network.padding != PADDING_ZERO)
+        ok = transform_padding(graph, (enum padding)config->network.padding, &trainer->graph, err);
+    else if (ok)
+        trainer->graph = graph, graph = NULL;
+    graph_free(graph);
+    return ok && start_weights(trainer, err);
+}
+
+static bool prepare_stain(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    enum stain_method method = config->augment.stain;
+    struct image image = { 0 };
+    trainer->stain_target = stain_default_target(method);
+    if (method == STAIN_NONE || !config->stain_template[0])
+        return true;
+    bool ok = image_read(config->stain_template, &image, err) &&
+              stain_fit(method, image.px, image.width * image.height, &trainer->stain_target, err);
+    image_free(&image);
+    return ok;
+}
+
+static bool new_loader(struct trainer *trainer, enum data_side side, struct loader **out,
+                       struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    struct loader_options options = {
+        .dataset = &trainer->dataset,
+        .side = side,
+        .train = side == DATA_TRAIN,
+        .balanced = side == DATA_TRAIN && config->data.balance == BALANCE_SAMPLING,
+        .batch = config->train.batch,
+        .input_px = config->network.input_px,
+        .resize_px = config->data.resize_px,
+        .window_bytes = config->data.window_mb << 20,
+        .workers = (int)config->data.workers,
+        .seed = (uint64_t)config->seed,
+        .augment = config->augment,
+        .rank = trainer->request->ranks->rank,
+        .ranks = trainer->request->ranks->size,
+    };
+    options.augment.stain_target = &trainer->stain_target;
+    memcpy(options.mean, config->data.mean, sizeof options.mean);
+    memcpy(options.std, config->data.std, sizeof options.std);
+    return loader_new(&options, out, err);
+}
+
+/* Rare classes weigh more: n / (classes * n of the class); the mean over the data is 1. */
+static bool weigh_classes(struct trainer *trainer, struct err *err)
+{
+    int64_t classes = trainer->dataset.n_classes;
+    if (trainer->config->data.balance != BALANCE_WEIGHTS)
+        return true;
+    int64_t *count = calloc((size_t)classes, sizeof *count);
+    trainer->class_weights = calloc((size_t)classes, sizeof *trainer->class_weights);
+    if (!count || !trainer->class_weights) {
+        free(count);
+        return err_memory(err, "class weights");
+    }
+    double n = (double)dataset_count(&trainer->dataset, DATA_TRAIN, count);
+    for (int64_t c = 0; c < classes; c++)
+        trainer->class_weights[c] = (float)(n / (double)classes / (double)count[c]);
+    free(count);
+    return true;
+}
+
+static bool open_data(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    int64_t *count = NULL;
+    if (!dataset_open(config, &trainer->dataset, err))
+        return false;
+    trainer->data_hash = dataset_hash(&trainer->dataset);
+    if (config->data.resize_px > 0 && config->data.resize_px < config->network.input_px)
+        return err_set(err, ERR_USAGE, "data.resize_px is smaller than network.input_px");
+    if (config->data.spacing_um_px <= 0 && trainer->dataset.mpp <= 0)
+        return err_set(err, ERR_USAGE,
+                       "the data do not say their um per pixel; set data.spacing_um_px");
+    if (!dataset_patch_px(&trainer->dataset, 0, &trainer->patch_px, err) ||
+        !prepare_stain(trainer, err) || !weigh_classes(trainer, err) ||
+        !new_loader(trainer, DATA_TRAIN, &trainer->train_loader, err))
+        return false;
+    count = calloc((size_t)trainer->dataset.n_classes, sizeof *count);
+    if (!count)
+        return err_memory(err, "the data set");
+    int64_t train = dataset_count(&trainer->dataset, DATA_TRAIN, count);
+    int64_t val = dataset_count(&trainer->dataset, DATA_VAL, count);
+    free(count);
+    report_note(trainer->ctx->report, "%lld patches for training, %lld for validation, %d patients",
+                (long long)train, (long long)val, trainer->dataset.n_patients);
+    trainer->steps_per_epoch = loader_n_batches(trainer->train_loader) / config->train.accumulate;
+    if (trainer->steps_per_epoch == 0)
+        return err_set(err, ERR_USAGE,
+                       "%lld training patches do not fill one step; lower train.batch or "
+                       "train.accumulate",
+                       (long long)train);
+    return val == 0 || new_loader(trainer, DATA_VAL, &trainer->val_loader, err);
+}
+
+static bool new_buffers(struct trainer *trainer, struct err *err)
+{
+    size_t count = 1;
+    for (value_id v = 0; v < trainer->graph->n_values; v++)
+        if (trainer->graph->values[v].kind == VALUE_BUFFER)
+            count += (size_t)shape_count(&trainer->graph->values[v].shape);
+    if (trainer->config->train.on_nan == NAN_SKIP)
+        trainer->buffers = calloc(count, sizeof *trainer->buffers);
+    return trainer->buffers || trainer->config->train.on_nan != NAN_SKIP ||
+           err_memory(err, "batch norm's statistics");
+}
+
+static bool set_up(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    struct plan_options plan = { .mode = PLAN_TRAIN, .threads = trainer->threads };
+    struct optimizer_options optimizer = config->optimizer;
+    optimizer.threads = trainer->threads;
+    trainer->schedule = config->schedule;
+    trainer->schedule.epochs = (double)config->train.epochs;
+    trainer->schedule.learning_rate *= trainer->request->ranks->size;
+    schedule_begin(&trainer->judged);
+    trainer->seen.classes = (int64_t)config->classes.n;
+    char *checkpoints = trainer_path(trainer, "checkpoints");
+    bool ok = checkpoints || err_memory(err, "the trainer");
+    ok = ok && open_data(trainer, err) && build_network(trainer, err) &&
+         plan_new(trainer->graph, &plan, &trainer->plan, err) &&
+         optimizer_new(trainer->graph, &optimizer, &trainer->optimizer, err) &&
+         new_buffers(trainer, err) &&
+         (config->train.ema <= 0 ||
+          ema_new(trainer->graph, config->train.ema, trainer->threads, &trainer->ema, err)) &&
+         file_make_folder(checkpoints, err);
+    free(checkpoints);
+    return ok;
+}
+
+static void tear_down(struct trainer *trainer)
+{
+    loader_free(trainer->train_loader);
+    loader_free(trainer->val_loader);
+    plan_free(trainer->plan);
+    optimizer_free(trainer->optimizer);
+    ema_free(trainer->ema);
+    graph_free(trainer->graph);
+    dataset_free(&trainer->dataset);
+    predictions_free(&trainer->seen);
+    free(trainer->class_weights);
+    free(trainer->buffers);
+    free(trainer->rows);
+}
+
+/* --- epochs --- */
+
+/* Saves where it is; the error says how to go on. */
+static bool leave(struct trainer *trainer, struct err *err)
+{
+    struct err problem = { 0 };
+    if (!trainer_save(trainer, &problem) || !trainer_write_run(trainer, "stopped", &problem)) {
+        if (err)
+            *err = problem;
+        return false;
+    }
+    return err_set(err, ERR_REQUEUE,
+                   "stopped in epoch %lld after step %lld of %lld; saved: go on with --resume",
+                   (long long)trainer->epoch + 1, (long long)trainer->step,
+                   (long long)trainer->steps_per_epoch);
+}
+
+static bool run_steps(struct trainer *trainer, struct err *err)
+{
+    const struct train_request *request = trainer->request;
+    int64_t every = trainer->config->checkpoint.every_steps;
+    int64_t images = trainer->config->train.batch * trainer->config->train.accumulate;
+    if (!loader_begin(trainer->train_loader, (uint64_t)trainer->epoch,
+                      trainer->step * trainer->config->train.accumulate, err))
+        return false;
+    while (trainer->step < trainer->steps_per_epoch) {
+        if (ctx_stopped(trainer->ctx))
+            return leave(trainer, err);
+        if (!trainer_step(trainer, err))
+            return false;
+        report_advance(trainer->ctx->report, images);
+        int64_t total = trainer->epoch * trainer->steps_per_epoch + trainer->step;
+        if (every > 0 && total % every == 0 && trainer->step < trainer->steps_per_epoch &&
+            !trainer_save(trainer, err))
+            return false;
+        if (request->on_step)
+            request->on_step(request->arg, total);
+    }
+    return true;
+}
+
+static bool train_epoch(struct trainer *trainer, struct err *err)
+{
+    char label[64];
+    int64_t images = trainer->config->train.batch * trainer->config->train.accumulate;
+    snprintf(label, sizeof label, "epoch %lld of %lld", (long long)trainer->epoch + 1,
+             (long long)trainer->config->train.epochs);
+    trainer->epoch_began_s = report_clock_s();
+    trainer->epoch_waited_s = loader_waited_s(trainer->train_loader);
+    report_begin(trainer->ctx->report, label, (trainer->steps_per_epoch - trainer->step) * images,
+                 "patches");
+    bool ok = run_steps(trainer, err);
+    loader_end(trainer->train_loader);
+    report_end(trainer->ctx->report);
+    trainer->train_s += report_clock_s() - trainer->epoch_began_s;
+    return ok;
+}
+
+static bool judge_predictions(const struct predictions *predictions, struct metrics *metrics,
+                              double *loss, int64_t *confusion, struct err *err)
+{
+    *metrics = (struct metrics){ .accuracy = NAN, .balanced_accuracy = NAN, .auc = NAN, .f1 = NAN };
+    *loss = NAN;
+    if (predictions->n == 0)
+        return true;
+    *loss = predictions->loss_sum / (double)predictions->n;
+    return metrics_compute(predictions->scores, predictions->labels, predictions->n,
+                           predictions->classes, metrics, confusion, err);
+}
+
+/* What the schedule looks at: higher is better. */
+static double monitored(const struct trainer *trainer, const struct epoch_row *row)
+{
+    bool val = trainer->val_loader != NULL;
+    const struct metrics *metrics = val ? &row->val : &row->train;
+    switch ((enum train_monitor)trainer->config->train.monitor) {
+    case MONITOR_AUC:
+        return metrics->auc;
+    case MONITOR_ACCURACY:
+        return metrics->accuracy;
+    case MONITOR_LOSS:
+        break;
+    }
+    return val ? -row->val_loss : -row->train_loss;
+}
+
+static void say_row(const struct trainer *trainer, const struct epoch_row *row, bool best)
+{
+    char val[160] = "";
+    if (trainer->val_loader)
+        snprintf(val, sizeof val, "; validation: loss %.4f, accuracy %.4f, AUC %.4f%s",
+                 row->val_loss, row->val.accuracy, row->val.auc, best ? " (best)" : "");
+    report_note(trainer->ctx->report,
+                "epoch %lld: rate %.3g, loss %.4f, accuracy %.4f, AUC %.4f%s; %.1f s, waiting "
+                "%.0f %%",
+                (long long)trainer->epoch + 1, row->learning_rate, row->train_loss,
+                row->train.accuracy, row->train.auc, val, row->seconds, 100 * row->waiting);
+}
+
+static bool add_row(struct trainer *trainer, const struct predictions *val, struct err *err)
+{
+    struct epoch_row *more = realloc(trainer->rows, ((size_t)trainer->n_rows + 1) * sizeof *more);
+    if (!more)
+        return err_memory(err, "metrics");
+    trainer->rows = more;
+    struct epoch_row *row = &more[trainer->n_rows];
+    *row = (struct epoch_row){ 0 };
+    row->learning_rate =
+        schedule_rate(&trainer->schedule, &trainer->judged, (double)trainer->epoch);
+    row->seconds = report_clock_s() - trainer->epoch_began_s;
+    double waited = loader_waited_s(trainer->train_loader) - trainer->epoch_waited_s;
+    row->waiting = row->seconds > 0 ? waited / row->seconds : 0;
+    trainer->n_rows++;
+    return judge_predictions(&trainer->seen, &row->train, &row->train_loss, NULL, err) &&
+           judge_predictions(val, &row->val, &row->val_loss, NULL, err);
+}
+
+/* Validation, judgement, files; the trainer then stands at the beginning of the next epoch. */
+static bool finish_epoch(struct trainer *trainer, struct err *err)
+{
+    struct predictions val = { .classes = trainer->dataset.n_classes };
+    if (trainer->val_loader && !trainer_evaluate(trainer, &val, err))
+        return err && err->kind == ERR_STOPPED ? leave(trainer, err) : false;
+    bool ok = add_row(trainer, &val, err);
+    predictions_free(&val);
+    if (!ok)
+        return false;
+    const struct epoch_row *row = &trainer->rows[trainer->n_rows - 1];
+    struct schedule_verdict verdict = schedule_judge(&trainer->schedule, &trainer->judged,
+                                                     trainer->epoch, monitored(trainer, row));
+    if (trainer->judged.best_epoch < 0) { /* not a number yet: the last weights are the best */
+        verdict.best = true;
+        trainer->judged.best_epoch = trainer->epoch;
+        trainer->judged.best = -INFINITY;
+    }
+    say_row(trainer, row, verdict.best);
+    if (verdict.best && !trainer_save_best(trainer, err))
+        return false;
+    if (verdict.reduce) {
+        report_note(trainer->ctx->report,
+                    "no better for a while: the rate falls, back to epoch %lld",
+                    (long long)trainer->judged.best_epoch + 1);
+        if (!trainer_load_best(trainer, err))
+            return false;
+    }
+    trainer->epoch++;
+    trainer->step = 0;
+    trainer->seen.n = 0;
+    trainer->seen.loss_sum = 0;
+    trainer->finished = verdict.stop || trainer->epoch == trainer->config->train.epochs;
+    if (verdict.stop && trainer->epoch < trainer->config->train.epochs)
+        report_note(trainer->ctx->report, "no better for a while: the training ends here");
+    return trainer_save(trainer, err) && trainer_write_metrics(trainer, err) &&
+           trainer_write_run(trainer, "running", err);
+}
+
+/* --- the end --- */
+
+/* The best weights, judged once more and written. */
+static bool finish(struct trainer *trainer, struct train_result *out, struct err *err)
+{
+    struct predictions val = { .classes = trainer->dataset.n_classes };
+    size_t classes = (size_t)trainer->dataset.n_classes;
+    int64_t *confusion = calloc(classes * classes, sizeof *confusion);
+    bool ok = confusion ? trainer_load_best(trainer, err) : err_memory(err, "the confusion matrix");
+    out->val = trainer->rows[trainer->judged.best_epoch].train;
+    out->val_loss = NAN;
+    if (ok && trainer->val_loader)
+        ok = trainer_evaluate(trainer, &val, err) &&
+             judge_predictions(&val, &out->val, &out->val_loss, confusion, err) &&
+             trainer_write_scores(trainer, &val, confusion, err);
+    if (ok && trainer->ema)
+        ema_swap(trainer->ema);
+    ok = ok && trainer_write_metrics(trainer, err) && trainer_write_model(trainer, err) &&
+         trainer_write_run(trainer, "done", err);
+    predictions_free(&val);
+    free(confusion);
+    return ok;
+}
+
+static bool begin(struct trainer *trainer, struct err *err)
+{
+    const struct train_request *request = trainer->request;
+    bool found = false;
+    if (request->resume) {
+        if (!trainer_resume(trainer, &found, err))
+            return false;
+        if (found)
+            report_note(trainer->ctx->report, "going on in epoch %lld after step %lld",
+                        (long long)trainer->epoch + 1, (long long)trainer->step);
+        else
+            report_note(trainer->ctx->report, "no checkpoint in %s: beginning anew",
+                        request->folder);
+    } else if (!request->overwrite && trainer_has_checkpoint(trainer)) {
+        return err_set(err, ERR_USAGE,
+                       "%s: holds a training already; pass --resume to go on, --overwrite to begin "
+                       "anew, or another folder",
+                       request->folder);
+    } else {
+        trainer_clear(trainer);
+    }
+    return trainer_write_config(trainer, err) && trainer_write_run(trainer, "running", err);
+}
+
+static bool run_epochs(struct trainer *trainer, struct err *err)
+{
+    while (!trainer->finished)
+        if (!train_epoch(trainer, err) || !finish_epoch(trainer, err))
+            return false;
+    return true;
+}
+
+bool train_run(const struct train_request *request, const struct ctx *ctx, struct train_result *out,
+               struct err *err)
+{
+    struct trainer trainer = { .request = request,
+                               .config = request->config,
+                               .ctx = ctx,
+                               .threads = pool_workers(ctx->pool),
+                               .began_s = report_clock_s() };
+    time_t now = time(NULL);
+    struct tm parts;
+    struct err fallback = { 0 };
+    err = err ? err : &fallback;
+    *out = (struct train_result){ 0 };
+    gmtime_r(&now, &parts);
+    strftime(trainer.began, sizeof trainer.began, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    bool ok = set_up(&trainer, err) && begin(&trainer, err) && run_epochs(&trainer, err) &&
+              finish(&trainer, out, err);
+    out->epochs = trainer.epoch;
+    out->steps = trainer.epoch * trainer.steps_per_epoch + trainer.step;
+    out->best_epoch = trainer.judged.best_epoch;
+    out->train_loss = trainer.n_rows ? trainer.rows[trainer.n_rows - 1].train_loss : NAN;
+    out->seconds = report_clock_s() - trainer.began_s;
+    out->images_per_s = trainer.train_s > 0 ? (double)trainer.images / trainer.train_s : 0;
+    if (trainer.train_loader && trainer.train_s > 0)
+        out->waiting = loader_waited_s(trainer.train_loader) / trainer.train_s;
+    tear_down(&trainer);
+    return ok;
+}

@@ -1,0 +1,86 @@
+/* trainer.h: private to the trainer: its state, shared by trainer.c (setup and the loop over
+ * epochs), trainer_step.c (a step, an evaluation), trainer_save.c and
+ * trainer_resume.c (checkpoints) and trainer_output.c (files for people and other programs). */
+#ifndef TRAIN_TRAINER_H
+#define TRAIN_TRAINER_H
+#include "net/plan.h"
+#include "train/loader.h"
+#include "train/train.h"
+
+/* One line of metrics.csv. */
+struct epoch_row {
+    double learning_rate, train_loss, val_loss, seconds, waiting;
+    struct metrics train, val;
+};
+
+/* Predictions of many samples. */
+struct predictions {
+    float *scores; /* [n, classes] */
+    int32_t *labels;
+    int64_t *samples; /* ids; not kept in checkpoints */
+    int64_t n, room, classes;
+    double loss_sum; /* over samples */
+};
+
+struct trainer {
+    const struct train_request *request;
+    const struct train_config *config;
+    const struct ctx *ctx;
+    int threads;
+    struct dataset dataset;
+    uint64_t data_hash;
+    int64_t patch_px; /* of the first sample, as stored */
+    struct stain_fit stain_target;
+    struct graph *graph; /* [batch, 3, input_px, input_px] */
+    struct plan *plan;
+    struct optimizer *optimizer;
+    struct ema *ema;                          /* NULL without */
+    struct loader *train_loader, *val_loader; /* val_loader NULL: no validation */
+    float *class_weights;                     /* NULL: all 1 */
+    float *buffers;                           /* a copy of the graph's buffers; NULL: not needed */
+    struct schedule_options schedule;
+    int64_t steps_per_epoch;
+    /* the place in training: what a checkpoint keeps besides arrays */
+    int64_t epoch, step; /* step: of the epoch, done */
+    int64_t skipped;     /* steps, for not being a number */
+    struct schedule_state judged;
+    struct predictions seen; /* of the present epoch's training */
+    struct epoch_row *rows;
+    int64_t n_rows;
+    bool finished;
+    /* of this process */
+    double began_s, train_s, epoch_began_s, epoch_waited_s;
+    int64_t images;
+    char began[32];
+};
+
+/* trainer_step.c */
+bool trainer_step(struct trainer *trainer, struct err *err);
+bool trainer_evaluate(struct trainer *trainer, struct predictions *out, struct err *err);
+bool predictions_add(struct predictions *to, const float *logits, const int32_t *labels,
+                     const int64_t *samples, int64_t n, double loss_sum, struct err *err);
+void predictions_free(struct predictions *predictions);
+
+/* trainer_save.c, trainer_resume.c */
+/* Saves to checkpoints/; as the newest, or as the best of the present epoch. */
+bool trainer_save(struct trainer *trainer, struct err *err);
+bool trainer_save_best(struct trainer *trainer, struct err *err);
+/* Weights, optimiser and average back to those of the best epoch. */
+bool trainer_load_best(struct trainer *trainer, struct err *err);
+/* The newest whole checkpoint; *found is false if there is none. A damaged one is passed over with
+ * a warning. */
+bool trainer_resume(struct trainer *trainer, bool *found, struct err *err);
+bool trainer_has_checkpoint(const struct trainer *trainer);
+/* Removes all checkpoints. */
+void trainer_clear(const struct trainer *trainer);
+
+/* trainer_output.c */
+bool trainer_write_config(const struct trainer *trainer, struct err *err);
+bool trainer_write_metrics(const struct trainer *trainer, struct err *err);
+bool trainer_write_model(const struct trainer *trainer, struct err *err);
+bool trainer_write_scores(const struct trainer *trainer, const struct predictions *val,
+                          const int64_t *confusion, struct err *err);
+bool trainer_write_run(const struct trainer *trainer, const char *state, struct err *err);
+/* "folder/name", the caller's; NULL if no memory. */
+char *trainer_path(const struct trainer *trainer, const char *name);
+#endif

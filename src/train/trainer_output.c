@@ -1,0 +1,339 @@
+/* trainer_output.c: what a training leaves for people and other programs (trainer.h). Every file is
+ * written beside and renamed. */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/report.h"
+#include "base/version.h"
+#include "net/model_config.h"
+#include "net/onnx.h"
+#include "net/weights.h"
+#include "train/curves.h"
+#include "train/trainer.h"
+
+char *trainer_path(const struct trainer *trainer, const char *name)
+{
+    return file_format("%s/%s", trainer->request->folder, name);
+}
+
+static bool begin(const struct trainer *trainer, const char *name, struct file_out *out,
+                  struct err *err)
+{
+    char *path = trainer_path(trainer, name);
+    bool ok = path ? file_out_open(out, path, err) : err_memory(err, name);
+    free(path);
+    return ok;
+}
+
+bool trainer_write_config(const struct trainer *trainer, struct err *err)
+{
+    struct file_out out;
+    if (!begin(trainer, "config.yaml", &out, err))
+        return false;
+    config_print(trainer->config, out.stream);
+    return file_out_commit(&out, err);
+}
+
+/* --- metrics --- */
+
+/* The columns of a row, in the order of metrics.csv. */
+struct column {
+    const char *name;
+    double (*value)(const struct epoch_row *row);
+};
+
+#define COLUMN(name, expression)                                                                   \
+    static double get_##name(const struct epoch_row *row)                                          \
+    {                                                                                              \
+        return expression;                                                                         \
+    }
+COLUMN(learning_rate, row->learning_rate)
+COLUMN(train_loss, row->train_loss)
+COLUMN(train_accuracy, row->train.accuracy)
+COLUMN(train_auc, row->train.auc)
+COLUMN(val_loss, row->val_loss)
+COLUMN(val_accuracy, row->val.accuracy)
+COLUMN(val_balanced_accuracy, row->val.balanced_accuracy)
+COLUMN(val_auc, row->val.auc)
+COLUMN(val_f1, row->val.f1)
+COLUMN(seconds, row->seconds)
+COLUMN(waiting, row->waiting)
+#undef COLUMN
+
+static const struct column columns[] = {
+    { "learning_rate", get_learning_rate },
+    { "train_loss", get_train_loss },
+    { "train_accuracy", get_train_accuracy },
+    { "train_auc", get_train_auc },
+    { "val_loss", get_val_loss },
+    { "val_accuracy", get_val_accuracy },
+    { "val_balanced_accuracy", get_val_balanced_accuracy },
+    { "val_auc", get_val_auc },
+    { "val_f1", get_val_f1 },
+    { "seconds", get_seconds },
+    { "waiting", get_waiting },
+};
+#define N_COLUMNS (sizeof columns / sizeof *columns)
+
+static bool write_csv(const struct trainer *trainer, struct err *err)
+{
+    struct file_out out;
+    if (!begin(trainer, "metrics.csv", &out, err))
+        return false;
+    fputs("epoch", out.stream);
+    for (size_t c = 0; c < N_COLUMNS; c++)
+        fprintf(out.stream, ",%s", columns[c].name);
+    fputc('\n', out.stream);
+    for (int64_t i = 0; i < trainer->n_rows; i++) {
+        fprintf(out.stream, "%lld", (long long)i + 1);
+        for (size_t c = 0; c < N_COLUMNS; c++) {
+            double value = columns[c].value(&trainer->rows[i]);
+            if (isfinite(value))
+                fprintf(out.stream, ",%.9g", value);
+            else
+                fputc(',', out.stream);
+        }
+        fputc('\n', out.stream);
+    }
+    return file_out_commit(&out, err);
+}
+
+static bool write_json(const struct trainer *trainer, struct err *err)
+{
+    struct file_out out;
+    struct json_out json;
+    if (!begin(trainer, "metrics.json", &out, err))
+        return false;
+    json_begin(&json, out.stream);
+    json_object(&json, NULL);
+    json_int(&json, "best_epoch", trainer->judged.best_epoch + 1);
+    json_int(&json, "steps_skipped", trainer->skipped);
+    json_array(&json, "epochs");
+    for (int64_t i = 0; i < trainer->n_rows; i++) {
+        json_object_line(&json, NULL);
+        json_int(&json, "epoch", i + 1);
+        for (size_t c = 0; c < N_COLUMNS; c++)
+            json_real(&json, columns[c].name, columns[c].value(&trainer->rows[i]));
+        json_close_object(&json);
+    }
+    json_close_array(&json);
+    json_close_object(&json);
+    json_end(&json);
+    return file_out_commit(&out, err);
+}
+
+/* values [5, n]: learning rate, losses and AUCs as curves.h wants them. */
+static bool draw(const struct trainer *trainer, double *values, const char *svg, const char *png,
+                 struct err *err)
+{
+    static double (*const get[])(const struct epoch_row *row) = {
+        get_train_loss, get_val_loss, get_train_auc, get_val_auc, get_learning_rate,
+    };
+    enum { CURVES = sizeof get / sizeof *get };
+    int64_t n = trainer->n_rows;
+    double *x = values + CURVES * n;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t c = 0; c < CURVES; c++)
+            values[c * n + i] = get[c](&trainer->rows[i]);
+        x[i] = (double)i + 1;
+    }
+    struct curve loss[] = { { "training", values, true }, { "validation", values + n, false } };
+    struct curve auc[] = { { "training", values + 2 * n, true },
+                           { "validation", values + 3 * n, false } };
+    struct curve rate[] = { { "learning rate", values + 4 * n, false } };
+    struct curve_panel panels[] = {
+        { .title = "loss", .curves = loss, .n_curves = 2 },
+        { .title = "AUC", .curves = auc, .n_curves = 2 },
+        { .title = "learning rate", .curves = rate, .n_curves = 1 },
+    };
+    return curves_write(svg, png, trainer->config->network.name, "epoch", x, n, panels, 3,
+                        (double)trainer->judged.best_epoch + 1, err);
+}
+
+static bool write_curves(const struct trainer *trainer, struct err *err)
+{
+    char *svg = trainer_path(trainer, "curves.svg"), *png = trainer_path(trainer, "curves.png");
+    double *values = calloc((size_t)trainer->n_rows * 6 + 1, sizeof *values);
+    bool ok =
+        svg && png && values ? draw(trainer, values, svg, png, err) : err_memory(err, "curves");
+    free(values);
+    free(svg);
+    free(png);
+    return ok;
+}
+
+bool trainer_write_metrics(const struct trainer *trainer, struct err *err)
+{
+    return write_csv(trainer, err) && write_json(trainer, err) &&
+           (trainer->n_rows == 0 || write_curves(trainer, err));
+}
+
+/* --- the model --- */
+
+/* What an image must be like: as cut on the slide, before it is resized. */
+static void describe_input(const struct trainer *trainer, struct model_config *config)
+{
+    const struct train_config *given = trainer->config;
+    config->patch_size_pixels = given->network.input_px;
+    if (given->data.resize_px > 0) {
+        double ratio = (double)trainer->patch_px / (double)given->data.resize_px;
+        config->patch_size_pixels = llround((double)given->network.input_px * ratio);
+        config->resize[0] = config->resize[1] = given->network.input_px;
+    }
+    config->spacing_um_px =
+        given->data.spacing_um_px > 0 ? given->data.spacing_um_px : trainer->dataset.mpp;
+    for (int c = 0; c < 3; c++)
+        config->mean[c] = given->data.mean[c], config->std[c] = given->data.std[c];
+}
+
+static bool write_config_json(const struct trainer *trainer, struct err *err)
+{
+    struct model_config config;
+    model_config_init(&config);
+    describe_input(trainer, &config);
+    config.num_classes = trainer->dataset.n_classes;
+    config.class_names = trainer->config->classes.items;
+    config.network = config.architecture = trainer->config->network.name;
+    config.padding = (enum padding)trainer->config->network.padding;
+    char *path = trainer_path(trainer, "config.json");
+    bool ok = path ? model_config_write(path, &config, err) : err_memory(err, "config.json");
+    free(path);
+    return ok;
+}
+
+bool trainer_write_model(const struct trainer *trainer, struct err *err)
+{
+    char *weights = trainer_path(trainer, "model.safetensors");
+    char *onnx = trainer_path(trainer, "model.onnx");
+    struct graph *graph = NULL;
+    struct safetensors_note note = { "program", "microtome " MICROTOME_VERSION };
+    bool ok = (weights && onnx) || err_memory(err, "the model");
+    ok = ok && weights_write(trainer->graph, weights, &note, 1, err) &&
+         write_config_json(trainer, err) &&
+         transform_resize(trainer->graph, 1, 0, 0, &graph, err) &&
+         onnx_write(graph, onnx, NULL, err);
+    graph_free(graph);
+    free(weights);
+    free(onnx);
+    return ok;
+}
+
+/* --- scores of the best weights --- */
+
+static bool write_scores(const struct trainer *trainer, const struct predictions *val,
+                         struct err *err)
+{
+    struct file_out out;
+    if (!begin(trainer, "scores.csv", &out, err))
+        return false;
+    fputs("sample,patient,label", out.stream);
+    for (size_t c = 0; c < trainer->config->classes.n; c++) {
+        fputs(",prob_", out.stream);
+        csv_write_cell(out.stream, trainer->config->classes.items[c]);
+    }
+    fputc('\n', out.stream);
+    for (int64_t i = 0; i < val->n; i++) {
+        const struct sample *sample = &trainer->dataset.samples[val->samples[i]];
+        char *name = dataset_sample_name(&trainer->dataset, val->samples[i]);
+        csv_write_cell(out.stream, name ? name : "");
+        fputc(',', out.stream);
+        csv_write_cell(out.stream, trainer->dataset.patients[sample->patient]);
+        fprintf(out.stream, ",%d", val->labels[i]);
+        for (int64_t c = 0; c < val->classes; c++)
+            fprintf(out.stream, ",%.9g", (double)val->scores[i * val->classes + c]);
+        fputc('\n', out.stream);
+        free(name);
+    }
+    return file_out_commit(&out, err);
+}
+
+bool trainer_write_scores(const struct trainer *trainer, const struct predictions *val,
+                          const int64_t *confusion, struct err *err)
+{
+    const struct texts *classes = &trainer->config->classes;
+    struct file_out out;
+    if (!write_scores(trainer, val, err) || !begin(trainer, "confusion.csv", &out, err))
+        return false;
+    fputs("truth", out.stream);
+    for (size_t c = 0; c < classes->n; c++) {
+        fputc(',', out.stream);
+        csv_write_cell(out.stream, classes->items[c]);
+    }
+    for (size_t r = 0; r < classes->n; r++) {
+        fputc('\n', out.stream);
+        csv_write_cell(out.stream, classes->items[r]);
+        for (size_t c = 0; c < classes->n; c++)
+            fprintf(out.stream, ",%lld", (long long)confusion[r * classes->n + c]);
+    }
+    fputc('\n', out.stream);
+    char *svg = trainer_path(trainer, "confusion.svg");
+    char *png = trainer_path(trainer, "confusion.png");
+    bool ok = file_out_commit(&out, err);
+    ok = ok &&
+         (svg && png ? curves_confusion(svg, png, confusion, (const char *const *)classes->items,
+                                        (int64_t)classes->n, err)
+                     : err_memory(err, "the confusion matrix"));
+    free(svg);
+    free(png);
+    return ok;
+}
+
+/* --- the record of the run --- */
+
+static void write_data(const struct trainer *trainer, struct json_out *json)
+{
+    static const char *const names[] = { "train", "val" };
+    int64_t *count = calloc((size_t)trainer->dataset.n_classes + 1, sizeof *count);
+    json_object(json, "data");
+    json_int(json, "patients", trainer->dataset.n_patients);
+    for (int side = DATA_TRAIN; count && side <= DATA_VAL; side++) {
+        dataset_count(&trainer->dataset, (enum data_side)side, count);
+        json_object_line(json, names[side]);
+        for (int64_t c = 0; c < trainer->dataset.n_classes; c++)
+            json_int(json, trainer->config->classes.items[c], count[c]);
+        json_close_object(json);
+    }
+    json_close_object(json);
+    free(count);
+}
+
+bool trainer_write_run(const struct trainer *trainer, const char *state, struct err *err)
+{
+    const struct train_request *request = trainer->request;
+    struct file_out out;
+    struct json_out json;
+    char host[HOST_NAME_MAX + 1] = "";
+    gethostname(host, sizeof host - 1);
+    if (!begin(trainer, "run.json", &out, err))
+        return false;
+    json_begin(&json, out.stream);
+    json_object(&json, NULL);
+    json_text(&json, "program", "microtome");
+    json_text(&json, "version", MICROTOME_VERSION);
+    json_array_line(&json, "arguments");
+    for (int i = 0; i < request->argc; i++)
+        json_text(&json, NULL, request->argv[i]);
+    json_close_array(&json);
+    json_text(&json, "host", host);
+    json_text(&json, "began", trainer->began);
+    json_real(&json, "seconds", report_clock_s() - trainer->began_s);
+    json_text(&json, "state", state);
+    json_text(&json, "network", trainer->config->network.name);
+    json_int(&json, "parameters", graph_parameter_count(trainer->graph));
+    write_data(trainer, &json);
+    json_int(&json, "ranks", request->ranks->size);
+    json_int(&json, "threads", trainer->threads);
+    json_int(&json, "steps_per_epoch", trainer->steps_per_epoch);
+    json_int(&json, "epochs", trainer->epoch);
+    json_int(&json, "steps", trainer->epoch * trainer->steps_per_epoch + trainer->step);
+    json_int(&json, "best_epoch", trainer->judged.best_epoch + 1);
+    json_close_object(&json);
+    json_end(&json);
+    return file_out_commit(&out, err);
+}

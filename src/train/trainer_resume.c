@@ -1,0 +1,210 @@
+/* trainer_resume.c: the trainer from checkpoints (trainer.h). */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/report.h"
+#include "train/checkpoint.h"
+#include "train/trainer_state.h"
+
+static double get_real(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? strtod(text, NULL) : NAN;
+}
+
+static int64_t get_int(const json_t *object, const char *key)
+{
+    return (int64_t)json_integer_value(json_object_get(object, key));
+}
+
+static struct metrics metrics_of(const json_t *json)
+{
+    return (struct metrics){ .n = get_int(json, "n"),
+                             .accuracy = get_real(json, "accuracy"),
+                             .balanced_accuracy = get_real(json, "balanced_accuracy"),
+                             .auc = get_real(json, "auc"),
+                             .f1 = get_real(json, "f1") };
+}
+
+static bool rows_of(struct trainer *trainer, const json_t *rows, struct err *err)
+{
+    size_t n = json_array_size(rows);
+    trainer->rows = realloc(trainer->rows, (n + 1) * sizeof *trainer->rows);
+    if (!trainer->rows)
+        return err_memory(err, "metrics");
+    trainer->n_rows = (int64_t)n;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(rows, i);
+        trainer->rows[i] = (struct epoch_row){ .learning_rate = get_real(row, "learning_rate"),
+                                               .train_loss = get_real(row, "train_loss"),
+                                               .val_loss = get_real(row, "val_loss"),
+                                               .seconds = get_real(row, "seconds"),
+                                               .waiting = get_real(row, "waiting"),
+                                               .train = metrics_of(json_object_get(row, "train")),
+                                               .val = metrics_of(json_object_get(row, "val")) };
+    }
+    return true;
+}
+
+bool trainer_load_best(struct trainer *trainer, struct err *err)
+{
+    struct checkpoint checkpoint = { 0 };
+    struct trainer_arrays arrays = trainer_arrays(trainer);
+    char *path = trainer_best_path(trainer, trainer->judged.best_epoch);
+    bool ok = path && !arrays.failed ? checkpoint_open(path, &checkpoint, err)
+                                     : err_memory(err, "a checkpoint");
+    ok = ok && checkpoint_load(&checkpoint, arrays.items, arrays.n, err);
+    json_t *state = ok ? json_loads(checkpoint.state, 0, NULL) : NULL;
+    if (ok) {
+        optimizer_set_steps(trainer->optimizer, get_int(state, "optimizer_steps"));
+        if (trainer->ema)
+            ema_set_updates(trainer->ema, get_int(state, "ema_updates"));
+    }
+    json_decref(state);
+    trainer_arrays_free(&arrays);
+    checkpoint_close(&checkpoint);
+    free(path);
+    return ok;
+}
+
+static size_t line_of(const char *text)
+{
+    return strcspn(text, "\n");
+}
+
+/* The first line in which two configs differ, other than in what changes no result. */
+static bool same_config(const char *path, const char *then, const char *now, struct err *err)
+{
+    static const char *const free_keys[] = { "  workers:", "  every_steps:", "  keep:" };
+    while (*then || *now) {
+        size_t a = line_of(then), b = line_of(now);
+        bool same = a == b && memcmp(then, now, a) == 0;
+        for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++)
+            same |= strncmp(then, free_keys[i], strlen(free_keys[i])) == 0 &&
+                    strncmp(now, free_keys[i], strlen(free_keys[i])) == 0;
+        if (!same)
+            return err_set(err, ERR_USAGE,
+                           "%s: begun with '%.*s', the config now says '%.*s'; use the same config "
+                           "or another folder",
+                           path, (int)a, then, (int)b, now);
+        then += a + (then[a] == '\n');
+        now += b + (now[b] == '\n');
+    }
+    return true;
+}
+
+static bool check_state(const struct trainer *trainer, const char *path, const json_t *state,
+                        struct err *err)
+{
+    char hash[TRAINER_HASH_TEXT], *config = trainer_config_text(trainer);
+    const char *then = json_string_value(json_object_get(state, "config"));
+    const char *data = json_string_value(json_object_get(state, "data"));
+    trainer_data_text(trainer, hash);
+    bool ok = config || err_memory(err, "a checkpoint");
+    if (ok && (!then || !data || get_int(state, "seen") < 0 || get_int(state, "epoch") < 0 ||
+               get_int(state, "step") < 0 || get_int(state, "step") > trainer->steps_per_epoch))
+        ok = err_set(err, ERR_FORMAT, "%s: not a checkpoint of this version", path);
+    ok = ok && same_config(path, then, config, err);
+    if (ok && strcmp(data, hash) != 0)
+        ok = err_set(err, ERR_USAGE, "%s: the data are not those it was begun with", path);
+    if (ok && get_int(state, "ranks") != trainer->request->ranks->size)
+        ok = err_set(err, ERR_USAGE, "%s: begun on %lld ranks", path,
+                     (long long)get_int(state, "ranks"));
+    if (ok && get_int(state, "threads") != trainer->threads)
+        report_warn(trainer->ctx->report,
+                    "begun with %lld threads, now %d: the last digits may differ",
+                    (long long)get_int(state, "threads"), trainer->threads);
+    free(config);
+    return ok;
+}
+
+/* Predictions of the epoch so far. */
+static bool load_seen(struct trainer *trainer, const struct checkpoint *checkpoint,
+                      const json_t *state, struct err *err)
+{
+    struct predictions *seen = &trainer->seen;
+    int64_t n = get_int(state, "seen");
+    const struct safetensors_tensor *found = safetensors_find(&checkpoint->file, "seen/labels");
+    if (n > 0 && (!found || found->count != n))
+        return err_set(err, ERR_FORMAT, "%s: not a checkpoint of this version",
+                       checkpoint->file.path);
+    float *labels = calloc((size_t)n + 1, sizeof *labels);
+    seen->scores = calloc((size_t)(n * seen->classes) + 1, sizeof *seen->scores);
+    seen->labels = calloc((size_t)n + 1, sizeof *seen->labels);
+    seen->samples = calloc((size_t)n + 1, sizeof *seen->samples);
+    bool ok = (labels && seen->scores && seen->labels && seen->samples) ||
+              err_memory(err, "a checkpoint");
+    struct state_array arrays[] = { { "seen/scores", seen->scores, n * seen->classes },
+                                    { "seen/labels", labels, n } };
+    ok = ok && checkpoint_load(checkpoint, arrays, 2, err);
+    for (int64_t i = 0; ok && i < n; i++)
+        seen->labels[i] = (int32_t)labels[i];
+    seen->n = seen->room = n;
+    seen->loss_sum = get_real(state, "seen_loss");
+    free(labels);
+    return ok;
+}
+
+static bool load_state(struct trainer *trainer, const struct checkpoint *checkpoint,
+                       const json_t *state, struct err *err)
+{
+    const json_t *judged = json_object_get(state, "judged");
+    struct trainer_arrays arrays = trainer_arrays(trainer);
+    bool ok = !arrays.failed || err_memory(err, "a checkpoint");
+    ok = ok && checkpoint_load(checkpoint, arrays.items, arrays.n, err) &&
+         load_seen(trainer, checkpoint, state, err) &&
+         rows_of(trainer, json_object_get(state, "rows"), err);
+    trainer_arrays_free(&arrays);
+    trainer->epoch = get_int(state, "epoch");
+    trainer->step = get_int(state, "step");
+    trainer->skipped = get_int(state, "skipped");
+    trainer->finished = json_is_true(json_object_get(state, "finished"));
+    trainer->judged =
+        (struct schedule_state){ .best = get_real(judged, "best"),
+                                 .best_epoch = get_int(judged, "best_epoch"),
+                                 .epochs_flat = get_int(judged, "epochs_flat"),
+                                 .epochs_no_better = get_int(judged, "epochs_no_better"),
+                                 .reductions = get_int(judged, "reductions") };
+    optimizer_set_steps(trainer->optimizer, get_int(state, "optimizer_steps"));
+    if (trainer->ema)
+        ema_set_updates(trainer->ema, get_int(state, "ema_updates"));
+    return ok;
+}
+
+static bool resume_from(struct trainer *trainer, const char *path,
+                        const struct checkpoint *checkpoint, struct err *err)
+{
+    json_t *state = json_loads(checkpoint->state, 0, NULL);
+    bool ok = state ? check_state(trainer, path, state, err)
+                    : err_set(err, ERR_FORMAT, "%s: not a checkpoint of this version", path);
+    ok = ok && load_state(trainer, checkpoint, state, err);
+    json_decref(state);
+    return ok;
+}
+
+bool trainer_resume(struct trainer *trainer, bool *found, struct err *err)
+{
+    size_t n = 0;
+    int64_t *steps = trainer_list(trainer, "step", &n);
+    bool ok = true;
+    *found = false;
+    for (size_t i = n; ok && !*found && i-- > 0;) {
+        struct checkpoint checkpoint = { 0 };
+        struct err damage = { 0 };
+        char *path = trainer_step_path(trainer, steps[i]);
+        if (path && checkpoint_open(path, &checkpoint, &damage)) {
+            ok = resume_from(trainer, path, &checkpoint, err);
+            *found = ok;
+        } else {
+            report_warn(trainer->ctx->report, "%s; going back to the one before", damage.text);
+            if (path)
+                unlink(path);
+        }
+        checkpoint_close(&checkpoint);
+        free(path);
+    }
+    free(steps);
+    return ok;
+}

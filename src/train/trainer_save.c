@@ -1,0 +1,303 @@
+/* trainer_save.c: the trainer to checkpoints (trainer.h). Arrays are weights, optimiser, average
+ * and the predictions of the present epoch; the rest is JSON, with doubles as hexadecimal text, so
+ * that they come back as they were. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/json.h"
+#include "base/version.h"
+#include "train/checkpoint.h"
+#include "train/trainer_state.h"
+
+#define MAX_NAMES 100000
+
+/* --- arrays --- */
+
+static void arrays_add(struct trainer_arrays *arrays, const char *kind, const char *name,
+                       float *data, int64_t count)
+{
+    if (arrays->n == arrays->room) {
+        size_t room = arrays->room ? 2 * arrays->room : 256;
+        struct state_array *more = realloc(arrays->items, room * sizeof *more);
+        if (!more) {
+            arrays->failed = true;
+            return;
+        }
+        arrays->items = more, arrays->room = room;
+    }
+    char *full = file_format("%s/%s", kind, name);
+    if (full)
+        arrays->items[arrays->n++] = (struct state_array){ full, data, count };
+    else
+        arrays->failed = true;
+}
+
+void trainer_arrays_free(struct trainer_arrays *arrays)
+{
+    for (size_t i = 0; i < arrays->n; i++)
+        free((char *)arrays->items[i].name);
+    free(arrays->items);
+}
+
+struct trainer_arrays trainer_arrays(const struct trainer *trainer)
+{
+    struct trainer_arrays arrays = { 0 };
+    for (value_id v = 0; v < trainer->graph->n_values; v++)
+        if (graph_is_parameter(trainer->graph, v))
+            arrays_add(&arrays, "weights", trainer->graph->values[v].name,
+                       graph_data(trainer->graph, v),
+                       shape_count(&trainer->graph->values[v].shape));
+    for (int i = 0; i < optimizer_n_arrays(trainer->optimizer); i++) {
+        struct state_array array = optimizer_array(trainer->optimizer, i);
+        arrays_add(&arrays, "optimizer", array.name, array.data, array.count);
+    }
+    for (int i = 0; trainer->ema && i < ema_n_arrays(trainer->ema); i++) {
+        struct state_array array = ema_array(trainer->ema, i);
+        arrays_add(&arrays, "ema", array.name, array.data, array.count);
+    }
+    return arrays;
+}
+
+/* Labels are small whole numbers: floats hold them. */
+static float *labels_as_floats(const struct predictions *seen)
+{
+    float *labels = calloc((size_t)seen->n + 1, sizeof *labels);
+    for (int64_t i = 0; labels && i < seen->n; i++)
+        labels[i] = (float)seen->labels[i];
+    return labels;
+}
+
+/* --- JSON --- */
+
+static void put_real(struct json_out *json, const char *key, double value)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%a", value);
+    json_text(json, key, text);
+}
+
+static void put_metrics(struct json_out *json, const char *key, const struct metrics *metrics)
+{
+    json_object_line(json, key);
+    json_int(json, "n", metrics->n);
+    put_real(json, "accuracy", metrics->accuracy);
+    put_real(json, "balanced_accuracy", metrics->balanced_accuracy);
+    put_real(json, "auc", metrics->auc);
+    put_real(json, "f1", metrics->f1);
+    json_close_object(json);
+}
+
+static void put_rows(struct json_out *json, const struct trainer *trainer)
+{
+    json_array(json, "rows");
+    for (int64_t i = 0; i < trainer->n_rows; i++) {
+        const struct epoch_row *row = &trainer->rows[i];
+        json_object_line(json, NULL);
+        put_real(json, "learning_rate", row->learning_rate);
+        put_real(json, "train_loss", row->train_loss);
+        put_real(json, "val_loss", row->val_loss);
+        put_real(json, "seconds", row->seconds);
+        put_real(json, "waiting", row->waiting);
+        put_metrics(json, "train", &row->train);
+        put_metrics(json, "val", &row->val);
+        json_close_object(json);
+    }
+    json_close_array(json);
+}
+
+static void put_judged(struct json_out *json, const struct schedule_state *judged)
+{
+    json_object_line(json, "judged");
+    put_real(json, "best", judged->best);
+    json_int(json, "best_epoch", judged->best_epoch);
+    json_int(json, "epochs_flat", judged->epochs_flat);
+    json_int(json, "epochs_no_better", judged->epochs_no_better);
+    json_int(json, "reductions", judged->reductions);
+    json_close_object(json);
+}
+
+char *trainer_config_text(const struct trainer *trainer)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory)
+        return NULL;
+    config_print(trainer->config, memory);
+    if (fclose(memory) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+void trainer_data_text(const struct trainer *trainer, char out[TRAINER_HASH_TEXT])
+{
+    snprintf(out, TRAINER_HASH_TEXT, "%016llx", (unsigned long long)trainer->data_hash);
+}
+
+static void put_state(struct json_out *json, const struct trainer *trainer, const char *config)
+{
+    char data[TRAINER_HASH_TEXT];
+    trainer_data_text(trainer, data);
+    json_object(json, NULL);
+    json_text(json, "program", "microtome " MICROTOME_VERSION);
+    json_int(json, "epoch", trainer->epoch);
+    json_int(json, "step", trainer->step);
+    json_int(json, "skipped", trainer->skipped);
+    json_bool(json, "finished", trainer->finished);
+    json_int(json, "optimizer_steps", optimizer_steps(trainer->optimizer));
+    json_int(json, "ema_updates", trainer->ema ? ema_updates(trainer->ema) : 0);
+    json_int(json, "seen", trainer->seen.n);
+    put_real(json, "seen_loss", trainer->seen.loss_sum);
+    json_text(json, "data", data);
+    json_int(json, "ranks", trainer->request->ranks->size);
+    json_int(json, "threads", trainer->threads);
+    json_text(json, "config", config);
+    put_judged(json, &trainer->judged);
+    put_rows(json, trainer);
+    json_close_object(json);
+}
+
+static char *state_text(const struct trainer *trainer)
+{
+    char *text = NULL, *config = trainer_config_text(trainer);
+    size_t size = 0;
+    FILE *memory = config ? open_memstream(&text, &size) : NULL;
+    if (memory) {
+        struct json_out json;
+        json_begin(&json, memory);
+        put_state(&json, trainer, config);
+        json_end(&json);
+        if (fclose(memory) != 0) {
+            free(text);
+            text = NULL;
+        }
+    }
+    free(config);
+    return text;
+}
+
+/* --- files --- */
+
+char *trainer_step_path(const struct trainer *trainer, int64_t step)
+{
+    return file_format("%s/checkpoints/step-%010lld.safetensors", trainer->request->folder,
+                       (long long)step);
+}
+
+char *trainer_best_path(const struct trainer *trainer, int64_t epoch)
+{
+    return file_format("%s/checkpoints/best-%010lld.safetensors", trainer->request->folder,
+                       (long long)epoch);
+}
+
+static int64_t total_steps(const struct trainer *trainer)
+{
+    return trainer->epoch * trainer->steps_per_epoch + trainer->step;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The numbers of the files "<kind>-<number>.safetensors", ascending; the caller's. */
+int64_t *trainer_list(const struct trainer *trainer, const char *kind, size_t *n)
+{
+    char *path = trainer_path(trainer, "checkpoints"), format[64];
+    int64_t *numbers = calloc(MAX_NAMES, sizeof *numbers);
+    DIR *folder = path ? opendir(path) : NULL;
+    struct dirent *entry;
+    snprintf(format, sizeof format, "%s-%%10lld.safetensors%%n", kind);
+    *n = 0;
+    while (folder && numbers && *n < MAX_NAMES && (entry = readdir(folder))) {
+        long long number = 0;
+        int end = 0;
+        if (sscanf(entry->d_name, format, &number, &end) == 1 && end > 0 && !entry->d_name[end])
+            numbers[(*n)++] = number;
+    }
+    if (folder)
+        closedir(folder);
+    free(path);
+    if (numbers)
+        qsort(numbers, *n, sizeof *numbers, by_number);
+    return numbers;
+}
+
+static void remove_file(char *path)
+{
+    if (path)
+        unlink(path); /* if it stays, the disk is fuller; no result depends on it */
+    free(path);
+}
+
+/* The last few steps stay, and the best weights that those may still need. */
+static void prune(const struct trainer *trainer)
+{
+    size_t n = 0, keep = (size_t)trainer->config->checkpoint.keep, known = 0;
+    int64_t *steps = trainer_list(trainer, "step", &n);
+    for (size_t i = 0; steps && i + keep < n; i++)
+        remove_file(trainer_step_path(trainer, steps[i]));
+    free(steps);
+    int64_t *best = trainer_list(trainer, "best", &n);
+    while (best && known < n && best[known] <= trainer->judged.best_epoch)
+        known++;
+    for (size_t i = 0; best && i + keep < known; i++)
+        remove_file(trainer_best_path(trainer, best[i]));
+    free(best);
+}
+
+static bool save_as(const struct trainer *trainer, char *path, struct err *err)
+{
+    struct trainer_arrays arrays = trainer_arrays(trainer);
+    float *labels = labels_as_floats(&trainer->seen);
+    char *state = state_text(trainer);
+    arrays_add(&arrays, "seen", "scores", trainer->seen.scores,
+               trainer->seen.n * trainer->seen.classes);
+    arrays_add(&arrays, "seen", "labels", labels, trainer->seen.n);
+    bool ok = path && labels && state && !arrays.failed;
+    ok = ok ? checkpoint_write(path, arrays.items, arrays.n, state, err)
+            : err_memory(err, "a checkpoint");
+    trainer_arrays_free(&arrays);
+    free(labels);
+    free(state);
+    free(path);
+    return ok;
+}
+
+bool trainer_save(struct trainer *trainer, struct err *err)
+{
+    if (!save_as(trainer, trainer_step_path(trainer, total_steps(trainer)), err))
+        return false;
+    prune(trainer);
+    return true;
+}
+
+bool trainer_save_best(struct trainer *trainer, struct err *err)
+{
+    return save_as(trainer, trainer_best_path(trainer, trainer->epoch), err);
+}
+
+bool trainer_has_checkpoint(const struct trainer *trainer)
+{
+    size_t n = 0;
+    free(trainer_list(trainer, "step", &n));
+    return n > 0;
+}
+
+void trainer_clear(const struct trainer *trainer)
+{
+    size_t n = 0;
+    int64_t *steps = trainer_list(trainer, "step", &n);
+    for (size_t i = 0; steps && i < n; i++)
+        remove_file(trainer_step_path(trainer, steps[i]));
+    free(steps);
+    int64_t *best = trainer_list(trainer, "best", &n);
+    for (size_t i = 0; best && i < n; i++)
+        remove_file(trainer_best_path(trainer, best[i]));
+    free(best);
+}

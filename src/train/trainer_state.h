@@ -1,0 +1,25 @@
+/* trainer_state.h: what saving and resuming share (trainer_save.c, trainer_resume.c). */
+#ifndef TRAIN_TRAINER_STATE_H
+#define TRAIN_TRAINER_STATE_H
+#include "train/trainer.h"
+
+/* The arrays of a trainer, in place. */
+struct trainer_arrays {
+    struct state_array *items; /* own their names */
+    size_t n, room;
+    bool failed; /* no memory */
+};
+struct trainer_arrays trainer_arrays(const struct trainer *trainer);
+void trainer_arrays_free(struct trainer_arrays *arrays);
+
+/* The config as YAML, the caller's; NULL if no memory. */
+char *trainer_config_text(const struct trainer *trainer);
+#define TRAINER_HASH_TEXT 32
+void trainer_data_text(const struct trainer *trainer, char out[TRAINER_HASH_TEXT]);
+
+/* File names, the caller's; NULL if no memory. */
+char *trainer_step_path(const struct trainer *trainer, int64_t step);
+char *trainer_best_path(const struct trainer *trainer, int64_t epoch);
+/* The numbers of the files "<kind>-<number>.safetensors", ascending; the caller's. */
+int64_t *trainer_list(const struct trainer *trainer, const char *kind, size_t *n);
+#endif

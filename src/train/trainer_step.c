@@ -1,0 +1,228 @@
+/* trainer_step.c: one step of training, and an evaluation on the validation side (trainer.h). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/report.h"
+#include "net/loss.h"
+#include "net/model.h"
+#include "train/trainer.h"
+
+void predictions_free(struct predictions *predictions)
+{
+    free(predictions->scores);
+    free(predictions->labels);
+    free(predictions->samples);
+    *predictions = (struct predictions){ 0 };
+}
+
+static bool make_room(struct predictions *to, int64_t n)
+{
+    if (to->n + n <= to->room)
+        return true;
+    int64_t room = 2 * (to->n + n);
+    float *scores = realloc(to->scores, (size_t)room * (size_t)to->classes * sizeof *scores);
+    to->scores = scores ? scores : to->scores;
+    int32_t *labels = realloc(to->labels, (size_t)room * sizeof *labels);
+    to->labels = labels ? labels : to->labels;
+    int64_t *samples = realloc(to->samples, (size_t)room * sizeof *samples);
+    to->samples = samples ? samples : to->samples;
+    to->room = scores && labels && samples ? room : to->room;
+    return scores && labels && samples;
+}
+
+bool predictions_add(struct predictions *to, const float *logits, const int32_t *labels,
+                     const int64_t *samples, int64_t n, double loss_sum, struct err *err)
+{
+    double *scores = calloc((size_t)to->classes, sizeof *scores);
+    if (!scores || !make_room(to, n)) {
+        free(scores);
+        return err_memory(err, "predictions");
+    }
+    for (int64_t i = 0; i < n; i++) {
+        model_scores(logits + i * to->classes, to->classes, scores);
+        for (int64_t c = 0; c < to->classes; c++)
+            to->scores[(to->n + i) * to->classes + c] = (float)scores[c];
+        to->labels[to->n + i] = labels[i];
+        to->samples[to->n + i] = samples ? samples[i] : -1;
+    }
+    free(scores);
+    to->n += n;
+    to->loss_sum += loss_sum;
+    return true;
+}
+
+/* --- a step --- */
+
+/* Copies the graph's buffers (batch norm's statistics) out or back. */
+static void move_buffers(struct trainer *trainer, bool back)
+{
+    float *place = trainer->buffers;
+    for (value_id v = 0; v < trainer->graph->n_values; v++) {
+        const struct value *value = &trainer->graph->values[v];
+        if (value->kind != VALUE_BUFFER)
+            continue;
+        size_t count = (size_t)shape_count(&value->shape);
+        float *data = graph_data(trainer->graph, v);
+        memcpy(back ? data : place, back ? place : data, count * sizeof *data);
+        place += count;
+    }
+}
+
+/* Forward, loss and backward of one batch; its gradients are added to those that are there. */
+static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *batch, double *loss,
+                        struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    int64_t size = config->train.batch, ranks = trainer->request->ranks->size;
+    struct loss_classes spec = { .count = size,
+                                 .classes = trainer->dataset.n_classes,
+                                 .places = 1,
+                                 .weights = trainer->class_weights,
+                                 .divisor = (double)(size * config->train.accumulate * ranks),
+                                 .smoothing = (float)config->train.smoothing };
+    if (!loader_next(trainer->train_loader, batch, err))
+        return false;
+    uint64_t sequence =
+        (uint64_t)((trainer->epoch * loader_n_batches(trainer->train_loader) + number) * ranks +
+                   trainer->request->ranks->rank);
+    plan_set_random(trainer->plan, (uint64_t)config->seed, sequence * (uint64_t)size);
+    const struct shape *shape = graph_shape(trainer->graph, trainer->graph->inputs[0].value);
+    memcpy(plan_input(trainer->plan, 0), batch->pixels, (size_t)shape_count(shape) * sizeof(float));
+    return plan_forward(trainer->plan, err) &&
+           loss_softmax(&spec, plan_output(trainer->plan, 0), batch->labels, loss,
+                        plan_output_gradient(trainer->plan, 0), err) &&
+           plan_backward(trainer->plan, err);
+}
+
+/* The first sample of the batch whose logits are not numbers, for the message; NULL if there is
+ * none. The caller's. */
+static char *bad_sample(const struct trainer *trainer, const struct batch *batch)
+{
+    const float *logits = plan_output(trainer->plan, 0);
+    int64_t classes = trainer->dataset.n_classes;
+    for (int64_t i = 0; i < batch->n * classes; i++)
+        if (!isfinite(logits[i]))
+            return dataset_sample_name(&trainer->dataset, batch->samples[i / classes]);
+    return NULL;
+}
+
+static bool not_a_number(struct trainer *trainer, const char *sample, double loss, struct err *err)
+{
+    char text[700];
+    snprintf(text, sizeof text, "epoch %lld, step %lld: %s is not a number%s%.500s",
+             (long long)trainer->epoch + 1, (long long)trainer->step + 1,
+             isfinite(loss) ? "the gradient" : "the loss", sample ? ", first at " : "",
+             sample ? sample : "");
+    if (trainer->config->train.on_nan == NAN_STOP)
+        return err_set(err, ERR_FORMAT,
+                       "%s; lower schedule.learning_rate, set train.clip, or train.on_nan: skip",
+                       text);
+    report_warn(trainer->ctx->report, "%s; the step is skipped", text);
+    trainer->skipped++;
+    move_buffers(trainer, true);
+    return true;
+}
+
+/* All batches of a step. *bad names a sample whose logits are not numbers; the caller's. */
+static bool learn_batches(struct trainer *trainer, double *loss, char **bad, struct err *err)
+{
+    int64_t accumulate = trainer->config->train.accumulate;
+    double scale =
+        (double)(trainer->config->train.batch * accumulate) * (double)trainer->request->ranks->size;
+    for (int64_t i = 0; i < accumulate; i++) {
+        double part = 0;
+        struct batch batch = { 0 };
+        if (!learn_batch(trainer, trainer->step * accumulate + i, &batch, &part, err))
+            return false;
+        *loss += part;
+        if (!isfinite(part) && !*bad)
+            *bad = bad_sample(trainer, &batch);
+        if (isfinite(part) && !predictions_add(&trainer->seen, plan_output(trainer->plan, 0),
+                                               batch.labels, NULL, batch.n, part * scale, err))
+            return false;
+    }
+    return true;
+}
+
+static void update(struct trainer *trainer, float *gradients, int64_t count, double norm)
+{
+    double place =
+        (double)trainer->epoch + (double)trainer->step / (double)trainer->steps_per_epoch;
+    optimizer_clip(gradients, count, norm, trainer->config->train.clip, trainer->threads);
+    optimizer_step(trainer->optimizer, gradients,
+                   schedule_rate(&trainer->schedule, &trainer->judged, place));
+    if (trainer->ema)
+        ema_update(trainer->ema);
+}
+
+bool trainer_step(struct trainer *trainer, struct err *err)
+{
+    int64_t count = 0;
+    double loss = 0;
+    char *bad = NULL;
+    if (trainer->buffers)
+        move_buffers(trainer, false);
+    plan_zero_gradients(trainer->plan);
+    float *gradients = plan_gradients(trainer->plan, &count);
+    bool ok = learn_batches(trainer, &loss, &bad, err) &&
+              ranks_sum_floats(trainer->request->ranks, gradients, count, err);
+    if (ok) {
+        double norm = isfinite(loss) ? optimizer_norm(gradients, count, trainer->threads) : loss;
+        if (isfinite(norm))
+            update(trainer, gradients, count, norm);
+        else
+            ok = not_a_number(trainer, bad, loss, err);
+        trainer->step++;
+        trainer->images += trainer->config->train.batch * trainer->config->train.accumulate;
+    }
+    free(bad);
+    return ok;
+}
+
+/* --- evaluation --- */
+
+static bool run_batches(struct trainer *trainer, struct plan *plan, struct predictions *out,
+                        struct err *err)
+{
+    struct loss_classes spec = { .count = trainer->config->train.batch,
+                                 .classes = trainer->dataset.n_classes,
+                                 .places = 1,
+                                 .divisor = 1 };
+    int64_t floats = 3 * trainer->config->network.input_px * trainer->config->network.input_px;
+    for (int64_t i = 0; i < loader_n_batches(trainer->val_loader); i++) {
+        struct batch batch;
+        double loss = 0;
+        if (ctx_stopped(trainer->ctx))
+            return err_stopped(err);
+        if (!loader_next(trainer->val_loader, &batch, err))
+            return false;
+        memcpy(plan_input(plan, 0), batch.pixels, (size_t)(spec.count * floats) * sizeof(float));
+        if (!plan_forward(plan, err) ||
+            !loss_softmax(&spec, plan_output(plan, 0), batch.labels, &loss, NULL, err) ||
+            !predictions_add(out, plan_output(plan, 0), batch.labels, batch.samples, batch.n, loss,
+                             err))
+            return false;
+    }
+    return true;
+}
+
+bool trainer_evaluate(struct trainer *trainer, struct predictions *out, struct err *err)
+{
+    struct graph *graph = NULL;
+    struct plan *plan = NULL;
+    struct plan_options options = { .mode = PLAN_INFER, .threads = trainer->threads };
+    *out = (struct predictions){ .classes = trainer->dataset.n_classes };
+    if (trainer->ema)
+        ema_swap(trainer->ema);
+    bool ok = transform_for_inference(trainer->graph, NULL, 0, &graph, err) &&
+              plan_new(graph, &options, &plan, err) &&
+              loader_begin(trainer->val_loader, 0, 0, err) && run_batches(trainer, plan, out, err);
+    loader_end(trainer->val_loader);
+    if (trainer->ema)
+        ema_swap(trainer->ema);
+    plan_free(plan);
+    graph_free(graph);
+    if (!ok)
+        predictions_free(out);
+    return ok;
+}
