@@ -128,12 +128,13 @@ static bool write_json(const struct trainer *trainer, struct err *err)
     return file_out_commit(&out, err);
 }
 
-/* values [5, n]: learning rate, losses and AUCs as curves.h wants them. */
+/* values [8, n]: room for the curves and x. */
 static bool draw(const struct trainer *trainer, double *values, const char *svg, const char *png,
                  struct err *err)
 {
     static double (*const get[])(const struct epoch_row *row) = {
-        get_train_loss, get_val_loss, get_train_auc, get_val_auc, get_learning_rate,
+        get_train_loss,     get_val_loss,     get_train_auc,     get_val_auc,
+        get_train_accuracy, get_val_accuracy, get_learning_rate,
     };
     enum { CURVES = sizeof get / sizeof *get };
     int64_t n = trainer->n_rows;
@@ -146,20 +147,23 @@ static bool draw(const struct trainer *trainer, double *values, const char *svg,
     struct curve loss[] = { { "training", values, true }, { "validation", values + n, false } };
     struct curve auc[] = { { "training", values + 2 * n, true },
                            { "validation", values + 3 * n, false } };
-    struct curve rate[] = { { "learning rate", values + 4 * n, false } };
+    struct curve accuracy[] = { { "training", values + 4 * n, true },
+                                { "validation", values + 5 * n, false } };
+    struct curve rate[] = { { "learning rate", values + 6 * n, false } };
     struct curve_panel panels[] = {
         { .title = "loss", .curves = loss, .n_curves = 2 },
         { .title = "AUC", .curves = auc, .n_curves = 2 },
+        { .title = "accuracy", .curves = accuracy, .n_curves = 2 },
         { .title = "learning rate", .curves = rate, .n_curves = 1 },
     };
-    return curves_write(svg, png, trainer->config->network.name, "epoch", x, n, panels, 3,
+    return curves_write(svg, png, trainer->config->network.name, "epoch", x, n, panels, 4,
                         (double)trainer->judged.best_epoch + 1, err);
 }
 
 static bool write_curves(const struct trainer *trainer, struct err *err)
 {
     char *svg = trainer_path(trainer, "curves.svg"), *png = trainer_path(trainer, "curves.png");
-    double *values = calloc((size_t)trainer->n_rows * 6 + 1, sizeof *values);
+    double *values = calloc((size_t)trainer->n_rows * 8 + 1, sizeof *values);
     bool ok =
         svg && png && values ? draw(trainer, values, svg, png, err) : err_memory(err, "curves");
     free(values);

@@ -1,0 +1,156 @@
+/* test_train_config.c: the config of a training: defaults, values, settings, and every kind of
+ * mistake, with the line and the words a user gets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include "train/config.h"
+
+static bool parse(const char *text, const char *setting, struct train_config *out, struct err *err)
+{
+    *err = (struct err){ 0 };
+    return config_parse(text, strlen(text), "run.yaml", &setting, setting ? 1 : 0, out, err);
+}
+
+static void values_are_taken(void **state)
+{
+    (void)state;
+    struct train_config config;
+    struct err err;
+    const char *text = "seed: 7\n"
+                       "classes: [a, b, c]\n"
+                       "network: {name: resnet18, padding: valid}\n"
+                       "data:\n"
+                       "  train: one.h5\n"
+                       "  val: [x, y]\n"
+                       "  mean: [0.1, 0.2, 0.3]\n"
+                       "augment: {flip: false, hsv_noise: 20}\n";
+    if (!parse(text, "train.batch=5", &config, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(config.seed, 7);
+    assert_int_equal(config.classes.n, 3);
+    assert_string_equal(config.network.name, "resnet18");
+    assert_int_equal(config.network.padding, PADDING_VALID);
+    assert_int_equal(config.data.train.n, 1);
+    assert_string_equal(config.data.val.items[1], "y");
+    assert_true(config.data.mean[2] == 0.3);
+    assert_false(config.augment.flip);
+    assert_true(config.augment.rotate);
+    assert_true(config.augment.hsv_noise == 20);
+    assert_int_equal(config.train.batch, 5);
+    assert_int_equal(config.train.epochs, 10);
+    assert_true(config.schedule.learning_rate == 0.05);
+    config_free(&config);
+    assert_true(parse("", NULL, &config, &err));
+    config_free(&config);
+    assert_true(parse("data: {train: a}", "data.train=[b, 'c,d']", &config, &err));
+    assert_int_equal(config.data.train.n, 2);
+    assert_string_equal(config.data.train.items[1], "c,d");
+    config_free(&config);
+}
+
+struct mistake {
+    const char *text, *setting, *says;
+};
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    static const struct mistake mistakes[] = {
+        { "seed: 1\nnetwork:\n  nam: x\n", NULL,
+          "run.yaml:3: no key 'network.nam'; did you mean 'network.name'?" },
+        { "xyzzyplugh: 1\n", NULL,
+          "run.yaml:1: no key 'xyzzyplugh'; there are: seed classes network data augment train "
+          "optimizer schedule checkpoint" },
+        { "train: {batch: 0}\n", NULL,
+          "run.yaml:1: train.batch: '0' is not a whole number from 1 to 65536" },
+        { "train: {batch: 1.5}\n", NULL,
+          "run.yaml:1: train.batch: '1.5' is not a whole number from 1 to 65536" },
+        { "train:\n  clip: .nan\n", NULL,
+          "run.yaml:2: train.clip: '.nan' is not a number from 0 to 1000000000" },
+        { "optimizer: {name: adamm}\n", NULL,
+          "run.yaml:1: optimizer.name: 'adamm' is not one of sgd, adam, adamw, lars; did you mean "
+          "adam?" },
+        { "augment: {flip: maybe}\n", NULL,
+          "run.yaml:1: augment.flip: 'maybe' is not true or false" },
+        { "data: 3\n", NULL, "run.yaml:1: 'data' is a section: keys belong below it" },
+        { "data:\n  mean: [1, 2]\n", NULL,
+          "run.yaml:2: data.mean: 'a list or a section' is not a list of three numbers" },
+        { "data:\n  train: {a: b}\n", NULL,
+          "run.yaml:2: data.train: 'a list or a section' is not a list of names" },
+        { "seed: 1\nseed: 2\n", NULL, "run.yaml:2: 'seed' is given twice" },
+        { "seed: [1\n", NULL, "run.yaml:2: not YAML: did not find expected ',' or ']'" },
+        { "- a\n- b\n", NULL, "run.yaml:1: not a list of keys with values" },
+        { "classes: [one]\n", NULL, "run.yaml: classes: at least two are needed" },
+        { "", "train.bach=3", "--set: no key 'train.bach'; did you mean 'train.batch'?" },
+        { "", "train.batch", "--set: 'train.batch' is not key=value" },
+        { "", "train.batch=x", "--set: train.batch: 'x' is not a whole number from 1 to 65536" },
+        { "", "train.batch=", "--set: train.batch: the value is empty" },
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        struct train_config config;
+        struct err err;
+        assert_false(parse(mistakes[i].text, mistakes[i].setting, &config, &err));
+        assert_string_equal(err.text, mistakes[i].says);
+        assert_int_equal(err.kind, ERR_USAGE);
+    }
+}
+
+static char *printed(void (*print)(FILE *stream))
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    print(memory);
+    fclose(memory);
+    return text;
+}
+
+static char *values_of(const struct train_config *config)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    config_print(config, memory);
+    fclose(memory);
+    return text;
+}
+
+/* The template says the defaults, and what config_print writes is read back the same. */
+static void template_is_the_defaults(void **state)
+{
+    (void)state;
+    struct train_config defaults, from_template, again;
+    struct err err;
+    char *text = printed(config_print_template);
+    assert_true(parse("", NULL, &defaults, &err));
+    if (!parse(text, NULL, &from_template, &err))
+        fail_msg("%s", err.text);
+    char *a = values_of(&defaults), *b = values_of(&from_template);
+    assert_string_equal(a, b);
+    config_free(&from_template);
+    assert_true(parse(a, "data.patient=it's", &again, &err));
+    free(b);
+    b = values_of(&again);
+    config_free(&defaults);
+    assert_true(parse(b, NULL, &defaults, &err));
+    assert_string_equal(defaults.data.patient, "it's");
+    config_free(&defaults);
+    config_free(&again);
+    free(a);
+    free(b);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_taken),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(template_is_the_defaults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,501 @@
+/* test_train_data.c: data sets, their sides, the order of an epoch and the loader: no patient on
+ * both sides, every sample once, the same batches on any number of threads, and bad input. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "net/loss.h"
+#include "tests/unit/support/cohort.h"
+#include "train/loader.h"
+#include "train/tar.h"
+
+enum { SIDE_PX = 40 };
+
+static struct train_config config_with(const char *train, const char *val, const char *setting)
+{
+    struct train_config config;
+    struct err err = { 0 };
+    char *a = file_format("data.train=%s", train),
+         *b = file_format("data.val=%s", val ? val : "[]");
+    const char *settings[] = { a, b, "network.input_px=32", setting ? setting : "seed=0" };
+    if (!config_read(NULL, settings, 4, &config, &err))
+        fail_msg("%s", err.text);
+    free(a);
+    free(b);
+    return config;
+}
+
+static void assert_no_leak(const struct dataset *dataset)
+{
+    for (int64_t i = 0; i < dataset->n_samples; i++)
+        for (int64_t j = 0; j < i; j++)
+            if (dataset->samples[i].patient == dataset->samples[j].patient)
+                assert_int_equal(dataset->samples[i].side, dataset->samples[j].side);
+}
+
+/* Whatever the seed and the share, patients are whole, both sides have both classes. */
+static void split_never_leaks(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-split");
+    cohort_write_images(folder, 7, 6, SIDE_PX);
+    bool differs = false;
+    uint64_t first_hash = 0;
+    for (int seed = 0; seed < 12; seed++) {
+        char *setting = file_format("seed=%d", seed);
+        struct train_config config = config_with(folder, NULL, setting);
+        struct dataset dataset, again;
+        struct err err = { 0 };
+        int64_t count[2];
+        config.data.val_fraction = 0.1 + 0.06 * seed;
+        if (!dataset_open(&config, &dataset, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(dataset.n_samples, 42);
+        assert_int_equal(dataset.n_patients, 7);
+        assert_no_leak(&dataset);
+        for (int side = 0; side < 2; side++) {
+            assert_true(dataset_count(&dataset, (enum data_side)side, count) > 0);
+            assert_true(count[0] > 0 && count[1] > 0);
+        }
+        assert_true(dataset_open(&config, &again, &err));
+        assert_true(dataset_hash(&dataset) == dataset_hash(&again));
+        differs |= seed > 0 && dataset_hash(&dataset) != first_hash;
+        first_hash = seed == 0 ? dataset_hash(&dataset) : first_hash;
+        dataset_free(&dataset);
+        dataset_free(&again);
+        config_free(&config);
+        free(setting);
+    }
+    assert_true(differs);
+    free(folder);
+}
+
+static void expect_error(struct train_config *config, const char *says)
+{
+    struct dataset dataset;
+    struct err err = { 0 };
+    assert_false(dataset_open(config, &dataset, &err));
+    if (!strstr(err.text, says))
+        fail_msg("'%s' does not say '%s'", err.text, says);
+    config_free(config);
+}
+
+static void stores_by_attribute(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-stores");
+    cohort_write_store(folder, 0, 7, SIDE_PX, 3, "train");
+    cohort_write_store(folder, 1, 7, SIDE_PX, 3, "val");
+    cohort_write_store(folder, 2, 7, SIDE_PX, 3, "test");
+    struct train_config config = config_with(folder, NULL, "data.split=attribute");
+    struct dataset dataset;
+    struct err err = { 0 };
+    int64_t count[2];
+    if (!dataset_open(&config, &dataset, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(dataset_count(&dataset, DATA_TRAIN, count), 6);
+    assert_int_equal(dataset_count(&dataset, DATA_VAL, count), 6);
+    assert_true(dataset.mpp == 0.5);
+    dataset_free(&dataset);
+    config_free(&config);
+    cohort_write_store(folder, 3, 7, SIDE_PX, 3, "");
+    config = config_with(folder, NULL, "data.split=attribute");
+    expect_error(&config, "no split in the store");
+    free(folder);
+}
+
+static void bad_data_is_named(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-bad"), *images = file_format("%s/images", folder);
+    char *one = file_format("%s/one", folder), *normal = file_format("%s/one/normal", folder);
+    assert_true(file_make_folder(images, NULL));
+    cohort_write_images(images, 2, 2, SIDE_PX);
+    struct train_config config = config_with(images, images, NULL);
+    expect_error(&config, "2 of 2 patients are in both training and validation, e.g. 'p0'");
+    config = config_with(images, NULL, "classes=[a, b]");
+    expect_error(&config, "no class");
+    config = config_with(images, NULL, "data.patient=^(x.*)_");
+    expect_error(&config, "no patient in the name");
+    config = config_with(images, NULL, "data.patient=((");
+    expect_error(&config, "data.patient");
+    config = config_with("/nowhere/at/all", NULL, NULL);
+    expect_error(&config, "no such file or folder");
+    assert_true(file_make_folder(normal, NULL));
+    config = config_with(one, NULL, NULL);
+    expect_error(&config, "neither stores (.h5) nor images in it");
+    for (int p = 0; p < 2; p++) {
+        struct image image;
+        char *path = file_format("%s/p%d_0_0.png", normal, p);
+        cohort_patch(p, 0, SIDE_PX, &image);
+        assert_true(image_write_png(path, &image, NULL));
+        image_free(&image);
+        free(path);
+    }
+    config = config_with(one, NULL, NULL);
+    expect_error(&config, "class 'tumor' has no training sample");
+    cohort_write_store(folder, 0, 1, SIDE_PX, 1, "");
+    char *store = file_format("%s/s0.h5", folder);
+    config = config_with(store, NULL, NULL);
+    expect_error(&config, "no labelled patch in it");
+    cohort_write_store(folder, 0, 5, 16, 2, "");
+    config = config_with(store, NULL, NULL);
+    expect_error(&config, "its patches have 16 px, network.input_px is 32");
+    free(store);
+    free(folder);
+    free(images);
+    free(one);
+    free(normal);
+}
+
+/* --- order --- */
+
+static void order_is_a_permutation(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-order");
+    for (int p = 0; p < 4; p++)
+        cohort_write_store(folder, p, 13, SIDE_PX, 4, p == 3 ? "val" : "train");
+    struct train_config config = config_with(folder, NULL, "data.split=attribute");
+    struct dataset dataset;
+    assert_true(dataset_open(&config, &dataset, NULL));
+    int64_t group = 4 * SIDE_PX * SIDE_PX * 3;
+    struct order orders[3];
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        struct order_options options = { .side = DATA_TRAIN,
+                                         .shuffle = true,
+                                         .seed = 3,
+                                         .epoch = epoch,
+                                         .window_bytes = 3 * group };
+        bool seen[64] = { 0 };
+        assert_true(order_new(&dataset, &options, &orders[epoch], NULL));
+        assert_int_equal(orders[epoch].n, 36);
+        assert_true(orders[epoch].n_windows >= 3);
+        for (int64_t i = 0; i < 36; i++) {
+            const struct order_item *item = &orders[epoch].items[i];
+            assert_int_equal(dataset.samples[item->sample].side, DATA_TRAIN);
+            assert_false(seen[item->sample]);
+            seen[item->sample] = true;
+            assert_true(i == 0 || item->window >= item[-1].window);
+        }
+    }
+    assert_memory_not_equal(orders[0].items, orders[1].items, 36 * sizeof *orders[0].items);
+    for (int i = 0; i < 3; i++)
+        order_free(&orders[i]);
+    dataset_free(&dataset);
+    config_free(&config);
+    free(folder);
+}
+
+/* Twice as many normal ones as tumours: as many of both in an epoch. */
+static void balanced_order(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-balance");
+    cohort_write_images(folder, 3, 3, SIDE_PX); /* numbers 0, 1, 2: two normal, one tumour each */
+    struct train_config config = config_with(folder, NULL, NULL);
+    struct dataset dataset;
+    assert_true(dataset_open(&config, &dataset, NULL));
+    struct order_options options = { .side = DATA_TRAIN, .shuffle = true, .balanced = true };
+    struct order order;
+    int64_t per_class[2] = { 0 }, count[2];
+    assert_true(order_new(&dataset, &options, &order, NULL));
+    dataset_count(&dataset, DATA_TRAIN, count);
+    assert_int_equal(order.n, order_count(&dataset, &options));
+    for (int64_t i = 0; i < order.n; i++)
+        per_class[dataset.samples[order.items[i].sample].label]++;
+    assert_int_equal(per_class[0], count[0]);
+    assert_int_equal(per_class[1], count[0]);
+    order_free(&order);
+    dataset_free(&dataset);
+    config_free(&config);
+    free(folder);
+}
+
+/* --- loader --- */
+
+static struct loader_options loader_options(const struct dataset *dataset, int workers)
+{
+    return (struct loader_options){ .dataset = dataset,
+                                    .side = DATA_TRAIN,
+                                    .train = true,
+                                    .batch = 5,
+                                    .input_px = 32,
+                                    .window_bytes = 2 * 4 * SIDE_PX * SIDE_PX * 3,
+                                    .workers = workers,
+                                    .seed = 9,
+                                    .augment = { .flip = true, .rotate = true, .hsv_noise = 20 },
+                                    .mean = { 0.5, 0.5, 0.5 },
+                                    .std = { 0.2, 0.2, 0.2 },
+                                    .rank = 0,
+                                    .ranks = 1 };
+}
+
+/* All batches of an epoch from `first` on, one after another: pixels; the caller's. */
+static float *epoch_of(const struct loader_options *options, uint64_t epoch, int64_t first,
+                       int64_t *n_batches, int64_t *samples)
+{
+    struct loader *loader = NULL;
+    struct err err = { 0 };
+    int64_t floats = options->batch * 3 * options->input_px * options->input_px;
+    assert_true(loader_new(options, &loader, NULL));
+    *n_batches = loader_n_batches(loader);
+    float *out = calloc((size_t)(*n_batches * floats), sizeof *out);
+    assert_true(loader_begin(loader, epoch, first, NULL));
+    for (int64_t i = first; i < *n_batches; i++) {
+        struct batch batch;
+        if (!loader_next(loader, &batch, &err))
+            fail_msg("%s", err.text);
+        memcpy(out + i * floats, batch.pixels, (size_t)floats * sizeof *out);
+        for (int64_t j = 0; j < options->batch; j++) {
+            samples[i * options->batch + j] = batch.samples[j];
+            if (batch.samples[j] >= 0)
+                assert_int_equal(batch.labels[j],
+                                 options->dataset->samples[batch.samples[j]].label);
+            else
+                assert_int_equal(batch.labels[j], LOSS_IGNORE);
+        }
+    }
+    loader_free(loader);
+    return out;
+}
+
+static void loader_is_deterministic(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-loader");
+    for (int p = 0; p < 3; p++)
+        cohort_write_store(folder, p, 14, SIDE_PX, 4, "train");
+    struct train_config config = config_with(folder, NULL, "data.split=attribute");
+    struct dataset dataset;
+    assert_true(dataset_open(&config, &dataset, NULL));
+    int64_t n = 0, samples[64], other[64];
+    struct loader_options options = loader_options(&dataset, 1);
+    float *once = epoch_of(&options, 4, 0, &n, samples);
+    assert_int_equal(n, 7); /* 39 samples, batches of 5 */
+    size_t bytes = (size_t)(5 * 3 * 32 * 32) * sizeof(float);
+    for (int workers = 2; workers <= 5; workers++) {
+        options.workers = workers;
+        float *again = epoch_of(&options, 4, 0, &n, other);
+        assert_memory_equal(once, again, (size_t)n * bytes);
+        assert_memory_equal(samples, other, (size_t)n * 5 * sizeof *samples);
+        free(again);
+    }
+    float *late = epoch_of(&options, 4, 3, &n, other); /* as after a resume */
+    assert_memory_equal((char *)once + 3 * bytes, (char *)late + 3 * bytes, 4 * bytes);
+    float *next = epoch_of(&options, 5, 0, &n, other);
+    assert_memory_not_equal(once, next, 7 * bytes);
+    free(once);
+    free(late);
+    free(next);
+    dataset_free(&dataset);
+    config_free(&config);
+    free(folder);
+}
+
+/* Validation takes every sample once, in order, and fills the last batch up; ranks share it. */
+static void validation_takes_all(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-loader-val");
+    cohort_write_images(folder, 2, 6, SIDE_PX);
+    struct train_config config = config_with(folder, NULL, "data.val_fraction=0.5");
+    struct dataset dataset;
+    assert_true(dataset_open(&config, &dataset, NULL));
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        int seen[12] = { 0 }, filled = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            int64_t n = 0, samples[64];
+            struct loader_options options = loader_options(&dataset, 2);
+            options.side = DATA_VAL;
+            options.train = false;
+            options.batch = 4;
+            options.rank = rank;
+            options.ranks = ranks;
+            free(epoch_of(&options, 0, 0, &n, samples));
+            assert_int_equal(n, ranks == 1 ? 2 : 1);
+            for (int64_t i = 0; i < 4 * n; i++) {
+                if (samples[i] >= 0)
+                    seen[samples[i]]++;
+                else
+                    filled++;
+            }
+        }
+        for (int64_t i = 0; i < 12; i++)
+            assert_int_equal(seen[i], dataset.samples[i].side == DATA_VAL);
+        assert_int_equal(filled, 2);
+    }
+    dataset_free(&dataset);
+    config_free(&config);
+    free(folder);
+}
+
+/* Without augmentation and crop a batch is the patch, normalised. */
+static void pixels_are_right(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-pixels");
+    cohort_write_store(folder, 0, 5, SIDE_PX, 2, "train");
+    struct train_config config = config_with(folder, NULL, "data.split=attribute");
+    struct dataset dataset;
+    assert_true(dataset_open(&config, &dataset, NULL));
+    struct loader_options options = loader_options(&dataset, 2);
+    options.train = false;
+    options.input_px = SIDE_PX;
+    options.batch = 4;
+    int64_t n = 0, samples[8];
+    float *pixels = epoch_of(&options, 0, 0, &n, samples);
+    for (int64_t i = 0; i < 4; i++) {
+        struct image image;
+        assert_int_equal(samples[i], i);
+        cohort_patch(0, (int)i, SIDE_PX, &image);
+        for (int64_t p = 0; p < SIDE_PX * SIDE_PX; p++)
+            for (int c = 0; c < 3; c++) {
+                float want = ((float)image.px[3 * p + c] / 255.0f - 0.5f) / 0.2f;
+                assert_true(pixels[(i * 3 + c) * SIDE_PX * SIDE_PX + p] == want);
+            }
+        image_free(&image);
+    }
+    free(pixels);
+    dataset_free(&dataset);
+    config_free(&config);
+    free(folder);
+}
+
+/* A store that was replaced, and an image that is none, are named. */
+static void damage_is_named(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-damage");
+    char *png = file_format("%s/normal/p0_0_0.png", folder);
+    cohort_write_images(folder, 2, 4, SIDE_PX);
+    struct train_config config = config_with(folder, NULL, "data.val_fraction=0.5");
+    struct dataset dataset;
+    struct loader *loader = NULL;
+    struct batch batch;
+    assert_true(dataset_open(&config, &dataset, NULL));
+    FILE *stream = fopen(png, "wb");
+    fputs("this is no picture", stream);
+    fclose(stream);
+    struct err err = { 0 };
+    struct loader_options options = loader_options(&dataset, 3);
+    options.batch = 4;
+    options.side = dataset.samples[0].side;
+    assert_true(loader_new(&options, &loader, NULL));
+    assert_true(loader_begin(loader, 0, 0, NULL));
+    assert_false(loader_next(loader, &batch, &err));
+    assert_non_null(strstr(err.text, "p0_0_0.png"));
+    assert_non_null(strstr(err.text, "neither a PNG nor a JPEG"));
+    loader_free(loader);
+    dataset_free(&dataset);
+    config_free(&config);
+    free(png);
+    free(folder);
+}
+
+/* --- tar --- */
+
+static void tar_entries(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-tar");
+    char *archive = file_format("%s/a.tar", folder), *broken = file_format("%s/b.tar", folder);
+    char long_name[151];
+    memset(long_name, 'n', sizeof long_name - 1);
+    long_name[150] = 0;
+    const char *formats[] = { "gnu", "pax", "ustar" };
+    for (int i = 0; i < 3; i++) {
+        char *command =
+            file_format("cd %s && rm -rf x && mkdir x && printf hello > x/a && printf world > "
+                        "x/%s && tar --format=%s --sort=name -cf a.tar x",
+                        folder, i < 2 ? long_name : "b", formats[i]);
+        assert_int_equal(system(command), 0);
+        struct tar tar;
+        struct err err = { 0 };
+        if (!tar_open(archive, &tar, &err))
+            fail_msg("%s", err.text);
+        bool found = false;
+        for (size_t k = 0; k < tar.n; k++) {
+            uint8_t *bytes = NULL;
+            assert_int_equal(tar.entries[k].size, 5);
+            assert_true(tar_read(&tar, k, &bytes, NULL));
+            bool other = strcmp(tar.entries[k].name, "x/a") != 0;
+            assert_memory_equal(bytes, other ? "world" : "hello", 5);
+            found |= strcmp(tar.entries[k].name + 2, i < 2 ? long_name : "b") == 0;
+            free(bytes);
+        }
+        assert_true(found);
+        tar_close(&tar);
+        free(command);
+    }
+    char *command = file_format("head -c 700 %s > %s && printf XYZ | dd of=%s bs=1 seek=530 "
+                                "conv=notrunc status=none",
+                                archive, broken, archive);
+    assert_int_equal(system(command), 0);
+    struct tar tar;
+    struct err err = { 0 };
+    assert_false(tar_open(archive, &tar, &err));
+    assert_non_null(strstr(err.text, "damaged at byte 512"));
+    free(command);
+    free(archive);
+    free(broken);
+    free(folder);
+}
+
+/* The IDC tars: published counts, classes and patients; no patient in both. */
+static void real_tars(void **state)
+{
+    (void)state;
+    const char *shared = getenv("SHARED");
+    char *train = file_format("%s/data/idc/train.tar", shared ? shared : "");
+    char *val = file_format("%s/data/idc/val.tar", shared ? shared : "");
+    if (!file_exists(train)) {
+        print_message("no shared data: not tested on the IDC patches\n");
+        skip();
+    }
+    struct train_config config = config_with(train, val, "classes=[normal, idc]");
+    struct dataset dataset;
+    struct err err = { 0 };
+    int64_t count[2];
+    if (!dataset_open(&config, &dataset, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(dataset_count(&dataset, DATA_TRAIN, count), 2246);
+    assert_int_equal(dataset_count(&dataset, DATA_VAL, count), 873);
+    struct loader_options options = loader_options(&dataset, 2);
+    options.resize_px = SIDE_PX;
+    options.side = DATA_VAL;
+    options.train = false;
+    options.batch = 64;
+    struct loader *loader = NULL;
+    struct batch batch;
+    assert_true(loader_new(&options, &loader, NULL) && loader_begin(loader, 0, 0, NULL));
+    assert_true(loader_next(loader, &batch, &err));
+    assert_int_equal(batch.n, 64);
+    loader_free(loader);
+    dataset_free(&dataset);
+    config_free(&config);
+    free(train);
+    free(val);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(split_never_leaks),
+        cmocka_unit_test(stores_by_attribute),
+        cmocka_unit_test(bad_data_is_named),
+        cmocka_unit_test(order_is_a_permutation),
+        cmocka_unit_test(balanced_order),
+        cmocka_unit_test(loader_is_deterministic),
+        cmocka_unit_test(validation_takes_all),
+        cmocka_unit_test(pixels_are_right),
+        cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(tar_entries),
+        cmocka_unit_test(real_tars),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

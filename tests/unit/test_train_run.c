@@ -1,0 +1,334 @@
+/* test_train_run.c: whole trainings on small made-up patches: they learn, they go on bit for bit
+ * after a stop at any step, they do not depend on the loader's threads, and they fail with words.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/pool.h"
+#include "net/model.h"
+#include "net/weights.h"
+#include "net/zoo/zoo.h"
+#include "tests/unit/support/cohort.h"
+#include "train/checkpoint.h"
+#include "train/train.h"
+
+#define MAX_SETTINGS 24
+
+struct job {
+    const char *settings[MAX_SETTINGS]; /* NULL-terminated */
+    const char *folder;
+    bool resume;
+    int64_t stop_after; /* steps; 0: never */
+    atomic_bool stop;
+};
+
+static void stop_at(void *arg, int64_t step)
+{
+    struct job *job = arg;
+    if (job->stop_after > 0 && step >= job->stop_after)
+        atomic_store(&job->stop, true);
+}
+
+static bool run_job(struct job *job, struct train_result *result, struct err *err)
+{
+    struct train_config config;
+    struct ranks ranks = ranks_one();
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool, .stop = &job->stop };
+    size_t n = 0;
+    while (n < MAX_SETTINGS && job->settings[n])
+        n++;
+    *err = (struct err){ 0 };
+    atomic_store(&job->stop, false);
+    bool ok = config_read(NULL, job->settings, n, &config, err);
+    struct train_request request = { .config = &config,
+                                     .folder = job->folder,
+                                     .resume = job->resume,
+                                     .ranks = &ranks,
+                                     .on_step = stop_at,
+                                     .arg = job };
+    ok = ok && train_run(&request, &ctx, result, err);
+    config_free(&config);
+    pool_free(pool);
+    return ok;
+}
+
+static char *read_in(const char *folder, const char *name, size_t *size)
+{
+    char *path = file_format("%s/%s", folder, name), *bytes = NULL;
+    struct err err = { 0 };
+    if (!file_read(path, 1 << 26, &bytes, size, &err))
+        fail_msg("%s", err.text);
+    free(path);
+    return bytes;
+}
+
+static void assert_same_file(const char *a, const char *b, const char *name)
+{
+    size_t size_a = 0, size_b = 0;
+    char *bytes_a = read_in(a, name, &size_a), *bytes_b = read_in(b, name, &size_b);
+    assert_int_equal(size_a, size_b);
+    if (memcmp(bytes_a, bytes_b, size_a) != 0)
+        fail_msg("%s differs", name);
+    free(bytes_a);
+    free(bytes_b);
+}
+
+static char *train_setting(const char *folder)
+{
+    return file_format("data.train=%s", folder);
+}
+
+/* Nuclei are counted within seconds; the results are all there and can be used. */
+static void learns(void **state)
+{
+    (void)state;
+    char *data = cohort_folder("train-learns-data"), *out = cohort_folder("train-learns");
+    for (int p = 0; p < 6; p++)
+        cohort_write_store(data, p, 17, 160, 5, "");
+    char *train = train_setting(data);
+    struct job job = { .settings = { train, "network.name=scan_tiny", "network.input_px=144",
+                                     "data.val_fraction=0.34", "train.epochs=8", "train.batch=8",
+                                     "schedule.learning_rate=0.02", "data.window_mb=1" },
+                       .folder = out };
+    struct train_result result;
+    struct err err;
+    if (!run_job(&job, &result, &err))
+        fail_msg("%s", err.text);
+    print_message("validation AUC %.4f, best epoch %d, %.1f s\n", result.val.auc,
+                  (int)result.best_epoch + 1, result.seconds);
+    assert_true(result.val.auc > 0.9);
+    assert_int_equal(result.val.n, 32);
+    static const char *const files[] = { "metrics.csv",       "metrics.json", "curves.svg",
+                                         "curves.png",        "run.json",     "config.yaml",
+                                         "confusion.csv",     "config.json",  "confusion.png",
+                                         "model.safetensors", "model.onnx",   "scores.csv" };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t size = 0;
+        free(read_in(out, files[i], &size));
+        assert_true(size > 0);
+    }
+    struct model *model = NULL;
+    if (!model_open(&(struct model_source){ .file = out }, &model, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(model->config.patch_size_pixels, 144);
+    assert_true(model->config.spacing_um_px == 0.5);
+    assert_string_equal(model->config.class_names[1], "tumor");
+    model_close(model);
+    struct job again = job;
+    assert_false(run_job(&again, &result, &err));
+    assert_non_null(strstr(err.text, "holds a training already"));
+    free(train);
+    free(data);
+    free(out);
+}
+
+/* Stopped after any step and resumed = never stopped: weights, optimiser, average, metrics. With
+ * accumulation, clipping, averaging, a plateau that goes back to the best, other loader threads. */
+static void resume_is_exact(void **state)
+{
+    (void)state;
+    char *data = cohort_folder("train-resume-data"), *whole = cohort_folder("train-resume-whole");
+    cohort_write_images(data, 6, 6, 150);
+    char *train = train_setting(data);
+    struct job job = { .settings = { train, "network.input_px=144", "data.spacing_um_px=0.5",
+                                     "data.val_fraction=0.34", "train.epochs=4", "train.batch=4",
+                                     "train.accumulate=2", "train.clip=1", "train.ema=0.5",
+                                     "schedule.name=plateau", "schedule.patience=1",
+                                     "schedule.factor=0.5", "schedule.learning_rate=0.01",
+                                     "optimizer.name=adam", "data.balance=sampling",
+                                     "augment.hed_jitter=0.05", "train.monitor=loss",
+                                     "checkpoint.every_steps=2", "data.workers=2" },
+                       .folder = whole };
+    struct train_result result;
+    struct err err;
+    if (!run_job(&job, &result, &err))
+        fail_msg("%s", err.text);
+    int64_t steps = result.steps;
+    print_message("%d steps, best epoch %d\n", (int)steps, (int)result.best_epoch + 1);
+    assert_true(steps >= 12);
+    char *last = file_format("checkpoints/step-%010lld.safetensors", (long long)steps);
+    for (int64_t k = 1; k < steps; k += 2) {
+        char *part = cohort_folder("train-resume-part");
+        job.folder = part;
+        job.settings[18] = "data.workers=2";
+        job.stop_after = k;
+        job.resume = false;
+        assert_false(run_job(&job, &result, &err));
+        assert_int_equal(err.kind, ERR_REQUEUE);
+        job.settings[18] = "data.workers=1";
+        job.stop_after = k == 1 ? 2 : 0; /* once in two goes */
+        job.resume = true;
+        bool ok = run_job(&job, &result, &err);
+        if (k == 1) {
+            assert_false(ok);
+            job.stop_after = 0;
+            ok = run_job(&job, &result, &err);
+        }
+        if (!ok)
+            fail_msg("%s", err.text);
+        assert_same_file(whole, part, "model.safetensors");
+        assert_same_file(whole, part, "scores.csv");
+        struct checkpoint a, b; /* all arrays of the last checkpoint */
+        char *path_a = file_format("%s/%s", whole, last),
+             *path_b = file_format("%s/%s", part, last);
+        assert_true(checkpoint_open(path_a, &a, NULL) && checkpoint_open(path_b, &b, NULL));
+        assert_int_equal(a.file.n_tensors, b.file.n_tensors);
+        for (size_t i = 0; i < a.file.n_tensors; i++)
+            assert_memory_equal(a.file.tensors[i].data, b.file.tensors[i].data,
+                                (size_t)a.file.tensors[i].count * sizeof(float));
+        checkpoint_close(&a);
+        checkpoint_close(&b);
+        free(path_a);
+        free(path_b);
+        free(part);
+    }
+    free(last);
+    free(train);
+    free(data);
+    free(whole);
+}
+
+/* Flips one byte in the middle of a file. */
+static void damage(const char *path)
+{
+    FILE *stream = fopen(path, "r+b");
+    assert_non_null(stream);
+    fseek(stream, 0, SEEK_END);
+    long middle = ftell(stream) / 2;
+    fseek(stream, middle, SEEK_SET);
+    int byte = fgetc(stream);
+    fseek(stream, middle, SEEK_SET);
+    fputc(byte ^ 0x10, stream);
+    fclose(stream);
+}
+
+static void damaged_checkpoint(void **state)
+{
+    (void)state;
+    char *data = cohort_folder("train-damaged-data"), *whole = cohort_folder("train-damaged-whole");
+    char *part = cohort_folder("train-damaged");
+    cohort_write_images(data, 4, 6, 150);
+    char *train = train_setting(data);
+    struct job job = { .settings = { train, "network.input_px=144", "data.spacing_um_px=0.5",
+                                     "train.epochs=2", "train.batch=4",
+                                     "checkpoint.every_steps=1" },
+                       .folder = whole };
+    struct train_result result;
+    struct err err;
+    assert_true(run_job(&job, &result, &err));
+    job.folder = part;
+    job.stop_after = 3;
+    assert_false(run_job(&job, &result, &err));
+    char *newest = file_format("%s/checkpoints/step-%010d.safetensors", part, 3);
+    damage(newest);
+    struct checkpoint checkpoint;
+    assert_false(checkpoint_open(newest, &checkpoint, &err));
+    assert_non_null(strstr(err.text, "damaged: its checksum is wrong"));
+    job.stop_after = 0;
+    job.resume = true;
+    if (!run_job(&job, &result, &err))
+        fail_msg("%s", err.text);
+    assert_same_file(whole, part, "model.safetensors");
+    job.settings[4] = "train.batch=2";
+    assert_false(run_job(&job, &result, &err));
+    assert_non_null(strstr(err.text, "begun with '  batch: 4', the config now says '  batch: 2'"));
+    job.settings[4] = "train.batch=4";
+    cohort_write_images(data, 5, 6, 150);
+    assert_false(run_job(&job, &result, &err));
+    assert_non_null(strstr(err.text, "the data are not those it was begun with"));
+    free(newest);
+    free(train);
+    free(data);
+    free(whole);
+    free(part);
+}
+
+/* Weights that are not numbers: the sample is named, the step stopped or skipped. */
+static void not_a_number(void **state)
+{
+    (void)state;
+    char *data = cohort_folder("train-nan-data"), *out = cohort_folder("train-nan");
+    cohort_write_images(data, 4, 4, 150);
+    char *train = train_setting(data), *path = file_format("%s/start.safetensors", out);
+    char *weights = file_format("network.weights=%s", path);
+    struct zoo_options options = { .height = 144, .width = 144, .classes = 2 };
+    struct graph *graph = NULL;
+    assert_true(zoo_build("scan_tiny", &options, &graph, NULL));
+    assert_true(graph_initialize(graph, 0, NULL));
+    graph_data(graph, graph_find(graph, "fc.bias"))[0] = NAN;
+    assert_true(weights_write(graph, path, NULL, 0, NULL));
+    graph_free(graph);
+    struct job job = { .settings = { train, weights, "network.input_px=144",
+                                     "data.spacing_um_px=0.5", "train.epochs=1", "train.batch=4" },
+                       .folder = out };
+    struct train_result result;
+    struct err err;
+    assert_false(run_job(&job, &result, &err));
+    if (!strstr(err.text, "epoch 1, step 1: the loss is not a number, first at ") ||
+        !strstr(err.text, ".png; lower schedule.learning_rate"))
+        fail_msg("%s", err.text);
+    job.settings[6] = "train.on_nan=skip";
+    job.stop_after = 2; /* both steps are skipped and the run goes on */
+    assert_false(run_job(&job, &result, &err));
+    assert_int_equal(result.steps, 2);
+    free(weights);
+    free(path);
+    free(train);
+    free(data);
+    free(out);
+}
+
+struct wrong {
+    const char *setting, *says;
+};
+
+static void bad_requests(void **state)
+{
+    (void)state;
+    static const struct wrong wrongs[] = {
+        { "network.name=resnet19", "did you mean" },
+        { "network.name=unet", "no classifier of images" },
+        { "network.input_px=20", "network.input_px" },
+        { "train.batch=1000", "do not fill one step; lower train.batch" },
+        { "data.resize_px=100", "data.resize_px is smaller than network.input_px" },
+        { "network.weights=/nowhere.safetensors", "/nowhere.safetensors" },
+        { "data.spacing_um_px=0", "set data.spacing_um_px" },
+    };
+    char *data = cohort_folder("train-wrong-data");
+    cohort_write_images(data, 4, 2, 150);
+    char *train = train_setting(data);
+    for (size_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
+        char *out = cohort_folder("train-wrong");
+        struct job job = { .settings = { train, "network.input_px=144", "data.spacing_um_px=0.5",
+                                         "train.batch=2", wrongs[i].setting },
+                           .folder = out };
+        struct train_result result;
+        struct err err;
+        assert_false(run_job(&job, &result, &err));
+        if (!strstr(err.text, wrongs[i].says))
+            fail_msg("'%s' does not say '%s'", err.text, wrongs[i].says);
+        free(out);
+    }
+    free(train);
+    free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(learns),
+        cmocka_unit_test(resume_is_exact),
+        cmocka_unit_test(damaged_checkpoint),
+        cmocka_unit_test(not_a_number),
+        cmocka_unit_test(bad_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
