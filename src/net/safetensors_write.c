@@ -53,15 +53,20 @@ static char *compose(const struct safetensors_source *tensors, size_t n,
     return NULL;
 }
 
-static void write_all(FILE *stream, const char *header, const struct safetensors_source *tensors,
+/* On failure errno tells why. */
+static bool write_all(FILE *stream, const char *header, const struct safetensors_source *tensors,
                       size_t n)
 {
     size_t length = strlen(header), padded = (length + 7) / 8 * 8;
     for (int i = 0; i < 8; i++)
         fputc((int)((uint64_t)padded >> 8 * i & 255), stream);
     fprintf(stream, "%s%*s", header, (int)(padded - length), "");
-    for (size_t i = 0; i < n; i++)
-        fwrite(tensors[i].data, sizeof(float), (size_t)shape_count(&tensors[i].shape), stream);
+    for (size_t i = 0; i < n; i++) {
+        size_t count = (size_t)shape_count(&tensors[i].shape);
+        if (fwrite(tensors[i].data, sizeof(float), count, stream) != count)
+            return false;
+    }
+    return fflush(stream) == 0;
 }
 
 bool safetensors_write(const char *path, const struct safetensors_source *tensors, size_t n,
@@ -72,10 +77,11 @@ bool safetensors_write(const char *path, const struct safetensors_source *tensor
         return err_memory(err, path);
     struct file_out out;
     bool ok = file_out_open(&out, path, err);
-    if (ok) {
-        write_all(out.stream, header, tensors, n);
-        ok = file_out_commit(&out, err);
+    if (ok && !write_all(out.stream, header, tensors, n)) {
+        ok = err_errno(err, path, "write");
+        file_out_discard(&out);
     }
+    ok = ok && file_out_commit(&out, err);
     free(header);
     return ok;
 }
