@@ -138,6 +138,10 @@ static bool open_data(struct trainer *trainer, struct err *err)
         return err_memory(err, "the data set");
     int64_t train = dataset_count(&trainer->dataset, DATA_TRAIN, count);
     int64_t val = dataset_count(&trainer->dataset, DATA_VAL, count);
+    for (int64_t c = 0; val > 0 && c < trainer->dataset.n_classes; c++)
+        if (count[c] == 0)
+            report_warn(trainer->ctx->report, "class '%s' has no validation sample",
+                        config->classes.items[c]);
     free(count);
     report_note(trainer->ctx->report, "%lld patches for training, %lld for validation, %d patients",
                 (long long)train, (long long)val, trainer->dataset.n_patients);
@@ -271,20 +275,22 @@ static bool judge_predictions(const struct predictions *predictions, struct metr
                            predictions->classes, metrics, confusion, err);
 }
 
-/* What the schedule looks at: higher is better. */
+/* What the schedule looks at: higher is better. Where only one class is there is no AUC: then the
+ * loss. */
 static double monitored(const struct trainer *trainer, const struct epoch_row *row)
 {
     bool val = trainer->val_loader != NULL;
     const struct metrics *metrics = val ? &row->val : &row->train;
+    double minus_loss = val ? -row->val_loss : -row->train_loss;
     switch ((enum train_monitor)trainer->config->train.monitor) {
     case MONITOR_AUC:
-        return metrics->auc;
+        return isnan(metrics->auc) ? minus_loss : metrics->auc;
     case MONITOR_ACCURACY:
         return metrics->accuracy;
     case MONITOR_LOSS:
         break;
     }
-    return val ? -row->val_loss : -row->train_loss;
+    return minus_loss;
 }
 
 static void say_row(const struct trainer *trainer, const struct epoch_row *row, bool best)
@@ -331,7 +337,7 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
     const struct epoch_row *row = &trainer->rows[trainer->n_rows - 1];
     struct schedule_verdict verdict = schedule_judge(&trainer->schedule, &trainer->judged,
                                                      trainer->epoch, monitored(trainer, row));
-    if (trainer->judged.best_epoch < 0) { /* not a number yet: the last weights are the best */
+    if (trainer->judged.best_epoch < 0) { /* not a number: something must be the best */
         verdict.best = true;
         trainer->judged.best_epoch = trainer->epoch;
         trainer->judged.best = -INFINITY;
@@ -378,6 +384,8 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
          trainer_write_run(trainer, "done", err);
     predictions_free(&val);
     free(confusion);
+    if (!ok && err->kind == ERR_STOPPED) /* the last checkpoint stands before this */
+        err_set(err, ERR_REQUEUE, "stopped after the last epoch; saved: go on with --resume");
     return ok;
 }
 

@@ -81,6 +81,23 @@ static void assert_same_file(const char *a, const char *b, const char *name)
     free(bytes_b);
 }
 
+/* All arrays of two checkpoints. */
+static void assert_same_arrays(const char *folder_a, const char *folder_b, const char *name)
+{
+    struct checkpoint a, b;
+    char *path_a = file_format("%s/%s", folder_a, name);
+    char *path_b = file_format("%s/%s", folder_b, name);
+    assert_true(checkpoint_open(path_a, &a, NULL) && checkpoint_open(path_b, &b, NULL));
+    assert_int_equal(a.file.n_tensors, b.file.n_tensors);
+    for (size_t i = 0; i < a.file.n_tensors; i++)
+        assert_memory_equal(a.file.tensors[i].data, b.file.tensors[i].data,
+                            (size_t)a.file.tensors[i].count * sizeof(float));
+    checkpoint_close(&a);
+    checkpoint_close(&b);
+    free(path_a);
+    free(path_b);
+}
+
 static char *train_setting(const char *folder)
 {
     return file_format("data.train=%s", folder);
@@ -176,18 +193,7 @@ static void resume_is_exact(void **state)
             fail_msg("%s", err.text);
         assert_same_file(whole, part, "model.safetensors");
         assert_same_file(whole, part, "scores.csv");
-        struct checkpoint a, b; /* all arrays of the last checkpoint */
-        char *path_a = file_format("%s/%s", whole, last),
-             *path_b = file_format("%s/%s", part, last);
-        assert_true(checkpoint_open(path_a, &a, NULL) && checkpoint_open(path_b, &b, NULL));
-        assert_int_equal(a.file.n_tensors, b.file.n_tensors);
-        for (size_t i = 0; i < a.file.n_tensors; i++)
-            assert_memory_equal(a.file.tensors[i].data, b.file.tensors[i].data,
-                                (size_t)a.file.tensors[i].count * sizeof(float));
-        checkpoint_close(&a);
-        checkpoint_close(&b);
-        free(path_a);
-        free(path_b);
+        assert_same_arrays(whole, part, last);
         free(part);
     }
     free(last);
@@ -286,6 +292,38 @@ static void not_a_number(void **state)
     free(out);
 }
 
+/* Validation with one class has no AUC: the loss decides, and the run ends well. */
+static void validation_of_one_class(void **state)
+{
+    (void)state;
+    char *data = cohort_folder("train-one-data"), *val = cohort_folder("train-one-val");
+    char *out = cohort_folder("train-one");
+    cohort_write_images(data, 3, 8, 150);
+    cohort_write_images(val, 5, 1, 150); /* only number 0 of each patient: normal */
+    for (int p = 0; p < 3; p++) {
+        char *path = file_format("%s/normal/p%d_0_0.png", val, p);
+        unlink(path);
+        free(path);
+    }
+    char *train = train_setting(data), *val_setting = file_format("data.val=%s", val);
+    struct job job = { .settings = { train, val_setting, "network.input_px=144",
+                                     "data.spacing_um_px=0.5", "train.epochs=3", "train.batch=4",
+                                     "schedule.learning_rate=0.01" },
+                       .folder = out };
+    struct train_result result;
+    struct err err;
+    if (!run_job(&job, &result, &err))
+        fail_msg("%s", err.text);
+    assert_true(isnan(result.val.auc));
+    assert_int_equal(result.val.n, 2);
+    assert_true(result.val_loss > 0);
+    free(train);
+    free(val_setting);
+    free(data);
+    free(val);
+    free(out);
+}
+
 struct wrong {
     const char *setting, *says;
 };
@@ -328,6 +366,7 @@ int main(void)
         cmocka_unit_test(resume_is_exact),
         cmocka_unit_test(damaged_checkpoint),
         cmocka_unit_test(not_a_number),
+        cmocka_unit_test(validation_of_one_class),
         cmocka_unit_test(bad_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
