@@ -25,20 +25,20 @@ static void print_result(struct app *app, const struct train_args *given,
             result->val.auc, result->images_per_s, 100 * result->waiting, given->output);
         return;
     }
-    json_begin(&json, app->out);
-    json_object(&json, NULL);
-    json_int(&json, "epochs", result->epochs);
-    json_int(&json, "steps", result->steps);
-    json_int(&json, "best_epoch", result->best_epoch + 1);
-    json_real(&json, "val_loss", result->val_loss);
-    json_real(&json, "accuracy", result->val.accuracy);
-    json_real(&json, "balanced_accuracy", result->val.balanced_accuracy);
-    json_real(&json, "auc", result->val.auc);
-    json_real(&json, "seconds", result->seconds);
-    json_real(&json, "patches_per_s", result->images_per_s);
-    json_real(&json, "waiting", result->waiting);
-    json_close_object(&json);
-    json_end(&json);
+    json_out_begin(&json, app->out);
+    json_out_object(&json, NULL);
+    json_out_int(&json, "epochs", result->epochs);
+    json_out_int(&json, "steps", result->steps);
+    json_out_int(&json, "best_epoch", result->best_epoch + 1);
+    json_out_real(&json, "val_loss", result->val_loss);
+    json_out_real(&json, "accuracy", result->val.accuracy);
+    json_out_real(&json, "balanced_accuracy", result->val.balanced_accuracy);
+    json_out_real(&json, "auc", result->val.auc);
+    json_out_real(&json, "seconds", result->seconds);
+    json_out_real(&json, "patches_per_s", result->images_per_s);
+    json_out_real(&json, "waiting", result->waiting);
+    json_out_close_object(&json);
+    json_out_end(&json);
 }
 
 static bool run(struct app *app, const void *options, const struct args_result *operands,

@@ -110,21 +110,21 @@ static bool write_json(const struct trainer *trainer, struct err *err)
     struct json_out json;
     if (!begin(trainer, "metrics.json", &out, err))
         return false;
-    json_begin(&json, out.stream);
-    json_object(&json, NULL);
-    json_int(&json, "best_epoch", trainer->judged.best_epoch + 1);
-    json_int(&json, "steps_skipped", trainer->skipped);
-    json_array(&json, "epochs");
+    json_out_begin(&json, out.stream);
+    json_out_object(&json, NULL);
+    json_out_int(&json, "best_epoch", trainer->judged.best_epoch + 1);
+    json_out_int(&json, "steps_skipped", trainer->skipped);
+    json_out_array(&json, "epochs");
     for (int64_t i = 0; i < trainer->n_rows; i++) {
-        json_object_line(&json, NULL);
-        json_int(&json, "epoch", i + 1);
+        json_out_object_line(&json, NULL);
+        json_out_int(&json, "epoch", i + 1);
         for (size_t c = 0; c < N_COLUMNS; c++)
-            json_real(&json, columns[c].name, columns[c].value(&trainer->rows[i]));
-        json_close_object(&json);
+            json_out_real(&json, columns[c].name, columns[c].value(&trainer->rows[i]));
+        json_out_close_object(&json);
     }
-    json_close_array(&json);
-    json_close_object(&json);
-    json_end(&json);
+    json_out_close_array(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
     return file_out_commit(&out, err);
 }
 
@@ -294,16 +294,16 @@ static void write_data(const struct trainer *trainer, struct json_out *json)
 {
     static const char *const names[] = { "train", "val" };
     int64_t *count = calloc((size_t)trainer->dataset.n_classes + 1, sizeof *count);
-    json_object(json, "data");
-    json_int(json, "patients", trainer->dataset.n_patients);
+    json_out_object(json, "data");
+    json_out_int(json, "patients", trainer->dataset.n_patients);
     for (int side = DATA_TRAIN; count && side <= DATA_VAL; side++) {
         dataset_count(&trainer->dataset, (enum data_side)side, count);
-        json_object_line(json, names[side]);
+        json_out_object_line(json, names[side]);
         for (int64_t c = 0; c < trainer->dataset.n_classes; c++)
-            json_int(json, trainer->config->classes.items[c], count[c]);
-        json_close_object(json);
+            json_out_int(json, trainer->config->classes.items[c], count[c]);
+        json_out_close_object(json);
     }
-    json_close_object(json);
+    json_out_close_object(json);
     free(count);
 }
 
@@ -316,28 +316,28 @@ bool trainer_write_run(const struct trainer *trainer, const char *state, struct 
     gethostname(host, sizeof host - 1);
     if (!begin(trainer, "run.json", &out, err))
         return false;
-    json_begin(&json, out.stream);
-    json_object(&json, NULL);
-    json_text(&json, "program", "microtome");
-    json_text(&json, "version", MICROTOME_VERSION);
-    json_array_line(&json, "arguments");
+    json_out_begin(&json, out.stream);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "program", "microtome");
+    json_out_text(&json, "version", MICROTOME_VERSION);
+    json_out_array_line(&json, "arguments");
     for (int i = 0; i < request->argc; i++)
-        json_text(&json, NULL, request->argv[i]);
-    json_close_array(&json);
-    json_text(&json, "host", host);
-    json_text(&json, "began", trainer->began);
-    json_real(&json, "seconds", report_clock_s() - trainer->began_s);
-    json_text(&json, "state", state);
-    json_text(&json, "network", trainer->config->network.name);
-    json_int(&json, "parameters", graph_parameter_count(trainer->graph));
+        json_out_text(&json, NULL, request->argv[i]);
+    json_out_close_array(&json);
+    json_out_text(&json, "host", host);
+    json_out_text(&json, "began", trainer->began);
+    json_out_real(&json, "seconds", report_clock_s() - trainer->began_s);
+    json_out_text(&json, "state", state);
+    json_out_text(&json, "network", trainer->config->network.name);
+    json_out_int(&json, "parameters", graph_parameter_count(trainer->graph));
     write_data(trainer, &json);
-    json_int(&json, "ranks", request->ranks->size);
-    json_int(&json, "threads", trainer->threads);
-    json_int(&json, "steps_per_epoch", trainer->steps_per_epoch);
-    json_int(&json, "epochs", trainer->epoch);
-    json_int(&json, "steps", trainer->epoch * trainer->steps_per_epoch + trainer->step);
-    json_int(&json, "best_epoch", trainer->judged.best_epoch + 1);
-    json_close_object(&json);
-    json_end(&json);
+    json_out_int(&json, "ranks", request->ranks->size);
+    json_out_int(&json, "threads", trainer->threads);
+    json_out_int(&json, "steps_per_epoch", trainer->steps_per_epoch);
+    json_out_int(&json, "epochs", trainer->epoch);
+    json_out_int(&json, "steps", trainer->epoch * trainer->steps_per_epoch + trainer->step);
+    json_out_int(&json, "best_epoch", trainer->judged.best_epoch + 1);
+    json_out_close_object(&json);
+    json_out_end(&json);
     return file_out_commit(&out, err);
 }

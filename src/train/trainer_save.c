@@ -75,26 +75,26 @@ static void put_real(struct json_out *json, const char *key, double value)
 {
     char text[40];
     snprintf(text, sizeof text, "%a", value);
-    json_text(json, key, text);
+    json_out_text(json, key, text);
 }
 
 static void put_metrics(struct json_out *json, const char *key, const struct metrics *metrics)
 {
-    json_object_line(json, key);
-    json_int(json, "n", metrics->n);
+    json_out_object_line(json, key);
+    json_out_int(json, "n", metrics->n);
     put_real(json, "accuracy", metrics->accuracy);
     put_real(json, "balanced_accuracy", metrics->balanced_accuracy);
     put_real(json, "auc", metrics->auc);
     put_real(json, "f1", metrics->f1);
-    json_close_object(json);
+    json_out_close_object(json);
 }
 
 static void put_rows(struct json_out *json, const struct trainer *trainer)
 {
-    json_array(json, "rows");
+    json_out_array(json, "rows");
     for (int64_t i = 0; i < trainer->n_rows; i++) {
         const struct epoch_row *row = &trainer->rows[i];
-        json_object_line(json, NULL);
+        json_out_object_line(json, NULL);
         put_real(json, "learning_rate", row->learning_rate);
         put_real(json, "train_loss", row->train_loss);
         put_real(json, "val_loss", row->val_loss);
@@ -102,20 +102,20 @@ static void put_rows(struct json_out *json, const struct trainer *trainer)
         put_real(json, "waiting", row->waiting);
         put_metrics(json, "train", &row->train);
         put_metrics(json, "val", &row->val);
-        json_close_object(json);
+        json_out_close_object(json);
     }
-    json_close_array(json);
+    json_out_close_array(json);
 }
 
 static void put_judged(struct json_out *json, const struct schedule_state *judged)
 {
-    json_object_line(json, "judged");
+    json_out_object_line(json, "judged");
     put_real(json, "best", judged->best);
-    json_int(json, "best_epoch", judged->best_epoch);
-    json_int(json, "epochs_flat", judged->epochs_flat);
-    json_int(json, "epochs_no_better", judged->epochs_no_better);
-    json_int(json, "reductions", judged->reductions);
-    json_close_object(json);
+    json_out_int(json, "best_epoch", judged->best_epoch);
+    json_out_int(json, "epochs_flat", judged->epochs_flat);
+    json_out_int(json, "epochs_no_better", judged->epochs_no_better);
+    json_out_int(json, "reductions", judged->reductions);
+    json_out_close_object(json);
 }
 
 char *trainer_config_text(const struct trainer *trainer)
@@ -142,23 +142,23 @@ static void put_state(struct json_out *json, const struct trainer *trainer, cons
 {
     char data[TRAINER_HASH_TEXT];
     trainer_data_text(trainer, data);
-    json_object(json, NULL);
-    json_text(json, "program", "microtome " MICROTOME_VERSION);
-    json_int(json, "epoch", trainer->epoch);
-    json_int(json, "step", trainer->step);
-    json_int(json, "skipped", trainer->skipped);
-    json_bool(json, "finished", trainer->finished);
-    json_int(json, "optimizer_steps", optimizer_steps(trainer->optimizer));
-    json_int(json, "ema_updates", trainer->ema ? ema_updates(trainer->ema) : 0);
-    json_int(json, "seen", trainer->seen.n);
+    json_out_object(json, NULL);
+    json_out_text(json, "program", "microtome " MICROTOME_VERSION);
+    json_out_int(json, "epoch", trainer->epoch);
+    json_out_int(json, "step", trainer->step);
+    json_out_int(json, "skipped", trainer->skipped);
+    json_out_bool(json, "finished", trainer->finished);
+    json_out_int(json, "optimizer_steps", optimizer_steps(trainer->optimizer));
+    json_out_int(json, "ema_updates", trainer->ema ? ema_updates(trainer->ema) : 0);
+    json_out_int(json, "seen", trainer->seen.n);
     put_real(json, "seen_loss", trainer->seen.loss_sum);
-    json_text(json, "data", data);
-    json_int(json, "ranks", trainer->request->ranks->size);
-    json_int(json, "threads", trainer->threads);
-    json_text(json, "config", config);
+    json_out_text(json, "data", data);
+    json_out_int(json, "ranks", trainer->request->ranks->size);
+    json_out_int(json, "threads", trainer->threads);
+    json_out_text(json, "config", config);
     put_judged(json, &trainer->judged);
     put_rows(json, trainer);
-    json_close_object(json);
+    json_out_close_object(json);
 }
 
 static char *state_text(const struct trainer *trainer)
@@ -168,9 +168,9 @@ static char *state_text(const struct trainer *trainer)
     FILE *memory = config ? open_memstream(&text, &size) : NULL;
     if (memory) {
         struct json_out json;
-        json_begin(&json, memory);
+        json_out_begin(&json, memory);
         put_state(&json, trainer, config);
-        json_end(&json);
+        json_out_end(&json);
         if (fclose(memory) != 0) {
             free(text);
             text = NULL;
