@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/pool.h"
-#include "net/model.h"
+#include "net/model_run.h"
 #include "net/weights.h"
 #include "net/zoo/zoo.h"
 #include "tests/unit/support/cohort.h"
@@ -292,6 +293,63 @@ static void not_a_number(void **state)
     free(out);
 }
 
+/* The scores of the files that scores.csv names, from the model as a user opens it. */
+static void assert_scores(const char *folder, const char *file)
+{
+    struct err err = { 0 };
+    struct csv csv;
+    struct model *model = NULL;
+    struct model_run ready = { 0 };
+    char *path = file_format("%s/scores.csv", folder);
+    if (!csv_read(path, &csv, &err) ||
+        !model_open(&(struct model_source){ .file = file }, &model, &err))
+        fail_msg("%s", err.text);
+    assert_true(csv.n_rows > 0);
+    for (size_t i = 0; i < csv.n_rows; i++) {
+        struct image image;
+        double scores[2];
+        double normal = strtod(csv_cell(&csv, i, csv_column(&csv, "prob_normal")), NULL);
+        double tumor = strtod(csv_cell(&csv, i, csv_column(&csv, "prob_tumor")), NULL);
+        assert_true(image_read(csv_cell(&csv, i, 0), &image, &err));
+        if (!model_classify(model, &ready, 1, &image, scores, &err))
+            fail_msg("%s", err.text);
+        double want = log(tumor / normal), got = log(scores[1] / scores[0]); /* never at an end */
+        if (!(fabs(got - want) < 1e-2))
+            fail_msg("%s: logit %.6f in the training, %.6f in use", file, want, got);
+        image_free(&image);
+    }
+    model_run_free(&ready);
+    model_close(model);
+    csv_free(&csv);
+    free(path);
+}
+
+/* The written model, in both forms, gives the scores it was judged by: weights, average, padding,
+ * resizing and normalisation are all in the files. */
+static void model_is_what_was_judged(void **state)
+{
+    (void)state;
+    char *data = cohort_folder("train-judged-data"), *out = cohort_folder("train-judged");
+    cohort_write_images(data, 4, 4, 40);
+    char *train = train_setting(data), *onnx = file_format("%s/model.onnx", out);
+    struct job job = { .settings = { train, "network.name=resnet18", "network.padding=replicate",
+                                     "network.input_px=32", "data.resize_px=32",
+                                     "data.spacing_um_px=0.5", "train.epochs=2", "train.batch=4",
+                                     "train.ema=0.5", "schedule.learning_rate=0.002",
+                                     "data.balance=weights" },
+                       .folder = out };
+    struct train_result result;
+    struct err err;
+    if (!run_job(&job, &result, &err))
+        fail_msg("%s", err.text);
+    assert_scores(out, out);
+    assert_scores(out, onnx);
+    free(onnx);
+    free(train);
+    free(data);
+    free(out);
+}
+
 /* Validation with one class has no AUC: the loss decides, and the run ends well. */
 static void validation_of_one_class(void **state)
 {
@@ -366,6 +424,7 @@ int main(void)
         cmocka_unit_test(resume_is_exact),
         cmocka_unit_test(damaged_checkpoint),
         cmocka_unit_test(not_a_number),
+        cmocka_unit_test(model_is_what_was_judged),
         cmocka_unit_test(validation_of_one_class),
         cmocka_unit_test(bad_requests),
     };
