@@ -92,6 +92,19 @@ static char *config_beside(const char *path)
                  : strdup("config.json");
 }
 
+/* The network with the padding it was trained with. */
+static bool pad_as_trained(struct model *model, struct err *err)
+{
+    struct graph *padded = NULL;
+    if (model->config.padding == PADDING_ZERO)
+        return true;
+    if (!transform_padding(model->graph, model->config.padding, &padded, err))
+        return false;
+    graph_free(model->graph);
+    model->graph = padded;
+    return true;
+}
+
 static bool open_file(struct model *model, const struct model_source *source, struct err *err)
 {
     char *path = weights_in(source->file);
@@ -109,7 +122,8 @@ static bool open_file(struct model *model, const struct model_source *source, st
     if (ok && strcmp(file_extension(path), ".onnx") == 0)
         ok = onnx_read(path, &sizes, &model->graph, err);
     else if (ok && model->config.network)
-        ok = open_weights(model, model->config.network, path, source, err);
+        ok = open_weights(model, model->config.network, path, source, err) &&
+             pad_as_trained(model, err);
     else if (ok)
         ok = err_set(err, ERR_MISSING,
                      "%s: no config.json beside it names the network; pass --network and --weights",
