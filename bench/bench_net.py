@@ -50,7 +50,8 @@ def torch(network, batch, threads, repeats, mode):
 
 def have_ort():
     if not os.path.isdir(os.path.join(site, "onnxruntime")):
-        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--target", site, "onnxruntime"])
+        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--no-warn-conflicts", "--root-user-action=ignore",
+                        "--target", site, "onnxruntime"])
     return os.path.isdir(os.path.join(site, "onnxruntime"))
 
 

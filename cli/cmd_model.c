@@ -104,8 +104,10 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
     input_size(model, given, &height, &width);
     bool ok = true;
     if (given->plan) {
-        ok = model_run_new(model, given->batch, height, width, pool_workers(app->ctx.pool), &ready,
-                           err);
+        ok = model_run_new(model, given->batch, height, width, pool_workers(app->ctx.pool), true,
+                           &ready, err);
+        for (int64_t i = 0; ok && i < given->repeats; i++)
+            ok = plan_forward(ready.plan, err);
         if (ok)
             plan_print(ready.plan, app->out);
     } else {
@@ -287,8 +289,8 @@ static bool run_bench(struct app *app, const struct model_args *given, struct er
         ok = bench_train(app, given, model, height, width, err);
     } else {
         double began_s = report_clock_s();
-        ok = model_run_new(model, given->batch, height, width, pool_workers(app->ctx.pool), &ready,
-                           err) &&
+        ok = model_run_new(model, given->batch, height, width, pool_workers(app->ctx.pool), false,
+                           &ready, err) &&
              bench_plan(app, given, ready.plan, report_clock_s() - began_s, err);
     }
     model_run_free(&ready);
@@ -376,7 +378,7 @@ static const struct arg args[] = {
     { .name = "plan",
       .type = ARG_FLAG,
       .offset = AT(plan),
-      .help = "for show: the kernels and their memory instead of the graph" },
+      .help = "for show: the kernels, their memory, time and rate instead of the graph" },
     { .name = "train",
       .type = ARG_FLAG,
       .offset = AT(train),
@@ -388,7 +390,7 @@ static const struct arg args[] = {
       .initial = "10",
       .min = 1,
       .max = 1000000,
-      .help = "for bench: the best of so many runs counts" },
+      .help = "for bench and show --plan: so many runs" },
     { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the result as JSON" },
     COMMON_ARGS(struct model_args),
 };

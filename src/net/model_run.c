@@ -11,11 +11,11 @@ void model_run_free(struct model_run *run)
 }
 
 bool model_run_new(const struct model *model, int64_t batch, int64_t height, int64_t width,
-                   int threads, struct model_run *out, struct err *err)
+                   int threads, bool profile, struct model_run *out, struct err *err)
 {
     *out = (struct model_run){ .batch = batch, .height = height, .width = width };
     struct graph *resized = NULL;
-    struct plan_options options = { .mode = PLAN_INFER, .threads = threads };
+    struct plan_options options = { .mode = PLAN_INFER, .threads = threads, .profile = profile };
     bool ok = transform_resize(model->graph, batch, height, width, &resized, err) &&
               transform_for_inference(resized, NULL, 0, &out->graph, err) &&
               plan_new(out->graph, &options, &out->plan, err);
@@ -32,7 +32,7 @@ bool model_classify(const struct model *model, struct model_run *run, int thread
     model_input_size(&model->config, image->width, image->height, &width, &height);
     if (!run->plan || run->width != width || run->height != height) {
         model_run_free(run);
-        if (!model_run_new(model, 1, height, width, threads, run, err))
+        if (!model_run_new(model, 1, height, width, threads, false, run, err))
             return false;
     }
     if (!model_prepare(&model->config, image, plan_input(run->plan, 0), err) ||

@@ -10,9 +10,10 @@ struct model_run {
     int64_t batch, height, width;
 };
 
-/* *out is the caller's; free with model_run_free. The model must outlive it. */
+/* *out is the caller's; free with model_run_free. The model must outlive it. profile: every step is
+ * timed (plan_print shows it). */
 bool model_run_new(const struct model *model, int64_t batch, int64_t height, int64_t width,
-                   int threads, struct model_run *out, struct err *err);
+                   int threads, bool profile, struct model_run *out, struct err *err);
 void model_run_free(struct model_run *run); /* also fine on a zeroed struct */
 
 /* Scores of one image, [classes]. The run is made anew where the image needs another size; begin

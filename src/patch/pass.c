@@ -15,8 +15,9 @@ struct pass_state {
     struct band *band;
     int64_t strip_x0, strip_width; /* of the squares' left edges */
     int64_t span;                  /* rows between the first and the last square of a step */
-    int64_t *indices;              /* of the squares of the strip */
-    struct band_rect *rects;       /* [rects_room], of a step */
+    int64_t ring_rows;       /* of the band: a step's, and where memory allows the next one's */
+    int64_t *indices;        /* of the squares of the strip */
+    struct band_rect *rects; /* [rects_room], of a step */
     int64_t rects_room;
     int64_t batch_first;
 };
@@ -55,10 +56,36 @@ static bool cut_batches(struct pass_state *state, int64_t first, int64_t n, stru
     return true;
 }
 
-/* Squares indices[first .. first + n): loaded, then cut. */
-static bool run_step(struct pass_state *state, int64_t first, int64_t n, struct err *err)
+/* Squares indices[first .. end) of the strip, which are loaded together. */
+struct step {
+    int64_t first, end;
+};
+
+static int64_t top_of(const struct pass_state *state, struct step step)
 {
-    const struct pass *pass = state->pass;
+    return state->pass->places[state->indices[step.first]].y;
+}
+
+static struct step step_from(const struct pass_state *state, int64_t first, int64_t n)
+{
+    const struct unit *places = state->pass->places;
+    struct step step = { first, first };
+    while (step.end < n && places[state->indices[step.end]].y - top_of(state, step) <= state->span)
+        step.end++;
+    return step;
+}
+
+/* Can the ring hold `next` while the rows of `step` are still there? */
+static bool both_fit(const struct pass_state *state, struct step step, struct step next)
+{
+    int64_t bottom = state->pass->places[state->indices[next.end - 1]].y + state->pass->size;
+    return bottom - top_of(state, step) <= state->ring_rows;
+}
+
+/* Starts decoding a step's tiles; rows from keep_from on stay. */
+static bool load(struct pass_state *state, struct step step, int64_t keep_from, struct err *err)
+{
+    int64_t n = step.end - step.first;
     if (n > state->rects_room) {
         struct band_rect *more = realloc(state->rects, (size_t)n * sizeof *more);
         if (!more)
@@ -67,25 +94,31 @@ static bool run_step(struct pass_state *state, int64_t first, int64_t n, struct 
         state->rects_room = n;
     }
     for (int64_t i = 0; i < n; i++)
-        state->rects[i] = rect_of(pass, state->indices[first + i]);
-    int64_t top = pass->places[state->indices[first]].y;
-    return band_load_start(state->band, state->rects, n, top, err) &&
-           band_load_join(state->band, err) && cut_batches(state, first, n, err);
+        state->rects[i] = rect_of(state->pass, state->indices[step.first + i]);
+    return band_load_start(state->band, state->rects, n, keep_from, err);
 }
 
+/* While a step's squares are cut, the next step's tiles are decoded where the ring holds both. */
 static bool run_steps(struct pass_state *state, int64_t n, struct err *err)
 {
-    const struct unit *places = state->pass->places;
-    for (int64_t first = 0, end; first < n; first = end) {
+    struct step step = step_from(state, 0, n);
+    bool ok = load(state, step, top_of(state, step), err);
+    while (ok) {
         if (ctx_stopped(state->ctx))
             return err_stopped(err);
-        int64_t top = places[state->indices[first]].y;
-        for (end = first + 1; end < n && places[state->indices[end]].y - top <= state->span;)
-            end++;
-        if (!run_step(state, first, end - first, err))
-            return false;
+        ok = band_load_join(state->band, err);
+        struct step next = step_from(state, step.end, n);
+        bool last = next.first == n, ahead = ok && !last && both_fit(state, step, next);
+        if (ahead)
+            ok = load(state, next, top_of(state, step), err);
+        ok = ok && cut_batches(state, step.first, step.end - step.first, err);
+        if (ok && last)
+            return true;
+        if (ok && !ahead)
+            ok = load(state, next, top_of(state, next), err);
+        step = next;
     }
-    return true;
+    return false;
 }
 
 static bool run_strip(struct pass_state *state, int64_t x0, struct err *err)
@@ -97,7 +130,7 @@ static bool run_strip(struct pass_state *state, int64_t x0, struct err *err)
             state->indices[n++] = i;
     if (n == 0)
         return true;
-    bool ok = band_open(pass->raster, x0, x1 - 1 + pass->size, pass->size + state->span, state->ctx,
+    bool ok = band_open(pass->raster, x0, x1 - 1 + pass->size, state->ring_rows, state->ctx,
                         &state->band, err) &&
               run_steps(state, n, err);
     band_close(state->band);
@@ -130,6 +163,12 @@ static void plan_strips(struct pass_state *state, int64_t width)
     while (state->span > 0 && band_bytes(pass->raster, state->strip_width + pass->size,
                                          pass->size + state->span) > pass->band_bytes)
         state->span -= pass->size;
+    int64_t least = pass->size + state->span;
+    state->ring_rows = 2 * least;
+    while (state->ring_rows > least && band_bytes(pass->raster, state->strip_width + pass->size,
+                                                  state->ring_rows) > pass->band_bytes)
+        state->ring_rows -= (pass->size + 1) / 2;
+    state->ring_rows = state->ring_rows > least ? state->ring_rows : least;
 }
 
 bool pass_run(const struct pass *pass, const struct ctx *ctx, struct err *err)

@@ -27,7 +27,7 @@ bool band_load_start(struct band *band, const struct band_rect *rects, int64_t n
 bool band_load_join(struct band *band, struct err *err);
 
 /* Copies a rectangle that was loaded to dst [height, width, 3]; dst_stride in bytes. Outside of the
- * slide is white. Thread-safe between loads. */
+ * slide is white. Thread-safe, also while a load runs that keeps its rows. */
 void band_copy(const struct band *band, struct band_rect rect, uint8_t *dst, int64_t dst_stride);
 
 /* How many tiles of the file were decoded so far: each one once, unless rows were given up and
