@@ -14,7 +14,7 @@
 #include "net/model_config.h"
 #include "net/onnx.h"
 #include "net/weights.h"
-#include "train/curves.h"
+#include "plot/curves.h"
 #include "train/trainer.h"
 
 char *trainer_path(const struct trainer *trainer, const char *name)

@@ -11,9 +11,9 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/image.h"
-#include "train/axis.h"
-#include "train/curves.h"
-#include "train/sketch.h"
+#include "plot/axis.h"
+#include "plot/curves.h"
+#include "plot/sketch.h"
 
 static char *scratch(const char *name)
 {

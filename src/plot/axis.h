@@ -1,6 +1,6 @@
 /* axis.h: an axis of a plot: its ends, the place of a value on it, and round numbers along it. */
-#ifndef TRAIN_AXIS_H
-#define TRAIN_AXIS_H
+#ifndef PLOT_AXIS_H
+#define PLOT_AXIS_H
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* curves_confusion.c: a confusion matrix as a table of tinted cells, as SVG and PNG. */
 #include <math.h>
 #include <stdio.h>
-#include "train/curves.h"
-#include "train/sketch.h"
+#include "plot/curves.h"
+#include "plot/sketch.h"
 
 #define INK 0x333333
 #define WORDS_MOST 32 /* classes; the cells of more have no room for numbers */

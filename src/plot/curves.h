@@ -1,7 +1,8 @@
-/* curves.h: pictures of a training: curves over epochs, and a confusion matrix; each as SVG and as
- * PNG of the same content. Written beside and renamed. Deterministic: same data, same bytes. */
-#ifndef TRAIN_CURVES_H
-#define TRAIN_CURVES_H
+/* curves.h: curves over a shared x, e.g. the epochs of a training, and a confusion matrix; each as
+ * SVG and as PNG of the same content. Written beside and renamed. Deterministic: same data, same
+ * bytes. */
+#ifndef PLOT_CURVES_H
+#define PLOT_CURVES_H
 #include <stdint.h>
 #include "base/err.h"
 

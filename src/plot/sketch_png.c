@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/image.h"
-#include "train/sketch.h"
+#include "plot/sketch.h"
 
 #define SCALE 2.0           /* pixels per unit */
 #define MOST_SIDE_PX 6000.0 /* a larger picture is drawn at scale 1 */

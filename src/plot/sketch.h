@@ -1,7 +1,7 @@
 /* sketch.h: a small drawing of lines, boxes and words, written as SVG or PNG alike. Units are SVG
  * pixels, y downwards. What is drawn later lies above. */
-#ifndef TRAIN_SKETCH_H
-#define TRAIN_SKETCH_H
+#ifndef PLOT_SKETCH_H
+#define PLOT_SKETCH_H
 #include <stddef.h>
 #include <stdint.h>
 #include "base/err.h"

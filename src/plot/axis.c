@@ -1,5 +1,5 @@
 /* axis.c: see axis.h. */
-#include "train/axis.h"
+#include "plot/axis.h"
 
 #include <math.h>
 #include <stdio.h>

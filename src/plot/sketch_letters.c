@@ -1,5 +1,5 @@
 /* sketch_letters.c: a letter -> the lines that draw it; see sketch.h. */
-#include "train/sketch.h"
+#include "plot/sketch.h"
 
 static const char *const letters[] = {
     [' '] = "",

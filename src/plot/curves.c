@@ -1,10 +1,10 @@
 /* curves.c: curves over epochs -> panels with axes, grid and legend, as SVG and PNG. */
-#include "train/curves.h"
+#include "plot/curves.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include "train/axis.h"
-#include "train/sketch.h"
+#include "plot/axis.h"
+#include "plot/sketch.h"
 
 #define COLUMNS 2
 #define PANEL_WIDTH 470.0

@@ -1,5 +1,5 @@
 /* sketch.c: the items of a drawing, and the drawing as SVG. */
-#include "train/sketch.h"
+#include "plot/sketch.h"
 
 #include <stdlib.h>
 #include <string.h>
