@@ -1,16 +1,8 @@
-/* cmd_tissue.c: slides -> masks, pictures and outlines of their tissue. Slides are worked on in
- * parallel, as many at a time as there are threads, and reported in the order they were given. */
+/* cmd_tissue.c: microtome tissue: slides -> masks, pictures and outlines of their tissue. */
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include "base/file.h"
 #include "base/json.h"
-#include "base/pool.h"
-#include "base/report.h"
-#include "base/run.h"
 #include "cli/app.h"
-#include "slide/slide_list.h"
-#include "tissue/tissue.h"
+#include "tissue/cohort.h"
 
 struct options {
     struct common_options common;
@@ -58,129 +50,19 @@ static const struct arg args[] = {
     COMMON_ARGS(struct options),
 };
 
-/* One slide's share of the work, filled in by a thread. */
-struct task {
-    const struct slide_entry *entry;
-    const struct options *options;
-    const char *how;         /* all options that decide what is in the files */
-    struct tissue_mask mask; /* its measures; the images are freed */
-    enum run_state state;
-    double seconds;
-    struct err err;
+struct printer {
+    FILE *out;
+    bool as_json;
+    struct json_out json; /* begun with the first slide */
 };
 
-enum { MASK_FILE, PICTURE_FILE, OUTLINE_FILE, N_FILES };
-
-static bool name_files(const struct task *task, char *paths[N_FILES], struct err *err)
+static void print_json(struct json_out *json, const struct tissue_row *row)
 {
-    static const char *const endings[N_FILES] = { "mask.png", "tissue.png", "tissue.geojson" };
-    bool ok = true;
-    for (int i = 0; i < N_FILES; i++) {
-        paths[i] = file_format("%s/%s_%s", task->options->output, task->entry->name, endings[i]);
-        ok = ok && paths[i];
-    }
-    return ok || err_memory(err, "file names");
-}
-
-static struct tissue_options tissue_options(const struct options *o)
-{
-    return (struct tissue_options){
-        .method = (enum tissue_method)o->method,
-        .use_value = o->use_value,
-        .remove_pen = !o->no_pen,
-        .close_um = o->close_um,
-        .open_um = o->open_um,
-        .min_area_um2 = o->min_area_um2,
-        .min_hole_um2 = o->min_hole_um2,
-        .downsample = o->downsample,
-    };
-}
-
-static char *describe_options(const struct options *o)
-{
-    struct tissue_options options = tissue_options(o);
-    char *text = tissue_options_text(&options);
-    char *how = text ? file_format("%s slide-mpp=%g", text, o->slide_mpp) : NULL;
-    free(text);
-    return how;
-}
-
-/* Masks that were made in another way are neither kept nor lost. */
-static bool check_existing(const struct options *o, const struct slide_list *list, const char *how,
-                           struct err *err)
-{
-    bool ok = true;
-    for (size_t i = 0; ok && !o->overwrite && i < list->n; i++) {
-        char *note = NULL;
-        char *path = file_format("%s/%s_mask.png", o->output, list->entries[i].name);
-        if (!path)
-            return err_memory(err, "file names");
-        if (file_exists(path))
-            ok = image_read_png_note(path, &note, err);
-        if (ok && note && strcmp(note, how) != 0)
-            ok = err_set(err, ERR_USAGE,
-                         "%s: was made with other options; pass --overwrite or another -o folder\n"
-                         "  then: %.300s\n  now:  %.300s",
-                         path, note, how);
-        free(note);
-        free(path);
-    }
-    return ok;
-}
-
-static bool make_files(const struct task *task, struct slide *slide, char *paths[N_FILES],
-                       struct tissue_mask *mask, struct err *err)
-{
-    struct tissue_options options = tissue_options(task->options);
-    /* The mask comes last: where it exists, the slide is complete. */
-    return tissue_find(slide, &options, mask, err) &&
-           tissue_write_geojson(mask, paths[OUTLINE_FILE], err) &&
-           tissue_write_overlay(mask, paths[PICTURE_FILE], err) &&
-           image_write_png_noted(paths[MASK_FILE], &mask->mask, task->how, err);
-}
-
-static bool do_slide(struct task *task, struct err *err)
-{
-    const struct options *o = task->options;
-    char *paths[N_FILES] = { 0 };
-    struct slide *slide = NULL;
-    double mpp = o->slide_mpp > 0 ? o->slide_mpp : task->entry->mpp;
-    bool ok = name_files(task, paths, err) && slide_open(task->entry->path, mpp, &slide, err);
-    if (ok && !o->overwrite && file_exists(paths[MASK_FILE]) && file_exists(paths[PICTURE_FILE]) &&
-        file_exists(paths[OUTLINE_FILE])) {
-        task->state = RUN_KEPT;
-        ok = tissue_read(slide, paths[MASK_FILE], &task->mask, err);
-    } else if (ok) {
-        ok = make_files(task, slide, paths, &task->mask, err);
-    }
-    image_free(&task->mask.mask);
-    image_free(&task->mask.overview);
-    slide_close(slide);
-    for (int i = 0; i < N_FILES; i++)
-        free(paths[i]);
-    return ok;
-}
-
-/* A slide that fails does not stop the others. */
-static bool do_task(void *arg, int64_t index, int worker, struct err *err)
-{
-    (void)worker, (void)err;
-    struct task *task = (struct task *)arg + index;
-    double began = report_clock_s();
-    task->state = RUN_DONE;
-    if (!do_slide(task, &task->err))
-        task->state = RUN_FAILED;
-    task->seconds = report_clock_s() - began;
-    return true;
-}
-
-static void print_json(struct json_out *json, const struct task *task)
-{
-    const struct tissue_mask *mask = &task->mask;
+    const struct tissue_mask *mask = &row->measures;
     json_out_object_line(json, NULL);
-    json_out_text(json, "slide", task->entry->name);
-    if (task->state == RUN_FAILED) {
-        json_out_text(json, "error", task->err.text);
+    json_out_text(json, "slide", row->entry->name);
+    if (row->state == RUN_FAILED) {
+        json_out_text(json, "error", row->err.text);
     } else {
         if (mask->mpp > 0)
             json_out_real(json, "area_mm2", mask->area_mm2);
@@ -197,12 +79,12 @@ static void print_json(struct json_out *json, const struct task *task)
     json_out_close_object(json);
 }
 
-static void print_line(FILE *stream, const struct task *task)
+static void print_line(FILE *stream, const struct tissue_row *row)
 {
-    const struct tissue_mask *mask = &task->mask;
-    if (task->state == RUN_FAILED)
+    const struct tissue_mask *mask = &row->measures;
+    if (row->state == RUN_FAILED)
         return;
-    fprintf(stream, "%s: ", task->entry->name);
+    fprintf(stream, "%s: ", row->entry->name);
     if (mask->tissue_px == 0) {
         fprintf(stream, "no tissue\n");
         return;
@@ -214,60 +96,18 @@ static void print_line(FILE *stream, const struct task *task)
             (long long)mask->box_height);
 }
 
-static bool record(struct app *app, struct run *run, const struct task *task, struct json_out *json,
-                   struct err *err)
+static void print_slide(void *arg, const struct tissue_row *row)
 {
-    const struct tissue_mask *mask = &task->mask;
-    bool failed = task->state == RUN_FAILED;
-    struct run_item item = {
-        .name = task->entry->name,
-        .path = task->entry->path,
-        .state = task->state,
-        .seconds = task->seconds,
-        .error = failed ? task->err.text : NULL,
-        .facts = { { "area_mm2", mask->area_mm2 },
-                   { "fraction", mask->fraction },
-                   { "box_x", (double)mask->box_x },
-                   { "box_y", (double)mask->box_y },
-                   { "box_width", (double)mask->box_width },
-                   { "box_height", (double)mask->box_height } },
-        .n_facts = failed ? 0 : 6,
-    };
-    if (failed)
-        report_warn(app->ctx.report, "%s", task->err.text);
-    else if (!(mask->mpp > 0))
-        report_warn(app->ctx.report,
-                    "%s: no resolution in the file; sizes were taken at %.2f um/px; pass "
-                    "--slide-mpp",
-                    task->entry->path, TISSUE_ASSUMED_MPP);
-    if (json->stream)
-        print_json(json, task);
-    else
-        print_line(app->out, task);
-    return run_add(run, &item, err);
-}
-
-static bool run_all(struct app *app, const struct options *o, const char *how,
-                    const struct slide_list *list, struct run *run, struct json_out *json,
-                    struct err *err)
-{
-    size_t at_once = (size_t)pool_workers(app->ctx.pool);
-    struct task *tasks = calloc(at_once, sizeof *tasks);
-    bool ok = tasks || err_memory(err, "the list of slides");
-    report_begin(app->ctx.report, "tissue", (int64_t)list->n, "slides");
-    for (size_t first = 0; ok && first < list->n; first += at_once) {
-        size_t n = list->n - first < at_once ? list->n - first : at_once;
-        for (size_t i = 0; i < n; i++)
-            tasks[i] =
-                (struct task){ .entry = &list->entries[first + i], .options = o, .how = how };
-        ok = pool_for(app->ctx.pool, (int64_t)n, do_task, tasks, app->ctx.stop, err);
-        for (size_t i = 0; ok && i < n; i++)
-            ok = record(app, run, &tasks[i], json, err);
-        report_advance(app->ctx.report, (int64_t)n);
+    struct printer *printer = arg;
+    if (!printer->as_json) {
+        print_line(printer->out, row);
+        return;
     }
-    report_end(app->ctx.report);
-    free(tasks);
-    return ok;
+    if (!printer->json.stream) {
+        json_out_begin(&printer->json, printer->out);
+        json_out_array(&printer->json, NULL);
+    }
+    print_json(&printer->json, row);
 }
 
 static bool run_command(struct app *app, const void *options, const struct args_result *operands,
@@ -275,25 +115,32 @@ static bool run_command(struct app *app, const void *options, const struct args_
 {
     const struct options *o = options;
     struct slide_list list = { 0 };
-    struct run *run = NULL;
-    struct json_out json = { 0 };
-    char *how = describe_options(o);
-    bool ok = (how || err_memory(err, "options")) &&
-              slide_list_read(operands->operands, operands->n_operands, &list, err) &&
-              file_make_folder(o->output, err) && check_existing(o, &list, how, err) &&
-              run_begin(o->output, app->argc, app->argv, &run, err);
-    if (ok && o->json) {
-        json_out_begin(&json, app->out);
-        json_out_array(&json, NULL);
+    struct printer printer = { .out = app->out, .as_json = o->json };
+    struct tissue_request request = {
+        .slides = &list,
+        .options = { .method = (enum tissue_method)o->method,
+                     .use_value = o->use_value,
+                     .remove_pen = !o->no_pen,
+                     .close_um = o->close_um,
+                     .open_um = o->open_um,
+                     .min_area_um2 = o->min_area_um2,
+                     .min_hole_um2 = o->min_hole_um2,
+                     .downsample = o->downsample },
+        .slide_mpp = o->slide_mpp,
+        .folder = o->output,
+        .overwrite = o->overwrite,
+        .argc = app->argc,
+        .argv = app->argv,
+        .on_slide = print_slide,
+        .arg = &printer,
+    };
+    bool ok = slide_list_read(operands->operands, operands->n_operands, &list, err) &&
+              tissue_cohort(&request, &app->ctx, err);
+    if (printer.json.stream) {
+        json_out_close_array(&printer.json);
+        json_out_end(&printer.json);
     }
-    ok = ok && run_all(app, o, how, &list, run, &json, err) && run_finish(run, err);
-    if (json.stream) {
-        json_out_close_array(&json);
-        json_out_end(&json);
-    }
-    run_free(run);
     slide_list_free(&list);
-    free(how);
     return ok;
 }
 

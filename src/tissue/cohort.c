@@ -1,0 +1,183 @@
+/* cohort.c: tissue_cohort (cohort.h): slides in parallel, what exists is kept, what fails is
+ * recorded. */
+#include "tissue/cohort.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/pool.h"
+#include "base/report.h"
+
+/* One slide's share of the work, filled in by a thread. */
+struct task {
+    const struct tissue_request *request;
+    const char *how; /* all options that decide what is in the files */
+    struct tissue_row row;
+};
+
+enum { MASK_FILE, PICTURE_FILE, OUTLINE_FILE, N_FILES };
+
+static bool name_files(const struct task *task, char *paths[N_FILES], struct err *err)
+{
+    static const char *const endings[N_FILES] = { "mask.png", "tissue.png", "tissue.geojson" };
+    bool ok = true;
+    for (int i = 0; i < N_FILES; i++) {
+        paths[i] =
+            file_format("%s/%s_%s", task->request->folder, task->row.entry->name, endings[i]);
+        ok = ok && paths[i];
+    }
+    return ok || err_memory(err, "file names");
+}
+
+static char *describe_options(const struct tissue_request *request)
+{
+    char *text = tissue_options_text(&request->options);
+    char *how = text ? file_format("%s slide-mpp=%g", text, request->slide_mpp) : NULL;
+    free(text);
+    return how;
+}
+
+/* Masks that were made in another way are neither kept nor lost. */
+static bool check_existing(const struct tissue_request *request, const char *how, struct err *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && !request->overwrite && i < request->slides->n; i++) {
+        char *note = NULL;
+        char *path =
+            file_format("%s/%s_mask.png", request->folder, request->slides->entries[i].name);
+        if (!path)
+            return err_memory(err, "file names");
+        if (file_exists(path))
+            ok = image_read_png_note(path, &note, err);
+        if (ok && note && strcmp(note, how) != 0)
+            ok = err_set(err, ERR_USAGE,
+                         "%s: was made with other options; pass --overwrite or another -o folder\n"
+                         "  then: %.300s\n  now:  %.300s",
+                         path, note, how);
+        free(note);
+        free(path);
+    }
+    return ok;
+}
+
+static bool make_files(const struct task *task, struct slide *slide, char *paths[N_FILES],
+                       struct tissue_mask *mask, struct err *err)
+{
+    /* The mask comes last: where it exists, the slide is complete. */
+    return tissue_find(slide, &task->request->options, mask, err) &&
+           tissue_write_geojson(mask, paths[OUTLINE_FILE], err) &&
+           tissue_write_overlay(mask, paths[PICTURE_FILE], err) &&
+           image_write_png_noted(paths[MASK_FILE], &mask->mask, task->how, err);
+}
+
+static bool do_slide(struct task *task, struct err *err)
+{
+    const struct tissue_request *request = task->request;
+    struct tissue_row *row = &task->row;
+    char *paths[N_FILES] = { 0 };
+    struct slide *slide = NULL;
+    double mpp = request->slide_mpp > 0 ? request->slide_mpp : row->entry->mpp;
+    bool ok = name_files(task, paths, err) && slide_open(row->entry->path, mpp, &slide, err);
+    if (ok && !request->overwrite && file_exists(paths[MASK_FILE]) &&
+        file_exists(paths[PICTURE_FILE]) && file_exists(paths[OUTLINE_FILE])) {
+        row->state = RUN_KEPT;
+        ok = tissue_read(slide, paths[MASK_FILE], &row->measures, err);
+    } else if (ok) {
+        ok = make_files(task, slide, paths, &row->measures, err);
+    }
+    image_free(&row->measures.mask);
+    image_free(&row->measures.overview);
+    slide_close(slide);
+    for (int i = 0; i < N_FILES; i++)
+        free(paths[i]);
+    return ok;
+}
+
+/* A slide that fails does not stop the others. */
+static bool do_task(void *arg, int64_t index, int worker, struct err *err)
+{
+    (void)worker, (void)err;
+    struct tissue_row *row = &((struct task *)arg + index)->row;
+    double began = report_clock_s();
+    row->state = RUN_DONE;
+    if (!do_slide((struct task *)arg + index, &row->err)) {
+        row->state = RUN_FAILED;
+        row->measures = (struct tissue_mask){ 0 };
+    }
+    row->seconds = report_clock_s() - began;
+    return true;
+}
+
+static void warn(const struct ctx *ctx, const struct tissue_row *row)
+{
+    if (row->state == RUN_FAILED)
+        report_warn(ctx->report, "%s", row->err.text);
+    else if (!(row->measures.mpp > 0))
+        report_warn(ctx->report,
+                    "%s: no resolution in the file; sizes were taken at %.2f um/px; pass "
+                    "--slide-mpp",
+                    row->entry->path, TISSUE_ASSUMED_MPP);
+}
+
+static bool record(const struct tissue_request *request, struct run *run,
+                   const struct tissue_row *row, struct err *err)
+{
+    const struct tissue_mask *mask = &row->measures;
+    bool failed = row->state == RUN_FAILED;
+    struct run_item item = {
+        .name = row->entry->name,
+        .path = row->entry->path,
+        .state = row->state,
+        .seconds = row->seconds,
+        .error = failed ? row->err.text : NULL,
+        .facts = { { "area_mm2", mask->area_mm2 },
+                   { "fraction", mask->fraction },
+                   { "box_x", (double)mask->box_x },
+                   { "box_y", (double)mask->box_y },
+                   { "box_width", (double)mask->box_width },
+                   { "box_height", (double)mask->box_height } },
+        .n_facts = failed ? 0 : 6,
+    };
+    if (request->on_slide)
+        request->on_slide(request->arg, row);
+    return run_add(run, &item, err);
+}
+
+static bool run_slides(const struct tissue_request *request, const char *how, struct run *run,
+                       const struct ctx *ctx, struct err *err)
+{
+    const struct slide_list *list = request->slides;
+    size_t at_once = (size_t)pool_workers(ctx->pool);
+    struct task *tasks = calloc(at_once, sizeof *tasks);
+    bool ok = tasks || err_memory(err, "the list of slides");
+    report_begin(ctx->report, "tissue", (int64_t)list->n, "slides");
+    for (size_t first = 0; ok && first < list->n; first += at_once) {
+        size_t n = list->n - first < at_once ? list->n - first : at_once;
+        for (size_t i = 0; i < n; i++)
+            tasks[i] = (struct task){ .request = request,
+                                      .how = how,
+                                      .row.entry = &list->entries[first + i] };
+        ok = pool_for(ctx->pool, (int64_t)n, do_task, tasks, ctx->stop, err);
+        for (size_t i = 0; ok && i < n; i++) {
+            warn(ctx, &tasks[i].row);
+            ok = record(request, run, &tasks[i].row, err);
+        }
+        report_advance(ctx->report, (int64_t)n);
+    }
+    report_end(ctx->report);
+    free(tasks);
+    return ok;
+}
+
+bool tissue_cohort(const struct tissue_request *request, const struct ctx *ctx, struct err *err)
+{
+    struct run *run = NULL;
+    char *how = describe_options(request);
+    bool ok = (how || err_memory(err, "options")) && file_make_folder(request->folder, err) &&
+              check_existing(request, how, err) &&
+              run_begin(request->folder, request->argc, request->argv, &run, err) &&
+              run_slides(request, how, run, ctx, err) && run_finish(run, err);
+    run_free(run);
+    free(how);
+    return ok;
+}
