@@ -1,0 +1,36 @@
+/* export.h: a heatmap -> a file that another program or a person reads. An exporter is one file
+ * export_<name>.c that defines one struct exporter; exporters.c lists them. */
+#ifndef HEATMAP_EXPORT_H
+#define HEATMAP_EXPORT_H
+#include "base/ctx.h"
+#include "heatmap/heatmap.h"
+#include "slide/slide.h"
+
+struct export_options {
+    double threshold;     /* of regions; 0.5 */
+    int64_t class_index;  /* of regions and the overlay; -1: heatmap_main_class */
+    int64_t tile_px;      /* side of a tile in tiles.csv and tiles.geojson, raster px, rounded up
+                           * to whole cells: its score is the mean of its cells; 0: a cell a tile */
+    int64_t memory_bytes; /* that an exporter may take, whatever the size of the heatmap */
+};
+struct export_options export_defaults(void);
+
+struct export_request {
+    const struct heatmap *heatmap;
+    struct slide *slide; /* for its overview; NULL where scores come from a patch store */
+    const struct export_options *options;
+};
+
+struct exporter {
+    const char *name; /* as in --export: "ome-tiff" */
+    const char *file; /* in the slide's folder: "heatmap.ome.tif" */
+    const char *help; /* what it is, one line, no full stop */
+    bool needs_slide; /* is left out where there is none */
+    /* Writes path beside and renamed. Rows are streamed; the same heatmap gives the same bytes. */
+    bool (*write)(const struct export_request *request, const char *path, const struct ctx *ctx,
+                  struct err *err);
+};
+
+/* NULL-terminated. */
+extern const struct exporter *const exporters[];
+#endif

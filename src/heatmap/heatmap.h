@@ -1,0 +1,89 @@
+/* heatmap.h: scores on a slide: a grid of numbers with the facts that place them. On disk two files
+ * in the slide's folder: heatmap.npy, float32 [height, width, classes], row-major, NaN where there
+ * is no tissue; and heatmap.json, the facts. heatmap.json is written last: if it exists, the
+ * heatmap is whole.
+ *
+ * Score (column, row) belongs to the window of `window` raster px whose centre is the raster px
+ * (origin_x + column * stride, origin_y + row * stride); a window of an even side n centred on x
+ * covers [x - n/2, x + n/2). It stands for the cell of stride x stride px around it: cell (0, 0)
+ * begins at the slide's top-left corner. The raster is the slide at the resolution the network
+ * sees: a raster px is `downsample` level-0 px.
+ *
+ * Nothing here holds a heatmap in memory: a slide of 100,000 x 100,000 px at stride 1 has 10^10
+ * cells. Readers take rows, as many at a time as they like. */
+#ifndef HEATMAP_HEATMAP_H
+#define HEATMAP_HEATMAP_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/err.h"
+
+/* How the scores of a dense run differ from those of the sliding window, on random windows. */
+struct heatmap_check {
+    int64_t windows; /* 0: not measured (window mode, or a network for which the two are equal) */
+    double r;        /* correlation of the probabilities */
+    double mean, p95, max; /* of |difference of probabilities| */
+    double flipped;        /* share of decisions at 0.5 that differ */
+};
+
+struct heatmap_info {
+    char *slide, *path;          /* name and file */
+    int64_t width_l0, height_l0; /* of the slide */
+    double mpp_l0;               /* um per level-0 px; 0 if unknown */
+    double mpp;                  /* um per raster px; 0 if unknown */
+    double downsample;           /* level-0 px per raster px */
+    int64_t stride;              /* raster px from score to score */
+    int64_t origin_x, origin_y;  /* raster px, centre of the first window */
+    int64_t window;              /* side of the window, raster px */
+    int64_t width, height;       /* of the grid */
+    int64_t n_classes;           /* 1 (a sigmoid) or more (they sum to 1) */
+    char **class_names;          /* [n_classes] */
+    int64_t scored;              /* cells that are not NaN */
+    char *mode;                  /* "dense" or "window" */
+    char *models;                /* names, with a + between them */
+    char *model_hash;            /* 16 hex digits of the weights of all models */
+    char *options;               /* all that decides the scores, in one line */
+    struct heatmap_check check;  /* as used, that is after calibration */
+    struct heatmap_check raw;    /* the same before calibration; windows 0: not calibrated */
+};
+
+/* The class that a single picture or list of lesions is made from: the last one. */
+static inline int64_t heatmap_main_class(const struct heatmap_info *info)
+{
+    return info->n_classes - 1;
+}
+
+/* The cell of a score in level-0 px, clipped to the slide. */
+struct heatmap_cell {
+    int64_t x_l0, y_l0, width_l0, height_l0;
+};
+struct heatmap_cell heatmap_cell(const struct heatmap_info *info, int64_t column, int64_t row);
+
+struct heatmap;
+
+/* path: heatmap.npy or the folder it lies in. All that the files say is checked. *out is the
+ * caller's; close with heatmap_close. */
+bool heatmap_open(const char *path, struct heatmap **out, struct err *err);
+void heatmap_close(struct heatmap *heatmap); /* NULL-safe */
+const struct heatmap_info *heatmap_info(const struct heatmap *heatmap);
+
+/* Rows [row, row + n) to out [n, width, classes]. Thread-safe. */
+bool heatmap_read_rows(const struct heatmap *heatmap, int64_t row, int64_t n, float *out,
+                       struct err *err);
+/* Rows that fit into `bytes`; at least 1. */
+int64_t heatmap_rows_in(const struct heatmap_info *info, int64_t bytes);
+
+void heatmap_info_free(struct heatmap_info *info); /* also fine on a zeroed struct */
+
+/* --- writing --- */
+
+struct heatmap_writer;
+/* Both files beside their final names. info is copied (scored is counted). */
+bool heatmap_create(const char *folder, const struct heatmap_info *info,
+                    struct heatmap_writer **out, struct err *err);
+/* The next n rows [n, width, classes]. */
+bool heatmap_write_rows(struct heatmap_writer *writer, const float *rows, int64_t n,
+                        struct err *err);
+/* All rows were written: syncs and renames, the JSON last. The writer is freed in any case. */
+bool heatmap_commit(struct heatmap_writer *writer, struct err *err);
+void heatmap_discard(struct heatmap_writer *writer); /* NULL-safe */
+#endif

@@ -1,0 +1,111 @@
+/* predict.h: slides (or patch stores) and models -> heatmaps.
+ *
+ * For one process: predict_cohort. For a cluster the same steps one by one:
+ *     predict_open     opens the models; measures or reads DIR/check.json (once a cohort)
+ *     predict_plan     one slide -> DIR/<slide>/plan.json (reads it if it is there)
+ *     predict_group    one group of blocks -> one part; any process, any order
+ *     predict_finish   all parts -> heatmap and exports
+ * predict_open in a task finds check.json and only opens the models. */
+#ifndef HEATMAP_PREDICT_H
+#define HEATMAP_PREDICT_H
+#include "base/run.h"
+#include "heatmap/export.h"
+#include "heatmap/part.h"
+#include "net/model.h"
+#include "slide/slide_list.h"
+#include "tissue/tissue.h"
+
+/* The default of --memory: all that a run takes, for any size of slide. */
+#define PREDICT_MEMORY_BYTES (INT64_C(1800) << 20)
+#define PREDICT_MAX_MODELS 16
+
+enum predict_mode { PREDICT_AUTO, PREDICT_DENSE, PREDICT_WINDOW };
+extern const char *const predict_mode_names[]; /* NULL-terminated, in the order of the enum */
+enum predict_calibration { CALIBRATE_NONE, CALIBRATE_AFFINE };
+extern const char *const predict_calibration_names[];
+
+struct predict_options {
+    struct model_source models[PREDICT_MAX_MODELS]; /* scores are averaged */
+    int n_models;
+    enum predict_mode mode;
+    enum predict_calibration calibration;
+    int64_t stride;       /* raster px */
+    double mpp;           /* um/px; 0: what the models say, or else level 0 */
+    double mpp_tolerance; /* by how much the models' um/px may be missed, as a share */
+    double slide_mpp;     /* um/px of level 0 for every slide; 0: what slide list or file say */
+    enum tissue_method tissue_method;
+    const char *tissue; /* folder of <slide>_mask.png; NULL: found by the method */
+    double min_tissue;  /* least share of tissue in a cell; 0: any */
+    enum stain_method stain;
+    const char *stain_template; /* PNG; NULL: the built-in one */
+    bool tta;                   /* the mean of the 8 symmetries */
+    int64_t memory_bytes;
+    int64_t group_cost;                 /* px that pass through the networks in one group */
+    int64_t check_windows;              /* random windows of the check */
+    uint64_t seed;                      /* of those windows */
+    const struct exporter *exports[16]; /* NULL-terminated */
+    struct export_options export;
+};
+struct predict_options predict_defaults(void);
+
+struct predict;
+
+/* Opens the models, chooses the mode, and where it is dense on a network for which that is not
+ * exact measures the difference on random windows of the cohort (or reads it from
+ * folder/check.json). Says what was chosen through ctx->report. *out is the caller's; close with
+ * predict_close. The options and the list must outlive it. */
+bool predict_open(const struct predict_options *options, const struct slide_list *slides,
+                  const char *folder, const struct ctx *ctx, struct predict **out, struct err *err);
+void predict_close(struct predict *predict); /* NULL-safe */
+/* All that decides the scores, in one line. */
+const char *predict_options_text(const struct predict *predict);
+
+enum predict_state {
+    PREDICT_MISSING, /* nothing or parts are there */
+    PREDICT_SCORED,  /* the heatmap is whole; exports may be missing */
+    PREDICT_DONE,    /* all is there */
+    PREDICT_OTHER,   /* a heatmap or plan that other options made */
+};
+enum predict_state predict_look(const struct predict *predict, size_t slide);
+/* Removes what was made of a slide. */
+bool predict_clear(const struct predict *predict, size_t slide, struct err *err);
+
+/* slide: the index in the list. *out is the caller's; free with part_plan_free. */
+bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
+                  struct part_plan *out, struct err *err);
+/* Scores one group, if its part is not there. Threads share the blocks of the group. */
+bool predict_group(struct predict *predict, size_t slide, const struct part_plan *plan,
+                   int64_t group, const struct ctx *ctx, struct err *err);
+/* Stitches (if it was not done) and writes the exports that are missing. */
+bool predict_finish(struct predict *predict, size_t slide, const struct part_plan *plan,
+                    const struct ctx *ctx, struct err *err);
+
+/* Where the time of this process went, in seconds summed over threads. */
+struct predict_times {
+    double read_s, normalise_s, compute_s, write_s;
+};
+struct predict_times predict_times(const struct predict *predict);
+
+struct predict_row {
+    const char *slide; /* the list's */
+    enum run_state state;
+    int64_t blocks, scored, width, height;
+    double mean, max; /* of the main class */
+};
+
+struct predict_request {
+    const struct slide_list *slides;
+    struct predict_options options;
+    const char *folder;
+    bool overwrite;
+    int argc; /* as typed, for run.json */
+    char *const *argv;
+};
+
+/* All slides to folder/<slide>/, with run.json and slides.csv. A slide that fails is recorded and
+ * skipped; false then, at the end. Heatmaps that were made with other options end the run before
+ * it begins, unless overwrite. rows [slides->n]; *n_rows how many the run came to. */
+bool predict_cohort(const struct predict_request *request, const struct ctx *ctx,
+                    struct predict_row *rows, size_t *n_rows, struct predict_times *times,
+                    struct err *err);
+#endif
