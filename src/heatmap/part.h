@@ -1,7 +1,7 @@
 /* part.h: the work on one slide, cut into tasks. A plan lists blocks of cells that hold tissue, in
  * groups of about equal cost; it is made once, depends on the slide and the options alone (never on
  * threads) and is kept as DIR/<slide>/plan.json. A group is one task: a pure function of the plan
- * to one file DIR/<slide>/parts/<group>.part, written beside and renamed. Stitching turns all parts
+ * to one file DIR/<slide>/parts/<group>.scores, written beside and renamed. Stitching turns all parts
  * into heatmap.npy and heatmap.json and removes them. Any number of groups in any order, on any
  * number of threads and machines, killed and begun again, gives the same bytes. */
 #ifndef HEATMAP_PART_H
@@ -38,7 +38,7 @@ bool part_plan_write(const char *folder, struct part_plan *plan, int64_t group_c
                      struct err *err);
 void part_plan_free(struct part_plan *plan); /* also fine on a zeroed struct */
 
-/* folder/parts/000012.part, the caller's; NULL if no memory. */
+/* folder/parts/000012.scores, the caller's; NULL if no memory. */
 char *part_path(const char *folder, int64_t group);
 /* Does the part exist, and is it of this plan? */
 bool part_exists(const char *folder, const struct part_plan *plan, int64_t group);

@@ -1,0 +1,212 @@
+/* heatmap_json.c: see heatmap_json.h. */
+#include "heatmap/heatmap_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/version.h"
+
+#define MAX_JSON_BYTES (256u << 20)
+#define MAX_SIDE (INT64_C(1) << 40)
+#define MAX_CLASSES 4096
+
+void heatmap_info_free(struct heatmap_info *info)
+{
+    for (int64_t i = 0; info->class_names && i < info->n_classes; i++)
+        free(info->class_names[i]);
+    free(info->class_names);
+    free(info->slide);
+    free(info->path);
+    free(info->mode);
+    free(info->models);
+    free(info->model_hash);
+    free(info->options);
+    *info = (struct heatmap_info){ 0 };
+}
+
+bool heatmap_info_copy(const struct heatmap_info *info, struct heatmap_info *out, struct err *err)
+{
+    *out = *info;
+    out->slide = strdup(info->slide);
+    out->path = strdup(info->path);
+    out->mode = strdup(info->mode);
+    out->models = strdup(info->models);
+    out->model_hash = strdup(info->model_hash);
+    out->options = strdup(info->options);
+    out->class_names = calloc((size_t)info->n_classes, sizeof *out->class_names);
+    bool ok = out->slide && out->path && out->mode && out->models && out->model_hash &&
+              out->options && out->class_names;
+    for (int64_t i = 0; ok && i < info->n_classes; i++)
+        ok = (out->class_names[i] = strdup(info->class_names[i])) != NULL;
+    if (ok)
+        return true;
+    heatmap_info_free(out);
+    return err_memory(err, "a heatmap");
+}
+
+void heatmap_json_put_check(struct json_out *json, const char *key,
+                            const struct heatmap_check *check)
+{
+    if (check->windows == 0) {
+        json_out_text(json, key, NULL);
+        return;
+    }
+    json_out_object_line(json, key);
+    json_out_int(json, "windows", check->windows);
+    json_out_real(json, "r", check->r);
+    json_out_real(json, "mean", check->mean);
+    json_out_real(json, "p95", check->p95);
+    json_out_real(json, "max", check->max);
+    json_out_real(json, "flipped", check->flipped);
+    json_out_close_object(json);
+}
+
+void heatmap_json_put(struct json_out *json, const struct heatmap_info *info)
+{
+    json_out_text(json, "program", "microtome " MICROTOME_VERSION);
+    json_out_text(json, "slide", info->slide);
+    json_out_text(json, "path", info->path);
+    json_out_int(json, "width_l0", info->width_l0);
+    json_out_int(json, "height_l0", info->height_l0);
+    json_out_real(json, "mpp_l0", info->mpp_l0);
+    json_out_real(json, "mpp", info->mpp);
+    json_out_real(json, "downsample", info->downsample);
+    json_out_int(json, "stride", info->stride);
+    json_out_array_line(json, "origin");
+    json_out_int(json, NULL, info->origin_x);
+    json_out_int(json, NULL, info->origin_y);
+    json_out_close_array(json);
+    json_out_int(json, "window", info->window);
+    json_out_int(json, "width", info->width);
+    json_out_int(json, "height", info->height);
+    json_out_array_line(json, "classes");
+    for (int64_t i = 0; i < info->n_classes; i++)
+        json_out_text(json, NULL, info->class_names[i]);
+    json_out_close_array(json);
+    json_out_int(json, "scored", info->scored);
+    json_out_text(json, "mode", info->mode);
+    json_out_text(json, "models", info->models);
+    json_out_text(json, "model_hash", info->model_hash);
+    json_out_text(json, "options", info->options);
+    heatmap_json_put_check(json, "check", &info->check);
+    heatmap_json_put_check(json, "raw_check", &info->raw);
+}
+
+/* Collects the first key that is wrong. */
+struct getter {
+    const json_t *object;
+    const char *bad;
+};
+
+static int64_t get_int(struct getter *get, const char *key, int64_t min, int64_t max)
+{
+    const json_t *value = json_object_get(get->object, key);
+    int64_t number = json_is_integer(value) ? json_integer_value(value) : min - 1;
+    if ((number < min || number > max) && !get->bad)
+        get->bad = key;
+    return number;
+}
+
+static double get_real(struct getter *get, const char *key, double min, double max)
+{
+    const json_t *value = json_object_get(get->object, key);
+    double number = json_is_number(value) ? json_number_value(value) : NAN;
+    if (!(number >= min && number <= max) && !get->bad)
+        get->bad = key;
+    return number;
+}
+
+static char *get_text(struct getter *get, const char *key)
+{
+    const char *text = json_string_value(json_object_get(get->object, key));
+    char *copy = text ? strdup(text) : NULL;
+    if (!copy && !get->bad)
+        get->bad = key;
+    return copy;
+}
+
+static void get_classes(struct getter *get, struct heatmap_info *out)
+{
+    const json_t *list = json_object_get(get->object, "classes");
+    size_t n = json_array_size(list);
+    bool ok = n > 0 && n <= MAX_CLASSES && (out->class_names = calloc(n, sizeof(char *)));
+    for (size_t i = 0; ok && i < n; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        ok = name && (out->class_names[i] = strdup(name));
+        out->n_classes++;
+    }
+    if (!ok && !get->bad)
+        get->bad = "classes";
+}
+
+bool heatmap_json_get_check(const json_t *object, const char *key, struct heatmap_check *out)
+{
+    const json_t *value = json_object_get(object, key);
+    *out = (struct heatmap_check){ 0 };
+    if (!value || json_is_null(value))
+        return true;
+    struct getter get = { .object = value };
+    out->windows = get_int(&get, "windows", 1, INT64_MAX);
+    out->r = json_is_null(json_object_get(value, "r")) ? NAN : get_real(&get, "r", -1.001, 1.001);
+    out->mean = get_real(&get, "mean", 0, 1);
+    out->p95 = get_real(&get, "p95", 0, 1);
+    out->max = get_real(&get, "max", 0, 1);
+    out->flipped = get_real(&get, "flipped", 0, 1);
+    return !get.bad;
+}
+
+bool heatmap_json_get(const json_t *object, const char *path, struct heatmap_info *out,
+                      struct err *err)
+{
+    struct getter get = { .object = object };
+    const json_t *origin = json_object_get(object, "origin");
+    *out = (struct heatmap_info){ 0 };
+    out->slide = get_text(&get, "slide");
+    out->path = get_text(&get, "path");
+    out->width_l0 = get_int(&get, "width_l0", 1, MAX_SIDE);
+    out->height_l0 = get_int(&get, "height_l0", 1, MAX_SIDE);
+    out->mpp_l0 = get_real(&get, "mpp_l0", 0, 1e6);
+    out->mpp = get_real(&get, "mpp", 0, 1e6);
+    out->downsample = get_real(&get, "downsample", 1e-6, 1e6);
+    out->stride = get_int(&get, "stride", 1, MAX_SIDE);
+    out->origin_x = json_integer_value(json_array_get(origin, 0));
+    out->origin_y = json_integer_value(json_array_get(origin, 1));
+    if (json_array_size(origin) != 2 && !get.bad)
+        get.bad = "origin";
+    out->window = get_int(&get, "window", 1, MAX_SIDE);
+    out->width = get_int(&get, "width", 1, MAX_SIDE);
+    out->height = get_int(&get, "height", 1, MAX_SIDE);
+    get_classes(&get, out);
+    out->scored = get_int(&get, "scored", 0, INT64_MAX);
+    out->mode = get_text(&get, "mode");
+    out->models = get_text(&get, "models");
+    out->model_hash = get_text(&get, "model_hash");
+    out->options = get_text(&get, "options");
+    if (!heatmap_json_get_check(object, "check", &out->check) && !get.bad)
+        get.bad = "check";
+    if (!heatmap_json_get_check(object, "raw_check", &out->raw) && !get.bad)
+        get.bad = "raw_check";
+    if (!get.bad)
+        return true;
+    heatmap_info_free(out);
+    return err_set(err, ERR_FORMAT, "%s: the value of '%s' is missing or wrong", path, get.bad);
+}
+
+bool heatmap_json_load(const char *path, json_t **out, struct err *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    json_error_t why;
+    if (!file_read(path, MAX_JSON_BYTES, &text, &size, err))
+        return false;
+    *out = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
+    free(text);
+    if (!*out)
+        return err_set(err, ERR_FORMAT, "%s: line %d: %s", path, why.line, why.text);
+    if (json_is_object(*out))
+        return true;
+    json_decref(*out);
+    *out = NULL;
+    return err_set(err, ERR_FORMAT, "%s: is not a JSON object", path);
+}
