@@ -12,10 +12,11 @@
 #include "base/version.h"
 #include "cli/describe.h"
 
-extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract, cmd_train, cmd_model;
+extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract, cmd_train, cmd_model,
+    cmd_doctor;
 
 const struct command *const commands[] = {
-    &cmd_phantom, &cmd_info, &cmd_tissue, &cmd_extract, &cmd_train, &cmd_model, NULL,
+    &cmd_phantom, &cmd_info, &cmd_tissue, &cmd_extract, &cmd_train, &cmd_model, &cmd_doctor, NULL,
 };
 
 static atomic_bool stop_asked;

@@ -1,0 +1,100 @@
+/* cmd_doctor.c: microtome doctor: what is installed, what it means, what to do. */
+#include <stddef.h>
+#include <string.h>
+#include "base/json.h"
+#include "base/version.h"
+#include "cli/app.h"
+#include "doctor/doctor.h"
+
+struct options {
+    struct common_options common;
+    bool json;
+};
+
+static void print_text(FILE *stream, const struct doctor_list *list)
+{
+    const char *area = "";
+    fprintf(stream, "microtome %s\n", MICROTOME_VERSION);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct doctor_finding *found = &list->items[i];
+        if (strcmp(area, found->area) != 0)
+            fprintf(stream, "\n%s\n", found->area);
+        area = found->area;
+        fprintf(stream, "  %-7s%-13s%s\n", doctor_state_names[found->state], found->name,
+                found->fact);
+        if (found->meaning[0])
+            fprintf(stream, "%22s%s\n", "", found->meaning);
+        if (found->remedy[0])
+            fprintf(stream, "%22sremedy: %s\n", "", found->remedy);
+    }
+    fprintf(stream, "\n%s\n",
+            doctor_broken(list) ? "Something necessary is broken; see 'broken' above."
+                                : "All that is needed is here.");
+}
+
+static void print_json(FILE *stream, const struct doctor_list *list)
+{
+    struct json_out json;
+    json_out_begin(&json, stream);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "version", MICROTOME_VERSION);
+    json_out_bool(&json, "works", !doctor_broken(list));
+    json_out_array(&json, "findings");
+    for (size_t i = 0; i < list->n; i++) {
+        const struct doctor_finding *found = &list->items[i];
+        json_out_object(&json, NULL);
+        json_out_text(&json, "area", found->area);
+        json_out_text(&json, "name", found->name);
+        json_out_text(&json, "state", doctor_state_names[found->state]);
+        json_out_text(&json, "fact", found->fact);
+        json_out_text(&json, "meaning", found->meaning);
+        json_out_text(&json, "remedy", found->remedy[0] ? found->remedy : NULL);
+        json_out_close_object(&json);
+    }
+    json_out_close_array(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    const struct options *o = options;
+    struct doctor_list list = { 0 };
+    if (!doctor_examine(operands->n_operands ? operands->operands[0] : ".", "", &list, err))
+        return false;
+    if (o->json)
+        print_json(app->out, &list);
+    else
+        print_text(app->out, &list);
+    bool broken = doctor_broken(&list);
+    doctor_free(&list);
+    return !broken || err_set(err, ERR_MISSING, "something necessary is broken");
+}
+
+static const struct arg args[] = {
+    { .name = "json",
+      .type = ARG_FLAG,
+      .offset = offsetof(struct options, json),
+      .help = "print the findings as JSON" },
+    COMMON_ARGS(struct options),
+};
+
+const struct command cmd_doctor = {
+    .spec = { .name = "doctor",
+              .summary = "what is installed, what it means, what to do",
+              .operands = "[DIR]",
+              .min_operands = 0,
+              .max_operands = 1,
+              .description =
+                  "Looks at the libraries, the processor, memory and disk, the limits of a "
+                  "container, MPI and schedulers; says what each part means for your work and what "
+                  "to do where something is missing. DIR is where results would go (default: "
+                  "here). Nothing is written. The exit code is 0 unless something necessary is "
+                  "broken.",
+              .example = "microtome doctor\nmicrotome doctor /scratch --json",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct options),
+    .run = run,
+};
