@@ -364,6 +364,97 @@ static void outlines_of_noise_are_valid_polygons(void **state)
     }
 }
 
+/* Pieces as the tracer hands them over, against labels of the whole mask. */
+struct measured {
+    const int32_t *labels;
+    const float *values;
+    int64_t width, height, pieces;
+};
+
+static bool measure_piece(void *arg, const struct outline_piece *piece, struct err *err)
+{
+    (void)err;
+    struct measured *all = arg;
+    int32_t label = all->labels[piece->first_px.y * all->width + piece->first_px.x];
+    int64_t n = 0, first = -1;
+    double sum = 0;
+    float max = 0;
+    for (int64_t i = 0; i < all->width * all->height; i++)
+        if (all->labels[i] == label) {
+            first = first < 0 ? i : first;
+            n++, sum += (double)all->values[i];
+            max = all->values[i] > max ? all->values[i] : max;
+        }
+    assert_true(label > 0);
+    assert_int_equal(first, piece->first_px.y * all->width + piece->first_px.x);
+    assert_int_equal(piece->n_px, n);
+    assert_true(fabs(piece->value_sum - sum) <= 1e-9 * sum);
+    assert_true(piece->value_max == max);
+    assert_false(piece->rings[0].hole);
+    for (int64_t r = 1; r < piece->n_rings; r++)
+        assert_true(piece->rings[r].hole);
+    all->pieces++;
+    return true;
+}
+
+static void traced_pieces_are_measured(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct rng rng = rng_new(seed, 1, 0);
+        struct image mask;
+        int32_t *labels, n;
+        assert_true(image_new(&mask, 50, 37, 1, NULL));
+        float *values = malloc(image_bytes(&mask) * sizeof *values);
+        for (size_t i = 0; i < image_bytes(&mask); i++) {
+            mask.px[i] = rng_uniform(&rng) < 0.35 + 0.02 * (double)seed ? 255 : 0;
+            values[i] = (float)rng_uniform(&rng);
+        }
+        assert_true(morphology_label(&mask, false, &labels, &n, NULL));
+        struct measured all = { labels, values, mask.width, mask.height, 0 };
+        struct outline_tracer *tracer;
+        assert_true(outline_tracer_new(50, 0, measure_piece, &all, &tracer, NULL));
+        for (int64_t y = 0; y < mask.height; y++)
+            assert_true(outline_tracer_row(tracer, image_at(&mask, 0, y), values + y * 50, NULL));
+        assert_true(outline_tracer_end(tracer, NULL));
+        assert_int_equal(all.pieces, n);
+        outline_tracer_free(tracer);
+        image_free(&mask), free(values), free(labels);
+    }
+}
+
+static bool ignore_piece(void *arg, const struct outline_piece *piece, struct err *err)
+{
+    (void)arg, (void)piece, (void)err;
+    return true;
+}
+
+/* Pieces that are done give their corners back: a thousand rows of pieces pass through room for
+ * two; a comb that never ends does not. */
+static void tracer_keeps_within_its_limit(void **state)
+{
+    (void)state;
+    uint8_t teeth[64], full[64], none[64] = { 0 };
+    struct outline_tracer *tracer;
+    struct err err;
+    for (int i = 0; i < 64; i++)
+        teeth[i] = i % 2 ? 255 : 0, full[i] = 255;
+    assert_true(outline_tracer_new(64, 300, ignore_piece, NULL, &tracer, NULL));
+    for (int y = 0; y < 1000; y++)
+        assert_true(outline_tracer_row(tracer, y % 2 ? teeth : none, NULL, NULL));
+    assert_true(outline_tracer_end(tracer, NULL));
+    assert_false(outline_tracer_full(tracer));
+    outline_tracer_free(tracer);
+    bool ok = true;
+    assert_true(outline_tracer_new(64, 300, ignore_piece, NULL, &tracer, NULL));
+    for (int y = 0; y < 1000 && ok; y++)
+        ok = outline_tracer_row(tracer, y % 2 ? teeth : full, NULL, &err);
+    assert_false(ok);
+    assert_int_equal(err.kind, ERR_MEMORY);
+    assert_true(outline_tracer_full(tracer));
+    outline_tracer_free(tracer);
+}
+
 static char *scratch_path(const char *name)
 {
     const char *folder = getenv("SCRATCH");
@@ -463,6 +554,8 @@ int main(void)
         cmocka_unit_test(shares_count_parts_of_pixels),
         cmocka_unit_test(outlines_are_valid_polygons),
         cmocka_unit_test(outlines_of_noise_are_valid_polygons),
+        cmocka_unit_test(traced_pieces_are_measured),
+        cmocka_unit_test(tracer_keeps_within_its_limit),
         cmocka_unit_test(geojson_is_what_qupath_reads),
         cmocka_unit_test(overlay_keeps_the_overview_and_draws_the_border),
     };
