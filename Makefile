@@ -42,7 +42,12 @@ format:
 install: build
 	cmake --install $(BUILD)
 
+deb: build
+	@scripts/install deb
+	@cd $(BUILD) && cpack -G DEB >cpack.log 2>&1 || { cat cpack.log; exit 1; }
+	@ls $(BUILD)/*.deb
+
 clean:
 	rm -rf $(BUILD) $(BUILD)-test $(BUILD)-asan demo
 
-.PHONY: all build demo test asan bench format install clean
+.PHONY: all build demo test asan bench format install deb clean

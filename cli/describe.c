@@ -24,11 +24,27 @@ static void describe_man(FILE *stream)
           ".SH SYNOPSIS\n\\fBmicrotome\\fR \\fIcommand\\fR [options] ...\n"
           ".SH DESCRIPTION\nCuts whole slide images into patches, learns from them and maps the "
           "result back onto the slide. Results go to standard output or to files, messages and "
-          "progress to standard error. Exit status: 0 done, 1 failed, 2 wrong usage, 130 stopped.\n"
-          ".SH COMMANDS\n",
+          "progress to standard error.\n.SH COMMANDS\nIn the order of the work; each has a page "
+          "of its own.\n",
           stream);
+    for (size_t i = 0; commands[i]; i++) {
+        fprintf(stream, ".TP\n.BR microtome\\-%s (1)\n", commands[i]->spec.name);
+        args_print_man_text(commands[i]->spec.summary, stream);
+        fputc('\n', stream);
+    }
+    fputs(".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\nfailed, or some slides failed\n.TP\n2\nwrong "
+          "usage\n.TP\n75\nstopped with all saved; the same command with \\-\\-resume goes on\n"
+          ".TP\n130\nstopped by the user\n.SH FILES\n.TP\n\\fIDIR\\fR/run.json, "
+          "\\fIDIR\\fR/slides.csv\nwhat a run was asked for and what became of every slide\n",
+          stream);
+}
+
+static const struct command *command_called(const char *name)
+{
     for (size_t i = 0; commands[i]; i++)
-        args_print_man(&commands[i]->spec, stream);
+        if (strcmp(commands[i]->spec.name, name) == 0)
+            return commands[i];
+    return NULL;
 }
 
 /* What may follow an option that takes one of a few words. */
@@ -72,8 +88,14 @@ static void describe_completion(FILE *stream)
 
 int describe_for_build(const char *what, FILE *stream)
 {
-    if (strcmp(what, "man") == 0)
+    const struct command *command = strncmp(what, "man-", 4) == 0 ? command_called(what + 4) : NULL;
+    if (command)
+        args_print_man(&command->spec, MICROTOME_VERSION, stream);
+    else if (strcmp(what, "man") == 0)
         describe_man(stream);
+    else if (strcmp(what, "commands") == 0)
+        for (size_t i = 0; commands[i]; i++)
+            fprintf(stream, "%s\n", commands[i]->spec.name);
     else if (strcmp(what, "completion") == 0)
         describe_completion(stream);
     else

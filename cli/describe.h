@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 void describe_program(FILE *stream); /* microtome --help */
-/* "man" (man(7)) or "completion" (bash); returns an exit code. */
+/* "man" or "man-<command>" (a page in man(7)), "commands" (their names) or "completion" (bash);
+ * returns an exit code. */
 int describe_for_build(const char *what, FILE *stream);
 #endif

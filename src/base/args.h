@@ -59,8 +59,10 @@ bool args_parse(const struct args_spec *spec, int argc, char **argv, void *optio
                 struct args_result *result, struct err *err);
 
 void args_print_help(const struct args_spec *spec, FILE *stream);
-/* One .SH section in man(7) markup. */
-void args_print_man(const struct args_spec *spec, FILE *stream);
+/* The command's own page in man(7) markup: microtome-<name>(1). */
+void args_print_man(const struct args_spec *spec, const char *version, FILE *stream);
+/* Text with what man(7) would take for markup escaped. */
+void args_print_man_text(const char *text, FILE *stream);
 
 /* Digits that the limits of a number are printed with: whole numbers in full. */
 static inline int args_digits(const struct arg *arg)

@@ -1,6 +1,7 @@
 /* args_print.c: --help and man pages from a command's option table (args.h). */
 #include "base/args.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define TEXT_COLUMN 30
@@ -81,10 +82,13 @@ void args_print_help(const struct args_spec *spec, FILE *stream)
     }
 }
 
-/* man(7): backslashes and dashes are escaped, a leading dot is guarded. */
-static void print_man_text(const char *text, FILE *stream)
+void args_print_man_text(const char *text, FILE *stream)
 {
+    bool line_begins = true;
     for (; *text; text++) {
+        if (line_begins && (*text == '.' || *text == '\''))
+            fputs("\\&", stream);
+        line_begins = *text == '\n';
         if (*text == '\\')
             fputs("\\e", stream);
         else if (*text == '-')
@@ -94,28 +98,39 @@ static void print_man_text(const char *text, FILE *stream)
     }
 }
 
-void args_print_man(const struct args_spec *spec, FILE *stream)
+static void print_man_option(const struct arg *arg, FILE *stream)
 {
-    fprintf(stream, ".SS microtome %s [options]%s%s\n", spec->name, spec->operands[0] ? " " : "",
-            spec->operands);
-    print_man_text(spec->description, stream);
+    fputs(".TP\n", stream);
+    if (arg->letter)
+        fprintf(stream, "\\fB\\-%c\\fR, ", arg->letter);
+    fputs("\\fB\\-\\-", stream);
+    args_print_man_text(arg->name, stream);
+    fputs("\\fR", stream);
+    if (arg->type != ARG_FLAG)
+        fprintf(stream, " \\fI%s\\fR", arg->value);
     fputc('\n', stream);
-    for (size_t i = 0; i < spec->n_args; i++) {
-        const struct arg *arg = &spec->args[i];
-        fputs(".TP\n", stream);
-        if (arg->letter)
-            fprintf(stream, "\\fB\\-%c\\fR, ", arg->letter);
-        fputs("\\fB\\-\\-", stream);
-        print_man_text(arg->name, stream);
-        fprintf(stream, "\\fR");
-        if (arg->type != ARG_FLAG)
-            fprintf(stream, " \\fI%s\\fR", arg->value);
-        fputc('\n', stream);
-        print_man_text(arg->help, stream);
-        print_range(arg, stream);
-        fputc('\n', stream);
-    }
-    fputs(".PP\nExample:\n.PP\n.nf\n", stream);
-    print_man_text(spec->example, stream);
-    fputs("\n.fi\n", stream);
+    args_print_man_text(arg->help, stream);
+    print_range(arg, stream);
+    fputc('\n', stream);
+}
+
+void args_print_man(const struct args_spec *spec, const char *version, FILE *stream)
+{
+    fputs(".TH MICROTOME\\-", stream);
+    for (const char *c = spec->name; *c; c++)
+        fputc(toupper((unsigned char)*c), stream);
+    fprintf(stream, " 1 \"\" \"microtome %s\" \"User commands\"\n", version);
+    fprintf(stream, ".SH NAME\nmicrotome\\-%s \\- ", spec->name);
+    args_print_man_text(spec->summary, stream);
+    fprintf(stream, "\n.SH SYNOPSIS\n\\fBmicrotome %s\\fR [options]%s", spec->name,
+            spec->operands[0] ? " " : "");
+    args_print_man_text(spec->operands, stream);
+    fputs("\n.SH DESCRIPTION\n", stream);
+    args_print_man_text(spec->description, stream);
+    fputs("\n.SH OPTIONS\n", stream);
+    for (size_t i = 0; i < spec->n_args; i++)
+        print_man_option(&spec->args[i], stream);
+    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow this\n.SH EXAMPLES\n.nf\n", stream);
+    args_print_man_text(spec->example, stream);
+    fputs("\n.fi\n.SH SEE ALSO\n.BR microtome (1)\n", stream);
 }
