@@ -1,6 +1,6 @@
-/* curves.h: curves over a shared x, e.g. the epochs of a training, and a confusion matrix; each as
- * SVG and as PNG of the same content. Written beside and renamed. Deterministic: same data, same
- * bytes. */
+/* curves.h: curves over a shared x, e.g. the epochs of a training; curves with an x of their own,
+ * e.g. ROC curves; and a confusion matrix; each as SVG and as PNG of the same content. Written
+ * beside and renamed. Deterministic: same data, same bytes. */
 #ifndef PLOT_CURVES_H
 #define PLOT_CURVES_H
 #include <stdint.h>
@@ -26,6 +26,29 @@ struct curve_panel {
 bool curves_write(const char *svg_path, const char *png_path, const char *title,
                   const char *x_label, const double *x, int64_t n, const struct curve_panel *panels,
                   int n_panels, double mark, struct err *err);
+
+/* y [n] over x [n], in the order in which they are joined. A value that is not finite is a gap. */
+struct chart_curve {
+    const char *name; /* in the legend, below the plot */
+    const double *x, *y;
+    int64_t n;
+    bool dashed;
+};
+
+struct chart {
+    const char *title, *x_label, *y_label;
+    const struct chart_curve *curves;
+    int n_curves;
+    double x_low, x_high, y_low,
+        y_high;    /* of the axes, low < high; values beyond lie at the ends */
+    bool log_x;    /* x on a logarithmic scale, with ticks at powers of two */
+    bool square;   /* both axes of the same length */
+    bool diagonal; /* a thin line from corner to corner */
+};
+
+/* One plot. Either path may be NULL. */
+bool curves_chart(const char *svg_path, const char *png_path, const struct chart *chart,
+                  struct err *err);
 
 /* counts [classes, classes], rows are the truth. Every cell shows its count and share of the row.
  */

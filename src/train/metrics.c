@@ -3,50 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
-
-struct ranked {
-    double score;
-    bool positive;
-};
-
-static int by_score(const void *a, const void *b)
-{
-    double x = ((const struct ranked *)a)->score, y = ((const struct ranked *)b)->score;
-    return (x > y) - (x < y);
-}
-
-/* Sorts ranked [n]. Twice the pairs in the right order, ties counted once, is a whole number, so
- * the area is exact to the last division. */
-static double area(struct ranked *ranked, int64_t n)
-{
-    qsort(ranked, (size_t)n, sizeof *ranked, by_score);
-    double twice_won = 0;
-    int64_t negatives = 0, positives = 0;
-    for (int64_t begin = 0, end; begin < n; begin = end) {
-        int64_t tied[2] = { 0 };
-        for (end = begin; end < n && ranked[end].score == ranked[begin].score; end++)
-            tied[ranked[end].positive]++;
-        twice_won += (double)tied[1] * (double)(2 * negatives + tied[0]);
-        negatives += tied[0];
-        positives += tied[1];
-    }
-    if (negatives == 0 || positives == 0)
-        return NAN;
-    return twice_won / 2 / ((double)negatives * (double)positives);
-}
-
-bool metrics_auc(const double *scores, const bool *positive, int64_t n, double *auc,
-                 struct err *err)
-{
-    struct ranked *ranked = calloc((size_t)n + 1, sizeof *ranked);
-    if (!ranked)
-        return err_memory(err, "the ranks of the scores");
-    for (int64_t i = 0; i < n; i++)
-        ranked[i] = (struct ranked){ scores[i], positive[i] };
-    *auc = area(ranked, n);
-    free(ranked);
-    return true;
-}
+#include "base/auc.h"
 
 static bool check(const float *scores, const int32_t *labels, int64_t n, int64_t classes,
                   struct err *err)
@@ -83,14 +40,14 @@ static void count(const float *scores, const int32_t *labels, int64_t n, int64_t
 /* Mean area over the classes that occur and are not all there is; of class 1 alone if there are
  * two. */
 static double mean_area(const float *scores, const int32_t *labels, int64_t n, int64_t classes,
-                        struct ranked *ranked)
+                        struct auc_item *ranked)
 {
     double sum = 0;
     int64_t seen = 0;
     for (int64_t c = classes == 2 ? 1 : 0; c < classes; c++) {
         for (int64_t i = 0; i < n; i++)
-            ranked[i] = (struct ranked){ (double)scores[i * classes + c], labels[i] == (int32_t)c };
-        double one = area(ranked, n);
+            ranked[i] = (struct auc_item){ (double)scores[i * classes + c], labels[i] == (int32_t)c };
+        double one = auc_of_items(ranked, n);
         if (!isnan(one))
             sum += one, seen++;
     }
@@ -129,7 +86,7 @@ bool metrics_compute(const float *scores, const int32_t *labels, int64_t n, int6
     if (!check(scores, labels, n, classes, err))
         return false;
     bool ok = false;
-    struct ranked *ranked = calloc((size_t)n + 1, sizeof *ranked);
+    struct auc_item *ranked = calloc((size_t)n + 1, sizeof *ranked);
     int64_t *counts = calloc((size_t)(classes * classes), sizeof *counts);
     if (!ranked || !counts) {
         err_memory(err, "the metrics");

@@ -21,9 +21,4 @@ struct metrics {
  * its index. */
 bool metrics_compute(const float *scores, const int32_t *labels, int64_t n, int64_t classes,
                      struct metrics *out, int64_t *confusion, struct err *err);
-
-/* The chance that a positive scores above a negative, ties count half (Mann-Whitney). positive [n]
- * tells the two apart. Not a number if one kind is absent. False only without memory. */
-bool metrics_auc(const double *scores, const bool *positive, int64_t n, double *auc,
-                 struct err *err);
 #endif

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/auc.h"
 #include "support/golden.h"
 #include "train/metrics.h"
 
@@ -35,7 +36,7 @@ static void areas_are_as_in_sklearn(void **state)
             s[i] = (double)scores->data[i];
             positive[i] = labels->data[i] > 0;
         }
-        assert_true(metrics_auc(s, positive, n, &area, NULL));
+        assert_true(auc_area(s, positive, n, &area, NULL));
         assert_close(golden, groups[k], "area", area);
         free(s), free(positive);
     }
@@ -46,14 +47,14 @@ static void areas_of_small_cases(void **state)
     (void)state;
     double area;
     static const double scores[] = { 1, 1, 1, 1 };
-    assert_true(metrics_auc(scores, (bool[]){ 0, 1, 0, 1 }, 4, &area, NULL));
+    assert_true(auc_area(scores, (bool[]){ 0, 1, 0, 1 }, 4, &area, NULL));
     assert_true(area == 0.5);
-    assert_true(metrics_auc(scores, (bool[]){ 1, 1, 1, 1 }, 4, &area, NULL));
+    assert_true(auc_area(scores, (bool[]){ 1, 1, 1, 1 }, 4, &area, NULL));
     assert_true(isnan(area));
-    assert_true(metrics_auc(scores, (bool[]){ 0 }, 0, &area, NULL));
+    assert_true(auc_area(scores, (bool[]){ 0 }, 0, &area, NULL));
     assert_true(isnan(area));
     static const double ends[] = { -INFINITY, 0, INFINITY };
-    assert_true(metrics_auc(ends, (bool[]){ 0, 0, 1 }, 3, &area, NULL));
+    assert_true(auc_area(ends, (bool[]){ 0, 0, 1 }, 3, &area, NULL));
     assert_true(area == 1);
 }
 

@@ -1,0 +1,117 @@
+/* cmd_evaluate.c: scores, lesions and heatmaps against the truth. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "cli/evaluate.h"
+#include "plot/curves.h"
+
+bool evaluate_plot(const struct evaluate_options *o, const struct chart *chart, struct err *err)
+{
+    if (!o->plot)
+        return true;
+    char *svg = file_format("%s.svg", o->plot), *png = file_format("%s.png", o->plot);
+    bool ok = (svg && png) ? curves_chart(svg, png, chart, err) : err_memory(err, o->plot);
+    free(svg), free(png);
+    return ok;
+}
+
+#define AT(field) offsetof(struct evaluate_options, field)
+#define TEXT_ARG(word, field, unit, start, text)                                                   \
+    {                                                                                              \
+        .name = word, .type = ARG_TEXT, .offset = AT(field), .value = unit, .initial = start,      \
+        .help = text                                                                               \
+    }
+
+static const struct arg args[] = {
+    TEXT_ARG("truth", truth, "PATH", NULL,
+             "roc: a CSV with slides and labels, if the scores have none; froc: a folder or slide "
+             "list with annotations or masks"),
+    { .name = "score",
+      .type = ARG_TEXTS,
+      .offset = AT(scores),
+      .value = "NAME",
+      .help = "roc: column of the scores ('score' if not given); several give several curves" },
+    TEXT_ARG("label", label, "NAME", "label", "roc: column of the labels, 0 or 1"),
+    TEXT_ARG("slide", slide, "NAME", "slide", "column of the slides"),
+    TEXT_ARG("positive", positive, "WORD", NULL, "roc: labels are words; this one is positive"),
+    { .name = "allow-missing",
+      .type = ARG_FLAG,
+      .offset = AT(allow_missing),
+      .help = "leave out slides that have no score, no label or no list of lesions" },
+    { .name = "bootstrap",
+      .type = ARG_INT,
+      .offset = AT(bootstrap),
+      .value = "N",
+      .initial = "2000",
+      .min = 0,
+      .max = 1000000,
+      .help =
+          "roc: replicates of the bootstrap; 0: none; fewer, but at least 200, where scores are "
+          "very many" },
+    { .name = "seed",
+      .type = ARG_INT,
+      .offset = AT(seed),
+      .value = "N",
+      .initial = "1",
+      .min = 0,
+      .max = 9e15,
+      .help = "roc: seed of the bootstrap" },
+    TEXT_ARG("plot", plot, "NAME", NULL, "draw the curves as NAME.svg and NAME.png"),
+    TEXT_ARG("points", points, "FILE", NULL, "write the points of the curves as CSV"),
+    { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the results as JSON" },
+    { .name = "csv", .type = ARG_FLAG, .offset = AT(csv), .help = "print the results as CSV" },
+    COMMON_ARGS(struct evaluate_options),
+};
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    static const struct {
+        const char *name;
+        bool (*run)(struct app *, const struct evaluate_options *, char *const *, int,
+                    struct err *);
+        const char *takes;
+    } actions[] = {
+        { "roc", evaluate_roc, "a CSV of slide scores" },
+    };
+    enum { N = sizeof actions / sizeof *actions };
+    const struct evaluate_options *o = options;
+    const char *names[N], *word = operands->operands[0];
+    if (o->json && o->csv)
+        return err_set(err, ERR_USAGE, "--json and --csv exclude each other");
+    for (size_t i = 0; i < N; i++) {
+        names[i] = actions[i].name;
+        if (strcmp(word, names[i]) != 0)
+            continue;
+        if (operands->n_operands < 2)
+            return err_set(err, ERR_USAGE, "'%s' needs %s; see microtome evaluate --help", word,
+                           actions[i].takes);
+        return actions[i].run(app, o, operands->operands + 1, operands->n_operands - 1, err);
+    }
+    const char *nearest = args_nearest(word, names, N);
+    return err_set(err, ERR_USAGE, "'%s' is not roc, froc or pixels%s%s%s", word,
+                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+const struct command cmd_evaluate = {
+    .spec = { .name = "evaluate",
+              .summary = "compare scores, lesions and heatmaps with the truth",
+              .operands = "roc SCORES.csv...",
+              .min_operands = 1,
+              .max_operands = 1 << 20,
+              .description =
+                  "'roc' takes tables with a row a slide (columns slide, score, label) and prints "
+                  "the area under the ROC curve with 95 % intervals by DeLong and by bootstrap, "
+                  "the "
+                  "threshold of the greatest sensitivity + specificity, and, for several files or "
+                  "columns of the same slides, DeLong's test of every pair.",
+              .example =
+                  "microtome evaluate roc scores.csv --plot roc\n"
+                  "microtome evaluate roc scores.csv --truth labels.csv --json\n"
+                  "microtome evaluate roc table.csv --score ours --score theirs --label truth",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct evaluate_options),
+    .run = run,
+};

@@ -1,0 +1,23 @@
+/* evaluate.h: what the parts of `microtome evaluate` share: its options and how results go out. */
+#ifndef CLI_EVALUATE_H
+#define CLI_EVALUATE_H
+#include "cli/app.h"
+
+struct evaluate_options {
+    struct common_options common;
+    const char *truth, *slide, *label, *positive, *plot, *points, *class_name;
+    struct arg_texts scores;
+    bool allow_missing, json, csv;
+    int64_t bootstrap, seed;
+    double mpp, downsample, threshold;
+};
+
+bool evaluate_roc(struct app *app, const struct evaluate_options *o, char *const *files,
+                  int n_files, struct err *err);
+bool evaluate_froc(struct app *app, const struct evaluate_options *o, char *const *folders,
+                   int n_folders, struct err *err);
+
+struct chart;
+/* Writes PLOT.svg and PLOT.png; does nothing without --plot. */
+bool evaluate_plot(const struct evaluate_options *o, const struct chart *chart, struct err *err);
+#endif

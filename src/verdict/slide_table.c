@@ -1,0 +1,184 @@
+/* slide_table.c: see slide_table.h. */
+#include "verdict/slide_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+char *slide_table_name(char *path)
+{
+    static const char *const endings[] = { ".tif",  ".tiff", ".svs",  ".ndpi", ".vms",
+                                           ".vmu",  ".scn",  ".mrxs", ".bif",  ".svslide",
+                                           ".tmap", ".xml",  ".csv" };
+    char *slash = strrchr(path, '/');
+    char *name = slash ? slash + 1 : path;
+    char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && dot > name && i < sizeof endings / sizeof *endings; i++)
+        if (strcasecmp(dot, endings[i]) == 0) {
+            *dot = 0;
+            break;
+        }
+    return name;
+}
+
+struct named_row {
+    const char *name;
+    size_t row;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct named_row *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : (x->row > y->row) - (x->row < y->row);
+}
+
+static bool index_rows(struct slide_table *table, int column, struct named_row *named,
+                       struct err *err)
+{
+    const struct csv *csv = &table->csv;
+    for (size_t i = 0; i < table->n; i++) {
+        char *cell = csv->cells[i * csv->n_columns + (size_t)column];
+        named[i] = (struct named_row){ slide_table_name(cell), i };
+        if (!*named[i].name)
+            return err_set(err, ERR_FORMAT, "%s:%d: column '%s': no slide is named", csv->path,
+                           csv->lines[i], csv->names[column]);
+    }
+    qsort(named, table->n, sizeof *named, by_name);
+    for (size_t i = 0; i < table->n; i++) {
+        if (i > 0 && strcmp(named[i].name, named[i - 1].name) == 0)
+            return err_set(err, ERR_FORMAT, "%s:%d: slide '%s' stands on line %d already",
+                           csv->path, csv->lines[named[i].row], named[i].name,
+                           csv->lines[named[i - 1].row]);
+        table->rows[i] = named[i].row;
+        table->slides[i] = named[i].name;
+    }
+    return true;
+}
+
+/* Takes over table->csv. */
+static bool index_table(struct slide_table *table, const char *slide_column, struct err *err)
+{
+    int column = 0;
+    table->n = table->csv.n_rows;
+    struct named_row *named = calloc(table->n + 1, sizeof *named);
+    table->rows = calloc(table->n + 1, sizeof *table->rows);
+    table->slides = calloc(table->n + 1, sizeof *table->slides);
+    bool ok = false;
+    if (!named || !table->rows || !table->slides)
+        err_memory(err, table->csv.path);
+    else if (table->n == 0)
+        err_set(err, ERR_FORMAT, "%s: no rows below the header", table->csv.path);
+    else
+        ok = slide_table_column(table, slide_column, "name the column of the slides with --slide",
+                                &column, err) &&
+             index_rows(table, column, named, err);
+    free(named);
+    if (!ok)
+        slide_table_free(table);
+    return ok;
+}
+
+bool slide_table_read(const char *path, const char *slide_column, struct slide_table *out,
+                      struct err *err)
+{
+    *out = (struct slide_table){ 0 };
+    return csv_read(path, &out->csv, err) && index_table(out, slide_column, err);
+}
+
+bool slide_table_parse(const char *text, size_t size, const char *path, const char *slide_column,
+                       struct slide_table *out, struct err *err)
+{
+    *out = (struct slide_table){ 0 };
+    return csv_parse(text, size, path, &out->csv, err) && index_table(out, slide_column, err);
+}
+
+void slide_table_free(struct slide_table *table)
+{
+    csv_free(&table->csv);
+    free(table->rows);
+    free(table->slides);
+    *table = (struct slide_table){ 0 };
+}
+
+bool slide_table_column(const struct slide_table *table, const char *name, const char *remedy,
+                        int *column, struct err *err)
+{
+    const struct csv *csv = &table->csv;
+    char there[400] = "";
+    *column = csv_column(csv, name);
+    if (*column >= 0)
+        return true;
+    for (size_t i = 0, at = 0; i < csv->n_columns && at < sizeof there; i++)
+        at += (size_t)snprintf(there + at, sizeof there - at, "%s%s", i ? ", " : "", csv->names[i]);
+    return err_set(err, ERR_FORMAT, "%s:1: no column '%s' (there are: %s); %s", csv->path, name,
+                   there, remedy);
+}
+
+static bool refuse_cell(const struct slide_table *table, size_t i, int column, const char *fact,
+                        struct err *err)
+{
+    const struct csv *csv = &table->csv;
+    const char *cell = csv_cell(csv, table->rows[i], column);
+    return err_set(err, ERR_FORMAT, "%s:%d: column '%s': '%.60s' %s", csv->path,
+                   csv->lines[table->rows[i]], csv->names[column], cell, fact);
+}
+
+bool slide_table_numbers(const struct slide_table *table, int column, double *values,
+                         struct err *err)
+{
+    for (size_t i = 0; i < table->n; i++) {
+        const char *cell = csv_cell(&table->csv, table->rows[i], column);
+        char *end = NULL;
+        values[i] = strtod(cell, &end);
+        while (*end == ' ')
+            end++;
+        if (end == cell || *end)
+            return refuse_cell(table, i, column, "is not a number", err);
+        if (!isfinite(values[i]))
+            return refuse_cell(table, i, column,
+                               "is not a finite number; score the slide again or remove its row",
+                               err);
+    }
+    return true;
+}
+
+bool slide_table_labels(const struct slide_table *table, int column, const char *positive_word,
+                        bool *positive, struct err *err)
+{
+    for (size_t i = 0; i < table->n; i++) {
+        const char *cell = csv_cell(&table->csv, table->rows[i], column);
+        if (positive_word) {
+            positive[i] = strcmp(cell, positive_word) == 0;
+            if (!*cell)
+                return refuse_cell(table, i, column, "is no label", err);
+            continue;
+        }
+        char *end = NULL;
+        double value = strtod(cell, &end);
+        if (end == cell || *end || (value != 0 && value != 1))
+            return refuse_cell(table, i, column,
+                               "is not 0 or 1; name the word of the positive class with --positive",
+                               err);
+        positive[i] = value == 1;
+    }
+    return true;
+}
+
+long slide_table_find(const struct slide_table *table, const char *slide)
+{
+    size_t low = 0, high = table->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(table->slides[middle], slide);
+        if (order == 0)
+            return (long)middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return -1;
+}

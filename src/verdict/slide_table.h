@@ -1,0 +1,43 @@
+/* slide_table.h: a CSV with a row a slide -> numbers and labels, checked. A message names the
+ * file, the line and the column. */
+#ifndef VERDICT_SLIDE_TABLE_H
+#define VERDICT_SLIDE_TABLE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/csv.h"
+
+struct slide_table {
+    struct csv csv;
+    size_t n;
+    size_t *rows;        /* [n] rows of the CSV, by slide name */
+    const char **slides; /* [n] names, sorted, each once; point into the CSV */
+};
+
+/* slide_column is the name of the column with the slides. A folder and a slide's file extension do
+ * not belong to the name: "a/test_001.tif" is test_001. *out is the caller's; free with
+ * slide_table_free. */
+bool slide_table_read(const char *path, const char *slide_column, struct slide_table *out,
+                      struct err *err);
+/* The same from memory; path only names it in messages. */
+bool slide_table_parse(const char *text, size_t size, const char *path, const char *slide_column,
+                       struct slide_table *out, struct err *err);
+void slide_table_free(struct slide_table *table); /* also fine on a zeroed struct */
+
+/* Column number; an absent one is an error that lists those that are there and says `remedy`. */
+bool slide_table_column(const struct slide_table *table, const char *name, const char *remedy,
+                        int *column, struct err *err);
+
+/* values [n]: the column as finite numbers. */
+bool slide_table_numbers(const struct slide_table *table, int column, double *values,
+                         struct err *err);
+
+/* positive [n]: a cell is 0 or 1, or, with a word, positive if it is that word. */
+bool slide_table_labels(const struct slide_table *table, int column, const char *positive_word,
+                        bool *positive, struct err *err);
+
+/* Where a slide is, or -1. */
+long slide_table_find(const struct slide_table *table, const char *slide);
+
+/* The name of a slide within a path, in place: without folder and slide extension. */
+char *slide_table_name(char *path);
+#endif
