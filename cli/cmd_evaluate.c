@@ -90,8 +90,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return actions[i].run(app, o, operands->operands + 1, operands->n_operands - 1, err);
     }
     const char *nearest = args_nearest(word, names, N);
-    return err_set(err, ERR_USAGE, "'%s' is not roc, froc or pixels%s%s%s", word,
-                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return err_set(err, ERR_USAGE, "'%s' is not roc%s%s%s", word, nearest ? "; did you mean " : "",
+                   nearest ? nearest : "", nearest ? "?" : "");
 }
 
 const struct command cmd_evaluate = {

@@ -1,0 +1,47 @@
+# Areas, tests and pictures; every kind of bad input is named with its line and a remedy.
+cat >scores.csv <<'END'
+slide,score,other,label
+a.tif,0.9,0.4,1
+b.tif,0.8,0.9,1
+c.tif,0.7,0.2,0
+d.tif,0.4,0.6,1
+e.tif,0.3,0.1,0
+f.tif,0.2,0.3,0
+END
+microtome evaluate roc scores.csv --plot roc --points points.csv
+microtome evaluate roc scores.csv --score score --score other --json --bootstrap 0
+microtome evaluate roc scores.csv --csv --bootstrap 100 --threads 1 >one
+microtome evaluate roc scores.csv --csv --bootstrap 100 --threads 3 | cmp - one && cat one
+cat points.csv
+head -c 4 roc.svg && echo && od -An -tx1 -N4 roc.png
+
+echo "--- truth in a table of its own"
+cut -d, -f1,2 scores.csv >only.csv
+printf 'slide,label\na,Tumor\nb,Tumor\nc,Normal\nd,Tumor\ne,Normal\nf,Normal\n' >truth.csv
+microtome evaluate roc only.csv --truth truth.csv --positive Tumor --bootstrap 0
+printf 'slide,label\na,1\nb,1\nc,0\nz,0\n' >gone.csv
+microtome evaluate roc only.csv --truth gone.csv
+microtome evaluate roc only.csv --truth gone.csv --allow-missing --bootstrap 0
+head -n 4 only.csv >few.csv
+microtome evaluate roc few.csv --truth gone.csv
+
+echo "--- bad input"
+bad() { printf "$1" >bad.csv; microtome evaluate roc bad.csv; }
+bad 'slide,score,label\na,0.5,1\nb,x,0\n'
+bad 'slide,score,label\na,0.5,1\nb,nan,0\n'
+bad 'slide,score,label\na,0.5,1\nb,,0\n'
+bad 'slide,score,label\na,0.5,tumor\nb,1,0\n'
+bad 'slide,score,label\na,0.5,1\nb,0.7,1\n'
+bad 'slide,score,label\na,0.5,1\nb,0.5,0\n'
+bad 'slide,score,label\na,0.5,1\na,0.7,0\n'
+bad 'slide,score,label\na,0.5,1,7\n'
+bad 'slide,points,label\na,0.5,1\n'
+bad 'name,score,label\na,0.5,1\n'
+bad 'slide,score\na,0.5\n'
+bad 'slide,score,label\n'
+bad 'slide,score,label\n"a,0.5,1\n'
+microtome evaluate roc absent.csv
+microtome evaluate roc
+microtome evaluate rock scores.csv
+microtome evaluate roc scores.csv --json --csv
+microtome evaluate roc scores.csv --plot absent/roc
