@@ -46,7 +46,8 @@ static double mean_area(const float *scores, const int32_t *labels, int64_t n, i
     int64_t seen = 0;
     for (int64_t c = classes == 2 ? 1 : 0; c < classes; c++) {
         for (int64_t i = 0; i < n; i++)
-            ranked[i] = (struct auc_item){ (double)scores[i * classes + c], labels[i] == (int32_t)c };
+            ranked[i] =
+                (struct auc_item){ (double)scores[i * classes + c], labels[i] == (int32_t)c };
         double one = auc_of_items(ranked, n);
         if (!isnan(one))
             sum += one, seen++;
