@@ -1,62 +1,24 @@
 /* tissue_write.c: a tissue mask -> GeoJSON for QuPath and a picture for people. */
 #include "tissue/tissue.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
-#include "base/json.h"
+#include "base/geojson.h"
 #include "base/rng.h"
 #include "tissue/outline.h"
 
 /* Green is far from every colour of haematoxylin and eosin. */
 static const uint8_t outline_colour[3] = { 0, 190, 60 };
 
-/* An identifier that depends on the file's name and the piece's number, so that the same mask
- * gives the same file. */
-static void write_id(struct json_out *json, uint64_t name, int32_t piece)
-{
-    struct rng rng = rng_new(name, 0, (uint64_t)piece);
-    uint32_t a = rng_u32(&rng), b = rng_u32(&rng), c = rng_u32(&rng), d = rng_u32(&rng);
-    char text[37];
-    snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%04x%08x", a, b >> 16, b & 0xfff,
-             0x8000 | (c >> 18), c & 0xffff, d);
-    json_out_text(json, "id", text);
-}
-
-/* To a hundredth of a pixel. */
-static double level0(int32_t corner, double l0_per_px)
-{
-    return round(corner * l0_per_px * 100) / 100;
-}
-
 static void write_ring(struct json_out *json, const struct tissue_mask *mask,
                        const struct outline_point *points, int64_t n)
 {
-    json_out_array_line(json, NULL);
-    for (int64_t i = 0; i <= n; i++) { /* closed: the first point again */
-        struct outline_point point = points[i % n];
-        json_out_array_line(json, NULL);
-        json_out_real(json, NULL, level0(point.x, mask->l0_per_px_x));
-        json_out_real(json, NULL, level0(point.y, mask->l0_per_px_y));
-        json_out_close_array(json);
-    }
-    json_out_close_array(json);
-}
-
-static void write_properties(struct json_out *json)
-{
-    json_out_object(json, "properties");
-    json_out_text(json, "objectType", "annotation");
-    json_out_bool(json, "isLocked", false);
-    json_out_object_line(json, "classification");
-    json_out_text(json, "name", "Tissue");
-    json_out_array_line(json, "color");
-    for (int c = 0; c < 3; c++)
-        json_out_int(json, NULL, outline_colour[c]);
-    json_out_close_array(json);
-    json_out_close_object(json);
-    json_out_close_object(json);
+    geojson_ring(json);
+    for (int64_t i = 0; i <= n; i++) /* closed: the first point again */
+        geojson_point(json, points[i % n].x * mask->l0_per_px_x,
+                      points[i % n].y * mask->l0_per_px_y);
+    geojson_close_ring(json);
 }
 
 /* One piece; returns the ring after its last. */
@@ -64,19 +26,13 @@ static int64_t write_piece(struct json_out *json, const struct tissue_mask *mask
                            const struct outline *outline, int64_t ring, uint64_t name)
 {
     int32_t piece = outline->rings[ring].piece;
-    json_out_object(json, NULL);
-    json_out_text(json, "type", "Feature");
-    write_id(json, name, piece);
-    json_out_object(json, "geometry");
-    json_out_text(json, "type", "Polygon");
-    json_out_array_line(json, "coordinates");
+    geojson_feature(json, name, (uint64_t)piece);
     for (; ring < outline->n_rings && outline->rings[ring].piece == piece; ring++)
         write_ring(json, mask, outline->points + outline->rings[ring].first,
                    outline->rings[ring].n);
-    json_out_close_array(json);
-    json_out_close_object(json);
-    write_properties(json);
-    json_out_close_object(json);
+    geojson_properties(json, "annotation");
+    geojson_classification(json, "Tissue", outline_colour);
+    geojson_close_feature(json);
     return ring;
 }
 
@@ -89,15 +45,10 @@ bool tissue_write_geojson(const struct tissue_mask *mask, const char *path, stru
     bool ok = stem || err_memory(err, "a file name");
     ok = ok && outline_trace(&mask->mask, &outline, err) && file_out_open(&file, path, err);
     if (ok) {
-        json_out_begin(&json, file.stream);
-        json_out_object(&json, NULL);
-        json_out_text(&json, "type", "FeatureCollection");
-        json_out_array(&json, "features");
+        geojson_begin(&json, file.stream);
         for (int64_t ring = 0; ring < outline.n_rings;)
             ring = write_piece(&json, mask, &outline, ring, rng_hash(stem));
-        json_out_close_array(&json);
-        json_out_close_object(&json);
-        json_out_end(&json);
+        geojson_end(&json);
         ok = file_out_commit(&file, err);
     }
     file_out_discard(&file);

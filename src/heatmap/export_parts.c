@@ -1,0 +1,66 @@
+/* export_parts.c: see export_parts.h. */
+#include "heatmap/export_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool export_class(const struct export_request *request, int64_t *out, struct err *err)
+{
+    const struct heatmap_info *info = heatmap_info(request->heatmap);
+    int64_t wanted = request->options->class_index;
+    *out = wanted < 0 ? heatmap_main_class(info) : wanted;
+    return *out < info->n_classes ||
+           err_set(err, ERR_USAGE, "%s: has %lld classes, there is no class %lld", info->slide,
+                   (long long)info->n_classes, (long long)*out);
+}
+
+double export_short(float score)
+{
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)score);
+        if (strtof(text, NULL) == score)
+            break;
+    }
+    return strtod(text, NULL);
+}
+
+const uint8_t *export_colour(int64_t c)
+{
+    static const uint8_t colours[8][3] = {
+        { 0, 114, 178 },  { 213, 94, 0 },   { 0, 158, 115 }, { 204, 121, 167 },
+        { 86, 180, 233 }, { 240, 228, 66 }, { 230, 159, 0 }, { 0, 0, 0 },
+    };
+    return colours[c % 8];
+}
+
+bool export_tiles(const struct export_request *request, const struct ctx *ctx,
+                  void (*take)(void *arg, const struct export_tile *tile), void *arg,
+                  struct err *err)
+{
+    const struct heatmap_info *info = heatmap_info(request->heatmap);
+    int64_t side = request->options->tile_px;
+    side = side <= info->stride ? 1 : (side - 1) / info->stride + 1;
+    struct blocks blocks;
+    if (!blocks_open(&blocks, request->heatmap, side, request->options->memory_bytes / 4, err))
+        return false;
+    float *row = malloc((size_t)(blocks.across * info->n_classes) * sizeof *row);
+    bool ok = row || err_memory(err, "a row of tiles");
+    for (int64_t y = 0; ok && y < blocks.down; y++) {
+        ok = !ctx_stopped(ctx) || err_stopped(err);
+        ok = ok && blocks_read(&blocks, y, row, err);
+        for (int64_t x = 0; ok && x < blocks.across; x++) {
+            struct export_tile tile = { .place = blocks_place(&blocks, x, y),
+                                        .number = y * blocks.across + x,
+                                        .scores = row + x * info->n_classes };
+            bool empty =
+                isnan(tile.scores[0]) || tile.place.width_l0 < 1 || tile.place.height_l0 < 1;
+            if (!empty)
+                take(arg, &tile);
+        }
+    }
+    free(row);
+    blocks_close(&blocks);
+    return ok;
+}

@@ -1,0 +1,27 @@
+/* export_parts.h: what several exporters share. Private to this folder. */
+#ifndef HEATMAP_EXPORT_PARTS_H
+#define HEATMAP_EXPORT_PARTS_H
+#include "heatmap/blocks.h"
+#include "heatmap/export.h"
+
+/* The class that regions and pictures show; an error if there is no such class. */
+bool export_class(const struct export_request *request, int64_t *out, struct err *err);
+
+/* A score as the double with the fewest digits that reads back as the same float: 0.1, not
+ * 0.10000000149. */
+double export_short(float score);
+
+/* A colour for class c, of those that are told apart with any colour vision (Okabe and Ito). */
+const uint8_t *export_colour(int64_t c);
+
+/* One tile with a score. */
+struct export_tile {
+    struct heatmap_cell place;
+    int64_t number;      /* counted over all tiles, row by row, also those without a score */
+    const float *scores; /* [classes] */
+};
+/* Calls `take` for every tile with a score, row by row. */
+bool export_tiles(const struct export_request *request, const struct ctx *ctx,
+                  void (*take)(void *arg, const struct export_tile *tile), void *arg,
+                  struct err *err);
+#endif

@@ -1,0 +1,19 @@
+/* exporters.c: the table of exporters, see export.h, and their defaults. */
+#include <stddef.h>
+#include "heatmap/export.h"
+
+extern const struct exporter exporter_tiles_csv, exporter_tiles_geojson, exporter_regions;
+
+const struct exporter *const exporters[] = {
+    &exporter_tiles_csv,
+    &exporter_tiles_geojson,
+    &exporter_regions,
+    NULL,
+};
+
+struct export_options export_defaults(void)
+{
+    return (struct export_options){ .threshold = 0.5,
+                                    .class_index = -1,
+                                    .memory_bytes = INT64_C(128) << 20 };
+}
