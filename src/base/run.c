@@ -2,8 +2,10 @@
 #include "base/run.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/csv.h"
@@ -35,6 +37,16 @@ static void time_text(char out[TIME_TEXT])
     struct tm parts;
     gmtime_r(&now, &parts);
     strftime(out, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &parts);
+}
+
+/* Of this process with all its threads, since it began: what core-hours are counted from. */
+static double cpu_seconds(void)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_SELF, &used) != 0)
+        return NAN;
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 bool run_begin(const char *folder, int argc, char *const *argv, struct run **out, struct err *err)
@@ -104,6 +116,7 @@ static bool save_json(const struct run *run, struct err *err)
     json_out_text(&json, "began", run->began);
     json_out_text(&json, "ended", run->ended[0] ? run->ended : NULL);
     json_out_real(&json, "seconds", report_clock_s() - run->began_s);
+    json_out_real(&json, "cpu_seconds", cpu_seconds());
     json_out_array(&json, "slides");
     for (size_t i = 0; i < run->n; i++)
         write_item(&json, &run->items[i]);
