@@ -2,13 +2,11 @@
 #include <stddef.h>
 #include "heatmap/export.h"
 
-extern const struct exporter exporter_tiles_csv, exporter_tiles_geojson, exporter_regions;
+extern const struct exporter exporter_ome_tiff, exporter_tiles_csv, exporter_tiles_geojson,
+    exporter_regions;
 
 const struct exporter *const exporters[] = {
-    &exporter_tiles_csv,
-    &exporter_tiles_geojson,
-    &exporter_regions,
-    NULL,
+    &exporter_ome_tiff, &exporter_tiles_csv, &exporter_tiles_geojson, &exporter_regions, NULL,
 };
 
 struct export_options export_defaults(void)

@@ -1,18 +1,14 @@
-/* tiff_pyramid.c: see tiff_pyramid.h. Level 0 goes straight to the file. A TIFF directory must be
- * finished before the next begins, so the encoded tiles of the smaller levels wait in a nameless
- * file beside the output and are copied when their directory's turn comes. */
+/* tiff_pyramid.c: see tiff_pyramid.h. */
 #include "slide/tiff_pyramid.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tiffio.h>
-#include <unistd.h>
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "slide/tiff_jpeg.h"
+#include "slide/tiff_out.h"
 
 enum { MAX_LEVELS = 32, SMALLEST_SIDE_PX = 512 };
 
@@ -21,8 +17,7 @@ struct level {
     int64_t across, down; /* tiles */
     uint8_t *rows;        /* [tile, across * tile, 3]: the row of tiles being filled; not level 0 */
     int64_t next_row;     /* the row of tiles that comes next */
-    int64_t *offsets;     /* [down * across] in the waiting file; not level 0 */
-    int64_t *sizes;
+    struct tiff_waiting *waiting; /* [down * across]; not level 0 */
 };
 
 struct pyramid {
@@ -36,36 +31,8 @@ struct pyramid {
     int n_levels;
     uint8_t *tile_px;                /* [workers, tile, tile, 3] */
     struct tiff_jpeg_bytes *encoded; /* [levels[0].across] */
-    int waiting;                     /* file descriptor */
-    int64_t waiting_size;
-    TIFF *tiff;
-    char complaint[256]; /* what libtiff said last */
+    struct tiff_out out;
 };
-
-static int on_tiff_error(TIFF *tiff, void *arg, const char *module, const char *format,
-                         va_list arguments)
-{
-    (void)tiff, (void)module;
-    struct pyramid *p = arg;
-    vsnprintf(p->complaint, sizeof p->complaint, format, arguments);
-    return 1;
-}
-
-static int on_tiff_warning(TIFF *tiff, void *arg, const char *module, const char *format,
-                           va_list arguments)
-{
-    (void)tiff, (void)arg, (void)module, (void)format, (void)arguments;
-    return 1;
-}
-
-/* A full disk shows in errno; libtiff's own words only say "write error". */
-static bool tiff_failed(const struct pyramid *p, struct err *err)
-{
-    if (errno)
-        return err_errno(err, p->path, "write");
-    return err_set(err, ERR_IO, "%s: cannot write: %s", p->path,
-                   p->complaint[0] ? p->complaint : "libtiff refused");
-}
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -113,9 +80,8 @@ static bool make_levels(struct pyramid *p, struct err *err)
         if (k > 0) {
             size_t tiles = (size_t)(level->across * level->down);
             level->rows = calloc((size_t)(level->across * tile), (size_t)tile * 3);
-            level->offsets = calloc(tiles, sizeof *level->offsets);
-            level->sizes = calloc(tiles, sizeof *level->sizes);
-            if (!level->rows || !level->offsets || !level->sizes)
+            level->waiting = calloc(tiles, sizeof *level->waiting);
+            if (!level->rows || !level->waiting)
                 return err_memory(err, p->path);
         }
         if (width <= SMALLEST_SIDE_PX && height <= SMALLEST_SIDE_PX)
@@ -126,33 +92,6 @@ static bool make_levels(struct pyramid *p, struct err *err)
     p->tile_px = malloc(workers * (size_t)(tile * tile * 3));
     p->encoded = calloc((size_t)p->levels[0].across, sizeof *p->encoded);
     return (p->tile_px && p->encoded) || err_memory(err, p->path);
-}
-
-static bool open_waiting(struct pyramid *p, struct err *err)
-{
-    char *name = file_format("%s.levels.part", p->path);
-    if (!name)
-        return err_memory(err, p->path);
-    p->waiting = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool ok = p->waiting >= 0 || err_errno(err, p->path, "write");
-    if (ok)
-        unlink(name);
-    free(name);
-    return ok;
-}
-
-static bool open_tiff(struct pyramid *p, const char *part, struct err *err)
-{
-    TIFFOpenOptions *how = TIFFOpenOptionsAlloc();
-    if (!how)
-        return err_memory(err, p->path);
-    TIFFOpenOptionsSetErrorHandlerExtR(how, on_tiff_error, p);
-    TIFFOpenOptionsSetWarningHandlerExtR(how, on_tiff_warning, p);
-    char mode[] = { 'w', p->options.classic ? '4' : '8', p->options.big_endian ? 'b' : 'l', 0 };
-    errno = 0;
-    p->tiff = TIFFOpenExt(part, mode, how);
-    TIFFOpenOptionsFree(how);
-    return p->tiff || tiff_failed(p, err);
 }
 
 /* Fills what lies right of and below the valid pixels with the last of them, so that the edge of
@@ -216,32 +155,12 @@ static bool make_tile(void *arg, int64_t column, int worker, struct err *err)
     return true;
 }
 
-/* fd is at its end: tiles are only ever appended. */
-static bool write_all(int fd, const uint8_t *bytes, size_t size, const char *path, struct err *err)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, bytes, size);
-        if (n < 0 && errno != EINTR)
-            return err_errno(err, path, "write");
-        if (n > 0)
-            bytes += n, size -= (size_t)n;
-    }
-    return true;
-}
-
-static bool store_tile(struct pyramid *p, int k, int64_t index, struct tiff_jpeg_bytes *tile,
+static bool store_tile(struct pyramid *p, int k, int64_t index, const struct tiff_jpeg_bytes *tile,
                        struct err *err)
 {
-    if (k == 0) {
-        errno = 0;
-        return TIFFWriteRawTile(p->tiff, (uint32_t)index, tile->bytes, (tmsize_t)tile->size) >= 0 ||
-               tiff_failed(p, err);
-    }
-    struct level *level = &p->levels[k];
-    level->offsets[index] = p->waiting_size;
-    level->sizes[index] = (int64_t)tile->size;
-    p->waiting_size += (int64_t)tile->size;
-    return write_all(p->waiting, tile->bytes, tile->size, p->path, err);
+    int64_t size = (int64_t)tile->size;
+    return k == 0 ? tiff_out_tile(&p->out, index, tile->bytes, size, err)
+                  : tiff_out_wait(&p->out, tile->bytes, size, &p->levels[k].waiting[index], err);
 }
 
 static void free_encoded(struct pyramid *p)
@@ -274,7 +193,7 @@ static bool set_tags(struct pyramid *p, int k, struct err *err)
 {
     const struct tiff_pyramid_options *o = &p->options;
     const struct level *level = &p->levels[k];
-    TIFF *t = p->tiff;
+    TIFF *t = p->out.tiff;
     errno = 0;
     bool ok = TIFFSetField(t, TIFFTAG_SUBFILETYPE, k ? FILETYPE_REDUCEDIMAGE : 0) &&
               TIFFSetField(t, TIFFTAG_IMAGEWIDTH, (uint32_t)level->width) &&
@@ -307,32 +226,7 @@ static bool set_tags(struct pyramid *p, int k, struct err *err)
         ok = TIFFSetField(t, TIFFTAG_JPEGTABLES, (uint32_t)tables.size, tables.bytes);
         free(tables.bytes);
     }
-    return ok || tiff_failed(p, err);
-}
-
-/* Copies a level's tiles from the waiting file into the directory that is open. */
-static bool copy_level(struct pyramid *p, const struct level *level, struct err *err)
-{
-    uint8_t *bytes = NULL;
-    size_t room = 0;
-    bool ok = true;
-    for (int64_t i = 0; ok && i < level->across * level->down; i++) {
-        size_t size = (size_t)level->sizes[i];
-        if (size > room) {
-            free(bytes);
-            bytes = malloc(size);
-            room = bytes ? size : 0;
-        }
-        if (!bytes)
-            ok = err_memory(err, p->path);
-        else if (pread(p->waiting, bytes, size, level->offsets[i]) != (ssize_t)size)
-            ok = err_errno(err, p->path, "read back a level of");
-        else if (errno = 0,
-                 TIFFWriteRawTile(p->tiff, (uint32_t)i, bytes, (tmsize_t)size) != (tmsize_t)size)
-            ok = tiff_failed(p, err);
-    }
-    free(bytes);
-    return ok;
+    return ok || tiff_out_failed(&p->out, err);
 }
 
 static bool write_levels(struct pyramid *p, struct err *err)
@@ -343,25 +237,22 @@ static bool write_levels(struct pyramid *p, struct err *err)
         if (!make_row(p, err))
             return false;
     for (int k = 0; k < p->n_levels; k++) {
-        if (k > 0 && !(set_tags(p, k, err) && copy_level(p, &p->levels[k], err)))
+        const struct level *level = &p->levels[k];
+        if (k > 0 && !(set_tags(p, k, err) &&
+                       tiff_out_copy(&p->out, level->waiting, level->across * level->down, err)))
             return false;
-        errno = 0;
-        if (!TIFFWriteDirectory(p->tiff))
-            return tiff_failed(p, err);
+        if (!tiff_out_directory(&p->out, err))
+            return false;
     }
     return true;
 }
 
 static void free_pyramid(struct pyramid *p)
 {
-    if (p->tiff)
-        TIFFClose(p->tiff); /* every directory is written by now, or the file is given up */
-    if (p->waiting >= 0)
-        close(p->waiting);
+    tiff_out_close(&p->out);
     for (int k = 0; k < p->n_levels; k++) {
         free(p->levels[k].rows);
-        free(p->levels[k].offsets);
-        free(p->levels[k].sizes);
+        free(p->levels[k].waiting);
     }
     free_encoded(p);
     free(p->encoded);
@@ -376,7 +267,8 @@ bool tiff_pyramid_write(const char *path, const struct tiff_pyramid_options *opt
                          .draw = draw,
                          .draw_arg = arg,
                          .ctx = ctx,
-                         .waiting = -1 };
+                         .out.waiting = -1 };
+    char mode[] = { 'w', options->classic ? '4' : '8', options->big_endian ? 'b' : 'l', 0 };
     p.style = (struct tiff_jpeg_style){ .tile_px = p.options.tile_px,
                                         .quality = p.options.quality,
                                         .chroma_x = p.options.chroma_x,
@@ -386,7 +278,7 @@ bool tiff_pyramid_write(const char *path, const struct tiff_pyramid_options *opt
     struct file_out out;
     if (!check_options(&p.options, path, err) || !file_out_reserve(&out, path, err))
         return false;
-    bool ok = make_levels(&p, err) && open_waiting(&p, err) && open_tiff(&p, out.part, err) &&
+    bool ok = make_levels(&p, err) && tiff_out_open(&p.out, path, out.part, mode, err) &&
               write_levels(&p, err);
     free_pyramid(&p);
     if (ok)
@@ -397,18 +289,11 @@ bool tiff_pyramid_write(const char *path, const struct tiff_pyramid_options *opt
 
 bool tiff_pyramid_description(const char *path, char **out, struct err *err)
 {
-    struct pyramid p = { .path = path };
-    TIFFOpenOptions *how = TIFFOpenOptionsAlloc();
-    if (!how)
-        return err_memory(err, path);
-    TIFFOpenOptionsSetErrorHandlerExtR(how, on_tiff_error, &p);
-    TIFFOpenOptionsSetWarningHandlerExtR(how, on_tiff_warning, &p);
-    TIFF *tiff = TIFFOpenExt(path, "r", how);
-    TIFFOpenOptionsFree(how);
-    if (!tiff)
-        return err_set(err, ERR_FORMAT, "%s: not a TIFF: %s", path, p.complaint);
+    struct tiff_out in;
+    if (!tiff_out_open(&in, path, path, "r", NULL))
+        return err_set(err, ERR_FORMAT, "%s: not a TIFF: %s", path, in.complaint);
     char *text = NULL;
-    *out = strdup(TIFFGetField(tiff, TIFFTAG_IMAGEDESCRIPTION, &text) && text ? text : "");
-    TIFFClose(tiff);
+    *out = strdup(TIFFGetField(in.tiff, TIFFTAG_IMAGEDESCRIPTION, &text) && text ? text : "");
+    tiff_out_close(&in);
     return *out || err_memory(err, path);
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tiffio.h>
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/pool.h"
@@ -279,6 +280,97 @@ static void ragged_regions_become_coarser(void **state)
     heatmap_close(heatmap);
 }
 
+/* Smooth in one class, with a border of no tissue; tests/heatmap/check_export.py reads the files
+ * that are made of it. */
+static void waves(int64_t column, int64_t row, float *scores)
+{
+    double x = (double)column / 90, y = (double)row / 70;
+    bool outside = hypot((double)column - 600, (double)row - 500) > 480;
+    scores[1] = outside ? NAN : (float)(0.5 + 0.5 * sin(x * x) * cos(y + x));
+    scores[0] = 1 - scores[1];
+}
+
+struct plane {
+    uint32_t width, height;
+    float *px; /* [height, width] */
+};
+
+/* The directory that is current, tile by tile. */
+static struct plane read_plane(TIFF *tiff)
+{
+    struct plane plane = { 0 };
+    uint32_t side = 0;
+    uint16_t bits = 0, format = 0;
+    TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &plane.width);
+    TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &plane.height);
+    TIFFGetField(tiff, TIFFTAG_TILEWIDTH, &side);
+    TIFFGetField(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+    TIFFGetField(tiff, TIFFTAG_SAMPLEFORMAT, &format);
+    assert_int_equal(bits, 32);
+    assert_int_equal(format, SAMPLEFORMAT_IEEEFP);
+    plane.px = malloc((size_t)plane.width * plane.height * sizeof *plane.px);
+    float *tile = malloc((size_t)TIFFTileSize(tiff));
+    for (uint32_t y = 0; y < plane.height; y += side)
+        for (uint32_t x = 0; x < plane.width; x += side) {
+            assert_true(TIFFReadTile(tiff, tile, x, y, 0, 0) > 0);
+            for (uint32_t i = 0; i < side && y + i < plane.height; i++)
+                for (uint32_t j = 0; j < side && x + j < plane.width; j++)
+                    plane.px[(y + i) * plane.width + x + j] = tile[i * side + j];
+        }
+    free(tile);
+    return plane;
+}
+
+static void ome_tiff_holds_the_scores_and_their_means(void **state)
+{
+    (void)state;
+    struct heatmap_info info = heatmaps_facts("export_ome", 1201 * 16, 1090 * 16 - 3, 2);
+    struct heatmap *heatmap = heatmaps_make(&info, waves);
+    struct export_options options = export_defaults();
+    char *path = export_as(heatmap, "ome-tiff", &options);
+    TIFF *tiff = TIFFOpen(path, "r");
+    assert_int_equal(TIFFNumberOfDirectories(tiff), 2);
+    for (uint16_t c = 0; c < 2; c++) {
+        uint16_t n_smaller = 0;
+        uint64_t *smaller = NULL, offsets[2];
+        assert_true(TIFFSetDirectory(tiff, c));
+        assert_true(TIFFGetField(tiff, TIFFTAG_SUBIFD, &n_smaller, &smaller));
+        assert_int_equal(n_smaller, 2); /* 1201, 601, 301 */
+        memcpy(offsets, smaller, sizeof offsets);
+        struct plane fine = read_plane(tiff);
+        assert_int_equal(fine.width, 1201);
+        assert_int_equal(fine.height, 1090);
+        for (uint32_t i = 0; i < fine.width * fine.height; i++) {
+            float want[2];
+            waves(i % fine.width, i / fine.width, want);
+            assert_true(fine.px[i] == want[c] || (isnan(fine.px[i]) && isnan(want[c])));
+        }
+        for (int k = 0; k < 2; k++) {
+            assert_true(TIFFSetSubDirectory(tiff, offsets[k]));
+            struct plane coarse = read_plane(tiff);
+            assert_int_equal(coarse.width, (fine.width + 1) / 2);
+            assert_int_equal(coarse.height, (fine.height + 1) / 2);
+            for (uint32_t i = 0; i < coarse.width * coarse.height; i++) {
+                double sum = 0, n = 0;
+                for (uint32_t j = 0; j < 4; j++) {
+                    uint32_t x = i % coarse.width * 2 + j % 2, y = i / coarse.width * 2 + j / 2;
+                    bool in =
+                        x < fine.width && y < fine.height && !isnan(fine.px[y * fine.width + x]);
+                    sum += in ? (double)fine.px[y * fine.width + x] : 0, n += in;
+                }
+                assert_true(n > 0 ? fabs(sum / n - (double)coarse.px[i]) < 1e-6
+                                  : isnan(coarse.px[i]));
+            }
+            free(fine.px);
+            fine = coarse;
+        }
+        free(fine.px);
+    }
+    TIFFClose(tiff);
+    free(path);
+    heatmap_close(heatmap);
+}
+
 static void nothing(int64_t column, int64_t row, float *scores)
 {
     (void)column, (void)row;
@@ -339,6 +431,7 @@ int main(void)
         cmocka_unit_test(tiles_are_objects_of_qupath),
         cmocka_unit_test(regions_are_the_cells_above_the_threshold),
         cmocka_unit_test(ragged_regions_become_coarser),
+        cmocka_unit_test(ome_tiff_holds_the_scores_and_their_means),
         cmocka_unit_test(a_slide_without_tissue_gives_empty_files),
         cmocka_unit_test(errors_leave_no_file),
     };
