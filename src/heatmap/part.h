@@ -1,9 +1,9 @@
 /* part.h: the work on one slide, cut into tasks. A plan lists blocks of cells that hold tissue, in
  * groups of about equal cost; it is made once, depends on the slide and the options alone (never on
  * threads) and is kept as DIR/<slide>/plan.json. A group is one task: a pure function of the plan
- * to one file DIR/<slide>/parts/<group>.scores, written beside and renamed. Stitching turns all parts
- * into heatmap.npy and heatmap.json and removes them. Any number of groups in any order, on any
- * number of threads and machines, killed and begun again, gives the same bytes. */
+ * to one file DIR/<slide>/parts/<group>.scores, written beside and renamed. Stitching turns all
+ * parts into heatmap.npy and heatmap.json and removes them. Any number of groups in any order, on
+ * any number of threads and machines, killed and begun again, gives the same bytes. */
 #ifndef HEATMAP_PART_H
 #define HEATMAP_PART_H
 #include "base/ctx.h"

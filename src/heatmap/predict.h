@@ -76,6 +76,9 @@ bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
 /* Scores one group, if its part is not there. Threads share the blocks of the group. */
 bool predict_group(struct predict *predict, size_t slide, const struct part_plan *plan,
                    int64_t group, const struct ctx *ctx, struct err *err);
+/* Scores all groups whose parts are not there; all threads work on all of them. */
+bool predict_groups(struct predict *predict, size_t slide, const struct part_plan *plan,
+                    const struct ctx *ctx, struct err *err);
 /* Stitches (if it was not done) and writes the exports that are missing. */
 bool predict_finish(struct predict *predict, size_t slide, const struct part_plan *plan,
                     const struct ctx *ctx, struct err *err);

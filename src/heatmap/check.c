@@ -1,0 +1,139 @@
+/* check.c: see check.h. */
+#include "heatmap/check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool check_sample_add(struct check_sample *sample, const float *dense, const float *window,
+                      struct err *err)
+{
+    size_t each = (size_t)sample->n_models * (size_t)sample->n_classes;
+    if (sample->n == sample->room) {
+        int64_t room = sample->room ? 2 * sample->room : 256;
+        size_t bytes = (size_t)room * each * sizeof(float);
+        float *more = realloc(sample->dense, bytes);
+        sample->dense = more ? more : sample->dense;
+        float *more_windows = more ? realloc(sample->window, bytes) : NULL;
+        if (!more_windows)
+            return err_memory(err, "windows to compare");
+        sample->window = more_windows;
+        sample->room = room;
+    }
+    memcpy(sample->dense + (size_t)sample->n * each, dense, each * sizeof *dense);
+    memcpy(sample->window + (size_t)sample->n * each, window, each * sizeof *window);
+    sample->n++;
+    return true;
+}
+
+void check_sample_free(struct check_sample *sample)
+{
+    free(sample->dense);
+    free(sample->window);
+    *sample = (struct check_sample){ 0 };
+}
+
+static void fit_line(const struct check_sample *sample, int model, int64_t class_index,
+                     double *gain, double *offset)
+{
+    int64_t each = sample->n_models * sample->n_classes;
+    int64_t at = model * sample->n_classes + class_index;
+    double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
+    for (int64_t i = 0; i < sample->n; i++) {
+        mean_x += sample->dense[i * each + at] / (double)sample->n;
+        mean_y += sample->window[i * each + at] / (double)sample->n;
+    }
+    for (int64_t i = 0; i < sample->n; i++) {
+        double x = sample->dense[i * each + at] - mean_x,
+               y = sample->window[i * each + at] - mean_y;
+        xx += x * x;
+        xy += x * y;
+    }
+    *gain = xx > 1e-12 * (double)sample->n ? xy / xx : 1; /* all the same: only an offset */
+    *offset = mean_y - *gain * mean_x;
+}
+
+bool check_calibrate(const struct check_sample *sample, struct ensemble *ensemble, struct err *err)
+{
+    for (int i = 0; i < ensemble->n; i++) {
+        struct ensemble_model *m = &ensemble->models[i];
+        m->gain = calloc((size_t)ensemble->n_classes, sizeof *m->gain);
+        m->offset = calloc((size_t)ensemble->n_classes, sizeof *m->offset);
+        if (!m->gain || !m->offset)
+            return err_memory(err, "the calibration");
+        for (int64_t c = 0; c < ensemble->n_classes; c++)
+            fit_line(sample, i, c, &m->gain[c], &m->offset[c]);
+    }
+    return true;
+}
+
+/* The mean over models of one window's scores: out [classes]. */
+static void scores_of(const struct ensemble *e, const float *logits, bool dense, float *scratch,
+                      double *p, double *out)
+{
+    int64_t n = e->n_classes;
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int i = 0; i < e->n; i++) {
+        const struct ensemble_model *m = &e->models[i];
+        for (int64_t c = 0; c < n; c++) {
+            double z = logits[i * n + c];
+            scratch[c] = (float)(dense && m->gain ? m->gain[c] * z + m->offset[c] : z);
+        }
+        model_scores(scratch, n, p);
+        for (int64_t c = 0; c < n; c++)
+            out[c] += p[c] / e->n;
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Pairs of probabilities [n] -> the summary. `gap` [n] is scratch. */
+static void summarise(const double *x, const double *y, double *gap, int64_t n,
+                      struct heatmap_check *out)
+{
+    double mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;
+    for (int64_t i = 0; i < n; i++) {
+        gap[i] = fabs(x[i] - y[i]);
+        mean_x += x[i] / (double)n;
+        mean_y += y[i] / (double)n;
+        out->mean += gap[i] / (double)n;
+        out->flipped += ((x[i] >= 0.5) != (y[i] >= 0.5)) / (double)n;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        xx += (x[i] - mean_x) * (x[i] - mean_x);
+        yy += (y[i] - mean_y) * (y[i] - mean_y);
+        xy += (x[i] - mean_x) * (y[i] - mean_y);
+    }
+    qsort(gap, (size_t)n, sizeof *gap, ascending);
+    out->r = xx > 0 && yy > 0 ? fmax(-1, fmin(1, xy / sqrt(xx * yy))) : NAN;
+    out->p95 = gap[(int64_t)ceil(0.95 * (double)n) - 1];
+    out->max = gap[n - 1];
+}
+
+bool check_measure(const struct check_sample *sample, const struct ensemble *ensemble,
+                   struct heatmap_check *out, struct err *err)
+{
+    int64_t classes = ensemble->n_classes, first = classes > 1, each = sample->n_models * classes;
+    int64_t n = sample->n * (classes - first), k = 0;
+    *out = (struct heatmap_check){ .windows = sample->n };
+    double *all = malloc(((size_t)n * 3 + (size_t)classes * 3 + 1) * sizeof *all);
+    float *scratch = malloc((size_t)classes * sizeof *scratch);
+    bool ok = (all && scratch) || err_memory(err, "windows to compare");
+    double *x = all, *y = ok ? x + n : NULL, *gap = ok ? y + n : NULL, *p = ok ? gap + n : NULL;
+    double *dense = ok ? p + classes : NULL, *window = ok ? dense + classes : NULL;
+    for (int64_t i = 0; ok && i < sample->n; i++) {
+        scores_of(ensemble, sample->dense + i * each, true, scratch, p, dense);
+        scores_of(ensemble, sample->window + i * each, false, scratch, p, window);
+        for (int64_t c = first; c < classes; c++, k++)
+            x[k] = dense[c], y[k] = window[c];
+    }
+    if (ok)
+        summarise(x, y, gap, n, out);
+    free(all);
+    free(scratch);
+    return ok;
+}

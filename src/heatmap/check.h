@@ -1,0 +1,27 @@
+/* check.h: how dense scores differ from those of the sliding window, and the map of the logits that
+ * repairs it, from random windows of a cohort. Private to this folder. */
+#ifndef HEATMAP_CHECK_H
+#define HEATMAP_CHECK_H
+#include "heatmap/ensemble.h"
+#include "heatmap/heatmap.h"
+
+/* Logits of the same windows by both ways. */
+struct check_sample {
+    int64_t n, room; /* windows */
+    int n_models;
+    int64_t n_classes;
+    float *dense, *window; /* [n, models, classes] */
+};
+
+bool check_sample_add(struct check_sample *sample, const float *dense, const float *window,
+                      struct err *err); /* one window: [models, classes] each */
+void check_sample_free(struct check_sample *sample);
+
+/* Least squares of window logits on dense ones, for every model and class: sets gain and offset. */
+bool check_calibrate(const struct check_sample *sample, struct ensemble *ensemble, struct err *err);
+
+/* Of the averaged scores, with the ensemble's calibration where it has one. Over all classes but
+ * the first where there are several. */
+bool check_measure(const struct check_sample *sample, const struct ensemble *ensemble,
+                   struct heatmap_check *out, struct err *err);
+#endif

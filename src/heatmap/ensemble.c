@@ -1,0 +1,271 @@
+/* ensemble.c: see ensemble.h. */
+#include "heatmap/ensemble.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "heatmap/scorer.h"
+
+#define MAX_HALO_PX 128   /* further away the difference stays below 1e-3, see docs/heatmaps.md */
+#define MAX_INPUT_PX 2048 /* of a dense block: larger ones gain little */
+#define MAX_WINDOW_BLOCK 20
+#define WINDOW_REGION_PX 768
+#define WINDOW_BATCH 8
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return a;
+}
+
+/* The largest stride that the network can be given and of which the wanted one is a multiple. */
+static bool find_dense_stride(struct ensemble_model *m, int64_t stride)
+{
+    struct err err = { 0 };
+    for (int64_t o = common_divisor(stride, m->field.stride_px); o >= 1; o--) {
+        struct dense_spec spec = { m->side, o, m->side, m->side };
+        struct graph *dense = NULL;
+        if (stride % o || m->field.stride_px % o)
+            continue;
+        if (transform_dense(m->model->graph, &spec, &dense, &err)) {
+            graph_free(dense);
+            m->dense_stride = o;
+            m->pick = stride / o;
+            return true;
+        }
+    }
+    snprintf(m->reason, sizeof m->reason, "%.250s", err.text);
+    return false;
+}
+
+static bool look_at_field(struct ensemble_model *m, int64_t stride, struct err *err)
+{
+    const struct graph *graph = m->model->graph;
+    if (m->side != m->window) {
+        snprintf(m->reason, sizeof m->reason, "its config.json resizes every patch");
+        return true;
+    }
+    if (!transform_field(graph, graph->outputs[0].value, m->side, &m->field, err))
+        return false;
+    m->shares = find_dense_stride(m, stride);
+    if (m->shares && !m->field.exact) {
+        int64_t halo = (m->field.receptive_px - m->window + 1) / 2;
+        halo = halo < 0 ? 0 : halo < MAX_HALO_PX ? halo : MAX_HALO_PX;
+        m->halo = (halo + m->dense_stride - 1) / m->dense_stride * m->dense_stride;
+    }
+    return true;
+}
+
+static bool init_model(struct ensemble_model *m, struct model *model, int64_t stride,
+                       struct err *err)
+{
+    const struct model_config *config = &model->config;
+    const struct shape *input = graph_shape(model->graph, model->graph->inputs[0].value);
+    *m = (struct ensemble_model){ .model = model };
+    int64_t side = input->dim[2], height = 0;
+    if (input->dim[1] != 3 || input->dim[2] != input->dim[3])
+        return err_set(err, ERR_USAGE, "%s: takes no square RGB image, so it cannot score windows",
+                       model->name);
+    m->window = config->patch_size_pixels > 0 ? config->patch_size_pixels : side;
+    model_input_size(config, m->window, m->window, &m->side, &height);
+    for (int c = 0; c < 3; c++) {
+        float mean = (float)config->mean[c], std = (float)config->std[c];
+        for (int v = 0; v < 256; v++)
+            m->normal[c][v] = ((float)v / 255.0f - mean) / std;
+    }
+    return look_at_field(m, stride, err);
+}
+
+static bool check_classes(const struct ensemble *e, struct err *err)
+{
+    const struct model_config *first = &e->models[0].model->config;
+    for (int i = 1; i < e->n; i++) {
+        const struct model *model = e->models[i].model;
+        bool same = model->config.num_classes == first->num_classes;
+        for (int64_t c = 0; same && c < first->num_classes; c++)
+            same = strcmp(model->config.class_names[c], first->class_names[c]) == 0;
+        if (!same)
+            return err_set(err, ERR_USAGE,
+                           "%s and %s have different classes (%lld: %s.. and %lld: %s..); models "
+                           "that are averaged must agree in number, names and order",
+                           e->models[0].model->name, model->name, (long long)first->num_classes,
+                           first->class_names[0], (long long)model->config.num_classes,
+                           model->config.class_names[0]);
+    }
+    return true;
+}
+
+bool ensemble_init(struct ensemble *ensemble, struct model **models, int n, int64_t stride,
+                   struct err *err)
+{
+    *ensemble = (struct ensemble){ .stride = stride };
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        struct ensemble_model *m = &ensemble->models[ensemble->n++];
+        m->model = models[i];
+        models[i] = NULL;
+        ok = ok && init_model(m, m->model, stride, err);
+    }
+    ok = ok && check_classes(ensemble, err);
+    if (!ok) {
+        ensemble_free(ensemble);
+        return false;
+    }
+    ensemble->n_classes = ensemble->models[0].model->config.num_classes;
+    return true;
+}
+
+void ensemble_free(struct ensemble *ensemble)
+{
+    for (int i = 0; i < ensemble->n; i++) {
+        model_close(ensemble->models[i].model);
+        free(ensemble->models[i].gain);
+        free(ensemble->models[i].offset);
+    }
+    *ensemble = (struct ensemble){ 0 };
+}
+
+bool ensemble_shares(const struct ensemble *ensemble, const char **reason)
+{
+    for (int i = 0; i < ensemble->n; i++)
+        if (!ensemble->models[i].shares) {
+            *reason = ensemble->models[i].reason;
+            return false;
+        }
+    *reason = "";
+    return true;
+}
+
+bool ensemble_exact(const struct ensemble *ensemble, const char **reason)
+{
+    if (!ensemble_shares(ensemble, reason))
+        return false;
+    for (int i = 0; i < ensemble->n; i++)
+        if (!ensemble->models[i].field.exact) {
+            *reason = ensemble->models[i].field.reason;
+            return false;
+        }
+    return true;
+}
+
+int64_t ensemble_size(const struct ensemble *ensemble, int64_t n)
+{
+    for (int i = 0; i < ensemble->n_sizes; i++)
+        if (ensemble->sizes[i] >= n)
+            return ensemble->sizes[i];
+    return n;
+}
+
+int64_t ensemble_region(const struct ensemble *ensemble, int64_t n)
+{
+    return (n - 1) * ensemble->stride + ensemble->before + ensemble->after;
+}
+
+int64_t ensemble_input(const struct ensemble *ensemble, const struct ensemble_model *model,
+                       int64_t n)
+{
+    return (n - 1) * ensemble->stride + model->window + 2 * model->halo;
+}
+
+int64_t ensemble_cost(const struct ensemble *ensemble, int64_t width, int64_t height,
+                      int64_t windows)
+{
+    int64_t cost = 0;
+    for (int i = 0; i < ensemble->n; i++) {
+        const struct ensemble_model *m = &ensemble->models[i];
+        if (ensemble->dense)
+            cost += ensemble_input(ensemble, m, ensemble_size(ensemble, width)) *
+                    ensemble_input(ensemble, m, ensemble_size(ensemble, height));
+        else
+            cost += windows * m->side * m->side;
+    }
+    return ensemble->tta ? 8 * cost : cost;
+}
+
+/* Memory of a worker on blocks of n cells a side: the largest of its plans, two regions of bytes,
+ * logits and scores. */
+static bool measure(const struct ensemble *e, int64_t n, int64_t *bytes, struct err *err)
+{
+    int64_t region = ensemble_region(e, n), plans = 0;
+    for (int i = 0; i < e->n; i++) {
+        int64_t input = e->dense ? ensemble_input(e, &e->models[i], n) : 0, plan = 0;
+        if (!scorer_measure(e, i, input, &plan, err))
+            return false;
+        plans = plan > plans ? plan : plans;
+    }
+    *bytes = plans + 2 * 3 * region * region + 2 * n * n * e->n_classes * (int64_t)sizeof(float);
+    return true;
+}
+
+static void set_reach(struct ensemble *e)
+{
+    e->before = e->after = 0;
+    for (int i = 0; i < e->n; i++) {
+        const struct ensemble_model *m = &e->models[i];
+        int64_t halo = e->dense ? m->halo : 0;
+        int64_t before = m->window / 2 + halo, after = m->window - m->window / 2 + halo;
+        e->before = before > e->before ? before : e->before;
+        e->after = after > e->after ? after : e->after;
+    }
+}
+
+static bool too_large(int64_t need, int64_t bytes, struct err *err)
+{
+    return err_set(err, ERR_USAGE,
+                   "--memory: even the smallest piece of work needs %.0f MB for a worker, and "
+                   "there are %.0f; pass more",
+                   (double)need / 1e6, (double)bytes / 1e6);
+}
+
+static bool choose_dense(struct ensemble *e, int64_t bytes, struct err *err)
+{
+    int64_t most = (MAX_INPUT_PX - e->before - e->after) / e->stride + 1, need = 0;
+    e->block = most > 1 ? most : 1;
+    e->batch = WINDOW_BATCH;
+    while (measure(e, e->block, &need, err)) {
+        if (need <= bytes) {
+            e->worker_bytes = need + need / 2 < bytes ? need + need / 2 : bytes;
+            for (int i = 1; i <= ENSEMBLE_SIZES; i++) {
+                int64_t size = (e->block * i + ENSEMBLE_SIZES - 1) / ENSEMBLE_SIZES;
+                if (e->n_sizes == 0 || size > e->sizes[e->n_sizes - 1])
+                    e->sizes[e->n_sizes++] = size;
+            }
+            return true;
+        }
+        if (e->block == 1)
+            return too_large(need, bytes, err);
+        double region = (double)ensemble_region(e, e->block) * sqrt((double)bytes / (double)need);
+        int64_t less = ((int64_t)region - e->before - e->after) / e->stride + 1;
+        e->block = less < 1 ? 1 : less < e->block ? less : e->block - 1;
+    }
+    return false;
+}
+
+static bool choose_windows(struct ensemble *e, int64_t bytes, struct err *err)
+{
+    int64_t cells = (WINDOW_REGION_PX - e->before - e->after) / e->stride + 1, need = 0;
+    e->block = cells < 1 ? 1 : cells < MAX_WINDOW_BLOCK ? cells : MAX_WINDOW_BLOCK;
+    for (e->batch = WINDOW_BATCH; e->batch >= 1; e->batch /= 2) {
+        if (!measure(e, e->block, &need, err))
+            return false;
+        if (need <= bytes) {
+            e->worker_bytes = need;
+            return true;
+        }
+    }
+    return too_large(need, bytes, err);
+}
+
+bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t bytes,
+                     struct err *err)
+{
+    ensemble->dense = dense;
+    ensemble->tta = tta;
+    ensemble->n_sizes = 0;
+    set_reach(ensemble);
+    return dense ? choose_dense(ensemble, bytes, err) : choose_windows(ensemble, bytes, err);
+}

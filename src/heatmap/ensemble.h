@@ -1,0 +1,62 @@
+/* ensemble.h: the models of a run and how each is put on a slide: by windows, or densely with
+ * which stride and halo. Read-only once it is made. Private to this folder. */
+#ifndef HEATMAP_ENSEMBLE_H
+#define HEATMAP_ENSEMBLE_H
+#include "net/model.h"
+#include "net/transform.h"
+
+#define ENSEMBLE_MAX 16
+#define ENSEMBLE_SIZES 4
+
+struct ensemble_model {
+    struct model *model;
+    int64_t window;        /* raster px that a score is made from */
+    int64_t side;          /* the same after the resize that the config asks for */
+    float normal[3][256];  /* RGB byte -> what the network sees */
+    bool shares;           /* can be run densely */
+    struct field field;    /* of the logits; where it shares */
+    char reason[256];      /* why it does not share; "" if it does */
+    int64_t dense_stride;  /* px between the scores of a dense run */
+    int64_t pick;          /* every so-many-th of them is wanted */
+    int64_t halo;          /* px around a block that are computed and thrown away */
+    double *gain, *offset; /* [classes]: dense logits -> window logits; NULL: as they are */
+};
+
+struct ensemble {
+    struct ensemble_model models[ENSEMBLE_MAX];
+    int n;
+    int64_t n_classes;
+    int64_t stride; /* px from cell to cell */
+    bool dense, tta;
+    int64_t before, after;         /* px that a cell needs around the centre of its window */
+    int64_t block;                 /* cells of the largest block's side */
+    int64_t batch;                 /* windows at a time */
+    int64_t sizes[ENSEMBLE_SIZES]; /* cells, ascending: dense blocks are computed at one of these */
+    int n_sizes;
+    int64_t worker_bytes; /* that one worker may take: plans, pixels, scores */
+};
+
+/* Takes over the models. All must have the same classes. */
+bool ensemble_init(struct ensemble *ensemble, struct model **models, int n, int64_t stride,
+                   struct err *err);
+void ensemble_free(struct ensemble *ensemble); /* also fine on a zeroed struct */
+
+/* Can all be run densely, and is that exact for all? *reason: why not, in words. */
+bool ensemble_shares(const struct ensemble *ensemble, const char **reason);
+bool ensemble_exact(const struct ensemble *ensemble, const char **reason);
+
+/* Fixes the mode and the size of blocks such that a worker stays within `bytes`. */
+bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t bytes,
+                     struct err *err);
+
+/* Cells that a dense block of n cells is computed with. */
+int64_t ensemble_size(const struct ensemble *ensemble, int64_t n);
+/* px of the region that n cells need. */
+int64_t ensemble_region(const struct ensemble *ensemble, int64_t n);
+/* px of a dense input of n cells for one model. */
+int64_t ensemble_input(const struct ensemble *ensemble, const struct ensemble_model *model,
+                       int64_t n);
+/* px that pass through the networks for a block; windows is how many of its cells are wanted. */
+int64_t ensemble_cost(const struct ensemble *ensemble, int64_t width, int64_t height,
+                      int64_t windows);
+#endif

@@ -1,0 +1,287 @@
+/* part.c: plan.json and the parts; see part.h. A part is a header, then for every block of the
+ * group its scores, then a checksum of all that; where everything lies follows from the plan. */
+#include "heatmap/part.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "heatmap/heatmap_json.h"
+#include "heatmap/part_file.h"
+
+#define MAX_GROUP_FLOATS                                                                           \
+    (INT64_C(8) << 20) /* scores of a group are in memory until it is written */
+
+void part_plan_free(struct part_plan *plan)
+{
+    heatmap_info_free(&plan->info);
+    free(plan->blocks);
+    free(plan->groups);
+    *plan = (struct part_plan){ 0 };
+}
+
+uint64_t part_hash(uint64_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static uint64_t hash_plan(const struct part_plan *plan)
+{
+    const struct heatmap_info *info = &plan->info;
+    int64_t facts[] = { info->width, info->height, info->n_classes, info->stride, plan->n_groups };
+    uint64_t hash = part_hash(PART_HASH_BEGIN, info->options, strlen(info->options));
+    hash = part_hash(hash, info->slide, strlen(info->slide));
+    hash = part_hash(hash, facts, sizeof facts);
+    hash = part_hash(hash, plan->blocks, (size_t)plan->n_blocks * sizeof *plan->blocks);
+    return part_hash(hash, plan->groups, (size_t)plan->n_groups * sizeof *plan->groups);
+}
+
+static bool make_groups(struct part_plan *plan, int64_t group_cost, struct err *err)
+{
+    plan->groups = calloc((size_t)plan->n_blocks + 1, sizeof *plan->groups);
+    if (!plan->groups)
+        return err_memory(err, "the groups of a slide");
+    int64_t total = 0, floats = 0;
+    for (int64_t i = 0; i < plan->n_blocks; i++)
+        total += plan->blocks[i].cost;
+    int64_t n = (total + group_cost - 1) / group_cost; /* as equal as blocks allow */
+    int64_t target = n > 0 ? (total + n - 1) / n : 1;
+    struct part_group *group = NULL;
+    for (int64_t i = 0; i < plan->n_blocks; i++) {
+        const struct part_block *block = &plan->blocks[i];
+        int64_t add = block->width * block->height * plan->info.n_classes;
+        bool full = group &&
+                    (2 * group->cost + block->cost > 2 * target || floats + add > MAX_GROUP_FLOATS);
+        if (!group || full) {
+            group = &plan->groups[plan->n_groups++];
+            *group = (struct part_group){ .first = i };
+            floats = 0;
+        }
+        group->n++;
+        group->cost += block->cost;
+        floats += add;
+    }
+    return true;
+}
+
+static void put_stain(struct json_out *json, const struct stain_fit *stain)
+{
+    json_out_object_line(json, "stain");
+    json_out_text(json, "method", stain_method_names[stain->method]);
+    json_out_array_line(json, "values");
+    for (int i = 0; i < 6; i++)
+        json_out_real(json, NULL, stain->matrix[i / 3][i % 3]);
+    for (int i = 0; i < 2; i++)
+        json_out_real(json, NULL, stain->concentration_p99[i]);
+    for (int i = 0; i < 3; i++)
+        json_out_real(json, NULL, stain->lab_mean[i]);
+    for (int i = 0; i < 3; i++)
+        json_out_real(json, NULL, stain->lab_std[i]);
+    json_out_close_array(json);
+    json_out_close_object(json);
+}
+
+static void put_numbers(struct json_out *json, const int64_t *values, int n)
+{
+    json_out_array_line(json, NULL);
+    for (int i = 0; i < n; i++)
+        json_out_int(json, NULL, values[i]);
+    json_out_close_array(json);
+}
+
+bool part_plan_write(const char *folder, struct part_plan *plan, int64_t group_cost,
+                     struct err *err)
+{
+    struct file_out out;
+    struct json_out json;
+    if (!make_groups(plan, group_cost, err))
+        return false;
+    char *path = file_format("%s/plan.json", folder);
+    bool ok = path ? file_out_open(&out, path, err) : err_memory(err, folder);
+    free(path);
+    if (!ok)
+        return false;
+    plan->hash = hash_plan(plan);
+    json_out_begin(&json, out.stream);
+    json_out_object(&json, NULL);
+    heatmap_json_put(&json, &plan->info);
+    put_stain(&json, &plan->stain);
+    json_out_array(&json, "blocks"); /* column, row, width, height, cost */
+    for (int64_t i = 0; i < plan->n_blocks; i++) {
+        const struct part_block *b = &plan->blocks[i];
+        put_numbers(&json, (int64_t[]){ b->column, b->row, b->width, b->height, b->cost }, 5);
+    }
+    json_out_close_array(&json);
+    json_out_array(&json, "groups"); /* first block, blocks */
+    for (int64_t i = 0; i < plan->n_groups; i++)
+        put_numbers(&json, (int64_t[]){ plan->groups[i].first, plan->groups[i].n }, 2);
+    json_out_close_array(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
+    return file_out_commit(&out, err);
+}
+
+static bool get_numbers(const json_t *list, int64_t *values, size_t n)
+{
+    bool ok = json_array_size(list) == n;
+    for (size_t i = 0; ok && i < n; i++) {
+        const json_t *value = json_array_get(list, i);
+        ok = json_is_integer(value) && json_integer_value(value) >= 0;
+        values[i] = json_integer_value(value);
+    }
+    return ok;
+}
+
+static bool get_blocks(const json_t *list, struct part_plan *plan)
+{
+    size_t n = json_array_size(list);
+    plan->blocks = calloc(n + 1, sizeof *plan->blocks);
+    bool ok = plan->blocks && json_is_array(list);
+    for (size_t i = 0; ok && i < n; i++) {
+        int64_t v[5];
+        ok = get_numbers(json_array_get(list, i), v, 5) && v[2] > 0 && v[3] > 0 &&
+             v[2] <= plan->info.width && v[3] <= plan->info.height &&
+             v[0] <= plan->info.width - v[2] && v[1] <= plan->info.height - v[3];
+        if (ok)
+            plan->blocks[plan->n_blocks++] = (struct part_block){ v[0], v[1], v[2], v[3], v[4] };
+    }
+    return ok;
+}
+
+/* Groups follow each other and hold all blocks. */
+static bool get_groups(const json_t *list, struct part_plan *plan)
+{
+    size_t n = json_array_size(list);
+    plan->groups = calloc(n + 1, sizeof *plan->groups);
+    bool ok = plan->groups && json_is_array(list);
+    int64_t next = 0;
+    for (size_t i = 0; ok && i < n; i++) {
+        int64_t v[2];
+        ok = get_numbers(json_array_get(list, i), v, 2) && v[0] == next && v[1] > 0 &&
+             v[1] <= plan->n_blocks - next;
+        if (!ok)
+            break;
+        struct part_group *group = &plan->groups[plan->n_groups++];
+        *group = (struct part_group){ .first = v[0], .n = v[1] };
+        for (int64_t k = 0; k < v[1]; k++)
+            group->cost += plan->blocks[next + k].cost;
+        next += v[1];
+    }
+    return ok && next == plan->n_blocks;
+}
+
+static bool get_stain(const json_t *object, struct stain_fit *out)
+{
+    const char *method = json_string_value(json_object_get(object, "method"));
+    const json_t *values = json_object_get(object, "values");
+    *out = (struct stain_fit){ 0 };
+    int found = -1;
+    for (int i = 0; method && stain_method_names[i]; i++)
+        found = strcmp(stain_method_names[i], method) == 0 ? i : found;
+    if (found < 0 || json_array_size(values) != 14)
+        return false;
+    out->method = (enum stain_method)found;
+    double v[14];
+    for (size_t i = 0; i < 14; i++)
+        v[i] = json_number_value(json_array_get(values, i));
+    memcpy(out->matrix, v, sizeof out->matrix);
+    memcpy(out->concentration_p99, v + 6, sizeof out->concentration_p99);
+    memcpy(out->lab_mean, v + 8, sizeof out->lab_mean);
+    memcpy(out->lab_std, v + 11, sizeof out->lab_std);
+    return true;
+}
+
+bool part_plan_read(const char *folder, struct part_plan *out, struct err *err)
+{
+    *out = (struct part_plan){ 0 };
+    json_t *object = NULL;
+    char *path = file_format("%s/plan.json", folder);
+    bool ok = path || err_memory(err, folder);
+    ok = ok && heatmap_json_load(path, &object, err) &&
+         heatmap_json_get(object, path, &out->info, err);
+    const char *bad = NULL;
+    if (ok && !get_stain(json_object_get(object, "stain"), &out->stain))
+        bad = "stain";
+    if (ok && !bad && !get_blocks(json_object_get(object, "blocks"), out))
+        bad = "blocks";
+    if (ok && !bad && !get_groups(json_object_get(object, "groups"), out))
+        bad = "groups";
+    if (bad)
+        ok = err_set(err, ERR_FORMAT, "%s: the value of '%s' is wrong; remove the file", path, bad);
+    if (ok)
+        out->hash = hash_plan(out);
+    else
+        part_plan_free(out);
+    json_decref(object);
+    free(path);
+    return ok;
+}
+
+char *part_path(const char *folder, int64_t group)
+{
+    return file_format("%s/parts/%06lld.scores", folder, (long long)group);
+}
+
+int64_t part_block_floats(const struct part_plan *plan, int64_t block)
+{
+    return plan->blocks[block].width * plan->blocks[block].height * plan->info.n_classes;
+}
+
+int64_t part_bytes(const struct part_plan *plan, int64_t group)
+{
+    int64_t floats = 0;
+    for (int64_t k = 0; k < plan->groups[group].n; k++)
+        floats += part_block_floats(plan, plan->groups[group].first + k);
+    return (int64_t)sizeof(struct part_header) + floats * (int64_t)sizeof(float) +
+           (int64_t)sizeof(uint64_t);
+}
+
+struct part_header part_header(const struct part_plan *plan, int64_t group)
+{
+    return (struct part_header){ .magic = PART_MAGIC, .plan = plan->hash, .group = group };
+}
+
+bool part_exists(const char *folder, const struct part_plan *plan, int64_t group)
+{
+    struct part_header found, wanted = part_header(plan, group);
+    struct stat status;
+    char *path = part_path(folder, group);
+    FILE *stream = path ? fopen(path, "rb") : NULL;
+    free(path);
+    if (!stream)
+        return false;
+    bool ok = fread(&found, sizeof found, 1, stream) == 1 &&
+              memcmp(&found, &wanted, sizeof found) == 0 && fstat(fileno(stream), &status) == 0 &&
+              status.st_size == part_bytes(plan, group);
+    fclose(stream);
+    return ok;
+}
+
+bool part_write(const char *folder, const struct part_plan *plan, int64_t group,
+                const float *const *scores, struct err *err)
+{
+    struct file_out out;
+    char *parts = file_format("%s/parts", folder), *path = part_path(folder, group);
+    bool ok = (parts && path) || err_memory(err, folder);
+    ok = ok && file_make_folder(parts, err) && file_out_open(&out, path, err);
+    free(parts);
+    free(path);
+    if (!ok)
+        return false;
+    struct part_header header = part_header(plan, group);
+    uint64_t sum = part_hash(PART_HASH_BEGIN, &header, sizeof header);
+    fwrite(&header, sizeof header, 1, out.stream);
+    for (int64_t k = 0; k < plan->groups[group].n; k++) {
+        size_t n = (size_t)part_block_floats(plan, plan->groups[group].first + k);
+        sum = part_hash(sum, scores[k], n * sizeof(float));
+        fwrite(scores[k], sizeof(float), n, out.stream);
+    }
+    fwrite(&sum, sizeof sum, 1, out.stream);
+    return file_out_commit(&out, err);
+}

@@ -1,0 +1,267 @@
+/* predict.c: opens a prediction: models, resolution, mode, memory. See predict.h. */
+#include "heatmap/predict.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/pool.h"
+#include "base/report.h"
+#include "heatmap/part_file.h"
+#include "heatmap/predict_state.h"
+
+#define BASE_BYTES (INT64_C(300) << 20) /* besides workers: overview, mask, decoded tiles, rows */
+#define DEFAULT_GROUP_COST (INT64_C(64) << 20)
+#define DEFAULT_CHECK_WINDOWS 256
+
+const char *const predict_mode_names[] = { "auto", "dense", "window", NULL };
+const char *const predict_calibration_names[] = { "none", "affine", NULL };
+
+struct predict_options predict_defaults(void)
+{
+    return (struct predict_options){ .stride = 16,
+                                     .mpp_tolerance = 0.2,
+                                     .min_tissue = 0.05,
+                                     .memory_bytes = PREDICT_MEMORY_BYTES,
+                                     .group_cost = DEFAULT_GROUP_COST,
+                                     .check_windows = DEFAULT_CHECK_WINDOWS,
+                                     .export = export_defaults() };
+}
+
+/* The um/px that the models were made for; 0 where none says so. */
+static bool models_mpp(const struct ensemble *e, double *out, struct err *err)
+{
+    *out = 0;
+    for (int i = 0; i < e->n; i++) {
+        double mpp = e->models[i].model->config.spacing_um_px;
+        if (mpp > 0 && *out > 0 && fabs(mpp / *out - 1) > 0.01)
+            return err_set(err, ERR_USAGE,
+                           "%s was made for %g um/px, another model for %g; models that are "
+                           "averaged must see the same",
+                           e->models[i].model->name, mpp, *out);
+        *out = mpp > 0 ? mpp : *out;
+    }
+    return true;
+}
+
+static bool choose_mpp(struct predict *predict, const struct ctx *ctx, struct err *err)
+{
+    const struct predict_options *options = predict->options;
+    double made_for = 0;
+    if (!models_mpp(&predict->ensemble, &made_for, err))
+        return false;
+    if (options->mpp > 0 && made_for > 0 &&
+        fabs(options->mpp / made_for - 1) > options->mpp_tolerance)
+        return err_set(err, ERR_USAGE,
+                       "--mpp %g: the model was made for %g um/px; leave --mpp out, take a model "
+                       "for %g, or let it pass with --mpp-tolerance %.2g",
+                       options->mpp, made_for, options->mpp,
+                       ceil(100 * fabs(options->mpp / made_for - 1)) / 100);
+    predict->raster.mpp = options->mpp > 0 ? options->mpp : made_for;
+    if (predict->raster.mpp <= 0)
+        report_note(ctx->report, "neither the model nor --mpp says which um/px; level 0 is taken");
+    return true;
+}
+
+/* Weights and what is done to a pixel before them. */
+static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
+{
+    const struct graph *graph = m->model->graph;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        hash = part_hash(hash, graph->nodes[i].op->name, strlen(graph->nodes[i].op->name));
+    for (int32_t i = 0; i < graph->n_values; i++)
+        if (graph_is_parameter(graph, i) && graph->values[i].data)
+            hash = part_hash(hash, graph->values[i].data,
+                             (size_t)shape_count(&graph->values[i].shape) * sizeof(float));
+    int64_t sizes[] = { m->window, m->side };
+    hash = part_hash(hash, sizes, sizeof sizes);
+    return part_hash(hash, m->normal, sizeof m->normal);
+}
+
+static bool name_models(struct predict *predict, struct err *err)
+{
+    const struct ensemble *e = &predict->ensemble;
+    uint64_t hash = PART_HASH_BEGIN;
+    for (int i = 0; i < e->n; i++) {
+        char *joined = predict->model_names
+                           ? file_format("%s+%s", predict->model_names, e->models[i].model->name)
+                           : strdup(e->models[i].model->name);
+        free(predict->model_names);
+        predict->model_names = joined;
+        hash = hash_model(hash, &e->models[i]);
+    }
+    predict->model_hash = file_format("%016" PRIx64, hash);
+    return (predict->model_names && predict->model_hash) || err_memory(err, "the models");
+}
+
+/* A number for each px of the window method and one of the dense method, to compare. */
+static double saved_factor(const struct ensemble *e)
+{
+    int64_t window = e->models[0].window, stride = e->stride, halo = e->models[0].halo;
+    double block = 2048, cells = floor((block - (double)(window + 2 * halo)) / (double)stride) + 1;
+    return (double)(window * window) * cells * cells / (block * block);
+}
+
+static bool choose_mode(struct predict *predict, const struct ctx *ctx, bool *dense,
+                        struct err *err)
+{
+    const struct ensemble *e = &predict->ensemble;
+    const char *reason = "";
+    bool exact = ensemble_exact(e, &reason);
+    *dense = predict->options->mode == PREDICT_DENSE;
+    if (predict->options->mode == PREDICT_WINDOW)
+        return true;
+    const char *why_not = "";
+    bool shares = ensemble_shares(e, &why_not);
+    if (*dense && !shares)
+        return err_set(err, ERR_USAGE, "--mode dense: %s: %s; use --mode window",
+                       predict->model_names, why_not);
+    if (*dense)
+        return true;
+    *dense = exact && e->stride < e->models[0].window;
+    if (exact)
+        return true;
+    if (shares)
+        report_note(ctx->report,
+                    "%s: every window is computed by itself, as a dense run is not exact (%s). "
+                    "--mode dense would pass about 1/%.0f of the pixels through the network and "
+                    "first measure the difference on %lld random windows",
+                    predict->model_names, reason, fmax(1, saved_factor(e)),
+                    (long long)predict->options->check_windows);
+    else
+        report_note(ctx->report, "%s: windows cannot share work: %s", predict->model_names,
+                    why_not);
+    return true;
+}
+
+static bool fit_template(struct predict *predict, struct err *err)
+{
+    const struct predict_options *options = predict->options;
+    predict->target = stain_default_target(options->stain);
+    if (options->stain == STAIN_NONE || !options->stain_template)
+        return true;
+    struct image image = { 0 };
+    if (!image_read_png(options->stain_template, 3, &image, err))
+        return false;
+    bool ok =
+        stain_fit(options->stain, image.px, image.width * image.height, &predict->target, err) ||
+        err_prefix(err, options->stain_template);
+    image_free(&image);
+    return ok;
+}
+
+static bool describe(struct predict *predict, struct err *err)
+{
+    const struct predict_options *o = predict->options;
+    const struct ensemble *e = &predict->ensemble;
+    char *how = e->dense ? file_format("dense block=%lld halo=%lld calibrate=%s windows=%lld/%llu",
+                                       (long long)e->block, (long long)e->models[0].halo,
+                                       predict_calibration_names[o->calibration],
+                                       (long long)o->check_windows, (unsigned long long)o->seed)
+                         : file_format("window batch=%lld", (long long)e->batch);
+    if (how)
+        predict->options_text = file_format(
+            "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
+            "stain=%s template=%s tta=%d",
+            how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
+            tissue_method_names[o->tissue_method], o->tissue ? o->tissue : "found", o->min_tissue,
+            stain_method_names[o->stain], o->stain_template ? o->stain_template : "built-in",
+            o->tta);
+    free(how);
+    return predict->options_text || err_memory(err, "the options");
+}
+
+static bool choose_memory(struct predict *predict, bool dense, const struct ctx *ctx,
+                          struct err *err)
+{
+    int64_t memory = predict->options->memory_bytes;
+    int64_t base = BASE_BYTES < memory / 3 ? BASE_BYTES : memory / 3;
+    if (!ensemble_choose(&predict->ensemble, dense, predict->options->tta, (memory - base) / 2,
+                         err))
+        return false;
+    int64_t workers = (memory - base) / predict->ensemble.worker_bytes;
+    predict->workers = workers > 1024 ? 1024 : (int)workers;
+    int threads = pool_workers(ctx->pool);
+    if (threads > predict->workers)
+        report_note(ctx->report, "--memory lets %d of %d threads compute; %.0f MB each",
+                    predict->workers, threads, (double)predict->ensemble.worker_bytes / 1e6);
+    return true;
+}
+
+static bool open_models(struct predict *predict, struct err *err)
+{
+    const struct predict_options *options = predict->options;
+    struct model *models[PREDICT_MAX_MODELS] = { 0 };
+    bool ok = options->n_models > 0 || err_set(err, ERR_USAGE, "pass --model or --network");
+    for (int i = 0; ok && i < options->n_models; i++)
+        ok = model_open(&options->models[i], &models[i], err);
+    ok = ok && ensemble_init(&predict->ensemble, models, options->n_models, options->stride, err);
+    for (int i = 0; i < options->n_models; i++)
+        model_close(models[i]);
+    return ok;
+}
+
+static void tell_check(const struct predict *predict, const struct ctx *ctx)
+{
+    const struct heatmap_check *c = &predict->check, *raw = &predict->raw;
+    if (raw->windows > 0)
+        report_note(ctx->report,
+                    "before calibration: r %.4f, mean |dp| %.4f, 95 %% %.4f, max %.4f, flipped at "
+                    "0.5: %.2f %%",
+                    raw->r, raw->mean, raw->p95, raw->max, 100 * raw->flipped);
+    report_note(ctx->report,
+                "dense against window on %lld random windows: r %.4f, mean |dp| %.4f, 95 %% %.4f, "
+                "max %.4f, flipped at 0.5: %.2f %%",
+                (long long)c->windows, c->r, c->mean, c->p95, c->max, 100 * c->flipped);
+}
+
+bool predict_open(const struct predict_options *options, const struct slide_list *slides,
+                  const char *folder, const struct ctx *ctx, struct predict **out, struct err *err)
+{
+    struct predict *predict = calloc(1, sizeof *predict);
+    if (!predict)
+        return err_memory(err, "the prediction");
+    predict->options = options;
+    predict->slides = slides;
+    predict->folder = strdup(folder);
+    const char *reason;
+    bool dense = false;
+    bool ok = predict->folder || err_memory(err, "the prediction");
+    ok = ok && file_make_folder(folder, err) && open_models(predict, err) &&
+         choose_mpp(predict, ctx, err) && name_models(predict, err) &&
+         choose_mode(predict, ctx, &dense, err) && choose_memory(predict, dense, ctx, err) &&
+         fit_template(predict, err) && describe(predict, err);
+    if (ok && dense && !ensemble_exact(&predict->ensemble, &reason)) {
+        ok = predict_check(predict, ctx, err);
+        if (ok)
+            tell_check(predict, ctx);
+    }
+    if (ok)
+        *out = predict;
+    else
+        predict_close(predict);
+    return ok;
+}
+
+void predict_close(struct predict *predict)
+{
+    if (!predict)
+        return;
+    ensemble_free(&predict->ensemble);
+    free(predict->folder);
+    free(predict->model_names);
+    free(predict->model_hash);
+    free(predict->options_text);
+    free(predict);
+}
+
+const char *predict_options_text(const struct predict *predict)
+{
+    return predict->options_text;
+}
+
+struct predict_times predict_times(const struct predict *predict)
+{
+    return predict->times;
+}

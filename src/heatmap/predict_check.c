@@ -1,0 +1,239 @@
+/* predict_check.c: the difference between dense and window on random windows of the cohort, kept as
+ * check.json: measured once, the same for all slides and tasks. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/report.h"
+#include "base/rng.h"
+#include "heatmap/check.h"
+#include "heatmap/cover.h"
+#include "heatmap/heatmap_json.h"
+#include "heatmap/predict_state.h"
+#include "heatmap/scorer.h"
+
+#define MAX_SLIDES 16
+#define SIDE 2 /* windows are compared in squares of SIDE x SIDE: one dense run for each */
+#define MAX_TRIES 20000
+
+struct sampler {
+    struct predict *predict;
+    struct scorer *scorer;
+    struct check_sample sample;
+    float *logits; /* [2, models, SIDE * SIDE, classes], and [2, models, classes] of one window */
+};
+
+static bool read_square(struct sampler *s, struct source *source, int64_t column, int64_t row,
+                        struct image *out, struct err *err)
+{
+    const struct ensemble *e = &s->predict->ensemble;
+    int64_t side = ensemble_region(e, SIDE);
+    int64_t x = e->stride / 2 + column * e->stride - e->before;
+    int64_t y = e->stride / 2 + row * e->stride - e->before;
+    if (!source_read(source, x, y, side, side, out, err))
+        return false;
+    source_normalise(source, out);
+    return true;
+}
+
+/* Both logits of the windows of one square. */
+static bool compare_square(struct sampler *s, const struct image *region, struct err *err)
+{
+    const struct ensemble *e = &s->predict->ensemble;
+    int64_t cells = SIDE * SIDE, n = e->n_classes, half = e->n * cells * n;
+    float *pair[2] = { s->logits + 2 * half, s->logits + 2 * half + e->n * n };
+    bool ok = true;
+    for (int m = 0; ok && m < e->n; m++)
+        for (int dense = 0; ok && dense < 2; dense++)
+            ok = scorer_logits(s->scorer, m, dense, region, SIDE, SIDE,
+                               s->logits + dense * half + m * cells * n, err);
+    for (int64_t i = 0; ok && i < cells; i++) {
+        for (int dense = 0; dense < 2; dense++)
+            for (int m = 0; m < e->n; m++)
+                memcpy(pair[dense] + m * n, s->logits + dense * half + (m * cells + i) * n,
+                       (size_t)n * sizeof(float));
+        ok = check_sample_add(&s->sample, pair[1], pair[0], err);
+    }
+    return ok;
+}
+
+/* Some squares of one slide, at random places with tissue. */
+static bool sample_slide(struct sampler *s, size_t slide, int64_t squares, const struct ctx *ctx,
+                         struct err *err)
+{
+    struct predict *predict = s->predict;
+    const struct ensemble *e = &predict->ensemble;
+    struct source source;
+    char *mask = NULL;
+    bool ok = predict_given_mask(predict, slide, &mask, err) &&
+              predict_source(predict, slide, mask, &source, err);
+    struct stain_fit stain;
+    if (ok && !predict_fit_stain(predict, &source, ctx, &stain, err)) {
+        source_close(&source);
+        ok = false;
+    }
+    free(mask);
+    if (!ok)
+        return false;
+    int64_t width = (source.raster.width + e->stride - 1) / e->stride;
+    int64_t height = (source.raster.height + e->stride - 1) / e->stride, found = 0;
+    struct rng rng =
+        rng_new(predict->options->seed, rng_hash(predict->slides->entries[slide].name), 0);
+    for (int tries = 0; ok && found < squares && tries < MAX_TRIES; tries++) {
+        struct part_block block = { .width = SIDE, .height = SIDE };
+        bool wanted[SIDE * SIDE], all = true;
+        block.column = (int64_t)rng_below(&rng, (uint64_t)(width > SIDE ? width - SIDE + 1 : 1));
+        block.row = (int64_t)rng_below(&rng, (uint64_t)(height > SIDE ? height - SIDE + 1 : 1));
+        cover_wanted(&source, e, &block, wanted);
+        for (int i = 0; i < SIDE * SIDE; i++)
+            all = all && wanted[i];
+        struct image region = { 0 };
+        if (!all)
+            continue;
+        ok = !ctx_stopped(ctx) || err_stopped(err);
+        ok = ok && read_square(s, &source, block.column, block.row, &region, err) &&
+             compare_square(s, &region, err);
+        image_free(&region);
+        found++;
+        report_advance(ctx->report, SIDE * SIDE);
+    }
+    source_close(&source);
+    return ok;
+}
+
+/* Slides spread over the list; one that cannot be read is left to the run itself to record. */
+static bool sample_cohort(struct sampler *s, const struct ctx *ctx, struct err *err)
+{
+    const struct predict *predict = s->predict;
+    size_t n = predict->slides->n, used = n < MAX_SLIDES ? n : MAX_SLIDES;
+    int64_t squares = (predict->options->check_windows + SIDE * SIDE - 1) / (SIDE * SIDE);
+    struct err why = { 0 };
+    for (size_t i = 0; i < used; i++) {
+        int64_t share =
+            squares * (int64_t)(i + 1) / (int64_t)used - squares * (int64_t)i / (int64_t)used;
+        if (!sample_slide(s, i * n / used, share, ctx, &why) && why.kind == ERR_STOPPED) {
+            *err = why;
+            return false;
+        }
+    }
+    if (s->sample.n > 0)
+        return true;
+    return err_set(err, ERR_MISSING, "no window to compare dense and window scores on%s%.900s",
+                   why.text[0] ? ": " : " was found", why.text);
+}
+
+static bool measure(struct predict *predict, const struct ctx *ctx, struct err *err)
+{
+    struct ensemble *e = &predict->ensemble;
+    struct sampler s = { .predict = predict,
+                         .scorer = scorer_new(e),
+                         .sample = { .n_models = e->n, .n_classes = e->n_classes } };
+    s.logits = malloc((size_t)(2 * e->n * (SIDE * SIDE + 1) * e->n_classes) * sizeof *s.logits);
+    bool ok = (s.scorer && s.logits) || err_memory(err, "the check");
+    report_begin(ctx->report, "check", predict->options->check_windows, "windows");
+    ok = ok && sample_cohort(&s, ctx, err);
+    report_end(ctx->report);
+    ok = ok && check_measure(&s.sample, e, &predict->check, err);
+    if (ok && predict->options->calibration == CALIBRATE_AFFINE) {
+        predict->raw = predict->check;
+        ok =
+            check_calibrate(&s.sample, e, err) && check_measure(&s.sample, e, &predict->check, err);
+    }
+    check_sample_free(&s.sample);
+    scorer_free(s.scorer);
+    free(s.logits);
+    return ok;
+}
+
+static void put_calibration(struct json_out *json, const struct ensemble *e)
+{
+    json_out_array(json, "calibration"); /* [models, classes, 2]: gain and offset of dense logits */
+    for (int i = 0; i < e->n && e->models[i].gain; i++) {
+        json_out_array_line(json, NULL);
+        for (int64_t c = 0; c < e->n_classes; c++) {
+            json_out_array_line(json, NULL);
+            json_out_real(json, NULL, e->models[i].gain[c]);
+            json_out_real(json, NULL, e->models[i].offset[c]);
+            json_out_close_array(json);
+        }
+        json_out_close_array(json);
+    }
+    json_out_close_array(json);
+}
+
+static bool save(const struct predict *predict, const char *path, struct err *err)
+{
+    struct file_out out;
+    struct json_out json;
+    if (!file_out_open(&out, path, err))
+        return false;
+    json_out_begin(&json, out.stream);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "options", predict->options_text);
+    heatmap_json_put_check(&json, "check", &predict->check);
+    heatmap_json_put_check(&json, "raw_check", &predict->raw);
+    put_calibration(&json, &predict->ensemble);
+    json_out_close_object(&json);
+    json_out_end(&json);
+    return file_out_commit(&out, err);
+}
+
+static bool get_calibration(const json_t *list, struct ensemble *e)
+{
+    bool ok = json_array_size(list) == (size_t)e->n;
+    for (int i = 0; ok && i < e->n; i++) {
+        struct ensemble_model *m = &e->models[i];
+        const json_t *classes = json_array_get(list, (size_t)i);
+        ok = json_array_size(classes) == (size_t)e->n_classes &&
+             (m->gain = calloc((size_t)e->n_classes, sizeof *m->gain)) &&
+             (m->offset = calloc((size_t)e->n_classes, sizeof *m->offset));
+        for (int64_t c = 0; ok && c < e->n_classes; c++) {
+            const json_t *pair = json_array_get(classes, (size_t)c);
+            ok = json_is_number(json_array_get(pair, 0)) && json_is_number(json_array_get(pair, 1));
+            m->gain[c] = json_number_value(json_array_get(pair, 0));
+            m->offset[c] = json_number_value(json_array_get(pair, 1));
+        }
+    }
+    return ok;
+}
+
+/* A check that was made with the same options; *found says whether there is one. */
+static bool load(struct predict *predict, const char *path, bool *found, struct err *err)
+{
+    json_t *object = NULL;
+    *found = false;
+    if (!file_exists(path))
+        return true;
+    if (!heatmap_json_load(path, &object, err))
+        return false;
+    const char *options = json_string_value(json_object_get(object, "options"));
+    bool ok = true;
+    if (options && strcmp(options, predict->options_text) == 0) {
+        ok = heatmap_json_get_check(object, "check", &predict->check) &&
+             heatmap_json_get_check(object, "raw_check", &predict->raw) &&
+             (predict->options->calibration == CALIBRATE_NONE ||
+              get_calibration(json_object_get(object, "calibration"), &predict->ensemble));
+        *found = ok;
+        if (!ok)
+            err_set(err, ERR_FORMAT, "%s: is damaged; remove it", path);
+    }
+    json_decref(object);
+    return ok;
+}
+
+bool predict_check(struct predict *predict, const struct ctx *ctx, struct err *err)
+{
+    bool found = false;
+    char *path = file_format("%s/check.json", predict->folder);
+    bool ok = path ? load(predict, path, &found, err) : err_memory(err, predict->folder);
+    if (ok && !found) /* what was saved is what is used: numbers go through the file once */
+        ok = measure(predict, ctx, err) && save(predict, path, err);
+    for (int i = 0; ok && !found && i < predict->ensemble.n; i++) {
+        free(predict->ensemble.models[i].gain);
+        free(predict->ensemble.models[i].offset);
+        predict->ensemble.models[i].gain = predict->ensemble.models[i].offset = NULL;
+    }
+    ok = ok && (found || load(predict, path, &found, err));
+    free(path);
+    return ok;
+}

@@ -1,0 +1,159 @@
+/* predict_cohort.c: predict_cohort (predict.h): slide after slide, what exists is kept, what fails
+ * is recorded. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/report.h"
+#include "heatmap/predict_state.h"
+
+#define ROW_BYTES (INT64_C(4) << 20)
+
+struct cohort {
+    const struct predict_request *request;
+    const struct ctx *ctx;
+    struct predict *predict;
+    struct run *run;
+    struct predict_row *rows;
+};
+
+/* Mean and highest score of the main class of a heatmap that is there. */
+static bool summarise(const struct cohort *cohort, size_t i, struct err *err)
+{
+    struct predict_row *row = &cohort->rows[i];
+    struct heatmap *heatmap = NULL;
+    char *folder = predict_folder(cohort->predict, i);
+    bool ok = folder ? heatmap_open(folder, &heatmap, err) : err_memory(err, "a heatmap");
+    free(folder);
+    if (!ok)
+        return false;
+    const struct heatmap_info *info = heatmap_info(heatmap);
+    int64_t step = heatmap_rows_in(info, ROW_BYTES), cells = step * info->width;
+    float *rows = malloc((size_t)(cells * info->n_classes) * sizeof *rows);
+    ok = rows || err_memory(err, "a heatmap");
+    double sum = 0;
+    row->max = 0;
+    for (int64_t y = 0; ok && y < info->height; y += step) {
+        int64_t n = info->height - y < step ? info->height - y : step;
+        ok = heatmap_read_rows(heatmap, y, n, rows, err);
+        for (int64_t k = 0; ok && k < n * info->width; k++) {
+            double p = rows[k * info->n_classes + heatmap_main_class(info)];
+            if (!isnan(p))
+                sum += p, row->max = fmax(row->max, p);
+        }
+    }
+    row->scored = info->scored;
+    row->width = info->width;
+    row->height = info->height;
+    row->mean = info->scored > 0 ? sum / (double)info->scored : NAN;
+    free(rows);
+    heatmap_close(heatmap);
+    return ok;
+}
+
+static bool predict_one(struct cohort *cohort, size_t i, struct err *err)
+{
+    struct predict *predict = cohort->predict;
+    struct predict_row *row = &cohort->rows[i];
+    enum predict_state state = predict_look(predict, i);
+    row->state = state == PREDICT_DONE ? RUN_KEPT : RUN_DONE;
+    struct part_plan plan = { 0 };
+    bool ok = true;
+    if (state != PREDICT_DONE) {
+        ok = predict_plan(predict, i, cohort->ctx, &plan, err) &&
+             (state == PREDICT_SCORED || predict_groups(predict, i, &plan, cohort->ctx, err)) &&
+             predict_finish(predict, i, &plan, cohort->ctx, err);
+        row->blocks = plan.n_blocks;
+        part_plan_free(&plan);
+    }
+    return ok && summarise(cohort, i, err);
+}
+
+static bool record(struct cohort *cohort, size_t i, double seconds, const char *error,
+                   struct err *err)
+{
+    const struct slide_entry *entry = &cohort->request->slides->entries[i];
+    const struct predict_row *row = &cohort->rows[i];
+    struct run_item item = { .name = entry->name,
+                             .path = entry->path,
+                             .state = row->state,
+                             .seconds = seconds,
+                             .error = error };
+    if (!error) {
+        item.facts[item.n_facts++] = (struct run_fact){ "blocks", (double)row->blocks };
+        item.facts[item.n_facts++] = (struct run_fact){ "width", (double)row->width };
+        item.facts[item.n_facts++] = (struct run_fact){ "height", (double)row->height };
+        item.facts[item.n_facts++] = (struct run_fact){ "scored", (double)row->scored };
+        item.facts[item.n_facts++] = (struct run_fact){ "mean", row->mean };
+        item.facts[item.n_facts++] = (struct run_fact){ "max", row->max };
+    }
+    return run_add(cohort->run, &item, err);
+}
+
+/* One slide: done, kept or failed. False only where the run cannot go on. */
+static bool predict_and_record(struct cohort *cohort, size_t i, struct err *err)
+{
+    struct err why = { 0 };
+    double began = report_clock_s();
+    bool ok = predict_one(cohort, i, &why);
+    if (!ok && why.kind == ERR_STOPPED) {
+        *err = why;
+        return false;
+    }
+    if (!ok) {
+        report_warn(cohort->ctx->report, "%s", why.text);
+        cohort->rows[i].state = RUN_FAILED;
+    }
+    return record(cohort, i, report_clock_s() - began, ok ? NULL : why.text, err);
+}
+
+/* Heatmaps of other options are not silently replaced. */
+static bool look_at_existing(const struct cohort *cohort, struct err *err)
+{
+    const struct predict_request *request = cohort->request;
+    bool ok = true;
+    for (size_t i = 0; ok && i < request->slides->n; i++) {
+        if (request->overwrite)
+            ok = predict_clear(cohort->predict, i, err);
+        else if (predict_look(cohort->predict, i) == PREDICT_OTHER)
+            ok = err_set(err, ERR_USAGE,
+                         "%s/%s: has a heatmap or a plan of other options or another model; pass "
+                         "--overwrite or another -o folder\n  now: %.500s",
+                         request->folder, request->slides->entries[i].name,
+                         predict_options_text(cohort->predict));
+    }
+    return ok;
+}
+
+static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
+{
+    const struct predict_request *request = cohort->request;
+    bool ok = true;
+    while (ok && *n_rows < request->slides->n) {
+        ok = ctx_stopped(cohort->ctx) ? err_stopped(err) : predict_and_record(cohort, *n_rows, err);
+        *n_rows += ok;
+    }
+    struct err later = { 0 }; /* the first error is the one to tell */
+    bool finished = run_finish(cohort->run, ok ? err : &later);
+    return ok && finished;
+}
+
+bool predict_cohort(const struct predict_request *request, const struct ctx *ctx,
+                    struct predict_row *rows, size_t *n_rows, struct predict_times *times,
+                    struct err *err)
+{
+    struct cohort cohort = { .request = request, .ctx = ctx, .rows = rows };
+    *n_rows = 0;
+    for (size_t i = 0; i < request->slides->n; i++)
+        rows[i] = (struct predict_row){ .slide = request->slides->entries[i].name };
+    bool ok = file_make_folder(request->folder, err) &&
+              run_begin(request->folder, request->argc, request->argv, &cohort.run, err) &&
+              predict_open(&request->options, request->slides, request->folder, ctx,
+                           &cohort.predict, err) &&
+              look_at_existing(&cohort, err) && run_slides(&cohort, n_rows, err);
+    if (cohort.predict)
+        *times = predict_times(cohort.predict);
+    predict_close(cohort.predict);
+    run_free(cohort.run);
+    return ok;
+}

@@ -1,0 +1,354 @@
+/* predict_slide.c: one slide: its plan, its groups, its heatmap and exports. See predict.h. */
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/report.h"
+#include "heatmap/cover.h"
+#include "heatmap/heatmap_json.h"
+#include "heatmap/predict_state.h"
+#include "heatmap/run_groups.h"
+#include "patch/grid.h"
+#include "patch/stain_sample.h"
+
+#define STITCH_BYTES (INT64_C(64) << 20)
+#define STAIN_BAND_BYTES (INT64_C(96) << 20)
+#define STAIN_TILE_PX 224
+
+char *predict_folder(const struct predict *predict, size_t slide)
+{
+    return file_format("%s/%s", predict->folder, predict->slides->entries[slide].name);
+}
+
+static char *in_folder(const char *folder, const char *name)
+{
+    return file_format("%s/%s", folder, name);
+}
+
+/* A slide that is coarser than the models, or a store of another resolution. */
+static bool check_mpp(const struct predict *predict, const char *path, const struct source *source,
+                      struct err *err)
+{
+    double wanted = predict->raster.mpp, tolerance = predict->options->mpp_tolerance;
+    double mpp = source->store ? source->raster.mpp : source->mpp_l0;
+    if (wanted <= 0 || mpp <= 0)
+        return true;
+    if (source->store && fabs(mpp / wanted - 1) > tolerance)
+        return err_set(err, ERR_USAGE,
+                       "%s: its patches have %g um/px, the model was made for %g; extract with "
+                       "--mpp %g, or let it pass with --mpp-tolerance",
+                       path, mpp, wanted, wanted);
+    if (!source->store && mpp > wanted * (1 + tolerance))
+        return err_set(err, ERR_USAGE,
+                       "%s: has %g um/px, the model was made for %g and sees finer detail than the "
+                       "slide has; take a model for %g, or let it pass with --mpp-tolerance %.2g",
+                       path, mpp, wanted, mpp, ceil(100 * (mpp / wanted - 1)) / 100);
+    return true;
+}
+
+bool predict_given_mask(const struct predict *predict, size_t slide, char **out, struct err *err)
+{
+    const char *name = predict->slides->entries[slide].name;
+    *out = NULL;
+    if (!predict->options->tissue)
+        return true;
+    *out = file_format("%s/%s_mask.png", predict->options->tissue, name);
+    return *out || err_memory(err, name);
+}
+
+bool predict_source(const struct predict *predict, size_t slide, const char *mask,
+                    struct source *out, struct err *err)
+{
+    const struct predict_options *options = predict->options;
+    const struct slide_entry *entry = &predict->slides->entries[slide];
+    double mpp = options->slide_mpp > 0 ? options->slide_mpp : entry->mpp;
+    if (!source_open(entry->path, mpp, &predict->raster, out, err))
+        return false;
+    out->min_tissue = options->min_tissue;
+    bool ok = check_mpp(predict, entry->path, out, err);
+    if (ok && out->store && options->stain != STAIN_NONE)
+        ok = err_set(err, ERR_USAGE,
+                     "%s: stains of a patch store are normalised when it is made: microtome "
+                     "extract --stain %s",
+                     entry->path, stain_method_names[options->stain]);
+    ok = ok && source_find_tissue(out, options->tissue_method, mask, err);
+    if (!ok)
+        source_close(out);
+    return ok;
+}
+
+bool predict_fit_stain(const struct predict *predict, struct source *source, const struct ctx *ctx,
+                       struct stain_fit *out, struct err *err)
+{
+    enum stain_method method = predict->options->stain;
+    *out = (struct stain_fit){ .method = STAIN_NONE };
+    if (method == STAIN_NONE)
+        return true;
+    struct grid grid = { .tile = STAIN_TILE_PX, .stride = STAIN_TILE_PX };
+    struct patch_list tiles = { 0 };
+    bool ok = grid_list(&grid, &source->raster, source->sums, 0.05, &tiles, err);
+    if (ok && tiles.n == 0)
+        ok = err_set(err, ERR_MISSING, "%s: too little tissue to fit its stains",
+                     slide_info(source->slide)->path);
+    ok = ok &&
+         stain_sample_fit(method, &source->raster, source->sums, &tiles, STAIN_TILE_PX,
+                          STAIN_BAND_BYTES, ctx, out, err) &&
+         stain_transform_new(out, &predict->target, &source->transform, err);
+    patch_list_free(&tiles);
+    return ok;
+}
+
+static bool describe(const struct predict *predict, size_t slide, const struct source *source,
+                     struct heatmap_info *out, struct err *err)
+{
+    const struct ensemble *e = &predict->ensemble;
+    const struct slide_entry *entry = &predict->slides->entries[slide];
+    struct heatmap_info info = {
+        .slide = entry->name,
+        .path = entry->path,
+        .width_l0 = source->width_l0,
+        .height_l0 = source->height_l0,
+        .mpp_l0 = source->mpp_l0,
+        .mpp = source->raster.mpp,
+        .downsample = source->raster.downsample,
+        .stride = e->stride,
+        .origin_x = e->stride / 2,
+        .origin_y = e->stride / 2,
+        .window = e->models[0].window,
+        .width = (source->raster.width + e->stride - 1) / e->stride,
+        .height = (source->raster.height + e->stride - 1) / e->stride,
+        .n_classes = e->n_classes,
+        .class_names = e->models[0].model->config.class_names,
+        .mode = e->dense ? "dense" : "window",
+        .models = predict->model_names,
+        .model_hash = predict->model_hash,
+        .options = predict->options_text,
+        .check = predict->check,
+        .raw = predict->raw,
+    };
+    return heatmap_info_copy(&info, out, err);
+}
+
+static bool make_plan(struct predict *predict, size_t slide, const char *folder,
+                      const struct ctx *ctx, struct err *err)
+{
+    struct source source;
+    struct part_plan plan = { 0 };
+    char *given = NULL, *mask = in_folder(folder, "tissue.png");
+    bool ok = mask || err_memory(err, folder);
+    ok = ok && predict_given_mask(predict, slide, &given, err) &&
+         predict_source(predict, slide, given, &source, err);
+    free(given);
+    if (!ok) {
+        free(mask);
+        return false;
+    }
+    ok = describe(predict, slide, &source, &plan.info, err) &&
+         predict_fit_stain(predict, &source, ctx, &plan.stain, err) &&
+         cover_make(&source, &predict->ensemble, &plan, err);
+    if (ok && plan.n_blocks == 0)
+        ok = err_set(err, ERR_MISSING,
+                     "%s: no cell of the heatmap has enough tissue; pass a lower --tissue-fraction",
+                     plan.info.path);
+    ok = ok && (source.store || image_write_png(mask, &source.mask.mask, err)) &&
+         part_plan_write(folder, &plan, predict->options->group_cost, err);
+    part_plan_free(&plan);
+    source_close(&source);
+    free(mask);
+    return ok;
+}
+
+bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
+                  struct part_plan *out, struct err *err)
+{
+    char *folder = predict_folder(predict, slide);
+    char *path = folder ? in_folder(folder, "plan.json") : NULL;
+    bool ok = path ? file_make_folder(folder, err) : err_memory(err, "a slide's folder");
+    if (ok && !file_exists(path))
+        ok = make_plan(predict, slide, folder, ctx, err);
+    ok = ok && part_plan_read(folder, out, err);
+    if (ok && strcmp(out->info.options, predict->options_text) != 0) {
+        ok = err_set(err, ERR_USAGE, "%s: was made with other options; pass --overwrite", path);
+        part_plan_free(out);
+    }
+    free(folder);
+    free(path);
+    return ok;
+}
+
+/* Scores all of these groups. */
+static bool score(struct predict *predict, size_t slide, const struct part_plan *plan,
+                  const int64_t *groups, int64_t n_groups, const struct ctx *ctx, struct err *err)
+{
+    char *folder = predict_folder(predict, slide);
+    char *mask = folder ? in_folder(folder, "tissue.png") : NULL;
+    struct source source = { 0 };
+    bool ok = mask || err_memory(err, "a slide's folder");
+    ok = ok && predict_source(predict, slide, mask, &source, err);
+    if (ok && plan->stain.method != STAIN_NONE)
+        ok = stain_transform_new(&plan->stain, &predict->target, &source.transform, err);
+    struct run_groups run = { .ensemble = &predict->ensemble,
+                              .source = &source,
+                              .plan = plan,
+                              .folder = folder,
+                              .groups = groups,
+                              .n_groups = n_groups,
+                              .workers = predict->workers };
+    ok = ok && run_groups(&run, ctx, &predict->times, err);
+    source_close(&source);
+    free(folder);
+    free(mask);
+    return ok;
+}
+
+bool predict_group(struct predict *predict, size_t slide, const struct part_plan *plan,
+                   int64_t group, const struct ctx *ctx, struct err *err)
+{
+    char *folder = predict_folder(predict, slide);
+    if (!folder)
+        return err_memory(err, "a slide's folder");
+    bool there = part_exists(folder, plan, group);
+    free(folder);
+    return there || score(predict, slide, plan, &group, 1, ctx, err);
+}
+
+bool predict_groups(struct predict *predict, size_t slide, const struct part_plan *plan,
+                    const struct ctx *ctx, struct err *err)
+{
+    char *folder = predict_folder(predict, slide);
+    int64_t *missing = malloc((size_t)(plan->n_groups + 1) * sizeof *missing), n = 0, blocks = 0;
+    bool ok = (folder && missing) || err_memory(err, "a slide's groups");
+    for (int64_t group = 0; ok && group < plan->n_groups; group++)
+        if (!part_exists(folder, plan, group)) {
+            missing[n++] = group;
+            blocks += plan->groups[group].n;
+        }
+    report_begin(ctx->report, plan->info.slide, blocks, "blocks");
+    ok = ok && (n == 0 || score(predict, slide, plan, missing, n, ctx, err));
+    report_end(ctx->report);
+    free(folder);
+    free(missing);
+    return ok;
+}
+
+/* The options that a heatmap or plan in the folder was made with, the caller's; NULL: none. */
+static char *options_in(const char *folder, const char *name)
+{
+    char *path = in_folder(folder, name), *text = NULL;
+    json_t *object = NULL;
+    struct err err;
+    if (path && file_exists(path)) {
+        bool ok = heatmap_json_load(path, &object, &err);
+        const char *found = ok ? json_string_value(json_object_get(object, "options")) : NULL;
+        text = strdup(found ? found : "");
+    }
+    json_decref(object);
+    free(path);
+    return text;
+}
+
+static bool exports_exist(const struct predict *predict, const char *folder, bool store)
+{
+    bool all = true;
+    for (int i = 0; all && predict->options->exports[i]; i++) {
+        const struct exporter *exporter = predict->options->exports[i];
+        char *path = in_folder(folder, exporter->file);
+        all = (store && exporter->needs_slide) || (path && file_exists(path));
+        free(path);
+    }
+    return all;
+}
+
+enum predict_state predict_look(const struct predict *predict, size_t slide)
+{
+    enum predict_state state = PREDICT_MISSING;
+    char *folder = predict_folder(predict, slide);
+    char *heatmap = folder ? options_in(folder, "heatmap.json") : NULL;
+    char *plan = folder ? options_in(folder, "plan.json") : NULL;
+    bool store = source_is_store(predict->slides->entries[slide].path);
+    if (heatmap && strcmp(heatmap, predict->options_text) == 0)
+        state = exports_exist(predict, folder, store) ? PREDICT_DONE : PREDICT_SCORED;
+    else if (heatmap || (plan && strcmp(plan, predict->options_text) != 0))
+        state = PREDICT_OTHER;
+    free(folder);
+    free(heatmap);
+    free(plan);
+    return state;
+}
+
+static void remove_file(const char *folder, const char *name)
+{
+    char *path = in_folder(folder, name);
+    if (path)
+        unlink(path);
+    free(path);
+}
+
+bool predict_clear(const struct predict *predict, size_t slide, struct err *err)
+{
+    char *folder = predict_folder(predict, slide),
+         *parts = folder ? in_folder(folder, "parts") : NULL;
+    if (!parts) {
+        free(folder);
+        return err_memory(err, "a slide's folder");
+    }
+    remove_file(folder, "heatmap.json");
+    remove_file(folder, "heatmap.npy");
+    remove_file(folder, "plan.json");
+    remove_file(folder, "tissue.png");
+    for (int i = 0; exporters[i]; i++)
+        remove_file(folder, exporters[i]->file);
+    DIR *listing = opendir(parts);
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
+        if (strstr(entry->d_name, ".scores"))
+            remove_file(parts, entry->d_name);
+    if (listing)
+        closedir(listing);
+    rmdir(parts);
+    free(folder);
+    free(parts);
+    return true;
+}
+
+static bool write_exports(struct predict *predict, size_t slide, const char *folder,
+                          const struct ctx *ctx, struct err *err)
+{
+    const struct slide_entry *entry = &predict->slides->entries[slide];
+    const struct predict_options *options = predict->options;
+    struct heatmap *heatmap = NULL;
+    struct slide *pixels = NULL;
+    bool store = source_is_store(entry->path);
+    double mpp = options->slide_mpp > 0 ? options->slide_mpp : entry->mpp;
+    bool ok = heatmap_open(folder, &heatmap, err) &&
+              (store || slide_open(entry->path, mpp, &pixels, err));
+    struct export_request request = { heatmap, pixels, &options->export };
+    for (int i = 0; ok && options->exports[i]; i++) {
+        const struct exporter *exporter = options->exports[i];
+        char *path = in_folder(folder, exporter->file);
+        ok = path || err_memory(err, folder);
+        if (ok && !file_exists(path) && !(store && exporter->needs_slide))
+            ok = ctx_stopped(ctx) ? err_stopped(err) : exporter->write(&request, path, ctx, err);
+        free(path);
+    }
+    slide_close(pixels);
+    heatmap_close(heatmap);
+    return ok;
+}
+
+bool predict_finish(struct predict *predict, size_t slide, const struct part_plan *plan,
+                    const struct ctx *ctx, struct err *err)
+{
+    char *folder = predict_folder(predict, slide);
+    if (!folder)
+        return err_memory(err, "a slide's folder");
+    double began = report_clock_s();
+    enum predict_state state = predict_look(predict, slide);
+    bool ok = state == PREDICT_SCORED || state == PREDICT_DONE ||
+              part_stitch(folder, plan, STITCH_BYTES, ctx, err);
+    ok = ok && (state == PREDICT_DONE || write_exports(predict, slide, folder, ctx, err));
+    predict->times.write_s += report_clock_s() - began;
+    free(folder);
+    return ok;
+}

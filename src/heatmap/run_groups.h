@@ -1,0 +1,23 @@
+/* run_groups.h: scores groups of blocks; a thread of its own reads ahead while workers compute.
+ * Private to this folder. */
+#ifndef HEATMAP_RUN_GROUPS_H
+#define HEATMAP_RUN_GROUPS_H
+#include "heatmap/ensemble.h"
+#include "heatmap/predict.h"
+#include "heatmap/source.h"
+
+struct run_groups {
+    const struct ensemble *ensemble;
+    struct source *source;
+    const struct part_plan *plan;
+    const char *folder;    /* of the slide */
+    const int64_t *groups; /* [n_groups], ascending */
+    int64_t n_groups;
+    int workers; /* that memory allows */
+};
+
+/* Each group's part is written as soon as its last block is scored; what is written stays after a
+ * stop or an error. Adds to *times. */
+bool run_groups(const struct run_groups *run, const struct ctx *ctx, struct predict_times *times,
+                struct err *err);
+#endif

@@ -1,0 +1,322 @@
+/* scorer.c: see scorer.h. */
+#include "heatmap/scorer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "net/plan.h"
+
+#define MAX_READY 12
+
+/* A network planned at one shape. */
+struct ready {
+    int model;
+    bool dense;
+    int64_t batch, height, width;
+    struct graph *graph;
+    struct plan *plan;
+    int64_t bytes;
+    uint64_t used; /* when it was used last */
+};
+
+struct scorer {
+    const struct ensemble *ensemble;
+    struct ready ready[MAX_READY];
+    int n_ready;
+    uint64_t clock;
+};
+
+/* The eight ways to lay a square on itself: transposed, then mirrored in x, y. */
+struct symmetry {
+    bool transpose, flip_x, flip_y;
+};
+
+static struct symmetry symmetry_of(int i)
+{
+    return (struct symmetry){ i & 4, i & 1, i & 2 };
+}
+
+struct scorer *scorer_new(const struct ensemble *ensemble)
+{
+    struct scorer *scorer = calloc(1, sizeof *scorer);
+    if (scorer)
+        scorer->ensemble = ensemble;
+    return scorer;
+}
+
+static void ready_free(struct ready *ready)
+{
+    plan_free(ready->plan);
+    graph_free(ready->graph);
+    *ready = (struct ready){ 0 };
+}
+
+void scorer_free(struct scorer *scorer)
+{
+    if (!scorer)
+        return;
+    for (int i = 0; i < scorer->n_ready; i++)
+        ready_free(&scorer->ready[i]);
+    free(scorer);
+}
+
+static bool ready_make(const struct ensemble *ensemble, struct ready *ready, struct err *err)
+{
+    const struct ensemble_model *m = &ensemble->models[ready->model];
+    struct plan_options options = { .mode = PLAN_INFER, .threads = 1 };
+    struct dense_spec spec = { m->window, m->dense_stride, ready->height, ready->width };
+    struct graph *sized = NULL;
+    bool ok = ready->dense ? transform_dense(m->model->graph, &spec, &sized, err)
+                           : transform_resize(m->model->graph, ready->batch, ready->height,
+                                              ready->width, &sized, err);
+    ok = ok && transform_for_inference(sized, NULL, 0, &ready->graph, err) &&
+         plan_new(ready->graph, &options, &ready->plan, err);
+    graph_free(sized);
+    if (!ok) {
+        ready_free(ready);
+        return false;
+    }
+    struct plan_memory memory = plan_memory(ready->plan);
+    ready->bytes = (int64_t)(memory.arena + memory.weights);
+    return true;
+}
+
+bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input, int64_t *bytes,
+                    struct err *err)
+{
+    int64_t side = input > 0 ? input : ensemble->models[model].side;
+    struct ready ready = {
+        .model = model, .dense = input > 0, .batch = ensemble->batch, .height = side, .width = side
+    };
+    if (!ready_make(ensemble, &ready, err))
+        return false;
+    *bytes = ready.bytes;
+    ready_free(&ready);
+    return true;
+}
+
+/* Gives up the plans that were not used for longest until there is room for another. */
+static void make_room(struct scorer *scorer, int64_t bytes)
+{
+    for (;;) {
+        int64_t held = bytes;
+        int oldest = 0;
+        for (int i = 0; i < scorer->n_ready; i++) {
+            held += scorer->ready[i].bytes;
+            oldest = scorer->ready[i].used < scorer->ready[oldest].used ? i : oldest;
+        }
+        bool fits = held <= scorer->ensemble->worker_bytes && scorer->n_ready < MAX_READY;
+        if (fits || scorer->n_ready == 0)
+            return;
+        ready_free(&scorer->ready[oldest]);
+        scorer->ready[oldest] = scorer->ready[--scorer->n_ready];
+    }
+}
+
+/* What a plan of this shape will take, by that of a square one of the same area: exact enough to
+ * decide what must go before it is made. */
+static int64_t guess_bytes(const struct scorer *scorer, const struct ready *wanted)
+{
+    int64_t most = 0, area = wanted->height * wanted->width * (wanted->dense ? 1 : wanted->batch);
+    for (int i = 0; i < scorer->n_ready; i++) {
+        const struct ready *r = &scorer->ready[i];
+        int64_t its = r->height * r->width * (r->dense ? 1 : r->batch);
+        if (r->model != wanted->model || r->dense != wanted->dense)
+            continue;
+        int64_t bytes = (int64_t)((double)r->bytes * fmax(1, (double)area / (double)its));
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static struct plan *plan_of(struct scorer *scorer, int model, bool dense, int64_t batch,
+                            int64_t height, int64_t width, struct err *err)
+{
+    struct ready wanted = {
+        .model = model, .dense = dense, .batch = batch, .height = height, .width = width
+    };
+    scorer->clock++;
+    for (int i = 0; i < scorer->n_ready; i++) {
+        struct ready *r = &scorer->ready[i];
+        if (r->model == model && r->dense == dense && r->batch == batch && r->height == height &&
+            r->width == width) {
+            r->used = scorer->clock;
+            return r->plan;
+        }
+    }
+    make_room(scorer, guess_bytes(scorer, &wanted));
+    if (!ready_make(scorer->ensemble, &wanted, err))
+        return NULL;
+    make_room(scorer, wanted.bytes);
+    wanted.used = scorer->clock;
+    scorer->ready[scorer->n_ready++] = wanted;
+    return wanted.plan;
+}
+
+/* The rectangle at (x, y) of the region, as the network wants it, laid by a symmetry:
+ * out [3, h, w], where h and w are already exchanged if it is transposed. */
+static void fill_input(const struct ensemble_model *m, const struct image *region, int64_t x,
+                       int64_t y, int64_t h, int64_t w, struct symmetry s, float *out)
+{
+    int64_t plane = h * w;
+    for (int64_t row = 0; row < h; row++)
+        for (int64_t column = 0; column < w; column++) {
+            int64_t r = s.flip_y ? h - 1 - row : row, c = s.flip_x ? w - 1 - column : column;
+            const uint8_t *px =
+                s.transpose ? image_at(region, x + r, y + c) : image_at(region, x + c, y + r);
+            float *to = out + row * w + column;
+            to[0] = m->normal[0][px[0]];
+            to[plane] = m->normal[1][px[1]];
+            to[2 * plane] = m->normal[2][px[2]];
+        }
+}
+
+/* Logits of a block of n_w x n_h cells (a size the ensemble knows), of which width x height are
+ * kept: out [height, width, classes]. */
+static bool dense_logits(struct scorer *scorer, int model, const struct image *region, int64_t n_w,
+                         int64_t n_h, int64_t width, int64_t height, struct symmetry s, float *out,
+                         struct err *err)
+{
+    const struct ensemble *e = scorer->ensemble;
+    const struct ensemble_model *m = &e->models[model];
+    int64_t w = ensemble_input(e, m, s.transpose ? n_h : n_w);
+    int64_t h = ensemble_input(e, m, s.transpose ? n_w : n_h);
+    int64_t begin = e->before - m->window / 2 - m->halo;
+    struct plan *plan = plan_of(scorer, model, true, 1, h, w, err);
+    if (!plan)
+        return false;
+    fill_input(m, region, begin, begin, h, w, s, plan_input(plan, 0));
+    if (!plan_forward(plan, err))
+        return false;
+    const float *from = plan_output(plan, 0);
+    int64_t columns = (w - m->window) / m->dense_stride + 1;
+    int64_t rows = (h - m->window) / m->dense_stride + 1, first = m->halo / m->dense_stride;
+    for (int64_t row = 0; row < height; row++)
+        for (int64_t column = 0; column < width; column++) {
+            int64_t r = first + (s.transpose ? column : row) * m->pick;
+            int64_t c = first + (s.transpose ? row : column) * m->pick;
+            r = s.flip_y ? rows - 1 - r : r;
+            c = s.flip_x ? columns - 1 - c : c;
+            for (int64_t k = 0; k < e->n_classes; k++)
+                *out++ = from[(k * rows + r) * columns + c];
+        }
+    return true;
+}
+
+/* One window into its place in the batch. */
+static bool fill_window(const struct ensemble_model *m, const struct image *region, int64_t x,
+                        int64_t y, struct symmetry s, float *out, struct err *err)
+{
+    if (m->side == m->window) {
+        fill_input(m, region, x, y, m->side, m->side, s, out);
+        return true;
+    }
+    struct image window = { 0 };
+    if (!image_new(&window, m->window, m->window, 3, err))
+        return false;
+    for (int64_t row = 0; row < m->window; row++)
+        for (int64_t column = 0; column < m->window; column++) {
+            int64_t r = s.flip_y ? m->window - 1 - row : row;
+            int64_t c = s.flip_x ? m->window - 1 - column : column;
+            const uint8_t *px =
+                s.transpose ? image_at(region, x + r, y + c) : image_at(region, x + c, y + r);
+            memcpy(image_at(&window, column, row), px, 3);
+        }
+    bool ok = model_prepare(&m->model->config, &window, out, err);
+    image_free(&window);
+    return ok;
+}
+
+/* Logits of the wanted cells of a block: out [height, width, classes]; others are not touched. */
+static bool window_logits(struct scorer *scorer, int model, const struct image *region,
+                          const struct scorer_block *block, struct symmetry s, float *out,
+                          struct err *err)
+{
+    const struct ensemble *e = scorer->ensemble;
+    const struct ensemble_model *m = &e->models[model];
+    int64_t batch = e->batch > 0 ? e->batch : 1, begin = e->before - m->window / 2;
+    int64_t cells = block->width * block->height, image = 3 * m->side * m->side, places[64];
+    struct plan *plan = plan_of(scorer, model, false, batch, m->side, m->side, err);
+    if (!plan)
+        return false;
+    int64_t n = 0;
+    for (int64_t i = 0; i < cells; i++) {
+        if (block->wanted[i]) {
+            int64_t x = begin + i % block->width * e->stride;
+            int64_t y = begin + i / block->width * e->stride;
+            places[n] = i;
+            if (!fill_window(m, region, x, y, s, plan_input(plan, 0) + n++ * image, err))
+                return false;
+        }
+        if (n < batch && i + 1 < cells)
+            continue;
+        if (n > 0 && !plan_forward(plan, err))
+            return false;
+        const float *logits = plan_output(plan, 0);
+        for (int64_t k = 0; k < n; k++)
+            memcpy(out + places[k] * e->n_classes, logits + k * e->n_classes,
+                   (size_t)e->n_classes * sizeof *out);
+        n = 0;
+    }
+    return true;
+}
+
+bool scorer_logits(struct scorer *scorer, int model, bool dense, const struct image *region,
+                   int64_t width, int64_t height, float *logits, struct err *err)
+{
+    struct symmetry none = { 0 };
+    if (dense)
+        return dense_logits(scorer, model, region, width, height, width, height, none, logits, err);
+    bool *wanted = malloc((size_t)(width * height) * sizeof *wanted);
+    if (!wanted)
+        return err_memory(err, "a block");
+    memset(wanted, true, (size_t)(width * height));
+    struct scorer_block block = { width, height, wanted };
+    bool ok = window_logits(scorer, model, region, &block, none, logits, err);
+    free(wanted);
+    return ok;
+}
+
+/* Adds the scores of one model in one symmetry. p [classes] is scratch. */
+static void add_scores(const struct ensemble *e, const struct ensemble_model *m, float *logits,
+                       const struct scorer_block *block, double *p, float *scores)
+{
+    int64_t n = e->n_classes;
+    for (int64_t i = 0; i < block->width * block->height; i++) {
+        if (!block->wanted[i])
+            continue;
+        for (int64_t k = 0; e->dense && m->gain && k < n; k++)
+            logits[i * n + k] = (float)(m->gain[k] * (double)logits[i * n + k] + m->offset[k]);
+        model_scores(logits + i * n, n, p);
+        for (int64_t k = 0; k < n; k++)
+            scores[i * n + k] += (float)p[k];
+    }
+}
+
+bool scorer_run(struct scorer *scorer, const struct image *region, const struct scorer_block *block,
+                float *scores, struct err *err)
+{
+    const struct ensemble *e = scorer->ensemble;
+    int64_t cells = block->width * block->height, floats = cells * e->n_classes;
+    int64_t n_w = ensemble_size(e, block->width), n_h = ensemble_size(e, block->height);
+    float *logits = malloc((size_t)floats * sizeof *logits);
+    double *p = malloc((size_t)e->n_classes * sizeof *p);
+    bool ok = (logits && p) || err_memory(err, "the scores of a block");
+    memset(scores, 0, (size_t)floats * sizeof *scores);
+    int symmetries = e->tta ? 8 : 1;
+    for (int model = 0; ok && model < e->n; model++)
+        for (int i = 0; ok && i < symmetries; i++) {
+            struct symmetry s = symmetry_of(i);
+            ok = e->dense ? dense_logits(scorer, model, region, n_w, n_h, block->width,
+                                         block->height, s, logits, err)
+                          : window_logits(scorer, model, region, block, s, logits, err);
+            if (ok)
+                add_scores(e, &e->models[model], logits, block, p, scores);
+        }
+    float share = 1.0f / (float)(e->n * symmetries);
+    for (int64_t i = 0; i < floats; i++)
+        scores[i] = block->wanted[i / e->n_classes] ? scores[i] * share : NAN;
+    free(logits);
+    free(p);
+    return ok;
+}

@@ -1,0 +1,36 @@
+/* scorer.h: pixels of a block -> scores of its cells. A scorer belongs to one worker: it holds the
+ * plans of the shapes that came last, each on one thread, so that scores never depend on how many
+ * threads there are. Private to this folder. */
+#ifndef HEATMAP_SCORER_H
+#define HEATMAP_SCORER_H
+#include "base/image.h"
+#include "heatmap/ensemble.h"
+
+struct scorer;
+
+/* The ensemble must outlive it. NULL if no memory. */
+struct scorer *scorer_new(const struct ensemble *ensemble);
+void scorer_free(struct scorer *scorer); /* NULL-safe */
+
+/* Which cells of a block are wanted: [height, width], row-major. */
+struct scorer_block {
+    int64_t width, height; /* cells */
+    const bool *wanted;
+};
+
+/* region: RGB, ensemble_region(n) px wide and high, where n is the block's side, or for a dense
+ * ensemble its ensemble_size. The first cell's window has its centre at (before, before).
+ * scores [height, width, classes]; NaN where not wanted. */
+bool scorer_run(struct scorer *scorer, const struct image *region, const struct scorer_block *block,
+                float *scores, struct err *err);
+
+/* Raw logits of one model, [height, width, classes], densely or by windows whatever the ensemble's
+ * mode, without calibration and symmetries; for measuring the difference. The region is that of a
+ * dense block of exactly width x height cells. */
+bool scorer_logits(struct scorer *scorer, int model, bool dense, const struct image *region,
+                   int64_t width, int64_t height, float *logits, struct err *err);
+
+/* Bytes of the plan for a dense input of `input` px, or of the batch of windows where it is 0. */
+bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input, int64_t *bytes,
+                    struct err *err);
+#endif

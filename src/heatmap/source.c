@@ -1,0 +1,241 @@
+/* source.c: see source.h. */
+#include "heatmap/source.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "patch/grid.h"
+#include "patch/store.h"
+
+#define MAX_GRID_TILES (INT64_C(1) << 28)
+
+/* Tiles stand on a grid; `at` tells which patch holds one, or -1. */
+struct source_store {
+    struct store *store;
+    pthread_mutex_t mutex; /* HDF5 is read by one thread at a time */
+    int64_t tile, margin, stride, patch;
+    int64_t columns, rows;
+    int32_t *at; /* [rows, columns] */
+};
+
+bool source_is_store(const char *path)
+{
+    const char *extension = file_extension(path);
+    return strcmp(extension, ".h5") == 0 || strcmp(extension, ".hdf5") == 0;
+}
+
+static bool index_patches(struct source *source, const char *path, struct err *err)
+{
+    struct source_store *s = source->store;
+    const struct patch_list *patches = store_patches(s->store);
+    s->columns = (source->raster.width + s->stride - 1) / s->stride;
+    s->rows = (source->raster.height + s->stride - 1) / s->stride;
+    if (s->columns < 1 || s->rows < 1 || s->columns > MAX_GRID_TILES / s->rows ||
+        patches->n > INT32_MAX)
+        return err_set(err, ERR_FORMAT, "%s: its grid has no sensible size", path);
+    s->at = malloc((size_t)(s->columns * s->rows) * sizeof *s->at);
+    if (!s->at)
+        return err_memory(err, path);
+    for (int64_t i = 0; i < s->columns * s->rows; i++)
+        s->at[i] = -1;
+    for (int64_t i = 0; i < patches->n; i++) {
+        double scale = source->raster.downsample;
+        int64_t x = llround((double)patches->items[i].x_l0 / scale) + s->margin;
+        int64_t y = llround((double)patches->items[i].y_l0 / scale) + s->margin;
+        int64_t column = (x + s->stride / 2) / s->stride, row = (y + s->stride / 2) / s->stride;
+        if (x < -1 || y < -1 || column >= s->columns || row >= s->rows ||
+            llabs(column * s->stride - x) > 1 || llabs(row * s->stride - y) > 1)
+            return err_set(err, ERR_FORMAT, "%s: patch %lld does not stand on the store's grid",
+                           path, (long long)i);
+        s->at[row * s->columns + column] = (int32_t)i;
+    }
+    return true;
+}
+
+static bool open_store(const char *path, struct source *out, struct err *err)
+{
+    struct source_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return err_memory(err, path);
+    pthread_mutex_init(&s->mutex, NULL);
+    out->store = s;
+    if (!store_open(path, &s->store, err))
+        return false;
+    const struct store_facts *facts = store_facts(s->store);
+    s->patch = store_patch_px(s->store);
+    s->tile = facts->tile, s->margin = facts->margin, s->stride = facts->stride;
+    if (strcmp(facts->mode, "dense") != 0 || s->stride < 1 || s->tile < 1 || s->margin < 0 ||
+        s->tile + 2 * s->margin != s->patch || !(facts->downsample > 0) || facts->width_l0 < 1 ||
+        facts->height_l0 < 1)
+        return err_set(err, ERR_FORMAT,
+                       "%s: is not a dense grid, which a heatmap needs; make one with microtome "
+                       "extract --dense",
+                       path);
+    out->width_l0 = facts->width_l0;
+    out->height_l0 = facts->height_l0;
+    out->mpp_l0 = facts->mpp_l0;
+    out->raster = (struct raster){
+        .level = (int)facts->level,
+        .ratio = facts->ratio,
+        .downsample = facts->downsample,
+        .mpp = facts->mpp,
+        .width = (int64_t)floor((double)facts->width_l0 / facts->downsample + 1e-6),
+        .height = (int64_t)floor((double)facts->height_l0 / facts->downsample + 1e-6),
+    };
+    return index_patches(out, path, err);
+}
+
+static bool open_slide(const char *path, double given_mpp, const struct raster_request *request,
+                       struct source *out, struct err *err)
+{
+    if (!slide_open(path, given_mpp, &out->slide, err) ||
+        !raster_open(out->slide, request, &out->raster, err))
+        return false;
+    const struct slide_info *info = slide_info(out->slide);
+    out->mpp_l0 = info->mpp;
+    out->width_l0 = info->levels[0].width;
+    out->height_l0 = info->levels[0].height;
+    return true;
+}
+
+bool source_open(const char *path, double given_mpp, const struct raster_request *request,
+                 struct source *out, struct err *err)
+{
+    *out = (struct source){ 0 };
+    bool ok = source_is_store(path) ? open_store(path, out, err)
+                                    : open_slide(path, given_mpp, request, out, err);
+    if (!ok)
+        source_close(out);
+    return ok;
+}
+
+void source_close(struct source *source)
+{
+    if (source->store) {
+        store_close(source->store->store);
+        pthread_mutex_destroy(&source->store->mutex);
+        free(source->store->at);
+        free(source->store);
+    }
+    stain_transform_free(source->transform);
+    tissue_sums_free(source->sums);
+    tissue_mask_free(&source->mask);
+    slide_close(source->slide);
+    *source = (struct source){ 0 };
+}
+
+bool source_find_tissue(struct source *source, enum tissue_method method, const char *mask,
+                        struct err *err)
+{
+    if (source->store)
+        return true;
+    const char *path = slide_info(source->slide)->path;
+    struct tissue_options options = tissue_defaults();
+    options.method = method;
+    bool ok = mask ? tissue_read(source->slide, mask, &source->mask, err)
+                   : tissue_find(source->slide, &options, &source->mask, err);
+    if (!ok)
+        return false;
+    image_free(&source->mask.overview);
+    if (source->mask.tissue_px == 0)
+        return err_set(err, ERR_MISSING, "%s: no tissue found; another --method may see it", path);
+    return tissue_sums_new(&source->mask, &source->sums, err);
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+/* Tiles [*first, *last] whose patch holds all of [begin, end) in one direction. */
+static void holders(const struct source_store *s, int64_t begin, int64_t end, int64_t n,
+                    int64_t *first, int64_t *last)
+{
+    *first = -floor_div(s->tile + s->margin - end, s->stride); /* rounded up */
+    *last = floor_div(begin + s->margin, s->stride);
+    *first = *first > 0 ? *first : 0;
+    *last = *last < n - 1 ? *last : n - 1;
+}
+
+static bool store_holds(const struct source_store *s, int64_t x, int64_t y, int64_t window)
+{
+    int64_t column, last_column, row, last_row;
+    holders(s, x, x + window, s->columns, &column, &last_column);
+    holders(s, y, y + window, s->rows, &row, &last_row);
+    for (; row <= last_row; row++)
+        for (int64_t c = column; c <= last_column; c++)
+            if (s->at[row * s->columns + c] >= 0)
+                return true;
+    return false;
+}
+
+bool source_wants(const struct source *source, int64_t x, int64_t y, int64_t side, int64_t window)
+{
+    if (source->store) {
+        int64_t shift = side / 2 - window / 2;
+        return store_holds(source->store, x + shift, y + shift, window);
+    }
+    double tissue = grid_tissue(&source->raster, source->sums, x, y, side, side);
+    return tissue > 0 && tissue >= source->min_tissue;
+}
+
+static void paste(const struct source_store *s, const uint8_t *patch, int64_t patch_x,
+                  int64_t patch_y, int64_t x, int64_t y, struct image *out)
+{
+    int64_t x0 = patch_x > x ? patch_x : x, y0 = patch_y > y ? patch_y : y;
+    int64_t x1 = patch_x + s->patch, y1 = patch_y + s->patch;
+    x1 = x1 < x + out->width ? x1 : x + out->width;
+    y1 = y1 < y + out->height ? y1 : y + out->height;
+    for (int64_t line = y0; line < y1 && x0 < x1; line++)
+        memcpy(image_at(out, x0 - x, line - y),
+               patch + 3 * ((line - patch_y) * s->patch + x0 - patch_x), (size_t)(3 * (x1 - x0)));
+}
+
+static bool read_store(struct source_store *s, int64_t x, int64_t y, struct image *out,
+                       struct err *err)
+{
+    uint8_t *patch = malloc((size_t)(s->patch * s->patch * 3));
+    if (!patch)
+        return err_memory(err, "a patch");
+    memset(out->px, 255, image_bytes(out));
+    bool ok = true;
+    for (int64_t row = 0; ok && row < s->rows; row++) {
+        int64_t patch_y = row * s->stride - s->margin;
+        if (patch_y >= y + out->height || patch_y + s->patch <= y)
+            continue;
+        for (int64_t column = 0; ok && column < s->columns; column++) {
+            int64_t patch_x = column * s->stride - s->margin;
+            int32_t index = s->at[row * s->columns + column];
+            if (index < 0 || patch_x >= x + out->width || patch_x + s->patch <= x)
+                continue;
+            pthread_mutex_lock(&s->mutex);
+            ok = store_read(s->store, index, 1, patch, err);
+            pthread_mutex_unlock(&s->mutex);
+            if (ok)
+                paste(s, patch, patch_x, patch_y, x, y, out);
+        }
+    }
+    free(patch);
+    return ok;
+}
+
+bool source_read(struct source *source, int64_t x, int64_t y, int64_t width, int64_t height,
+                 struct image *out, struct err *err)
+{
+    if (!source->store)
+        return raster_read(&source->raster, x, y, width, height, out, err);
+    if (!image_new(out, width, height, 3, err))
+        return false;
+    if (read_store(source->store, x, y, out, err))
+        return true;
+    image_free(out);
+    return false;
+}
+
+void source_normalise(const struct source *source, struct image *image)
+{
+    if (source->transform)
+        stain_apply(source->transform, image->px, image->width * image->height);
+}
