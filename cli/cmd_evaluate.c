@@ -57,6 +57,22 @@ static const struct arg args[] = {
       .min = 0,
       .max = 9e15,
       .help = "roc: seed of the bootstrap" },
+    { .name = "mpp",
+      .type = ARG_REAL,
+      .offset = AT(mpp),
+      .value = "UM",
+      .initial = "0.243",
+      .min = 0.01,
+      .max = 100,
+      .help = "froc: um per level-0 pixel, for the sizes in the rules" },
+    { .name = "downsample",
+      .type = ARG_REAL,
+      .offset = AT(downsample),
+      .value = "N",
+      .initial = "32",
+      .min = 1,
+      .max = 1024,
+      .help = "froc: level-0 pixels per mask pixel" },
     TEXT_ARG("plot", plot, "NAME", NULL, "draw the curves as NAME.svg and NAME.png"),
     TEXT_ARG("points", points, "FILE", NULL, "write the points of the curves as CSV"),
     { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the results as JSON" },
@@ -74,6 +90,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
         const char *takes;
     } actions[] = {
         { "roc", evaluate_roc, "a CSV of slide scores" },
+        { "froc", evaluate_froc, "a folder of lesion lists" },
     };
     enum { N = sizeof actions / sizeof *actions };
     const struct evaluate_options *o = options;
@@ -90,14 +107,14 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return actions[i].run(app, o, operands->operands + 1, operands->n_operands - 1, err);
     }
     const char *nearest = args_nearest(word, names, N);
-    return err_set(err, ERR_USAGE, "'%s' is not roc%s%s%s", word, nearest ? "; did you mean " : "",
-                   nearest ? nearest : "", nearest ? "?" : "");
+    return err_set(err, ERR_USAGE, "'%s' is not roc or froc%s%s%s", word,
+                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 const struct command cmd_evaluate = {
     .spec = { .name = "evaluate",
               .summary = "compare scores, lesions and heatmaps with the truth",
-              .operands = "roc SCORES.csv...",
+              .operands = "roc SCORES.csv... | froc LESIONS...",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
@@ -105,11 +122,15 @@ const struct command cmd_evaluate = {
                   "the area under the ROC curve with 95 % intervals by DeLong and by bootstrap, "
                   "the "
                   "threshold of the greatest sensitivity + specificity, and, for several files or "
-                  "columns of the same slides, DeLong's test of every pair.",
+                  "columns of the same slides, DeLong's test of every pair. 'froc' takes folders "
+                  "with a list "
+                  "of lesions <slide>.csv (score,x,y in level-0 pixels) for every slide, and "
+                  "annotations or masks, and prints the FROC score by the rules of CAMELYON16.",
               .example =
                   "microtome evaluate roc scores.csv --plot roc\n"
                   "microtome evaluate roc scores.csv --truth labels.csv --json\n"
-                  "microtome evaluate roc table.csv --score ours --score theirs --label truth",
+                  "microtome evaluate roc table.csv --score ours --score theirs --label truth\n"
+                  "microtome evaluate froc lesions --truth annotations --plot froc",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct evaluate_options),

@@ -3,11 +3,18 @@
 #include "heatmap/export.h"
 
 extern const struct exporter exporter_ome_tiff, exporter_tiles_csv, exporter_tiles_geojson,
-    exporter_regions;
+    exporter_regions, exporter_overlay;
 
+/* clang-format off */
 const struct exporter *const exporters[] = {
-    &exporter_ome_tiff, &exporter_tiles_csv, &exporter_tiles_geojson, &exporter_regions, NULL,
+    &exporter_ome_tiff,
+    &exporter_tiles_csv,
+    &exporter_tiles_geojson,
+    &exporter_regions,
+    &exporter_overlay,
+    NULL,
 };
+/* clang-format on */
 
 struct export_options export_defaults(void)
 {

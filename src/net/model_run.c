@@ -1,6 +1,7 @@
 /* model_run.c: see model_run.h. */
 #include "net/model_run.h"
 
+#include "base/report.h"
 #include "net/transform.h"
 
 void model_run_free(struct model_run *run)
@@ -17,8 +18,10 @@ bool model_run_new(const struct model *model, int64_t batch, int64_t height, int
     struct graph *resized = NULL;
     struct plan_options options = { .mode = PLAN_INFER, .threads = threads, .profile = profile };
     bool ok = transform_resize(model->graph, batch, height, width, &resized, err) &&
-              transform_for_inference(resized, NULL, 0, &out->graph, err) &&
-              plan_new(out->graph, &options, &out->plan, err);
+              transform_for_inference(resized, NULL, 0, &out->graph, err);
+    double began_s = report_clock_s();
+    ok = ok && plan_new(out->graph, &options, &out->plan, err);
+    out->plan_s = report_clock_s() - began_s;
     graph_free(resized);
     if (!ok)
         model_run_free(out);

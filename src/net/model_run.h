@@ -8,6 +8,7 @@ struct model_run {
     struct graph *graph; /* the model's, for inference at this size */
     struct plan *plan;
     int64_t batch, height, width;
+    double plan_s; /* of the seconds that model_run_new took: those of plan_new */
 };
 
 /* *out is the caller's; free with model_run_free. The model must outlive it. profile: every step is

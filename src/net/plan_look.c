@@ -2,6 +2,7 @@
  * gradients of single samples. */
 #include <stdlib.h>
 #include <string.h>
+#include "net/kernels/peak.h"
 #include "net/kernels/step.h"
 #include "net/transform.h"
 
@@ -66,30 +67,50 @@ int plan_steps(const struct plan *plan)
     return count;
 }
 
-void plan_print(const struct plan *plan, FILE *stream)
+/* The output of the step's node, "-" for other steps. */
+static const char *shape_of_step(const struct plan *plan, const struct step *step,
+                                 char text[SHAPE_TEXT])
+{
+    if (step->node < 0)
+        return "-";
+    return shape_text(graph_shape(plan->graph, plan->graph->nodes[step->node].output), text);
+}
+
+static void print_step(const struct plan *plan, int i, double peak_gflops, FILE *stream)
 {
     static const char *const phases[] = { "prepare", "forward", "backward" };
+    const struct step *step = &plan->steps[i];
+    char shape[SHAPE_TEXT];
+    size_t written = 0;
+    for (int k = 0; k < step->n_slots; k++)
+        if (step->slot[k] != NO_SLOT && (step->access[k] & ACCESS_WRITE))
+            written += plan->slots[step->slot[k]].bytes;
+    fprintf(stream, "%5d %-8s %-28s %-40s %-20s %9.1f KB", i, phases[step->phase],
+            step->node < 0 ? "-" : plan->graph->nodes[step->node].name, step->kernel,
+            shape_of_step(plan, step, shape), (double)written / 1024);
+    if (step->runs)
+        fprintf(stream, " %9.3f ms", step->seconds * 1e3);
+    if (step->runs && step->flops > 0) {
+        double gflops = step->flops / step->seconds / 1e9;
+        fprintf(stream, " %8.1f GFLOP/s", gflops);
+        if (peak_gflops > 0)
+            fprintf(stream, " %5.1f %%", 100 * gflops / peak_gflops);
+    }
+    fputc('\n', stream);
+}
+
+void plan_print(const struct plan *plan, FILE *stream)
+{
     static const char *const modes[] = { "infer", "train", "tune" };
-    double total = 0;
+    double total_s = 0, flops = 0;
+    double peak = plan->options.profile ? peak_gflops(plan->options.threads) : 0;
     for (int i = 0; i < plan->n_steps; i++) {
         const struct step *step = &plan->steps[i];
         if (step->dropped)
             continue;
-        double ms = step->runs ? step->seconds * 1e3 : 0;
-        size_t written = 0;
-        for (int k = 0; k < step->n_slots; k++)
-            if (step->slot[k] != NO_SLOT && (step->access[k] & ACCESS_WRITE))
-                written += plan->slots[step->slot[k]].bytes;
-        fprintf(stream, "%5d %-8s %-28s %-40s %9.1f KB", i, phases[step->phase],
-                step->node < 0 ? "" : plan->graph->nodes[step->node].name, step->kernel,
-                (double)written / 1024);
-        if (step->runs)
-            fprintf(stream, " %9.3f ms", ms);
-        if (step->runs && step->flops > 0)
-            fprintf(stream, " %8.1f GFLOP/s", step->flops / ms / 1e6);
-        fputc('\n', stream);
-        if (step->phase != PHASE_PREPARE)
-            total += ms;
+        print_step(plan, i, peak, stream);
+        if (step->phase != PHASE_PREPARE && step->runs)
+            total_s += step->seconds, flops += step->flops;
     }
     struct plan_memory m = plan_memory(plan);
     fprintf(stream,
@@ -98,8 +119,9 @@ void plan_print(const struct plan *plan, FILE *stream)
             modes[plan->options.mode], plan->options.threads, plan_steps(plan),
             (double)m.arena / 1e6, (double)m.unshared / 1e6, (double)m.weights / 1e6,
             (double)m.gradients / 1e6);
-    if (total > 0)
-        fprintf(stream, "; %.3f ms", total);
+    if (total_s > 0)
+        fprintf(stream, "; %.3f ms, %.1f of %.1f GFLOP/s", total_s * 1e3, flops / total_s / 1e9,
+                peak);
     fputc('\n', stream);
 }
 

@@ -78,7 +78,7 @@ value_id rewrite_fresh(struct rewrite *r, value_id like, struct shape shape, flo
     value_id made = declare(r, like, shape);
     if (made == NO_VALUE)
         return NO_VALUE;
-    struct buffer *floats = buffer_new(shape_count(&shape));
+    struct buffer *floats = buffer_new_unset(shape_count(&shape));
     if (!floats) {
         err_memory(&r->to->err, r->from->values[like].name);
         return NO_VALUE;

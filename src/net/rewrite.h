@@ -21,7 +21,8 @@ value_id rewrite_value(struct rewrite *r, value_id old);
 value_id rewrite_reshaped(struct rewrite *r, value_id old, struct shape shape);
 /* Copies a node with its inputs mapped; attr NULL: its own. Maps its output. */
 value_id rewrite_node(struct rewrite *r, const struct node *node, const union attr *attr);
-/* Floats for a new parameter of the same kind and name as an old one; *data is to be filled. */
+/* Floats for a new parameter of the same kind and name as an old one; all of *data is to be filled.
+ */
 value_id rewrite_fresh(struct rewrite *r, value_id like, struct shape shape, float **data);
 
 /* Declares all outputs (mapped) and hands the graph over. */

@@ -41,6 +41,8 @@ struct buffer;
 
 /* Zeroed; NULL if no memory. One user. */
 struct buffer *buffer_new(int64_t count);
+/* The same, but not zeroed: every float is to be written before it is read. */
+struct buffer *buffer_new_unset(int64_t count);
 /* One more user; returns the buffer. Thread-safe. */
 struct buffer *buffer_share(struct buffer *buffer);
 /* One user less; freed with the last. NULL-safe, thread-safe. */

@@ -50,14 +50,35 @@ static bool has_floats(const struct graph *graph, const struct node *node, int f
     return true;
 }
 
-/* Output channel of element i of a weight: [O, ..], or [I, O/groups, ..] when transposed. */
-static int64_t channel_of(const struct node *node, const struct shape *weight, int64_t i)
+/* How a weight lies: rows of floats that belong to one output channel each. */
+struct weight_rows {
+    int64_t rows, row_length;
+    int64_t inputs, columns; /* transposed: inputs and outputs of a group */
+    bool transposed;
+};
+
+/* [O, ..], or [I, O/groups, ..] when transposed. */
+static struct weight_rows weight_rows(const struct node *node, const struct shape *weight)
 {
     if (node->op->kind != OP_CONV_TRANSPOSE)
-        return i / shape_span(weight, 1, weight->rank);
-    int64_t kernel = shape_span(weight, 2, 4), inputs = weight->dim[0] / node->attr.conv.groups;
-    int64_t row = i / (kernel * weight->dim[1]), column = i / kernel % weight->dim[1];
-    return row / inputs * weight->dim[1] + column;
+        return (struct weight_rows){ .rows = weight->dim[0],
+                                     .row_length = shape_span(weight, 1, weight->rank) };
+    return (struct weight_rows){ .rows = weight->dim[0] * weight->dim[1],
+                                 .row_length = shape_span(weight, 2, 4),
+                                 .inputs = weight->dim[0] / node->attr.conv.groups,
+                                 .columns = weight->dim[1],
+                                 .transposed = true };
+}
+
+static int64_t row_channel(const struct weight_rows *w, int64_t row)
+{
+    return w->transposed ? row / w->columns / w->inputs * w->columns + row % w->columns : row;
+}
+
+static double norm_scale(const struct node *norm, const float *gamma, const float *variance,
+                         int64_t c)
+{
+    return (double)gamma[c] / sqrt((double)variance[c] + (double)norm->attr.norm.epsilon);
 }
 
 static void fold(struct rewrite *r, const struct node *node, const struct node *norm)
@@ -79,15 +100,17 @@ static void fold(struct rewrite *r, const struct node *node, const struct node *
     };
     if (!new_weight || !new_bias)
         return;
-    for (int64_t i = 0; i < shape_count(shape); i++) {
-        int64_t c = channel_of(node, shape, i);
-        double scale =
-            (double)gamma[c] / sqrt((double)variance[c] + (double)norm->attr.norm.epsilon);
-        new_weight[i] = (float)((double)weight[i] * scale);
+    struct weight_rows rows = weight_rows(node, shape);
+    for (int64_t row = 0; row < rows.rows; row++) {
+        const float *from = weight + row * rows.row_length;
+        float *to = new_weight + row * rows.row_length;
+        double scale = norm_scale(norm, gamma, variance, row_channel(&rows, row));
+#pragma omp simd
+        for (int64_t i = 0; i < rows.row_length; i++)
+            to[i] = (float)((double)from[i] * scale);
     }
     for (int64_t c = 0; c < channels; c++) {
-        double scale =
-            (double)gamma[c] / sqrt((double)variance[c] + (double)norm->attr.norm.epsilon);
+        double scale = norm_scale(norm, gamma, variance, c);
         double old = bias ? (double)bias[c] : 0;
         new_bias[c] = (float)((double)beta[c] + (old - (double)mean[c]) * scale);
     }

@@ -54,6 +54,10 @@ double sketch_text_width(const char *text, double size);
 bool sketch_write_svg(const struct sketch *sketch, const char *path, struct err *err);
 bool sketch_write_png(const struct sketch *sketch, const char *path, struct err *err);
 
+/* Draws over an image that is there, at `scale` pixels a unit. */
+struct image;
+bool sketch_paint(const struct sketch *sketch, double scale, struct image *onto, struct err *err);
+
 /* Letters as lines: pairs of digits x (0..4) and y (0 top, 6 where letters stand, 8 below), a space
  * between two lines. "" for a space; a box for what there is no letter for. */
 const char *sketch_letter(uint32_t code);

@@ -146,27 +146,17 @@ static void lay(struct canvas *canvas, uint32_t colour)
         }
 }
 
-bool sketch_write_png(const struct sketch *sketch, const char *path, struct err *err)
+bool sketch_paint(const struct sketch *sketch, double scale, struct image *onto, struct err *err)
 {
-    bool ok = false;
-    struct canvas canvas = { .scale = SCALE };
-    if (sketch->failed)
-        return err_memory(err, path);
-    if (fmax(sketch->width, sketch->height) * SCALE > MOST_SIDE_PX)
-        canvas.scale = 1;
-    int64_t width = (int64_t)(sketch->width * canvas.scale);
-    int64_t height = (int64_t)(sketch->height * canvas.scale);
-    if (!image_new(&canvas.image, width, height, 3, err))
-        return err_prefix(err, path);
-    memset(canvas.image.px, 255, image_bytes(&canvas.image));
-    canvas.cover = calloc((size_t)width, (size_t)height);
-    if (!canvas.cover) {
-        err_memory(err, path);
-        goto done;
+    struct canvas canvas = { .image = *onto, .scale = scale };
+    canvas.cover = calloc((size_t)onto->width, (size_t)onto->height);
+    if (sketch->failed || !canvas.cover) {
+        free(canvas.cover);
+        return err_memory(err, "a drawing");
     }
     for (size_t i = 0; i < sketch->n; i++) {
         const struct sketch_item *item = &sketch->items[i];
-        canvas.x0 = width, canvas.y0 = height, canvas.x1 = canvas.y1 = 0;
+        canvas.x0 = onto->width, canvas.y0 = onto->height, canvas.x1 = canvas.y1 = 0;
         if (item->kind == SKETCH_LINE)
             cover_line(&canvas, item);
         else if (item->kind == SKETCH_BOX)
@@ -175,8 +165,20 @@ bool sketch_write_png(const struct sketch *sketch, const char *path, struct err 
             cover_text(&canvas, item);
         lay(&canvas, item->colour);
     }
-    ok = image_write_png(path, &canvas.image, err);
-done:
-    image_free(&canvas.image), free(canvas.cover);
+    free(canvas.cover);
+    return true;
+}
+
+bool sketch_write_png(const struct sketch *sketch, const char *path, struct err *err)
+{
+    struct image image;
+    double scale = fmax(sketch->width, sketch->height) * SCALE > MOST_SIDE_PX ? 1 : SCALE;
+    if (!image_new(&image, (int64_t)(sketch->width * scale), (int64_t)(sketch->height * scale), 3,
+                   err))
+        return err_prefix(err, path);
+    memset(image.px, 255, image_bytes(&image));
+    bool ok = sketch_paint(sketch, scale, &image, err) || err_prefix(err, path);
+    ok = ok && image_write_png(path, &image, err);
+    image_free(&image);
     return ok;
 }

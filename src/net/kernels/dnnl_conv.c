@@ -162,6 +162,19 @@ static bool choose_forward(struct plan_node *pn, const struct problem *p, enum l
     return *best || err_set(err, ERR_FORMAT, "not implemented by oneDNN");
 }
 
+/* "conv 3x3", "conv 7x7 s2", "conv 3x3 d2" */
+static void describe(const struct plan_node *pn, char *text, size_t room)
+{
+    const struct conv_attr *a = &pn->node->attr.conv;
+    int used = snprintf(text, room, "%s %dx%d",
+                        pn->node->op->kind == OP_CONV_TRANSPOSE ? "deconv" : "conv",
+                        (int)a->kernel[0], (int)a->kernel[1]);
+    if (a->stride[0] > 1 || a->stride[1] > 1)
+        used += snprintf(text + used, room - (size_t)used, " s%d", (int)a->stride[0]);
+    if ((a->dilation[0] > 1 || a->dilation[1] > 1) && (size_t)used < room)
+        snprintf(text + used, room - (size_t)used, " d%d", (int)a->dilation[0]);
+}
+
 bool lower_conv_forward(struct plan_node *pn, struct err *err)
 {
     struct plan *plan = pn->plan;
@@ -188,7 +201,9 @@ bool lower_conv_forward(struct plan_node *pn, struct err *err)
         { DNNL_ARG_BIAS, p.bias ? &p.bias_desc : NULL, b, ACCESS_READ },
         { DNNL_ARG_DST, pd_desc(pd, dnnl_query_dst_md), dst, p.sum ? ACCESS_BOTH : ACCESS_WRITE },
     };
-    return dnnl_step(plan, p.transposed ? "deconv" : "conv", pd, args, 4, p.flops, err) != NULL;
+    char what[32];
+    describe(pn, what, sizeof what);
+    return dnnl_step(plan, what, pd, args, 4, p.flops, err) != NULL;
 }
 
 static bool data_pd(struct plan_node *pn, const struct problem *p, enum layout in, enum layout out,

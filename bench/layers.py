@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Where the time of a forward pass goes: groups of layers with ms, GFLOP/s and the share of the processor's
+peak, as the Markdown tables of docs/engine.md. Operations are counted as those of the direct method.
+
+    bench/layers.py [BUILD-FOLDER] > tables.md
+"""
+import re
+import subprocess
+import sys
+
+CASES = [("googlenet", 1, 300), ("googlenet", 16, 20), ("resnet18", 8, 40), ("resnet50", 8, 20)]
+LINE = re.compile(r"\s*\d+ forward\s+(\S+)\s+(.*?)\s+(\[[\d, ]*\]|-)\s+[\d.]+ KB\s+([\d.]+) ms(?:\s+([\d.]+) GFLOP/s)?")
+build = sys.argv[1] if len(sys.argv) > 1 else "build"
+
+
+def reason(group, batch):
+    """What keeps a group from the peak."""
+    kernel, side = group
+    if "wino" in kernel:
+        return ("fewer multiplications than are counted (2.25 times for 2x3 tiles, 4 times for 4x3); transforms "
+                "and weights pass through the caches")
+    if kernel.startswith("conv 7x7"):
+        return "3 input channels: each row of weights is used for few multiply-adds before the next is loaded"
+    if kernel.startswith("conv 1x1"):
+        if side and side <= 14 and batch == 1:
+            return "few pixels for every weight that is read; the last block of pixels is not full"
+        return "one multiply-add for every float loaded from the cache; strided where the stage begins"
+    if kernel.startswith("conv 5x5") or kernel.startswith("conv 3x3"):
+        return "direct; borders, and rows that do not fill the registers"
+    if kernel.startswith("linear"):
+        return "weights are read once from memory for a batch: bandwidth" if batch < 16 else "weights from memory"
+    if "pool" in kernel:
+        return "no multiply-adds: bound by memory"
+    return "moves data only"
+
+
+def table(network, batch, repeats):
+    text = subprocess.run([f"{build}/microtome", "model", "show", "--plan", "--network", network, "--batch", str(batch),
+                           "--threads", "1", "--repeats", str(repeats)],
+                          check=True, capture_output=True, text=True).stdout
+    peak = float(re.search(r"of ([\d.]+) GFLOP/s$", text.strip())[1])
+    groups = {}
+    for line in text.splitlines():
+        found = LINE.match(line)
+        if not found:
+            continue
+        _, kernel, shape, ms, gflops = found.groups()
+        sides = [int(x) for x in re.findall(r"\d+", shape)]
+        side = sides[3] if len(sides) == 4 else 0
+        entry = groups.setdefault((kernel, side), [0, 0.0, 0.0])
+        entry[0] += 1
+        entry[1] += float(ms)
+        entry[2] += float(ms) * float(gflops or 0)
+    total_ms = sum(entry[1] for entry in groups.values())
+    total = sum(entry[2] for entry in groups.values())
+    print(f"**{network}, batch {batch}**: {total_ms:.1f} ms, {total / total_ms:.0f} of {peak:.0f} GFLOP/s "
+          f"({100 * total / total_ms / peak:.0f} %)\n")
+    print("| layers | map | count | ms | GFLOP/s | % of peak | why not more |\n|---|---|---|---|---|---|---|")
+    small = [0, 0.0]
+    for group, (count, ms, work) in sorted(groups.items(), key=lambda item: -item[1][1]):
+        if ms < 0.01 * total_ms:
+            small[0] += count
+            small[1] += ms
+            continue
+        rate = work / ms
+        side = f"{group[1]}²" if group[1] else "–"
+        speed = f"{rate:.0f} | {100 * rate / peak:.0f}" if rate else "– | –"
+        print(f"| {group[0]} | {side} | {count} | {ms:.2f} | {speed} | {reason(group, batch)} |")
+    print(f"| the rest, below 1 % each | | {small[0]} | {small[1]:.2f} | | | |\n")
+
+
+for case in CASES:
+    table(*case)

@@ -1,0 +1,151 @@
+/* froc.c: see froc.h. */
+#include "verdict/froc.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const double froc_rates[FROC_RATES] = { 0.25, 0.5, 1, 2, 4, 8 };
+
+/* The lesion at a place, 0 for none: also outside of the mask. */
+static int32_t label_at(const struct froc_truth *truth, const struct lesion *call)
+{
+    if (!truth || !truth->labels)
+        return 0;
+    double x = trunc(call->x_l0 / truth->downsample) - (double)truth->origin_x;
+    double y = trunc(call->y_l0 / truth->downsample) - (double)truth->origin_y;
+    if (!(x >= 0 && y >= 0 && x < (double)truth->width && y < (double)truth->height))
+        return 0;
+    return truth->labels[(int64_t)y * truth->width + (int64_t)x];
+}
+
+static bool make_room(double **values, int64_t *room, int64_t needed, struct err *err)
+{
+    if (needed <= *room)
+        return true;
+    int64_t larger = needed + *room;
+    double *more = realloc(*values, (size_t)larger * sizeof *more);
+    if (!more)
+        return err_memory(err, "the FROC curve");
+    *values = more, *room = larger;
+    return true;
+}
+
+bool froc_add(struct froc_data *data, const struct froc_truth *truth,
+              const struct lesion_list *calls, struct froc_slide *slide, struct err *err)
+{
+    const int64_t n = truth ? truth->n : 0;
+    struct froc_slide counts = { .calls = calls->n };
+    if (!make_room(&data->wrong, &data->room_wrong, data->n_wrong + calls->n, err) ||
+        !make_room(&data->found, &data->room_found, data->n_found + n, err))
+        return false;
+    double *found = data->found + data->n_found;
+    for (int64_t i = 0; i < n; i++)
+        found[i] = 0;
+    for (int64_t i = 0; i < calls->n; i++) {
+        int32_t label = label_at(truth, &calls->items[i]);
+        if (label == 0)
+            data->wrong[data->n_wrong++] = calls->items[i].score, counts.wrong++;
+        else if (truth->isolated[label - 1])
+            counts.ignored++;
+        else if (calls->items[i].score > found[label - 1])
+            found[label - 1] = calls->items[i].score;
+    }
+    for (int64_t i = 0; i < n; i++)
+        counts.hits += found[i] > 0;
+    data->n_found += n;
+    data->lesions += truth ? truth->counted : 0;
+    data->slides++;
+    if (slide)
+        *slide = counts;
+    return true;
+}
+
+void froc_data_free(struct froc_data *data)
+{
+    free(data->wrong);
+    free(data->found);
+    *data = (struct froc_data){ 0 };
+}
+
+struct call {
+    double score;
+    bool hit;
+};
+
+static int by_score(const void *a, const void *b)
+{
+    double x = ((const struct call *)a)->score, y = ((const struct call *)b)->score;
+    return (x > y) - (x < y);
+}
+
+/* calls [n] sorted; a point for every distinct score but the lowest, and (0, 0). */
+static void trace(const struct froc_data *data, const struct call *calls, int64_t n,
+                  struct froc *out)
+{
+    int64_t left[2] = { data->n_wrong, data->n_found };
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        if (begin > 0)
+            out->points[out->n_points++] =
+                (struct froc_point){ (double)left[0] / (double)data->slides,
+                                     (double)left[1] / (double)data->lesions, calls[begin].score };
+        for (end = begin; end < n && calls[end].score == calls[begin].score; end++)
+            left[calls[end].hit]--;
+    }
+    out->points[out->n_points++] = (struct froc_point){ 0, 0, INFINITY };
+}
+
+bool froc_compute(const struct froc_data *data, struct froc *out, struct err *err)
+{
+    const int64_t n = data->n_wrong + data->n_found;
+    *out = (struct froc){ 0 };
+    if (data->lesions == 0)
+        return err_set(err, ERR_MISSING,
+                       "the %lld slides have no lesion that counts (there is no tumour, or all of "
+                       "it is isolated cells): an FROC curve needs one; add slides with "
+                       "annotations, or check --truth and --mpp",
+                       (long long)data->slides);
+    struct call *calls = calloc((size_t)n + 1, sizeof *calls);
+    out->points = calloc((size_t)n + 1, sizeof *out->points);
+    if (!calls || !out->points) {
+        free(calls), froc_free(out);
+        return err_memory(err, "the FROC curve");
+    }
+    for (int64_t i = 0; i < n; i++)
+        calls[i] = i < data->n_wrong ? (struct call){ data->wrong[i], false }
+                                     : (struct call){ data->found[i - data->n_wrong], true };
+    qsort(calls, (size_t)n, sizeof *calls, by_score);
+    trace(data, calls, n, out);
+    free(calls);
+    for (int i = 0; i < FROC_RATES; i++) {
+        out->at[i] = froc_sensitivity(out, froc_rates[i]);
+        out->score += out->at[i];
+    }
+    out->score /= FROC_RATES;
+    return true;
+}
+
+/* Where several points have the same rate, the last one at or below it is the start of the step to
+ * the right: what numpy's interp does with them. */
+double froc_sensitivity(const struct froc *froc, double wrong_per_slide)
+{
+    int64_t low = 0, high = froc->n_points - 1; /* rates fall from low to high */
+    if (wrong_per_slide >= froc->points[low].wrong_per_slide)
+        return froc->points[low].sensitivity;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (froc->points[middle].wrong_per_slide > wrong_per_slide)
+            low = middle;
+        else
+            high = middle;
+    }
+    const struct froc_point *a = &froc->points[high], *b = &froc->points[low];
+    return a->sensitivity + (b->sensitivity - a->sensitivity) *
+                                (wrong_per_slide - a->wrong_per_slide) /
+                                (b->wrong_per_slide - a->wrong_per_slide);
+}
+
+void froc_free(struct froc *froc)
+{
+    free(froc->points);
+    *froc = (struct froc){ 0 };
+}

@@ -1,0 +1,130 @@
+/* froc_cohort.c: see froc_cohort.h. */
+#include "verdict/froc_cohort.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/report.h"
+#include "verdict/truth_mask.h"
+
+struct run {
+    const char *folder;
+    const struct truth_list *truth;
+    const struct froc_rules *rules;
+    bool allow_missing;
+    struct froc_cohort *out;
+    struct froc_data data;
+};
+
+static bool read_truth(const char *path, const struct froc_rules *rules, struct froc_truth *out,
+                       struct err *err)
+{
+    struct truth_mask mask;
+    /* The box must hold all that joins, and a free pixel around it. */
+    int64_t margin = (int64_t)ceil(rules->join_um / (rules->mpp * rules->downsample * 2)) + 2;
+    if (!truth_mask_read(path, rules->downsample, margin, &mask, err))
+        return false;
+    bool ok = froc_truth_of_mask(&mask.mask, rules, out, err) || err_prefix(err, path);
+    out->origin_x = mask.origin_x, out->origin_y = mask.origin_y;
+    image_free(&mask.mask);
+    return ok;
+}
+
+static bool add_slide(struct run *run, const char *file, const char *truth_path, struct err *err)
+{
+    struct lesion_list calls = { 0 };
+    struct froc_truth truth = { 0 };
+    struct froc_slide slide = { 0 };
+    char *path = file_format("%s/%s", run->folder, file);
+    bool ok = (path || err_memory(err, file)) && lesions_read(path, &calls, err) &&
+              (!truth_path || read_truth(truth_path, run->rules, &truth, err)) &&
+              froc_add(&run->data, truth_path ? &truth : NULL, &calls, &slide, err);
+    if (ok) {
+        run->out->calls += slide.calls;
+        run->out->ignored += slide.ignored;
+        run->out->with_tumour += truth.counted > 0;
+        run->out->isolated += truth.n - truth.counted;
+    }
+    lesions_free(&calls);
+    froc_truth_free(&truth);
+    free(path);
+    return ok;
+}
+
+/* Every slide of the truth has a list of lesions; names are sorted. */
+static bool check_truth(struct run *run, char **names, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < run->truth->n; i++) {
+        const char *slide = run->truth->entries[i].slide;
+        bool there = false;
+        for (size_t k = 0; k < n && !there; k++)
+            there = strcmp(names[k], slide) == 0;
+        if (there)
+            continue;
+        if (!run->allow_missing)
+            return err_set(err, ERR_MISSING,
+                           "%s: slide '%s' has truth, but there is no %s/%s.csv; a slide without "
+                           "lesions has an empty list; pass --allow-missing to leave the slide out",
+                           run->truth->source, slide, run->folder, slide);
+        run->out->left_out++;
+    }
+    return true;
+}
+
+static bool add_all(struct run *run, char **names, size_t n, const struct ctx *ctx, struct err *err)
+{
+    size_t in_common = 0;
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++) {
+        const struct truth_entry *entry;
+        char *file = file_format("%s.csv", names[i]);
+        if (!file)
+            return err_memory(err, run->folder);
+        if (ctx_stopped(ctx))
+            ok = err_stopped(err);
+        entry = truth_list_find(run->truth, names[i]);
+        in_common += entry != NULL;
+        if (ok && (entry || !run->truth->lists_all))
+            ok = add_slide(run, file, entry ? entry->path : NULL, err);
+        else if (ok && !run->allow_missing)
+            ok = err_set(err, ERR_MISSING,
+                         "%s/%s: slide '%s' is not in %s; add it there, or pass --allow-missing "
+                         "to leave it out",
+                         run->folder, file, names[i], run->truth->source);
+        else
+            run->out->left_out++;
+        report_advance(ctx->report, 1);
+        free(file);
+    }
+    if (ok && in_common == 0)
+        ok = err_set(err, ERR_MISSING, "%s and %s have no slide in common", run->folder,
+                     run->truth->source);
+    return ok;
+}
+
+bool froc_of_folder(const char *folder, const struct truth_list *truth,
+                    const struct froc_rules *rules, bool allow_missing, const struct ctx *ctx,
+                    struct froc_cohort *out, struct err *err)
+{
+    static const char *const endings[] = { ".csv", NULL };
+    struct run run = { folder, truth, rules, allow_missing, out, { 0 } };
+    char **names = NULL;
+    size_t n = 0;
+    *out = (struct froc_cohort){ 0 };
+    if (!folder_names(folder, endings, &names, &n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        names[i][strlen(names[i]) - 4] = 0;
+    report_begin(ctx->report, "froc", (int64_t)n, "slides");
+    bool ok =
+        (n > 0 || err_set(err, ERR_MISSING,
+                          "%s: no lists of lesions (<slide>.csv with score,x,y) in it", folder)) &&
+        check_truth(&run, names, n, err) && add_all(&run, names, n, ctx, err);
+    report_end(ctx->report);
+    ok = ok && froc_compute(&run.data, &out->froc, err);
+    out->slides = run.data.slides, out->lesions = run.data.lesions;
+    froc_data_free(&run.data);
+    folder_names_free(names, n);
+    return ok;
+}

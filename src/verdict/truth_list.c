@@ -1,0 +1,162 @@
+/* truth_list.c: see truth_list.h. */
+#include "verdict/truth_list.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "base/file.h"
+#include "verdict/slide_table.h"
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool ends_with(const char *name, const char *const *endings)
+{
+    for (; *endings; endings++)
+        if (strcasecmp(file_extension(name), *endings) == 0)
+            return true;
+    return false;
+}
+
+bool folder_names(const char *folder, const char *const *endings, char ***names, size_t *n,
+                  struct err *err)
+{
+    size_t room = 0;
+    bool ok = true;
+    *names = NULL, *n = 0;
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return err_errno(err, folder, "open");
+    for (const struct dirent *entry; ok && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.' || !ends_with(entry->d_name, endings))
+            continue;
+        if (*n == room) {
+            room = room ? 2 * room : 64;
+            char **more = realloc(*names, room * sizeof *more);
+            ok = more || err_memory(err, folder);
+            *names = more ? more : *names;
+        }
+        if (ok)
+            ok = ((*names)[*n] = strdup(entry->d_name)) || err_memory(err, folder);
+        *n += ok;
+    }
+    closedir(dir);
+    if (ok && *n > 1)
+        qsort(*names, *n, sizeof **names, by_text);
+    if (!ok) {
+        folder_names_free(*names, *n);
+        *names = NULL, *n = 0;
+    }
+    return ok;
+}
+
+void folder_names_free(char **names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+    free(names);
+}
+
+static int by_slide(const void *a, const void *b)
+{
+    return strcmp(((const struct truth_entry *)a)->slide, ((const struct truth_entry *)b)->slide);
+}
+
+/* "test_001_mask.png" -> "test_001", in place. */
+static void cut_ending(char *name)
+{
+    char *dot = strrchr(name, '.');
+    if (dot)
+        *dot = 0;
+    size_t length = strlen(name);
+    if (length > 5 && strcasecmp(name + length - 5, "_mask") == 0)
+        name[length - 5] = 0;
+}
+
+static bool read_folder(struct truth_list *list, struct err *err)
+{
+    static const char *const endings[] = { ".xml", ".json", ".geojson", ".png",
+                                           ".tif", ".tiff", NULL };
+    char **names = NULL;
+    size_t n = 0;
+    if (!folder_names(list->source, endings, &names, &n, err))
+        return false;
+    bool ok = n > 0 || err_set(err, ERR_MISSING,
+                               "%s: no annotations (.xml, .json, .geojson) or masks (.png, .tif)",
+                               list->source);
+    list->entries = calloc(n + 1, sizeof *list->entries);
+    ok = ok && (list->entries || err_memory(err, list->source));
+    for (size_t i = 0; ok && i < n; i++) {
+        struct truth_entry *entry = &list->entries[list->n++];
+        entry->path = file_format("%s/%s", list->source, names[i]);
+        entry->slide = strdup(names[i]);
+        ok = (entry->path && entry->slide) || err_memory(err, list->source);
+        if (ok)
+            cut_ending(entry->slide);
+    }
+    folder_names_free(names, n);
+    if (ok)
+        qsort(list->entries, list->n, sizeof *list->entries, by_slide);
+    for (size_t i = 1; ok && i < list->n; i++)
+        if (by_slide(&list->entries[i - 1], &list->entries[i]) == 0)
+            ok =
+                err_set(err, ERR_FORMAT,
+                        "%s: slide '%s' has two files of truth (%s and %s); keep one", list->source,
+                        list->entries[i].slide, list->entries[i - 1].path, list->entries[i].path);
+    return ok;
+}
+
+static bool read_table(struct truth_list *list, const char *slide_column, struct err *err)
+{
+    struct slide_table table;
+    int column = 0;
+    if (!slide_table_read(list->source, slide_column, &table, err))
+        return false;
+    const char *slash = strrchr(list->source, '/');
+    int folder = slash ? (int)(slash - list->source) + 1 : 0;
+    list->lists_all = true;
+    list->entries = calloc(table.n, sizeof *list->entries);
+    bool ok = slide_table_column(&table, "annotation",
+                                 "it holds the file of the annotation or mask, empty for slides "
+                                 "without tumour",
+                                 &column, err) &&
+              (list->entries || err_memory(err, list->source));
+    for (size_t i = 0; ok && i < table.n; i++) {
+        struct truth_entry *entry = &list->entries[list->n++];
+        const char *cell = csv_cell(&table.csv, table.rows[i], column);
+        entry->slide = strdup(table.slides[i]);
+        if (*cell)
+            entry->path =
+                *cell == '/' ? strdup(cell) : file_format("%.*s%s", folder, list->source, cell);
+        ok = (entry->slide && (entry->path || !*cell)) || err_memory(err, list->source);
+    }
+    slide_table_free(&table);
+    return ok;
+}
+
+bool truth_list_read(const char *path, const char *slide_column, struct truth_list *out,
+                     struct err *err)
+{
+    *out = (struct truth_list){ .source = path };
+    bool ok = file_is_folder(path) ? read_folder(out, err) : read_table(out, slide_column, err);
+    if (!ok)
+        truth_list_free(out);
+    return ok;
+}
+
+void truth_list_free(struct truth_list *list)
+{
+    for (size_t i = 0; list->entries && i < list->n; i++)
+        free(list->entries[i].slide), free(list->entries[i].path);
+    free(list->entries);
+    *list = (struct truth_list){ 0 };
+}
+
+const struct truth_entry *truth_list_find(const struct truth_list *list, const char *slide)
+{
+    struct truth_entry key = { .slide = (char *)slide };
+    return list->n ? bsearch(&key, list->entries, list->n, sizeof *list->entries, by_slide) : NULL;
+}

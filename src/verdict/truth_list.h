@@ -1,0 +1,35 @@
+/* truth_list.h: where the truth of every slide is: a folder of annotations or masks named after the
+ * slides, or a CSV with the columns slide and annotation (relative to the CSV; empty: no tumour).
+ */
+#ifndef VERDICT_TRUTH_LIST_H
+#define VERDICT_TRUTH_LIST_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/err.h"
+
+struct truth_entry {
+    char *slide; /* name, without folder, extension and a final _mask */
+    char *path;  /* annotation or mask; NULL: no tumour */
+};
+
+struct truth_list {
+    const char *source; /* as given; the caller's */
+    bool lists_all;     /* a CSV names every slide; a folder only those with tumour */
+    struct truth_entry *entries;
+    size_t n; /* sorted by slide, each once */
+};
+
+/* *out is the caller's; free with truth_list_free. A folder may hold .xml, .json, .geojson, .png,
+ * .tif and .tiff. */
+bool truth_list_read(const char *path, const char *slide_column, struct truth_list *out,
+                     struct err *err);
+void truth_list_free(struct truth_list *list); /* also fine on a zeroed struct */
+/* NULL if there is none. */
+const struct truth_entry *truth_list_find(const struct truth_list *list, const char *slide);
+
+/* Files of a folder with one of the endings (NULL-terminated, with the dot), sorted by name: *names
+ * [*n] without folder, the caller's; free with folder_names_free. */
+bool folder_names(const char *folder, const char *const *endings, char ***names, size_t *n,
+                  struct err *err);
+void folder_names_free(char **names, size_t n);
+#endif
