@@ -1,13 +1,16 @@
 /* cmd_train.c: microtome train: patches and a config -> weights, metrics, checkpoints. */
+#include <stdlib.h>
+#include <string.h>
 #include "base/file.h"
 #include "base/json.h"
 #include "base/report.h"
 #include "cli/app.h"
+#include "train/distill.h"
 #include "train/train.h"
 
 struct train_args {
     struct common_options common;
-    const char *output;
+    const char *output, *teacher;
     struct arg_texts settings;
     bool template, resume, overwrite, json;
 };
@@ -41,6 +44,17 @@ static void print_result(struct app *app, const struct train_args *given,
     json_out_end(&json);
 }
 
+static bool use_teacher(struct train_config *config, const char *teacher, struct err *err)
+{
+    if (teacher) {
+        free(config->distill.teacher);
+        config->distill.teacher = strdup(teacher);
+        if (!config->distill.teacher)
+            return err_memory(err, "the config");
+    }
+    return distill_adopt(config, err);
+}
+
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
@@ -59,6 +73,10 @@ static bool run(struct app *app, const void *options, const struct args_result *
     if (!config_read(operands->n_operands ? operands->operands[0] : NULL, given->settings.items,
                      given->settings.n, &config, err))
         return false;
+    if (!use_teacher(&config, given->teacher, err)) {
+        config_free(&config);
+        return false;
+    }
     struct train_request request = { .config = &config,
                                      .folder = given->output,
                                      .resume = given->resume,
@@ -86,6 +104,12 @@ static const struct arg args[] = {
       .offset = AT(settings),
       .value = "KEY=VALUE",
       .help = "a key of the config, e.g. train.epochs=20; may be given many times" },
+    { .name = "distill-dense",
+      .type = ARG_TEXT,
+      .offset = AT(teacher),
+      .value = "MODEL",
+      .help = "fit MODEL's network, run densely, to its own window scores; needs no labels, but "
+              "patches larger than its window" },
     { .name = "resume",
       .type = ARG_FLAG,
       .offset = AT(resume),
@@ -119,7 +143,8 @@ const struct command cmd_train = {
               .example = "microtome train --template > run.yaml\n"
                          "microtome train run.yaml -o run\n"
                          "microtome train run.yaml --set schedule.learning_rate=0.01 -o run2\n"
-                         "microtome train run.yaml -o run --resume",
+                         "microtome train run.yaml -o run --resume\n"
+                         "microtome train dense.yaml --distill-dense run -o run-dense",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct train_args),

@@ -19,6 +19,7 @@ enum data_split { SPLIT_PATIENT, SPLIT_ATTRIBUTE };
 enum data_balance { BALANCE_NONE, BALANCE_WEIGHTS, BALANCE_SAMPLING };
 enum train_monitor { MONITOR_AUC, MONITOR_LOSS, MONITOR_ACCURACY };
 enum train_on_nan { NAN_STOP, NAN_SKIP };
+enum distill_loss { DISTILL_PROBABILITIES, DISTILL_LOGITS };
 
 struct train_config {
     int64_t seed;
@@ -52,6 +53,11 @@ struct train_config {
     struct {
         int64_t every_steps, keep;
     } checkpoint;
+    struct {
+        char *teacher; /* "": no distillation */
+        int64_t crop_px, margin_px, windows;
+        int loss; /* enum distill_loss */
+    } distill;
 };
 
 enum config_type {

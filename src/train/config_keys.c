@@ -7,6 +7,7 @@ static const char *const splits[] = { "patient", "attribute", NULL };
 static const char *const balances[] = { "none", "weights", "sampling", NULL };
 static const char *const monitors[] = { "auc", "loss", "accuracy", NULL };
 static const char *const on_nan[] = { "stop", "skip", NULL };
+static const char *const distill_losses[] = { "probabilities", "logits", NULL };
 
 #define AT(field) offsetof(struct train_config, field)
 #define INT(key, field, from, to, value, text)                                                     \
@@ -139,5 +140,16 @@ const struct config_key config_keys[] = {
     INT("checkpoint.every_steps", checkpoint.every_steps, 0, 1000000000, "0",
         "besides those at the end of every epoch; 0: none"),
     INT("checkpoint.keep", checkpoint.keep, 1, 1000, "2", "the last so many are kept"),
+
+    TEXT("distill.teacher", distill.teacher, "''",
+         "a model whose window scores its own densely run network is fitted to, without labels; as "
+         "--distill-dense. Network, classes and normalisation are then the teacher's"),
+    INT("distill.crop_px", distill.crop_px, 0, 8192, "0",
+        "side of the crops that are run densely; 0: the whole patch"),
+    INT("distill.margin_px", distill.margin_px, 0, 4096, "80",
+        "windows nearer to the border of a crop are not compared"),
+    INT("distill.windows", distill.windows, 1, 65536, "4", "compared in every crop"),
+    CHOICE("distill.loss", distill.loss, distill_losses, "probabilities",
+           "probabilities: their divergence; logits: the square of their difference"),
 };
 const size_t config_n_keys = sizeof config_keys / sizeof *config_keys;

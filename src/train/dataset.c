@@ -204,9 +204,9 @@ static bool check_classes(const struct dataset *dataset, const struct train_conf
     int64_t *count = calloc((size_t)dataset->n_classes, sizeof *count);
     if (!count)
         return err_memory(err, "the data set");
-    bool ok = true;
+    bool ok = true, labelled = !config->distill.teacher[0];
     int64_t n = dataset_count(dataset, DATA_TRAIN, count);
-    for (int64_t c = 0; ok && c < dataset->n_classes; c++)
+    for (int64_t c = 0; ok && labelled && c < dataset->n_classes; c++)
         if (count[c] == 0)
             ok = err_set(err, ERR_MISSING,
                          "class '%s' has no training sample (of %lld in all); nothing could be "

@@ -39,6 +39,12 @@ static struct source *new_source(struct dataset *dataset, enum source_kind kind,
     return source->path ? source : NULL;
 }
 
+/* Are classes of no account? All samples then get the first one. */
+static bool label_free(const struct listing *listing)
+{
+    return listing->config->distill.teacher[0] != 0;
+}
+
 /* --- stores --- */
 
 static bool side_of_attribute(const struct store_facts *facts, const char *path,
@@ -73,7 +79,7 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
         for (int64_t i = 0; i < source->groups[g].n; i++) {
             sample.item = source->groups[g].first + i;
             sample.group = (int32_t)g;
-            sample.label = patches->items[sample.item].label;
+            sample.label = label_free(listing) ? 0 : patches->items[sample.item].label;
             if (sample.label == PATCH_UNLABELED)
                 continue;
             if (sample.label < 0 || sample.label >= listing->dataset->n_classes)
@@ -192,7 +198,7 @@ static bool add_image(struct listing *listing, const char *path, const char *nam
                              .item = item,
                              .group = (int32_t)item,
                              .side = listing->side };
-    sample.label = class_of_file(listing->config, name);
+    sample.label = label_free(listing) ? 0 : class_of_file(listing->config, name);
     if (sample.label < 0)
         return err_set(err, ERR_FORMAT,
                        "%s: %s: no class: neither _class0 in the name nor a folder named as one of "

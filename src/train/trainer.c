@@ -41,6 +41,9 @@ static bool build_network(struct trainer *trainer, struct err *err)
                                    .height = config->network.input_px,
                                    .width = config->network.input_px,
                                    .classes = classes };
+    if (config->distill.teacher[0])
+        return distill_new(config, trainer->crop_px, trainer->threads, &trainer->distill,
+                           &trainer->graph, err);
     const struct zoo_network *network = zoo_find(config->network.name, err);
     if (!network)
         return err_prefix(err, "network.name");
@@ -57,6 +60,11 @@ static bool build_network(struct trainer *trainer, struct err *err)
         trainer->graph = graph, graph = NULL;
     graph_free(graph);
     return ok && start_weights(trainer, err);
+}
+
+const struct graph *trainer_model(const struct trainer *trainer)
+{
+    return trainer->distill ? distill_model(trainer->distill) : trainer->graph;
 }
 
 static bool prepare_stain(struct trainer *trainer, struct err *err)
@@ -83,7 +91,7 @@ static bool new_loader(struct trainer *trainer, enum data_side side, struct load
         .train = side == DATA_TRAIN,
         .balanced = side == DATA_TRAIN && config->data.balance == BALANCE_SAMPLING,
         .batch = config->train.batch,
-        .input_px = config->network.input_px,
+        .input_px = trainer->crop_px,
         .resize_px = config->data.resize_px,
         .window_bytes = config->data.window_mb << 20,
         .workers = (int)config->data.workers,
@@ -117,6 +125,22 @@ static bool weigh_classes(struct trainer *trainer, struct err *err)
     return true;
 }
 
+/* The side of what the network is trained on: its input, or with a teacher more than that. */
+static bool choose_crop(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    int64_t patch = config->data.resize_px > 0 ? config->data.resize_px : trainer->patch_px;
+    double mpp = trainer->dataset.mpp, wanted = config->data.spacing_um_px;
+    trainer->crop_px = config->network.input_px;
+    if (!config->distill.teacher[0])
+        return true;
+    if (mpp > 0 && wanted > 0 && fabs(mpp / wanted - 1) > 0.05)
+        return err_set(err, ERR_USAGE, "the stores have %g um/px, the teacher takes %g", mpp,
+                       wanted);
+    trainer->crop_px = config->distill.crop_px > 0 ? config->distill.crop_px : patch;
+    return true;
+}
+
 static bool open_data(struct trainer *trainer, struct err *err)
 {
     const struct train_config *config = trainer->config;
@@ -130,7 +154,8 @@ static bool open_data(struct trainer *trainer, struct err *err)
         return err_set(err, ERR_USAGE,
                        "the data do not say their um per pixel; set data.spacing_um_px");
     if (!dataset_patch_px(&trainer->dataset, 0, &trainer->patch_px, err) ||
-        !prepare_stain(trainer, err) || !weigh_classes(trainer, err) ||
+        !choose_crop(trainer, err) || !prepare_stain(trainer, err) ||
+        !weigh_classes(trainer, err) ||
         !new_loader(trainer, DATA_TRAIN, &trainer->train_loader, err))
         return false;
     count = calloc((size_t)trainer->dataset.n_classes, sizeof *count);
@@ -169,7 +194,9 @@ static bool new_buffers(struct trainer *trainer, struct err *err)
 static bool set_up(struct trainer *trainer, struct err *err)
 {
     const struct train_config *config = trainer->config;
-    struct plan_options plan = { .mode = PLAN_TRAIN, .threads = trainer->threads };
+    bool distilling = config->distill.teacher[0] != 0;
+    struct plan_options plan = { .mode = distilling ? PLAN_TUNE : PLAN_TRAIN,
+                                 .threads = trainer->threads };
     struct optimizer_options optimizer = config->optimizer;
     optimizer.threads = trainer->threads;
     trainer->schedule = config->schedule;
@@ -198,6 +225,7 @@ static void tear_down(struct trainer *trainer)
     optimizer_free(trainer->optimizer);
     ema_free(trainer->ema);
     graph_free(trainer->graph);
+    distill_free(trainer->distill);
     dataset_free(&trainer->dataset);
     predictions_free(&trainer->seen);
     free(trainer->class_weights);
@@ -306,6 +334,31 @@ static void say_row(const struct trainer *trainer, const struct epoch_row *row, 
                 row->train.accuracy, row->train.auc, val, row->seconds, 100 * row->waiting);
 }
 
+/* How far dense and window scores are apart, with a teacher. */
+static void say_difference(struct trainer *trainer, const struct predictions *val)
+{
+    struct metrics metrics = { 0 };
+    if (!trainer->distill || val->n == 0 ||
+        !metrics_compute(val->scores, val->labels, val->n, val->classes, &metrics, NULL, NULL))
+        return;
+    report_note(trainer->ctx->report,
+                "dense against window scores: mean |dp| %.4f, %.2f %% of decisions differ",
+                distill_difference(trainer->distill), 100 * (1 - metrics.accuracy));
+}
+
+/* With a teacher: the difference before anything is learnt. */
+static bool judge_start(struct trainer *trainer, struct err *err)
+{
+    struct predictions val = { 0 };
+    if (!trainer->distill || !trainer->val_loader)
+        return true;
+    if (!trainer_evaluate(trainer, &val, err))
+        return false;
+    say_difference(trainer, &val);
+    predictions_free(&val);
+    return true;
+}
+
 static bool add_row(struct trainer *trainer, const struct predictions *val, struct err *err)
 {
     struct epoch_row *more = realloc(trainer->rows, ((size_t)trainer->n_rows + 1) * sizeof *more);
@@ -328,9 +381,12 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
 static bool finish_epoch(struct trainer *trainer, struct err *err)
 {
     struct predictions val = { .classes = trainer->dataset.n_classes };
+    if (trainer->distill)
+        distill_difference(trainer->distill); /* that of training is of no interest */
     if (trainer->val_loader && !trainer_evaluate(trainer, &val, err))
         return err && err->kind == ERR_STOPPED ? leave(trainer, err) : false;
     bool ok = add_row(trainer, &val, err);
+    say_difference(trainer, &val);
     predictions_free(&val);
     if (!ok)
         return false;
@@ -410,7 +466,8 @@ static bool begin(struct trainer *trainer, struct err *err)
     } else {
         trainer_clear(trainer);
     }
-    return trainer_write_config(trainer, err) && trainer_write_run(trainer, "running", err);
+    return trainer_write_config(trainer, err) && trainer_write_run(trainer, "running", err) &&
+           (found || judge_start(trainer, err));
 }
 
 static bool run_epochs(struct trainer *trainer, struct err *err)

@@ -4,7 +4,7 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include "net/plan.h"
-#include "train/loader.h"
+#include "train/distill.h"
 #include "train/train.h"
 
 /* One line of metrics.csv. */
@@ -30,8 +30,10 @@ struct trainer {
     struct dataset dataset;
     uint64_t data_hash;
     int64_t patch_px; /* of the first sample, as stored */
+    int64_t crop_px;  /* of what the network is trained on */
     struct stain_fit stain_target;
-    struct graph *graph; /* [batch, 3, input_px, input_px] */
+    struct graph *graph;     /* [batch, 3, crop_px, crop_px] */
+    struct distill *distill; /* NULL: learns from labels */
     struct plan *plan;
     struct optimizer *optimizer;
     struct ema *ema;                          /* NULL without */
@@ -57,6 +59,8 @@ struct trainer {
 /* trainer_step.c */
 bool trainer_step(struct trainer *trainer, struct err *err);
 bool trainer_evaluate(struct trainer *trainer, struct predictions *out, struct err *err);
+/* The network as it is used and written. */
+const struct graph *trainer_model(const struct trainer *trainer);
 bool predictions_add(struct predictions *to, const float *logits, const int32_t *labels,
                      const int64_t *samples, int64_t n, double loss_sum, struct err *err);
 void predictions_free(struct predictions *predictions);

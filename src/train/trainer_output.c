@@ -218,9 +218,9 @@ bool trainer_write_model(const struct trainer *trainer, struct err *err)
     struct graph *graph = NULL;
     struct safetensors_note note = { "program", "microtome " MICROTOME_VERSION };
     bool ok = (weights && onnx) || err_memory(err, "the model");
-    ok = ok && weights_write(trainer->graph, weights, &note, 1, err) &&
+    ok = ok && weights_write(trainer_model(trainer), weights, &note, 1, err) &&
          write_config_json(trainer, err) &&
-         transform_resize(trainer->graph, 1, 0, 0, &graph, err) &&
+         transform_resize(trainer_model(trainer), 1, 0, 0, &graph, err) &&
          onnx_write(graph, onnx, NULL, err);
     graph_free(graph);
     free(weights);

@@ -68,6 +68,33 @@ static void move_buffers(struct trainer *trainer, bool back)
     }
 }
 
+/* The loss of a batch that went through the plan, and its gradient if not NULL. */
+static bool batch_loss(struct trainer *trainer, struct plan *plan, const struct loss_classes *spec,
+                       const struct batch *batch, double *loss, float *gradient, struct err *err)
+{
+    const float *logits = plan_output(plan, 0);
+    uint64_t epoch = gradient ? (uint64_t)trainer->epoch : 0; /* evaluation: always the same */
+    if (!trainer->distill)
+        return loss_softmax(spec, logits, batch->labels, loss, gradient, err);
+    return distill_compare(trainer->distill, batch, epoch, logits, spec->divisor, loss, gradient,
+                           err);
+}
+
+/* Keeps what was predicted in the batch, or with a teacher in all windows compared. loss_sum: over
+ * its samples. */
+static bool keep_predictions(struct trainer *trainer, struct plan *plan, const struct batch *batch,
+                             double loss_sum, struct predictions *to, struct err *err)
+{
+    const struct distill *distill = trainer->distill;
+    if (!distill)
+        return predictions_add(to, plan_output(plan, 0), batch->labels, batch->samples, batch->n,
+                               loss_sum, err);
+    int64_t windows = distill_windows(distill);
+    return predictions_add(to, distill_logits(distill), distill_labels(distill),
+                           distill_samples(distill), batch->n * windows, loss_sum * (double)windows,
+                           err);
+}
+
 /* Forward, loss and backward of one batch; its gradients are added to those that are there. */
 static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *batch, double *loss,
                         struct err *err)
@@ -89,8 +116,8 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
     const struct shape *shape = graph_shape(trainer->graph, trainer->graph->inputs[0].value);
     memcpy(plan_input(trainer->plan, 0), batch->pixels, (size_t)shape_count(shape) * sizeof(float));
     return plan_forward(trainer->plan, err) &&
-           loss_softmax(&spec, plan_output(trainer->plan, 0), batch->labels, loss,
-                        plan_output_gradient(trainer->plan, 0), err) &&
+           batch_loss(trainer, trainer->plan, &spec, batch, loss,
+                      plan_output_gradient(trainer->plan, 0), err) &&
            plan_backward(trainer->plan, err);
 }
 
@@ -99,10 +126,11 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
 static char *bad_sample(const struct trainer *trainer, const struct batch *batch)
 {
     const float *logits = plan_output(trainer->plan, 0);
-    int64_t classes = trainer->dataset.n_classes;
-    for (int64_t i = 0; i < batch->n * classes; i++)
+    const struct shape *shape = graph_shape(trainer->graph, trainer->graph->outputs[0].value);
+    int64_t each = shape_count(shape) / shape->dim[0];
+    for (int64_t i = 0; i < batch->n * each; i++)
         if (!isfinite(logits[i]))
-            return dataset_sample_name(&trainer->dataset, batch->samples[i / classes]);
+            return dataset_sample_name(&trainer->dataset, batch->samples[i / each]);
     return NULL;
 }
 
@@ -137,8 +165,8 @@ static bool learn_batches(struct trainer *trainer, double *loss, char **bad, str
         *loss += part;
         if (!isfinite(part) && !*bad)
             *bad = bad_sample(trainer, &batch);
-        if (isfinite(part) && !predictions_add(&trainer->seen, plan_output(trainer->plan, 0),
-                                               batch.labels, NULL, batch.n, part * scale, err))
+        if (isfinite(part) &&
+            !keep_predictions(trainer, trainer->plan, &batch, part * scale, &trainer->seen, err))
             return false;
     }
     return true;
@@ -188,7 +216,7 @@ static bool run_batches(struct trainer *trainer, struct plan *plan, struct predi
                                  .classes = trainer->dataset.n_classes,
                                  .places = 1,
                                  .divisor = 1 };
-    int64_t floats = 3 * trainer->config->network.input_px * trainer->config->network.input_px;
+    int64_t floats = 3 * trainer->crop_px * trainer->crop_px;
     for (int64_t i = 0; i < loader_n_batches(trainer->val_loader); i++) {
         struct batch batch;
         double loss = 0;
@@ -198,9 +226,8 @@ static bool run_batches(struct trainer *trainer, struct plan *plan, struct predi
             return false;
         memcpy(plan_input(plan, 0), batch.pixels, (size_t)(spec.count * floats) * sizeof(float));
         if (!plan_forward(plan, err) ||
-            !loss_softmax(&spec, plan_output(plan, 0), batch.labels, &loss, NULL, err) ||
-            !predictions_add(out, plan_output(plan, 0), batch.labels, batch.samples, batch.n, loss,
-                             err))
+            !batch_loss(trainer, plan, &spec, &batch, &loss, NULL, err) ||
+            !keep_predictions(trainer, plan, &batch, loss, out, err))
             return false;
     }
     return true;

@@ -1,0 +1,45 @@
+/* distill.h: fits a network that is run densely to its own frozen window scores, without labels.
+ * A padded network gives other scores when it is run over a whole image than on single windows,
+ * since the borders of a window are no longer seen as zeros. Here the student is the dense form of
+ * the teacher's network and begins with its weights; on crops larger than the window it is trained
+ * to give, at places of the grid, what the teacher gives on the window there. Places nearer than
+ * margin_px to the border of the crop are not used: a dense run has its halo there. Statistics of
+ * batch norm stay the teacher's. Used by one thread. */
+#ifndef TRAIN_DISTILL_H
+#define TRAIN_DISTILL_H
+#include "train/loader.h"
+
+/* What the config leaves to the teacher: network, padding, window, starting weights, classes,
+ * normalisation, um/px. For config->distill.teacher; does nothing where there is none. */
+bool distill_adopt(struct train_config *config, struct err *err);
+
+struct distill;
+
+/* Crops of crop_px; *dense gets the network to be trained, [batch, 3, crop_px, crop_px] ->
+ * [batch, classes, h, w]. Both are the caller's; free with distill_free and graph_free. */
+bool distill_new(const struct train_config *config, int64_t crop_px, int threads,
+                 struct distill **out, struct graph **dense, struct err *err);
+void distill_free(struct distill *distill); /* NULL-safe */
+
+/* The student as it is used: the network at its window, with the floats of the dense one. */
+const struct graph *distill_model(const struct distill *distill);
+
+/* Windows that are compared in every crop. */
+int64_t distill_windows(const struct distill *distill);
+
+/* Compares the dense logits of a batch with the teacher's at places keyed by (seed, epoch, sample).
+ * The loss (divergence of the probabilities, or half the square of the difference of logits) is
+ * summed over the crops' mean over their windows and divided by `divisor`. gradient [as dense] may
+ * be NULL. */
+bool distill_compare(struct distill *distill, const struct batch *batch, uint64_t epoch,
+                     const float *dense, double divisor, double *loss, float *gradient,
+                     struct err *err);
+/* Of the last comparison, [batch.n * windows]: the student's logits [.., classes], the class that
+ * the teacher finds, the samples; valid until the next. */
+const float *distill_logits(const struct distill *distill);
+const int32_t *distill_labels(const struct distill *distill);
+const int64_t *distill_samples(const struct distill *distill);
+
+/* Mean |dp| (of the last class) over all comparisons since the last call. */
+double distill_difference(struct distill *distill);
+#endif
