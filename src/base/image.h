@@ -41,6 +41,9 @@ bool image_write_png_noted(const char *path, const struct image *image, const ch
 /* That text, the caller's; "" if there is none. Pixels are not read. */
 bool image_read_png_note(const char *path, char **out, struct err *err);
 
+/* For pictures that people look at; quality 1 to 100. Written beside and renamed. */
+bool image_write_jpeg(const char *path, const struct image *image, int quality, struct err *err);
+
 /* Area-averages to the given size (both at most the source's); the exact mean of the source area
  * under every target pixel. */
 bool image_shrink(const struct image *source, int64_t width, int64_t height, struct image *out,

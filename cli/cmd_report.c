@@ -1,0 +1,95 @@
+/* cmd_report.c: microtome report: results of other commands -> one page. */
+#include <stddef.h>
+#include "base/json.h"
+#include "cli/app.h"
+#include "report/page.h"
+
+struct options {
+    struct common_options common;
+    const char *output, *title;
+    bool json;
+};
+
+static void print_result(struct app *app, const struct options *o, const struct page_result *result)
+{
+    if (!o->json) {
+        fprintf(app->out,
+                "%s/index.html: %zu slides, %zu with a heatmap; %zu curves, %zu trainings, %zu "
+                "runs",
+                o->output, result->slides, result->pictured, result->curves, result->trainings,
+                result->runs);
+        if (result->problems > 0)
+            fprintf(app->out, "; %zu problems, told on the page", result->problems);
+        fputc('\n', app->out);
+        return;
+    }
+    struct json_out json;
+    json_out_begin(&json, app->out);
+    json_out_object(&json, NULL);
+    json_out_int(&json, "slides", (int64_t)result->slides);
+    json_out_int(&json, "heatmaps", (int64_t)result->pictured);
+    json_out_int(&json, "curves", (int64_t)result->curves);
+    json_out_int(&json, "trainings", (int64_t)result->trainings);
+    json_out_int(&json, "runs", (int64_t)result->runs);
+    json_out_int(&json, "problems", (int64_t)result->problems);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    const struct options *o = options;
+    struct page_request request = { .folders = operands->operands,
+                                    .n_folders = operands->n_operands,
+                                    .output = o->output,
+                                    .title = o->title };
+    struct page_result result;
+    if (!page_make(&request, &app->ctx, &result, err))
+        return false;
+    print_result(app, o, &result);
+    return true;
+}
+
+static const struct arg args[] = {
+    { .name = "output",
+      .letter = 'o',
+      .type = ARG_TEXT,
+      .offset = offsetof(struct options, output),
+      .value = "DIR",
+      .required = true,
+      .help = "folder for the page and its pictures" },
+    { .name = "title",
+      .type = ARG_TEXT,
+      .offset = offsetof(struct options, title),
+      .value = "TEXT",
+      .initial = "microtome report",
+      .help = "title of the page" },
+    { .name = "json",
+      .type = ARG_FLAG,
+      .offset = offsetof(struct options, json),
+      .help = "print what went into the page as JSON" },
+    COMMON_ARGS(struct options),
+};
+
+const struct command cmd_report = {
+    .spec = { .name = "report",
+              .summary = "one page of all results, for a browser",
+              .operands = "RESULTS...",
+              .min_operands = 1,
+              .max_operands = 1 << 10,
+              .description =
+                  "Makes one static page of what predict, classify, evaluate and train wrote: a "
+                  "table of the slides, each slide with its heatmap over and beside it, lesions "
+                  "and "
+                  "the strongest windows, ROC and FROC curves, training curves, times and "
+                  "core-hours. RESULTS are folders, or folders of such folders; what is in them is "
+                  "seen from their files, and what is absent is left out. The page needs no server "
+                  "and no network: the folder can be copied, zipped and sent.",
+              .example = "microtome report results -o report\n"
+                         "microtome report heatmaps scores model -o report --title 'Ward 7'",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct options),
+    .run = run,
+};

@@ -1,0 +1,113 @@
+/* html.c: see html.h. */
+#include "report/html.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Bytes of the UTF-8 sequence that begins here, and its code point; 0 if it is none (also
+ * overlong forms and surrogates). */
+static int utf8_length(const unsigned char *at, uint32_t *code)
+{
+    static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
+    int length = at[0] < 0x80 ? 1 : at[0] >= 0xC0 && at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
+    if ((at[0] >= 0x80 && at[0] < 0xC0) || at[0] >= 0xF8)
+        return 0;
+    *code = length == 1 ? at[0] : at[0] & (0x7Fu >> length);
+    for (int i = 1; i < length; i++) {
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+        *code = *code << 6 | (at[i] & 0x3F);
+    }
+    bool surrogate = *code >= 0xD800 && *code < 0xE000;
+    return *code < least[length] || *code > 0x10FFFF || surrogate ? 0 : length;
+}
+
+static bool is_control(uint32_t code)
+{
+    return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0);
+}
+
+void html_text(FILE *page, const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        uint32_t code = 0;
+        int length = utf8_length(at, &code);
+        if (length == 0 || is_control(code))
+            fputs("\xEF\xBF\xBD", page); /* U+FFFD */
+        else if (code == '&')
+            fputs("&amp;", page);
+        else if (code == '<')
+            fputs("&lt;", page);
+        else if (code == '>')
+            fputs("&gt;", page);
+        else if (code == '"')
+            fputs("&quot;", page);
+        else if (code == '\'')
+            fputs("&#39;", page);
+        else
+            fwrite(at, 1, (size_t)length, page);
+        at += length > 0 ? length : 1;
+    }
+}
+
+/* One conversion, from its % to its letter; returns what comes after it. */
+static const char *put_value(FILE *page, const char *format, va_list *args)
+{
+    char spec[32];
+    size_t length = strcspn(format + 1, "sdufge%") + 2;
+    if (length >= sizeof spec)
+        return format + strlen(format);
+    memcpy(spec, format, length);
+    spec[length] = '\0';
+    switch (spec[length - 1]) {
+    case 's':
+        html_text(page, va_arg(*args, const char *));
+        break;
+    case 'd':
+        if (strstr(spec, "ll"))
+            fprintf(page, "%lld", va_arg(*args, long long));
+        else
+            fprintf(page, "%d", va_arg(*args, int));
+        break;
+    case 'u':
+        fprintf(page, "%zu", va_arg(*args, size_t));
+        break;
+    case '%':
+        fputc('%', page);
+        break;
+    default:
+        fprintf(page, spec, va_arg(*args, double));
+    }
+    return format + length;
+}
+
+void html_put(FILE *page, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    while (*format) {
+        size_t plain = strcspn(format, "%");
+        fwrite(format, 1, plain, page);
+        format += plain;
+        if (*format)
+            format = put_value(page, format, &args);
+    }
+    va_end(args);
+}
+
+void html_duration(FILE *page, double seconds)
+{
+    if (!isfinite(seconds) || seconds < 0)
+        return;
+    if (seconds < 10)
+        fprintf(page, "%.1f s", seconds);
+    else if (seconds < 90)
+        fprintf(page, "%.0f s", seconds);
+    else if (seconds < 5400)
+        fprintf(page, "%.0f min %.0f s", floor(seconds / 60), floor(fmod(seconds, 60)));
+    else
+        fprintf(page, "%.0f h %02.0f min", floor(seconds / 3600), floor(fmod(seconds, 3600) / 60));
+}

@@ -1,0 +1,27 @@
+/* page.h: results of other commands -> one page that opens in any browser, without a server and
+ * without a network: OUT/index.html, and the pictures of slide i in OUT/slides/<i>/. */
+#ifndef REPORT_PAGE_H
+#define REPORT_PAGE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/ctx.h"
+#include "base/err.h"
+
+struct page_request {
+    char *const *folders; /* of results, see results.h */
+    int n_folders;
+    const char *output; /* folder */
+    const char *title;
+};
+
+struct page_result {
+    size_t slides, pictured; /* in the table; with a heatmap */
+    size_t curves, trainings, runs;
+    size_t problems; /* things that could not be read; the page lists them */
+};
+
+/* Slides are pictured in parallel. What cannot be read is told on the page and counted; what cannot
+ * be written is an error. index.html is written last: if it exists, the pictures do. */
+bool page_make(const struct page_request *request, const struct ctx *ctx, struct page_result *out,
+               struct err *err);
+#endif

@@ -1,0 +1,100 @@
+/* page_figures.c: ROC and FROC curves and the curves of trainings (page_parts.h). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/figure.h"
+#include "report/html.h"
+#include "report/page_parts.h"
+
+static void put_kind(FILE *out, const struct page *page, enum curve_kind kind)
+{
+    bool roc = kind == CURVE_ROC;
+    struct figure figure = { .title = roc ? "ROC of slides" : "FROC of lesions",
+                             .x_label =
+                                 roc ? "1 \xE2\x88\x92 specificity" : "false positives per slide",
+                             .y_label = "sensitivity",
+                             .y_high = 1,
+                             .diagonal = roc,
+                             .mark = NAN };
+    if (roc)
+        figure.x_high = 1;
+    for (size_t i = 0; i < page->results.n_curves && figure.n_lines < FIGURE_LINES; i++) {
+        const struct result_curve *curve = &page->results.curves[i];
+        if (curve->kind == kind && curve->n > 0)
+            figure.lines[figure.n_lines++] =
+                (struct figure_line){ curve->name, curve->x, curve->y, curve->n };
+    }
+    if (figure.n_lines > 0)
+        figure_write(out, &figure);
+}
+
+void page_put_curves(FILE *out, const struct page *page)
+{
+    if (page->results.n_curves == 0)
+        return;
+    html_put(out, "<section id=\"curves\"><h2>ROC and FROC</h2>\n<div class=\"plots\">");
+    put_kind(out, page, CURVE_ROC);
+    put_kind(out, page, CURVE_FROC);
+    html_put(out, "</div></section>\n");
+}
+
+/* A column as numbers; the caller's. NULL where it is absent or all of it empty. */
+static double *column_of(const struct csv *csv, const char *name)
+{
+    int column = csv_column(csv, name);
+    double *values = column < 0 ? NULL : malloc(csv->n_rows * sizeof *values);
+    bool any = false;
+    for (size_t row = 0; values && row < csv->n_rows; row++) {
+        const char *cell = csv_cell(csv, row, column);
+        values[row] = cell[0] ? strtod(cell, NULL) : NAN;
+        any = any || isfinite(values[row]);
+    }
+    if (values && !any) {
+        free(values);
+        return NULL;
+    }
+    return values;
+}
+
+/* Training and validation of one measure, over epochs. */
+static void put_measure(FILE *out, const struct result_training *training, const char *title,
+                        const char *val_column, const char *train_column, double high)
+{
+    const struct csv *csv = &training->metrics;
+    double *epochs = column_of(csv, "epoch");
+    double *val = column_of(csv, val_column), *train = column_of(csv, train_column);
+    struct figure figure = { .title = title,
+                             .x_label = "epoch",
+                             .y_label = title,
+                             .y_high = high,
+                             .whole_x = true,
+                             .mark = training->best_epoch > 0 ? (double)training->best_epoch : NAN,
+                             .mark_name = "best" };
+    int64_t n = (int64_t)csv->n_rows;
+    if (epochs && val)
+        figure.lines[figure.n_lines++] = (struct figure_line){ "validation", epochs, val, n };
+    if (epochs && train)
+        figure.lines[figure.n_lines++] = (struct figure_line){ "training", epochs, train, n };
+    if (figure.n_lines > 0)
+        figure_write(out, &figure);
+    free(epochs), free(val), free(train);
+}
+
+void page_put_training(FILE *out, const struct page *page)
+{
+    const struct results *results = &page->results;
+    if (results->n_trainings == 0)
+        return;
+    html_put(out, "<section id=\"training\"><h2>Training</h2>\n");
+    for (size_t i = 0; i < results->n_trainings; i++) {
+        const struct result_training *training = &results->trainings[i];
+        const char *slash = strrchr(training->folder, '/');
+        html_put(out, "<h3><bdi>%s</bdi> %s</h3>\n<div class=\"plots\">",
+                 slash ? slash + 1 : training->folder, training->network);
+        put_measure(out, training, "loss", "val_loss", "train_loss", 0);
+        put_measure(out, training, "accuracy", "val_accuracy", "train_accuracy", 1);
+        put_measure(out, training, "AUC of patches", "val_auc", "train_auc", 0);
+        html_put(out, "</div>\n");
+    }
+    html_put(out, "</section>\n");
+}

@@ -1,0 +1,208 @@
+/* page_parts.c: summary, cohort table and runs (page_parts.h). */
+#include "report/page_parts.h"
+
+#include <math.h>
+#include <string.h>
+#include "report/html.h"
+
+/* The facts of the first heatmap stand for all, unless others differ. */
+static const struct heatmap_info *common_info(const struct page *page, bool *differ)
+{
+    const struct heatmap_info *first = NULL;
+    *differ = false;
+    for (size_t i = 0; i < page->results.n_slides; i++) {
+        const struct heatmap_info *info = &page->views[i].info;
+        if (!info->options)
+            continue;
+        if (!first)
+            first = info;
+        else if (strcmp(first->options, info->options) != 0 ||
+                 strcmp(first->model_hash, info->model_hash) != 0)
+            *differ = true;
+    }
+    return first;
+}
+
+static double area_under(const struct result_curve *curve)
+{
+    double area = 0;
+    for (int64_t i = 1; i < curve->n; i++)
+        area += (curve->x[i] - curve->x[i - 1]) * (curve->y[i] + curve->y[i - 1]) / 2;
+    return area;
+}
+
+static void put_card(FILE *out, const char *name, const char *text)
+{
+    html_put(out, "<div><dt>%s</dt><dd>%s</dd></div>", name, text);
+}
+
+static void put_links(FILE *out, const struct page *page)
+{
+    const struct results *results = &page->results;
+    html_put(out, "<nav aria-label=\"Sections\"><ul>");
+    if (results->n_slides > 0)
+        html_put(out, "<li><a href=\"#cohort\">Cohort</a></li>");
+    if (results->n_curves > 0)
+        html_put(out, "<li><a href=\"#curves\">ROC and FROC</a></li>");
+    if (results->n_slides > 0)
+        html_put(out, "<li><a href=\"#slides\">Slides</a></li>");
+    if (results->n_trainings > 0)
+        html_put(out, "<li><a href=\"#training\">Training</a></li>");
+    if (results->n_runs > 0)
+        html_put(out, "<li><a href=\"#runs\">How it was made</a></li>");
+    html_put(out, "</ul></nav>\n");
+}
+
+void page_put_summary(FILE *out, const struct page *page)
+{
+    bool differ;
+    char text[64];
+    const struct heatmap_info *info = common_info(page, &differ);
+    html_put(out, "<dl class=\"cards\">");
+    snprintf(text, sizeof text, "%zu", page->results.n_slides);
+    if (page->results.n_slides > 0)
+        put_card(out, "slides", text);
+    for (size_t i = 0; i < page->results.n_curves; i++)
+        if (page->results.curves[i].kind == CURVE_ROC) {
+            snprintf(text, sizeof text, "%.3f", area_under(&page->results.curves[i]));
+            put_card(out, "slide AUC", text);
+            break;
+        }
+    if (info && !differ) {
+        put_card(out, "model", info->models);
+        snprintf(text, sizeof text, "%lld px, %s", (long long)info->stride, info->mode);
+        put_card(out, "stride", text);
+        if (info->mpp > 0) {
+            snprintf(text, sizeof text, "%.3g \xC2\xB5m/px", info->mpp);
+            put_card(out, "resolution", text);
+        }
+    } else if (info) {
+        put_card(out, "models", "differ between slides");
+    }
+    html_put(out, "</dl>\n");
+    put_links(out, page);
+}
+
+static void put_number_cell(FILE *out, const char *format, double value, bool bar)
+{
+    if (!isfinite(value)) {
+        html_put(out, "<td class=\"n\"></td>");
+        return;
+    }
+    char text[48];
+    snprintf(text, sizeof text, format, value);
+    html_put(out, "<td class=\"n\" data-value=\"%.9g\">", value);
+    if (bar)
+        html_put(out, "<span class=\"bar\" style=\"--v:%.3f\">%s</span></td>",
+                 value < 0   ? 0
+                 : value > 1 ? 1
+                             : value,
+                 text);
+    else
+        html_put(out, "%s</td>", text);
+}
+
+static void put_row(FILE *out, const struct result_slide *slide, const struct slide_view *view,
+                    size_t number)
+{
+    html_put(out,
+             "<tr><td class=\"name\"><a href=\"#slide-%zu\"><bdi>%s</bdi></a></td>"
+             "<td><bdi>%s</bdi></td>",
+             number, slide->name, slide->label);
+    put_number_cell(out, "%.3f", slide->score, true);
+    put_number_cell(out, "%.3f", view->max, true);
+    put_number_cell(out, "%.2f", isfinite(slide->tissue_mm2) ? slide->tissue_mm2 : view->tissue_mm2,
+                    false);
+    put_number_cell(out, "%.0f", slide->lesions ? (double)view->all_lesions : NAN, false);
+    if (isfinite(slide->seconds)) {
+        html_put(out, "<td class=\"n\" data-value=\"%.3f\">", slide->seconds);
+        html_duration(out, slide->seconds);
+        html_put(out, "</td>");
+    } else {
+        html_put(out, "<td class=\"n\"></td>");
+    }
+    html_put(out, "<td>%s</td></tr>\n", view->problem[0] ? view->problem : "");
+}
+
+void page_put_cohort(FILE *out, const struct page *page)
+{
+    const struct results *results = &page->results;
+    if (results->n_slides == 0)
+        return;
+    html_put(out,
+             "<section id=\"cohort\"><h2>Cohort</h2>\n<div class=\"scroll\" tabindex=\"0\" "
+             "role=\"region\" aria-label=\"Table of slides\"><table class=\"sortable\"><thead><tr>"
+             "<th scope=\"col\">slide</th><th scope=\"col\">label</th>"
+             "<th scope=\"col\" class=\"n\">slide score</th>"
+             "<th scope=\"col\" class=\"n\">highest</th>"
+             "<th scope=\"col\" class=\"n\">tissue mm\xC2\xB2</th>"
+             "<th scope=\"col\" class=\"n\">lesions</th>"
+             "<th scope=\"col\" class=\"n\">time</th>"
+             "<th scope=\"col\">note</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < results->n_slides; i++)
+        put_row(out, &results->slides[i], &page->views[i], i + 1);
+    html_put(out, "</tbody></table></div></section>\n");
+}
+
+static void put_model(FILE *out, const struct page *page)
+{
+    bool differ;
+    const struct heatmap_info *info = common_info(page, &differ);
+    if (!info || differ)
+        return;
+    html_put(
+        out,
+        "<p>Heatmaps: <b>%s</b> (weights <code>%s</code>), mode %s, window %lld px, stride %lld "
+        "px.</p>\n<p><code>%s</code></p>\n",
+        info->models, info->model_hash, info->mode, (long long)info->window,
+        (long long)info->stride, info->options);
+    if (info->check.windows > 0)
+        html_put(
+            out,
+            "<p>Dense against the sliding window on %lld random windows: correlation %.4f, "
+            "mean difference %.4f, 95 %% below %.4f, largest %.4f, %.2f %% of decisions at 0.5 "
+            "differ.</p>\n",
+            (long long)info->check.windows, info->check.r, info->check.mean, info->check.p95,
+            info->check.max, 100 * info->check.flipped);
+}
+
+static void put_run(FILE *out, const struct result_run *run)
+{
+    html_put(out, "<tr><td>%s</td><td>%s</td><td class=\"n\">", run->command, run->began);
+    if (run->slides > 0)
+        html_put(out, "%zu", run->slides);
+    if (run->failed > 0)
+        html_put(out, " (%zu failed)", run->failed);
+    html_put(out, "</td><td class=\"n\">");
+    html_duration(out, run->seconds);
+    html_put(out, "%s%s</td><td class=\"n\">", run->state[0] ? ", " : "", run->state);
+    if (isfinite(run->core_seconds))
+        html_put(out, "%.3g", run->core_seconds / 3600);
+    html_put(out, "</td><td>%s</td><td><code>%s</code></td></tr>\n", run->version, run->arguments);
+}
+
+void page_put_runs(FILE *out, const struct page *page)
+{
+    const struct results *results = &page->results;
+    if (results->n_runs == 0 && results->problems.n == 0)
+        return;
+    double total = 0;
+    html_put(out, "<section id=\"runs\"><h2>How it was made</h2>\n");
+    put_model(out, page);
+    if (results->n_runs > 0) {
+        html_put(out,
+                 "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table of "
+                 "runs\"><table><thead><tr><th scope=\"col\">command</th><th scope=\"col\">began"
+                 "</th><th scope=\"col\" class=\"n\">slides</th><th scope=\"col\" class=\"n\">time"
+                 "</th><th scope=\"col\" class=\"n\">core-hours</th><th scope=\"col\">version</th>"
+                 "<th scope=\"col\">as typed</th></tr></thead><tbody>\n");
+        for (size_t i = 0; i < results->n_runs; i++) {
+            put_run(out, &results->runs[i]);
+            total += isfinite(results->runs[i].core_seconds) ? results->runs[i].core_seconds : 0;
+        }
+        html_put(out, "</tbody></table></div>\n<p>Together %.3g core-hours.</p>\n", total / 3600);
+    }
+    for (size_t i = 0; i < results->problems.n; i++)
+        html_put(out, "<p class=\"problem\">%s</p>\n", results->problems.items[i]);
+    html_put(out, "</section>\n");
+}

@@ -1,0 +1,20 @@
+/* page_parts.h: the sections of the page. Each writes nothing where there is nothing to tell. */
+#ifndef REPORT_PAGE_PARTS_H
+#define REPORT_PAGE_PARTS_H
+#include "report/page.h"
+#include "report/results.h"
+#include "report/slide_view.h"
+
+struct page {
+    const struct page_request *request;
+    const struct ctx *ctx;
+    struct results results;
+    struct slide_view *views; /* [n_slides] */
+};
+
+void page_put_summary(FILE *out, const struct page *page);
+void page_put_cohort(FILE *out, const struct page *page);
+void page_put_curves(FILE *out, const struct page *page);
+void page_put_training(FILE *out, const struct page *page);
+void page_put_runs(FILE *out, const struct page *page);
+#endif

@@ -1,0 +1,47 @@
+/* picture.h: a heatmap -> what a page shows of it: a picture of the highest scores, the strongest
+ * windows, outlines and marks. Rows are streamed; memory follows the picture, not the heatmap. */
+#ifndef REPORT_PICTURE_H
+#define REPORT_PICTURE_H
+#include "base/ctx.h"
+#include "base/image.h"
+#include "heatmap/heatmap.h"
+
+#define PICTURE_PEAKS 6
+
+struct picture_peak {
+    int64_t column, row; /* cell */
+    double score;
+};
+
+struct picture {
+    struct image heat; /* [height, width, 1]: 0 where nothing was scored, else 1 + 254 * the highest
+                        * score under the pixel */
+    struct picture_peak peaks[PICTURE_PEAKS]; /* strongest first, no two windows overlap much */
+    int n_peaks;
+    double mean, max; /* of the main class; NAN if nothing was scored */
+};
+
+/* The main class of a heatmap, at width x height px for the whole slide. *out is the caller's; free
+ * with picture_free. */
+bool picture_scan(const struct heatmap *heatmap, int64_t width, int64_t height,
+                  const struct ctx *ctx, struct picture *out, struct err *err);
+void picture_free(struct picture *picture);
+
+/* Colours (viridis, which the colour-blind and a black-and-white printer keep in order) of score
+ * 0 to 1, as PNG with a palette. Where nothing was scored it is transparent; with `sheer`, low
+ * scores nearly so, to lie over a slide. */
+bool picture_write_heat(const char *path, const struct image *heat, bool sheer, struct err *err);
+/* score in [0, 1] -> rgb */
+void picture_colour(double score, uint8_t rgb[3]);
+
+/* The outline of what is not 0, as SVG of the mask's size. colour is CSS. */
+bool picture_write_outline(const char *path, const struct image *mask, const char *colour,
+                           struct err *err);
+
+struct picture_mark {
+    double x, y; /* px of the picture */
+};
+/* Numbered circles, as SVG. */
+bool picture_write_marks(const char *path, int64_t width, int64_t height,
+                         const struct picture_mark *marks, size_t n, struct err *err);
+#endif

@@ -1,0 +1,212 @@
+/* results.c: walks through the folders (results.h). */
+#include "report/results.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+
+#define MOST_DEPTH 2
+#define MOST_PROBLEMS 50
+
+bool results_room(void *array, size_t n, size_t *room, size_t size, struct err *err)
+{
+    if (n < *room)
+        return true;
+    size_t more = *room ? 2 * *room : 16;
+    void **place = array;
+    void *larger = realloc(*place, more * size);
+    if (!larger)
+        return err_memory(err, "the results");
+    *place = larger;
+    *room = more;
+    return true;
+}
+
+bool results_problem(struct results *results, const char *text, struct err *err)
+{
+    struct result_list *list = &results->problems;
+    if (list->n == MOST_PROBLEMS)
+        return true; /* the first ones tell enough */
+    if (!results_room(&list->items, list->n, &list->room, sizeof *list->items, err))
+        return false;
+    list->items[list->n] = strdup(text);
+    return list->items[list->n++] ? true : err_memory(err, "the results");
+}
+
+struct result_slide *results_slide(struct results *results, const char *name)
+{
+    for (size_t i = 0; i < results->n_slides; i++)
+        if (strcmp(results->slides[i].name, name) == 0)
+            return &results->slides[i];
+    if (!results_room(&results->slides, results->n_slides, &results->slides_room,
+                      sizeof *results->slides, NULL))
+        return NULL;
+    struct result_slide *slide = &results->slides[results->n_slides];
+    *slide = (struct result_slide){
+        .name = strdup(name), .label = strdup(""), .score = NAN, .tissue_mm2 = NAN, .seconds = NAN
+    };
+    results->n_slides++;
+    return slide->name && slide->label ? slide : NULL;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static bool take_heatmap(struct results *results, const char *folder, const char *name,
+                         struct err *err)
+{
+    struct result_slide *slide = results_slide(results, name);
+    if (!slide)
+        return err_memory(err, folder);
+    free(slide->heatmap);
+    slide->heatmap = strdup(folder);
+    return slide->heatmap || err_memory(err, folder);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static bool take_file(struct results *results, const char *folder, const char *name,
+                      const char *path, struct err *err)
+{
+    if (strcmp(name, "metrics.csv") == 0)
+        return results_take_training(results, folder, err);
+    if (strcmp(name, "run.json") == 0)
+        return results_take_run(results, folder, err);
+    if (ends_with(name, ".csv"))
+        return results_take_table(results, path, err);
+    return true;
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    char *real_a = realpath(a, NULL), *real_b = b ? realpath(b, NULL) : NULL;
+    bool same = real_a && real_b && strcmp(real_a, real_b) == 0;
+    free(real_a);
+    free(real_b);
+    return same;
+}
+
+static bool visit(struct results *results, const char *folder, const char *except, int depth,
+                  struct err *err)
+{
+    struct dirent **entries = NULL;
+    if (same_folder(folder, except))
+        return true;
+    int n = scandir(folder, &entries, is_visible, by_name);
+    if (n < 0)
+        return err_errno(err, folder, "read");
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name;
+        char *path = ok ? file_format("%s/%s", folder, name) : NULL;
+        char *facts = path ? file_format("%s/heatmap.json", path) : NULL;
+        if (ok && !facts)
+            ok = err_memory(err, folder);
+        else if (ok && file_exists(facts))
+            ok = take_heatmap(results, path, name, err);
+        else if (ok && file_is_folder(path))
+            ok = depth == MOST_DEPTH || visit(results, path, except, depth + 1, err);
+        else if (ok)
+            ok = take_file(results, folder, name, path, err);
+        free(facts);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    return ok;
+}
+
+static int by_slide_name(const void *a, const void *b)
+{
+    return strcmp(((const struct result_slide *)a)->name, ((const struct result_slide *)b)->name);
+}
+
+static void free_slide(struct result_slide *slide)
+{
+    free(slide->name);
+    free(slide->heatmap);
+    free(slide->label);
+    free(slide->annotation);
+    free(slide->lesions);
+    free(slide->error);
+}
+
+/* A slide list names slides that nothing was found out about: those of the training, say. */
+static void drop_bare_slides(struct results *results)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < results->n_slides; i++) {
+        struct result_slide *slide = &results->slides[i];
+        if (slide->heatmap || slide->error || slide->lesions || isfinite(slide->score))
+            results->slides[kept++] = *slide;
+        else
+            free_slide(slide);
+    }
+    results->n_slides = kept;
+}
+
+bool results_read(char *const *folders, int n_folders, const char *except, struct results *out,
+                  struct err *err)
+{
+    *out = (struct results){ 0 };
+    bool ok = true;
+    for (int i = 0; ok && i < n_folders; i++) {
+        if (file_is_folder(folders[i]))
+            ok = visit(out, folders[i], except, 0, err);
+        else
+            ok = err_set(err, ERR_USAGE, "%s: not a folder of results", folders[i]);
+    }
+    if (ok) {
+        drop_bare_slides(out);
+        if (out->n_slides > 1)
+            qsort(out->slides, out->n_slides, sizeof *out->slides, by_slide_name);
+    }
+    if (ok && out->n_slides == 0 && out->n_trainings == 0 && out->n_curves == 0)
+        ok = err_set(err, ERR_MISSING,
+                     "%s: no results in it: neither heatmaps (predict), slide scores (classify), "
+                     "curves (evaluate --points) nor a training (train)",
+                     folders[0]);
+    if (!ok)
+        results_free(out);
+    return ok;
+}
+
+void results_free(struct results *results)
+{
+    for (size_t i = 0; i < results->n_slides; i++)
+        free_slide(&results->slides[i]);
+    for (size_t i = 0; i < results->n_runs; i++) {
+        struct result_run *run = &results->runs[i];
+        free(run->folder), free(run->command), free(run->version), free(run->began);
+        free(run->arguments), free(run->state);
+    }
+    for (size_t i = 0; i < results->n_trainings; i++) {
+        free(results->trainings[i].folder);
+        free(results->trainings[i].network);
+        csv_free(&results->trainings[i].metrics);
+    }
+    for (size_t i = 0; i < results->n_curves; i++) {
+        free(results->curves[i].name);
+        free(results->curves[i].x); /* y is the second half */
+    }
+    for (size_t i = 0; i < results->problems.n; i++)
+        free(results->problems.items[i]);
+    free(results->slides), free(results->runs), free(results->trainings), free(results->curves);
+    free(results->problems.items);
+    *results = (struct results){ 0 };
+}

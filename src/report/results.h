@@ -1,0 +1,87 @@
+/* results.h: folders that other commands wrote -> what a report can tell. What a folder holds is
+ * seen from its files, not from its name; whatever is absent is left out:
+ *
+ *   <slide>/heatmap.json             predict     a heatmap
+ *   run.json, slides.csv             any         times and states
+ *   metrics.csv, metrics.json        train       curves of a training
+ *   CSV with slide and score         classify    slide scores, perhaps with labels
+ *   CSV with slide and label         phantom     labels, annotations
+ *   <slide>.csv with score, x, y     classify    lesions
+ *   CSV of points of curves          evaluate    ROC, FROC
+ *
+ * A file that looks like one of these but cannot be read is remembered as a problem. */
+#ifndef REPORT_RESULTS_H
+#define REPORT_RESULTS_H
+#include "base/csv.h"
+
+struct result_slide {
+    char *name;
+    char *heatmap;              /* folder of its heatmap; NULL: none */
+    char *label;                /* "" if unknown */
+    char *annotation, *lesions; /* files; NULL: none */
+    char *error;                /* why it failed; NULL: it did not */
+    double score;               /* of the slide; NAN: none */
+    double tissue_mm2;          /* NAN: unknown */
+    double seconds;             /* of predict; NAN: unknown */
+};
+
+struct result_run {
+    char *folder, *command, *version, *began, *arguments;
+    char *state;                  /* "" or "not finished" */
+    double seconds, core_seconds; /* NAN: unknown */
+    size_t slides, failed;
+};
+
+struct result_training {
+    char *folder, *network;
+    struct csv metrics;
+    int64_t best_epoch; /* from 1; 0: unknown */
+};
+
+enum curve_kind { CURVE_ROC, CURVE_FROC };
+struct result_curve {
+    enum curve_kind kind;
+    char *name;
+    double *x, *y; /* [n] */
+    int64_t n;
+};
+
+struct result_list {
+    char **items;
+    size_t n, room;
+};
+
+struct results {
+    struct result_slide *slides; /* by name; only slides that something was found out about */
+    size_t n_slides, slides_room;
+    struct result_run *runs;
+    size_t n_runs, runs_room;
+    struct result_training *trainings;
+    size_t n_trainings, trainings_room;
+    struct result_curve *curves;
+    size_t n_curves, curves_room;
+    struct result_list problems;
+};
+
+/* Looks at the folders and two levels of folders in them, but not into `except` (where the report
+ * goes; may be NULL). A folder without anything to tell is an error that says what was looked for.
+ * *out is the caller's; free with results_free. */
+bool results_read(char *const *folders, int n_folders, const char *except, struct results *out,
+                  struct err *err);
+void results_free(struct results *results); /* also fine on a zeroed struct */
+
+/* --- for the files of this folder --- */
+
+/* The slide of this name, made if it is new; NULL without memory. */
+struct result_slide *results_slide(struct results *results, const char *name);
+/* Takes what a table of the kinds above says; other tables are passed over. False without memory.
+ */
+bool results_take_table(struct results *results, const char *path, struct err *err);
+/* run.json, with slides.csv beside it. */
+bool results_take_run(struct results *results, const char *folder, struct err *err);
+/* metrics.csv, with metrics.json and run.json beside it. */
+bool results_take_training(struct results *results, const char *folder, struct err *err);
+bool results_problem(struct results *results, const char *text, struct err *err);
+/* Room for one more element of an array of the results; items of the given size. */
+bool results_room(void *array, size_t n, size_t *room, size_t size, struct err *err);
+#endif

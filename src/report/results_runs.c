@@ -1,0 +1,159 @@
+/* results_runs.c: what run.json and the files of a training say (results.h). */
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "report/results.h"
+
+#define MOST_JSON_BYTES ((size_t)128 << 20)
+
+/* A JSON object; NULL, with the problem remembered, where the file is none. An absent file is no
+ * problem. *ok is false only without memory. */
+static json_t *load(struct results *results, const char *folder, const char *name, bool *ok,
+                    struct err *err)
+{
+    char *path = file_format("%s/%s", folder, name), *text = NULL;
+    size_t size = 0;
+    json_t *object = NULL;
+    json_error_t why;
+    struct err problem = { 0 };
+    *ok = path || err_memory(err, folder);
+    if (*ok && file_exists(path)) {
+        if (file_read(path, MOST_JSON_BYTES, &text, &size, &problem))
+            object = json_loadb(text, size, 0, &why);
+        if (text && !json_is_object(object))
+            err_set(&problem, ERR_FORMAT, "%s: not the JSON that a run leaves", path);
+        if (!json_is_object(object)) {
+            json_decref(object);
+            object = NULL;
+            *ok = results_problem(results, problem.text, err);
+        }
+    }
+    free(text);
+    free(path);
+    return object;
+}
+
+static char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return strdup(text ? text : "");
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* The command line as it was typed, with a space between words. */
+static char *arguments_of(const json_t *object)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return NULL;
+    size_t index;
+    json_t *word;
+    json_array_foreach(json_object_get(object, "arguments"), index, word)
+    {
+        const char *value = json_string_value(word);
+        const char *slash = index == 0 && value ? strrchr(value, '/') : NULL;
+        bool quoted = value && (strchr(value, ' ') || !value[0]);
+        fprintf(stream, "%s%s%s%s", index ? " " : "", quoted ? "'" : "",
+                slash   ? slash + 1
+                : value ? value
+                        : "",
+                quoted ? "'" : "");
+    }
+    if (fclose(stream) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static void count_slides(const json_t *object, struct result_run *run)
+{
+    size_t index;
+    json_t *slide;
+    json_array_foreach(json_object_get(object, "slides"), index, slide)
+    {
+        const char *state = json_string_value(json_object_get(slide, "state"));
+        run->slides++;
+        run->failed += state && strcmp(state, "failed") == 0;
+    }
+}
+
+static double core_seconds(const json_t *object)
+{
+    double used = number_of(object, "cpu_seconds");
+    if (isfinite(used))
+        return used;
+    double ranks = number_of(object, "ranks"), threads = number_of(object, "threads");
+    return number_of(object, "seconds") * threads * (isfinite(ranks) ? ranks : 1);
+}
+
+bool results_take_run(struct results *results, const char *folder, struct err *err)
+{
+    bool ok;
+    json_t *object = load(results, folder, "run.json", &ok, err);
+    if (!object)
+        return ok;
+    ok = results_room(&results->runs, results->n_runs, &results->runs_room, sizeof *results->runs,
+                      err);
+    if (ok) {
+        struct result_run *run = &results->runs[results->n_runs++];
+        const char *command =
+            json_string_value(json_array_get(json_object_get(object, "arguments"), 1));
+        bool ended = !json_is_null(json_object_get(object, "ended"));
+        *run = (struct result_run){ .folder = strdup(folder),
+                                    .command = strdup(command ? command : "?"),
+                                    .version = text_of(object, "version"),
+                                    .began = text_of(object, "began"),
+                                    .arguments = arguments_of(object),
+                                    .state = strdup(ended ? "" : "not finished"),
+                                    .seconds = number_of(object, "seconds"),
+                                    .core_seconds = core_seconds(object) };
+        count_slides(object, run);
+        ok = (run->folder && run->command && run->version && run->began && run->arguments &&
+              run->state) ||
+             err_memory(err, folder);
+    }
+    json_decref(object);
+    return ok;
+}
+
+bool results_take_training(struct results *results, const char *folder, struct err *err)
+{
+    bool ok;
+    struct err why = { 0 };
+    struct csv csv = { 0 };
+    char *path = file_format("%s/metrics.csv", folder);
+    if (!path)
+        return err_memory(err, folder);
+    bool readable = csv_read(path, &csv, &why);
+    free(path);
+    if (!readable)
+        return results_problem(results, why.text, err);
+    if (csv_column(&csv, "epoch") < 0 || csv.n_rows == 0) {
+        csv_free(&csv); /* another program's */
+        return true;
+    }
+    if (!results_room(&results->trainings, results->n_trainings, &results->trainings_room,
+                      sizeof *results->trainings, err)) {
+        csv_free(&csv);
+        return false;
+    }
+    struct result_training *training = &results->trainings[results->n_trainings++];
+    *training = (struct result_training){ .folder = strdup(folder), .metrics = csv };
+    json_t *metrics = load(results, folder, "metrics.json", &ok, err);
+    json_t *run = ok ? load(results, folder, "run.json", &ok, err) : NULL;
+    training->best_epoch = json_integer_value(json_object_get(metrics, "best_epoch"));
+    training->network = text_of(run, "network");
+    json_decref(metrics);
+    json_decref(run);
+    return ok && ((training->folder && training->network) || err_memory(err, folder));
+}

@@ -1,0 +1,37 @@
+/* slide_view.h: one slide of the report: its pictures as files, and its part of the page. */
+#ifndef REPORT_SLIDE_VIEW_H
+#define REPORT_SLIDE_VIEW_H
+#include "base/ctx.h"
+#include "report/picture.h"
+#include "report/results.h"
+
+#define VIEW_LESIONS 10 /* that are listed and marked */
+
+struct view_lesion {
+    double score, x_l0, y_l0;
+};
+
+struct slide_view {
+    struct heatmap_info info; /* zero without a heatmap */
+    bool heat, overview, truth;
+    int64_t width, height; /* px of the pictures */
+    struct picture_peak peaks[PICTURE_PEAKS];
+    int n_peaks;
+    bool patches; /* pictures of the peaks' windows were made */
+    double mean, max;
+    double tissue_mm2; /* that was scored; NAN: unknown */
+    struct view_lesion lesions[VIEW_LESIONS];
+    size_t n_lesions, all_lesions;
+    char problem[1024]; /* what could not be read; "" if nothing */
+};
+
+/* Writes the pictures to `folder`, which exists. Thread-safe. False where something cannot be
+ * written; *out is the caller's; free with slide_view_free. */
+bool slide_view_make(const struct result_slide *slide, const char *folder, const struct ctx *ctx,
+                     struct slide_view *out, struct err *err);
+void slide_view_free(struct slide_view *view);
+
+/* The slide's <article>; number from 1; its pictures are in slides/<number>/. */
+void slide_view_write(FILE *page, const struct result_slide *slide, const struct slide_view *view,
+                      size_t number);
+#endif
