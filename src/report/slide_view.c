@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "annotation/annotation.h"
-#include "base/csv.h"
 #include "base/file.h"
 #include "slide/slide.h"
 
@@ -197,7 +196,7 @@ static bool make_truth(struct work *work, struct err *err)
 }
 
 /* Strongest first. */
-static void insert_lesion(struct slide_view *view, struct view_lesion lesion)
+static void insert_lesion(struct slide_view *view, struct lesion lesion)
 {
     size_t at = view->n_lesions;
     while (at > 0 && view->lesions[at - 1].score < lesion.score)
@@ -211,25 +210,16 @@ static void insert_lesion(struct slide_view *view, struct view_lesion lesion)
 
 static void read_lesions(const struct result_slide *slide, struct slide_view *view)
 {
-    struct csv csv = { 0 };
+    struct lesion_list list = { 0 };
     struct err why = { 0 };
     if (!slide->lesions)
         return;
-    if (!csv_read(slide->lesions, &csv, &why)) {
+    if (!lesions_read(slide->lesions, &list, &why))
         note_problem(view, why.text);
-        return;
-    }
-    int score = csv_column(&csv, "score"), x = csv_column(&csv, "x"), y = csv_column(&csv, "y");
-    for (size_t row = 0; row < csv.n_rows; row++) {
-        struct view_lesion lesion = { strtod(csv_cell(&csv, row, score), NULL),
-                                      strtod(csv_cell(&csv, row, x), NULL),
-                                      strtod(csv_cell(&csv, row, y), NULL) };
-        if (isfinite(lesion.score) && isfinite(lesion.x_l0) && isfinite(lesion.y_l0)) {
-            view->all_lesions++;
-            insert_lesion(view, lesion);
-        }
-    }
-    csv_free(&csv);
+    for (int64_t i = 0; i < list.n; i++)
+        insert_lesion(view, list.items[i]);
+    view->all_lesions = (size_t)list.n;
+    lesions_free(&list);
 }
 
 static bool make_marks(struct work *work, struct err *err)

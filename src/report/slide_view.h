@@ -4,12 +4,9 @@
 #include "base/ctx.h"
 #include "report/picture.h"
 #include "report/results.h"
+#include "verdict/lesions.h"
 
 #define VIEW_LESIONS 10 /* that are listed and marked */
-
-struct view_lesion {
-    double score, x_l0, y_l0;
-};
 
 struct slide_view {
     struct heatmap_info info; /* zero without a heatmap */
@@ -20,7 +17,7 @@ struct slide_view {
     bool patches; /* pictures of the peaks' windows were made */
     double mean, max;
     double tissue_mm2; /* that was scored; NAN: unknown */
-    struct view_lesion lesions[VIEW_LESIONS];
+    struct lesion lesions[VIEW_LESIONS];
     size_t n_lesions, all_lesions;
     char problem[1024]; /* what could not be read; "" if nothing */
 };

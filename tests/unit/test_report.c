@@ -1,0 +1,334 @@
+/* The report: text cannot become markup, pictures are what the heatmap says, results are found by
+ * what they are, and what is broken is told and skipped. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include <math.h>
+#include <sys/stat.h>
+#include "base/file.h"
+#include "base/pool.h"
+#include "report/html.h"
+#include "report/page.h"
+#include "report/picture.h"
+#include "report/results.h"
+#include "support/cohort.h"
+
+#define HOSTILE "<img src=x onerror=alert(1)>&\"'"
+
+static char *printed(void (*print)(FILE *))
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    print(stream);
+    assert_int_equal(fclose(stream), 0);
+    return text;
+}
+
+static void print_nasty(FILE *stream)
+{
+    html_text(stream,
+              "a<b>&\"'\x01\x7f\xff\xc0\xaf\xed\xa0\x80 \xc2\xb5 \xe2\x82\xac\xf0\x9f\x94\xac\t");
+}
+
+static void print_formats(FILE *stream)
+{
+    html_put(stream, "<b>%s</b> %d %lld %zu %.2f %g %%", "<i>", -3, (long long)1 << 40, (size_t)7,
+             1.25, 0.5);
+}
+
+static void text_is_escaped(void **state)
+{
+    (void)state;
+    char *text = printed(print_nasty);
+#define BAD "\xef\xbf\xbd"
+    assert_string_equal(text, "a&lt;b&gt;&amp;&quot;&#39;" BAD BAD BAD BAD BAD BAD BAD BAD
+                              " \xc2\xb5 \xe2\x82\xac\xf0\x9f\x94\xac\t");
+    free(text);
+    text = printed(print_formats);
+    assert_string_equal(text, "<b>&lt;i&gt;</b> -3 1099511627776 7 1.25 0.5 %");
+    free(text);
+}
+
+/* --- heatmaps --- */
+
+enum { COLUMNS = 37, ROWS = 23, STRIDE = 16, WIDTH = 590, HEIGHT = 365 };
+
+/* Two classes; a strong spot at (20, 11), a weaker one at (3, 4); the right edge holds no tissue.
+ */
+static float score_at(int column, int row)
+{
+    if (column >= 33)
+        return NAN;
+    double far = hypot(column - 20, row - 11), near = hypot(column - 3, row - 4);
+    return (float)(0.05 + 0.9 * exp(-far * far / 8) + 0.6 * exp(-near * near / 4));
+}
+
+static void write_heatmap(const char *folder, const char *words)
+{
+    char *texts[2] = { (char *)"normal", (char *)words };
+    struct heatmap_info info = { .slide = (char *)words,
+                                 .path = (char *)"/no/such/slide.tiff",
+                                 .width_l0 = WIDTH,
+                                 .height_l0 = HEIGHT,
+                                 .mpp_l0 = 0.5,
+                                 .mpp = 0.5,
+                                 .downsample = 1,
+                                 .stride = STRIDE,
+                                 .origin_x = 8,
+                                 .origin_y = 8,
+                                 .window = 64,
+                                 .width = COLUMNS,
+                                 .height = ROWS,
+                                 .n_classes = 2,
+                                 .class_names = texts,
+                                 .mode = (char *)"dense",
+                                 .models = (char *)words,
+                                 .model_hash = (char *)"0123456789abcdef",
+                                 .options = (char *)words };
+    struct err err = { 0 };
+    struct heatmap_writer *writer;
+    assert_true(file_make_folder(folder, &err));
+    assert_true(heatmap_create(folder, &info, &writer, &err));
+    float rows[ROWS][COLUMNS][2];
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLUMNS; c++) {
+            rows[r][c][1] = score_at(c, r);
+            rows[r][c][0] = 1 - rows[r][c][1];
+        }
+    assert_true(heatmap_write_rows(writer, &rows[0][0][0], ROWS, &err));
+    assert_true(heatmap_commit(writer, &err));
+}
+
+/* By definition: cells whose middle is in the pixel or that hold its centre. */
+static int expected_px(int x, int y, double px_per_column, double px_per_row)
+{
+    int best = 0;
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLUMNS; c++) {
+            double x0 = c * px_per_column, x1 = x0 + px_per_column;
+            double y0 = r * px_per_row, y1 = y0 + px_per_row;
+            bool wide = ceil(x0 - 0.5) < ceil(x1 - 0.5), high = ceil(y0 - 0.5) < ceil(y1 - 0.5);
+            bool in_x = wide ? x + 0.5 >= x0 && x + 0.5 < x1 : floor((x0 + x1) / 2) == x;
+            bool in_y = high ? y + 0.5 >= y0 && y + 0.5 < y1 : floor((y0 + y1) / 2) == y;
+            float score = score_at(c, r);
+            if (in_x && in_y && isfinite(score)) {
+                int value = (int)(1 + lround(254 * fmin(1, (double)score)));
+                best = value > best ? value : best;
+            }
+        }
+    return best;
+}
+
+static void check_picture(const struct heatmap *heatmap, int width, int height)
+{
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool };
+    struct picture picture;
+    struct err err = { 0 };
+    assert_true(picture_scan(heatmap, width, height, &ctx, &picture, &err));
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            assert_int_equal(*image_at(&picture.heat, x, y),
+                             expected_px(x, y, STRIDE * (double)width / WIDTH,
+                                         STRIDE * (double)height / HEIGHT));
+    assert_true(picture.n_peaks >= 2);
+    assert_int_equal(picture.peaks[0].column, 20);
+    assert_int_equal(picture.peaks[0].row, 11);
+    assert_true(fabs(picture.max - (double)score_at(20, 11)) < 1e-6);
+    for (int i = 0; i < picture.n_peaks; i++)
+        for (int k = 0; k < i; k++) /* windows of 4 cells that lie apart */
+            assert_true(llabs(picture.peaks[i].column - picture.peaks[k].column) >= 3 ||
+                        llabs(picture.peaks[i].row - picture.peaks[k].row) >= 3);
+    picture_free(&picture);
+    pool_free(pool);
+}
+
+static void a_picture_shows_the_highest_scores(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("report_picture");
+    struct heatmap *heatmap;
+    struct err err = { 0 };
+    write_heatmap(folder, "tumor");
+    assert_true(heatmap_open(folder, &heatmap, &err));
+    check_picture(heatmap, 20, 13);   /* several cells a pixel */
+    check_picture(heatmap, 50, 31);   /* about one */
+    check_picture(heatmap, 300, 186); /* several pixels a cell */
+    heatmap_close(heatmap);
+    free(folder);
+}
+
+static void colours_are_of_the_score(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("report_colours"), *path = file_format("%s/heat.png", folder);
+    struct image heat, back;
+    struct err err = { 0 };
+    assert_true(image_new(&heat, 3, 1, 1, &err));
+    heat.px[0] = 0, heat.px[1] = 1, heat.px[2] = 255;
+    assert_true(picture_write_heat(path, &heat, false, &err));
+    assert_true(image_read_png(path, 3, &back, &err)); /* transparent on white */
+    static const uint8_t want[9] = { 255, 255, 255, 68, 1, 84, 253, 231, 37 };
+    assert_memory_equal(back.px, want, 9);
+    image_free(&back);
+    assert_true(picture_write_heat(path, &heat, true, &err));
+    assert_true(image_read_png(path, 3, &back, &err));
+    assert_true(back.px[3] > 200 && back.px[4] > 200 && back.px[5] > 200); /* nearly clear */
+    assert_memory_equal(back.px + 6, want + 6, 3);
+    image_free(&back);
+    image_free(&heat);
+    free(path);
+    free(folder);
+}
+
+/* --- pages --- */
+
+static void put_file(const char *folder, const char *name, const char *text)
+{
+    struct err err = { 0 };
+    assert_true(file_make_folder(folder, &err));
+    char *path = file_format("%s/%s", folder, name);
+    FILE *stream = fopen(path, "w");
+    assert_non_null(stream);
+    fputs(text, stream);
+    assert_int_equal(fclose(stream), 0);
+    free(path);
+}
+
+static bool make_page(const char *folder, const char *output, int threads,
+                      struct page_result *result, struct err *err)
+{
+    struct pool *pool = pool_new(threads);
+    struct ctx ctx = { .pool = pool };
+    char *folders[1] = { (char *)folder };
+    struct page_request request = { folders, 1, output, "Title <b>" };
+    bool ok = page_make(&request, &ctx, result, err);
+    pool_free(pool);
+    return ok;
+}
+
+static char *read_text(const char *folder, const char *name)
+{
+    struct err err = { 0 };
+    char *path = file_format("%s/%s", folder, name), *text = NULL;
+    size_t size;
+    assert_true(file_read(path, 1 << 24, &text, &size, &err));
+    free(path);
+    return text;
+}
+
+static void hostile_names_stay_text(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("report_hostile");
+    char *output = file_format("%s/page", folder);
+    char *heat = file_format("%s/heat/" HOSTILE, folder);
+    char *broken = file_format("%s/heat/broken", folder), *cut = file_format("%s/cut", folder);
+    char *model = file_format("%s/model", folder);
+    write_heatmap(heat, HOSTILE);
+    put_file(broken, "heatmap.json", "{ \"slide\": 3");
+    put_file(cut, "run.json", "{ \"program\": ");
+    put_file(folder, "scores.csv",
+             "slide,score,label\n\"<img src=x onerror=alert(1)>&\"\"'\",0.75,"
+             "\"\"\"><script>alert(2)</script>\"\n");
+    put_file(folder, "run.json",
+             "{\"arguments\": [\"microtome\", \"<svg onload=alert(3)>\"], \"version\": "
+             "\"<u>\", \"began\": \"</td>\", \"seconds\": 1, \"cpu_seconds\": 7200, \"ended\": "
+             "\"x\", \"slides\": [{\"state\": \"failed\"}, 3]}");
+    put_file(folder, "points.csv",
+             "curve,false_positive_rate,true_positive_rate,threshold\n<em>,0,0,inf\n<em>,0.5,1,1\n"
+             "<em>,1,1,0\n");
+    put_file(model, "metrics.csv", "epoch,train_loss,val_loss,val_auc\n1,2,3,0.5\n2,1,,0.75\n");
+    put_file(model, "metrics.json", "{\"best_epoch\": 2}");
+    struct page_result result;
+    struct err err = { 0 };
+    if (!make_page(folder, output, 1, &result, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(result.slides, 2);
+    assert_int_equal(result.pictured, 1);
+    assert_int_equal(result.curves, 1);
+    assert_int_equal(result.trainings, 1);
+    assert_int_equal(result.runs, 1);
+    assert_int_equal(result.problems, 3); /* broken, cut, and the slide that is not there */
+    char *page = read_text(output, "index.html");
+    static const char *const never[] = { "<img src=x", "<script>alert",  "<svg onload", "<u>",
+                                         "<em>",       "<td></td></td>", "Title <b>",   "http:" };
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+        assert_null(strstr(page, never[i]));
+    static const char *const always[] = { "&lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;",
+                                          "&quot;&gt;&lt;script&gt;alert(2)",
+                                          "&lt;svg onload=alert(3)&gt;",
+                                          "0.750",
+                                          ">2</td>",
+                                          "slides/1/heat.png",
+                                          "broken" };
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        if (!strstr(page, always[i]))
+            fail_msg("not on the page: %s", always[i]);
+    free(page);
+    free(heat), free(broken), free(cut), free(model), free(output), free(folder);
+}
+
+static void heatmaps_alone_are_enough(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("report_alone"), *heat = file_format("%s/in/s1", folder);
+    char *in = file_format("%s/in", folder), *one = file_format("%s/one", folder);
+    char *two = file_format("%s/in/two", folder); /* within the results: not taken for some */
+    write_heatmap(heat, "tumor");
+    struct page_result result;
+    struct err err = { 0 };
+    assert_true(make_page(in, one, 1, &result, &err));
+    assert_int_equal(result.pictured, 1);
+    assert_true(make_page(in, two, 2, &result, &err));
+    assert_true(make_page(in, two, 2, &result, &err));
+    assert_int_equal(result.slides, 1);
+    static const char *const files[] = { "index.html", "slides/1/heat.png", "slides/1/tissue.svg" };
+    for (size_t i = 0; i < 3; i++) {
+        char *a = read_text(one, files[i]), *b = read_text(two, files[i]);
+        assert_string_equal(a, b);
+        free(a), free(b);
+    }
+    free(heat), free(in), free(one), free(two), free(folder);
+}
+
+static void nothing_to_tell_is_an_error(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("report_nothing"), *in = file_format("%s/in", folder);
+    char *output = file_format("%s/page", folder), *heat = file_format("%s/heat/s", folder);
+    struct page_result result;
+    struct err err = { 0 };
+    assert_true(file_make_folder(in, &err));
+    put_file(in, "list.csv", "slide,label\na.tiff,tumor\n"); /* a list alone tells no result */
+    assert_false(make_page(in, output, 1, &result, &err));
+    assert_int_equal(err.kind, ERR_MISSING);
+    assert_non_null(strstr(err.text, "predict"));
+    assert_false(file_exists(output));
+    assert_false(make_page("/no/such/folder", output, 1, &result, &err));
+    assert_int_equal(err.kind, ERR_USAGE);
+    write_heatmap(heat, "tumor");
+    put_file(folder, "page", "a file where the folder should be");
+    assert_false(make_page(folder, output, 1, &result, &err));
+    free(heat), free(in), free(output), free(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_is_escaped),
+        cmocka_unit_test(a_picture_shows_the_highest_scores),
+        cmocka_unit_test(colours_are_of_the_score),
+        cmocka_unit_test(hostile_names_stay_text),
+        cmocka_unit_test(heatmaps_alone_are_enough),
+        cmocka_unit_test(nothing_to_tell_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
