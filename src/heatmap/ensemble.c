@@ -7,7 +7,7 @@
 #include <string.h>
 #include "heatmap/scorer.h"
 
-#define MAX_HALO_PX 128   /* further away the difference stays below 1e-3, see docs/heatmaps.md */
+#define MAX_HALO_PX 256   /* beyond that, what a pixel adds to a score is far below 1e-3 */
 #define MAX_INPUT_PX 2048 /* of a dense block: larger ones gain little */
 #define MAX_WINDOW_BLOCK 20
 #define WINDOW_REGION_PX 768
@@ -238,7 +238,8 @@ static bool choose_dense(struct ensemble *e, int64_t bytes, struct err *err)
         }
         if (e->block == 1)
             return too_large(need, bytes, err);
-        double region = (double)ensemble_region(e, e->block) * sqrt((double)bytes / (double)need);
+        double step = fmax(0.85, sqrt((double)bytes / (double)need)); /* weights do not shrink */
+        double region = (double)ensemble_region(e, e->block) * step;
         int64_t less = ((int64_t)region - e->before - e->after) / e->stride + 1;
         e->block = less < 1 ? 1 : less < e->block ? less : e->block - 1;
     }

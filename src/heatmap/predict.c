@@ -72,7 +72,7 @@ static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
         hash = part_hash(hash, graph->nodes[i].op->name, strlen(graph->nodes[i].op->name));
     for (int32_t i = 0; i < graph->n_values; i++)
         if (graph_is_parameter(graph, i) && graph->values[i].data)
-            hash = part_hash(hash, graph->values[i].data,
+            hash = part_hash(hash, buffer_data(graph->values[i].data),
                              (size_t)shape_count(&graph->values[i].shape) * sizeof(float));
     int64_t sizes[] = { m->window, m->side };
     hash = part_hash(hash, sizes, sizeof sizes);
