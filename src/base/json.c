@@ -137,6 +137,10 @@ void json_out_real(struct json_out *json, const char *key, double value)
         fputs("null", json->stream);
         return;
     }
+    if (value == trunc(value) && fabs(value) < 1e15) { /* many are, and this is fast */
+        fprintf(json->stream, "%lld", (long long)value);
+        return;
+    }
     char text[40];
     for (int digits = 15; digits <= 17; digits++) { /* the shortest that reads back the same */
         snprintf(text, sizeof text, "%.*g", digits, value);
