@@ -3,8 +3,10 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/json.h"
+#include "base/pool.h"
 #include "base/report.h"
 #include "cli/app.h"
+#include "dist/launch.h"
 #include "train/distill.h"
 #include "train/train.h"
 
@@ -12,6 +14,7 @@ struct train_args {
     struct common_options common;
     const char *output, *teacher;
     struct arg_texts settings;
+    int64_t ranks;
     bool template, resume, overwrite, json;
 };
 
@@ -55,13 +58,69 @@ static bool use_teacher(struct train_config *config, const char *teacher, struct
     return distill_adopt(config, err);
 }
 
+/* The same command line for each rank: without --ranks, and with a number of threads. */
+static bool start_ranks(const struct app *app, const struct train_args *given, struct err *err)
+{
+    static char threads_option[] = "--threads", number[16];
+    char **line = calloc((size_t)app->argc + 3, sizeof *line);
+    int n = 0, threads = pool_workers(app->ctx.pool) / (int)given->ranks;
+    if (!line)
+        return err_memory(err, "arguments");
+    for (int i = 1; i < app->argc; i++) {
+        if (strcmp(app->argv[i], "--ranks") == 0)
+            i++;
+        else if (strncmp(app->argv[i], "--ranks=", 8) != 0)
+            line[n++] = app->argv[i];
+    }
+    if (given->common.threads == 0) {
+        snprintf(number, sizeof number, "%d", threads > 0 ? threads : 1);
+        line[n++] = threads_option;
+        line[n] = number;
+    }
+    struct launch launch = { .ranks = (int)given->ranks, .arguments = line, .stop = app->ctx.stop };
+    bool ok = launch_ranks(&launch, err);
+    free(line);
+    return ok;
+}
+
+/* Collective. Threads that were not asked for are shared out among the ranks of a machine; all
+ * ranks but the first are silent. */
+static bool train(struct app *app, const struct train_args *given, const char *path,
+                  struct ranks *ranks, struct err *err)
+{
+    struct train_config config = { 0 };
+    struct train_result result;
+    struct ctx ctx = app->ctx;
+    struct pool *own = NULL;
+    bool ok = config_read(path, given->settings.items, given->settings.n, &config, err);
+    ok = ok && use_teacher(&config, given->teacher, err);
+    if (ok && ranks->size > 1 && given->common.threads == 0) {
+        int threads = ranks->processors / ranks->local_size;
+        ctx.pool = own = pool_new(threads > 0 ? threads : 1);
+        ok = own || err_memory(err, "threads");
+    }
+    if (ranks->rank > 0)
+        ctx.report = NULL;
+    struct train_request request = { .config = &config,
+                                     .folder = given->output,
+                                     .resume = given->resume,
+                                     .overwrite = given->overwrite,
+                                     .ranks = ranks,
+                                     .argc = app->argc,
+                                     .argv = app->argv };
+    ok = ranks_agree(ranks, ok, NULL, err) && train_run(&request, &ctx, &result, err);
+    if (ok && ranks->rank == 0)
+        print_result(app, given, &result);
+    pool_free(own);
+    config_free(&config);
+    return ok;
+}
+
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
     const struct train_args *given = options;
-    struct train_config config = { 0 };
-    struct train_result result;
-    struct ranks ranks = ranks_one();
+    struct ranks ranks;
     if (given->template) {
         config_print_template(app->out);
         return true;
@@ -70,24 +129,17 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return err_set(err, ERR_USAGE, "needs CONFIG.yaml; --template prints one");
     if (!given->output)
         return err_set(err, ERR_USAGE, "needs --output DIR");
-    if (!config_read(operands->n_operands ? operands->operands[0] : NULL, given->settings.items,
-                     given->settings.n, &config, err))
+    if (given->ranks > 1 && ranks_started() > 1)
+        return err_set(err, ERR_USAGE, "--ranks: started as one of %d ranks already",
+                       ranks_started());
+    if (given->ranks > 1)
+        return start_ranks(app, given, err);
+    if (!ranks_begin(&ranks, err))
         return false;
-    if (!use_teacher(&config, given->teacher, err)) {
-        config_free(&config);
-        return false;
-    }
-    struct train_request request = { .config = &config,
-                                     .folder = given->output,
-                                     .resume = given->resume,
-                                     .overwrite = given->overwrite,
-                                     .ranks = &ranks,
-                                     .argc = app->argc,
-                                     .argv = app->argv };
-    bool ok = train_run(&request, &app->ctx, &result, err);
-    if (ok)
-        print_result(app, given, &result);
-    config_free(&config);
+    bool ok = train(app, given, operands->n_operands ? operands->operands[0] : NULL, &ranks, err);
+    ranks_end(&ranks, ok);
+    if (!ok && ranks.failed && ranks.rank > 0)
+        err->text[0] = 0; /* the first rank says it */
     return ok;
 }
 
@@ -110,6 +162,14 @@ static const struct arg args[] = {
       .value = "MODEL",
       .help = "fit MODEL's network, run densely, to its own window scores; needs no labels, but "
               "patches larger than its window" },
+    { .name = "ranks",
+      .type = ARG_INT,
+      .offset = AT(ranks),
+      .value = "N",
+      .initial = "1",
+      .min = 1,
+      .max = 1 << 20,
+      .help = "train on so many processes, started by mpirun; --threads is then for each" },
     { .name = "resume",
       .type = ARG_FLAG,
       .offset = AT(resume),
@@ -144,6 +204,8 @@ const struct command cmd_train = {
                          "microtome train run.yaml -o run\n"
                          "microtome train run.yaml --set schedule.learning_rate=0.01 -o run2\n"
                          "microtome train run.yaml -o run --resume\n"
+                         "microtome train run.yaml -o run --ranks 4\n"
+                         "mpirun -n 64 microtome train run.yaml -o run --threads 8\n"
                          "microtome train dense.yaml --distill-dense run -o run-dense",
               .args = args,
               .n_args = sizeof args / sizeof *args },

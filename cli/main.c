@@ -29,9 +29,18 @@ static void on_signal(int number)
         _exit(130); /* asked twice: at once */
 }
 
+/* From mpirun, which passes it to every rank: asked to stop, never in a hurry. */
+static void on_relayed_signal(int number)
+{
+    (void)number;
+    atomic_store(&stop_asked, true);
+}
+
 static void catch_signals(void)
 {
     struct sigaction action = { .sa_handler = on_signal };
+    struct sigaction relayed = { .sa_handler = on_relayed_signal };
+    sigaction(SIGUSR1, &relayed, NULL);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, seen when stdout is checked */
@@ -112,7 +121,7 @@ static int main_command(const struct command *command, struct app *app, int argc
     free(options);
     if (ok && (fflush(stdout) != 0 || ferror(stdout)))
         ok = err_errno(&err, "standard output", "write");
-    if (!ok)
+    if (!ok && err.text[0]) /* no text: another process has said it */
         fprintf(stderr, "microtome %s: %s\n", command->spec.name, err.text);
     return ok ? 0 : exit_code(&err);
 }

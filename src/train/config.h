@@ -51,6 +51,10 @@ struct train_config {
     struct optimizer_options optimizer; /* threads is set by the trainer */
     struct schedule_options schedule;   /* epochs is set by the trainer */
     struct {
+        bool overlap, scale_rate;
+        int64_t bucket_mb;
+    } ranks;
+    struct {
         int64_t every_steps, keep;
     } checkpoint;
     struct {

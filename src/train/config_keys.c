@@ -124,7 +124,7 @@ const struct config_key config_keys[] = {
     CHOICE("schedule.name", schedule.kind, schedule_names, "cosine",
            "of the learning rate; plateau: falls when the monitor does, from the best weights"),
     REAL("schedule.learning_rate", schedule.learning_rate, 1e-12, 1000, "0.05",
-         "for one rank; times the number of ranks"),
+         "for one rank; see ranks.scale_rate"),
     REAL("schedule.min_learning_rate", schedule.min_learning_rate, 0, 1000, "0",
          "cosine ends here; step and plateau never go below"),
     REAL("schedule.warmup_epochs", schedule.warmup_epochs, 0, 1000000, "0", "linear"),
@@ -136,6 +136,12 @@ const struct config_key config_keys[] = {
         "epochs without improvement before the training ends; 0: never"),
     REAL("schedule.min_improvement", schedule.min_improvement, 0, 1, "0",
          "less than this is no improvement"),
+
+    BOOL("ranks.scale_rate", ranks.scale_rate, "true",
+         "on many ranks (--ranks, mpirun): the learning rate times their number"),
+    BOOL("ranks.overlap", ranks.overlap, "true",
+         "gradients are summed while the backward pass still runs; changes no bit"),
+    INT("ranks.bucket_mb", ranks.bucket_mb, 1, 4096, "25", "gradients summed in one message"),
 
     INT("checkpoint.every_steps", checkpoint.every_steps, 0, 1000000000, "0",
         "besides those at the end of every epoch; 0: none"),

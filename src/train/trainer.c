@@ -201,7 +201,8 @@ static bool set_up(struct trainer *trainer, struct err *err)
     optimizer.threads = trainer->threads;
     trainer->schedule = config->schedule;
     trainer->schedule.epochs = (double)config->train.epochs;
-    trainer->schedule.learning_rate *= trainer->request->ranks->size;
+    if (config->ranks.scale_rate)
+        trainer->schedule.learning_rate *= trainer->request->ranks->size;
     schedule_begin(&trainer->judged);
     trainer->seen.classes = (int64_t)config->classes.n;
     char *checkpoints = trainer_path(trainer, "checkpoints");
@@ -209,16 +210,18 @@ static bool set_up(struct trainer *trainer, struct err *err)
     ok = ok && open_data(trainer, err) && build_network(trainer, err) &&
          plan_new(trainer->graph, &plan, &trainer->plan, err) &&
          optimizer_new(trainer->graph, &optimizer, &trainer->optimizer, err) &&
-         new_buffers(trainer, err) &&
+         new_buffers(trainer, err) && trainer_share_new(trainer, err) &&
          (config->train.ema <= 0 ||
           ema_new(trainer->graph, config->train.ema, trainer->threads, &trainer->ema, err)) &&
-         file_make_folder(checkpoints, err);
+         (!trainer_leads(trainer) || file_make_folder(checkpoints, err));
     free(checkpoints);
-    return ok;
+    return trainer_agree(trainer, ok, err) && trainer_check_data(trainer, err);
 }
 
 static void tear_down(struct trainer *trainer)
 {
+    buckets_free(trainer->buckets);
+    free(trainer->statistics);
     loader_free(trainer->train_loader);
     loader_free(trainer->val_loader);
     plan_free(trainer->plan);
@@ -235,15 +238,38 @@ static void tear_down(struct trainer *trainer)
 
 /* --- epochs --- */
 
+static bool write_running(const struct trainer *trainer, struct err *err)
+{
+    return trainer_write_run(trainer, "running", err);
+}
+
+static bool write_stopped(const struct trainer *trainer, struct err *err)
+{
+    return trainer_write_run(trainer, "stopped", err);
+}
+
+static bool write_done(const struct trainer *trainer, struct err *err)
+{
+    return trainer_write_run(trainer, "done", err);
+}
+
+/* Patches in a step, over all ranks. */
+static int64_t step_images(const struct trainer *trainer)
+{
+    return trainer->config->train.batch * trainer->config->train.accumulate *
+           trainer->request->ranks->size;
+}
+
 /* Saves where it is; the error says how to go on. */
 static bool leave(struct trainer *trainer, struct err *err)
 {
     struct err problem = { 0 };
-    if (!trainer_save(trainer, &problem) || !trainer_write_run(trainer, "stopped", &problem)) {
+    if (!trainer_save(trainer, &problem) || !trainer_lead(trainer, write_stopped, &problem)) {
         if (err)
             *err = problem;
         return false;
     }
+    trainer->request->ranks->failed = true;
     return err_set(err, ERR_REQUEUE,
                    "stopped in epoch %lld after step %lld of %lld; saved: go on with --resume",
                    (long long)trainer->epoch + 1, (long long)trainer->step,
@@ -254,12 +280,16 @@ static bool run_steps(struct trainer *trainer, struct err *err)
 {
     const struct train_request *request = trainer->request;
     int64_t every = trainer->config->checkpoint.every_steps;
-    int64_t images = trainer->config->train.batch * trainer->config->train.accumulate;
-    if (!loader_begin(trainer->train_loader, (uint64_t)trainer->epoch,
-                      trainer->step * trainer->config->train.accumulate, err))
+    int64_t images = step_images(trainer);
+    bool ok = loader_begin(trainer->train_loader, (uint64_t)trainer->epoch,
+                           trainer->step * trainer->config->train.accumulate, err);
+    trainer->stop = ctx_stopped(trainer->ctx);
+    if (!ranks_agree(request->ranks, ok, &trainer->stop, err))
         return false;
     while (trainer->step < trainer->steps_per_epoch) {
-        if (ctx_stopped(trainer->ctx))
+        if (request->ranks->size == 1) /* many agree on it within the step */
+            trainer->stop = ctx_stopped(trainer->ctx);
+        if (trainer->stop)
             return leave(trainer, err);
         if (!trainer_step(trainer, err))
             return false;
@@ -277,7 +307,7 @@ static bool run_steps(struct trainer *trainer, struct err *err)
 static bool train_epoch(struct trainer *trainer, struct err *err)
 {
     char label[64];
-    int64_t images = trainer->config->train.batch * trainer->config->train.accumulate;
+    int64_t images = step_images(trainer);
     snprintf(label, sizeof label, "epoch %lld of %lld", (long long)trainer->epoch + 1,
              (long long)trainer->config->train.epochs);
     trainer->epoch_began_s = report_clock_s();
@@ -341,9 +371,12 @@ static void say_difference(struct trainer *trainer, const struct predictions *va
     if (!trainer->distill || val->n == 0 ||
         !metrics_compute(val->scores, val->labels, val->n, val->classes, &metrics, NULL, NULL))
         return;
+    struct ranks *ranks = trainer->request->ranks; /* which have as many windows each */
+    double difference = distill_difference(trainer->distill) / ranks->size;
+    ranks_sum_reals(ranks, &difference, 1, NULL);
     report_note(trainer->ctx->report,
                 "dense against window scores: mean |dp| %.4f, %.2f %% of decisions differ",
-                distill_difference(trainer->distill), 100 * (1 - metrics.accuracy));
+                difference, 100 * (1 - metrics.accuracy));
 }
 
 /* With a teacher: the difference before anything is learnt. */
@@ -352,8 +385,10 @@ static bool judge_start(struct trainer *trainer, struct err *err)
     struct predictions val = { 0 };
     if (!trainer->distill || !trainer->val_loader)
         return true;
-    if (!trainer_evaluate(trainer, &val, err))
+    if (!trainer_evaluate(trainer, &val, err)) {
+        trainer->request->ranks->failed = true;
         return false;
+    }
     say_difference(trainer, &val);
     predictions_free(&val);
     return true;
@@ -373,14 +408,20 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
     double waited = loader_waited_s(trainer->train_loader) - trainer->epoch_waited_s;
     row->waiting = row->seconds > 0 ? waited / row->seconds : 0;
     trainer->n_rows++;
-    return judge_predictions(&trainer->seen, &row->train, &row->train_loss, NULL, err) &&
-           judge_predictions(val, &row->val, &row->val_loss, NULL, err);
+    struct predictions seen = { 0 };
+    bool ok = trainer_gather(trainer, &trainer->seen, &seen, err) &&
+              judge_predictions(&seen, &row->train, &row->train_loss, NULL, err) &&
+              judge_predictions(val, &row->val, &row->val_loss, NULL, err);
+    predictions_free(&seen);
+    return ok;
 }
 
 /* Validation, judgement, files; the trainer then stands at the beginning of the next epoch. */
 static bool finish_epoch(struct trainer *trainer, struct err *err)
 {
     struct predictions val = { .classes = trainer->dataset.n_classes };
+    if (!trainer_check_weights(trainer, err))
+        return false;
     if (trainer->distill)
         distill_difference(trainer->distill); /* that of training is of no interest */
     if (trainer->val_loader && !trainer_evaluate(trainer, &val, err))
@@ -415,8 +456,8 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
     trainer->finished = verdict.stop || trainer->epoch == trainer->config->train.epochs;
     if (verdict.stop && trainer->epoch < trainer->config->train.epochs)
         report_note(trainer->ctx->report, "no better for a while: the training ends here");
-    return trainer_save(trainer, err) && trainer_write_metrics(trainer, err) &&
-           trainer_write_run(trainer, "running", err);
+    return trainer_save(trainer, err) && trainer_lead(trainer, trainer_write_metrics, err) &&
+           trainer_lead(trainer, write_running, err);
 }
 
 /* --- the end --- */
@@ -433,16 +474,33 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
     if (ok && trainer->val_loader)
         ok = trainer_evaluate(trainer, &val, err) &&
              judge_predictions(&val, &out->val, &out->val_loss, confusion, err) &&
-             trainer_write_scores(trainer, &val, confusion, err);
+             trainer_agree(trainer,
+                           !trainer_leads(trainer) ||
+                               trainer_write_scores(trainer, &val, confusion, err),
+                           err);
     if (ok && trainer->ema)
         ema_swap(trainer->ema);
-    ok = ok && trainer_write_metrics(trainer, err) && trainer_write_model(trainer, err) &&
-         trainer_write_run(trainer, "done", err);
+    ok = ok && trainer_lead(trainer, trainer_write_metrics, err) &&
+         trainer_lead(trainer, trainer_write_model, err) && trainer_lead(trainer, write_done, err);
     predictions_free(&val);
     free(confusion);
-    if (!ok && err->kind == ERR_STOPPED) /* the last checkpoint stands before this */
+    if (!ok && err->kind == ERR_STOPPED) { /* the last checkpoint stands before this */
+        trainer->request->ranks->failed = true;
         err_set(err, ERR_REQUEUE, "stopped after the last epoch; saved: go on with --resume");
+    }
     return ok;
+}
+
+/* For a training that begins anew. */
+static bool make_place(const struct trainer *trainer, struct err *err)
+{
+    if (!trainer->request->overwrite && trainer_has_checkpoint(trainer))
+        return err_set(err, ERR_USAGE,
+                       "%s: holds a training already; pass --resume to go on, --overwrite to begin "
+                       "anew, or another folder",
+                       trainer->request->folder);
+    trainer_clear(trainer);
+    return true;
 }
 
 static bool begin(struct trainer *trainer, struct err *err)
@@ -458,16 +516,11 @@ static bool begin(struct trainer *trainer, struct err *err)
         else
             report_note(trainer->ctx->report, "no checkpoint in %s: beginning anew",
                         request->folder);
-    } else if (!request->overwrite && trainer_has_checkpoint(trainer)) {
-        return err_set(err, ERR_USAGE,
-                       "%s: holds a training already; pass --resume to go on, --overwrite to begin "
-                       "anew, or another folder",
-                       request->folder);
-    } else {
-        trainer_clear(trainer);
+    } else if (!trainer_lead(trainer, make_place, err)) {
+        return false;
     }
-    return trainer_write_config(trainer, err) && trainer_write_run(trainer, "running", err) &&
-           (found || judge_start(trainer, err));
+    return trainer_lead(trainer, trainer_write_config, err) &&
+           trainer_lead(trainer, write_running, err) && (found || judge_start(trainer, err));
 }
 
 static bool run_epochs(struct trainer *trainer, struct err *err)
@@ -493,8 +546,8 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     *out = (struct train_result){ 0 };
     gmtime_r(&now, &parts);
     strftime(trainer.began, sizeof trainer.began, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    bool ok = set_up(&trainer, err) && begin(&trainer, err) && run_epochs(&trainer, err) &&
-              finish(&trainer, out, err);
+    bool ok = trainer_check_program(&trainer, err) && set_up(&trainer, err) &&
+              begin(&trainer, err) && run_epochs(&trainer, err) && finish(&trainer, out, err);
     out->epochs = trainer.epoch;
     out->steps = trainer.epoch * trainer.steps_per_epoch + trainer.step;
     out->best_epoch = trainer.judged.best_epoch;

@@ -1,8 +1,10 @@
 /* trainer.h: private to the trainer: its state, shared by trainer.c (setup and the loop over
- * epochs), trainer_step.c (a step, an evaluation), trainer_save.c and
- * trainer_resume.c (checkpoints) and trainer_output.c (files for people and other programs). */
+ * epochs), trainer_step.c (a step, an evaluation), trainer_ranks.c (what ranks do
+ * together), trainer_save.c and trainer_resume.c (checkpoints) and trainer_output.c (files for
+ * people and other programs). */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
+#include "dist/buckets.h"
 #include "net/plan.h"
 #include "train/distill.h"
 #include "train/train.h"
@@ -40,6 +42,10 @@ struct trainer {
     struct loader *train_loader, *val_loader; /* val_loader NULL: no validation */
     float *class_weights;                     /* NULL: all 1 */
     float *buffers;                           /* a copy of the graph's buffers; NULL: not needed */
+    struct buckets *buckets;                  /* NULL on one rank */
+    float *statistics;                        /* batch norm's, on their way over the ranks */
+    int64_t n_statistics;
+    bool statistics_sent, stop; /* stop: any rank was asked to */
     struct schedule_options schedule;
     int64_t steps_per_epoch;
     /* the place in training: what a checkpoint keeps besides arrays */
@@ -55,6 +61,29 @@ struct trainer {
     int64_t images;
     char began[32];
 };
+
+/* trainer_ranks.c: collective, all of them. */
+/* The first rank writes files and speaks. Not collective. */
+bool trainer_leads(const struct trainer *trainer);
+bool trainer_agree(const struct trainer *trainer, bool ok, struct err *err);
+typedef bool (*trainer_write_fn)(const struct trainer *trainer, struct err *err);
+/* The first rank alone calls `write`; all learn what became of it. */
+bool trainer_lead(const struct trainer *trainer, trainer_write_fn write, struct err *err);
+/* All ranks hold the same program and config; the same data and weights. */
+bool trainer_check_program(const struct trainer *trainer, struct err *err);
+bool trainer_check_data(const struct trainer *trainer, struct err *err);
+/* After every epoch: they are still the same. */
+bool trainer_check_weights(const struct trainer *trainer, struct err *err);
+/* A step: _begin, _backward for each batch, _finish; then gradients are sums over the ranks,
+ * statistics their means, and `sums` are summed. ok: did this rank come so far; it takes part in
+ * any case, so that all fail together. Sets trainer->stop. */
+bool trainer_share_new(struct trainer *trainer, struct err *err);
+void trainer_share_begin(struct trainer *trainer);
+bool trainer_share_backward(struct trainer *trainer, bool last, struct err *err);
+bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err);
+/* All ranks' predictions on every rank, by sample; *all is the caller's. loss_sum is mine's. */
+bool trainer_gather(const struct trainer *trainer, const struct predictions *mine,
+                    struct predictions *all, struct err *err);
 
 /* trainer_step.c */
 bool trainer_step(struct trainer *trainer, struct err *err);

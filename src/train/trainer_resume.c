@@ -52,11 +52,15 @@ bool trainer_load_best(struct trainer *trainer, struct err *err)
 {
     struct checkpoint checkpoint = { 0 };
     struct trainer_arrays arrays = trainer_arrays(trainer);
-    char *path = trainer_best_path(trainer, trainer->judged.best_epoch);
-    bool ok = path && !arrays.failed ? checkpoint_open(path, &checkpoint, err)
-                                     : err_memory(err, "a checkpoint");
-    ok = ok && checkpoint_load(&checkpoint, arrays.items, arrays.n, err);
-    json_t *state = ok ? json_loads(checkpoint.state, 0, NULL) : NULL;
+    char *path = trainer_best_path(trainer, trainer->judged.best_epoch), *text = NULL;
+    bool ok = (path && !arrays.failed) || err_memory(err, "a checkpoint");
+    if (ok && trainer_leads(trainer))
+        ok = checkpoint_open(path, &checkpoint, err) &&
+             checkpoint_load(&checkpoint, arrays.items, arrays.n, err);
+    ok = trainer_agree(trainer, ok, err) &&
+         trainer_share_text(trainer, checkpoint.state, &text, err) &&
+         trainer_share_arrays(trainer, &arrays, err);
+    json_t *state = ok ? json_loads(text, 0, NULL) : NULL;
     if (ok) {
         optimizer_set_steps(trainer->optimizer, get_int(state, "optimizer_steps"));
         if (trainer->ema)
@@ -65,6 +69,7 @@ bool trainer_load_best(struct trainer *trainer, struct err *err)
     json_decref(state);
     trainer_arrays_free(&arrays);
     checkpoint_close(&checkpoint);
+    free(text);
     free(path);
     return ok;
 }
@@ -77,7 +82,8 @@ static size_t line_of(const char *text)
 /* The first line in which two configs differ, other than in what changes no result. */
 static bool same_config(const char *path, const char *then, const char *now, struct err *err)
 {
-    static const char *const free_keys[] = { "  workers:", "  every_steps:", "  keep:" };
+    static const char *const free_keys[] = { "  workers:", "  every_steps:", "  keep:",
+                                             "  overlap:" };
     while (*then || *now) {
         size_t a = line_of(then), b = line_of(now);
         bool same = a == b && memcmp(then, now, a) == 0;
@@ -142,7 +148,6 @@ static bool load_seen(struct trainer *trainer, const struct checkpoint *checkpoi
     for (int64_t i = 0; ok && i < n; i++)
         seen->labels[i] = (int32_t)labels[i];
     seen->n = seen->room = n;
-    seen->loss_sum = get_real(state, "seen_loss");
     free(labels);
     return ok;
 }
@@ -153,9 +158,12 @@ static bool load_state(struct trainer *trainer, const struct checkpoint *checkpo
     const json_t *judged = json_object_get(state, "judged");
     struct trainer_arrays arrays = trainer_arrays(trainer);
     bool ok = !arrays.failed || err_memory(err, "a checkpoint");
-    ok = ok && checkpoint_load(checkpoint, arrays.items, arrays.n, err) &&
-         load_seen(trainer, checkpoint, state, err) &&
-         rows_of(trainer, json_object_get(state, "rows"), err);
+    if (ok && trainer_leads(trainer)) /* what all have seen in this epoch counts once */
+        ok = checkpoint_load(checkpoint, arrays.items, arrays.n, err) &&
+             load_seen(trainer, checkpoint, state, err);
+    ok = ok && rows_of(trainer, json_object_get(state, "rows"), err);
+    ok = trainer_agree(trainer, ok, err) && trainer_share_arrays(trainer, &arrays, err);
+    trainer->seen.loss_sum = get_real(state, "seen_loss");
     trainer_arrays_free(&arrays);
     trainer->epoch = get_int(state, "epoch");
     trainer->step = get_int(state, "step");
@@ -173,38 +181,46 @@ static bool load_state(struct trainer *trainer, const struct checkpoint *checkpo
     return ok;
 }
 
-static bool resume_from(struct trainer *trainer, const char *path,
-                        const struct checkpoint *checkpoint, struct err *err)
+/* checkpoint: empty on all ranks but the first; text: its state, on all. */
+static bool resume_from(struct trainer *trainer, const struct checkpoint *checkpoint,
+                        const char *text, struct err *err)
 {
-    json_t *state = json_loads(checkpoint->state, 0, NULL);
+    const char *path = trainer_leads(trainer) ? checkpoint->file.path : trainer->request->folder;
+    json_t *state = json_loads(text, 0, NULL);
     bool ok = state ? check_state(trainer, path, state, err)
                     : err_set(err, ERR_FORMAT, "%s: not a checkpoint of this version", path);
-    ok = ok && load_state(trainer, checkpoint, state, err);
+    ok = trainer_agree(trainer, ok, err) && load_state(trainer, checkpoint, state, err);
     json_decref(state);
     return ok;
 }
 
-bool trainer_resume(struct trainer *trainer, bool *found, struct err *err)
+/* The newest that is whole; out->state is NULL if there is none. */
+static void open_newest(const struct trainer *trainer, struct checkpoint *out)
 {
     size_t n = 0;
     int64_t *steps = trainer_list(trainer, "step", &n);
-    bool ok = true;
-    *found = false;
-    for (size_t i = n; ok && !*found && i-- > 0;) {
-        struct checkpoint checkpoint = { 0 };
+    for (size_t i = n; steps && !out->state && i-- > 0;) {
         struct err damage = { 0 };
         char *path = trainer_step_path(trainer, steps[i]);
-        if (path && checkpoint_open(path, &checkpoint, &damage)) {
-            ok = resume_from(trainer, path, &checkpoint, err);
-            *found = ok;
-        } else {
+        if (path && !checkpoint_open(path, out, &damage)) {
             report_warn(trainer->ctx->report, "%s; going back to the one before", damage.text);
-            if (path)
-                unlink(path);
+            unlink(path);
         }
-        checkpoint_close(&checkpoint);
         free(path);
     }
     free(steps);
+}
+
+bool trainer_resume(struct trainer *trainer, bool *found, struct err *err)
+{
+    struct checkpoint checkpoint = { 0 };
+    char *text = NULL;
+    if (trainer_leads(trainer))
+        open_newest(trainer, &checkpoint);
+    bool ok = trainer_share_text(trainer, checkpoint.state, &text, err);
+    *found = text != NULL;
+    ok = ok && (!text || resume_from(trainer, &checkpoint, text, err));
+    checkpoint_close(&checkpoint);
+    free(text);
     return ok;
 }

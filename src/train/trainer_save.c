@@ -138,7 +138,8 @@ void trainer_data_text(const struct trainer *trainer, char out[TRAINER_HASH_TEXT
     snprintf(out, TRAINER_HASH_TEXT, "%016llx", (unsigned long long)trainer->data_hash);
 }
 
-static void put_state(struct json_out *json, const struct trainer *trainer, const char *config)
+static void put_state(struct json_out *json, const struct trainer *trainer,
+                      const struct predictions *seen, const char *config)
 {
     char data[TRAINER_HASH_TEXT];
     trainer_data_text(trainer, data);
@@ -150,8 +151,8 @@ static void put_state(struct json_out *json, const struct trainer *trainer, cons
     json_out_bool(json, "finished", trainer->finished);
     json_out_int(json, "optimizer_steps", optimizer_steps(trainer->optimizer));
     json_out_int(json, "ema_updates", trainer->ema ? ema_updates(trainer->ema) : 0);
-    json_out_int(json, "seen", trainer->seen.n);
-    put_real(json, "seen_loss", trainer->seen.loss_sum);
+    json_out_int(json, "seen", seen->n);
+    put_real(json, "seen_loss", seen->loss_sum);
     json_out_text(json, "data", data);
     json_out_int(json, "ranks", trainer->request->ranks->size);
     json_out_int(json, "threads", trainer->threads);
@@ -161,7 +162,7 @@ static void put_state(struct json_out *json, const struct trainer *trainer, cons
     json_out_close_object(json);
 }
 
-static char *state_text(const struct trainer *trainer)
+static char *state_text(const struct trainer *trainer, const struct predictions *seen)
 {
     char *text = NULL, *config = trainer_config_text(trainer);
     size_t size = 0;
@@ -169,7 +170,7 @@ static char *state_text(const struct trainer *trainer)
     if (memory) {
         struct json_out json;
         json_out_begin(&json, memory);
-        put_state(&json, trainer, config);
+        put_state(&json, trainer, seen, config);
         json_out_end(&json);
         if (fclose(memory) != 0) {
             free(text);
@@ -251,14 +252,15 @@ static void prune(const struct trainer *trainer)
     free(best);
 }
 
-static bool save_as(const struct trainer *trainer, char *path, struct err *err)
+/* seen: of all ranks. */
+static bool write_as(const struct trainer *trainer, const struct predictions *seen, char *path,
+                     struct err *err)
 {
     struct trainer_arrays arrays = trainer_arrays(trainer);
-    float *labels = labels_as_floats(&trainer->seen);
-    char *state = state_text(trainer);
-    arrays_add(&arrays, "seen", "scores", trainer->seen.scores,
-               trainer->seen.n * trainer->seen.classes);
-    arrays_add(&arrays, "seen", "labels", labels, trainer->seen.n);
+    float *labels = labels_as_floats(seen);
+    char *state = state_text(trainer, seen);
+    arrays_add(&arrays, "seen", "scores", seen->scores, seen->n * seen->classes);
+    arrays_add(&arrays, "seen", "labels", labels, seen->n);
     bool ok = path && labels && state && !arrays.failed;
     ok = ok ? checkpoint_write(path, arrays.items, arrays.n, state, err)
             : err_memory(err, "a checkpoint");
@@ -269,11 +271,29 @@ static bool save_as(const struct trainer *trainer, char *path, struct err *err)
     return ok;
 }
 
+/* Collective: all ranks tell what they have seen, the first writes. Frees the path. */
+static bool save_as(const struct trainer *trainer, char *path, struct err *err)
+{
+    struct predictions seen = { 0 };
+    if (!trainer_gather(trainer, &trainer->seen, &seen, err)) {
+        free(path);
+        return false;
+    }
+    bool ok = true;
+    if (trainer_leads(trainer))
+        ok = write_as(trainer, &seen, path, err);
+    else
+        free(path);
+    predictions_free(&seen);
+    return trainer_agree(trainer, ok, err);
+}
+
 bool trainer_save(struct trainer *trainer, struct err *err)
 {
     if (!save_as(trainer, trainer_step_path(trainer, total_steps(trainer)), err))
         return false;
-    prune(trainer);
+    if (trainer_leads(trainer))
+        prune(trainer);
     return true;
 }
 

@@ -12,6 +12,12 @@ struct trainer_arrays {
 struct trainer_arrays trainer_arrays(const struct trainer *trainer);
 void trainer_arrays_free(struct trainer_arrays *arrays);
 
+/* What the first rank has, to all (trainer_ranks.c). A text may be NULL; *out is the caller's. */
+bool trainer_share_text(const struct trainer *trainer, const char *mine, char **out,
+                        struct err *err);
+bool trainer_share_arrays(const struct trainer *trainer, const struct trainer_arrays *arrays,
+                          struct err *err);
+
 /* The config as YAML, the caller's; NULL if no memory. */
 char *trainer_config_text(const struct trainer *trainer);
 #define TRAINER_HASH_TEXT 32

@@ -118,7 +118,7 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
     return plan_forward(trainer->plan, err) &&
            batch_loss(trainer, trainer->plan, &spec, batch, loss,
                       plan_output_gradient(trainer->plan, 0), err) &&
-           plan_backward(trainer->plan, err);
+           trainer_share_backward(trainer, (number + 1) % config->train.accumulate == 0, err);
 }
 
 /* The first sample of the batch whose logits are not numbers, for the message; NULL if there is
@@ -134,9 +134,15 @@ static char *bad_sample(const struct trainer *trainer, const struct batch *batch
     return NULL;
 }
 
+/* sample: of this rank, or NULL. */
 static bool not_a_number(struct trainer *trainer, const char *sample, double loss, struct err *err)
 {
     char text[700];
+    struct err named = { 0 }; /* carries the name from the rank that has it to all */
+    if (sample)
+        err_set(&named, ERR_FORMAT, "%.500s", sample);
+    sample = ranks_agree(trainer->request->ranks, !sample, NULL, &named) ? NULL : named.text;
+    trainer->request->ranks->failed = trainer->config->train.on_nan == NAN_STOP;
     snprintf(text, sizeof text, "epoch %lld, step %lld: %s is not a number%s%.500s",
              (long long)trainer->epoch + 1, (long long)trainer->step + 1,
              isfinite(loss) ? "the gradient" : "the loss", sample ? ", first at " : "",
@@ -151,24 +157,29 @@ static bool not_a_number(struct trainer *trainer, const char *sample, double los
     return true;
 }
 
-/* All batches of a step. *bad names a sample whose logits are not numbers; the caller's. */
-static bool learn_batches(struct trainer *trainer, double *loss, char **bad, struct err *err)
+/* All batches of a step. sums: the loss, and that of the finite batches over their samples. *bad
+ * names a sample whose logits are not numbers; the caller's. */
+static bool learn_batches(struct trainer *trainer, double sums[2], char **bad, struct err *err)
 {
     int64_t accumulate = trainer->config->train.accumulate;
     double scale =
         (double)(trainer->config->train.batch * accumulate) * (double)trainer->request->ranks->size;
+    double before = trainer->seen.loss_sum; /* of all ranks */
+    trainer->seen.loss_sum = 0;
     for (int64_t i = 0; i < accumulate; i++) {
         double part = 0;
         struct batch batch = { 0 };
         if (!learn_batch(trainer, trainer->step * accumulate + i, &batch, &part, err))
             return false;
-        *loss += part;
+        sums[0] += part;
         if (!isfinite(part) && !*bad)
             *bad = bad_sample(trainer, &batch);
         if (isfinite(part) &&
             !keep_predictions(trainer, trainer->plan, &batch, part * scale, &trainer->seen, err))
             return false;
     }
+    sums[1] = trainer->seen.loss_sum;
+    trainer->seen.loss_sum = before;
     return true;
 }
 
@@ -186,22 +197,26 @@ static void update(struct trainer *trainer, float *gradients, int64_t count, dou
 bool trainer_step(struct trainer *trainer, struct err *err)
 {
     int64_t count = 0;
-    double loss = 0;
+    double sums[2] = { 0 };
     char *bad = NULL;
     if (trainer->buffers)
         move_buffers(trainer, false);
     plan_zero_gradients(trainer->plan);
     float *gradients = plan_gradients(trainer->plan, &count);
-    bool ok = learn_batches(trainer, &loss, &bad, err) &&
-              ranks_sum_floats(trainer->request->ranks, gradients, count, err);
+    trainer_share_begin(trainer);
+    bool ok = learn_batches(trainer, sums, &bad, err);
+    ok = trainer_share_finish(trainer, ok, sums, err);
     if (ok) {
+        double loss = sums[0];
         double norm = isfinite(loss) ? optimizer_norm(gradients, count, trainer->threads) : loss;
+        trainer->seen.loss_sum += sums[1];
         if (isfinite(norm))
             update(trainer, gradients, count, norm);
         else
             ok = not_a_number(trainer, bad, loss, err);
         trainer->step++;
-        trainer->images += trainer->config->train.batch * trainer->config->train.accumulate;
+        trainer->images += trainer->config->train.batch * trainer->config->train.accumulate *
+                           trainer->request->ranks->size;
     }
     free(bad);
     return ok;
@@ -220,17 +235,19 @@ static bool run_batches(struct trainer *trainer, struct plan *plan, struct predi
     for (int64_t i = 0; i < loader_n_batches(trainer->val_loader); i++) {
         struct batch batch;
         double loss = 0;
-        if (ctx_stopped(trainer->ctx))
+        bool stop = ctx_stopped(trainer->ctx), ok = loader_next(trainer->val_loader, &batch, err);
+        if (ok)
+            memcpy(plan_input(plan, 0), batch.pixels,
+                   (size_t)(spec.count * floats) * sizeof(float));
+        ok = ok && plan_forward(plan, err) &&
+             batch_loss(trainer, plan, &spec, &batch, &loss, NULL, err) &&
+             keep_predictions(trainer, plan, &batch, loss, out, err);
+        if (!ranks_agree(trainer->request->ranks, ok, &stop, err))
+            return false;
+        if (stop)
             return err_stopped(err);
-        if (!loader_next(trainer->val_loader, &batch, err))
-            return false;
-        memcpy(plan_input(plan, 0), batch.pixels, (size_t)(spec.count * floats) * sizeof(float));
-        if (!plan_forward(plan, err) ||
-            !batch_loss(trainer, plan, &spec, &batch, &loss, NULL, err) ||
-            !keep_predictions(trainer, plan, &batch, loss, out, err))
-            return false;
     }
-    return true;
+    return ranks_sum_reals(trainer->request->ranks, &out->loss_sum, 1, err);
 }
 
 bool trainer_evaluate(struct trainer *trainer, struct predictions *out, struct err *err)
@@ -238,18 +255,19 @@ bool trainer_evaluate(struct trainer *trainer, struct predictions *out, struct e
     struct graph *graph = NULL;
     struct plan *plan = NULL;
     struct plan_options options = { .mode = PLAN_INFER, .threads = trainer->threads };
+    struct predictions mine = { .classes = trainer->dataset.n_classes };
     *out = (struct predictions){ .classes = trainer->dataset.n_classes };
     if (trainer->ema)
         ema_swap(trainer->ema);
     bool ok = transform_for_inference(trainer->graph, NULL, 0, &graph, err) &&
-              plan_new(graph, &options, &plan, err) &&
-              loader_begin(trainer->val_loader, 0, 0, err) && run_batches(trainer, plan, out, err);
+              plan_new(graph, &options, &plan, err) && loader_begin(trainer->val_loader, 0, 0, err);
+    ok = trainer_agree(trainer, ok, err) && run_batches(trainer, plan, &mine, err) &&
+         trainer_gather(trainer, &mine, out, err);
     loader_end(trainer->val_loader);
     if (trainer->ema)
         ema_swap(trainer->ema);
     plan_free(plan);
     graph_free(graph);
-    if (!ok)
-        predictions_free(out);
+    predictions_free(&mine);
     return ok;
 }

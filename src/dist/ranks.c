@@ -1,0 +1,146 @@
+/* ranks.c: what all implementations share (ranks.h). */
+#include "dist/ranks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME_BYTES 64
+
+bool ranks_sum_floats(struct ranks *ranks, float *data, int64_t n, struct err *err)
+{
+    return ranks->size == 1 || ranks->ops->sum_floats(ranks, data, n, err);
+}
+
+bool ranks_sum_reals(struct ranks *ranks, double *data, int64_t n, struct err *err)
+{
+    return ranks->size == 1 || ranks->ops->sum_reals(ranks, data, n, err);
+}
+
+bool ranks_most(struct ranks *ranks, int64_t *values, int64_t n, struct err *err)
+{
+    return ranks->size == 1 || ranks->ops->most(ranks, values, n, err);
+}
+
+bool ranks_start_sum(struct ranks *ranks, float *data, int64_t n, struct err *err)
+{
+    return ranks->size == 1 || ranks->ops->start_sum(ranks, data, n, err);
+}
+
+bool ranks_progress(struct ranks *ranks, struct err *err)
+{
+    return ranks->size == 1 || ranks->ops->progress(ranks, err);
+}
+
+bool ranks_finish_sums(struct ranks *ranks, struct err *err)
+{
+    return ranks->size == 1 || ranks->ops->finish_sums(ranks, err);
+}
+
+bool ranks_broadcast(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err)
+{
+    return ranks->size == 1 || ranks->ops->broadcast(ranks, data, bytes, root, err);
+}
+
+bool ranks_gather_parts(struct ranks *ranks, float *data, const int64_t *begin, struct err *err)
+{
+    return ranks->size == 1 || ranks->ops->gather_parts(ranks, data, begin, err);
+}
+
+void ranks_end(struct ranks *ranks, bool ok)
+{
+    if (ranks->size > 1 && (ok || ranks->failed))
+        ranks->ops->end(ranks);
+}
+
+int ranks_started(void)
+{
+    static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        long size = text ? strtol(text, NULL, 10) : 0;
+        if (size > 0 && size < 1 << 24)
+            return (int)size;
+    }
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS"); /* srun with PMIx */
+    long size = tasks && getenv("PMIX_RANK") ? strtol(tasks, NULL, 10) : 1;
+    return size > 0 && size < 1 << 24 ? (int)size : 1;
+}
+
+bool ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, char **out, size_t *at,
+                  struct err *err)
+{
+    int64_t *sizes = calloc((size_t)ranks->size, sizeof *sizes);
+    bool ok = sizes != NULL;
+    *out = NULL;
+    if (ok)
+        sizes[ranks->rank] = (int64_t)bytes;
+    if (!ranks_agree(ranks, ok || err_memory(err, "what ranks tell each other"), NULL, err) ||
+        !ranks_most(ranks, sizes, ranks->size, err)) {
+        free(sizes);
+        return false;
+    }
+    at[0] = 0;
+    for (int r = 0; r < ranks->size; r++)
+        at[r + 1] = at[r] + (size_t)sizes[r];
+    free(sizes);
+    char *all = calloc(at[ranks->size] + 1, 1);
+    if (!ranks_agree(ranks, all || err_memory(err, "what ranks tell each other"), NULL, err)) {
+        free(all);
+        return false;
+    }
+    if (bytes > 0)
+        memcpy(all + at[ranks->rank], mine, bytes);
+    for (int r = 0; ok && r < ranks->size; r++)
+        ok = ranks_broadcast(ranks, all + at[r], at[r + 1] - at[r], r, err);
+    *out = all;
+    return ok;
+}
+
+bool ranks_agree(struct ranks *ranks, bool ok, bool *stop, struct err *err)
+{
+    struct err problem = { 0 };
+    if (ranks->size == 1)
+        return ok;
+    int64_t told[] = { ok ? 0 : ranks->size - ranks->rank, stop && *stop };
+    if (!ranks_most(ranks, told, 2, err))
+        return false;
+    if (stop)
+        *stop = told[1] > 0;
+    if (told[0] == 0)
+        return true;
+    int root = ranks->size - (int)told[0];
+    ranks->failed = true;
+    if (root == ranks->rank && err)
+        problem = *err;
+    if (!ranks_broadcast(ranks, &problem, sizeof problem, root, err))
+        return false;
+    return err_set(err, problem.kind, "rank %d: %.1000s", root, problem.text);
+}
+
+bool ranks_same(struct ranks *ranks, uint64_t number, const char *what, struct err *err)
+{
+    struct {
+        uint64_t number;
+        char host[NAME_BYTES];
+    } mine = { .number = number }, *theirs = NULL;
+    if (ranks->size == 1)
+        return true;
+    size_t *at = calloc((size_t)ranks->size + 1, sizeof *at);
+    char *all = NULL;
+    gethostname(mine.host, sizeof mine.host - 1);
+    bool ok = ranks_agree(ranks, at || err_memory(err, "the ranks"), NULL, err) &&
+              ranks_gather(ranks, &mine, sizeof mine, &all, at, err);
+    theirs = (void *)all;
+    for (int r = 1; ok && r < ranks->size; r++)
+        if (theirs[r].number != theirs[0].number) {
+            ranks->failed = true;
+            ok =
+                err_set(err, ERR_USAGE,
+                        "rank %d (%s) holds other %s than rank 0 (%s); all ranks must see the same",
+                        r, theirs[r].host, what, theirs[0].host);
+        }
+    free(all);
+    free(at);
+    return ok;
+}

@@ -1,0 +1,333 @@
+/* trainer_ranks.c: what the trainers of all ranks do together (trainer.h): they make sure that they
+ * hold the same, share gradients and batch norm's statistics, gather predictions, and give out what
+ * the first rank read. All functions are collective. */
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+#include "base/file.h"
+#include "base/report.h"
+#include "base/rng.h"
+#include "train/trainer_state.h"
+
+#define LOOK_AT_SOURCES 16
+
+bool trainer_leads(const struct trainer *trainer)
+{
+    return trainer->request->ranks->rank == 0;
+}
+
+bool trainer_agree(const struct trainer *trainer, bool ok, struct err *err)
+{
+    return ranks_agree(trainer->request->ranks, ok, NULL, err);
+}
+
+bool trainer_lead(const struct trainer *trainer, trainer_write_fn write, struct err *err)
+{
+    return trainer_agree(trainer, !trainer_leads(trainer) || write(trainer, err), err);
+}
+
+/* --- the same on all ranks --- */
+
+static uint64_t mix(uint64_t hash, uint64_t with)
+{
+    struct rng rng = rng_new(hash, with, 0);
+    return rng_u64(&rng);
+}
+
+/* The program's own file: another version or another build shows. */
+static bool hash_program(uint64_t *hash, struct err *err)
+{
+    static const char path[] = "/proc/self/exe";
+    unsigned char part[1 << 16];
+    FILE *stream = fopen(path, "rb");
+    if (!stream)
+        return err_errno(err, path, "open");
+    uLong crc = crc32(0, NULL, 0);
+    uint64_t size = 0;
+    for (size_t n; (n = fread(part, 1, sizeof part, stream)) > 0; size += n)
+        crc = crc32(crc, part, (uInt)n);
+    bool ok = !ferror(stream) || err_errno(err, path, "read");
+    fclose(stream);
+    *hash = mix(crc, size);
+    return ok;
+}
+
+static bool hash_pixels(const struct dataset *dataset, int64_t sample, uint64_t *hash,
+                        struct err *err)
+{
+    struct image patch = { 0 };
+    uint8_t *group = NULL;
+    bool ok = true;
+    if (dataset_in_group(dataset, sample)) {
+        group = malloc((size_t)dataset_group_bytes(dataset, sample));
+        ok = group ? dataset_read_group(dataset, sample, group, err)
+                   : err_memory(err, "a group of patches");
+    }
+    ok = ok && dataset_read(dataset, sample, group, &patch, err);
+    if (ok)
+        *hash = mix(*hash, crc32(0, patch.px, (uInt)(patch.width * patch.height * 3)));
+    image_free(&patch);
+    free(group);
+    return ok;
+}
+
+/* Names, labels and sides of all samples, and the pixels of a few, spread over the sources. */
+static bool hash_data(const struct trainer *trainer, uint64_t *hash, struct err *err)
+{
+    const struct dataset *dataset = &trainer->dataset;
+    int64_t looks = dataset->n_sources < LOOK_AT_SOURCES ? dataset->n_sources : LOOK_AT_SOURCES;
+    bool ok = true;
+    *hash = trainer->data_hash;
+    for (int64_t i = 0; ok && i < looks && dataset->n_samples > 0; i++)
+        ok = hash_pixels(dataset, i * dataset->n_samples / looks, hash, err);
+    return ok;
+}
+
+static uint64_t hash_weights(const struct trainer *trainer)
+{
+    uint64_t hash = 0;
+    for (value_id v = 0; v < trainer->graph->n_values; v++)
+        if (graph_is_parameter(trainer->graph, v))
+            hash = mix(hash, crc32(0, (const unsigned char *)graph_data(trainer->graph, v),
+                                   (uInt)((size_t)shape_count(&trainer->graph->values[v].shape) *
+                                          sizeof(float))));
+    return hash;
+}
+
+bool trainer_check_program(const struct trainer *trainer, struct err *err)
+{
+    struct ranks *ranks = trainer->request->ranks;
+    uint64_t program = 0;
+    if (ranks->size == 1)
+        return true;
+    char *config = trainer_config_text(trainer);
+    bool ok = config ? hash_program(&program, err) : err_memory(err, "the config");
+    ok = trainer_agree(trainer, ok, err) && ranks_same(ranks, program, "code", err) &&
+         ranks_same(ranks, rng_hash(config), "settings", err) &&
+         ranks_same(ranks, (uint64_t)trainer->threads, "threads", err);
+    free(config);
+    return ok;
+}
+
+bool trainer_check_data(const struct trainer *trainer, struct err *err)
+{
+    struct ranks *ranks = trainer->request->ranks;
+    uint64_t data = 0;
+    if (ranks->size == 1)
+        return true;
+    return trainer_agree(trainer, hash_data(trainer, &data, err), err) &&
+           ranks_same(ranks, data, "data", err) &&
+           ranks_same(ranks, hash_weights(trainer), "starting weights", err);
+}
+
+bool trainer_check_weights(const struct trainer *trainer, struct err *err)
+{
+    struct ranks *ranks = trainer->request->ranks;
+    return ranks->size == 1 || ranks_same(ranks, hash_weights(trainer), "weights", err);
+}
+
+/* --- gradients --- */
+
+static int64_t count_buffers(const struct graph *graph)
+{
+    int64_t count = 0;
+    for (value_id v = 0; v < graph->n_values; v++)
+        if (graph->values[v].kind == VALUE_BUFFER)
+            count += shape_count(&graph->values[v].shape);
+    return count;
+}
+
+bool trainer_share_new(struct trainer *trainer, struct err *err)
+{
+    const struct graph *graph = trainer->graph;
+    int64_t n = 0, count = 0, *at = calloc((size_t)graph->n_values + 1, sizeof *at);
+    const float *gradients = plan_gradients(trainer->plan, &count);
+    if (trainer->request->ranks->size == 1) {
+        free(at);
+        return true;
+    }
+    trainer->n_statistics = count_buffers(graph);
+    trainer->statistics = calloc((size_t)trainer->n_statistics + 1, sizeof *trainer->statistics);
+    bool ok = (at && trainer->statistics) || err_memory(err, "gradient buckets");
+    for (value_id v = 0; ok && v < graph->n_values; v++) {
+        const float *gradient = graph->values[v].kind == VALUE_PARAMETER
+                                    ? plan_parameter_gradient(trainer->plan, v)
+                                    : NULL;
+        if (gradient)
+            at[n++] = gradient - gradients;
+    }
+    if (ok)
+        at[n] = count;
+    ok = ok && buckets_new(at, n, trainer->config->ranks.bucket_mb << 20, &trainer->buckets, err);
+    free(at);
+    return ok;
+}
+
+/* Copies batch norm's statistics out, or back times `scale`. */
+static void move_statistics(struct trainer *trainer, bool back, float scale)
+{
+    float *place = trainer->statistics;
+    for (value_id v = 0; v < trainer->graph->n_values; v++) {
+        const struct value *value = &trainer->graph->values[v];
+        if (value->kind != VALUE_BUFFER)
+            continue;
+        int64_t count = shape_count(&value->shape);
+        float *data = graph_data(trainer->graph, v);
+        for (int64_t i = 0; i < count; i++)
+            *(back ? &data[i] : &place[i]) = back ? place[i] * scale : data[i];
+        place += count;
+    }
+}
+
+void trainer_share_begin(struct trainer *trainer)
+{
+    int64_t count = 0;
+    if (!trainer->buckets)
+        return;
+    buckets_begin(trainer->buckets, plan_gradients(trainer->plan, &count));
+    trainer->statistics_sent = false;
+}
+
+/* Before the gradients: they come from the forward pass. */
+static bool send_statistics(struct trainer *trainer, struct err *err)
+{
+    if (trainer->statistics_sent || trainer->n_statistics == 0)
+        return true;
+    trainer->statistics_sent = true;
+    move_statistics(trainer, false, 1);
+    return ranks_start_sum(trainer->request->ranks, trainer->statistics, trainer->n_statistics,
+                           err);
+}
+
+static void on_gradient(void *arg, value_id parameter, float *gradient, int64_t count)
+{
+    struct trainer *trainer = arg;
+    int64_t all = 0;
+    (void)parameter, (void)count;
+    buckets_ready(trainer->buckets, trainer->request->ranks,
+                  gradient - plan_gradients(trainer->plan, &all));
+}
+
+bool trainer_share_backward(struct trainer *trainer, bool last, struct err *err)
+{
+    bool overlap = trainer->buckets && last && trainer->config->ranks.overlap;
+    if (overlap && !send_statistics(trainer, err))
+        return false;
+    plan_on_gradient(trainer->plan, overlap ? on_gradient : NULL, trainer);
+    return plan_backward(trainer->plan, err);
+}
+
+bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err)
+{
+    struct ranks *ranks = trainer->request->ranks;
+    struct err problem = { 0 };
+    trainer->stop = ctx_stopped(trainer->ctx);
+    if (!trainer->buckets)
+        return ok;
+    bool sent = send_statistics(trainer, &problem) &&
+                buckets_finish(trainer->buckets, ranks, &problem) &&
+                ranks_sum_reals(ranks, sums, 2, &problem);
+    if (ok && !sent && err)
+        *err = problem;
+    if (!ranks_agree(ranks, ok && sent, &trainer->stop, err))
+        return false;
+    move_statistics(trainer, true, (float)(1.0 / ranks->size));
+    return true;
+}
+
+/* --- predictions --- */
+
+struct gathered {
+    int64_t sample, from; /* from: its place before sorting */
+};
+
+static int by_sample(const void *a, const void *b)
+{
+    const struct gathered *x = a, *y = b;
+    if (x->sample != y->sample)
+        return x->sample < y->sample ? -1 : 1;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* As one rank would have them: by sample. */
+static bool put_in_order(const struct predictions *from, struct predictions *to, struct err *err)
+{
+    size_t n = (size_t)from->n, classes = (size_t)from->classes;
+    struct gathered *order = calloc(n + 1, sizeof *order);
+    to->scores = calloc(n * classes + 1, sizeof *to->scores);
+    to->labels = calloc(n + 1, sizeof *to->labels);
+    to->samples = calloc(n + 1, sizeof *to->samples);
+    bool ok = (order && to->scores && to->labels && to->samples) || err_memory(err, "predictions");
+    for (size_t i = 0; ok && i < n; i++)
+        order[i] = (struct gathered){ from->samples[i], (int64_t)i };
+    if (ok)
+        qsort(order, n, sizeof *order, by_sample);
+    for (size_t i = 0; ok && i < n; i++) {
+        size_t at = (size_t)order[i].from;
+        memcpy(to->scores + i * classes, from->scores + at * classes, classes * sizeof *to->scores);
+        to->labels[i] = from->labels[at];
+        to->samples[i] = from->samples[at];
+    }
+    to->n = to->room = from->n;
+    free(order);
+    return ok;
+}
+
+bool trainer_gather(const struct trainer *trainer, const struct predictions *mine,
+                    struct predictions *all, struct err *err)
+{
+    struct ranks *ranks = trainer->request->ranks;
+    size_t n = (size_t)mine->n, *at = calloc((size_t)ranks->size + 1, sizeof *at);
+    char *scores = NULL, *labels = NULL, *samples = NULL;
+    *all = (struct predictions){ .classes = mine->classes, .loss_sum = mine->loss_sum };
+    bool ok = trainer_agree(trainer, at || err_memory(err, "predictions"), err) &&
+              ranks_gather(ranks, mine->scores, n * (size_t)mine->classes * sizeof *mine->scores,
+                           &scores, at, err) &&
+              ranks_gather(ranks, mine->labels, n * sizeof *mine->labels, &labels, at, err) &&
+              ranks_gather(ranks, mine->samples, n * sizeof *mine->samples, &samples, at, err);
+    if (ok) {
+        struct predictions together = { .scores = (void *)scores,
+                                        .labels = (void *)labels,
+                                        .samples = (void *)samples,
+                                        .n = (int64_t)(at[ranks->size] / sizeof *mine->samples),
+                                        .classes = mine->classes };
+        ok = trainer_agree(trainer, put_in_order(&together, all, err), err);
+    }
+    free(scores);
+    free(labels);
+    free(samples);
+    free(at);
+    if (!ok)
+        predictions_free(all);
+    return ok;
+}
+
+/* --- what the first rank read --- */
+
+bool trainer_share_text(const struct trainer *trainer, const char *mine, char **out,
+                        struct err *err)
+{
+    struct ranks *ranks = trainer->request->ranks;
+    int64_t size = mine ? (int64_t)strlen(mine) + 1 : 0;
+    *out = NULL;
+    if (!ranks_broadcast(ranks, &size, sizeof size, 0, err))
+        return false;
+    if (size == 0)
+        return true;
+    *out = calloc((size_t)size, 1);
+    if (!trainer_agree(trainer, *out || err_memory(err, "a checkpoint"), err))
+        return false;
+    if (mine)
+        memcpy(*out, mine, (size_t)size);
+    return ranks_broadcast(ranks, *out, (size_t)size, 0, err);
+}
+
+bool trainer_share_arrays(const struct trainer *trainer, const struct trainer_arrays *arrays,
+                          struct err *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < arrays->n; i++)
+        ok = ranks_broadcast(trainer->request->ranks, arrays->items[i].data,
+                             (size_t)arrays->items[i].count * sizeof(float), 0, err);
+    return ok;
+}

@@ -1,0 +1,84 @@
+# Training on ranks, by real mpirun: the bits do not depend on overlap; a stop on any rank saves and
+# ends all with 75; a killed rank ends all; going on gives the bits of a run that was never stopped;
+# ranks that hold other data, settings or code are found. scan_tiny has batch norm: epochs end with
+# a comparison of all weights and statistics over the ranks, here after every second step.
+command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
+root=
+[ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
+export OMPI_MCA_rmaps_base_oversubscribe=1 ASAN_OPTIONS=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
+microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit
+microtome extract -q cohort/slides.csv -o stores --random 12 --patch 160 >/dev/null || exit
+cat >run.yaml <<'Y'
+network: { name: scan_tiny, input_px: 144 }
+data: { train: stores, val_fraction: 0.5, workers: 1 }
+train: { epochs: 4, batch: 6 }
+schedule: { learning_rate: 0.005 }
+checkpoint: { every_steps: 1, keep: 20 }
+Y
+train() { microtome train run.yaml -q --threads 1 "$@" 2>err.txt >/dev/null; }
+same() { cmp "$1/model.safetensors" "$2/model.safetensors" && cmp "$1/scores.csv" "$2/scores.csv" && echo "$1 = $2"; }
+train -o two --ranks 2 || { cat err.txt; grep -q 'no MPI' err.txt && exit 77; exit 1; }
+grep -c . two/scores.csv
+grep '"ranks"' two/run.json
+train -o plain --ranks 2 --set ranks.overlap=false && same two plain
+mpirun $root -n 2 --bind-to none microtome train run.yaml -q --threads 1 -o by_hand >/dev/null && same two by_hand
+
+echo "--- SIGTERM to one rank"
+rank_of() { # the process id of a rank that trains into folder $1; $2: head or tail
+    for pid in $(pgrep -f "train run.yaml .*-o $1( |\$)"); do
+        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=' && echo "$pid"
+    done | "$2" -n 1
+}
+wait_for() { # a checkpoint in folder $1
+    for _ in $(seq 1200); do
+        ls "$1"/checkpoints/step-*.safetensors >/dev/null 2>&1 && return
+        sleep 0.02
+    done
+}
+train -o term --ranks 2 &
+wait_for term
+kill -TERM "$(rank_of term tail)"
+wait $!
+echo "exit $?"
+sed 's/[0-9]\+/N/g' err.txt
+train -o term --ranks 2 --resume && same two term
+
+echo "--- SIGTERM to the program"
+microtome train run.yaml -q --threads 1 -o program --ranks 2 2>err.txt >/dev/null &
+wait_for program
+kill -TERM $!
+wait $!
+echo "exit $?"
+sed 's/[0-9]\+/N/g' err.txt
+train -o program --ranks 2 --resume && same two program
+
+echo "--- kill -9 of one rank"
+train -o killed --ranks 2 &
+wait_for killed
+kill -9 "$(rank_of killed tail)"
+began=$(date +%s)
+wait $!
+echo "exit $?"
+[ $(($(date +%s) - began)) -lt 20 ] || echo "the others took too long to end"
+cat err.txt
+train -o killed --ranks 2 --resume && same two killed
+
+echo "--- not the same on all ranks"
+microtome extract -q cohort/slides.csv -o elsewhere/stores --random 12 --patch 160 --seed 5 >/dev/null
+cp run.yaml elsewhere
+differ() { # what mpirun is to start, as two lists
+    mpirun $root --bind-to none "$@" 2>&1 >/dev/null | sed -n 's/ ([^)]*)//g; /^microtome/p'
+}
+one="-n 1 microtome train run.yaml -q --threads 1 -o $PWD/differ"
+differ $one : -wdir elsewhere $one
+differ $one : $one --set seed=3
+cp "$(realpath "$(command -v microtome)")" other
+echo >>other
+differ $one : -n 1 ./other train run.yaml -q --threads 1 -o "$PWD/differ"
+echo "--- a broken store on one rank"
+cp -r stores broken
+for store in broken/*.h5; do truncate -s $(($(stat -c %s "$store") * 6 / 10)) "$store"; done
+mkdir apart
+cp run.yaml apart
+mv broken apart/stores
+differ $one : -wdir apart $one
