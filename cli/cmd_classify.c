@@ -1,0 +1,114 @@
+/* cmd_classify.c: heatmaps -> features -> a forest -> slide scores; heatmaps -> lesions. */
+#include <stddef.h>
+#include <string.h>
+#include "cli/classify.h"
+
+#define AT(field) offsetof(struct classify_options, field)
+#define TEXT_ARG(word, field, unit, start, text)                                                   \
+    {                                                                                              \
+        .name = word, .type = ARG_TEXT, .offset = AT(field), .value = unit, .initial = start,      \
+        .help = text                                                                               \
+    }
+
+static const struct arg args[] = {
+    { .name = "output",
+      .letter = 'o',
+      .type = ARG_TEXT,
+      .offset = AT(output),
+      .value = "PATH",
+      .help = "train: the forest; apply: the scores (standard output if not given)" },
+    { .name = "model",
+      .letter = 'm',
+      .type = ARG_TEXT,
+      .offset = AT(model),
+      .value = "FILE",
+      .help = "apply: a forest that train wrote" },
+    TEXT_ARG("slide", slide, "NAME", "slide", "column of the slides"),
+    TEXT_ARG("label", label, "NAME", "label", "train: column of the labels, 0 or 1"),
+    TEXT_ARG("positive", positive, "WORD", NULL, "train: labels are words; this one is positive"),
+    TEXT_ARG("truth", truth, "FILE", NULL,
+             "train: a CSV with slides and labels, if the features have none"),
+    { .name = "ignore",
+      .type = ARG_TEXTS,
+      .offset = AT(ignored),
+      .value = "NAME",
+      .help = "train: a column that is no feature; may be given several times" },
+    TEXT_ARG("trees", trees, "N", "500", "train: trees of the forest"),
+    TEXT_ARG("depth", depth, "N", "0", "train: depth of a tree at most; 0: no limit"),
+    TEXT_ARG("split-features", split_features, "N", "0",
+             "train: features drawn for a split; 0: the root of their number"),
+    TEXT_ARG("min-leaf", min_leaf, "N", "1", "train: slides in a leaf at least"),
+    { .name = "no-bootstrap",
+      .type = ARG_FLAG,
+      .offset = AT(no_bootstrap),
+      .help = "train: every tree sees all slides" },
+    { .name = "folds",
+      .type = ARG_INT,
+      .offset = AT(folds),
+      .value = "N",
+      .initial = "5",
+      .min = 2,
+      .max = 1000,
+      .help = "train: folds of the cross-validation, where an option has several values" },
+    { .name = "seed",
+      .type = ARG_INT,
+      .offset = AT(seed),
+      .value = "N",
+      .initial = "1",
+      .min = 0,
+      .max = 9e15,
+      .help = "train: seed of the forest and the folds" },
+    { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the results as JSON" },
+    COMMON_ARGS(struct classify_options),
+};
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    static const struct {
+        const char *name;
+        bool (*run)(struct app *, const struct classify_options *, char *const *, int,
+                    struct err *);
+        const char *takes;
+    } actions[] = {
+        { "train", classify_train, "CSVs of features" },
+        { "apply", classify_apply, "CSVs of features" },
+    };
+    enum { N = sizeof actions / sizeof *actions };
+    const char *names[N], *word = operands->operands[0];
+    for (size_t i = 0; i < N; i++) {
+        names[i] = actions[i].name;
+        if (strcmp(word, names[i]) != 0)
+            continue;
+        if (operands->n_operands < 2)
+            return err_set(err, ERR_USAGE, "'%s' needs %s; see microtome classify --help", word,
+                           actions[i].takes);
+        return actions[i].run(app, options, operands->operands + 1, operands->n_operands - 1, err);
+    }
+    const char *nearest = args_nearest(word, names, N);
+    return err_set(err, ERR_USAGE, "'%s' is not train or apply%s%s%s", word,
+                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+const struct command cmd_classify = {
+    .spec = { .name = "classify",
+              .summary = "heatmaps to slide scores",
+              .operands = "train FEATURES.csv... | apply FEATURES.csv...",
+              .min_operands = 1,
+              .max_operands = 1 << 20,
+              .description =
+                  "'train' makes a random forest from tables with a row a slide: a column with the "
+                  "slides, one with the labels, all others are features. Where --trees, --depth, "
+                  "--split-features or --min-leaf name several values (with commas), all "
+                  "combinations are cross-validated and the best is taken. It prints the "
+                  "out-of-bag AUC and the most important features. 'apply' gives every slide a "
+                  "score: a table slide,score for 'microtome evaluate roc'.",
+              .example = "microtome classify train features.csv --truth labels.csv -o forest.json\n"
+                         "microtome classify train features.csv -o forest.json --depth 3,6,0 "
+                         "--min-leaf 1,3\n"
+                         "microtome classify apply test.csv --model forest.json -o scores.csv",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct classify_options),
+    .run = run,
+};
