@@ -180,7 +180,8 @@ static const struct arg args[] = {
       OPTION(tile),
       .value = "PX",
       .max = 65536,
-      .help = "side of a tile in tiles.csv and tiles.geojson; a cell of the heatmap if not given" },
+      .help = "side of a tile in tiles.csv and tiles.geojson, in steps of the stride; the model's "
+              "window if not given" },
     { .name = "overwrite",
       .type = ARG_FLAG,
       OPTION(overwrite),

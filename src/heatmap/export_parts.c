@@ -40,7 +40,7 @@ bool export_tiles(const struct export_request *request, const struct ctx *ctx,
                   struct err *err)
 {
     const struct heatmap_info *info = heatmap_info(request->heatmap);
-    int64_t side = request->options->tile_px;
+    int64_t side = request->options->tile_px > 0 ? request->options->tile_px : info->window;
     side = side <= info->stride ? 1 : (side - 1) / info->stride + 1;
     struct blocks blocks;
     if (!blocks_open(&blocks, request->heatmap, side, request->options->memory_bytes / 4, err))

@@ -59,6 +59,7 @@ static void csv_holds_every_scored_cell(void **state)
     struct heatmap_info info = heatmaps_facts("export_csv", 700, 500, 2); /* ragged edges */
     struct heatmap *heatmap = heatmaps_make(&info, noise);
     struct export_options options = export_defaults();
+    options.tile_px = 1; /* a cell */
     char *path = export_as(heatmap, "tiles-csv", &options);
     struct csv csv;
     assert_true(csv_read(path, &csv, NULL));
@@ -177,6 +178,7 @@ static void tiles_are_objects_of_qupath(void **state)
     struct heatmap_info info = heatmaps_facts("export_geojson", 700, 500, 2);
     struct heatmap *heatmap = heatmaps_make(&info, noise);
     struct export_options options = export_defaults();
+    options.tile_px = 1; /* a cell */
     char *path = export_as(heatmap, "tiles-geojson", &options);
     json_t *document, *features = features_of(path, &document);
     GEOSContextHandle_t geos = GEOS_init_r();
