@@ -1,12 +1,14 @@
 /* plan.c: from a graph to steps, and running them. Nodes are planned in order, then (for training)
  * once more from the last to the first for the backward pass; plan_memory.c places the tensors. */
 #include "net/plan.h"
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "base/report.h"
 #include "net/kernels/lower.h"
+#include "net/plan_weave.h"
 #include "net/transform.h"
 
 static bool trains(const struct plan *plan)
@@ -21,6 +23,8 @@ void plan_free(struct plan *plan)
     plan_free(plan->single);
     for (int i = 0; i < plan->n_steps; i++) {
         struct step *step = &plan->steps[i];
+        if (step->borrowed)
+            continue;
         if (step->destroy)
             step->destroy(step->state);
         else
@@ -197,21 +201,29 @@ static void keep_slot(struct plan *plan, int slot)
 {
     if (slot == NO_SLOT)
         return;
-    while (plan->slots[slot].root != slot)
-        slot = plan->slots[slot].root;
+    slot = slot_root(plan, slot);
     if (plan->slots[slot].home == SLOT_ARENA)
         plan->slots[slot].home = SLOT_KEPT;
 }
 
-/* What must stay readable, and when the gradient of each parameter is complete. */
-static void settle(struct plan *plan)
+static void keep_values(struct plan *plan)
 {
     for (int32_t i = 0; i < plan->graph->n_values; i++) {
-        struct value_state *state = &plan->values[i];
+        const struct value_state *state = &plan->values[i];
         if (state->keep) {
             keep_slot(plan, state->slot[state->native]);
             keep_slot(plan, state->gradient);
         }
+    }
+    for (int i = 0; i < plan->graph->n_outputs; i++)
+        keep_slot(plan, plan->values[plan->graph->outputs[i].value].slot[LAYOUT_PLAIN]);
+}
+
+/* When the gradient of each parameter is complete. */
+static void find_last_additions(struct plan *plan)
+{
+    for (int32_t i = 0; i < plan->graph->n_values; i++) {
+        struct value_state *state = &plan->values[i];
         for (int s = plan->n_steps - 1; state->grad_slot != NO_SLOT && s >= plan->begin_backward;
              s--) {
             const struct step *step = &plan->steps[s];
@@ -224,18 +236,21 @@ static void settle(struct plan *plan)
             }
         }
     }
-    for (int i = 0; i < plan->graph->n_outputs; i++)
-        keep_slot(plan, plan->values[plan->graph->outputs[i].value].slot[LAYOUT_PLAIN]);
 }
 
-static bool build(struct plan *plan, struct err *err)
+static bool build(struct plan *plan, int segments, struct err *err)
 {
     if (!lower_open(plan, err) || !begin_values(plan, err) || !plan_forward_pass(plan, err))
         return false;
     plan->begin_backward = plan->n_steps;
     if (trains(plan) && !plan_backward_pass(plan, err))
         return false;
-    settle(plan);
+    keep_values(plan);
+    if (trains(plan) && segments > 1 && !plan_recompute(plan, segments, err))
+        return false;
+    if (trains(plan) && plan->options.saving == SAVING_HALF && !plan_half(plan, err))
+        return false;
+    find_last_additions(plan);
     for (int32_t i = 0; i < plan->graph->n_nodes; i++)
         if (plan->nodes[i].hint) {
             lower_forget(plan->nodes[i].hint);
@@ -244,11 +259,9 @@ static bool build(struct plan *plan, struct err *err)
     return plan_place(plan, err);
 }
 
-bool plan_new(const struct graph *graph, const struct plan_options *options, struct plan **out,
-              struct err *err)
+static bool make(const struct graph *graph, const struct plan_options *options, int segments,
+                 struct plan **out, struct err *err)
 {
-    if (!check_options(graph, options, err))
-        return false;
     struct plan *plan = calloc(1, sizeof *plan);
     if (!plan)
         return err_memory(err, graph->name);
@@ -260,7 +273,7 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
     plan->outputs = calloc((size_t)graph->n_outputs + 1, sizeof *plan->outputs);
     int threads = omp_get_max_threads();
     omp_set_num_threads(options->threads);
-    bool ok = plan->values && plan->nodes && plan->outputs ? build(plan, err)
+    bool ok = plan->values && plan->nodes && plan->outputs ? build(plan, segments, err)
                                                            : err_memory(err, graph->name);
     plan->options.keep = NULL; /* was the caller's, and has been noted */
     ok = ok && plan_refresh(plan, err);
@@ -271,6 +284,41 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
     }
     *out = plan;
     return true;
+}
+
+/* The fewest segments that fit the budget. */
+static bool make_within(const struct graph *graph, const struct plan_options *options,
+                        struct plan **out, struct err *err)
+{
+    static const int tried[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        struct plan *plan = NULL;
+        if (!make(graph, options, tried[i], &plan, err))
+            return false;
+        if (plan->arena_bytes <= options->arena_budget) {
+            *out = plan;
+            return true;
+        }
+        least = plan->arena_bytes < least ? plan->arena_bytes : least;
+        plan_free(plan);
+    }
+    return err_set(err, ERR_MEMORY,
+                   "%s: activations need %zu MB even when they are recomputed, %zu MB are allowed; "
+                   "take a smaller batch or image",
+                   graph->name, (least >> 20) + 1, options->arena_budget >> 20);
+}
+
+bool plan_new(const struct graph *graph, const struct plan_options *options, struct plan **out,
+              struct err *err)
+{
+    if (!check_options(graph, options, err))
+        return false;
+    bool recompute = options->saving == SAVING_RECOMPUTE && options->mode != PLAN_INFER;
+    if (recompute && options->arena_budget)
+        return make_within(graph, options, out, err);
+    int segments = recompute ? (int)ceil(sqrt((double)graph->n_nodes)) : 1;
+    return make(graph, options, segments, out, err);
 }
 
 static void tell_gradients(const struct plan *plan, int step)

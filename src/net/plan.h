@@ -29,11 +29,22 @@ enum plan_mode {
     PLAN_TUNE,  /* backward, but dropout and batch norm as in PLAN_INFER (explaining, frozen BN) */
 };
 
+/* How activations are kept from the forward to the backward pass. */
+enum plan_saving {
+    SAVING_ALL,       /* as they are */
+    SAVING_RECOMPUTE, /* some, the others are computed again: the same gradients bit for bit */
+    SAVING_HALF,      /* as bfloat16, 8 bits of precision; everything is computed in float */
+};
+
 struct plan_options {
     enum plan_mode mode;
     int threads;          /* >= 1 */
     const value_id *keep; /* values that must stay readable after a run, besides the outputs */
     int n_keep;
+    enum plan_saving saving; /* PLAN_TRAIN and PLAN_TUNE */
+    /* SAVING_RECOMPUTE: bytes that the arena may have; no more is computed again than that needs.
+     * 0: as many segments as the square root of the number of nodes. */
+    size_t arena_budget;
     bool input_gradients; /* backward also to the inputs of the graph */
     bool direct;     /* no Winograd convolutions: slower, the last digits nearer to the truth */
     bool no_sharing; /* every tensor its own memory: all readable; for tests and debugging */

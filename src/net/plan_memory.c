@@ -14,23 +14,6 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static int root_of(const struct plan *plan, int slot)
-{
-    while (plan->slots[slot].root != slot)
-        slot = plan->slots[slot].root;
-    return slot;
-}
-
-static size_t offset_in_root(const struct plan *plan, int slot)
-{
-    size_t offset = 0;
-    while (plan->slots[slot].root != slot) {
-        offset += plan->slots[slot].offset;
-        slot = plan->slots[slot].root;
-    }
-    return offset;
-}
-
 /* `slot` becomes a part of `root` (both are roots). */
 static void merge(struct plan *plan, int slot, int root, size_t offset)
 {
@@ -58,7 +41,7 @@ static void find_lifetimes(struct plan *plan)
         if (slot->home == SLOT_KEPT)
             slot->first = 0, slot->last = plan->n_steps;
         if (slot->root != i && slot->first >= 0)
-            merge(plan, i, root_of(plan, i), offset_in_root(plan, i));
+            merge(plan, i, slot_root(plan, i), slot_offset(plan, i));
     }
 }
 
@@ -72,25 +55,25 @@ static void drop_copies(struct plan *plan)
         if (step->sharing != SHARING_COPY)
             continue;
         int from_slot = step->slot[step->from], to_slot = step->slot[step->to];
-        int from = root_of(plan, from_slot), to = root_of(plan, to_slot);
+        int from = slot_root(plan, from_slot), to = slot_root(plan, to_slot);
         const struct slot *source = &plan->slots[from];
         bool whole_source =
-            offset_in_root(plan, from_slot) == 0 && plan->slots[from_slot].bytes == source->bytes;
+            slot_offset(plan, from_slot) == 0 && plan->slots[from_slot].bytes == source->bytes;
         if (from == to || !whole_source || source->home != SLOT_ARENA ||
             plan->slots[to].home == SLOT_OUTSIDE)
             continue;
         if (source->bytes == plan->slots[to_slot].bytes && source->last != i)
             continue;
-        merge(plan, from, to, offset_in_root(plan, to_slot) + step->copy_offset);
+        merge(plan, from, to, slot_offset(plan, to_slot) + step->copy_offset);
         step->dropped = true;
     }
 }
 
 static bool take_over(struct plan *plan, int i, int from_slot, int to_slot)
 {
-    int from = root_of(plan, from_slot), to = root_of(plan, to_slot);
+    int from = slot_root(plan, from_slot), to = slot_root(plan, to_slot);
     const struct slot *source = &plan->slots[from], *target = &plan->slots[to];
-    bool part = root_of(plan, to_slot) != to_slot || plan->slots[from_slot].root != from_slot;
+    bool part = slot_root(plan, to_slot) != to_slot || plan->slots[from_slot].root != from_slot;
     if (from == to || part || source->home != SLOT_ARENA || target->home == SLOT_OUTSIDE ||
         target->home == SLOT_WEIGHTS || source->last != i || target->bytes != source->bytes)
         return false;
@@ -204,9 +187,9 @@ static void give_addresses(struct plan *plan)
         struct slot *slot = &plan->slots[i];
         if (slot->home == SLOT_OUTSIDE)
             continue;
-        const struct slot *root = &plan->slots[root_of(plan, i)];
+        const struct slot *root = &plan->slots[slot_root(plan, i)];
         char *base = root->home == SLOT_WEIGHTS ? plan->weights : plan->arena;
-        slot->at = base + root->arena_offset + offset_in_root(plan, i);
+        slot->at = base + root->arena_offset + slot_offset(plan, i);
     }
     for (int i = 0; i < plan->n_steps; i++) {
         struct step *step = &plan->steps[i];

@@ -114,6 +114,33 @@ static void dnnl_destroy(void *at)
     free(state);
 }
 
+static bool dnnl_copy(const struct step *from, struct step *to, struct err *err)
+{
+    const struct dnnl_state *old = from->state;
+    struct dnnl_state *state = calloc(1, sizeof *state);
+    if (!state)
+        return err_memory(err, from->kernel);
+    to->state = state, to->borrowed = false, to->destroy = dnnl_destroy;
+    state->stream = old->stream;
+    memcpy(state->name, old->name, sizeof state->name);
+    to->kernel = state->name;
+    const_dnnl_primitive_desc_t pd;
+    if (!dnnl_ok(dnnl_primitive_get_primitive_desc(old->primitive, &pd), old->name, err) ||
+        !dnnl_ok(dnnl_primitive_create(&state->primitive, pd), old->name, err))
+        return false;
+    for (int i = 0; i < old->n_args; i++) {
+        const dnnl_memory_desc_t *desc;
+        dnnl_engine_t engine;
+        dnnl_memory_t memory;
+        if (!dnnl_ok(dnnl_memory_get_memory_desc(old->args[i].memory, &desc), old->name, err) ||
+            !dnnl_ok(dnnl_memory_get_engine(old->args[i].memory, &engine), old->name, err) ||
+            !dnnl_ok(dnnl_memory_create(&memory, desc, engine, DNNL_MEMORY_NONE), old->name, err))
+            return false;
+        state->args[state->n_args++] = (dnnl_exec_arg_t){ old->args[i].arg, memory };
+    }
+    return true;
+}
+
 static bool add_arg(struct plan *plan, struct step *step, int arg, const dnnl_memory_desc_t *desc,
                     int slot, enum access access, struct err *err)
 {
@@ -138,6 +165,7 @@ struct step *dnnl_step(struct plan *plan, const char *what, dnnl_primitive_desc_
     struct dnnl_state *kept = step->state;
     step->destroy = dnnl_destroy;
     step->bind = dnnl_bind;
+    step->copy = dnnl_copy;
     snprintf(kept->name, sizeof kept->name, "%s %s", what, pd_name(pd));
     step->kernel = kept->name;
     if (!dnnl_ok(dnnl_primitive_create(&kept->primitive, pd), what, err))

@@ -46,6 +46,23 @@ int slot_view(struct plan *plan, int slot, size_t offset, size_t bytes)
     return view;
 }
 
+int slot_root(const struct plan *plan, int slot)
+{
+    while (plan->slots[slot].root != slot)
+        slot = plan->slots[slot].root;
+    return slot;
+}
+
+size_t slot_offset(const struct plan *plan, int slot)
+{
+    size_t offset = 0;
+    while (plan->slots[slot].root != slot) {
+        offset += plan->slots[slot].offset;
+        slot = plan->slots[slot].root;
+    }
+    return offset;
+}
+
 bool layout_is_whole(const struct plan *plan, const struct shape *shape)
 {
     return shape->rank == 4 && shape->dim[1] % plan->block == 0;

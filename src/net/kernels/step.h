@@ -57,7 +57,11 @@ struct step {
     bool (*run)(const struct step *step);
     void (*bind)(struct step *step); /* NULL: `at` is all it needs */
     void (*destroy)(void *state);    /* NULL: free */
+    /* Gives `to` a state of its own, equal to that of `from`. NULL: `run` only reads the state, so
+     * that copies of the step may borrow it. */
+    bool (*copy)(const struct step *from, struct step *to, struct err *err);
     void *state;
+    bool borrowed; /* the state is another step's */
     enum step_sharing sharing;
     int from, from_too, to; /* indices into slot[]; -1: none */
     size_t copy_offset;     /* bytes */
@@ -131,6 +135,9 @@ int slot_new(struct plan *plan, size_t bytes);
 int slot_outside(struct plan *plan, void *at, size_t bytes);
 /* A part of another slot's memory. */
 int slot_view(struct plan *plan, int slot, size_t offset, size_t bytes);
+/* The slot whose memory a slot is a part of, itself if it has its own; and where in it. */
+int slot_root(const struct plan *plan, int slot);
+size_t slot_offset(const struct plan *plan, int slot);
 /* Bytes of a tensor of this shape in a layout. */
 size_t layout_bytes(const struct plan *plan, const struct shape *shape, enum layout layout);
 /* Whether an image of this shape has whole blocks only. */

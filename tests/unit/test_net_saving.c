@@ -1,0 +1,211 @@
+/* test_net_saving.c: plans that keep less between the passes: recomputation gives the same bits as
+ * a plain plan (outputs, gradients, running statistics, with dropout), within a budget if one is
+ * given; bfloat16 gives nearly the same gradients; both need less memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/rng.h"
+#include "net/kernels/bfloat16.h"
+#include "net/plan.h"
+#include "net/zoo/zoo.h"
+
+#define CLASSES 3
+#define STEPS 2 /* the second begins with what the first left in memory */
+
+/* What is left of some training steps. */
+struct trained {
+    float *gradients, *buffers;
+    int64_t n_gradients, n_buffers;
+    float outputs[64];
+    struct plan_memory memory;
+};
+
+static void fill(float *at, int64_t count, uint64_t stream)
+{
+    struct rng rng = rng_new(5, stream, 0);
+    for (int64_t i = 0; i < count; i++)
+        at[i] = (float)rng_between(&rng, -1, 1);
+}
+
+static void note_buffers(const struct graph *g, struct trained *out)
+{
+    out->buffers = NULL, out->n_buffers = 0;
+    for (int32_t i = 0; i < g->n_values; i++) {
+        if (g->values[i].kind != VALUE_BUFFER)
+            continue;
+        int64_t n = shape_count(graph_shape(g, i));
+        out->buffers = realloc(out->buffers, (size_t)(out->n_buffers + n) * sizeof(float));
+        memcpy(out->buffers + out->n_buffers, graph_data(g, i), (size_t)n * sizeof(float));
+        out->n_buffers += n;
+    }
+}
+
+static struct trained train(const char *network, int64_t side, int64_t batch,
+                            struct plan_options options)
+{
+    struct trained out = { 0 };
+    struct err err = { 0 };
+    struct graph *g = NULL;
+    struct plan *plan = NULL;
+    struct zoo_options zoo = { .batch = batch, .height = side, .width = side, .classes = CLASSES };
+    options.mode = PLAN_TRAIN;
+    if (!zoo_build(network, &zoo, &g, &err) || !graph_initialize(g, 3, &err) ||
+        !plan_new(g, &options, &plan, &err))
+        fail_msg("%s: %s", network, err.text);
+    int64_t floats = shape_count(graph_shape(g, g->outputs[0].value));
+    for (int s = 0; s < STEPS; s++) {
+        for (int i = 0; i < g->n_inputs; i++)
+            fill(plan_input(plan, i), shape_count(graph_shape(g, g->inputs[i].value)),
+                 (uint64_t)(s * 10 + i));
+        plan_set_random(plan, 11, (uint64_t)(s * batch));
+        assert_true(plan_forward(plan, &err));
+        fill(plan_output_gradient(plan, 0), floats, 77);
+        assert_true(plan_backward(plan, &err));
+    }
+    const float *gradients = plan_gradients(plan, &out.n_gradients);
+    out.gradients = malloc((size_t)out.n_gradients * sizeof(float));
+    memcpy(out.gradients, gradients, (size_t)out.n_gradients * sizeof(float));
+    memcpy(out.outputs, plan_output(plan, 0), sizeof(float) * (size_t)(floats < 64 ? floats : 64));
+    note_buffers(g, &out);
+    out.memory = plan_memory(plan);
+    plan_free(plan);
+    graph_free(g);
+    return out;
+}
+
+static void trained_free(struct trained *t)
+{
+    free(t->gradients), free(t->buffers);
+}
+
+static void assert_same(const struct trained *a, const struct trained *b)
+{
+    assert_int_equal(a->n_gradients, b->n_gradients);
+    assert_memory_equal(a->outputs, b->outputs, sizeof a->outputs);
+    assert_memory_equal(a->gradients, b->gradients, (size_t)a->n_gradients * sizeof(float));
+    assert_int_equal(a->n_buffers, b->n_buffers);
+    assert_memory_equal(a->buffers, b->buffers, (size_t)a->n_buffers * sizeof(float));
+}
+
+struct saving_case {
+    const char *network;
+    int64_t side, batch;
+    double at_most; /* of the plain plan's arena */
+};
+
+static void recomputation_gives_the_same_bits(void **state)
+{
+    (void)state;
+    static const struct saving_case cases[] = {
+        { "resnet110_v2", 32, 2, 0.6 }, { "googlenet", 112, 4, 0.8 },
+        { "densenet121", 64, 3, 0.8 },  { "scan_tiny", 224, 3, 0.9 },
+        { "unet_small", 32, 2, 0.95 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct saving_case *c = &cases[i];
+        struct trained plain =
+            train(c->network, c->side, c->batch, (struct plan_options){ .threads = 1 });
+        struct trained saved =
+            train(c->network, c->side, c->batch,
+                  (struct plan_options){ .threads = 1, .saving = SAVING_RECOMPUTE });
+        assert_same(&plain, &saved);
+        double part = (double)saved.memory.arena / (double)plain.memory.arena;
+        print_message("%s: %.1f -> %.1f MB\n", c->network, (double)plain.memory.arena / 1e6,
+                      (double)saved.memory.arena / 1e6);
+        if (part > c->at_most)
+            fail_msg("%s: %.2f of the memory", c->network, part);
+        trained_free(&plain), trained_free(&saved);
+    }
+}
+
+static void a_budget_is_kept_or_refused(void **state)
+{
+    (void)state;
+    struct trained plain = train("googlenet", 112, 4, (struct plan_options){ .threads = 1 });
+    size_t budget = plain.memory.arena * 85 / 100;
+    struct trained saved = train(
+        "googlenet", 112, 4,
+        (struct plan_options){ .threads = 1, .saving = SAVING_RECOMPUTE, .arena_budget = budget });
+    assert_true(saved.memory.arena <= budget);
+    assert_same(&plain, &saved);
+    trained_free(&plain), trained_free(&saved);
+
+    struct err err = { 0 };
+    struct graph *g = NULL;
+    struct plan *plan = NULL;
+    struct plan_options tight = {
+        .mode = PLAN_TRAIN, .threads = 1, .saving = SAVING_RECOMPUTE, .arena_budget = 1 << 20
+    };
+    struct zoo_options zoo = { .batch = 4, .height = 128, .width = 128 };
+    assert_true(zoo_build("googlenet", &zoo, &g, &err) && graph_initialize(g, 3, &err));
+    assert_false(plan_new(g, &tight, &plan, &err));
+    assert_non_null(strstr(err.text, "1 MB are allowed"));
+    graph_free(g);
+}
+
+static double relative(const float *a, const float *b, int64_t n)
+{
+    double difference = 0, size = 0;
+    for (int64_t i = 0; i < n; i++) {
+        difference += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        size += (double)b[i] * (double)b[i];
+    }
+    return sqrt(difference / size);
+}
+
+static void bfloat16_changes_gradients_little(void **state)
+{
+    (void)state;
+    static const struct saving_case cases[] = { { "resnet110_v2", 32, 2, 0.8 },
+                                                { "googlenet", 112, 4, 0.9 },
+                                                { "scan_tiny", 224, 4, 0.9 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct saving_case *c = &cases[i];
+        struct trained plain =
+            train(c->network, c->side, c->batch, (struct plan_options){ .threads = 1 });
+        struct trained saved = train(c->network, c->side, c->batch,
+                                     (struct plan_options){ .threads = 1, .saving = SAVING_HALF });
+        assert_memory_equal(plain.outputs, saved.outputs, sizeof plain.outputs);
+        assert_memory_equal(plain.buffers, saved.buffers, (size_t)plain.n_buffers * sizeof(float));
+        double error = relative(saved.gradients, plain.gradients, plain.n_gradients);
+        double part = (double)saved.memory.arena / (double)plain.memory.arena;
+        print_message("%s: gradients differ by %.2g; %.1f -> %.1f MB\n", c->network, error,
+                      (double)plain.memory.arena / 1e6, (double)saved.memory.arena / 1e6);
+        assert_true(error > 0); /* else nothing was rounded */
+        assert_true(error < 0.01);
+        assert_true(part < c->at_most);
+        trained_free(&plain), trained_free(&saved);
+    }
+}
+
+static void bfloat16_rounds_to_nearest(void **state)
+{
+    (void)state;
+    const float from[] = { 0, -0.0f, 1, 1.00390625f, 1.01171875f, -2.5f, INFINITY, NAN, 1e-40f };
+    const uint16_t expected[] = { 0, 0x8000, 0x3f80, 0x3f80, 0x3f82, 0xc020, 0x7f80, 0, 1 };
+    uint16_t to[9];
+    float back[9];
+    bfloat16_from_float(9, from, to, 1);
+    bfloat16_to_float(9, to, back, 1);
+    for (int i = 0; i < 9; i++)
+        if (i != 7)
+            assert_int_equal(to[i], expected[i]);
+    assert_true(isnan(back[7]));
+    assert_true(back[5] < -2.49f && back[5] > -2.51f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recomputation_gives_the_same_bits),
+        cmocka_unit_test(a_budget_is_kept_or_refused),
+        cmocka_unit_test(bfloat16_changes_gradients_little),
+        cmocka_unit_test(bfloat16_rounds_to_nearest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
