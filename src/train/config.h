@@ -45,6 +45,8 @@ struct train_config {
     struct {
         int64_t epochs, batch, accumulate;
         double clip, smoothing, ema;
+        int memory; /* enum plan_saving */
+        int64_t memory_mb;
         int monitor; /* enum train_monitor */
         int on_nan;  /* enum train_on_nan */
     } train;

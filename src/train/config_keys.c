@@ -7,6 +7,7 @@ static const char *const splits[] = { "patient", "attribute", NULL };
 static const char *const balances[] = { "none", "weights", "sampling", NULL };
 static const char *const monitors[] = { "auc", "loss", "accuracy", NULL };
 static const char *const on_nan[] = { "stop", "skip", NULL };
+static const char *const savings[] = { "plain", "recompute", "half", NULL };
 static const char *const distill_losses[] = { "probabilities", "logits", NULL };
 
 #define AT(field) offsetof(struct train_config, field)
@@ -106,6 +107,11 @@ const struct config_key config_keys[] = {
     REAL("train.ema", train.ema, 0, 0.999999, "0",
          "decay of the moving average of the weights, which is then what is judged and kept; 0: "
          "none"),
+    CHOICE("train.memory", train.memory, savings, "plain",
+           "activations kept for the backward pass; recompute: fewer, computed twice, the same "
+           "gradients; half: as bfloat16"),
+    INT("train.memory_mb", train.memory_mb, 0, 1048576, "0",
+        "for recompute: what activations and gradients of them may take; 0: about the least"),
     CHOICE("train.monitor", train.monitor, monitors, "auc",
            "what decides on the best weights, on validation (without it: on training)"),
     CHOICE("train.on_nan", train.on_nan, on_nan, "stop",
