@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,18 +67,6 @@ bool file_make_folder(const char *path, struct err *err)
         ok = err_set(err, ERR_IO, "%s: exists and is not a folder", path);
     free(partial);
     return ok;
-}
-
-bool file_claim_folder(const char *path, int *fd, struct err *err)
-{
-    *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-        return true;
-    close(*fd);
-    *fd = -1;
-    return err_set(err, ERR_IO,
-                   "%s: another run writes to this folder; wait for it or choose another one",
-                   path);
 }
 
 bool file_out_reserve(struct file_out *out, const char *path, struct err *err)

@@ -28,10 +28,6 @@ void file_out_discard(struct file_out *out);
 
 /* Creates the folder and its parents. */
 bool file_make_folder(const char *path, struct err *err);
-/* Claims a folder for this process, so that no second run writes the same outputs: fails if another
- * has it. *fd is the caller's; close() gives the folder back, and so does the end of the process. A
- * file system that knows no locks lets everyone in; *fd may then be -1. */
-bool file_claim_folder(const char *path, int *fd, struct err *err);
 bool file_exists(const char *path);
 bool file_is_folder(const char *path);
 

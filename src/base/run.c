@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/claim.h"
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -19,7 +20,7 @@
 
 struct run {
     char *folder;
-    int claim; /* on the folder; -1: none */
+    struct claim *claim; /* on the folder */
     char **argv;
     int argc;
     char host[HOST_NAME_MAX + 1];
@@ -54,7 +55,6 @@ bool run_begin(const char *folder, int argc, char *const *argv, struct run **out
     struct run *run = calloc(1, sizeof *run);
     if (!run)
         return err_memory(err, "the run record");
-    run->claim = -1;
     run->folder = strdup(folder);
     run->argv = calloc((size_t)argc + 1, sizeof *run->argv);
     bool ok = run->folder && run->argv;
@@ -64,7 +64,7 @@ bool run_begin(const char *folder, int argc, char *const *argv, struct run **out
         run_free(run);
         return err_memory(err, "the run record");
     }
-    if (!file_claim_folder(folder, &run->claim, err)) {
+    if (!claim_take(folder, &run->claim, err)) {
         run_free(run);
         return false;
     }
@@ -219,8 +219,7 @@ void run_free(struct run *run)
 {
     if (!run)
         return;
-    if (run->claim >= 0)
-        close(run->claim);
+    claim_release(run->claim);
     for (size_t i = 0; i < run->n; i++) {
         free((char *)run->items[i].name);
         free((char *)run->items[i].path);

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/csv.h"
+#include "base/claim.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/report.h"
@@ -158,9 +158,9 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
         return err_set(err, ERR_USAGE, "phantom: at least one slide, of %d to %d px",
                        PHANTOM_SIZE_MIN, PHANTOM_SIZE_MAX);
     bool *missing = calloc((size_t)n, sizeof *missing);
-    int claim = -1;
+    struct claim *claim = NULL;
     bool ok = (missing || err_memory(err, "phantom")) && make_folders(options->folder, err) &&
-              file_claim_folder(options->folder, &claim, err) &&
+              claim_take(options->folder, &claim, err) &&
               phantom_painter_new(pool_workers(ctx->pool), &c.painter, err) &&
               find_missing(&c, missing, &n_missing, err);
     if (ok && n_missing < n)
@@ -170,7 +170,6 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
     ok = ok && write_list(&c, err);
     phantom_painter_free(c.painter);
     free(missing);
-    if (claim >= 0)
-        close(claim);
+    claim_release(claim);
     return ok;
 }

@@ -1,0 +1,183 @@
+/* sge.c: Grid Engine (Son of Grid Engine, Univa, Altair) by qsub, qstat, qdel and qconf. */
+#include <stdlib.h>
+#include <string.h>
+#include "cluster/scheduler.h"
+#include "cluster/shell.h"
+
+#define WARNING_S 30 /* SIGUSR1 comes so long before the end of the time, then SIGKILL */
+
+static bool not_here(const char *program, struct err *err)
+{
+    return err_set(err, ERR_MISSING,
+                   "--on sge: there is no %s here; run this on a submit host of the cluster (are "
+                   "its settings loaded?), or leave out --on to work on this computer",
+                   program);
+}
+
+static bool ask(char *const *argv, struct said *said, struct err *err)
+{
+    struct err why = { 0 };
+    if (!shell_run(argv, said, &why)) {
+        if (why.kind == ERR_MISSING)
+            return not_here(argv[0], err);
+        *err = why;
+        return false;
+    }
+    if (said->code == 0)
+        return true;
+    err_set(err, ERR_MISSING, "--on sge: %s does not answer: %.600s", argv[0],
+            said->errors[0] ? said->errors : said->out);
+    said_free(said);
+    return false;
+}
+
+static bool max_array(int64_t *out, struct err *err)
+{
+    struct said said;
+    if (!ask((char *[]){ "qconf", "-sconf", NULL }, &said, err))
+        return false;
+    const char *at = strstr(said.out, "max_aj_tasks");
+    long long size = at ? strtoll(at + strlen("max_aj_tasks"), NULL, 10) : 0;
+    said_free(&said);
+    *out = size > 0 ? size : 75000; /* 0: no limit; the usual one keeps the master at ease */
+    return true;
+}
+
+static void directives(FILE *script, const struct job_request *job)
+{
+    const struct cluster_options *options = job->options;
+    char time[32], soft[32];
+    fprintf(script, "#$ -N %s\n#$ -S /bin/bash\n#$ -V\n#$ -cwd\n#$ -w e\n", job->name);
+    fprintf(script, "#$ -o \"%s\"\n#$ -j y\n#$ -r y\n", job->log);
+    if (job->ranks > 0)
+        fprintf(script, "#$ -pe %s %lld\n", job->site->mpi_environment,
+                (long long)(job->ranks * options->cpus));
+    else if (options->cpus > 1)
+        fprintf(script, "#$ -pe %s %lld\n", job->site->parallel_environment,
+                (long long)options->cpus);
+    if (options->memory_gb > 0)
+        fprintf(script, "#$ -l %s=%.0fM\n", job->site->memory_resource, options->memory_gb * 1000);
+    if (job->time_s > 0) {
+        time_print(job->time_s, time);
+        time_print(job->time_s > 2 * WARNING_S ? job->time_s - WARNING_S : job->time_s / 2, soft);
+        fprintf(script, "#$ -l h_rt=%s,s_rt=%s\n", time, soft);
+    }
+    if (options->partition)
+        fprintf(script, "#$ -q %s\n", options->partition);
+    if (options->account)
+        fprintf(script, "#$ -P %s\n", options->account);
+    for (size_t i = 0; i < job->site->flags.n; i++)
+        fprintf(script, "#$ %s\n", job->site->flags.items[i]);
+}
+
+/* -hold_jid waits for the end of a job, good or bad. */
+static void submit_functions(FILE *script, const struct cluster_options *options, int64_t number)
+{
+    char limit[32] = "";
+    bool limited = options->max_running > 0;
+    if (limited)
+        snprintf(limit, sizeof limit, " -tc %lld", (long long)options->max_running);
+    fprintf(script,
+            "all=\n%s"
+            "submit_array() { # OFFSET COUNT\n"
+            "    id=$(qsub -terse -v MICROTOME_OFFSET=$1 -t 1-$2%s %s\"$tasks/array-%lld.sh\")\n"
+            "    all=$all${all:+,}${id%%%%.*}%s\n"
+            "}\n"
+            "submit_last() {\n"
+            "    qsub -terse -hold_jid $all \"$tasks/last-%lld.sh\" >/dev/null\n"
+            "}\n",
+            limited ? "previous=\n" : "", limit, limited ? "${previous:+-hold_jid $previous} " : "",
+            (long long)number, limited ? "\n    previous=${id%%.*}" : "", (long long)number);
+}
+
+static bool submit(const char *script, struct err *err)
+{
+    struct said said;
+    struct err why = { 0 };
+    if (!shell_run((char *[]){ "qsub", "-terse", (char *)script, NULL }, &said, &why)) {
+        *err = why;
+        return why.kind == ERR_MISSING ? not_here("qsub", err) : false;
+    }
+    bool ok = said.code == 0 ||
+              err_set(err, ERR_MISSING, "%.900s", said.errors[0] ? said.errors : said.out);
+    said_free(&said);
+    return ok;
+}
+
+static bool explain(const char *text, const struct cluster_options *options, struct err *err)
+{
+    struct said said = { 0 };
+    if (strstr(text, "unknown queue") || strstr(text, "Unknown queue")) {
+        bool known = shell_run((char *[]){ "qconf", "-sql", NULL }, &said, NULL);
+        for (char *at = known ? said.out : NULL; at && *at; at++)
+            *at = *at == '\n' ? ' ' : *at;
+        err_set(err, ERR_USAGE, "--queue: there is no '%s' here; there are: %.400s",
+                options->partition ? options->partition : "", known ? said.out : "?");
+        said_free(&said);
+        return false;
+    }
+    if (strstr(text, "parallel environment"))
+        return err_set(err, ERR_USAGE,
+                       "--cpus: the parallel environment is not known here; name it in the --site "
+                       "file as parallel_environment (qconf -spl lists them): %.400s",
+                       text);
+    if (strstr(text, "no suitable queues"))
+        return err_set(
+            err, ERR_USAGE,
+            "no queue can ever run the job: ask for less with --memory, --cpus or --time "
+            "(qstat -F and qhost tell what there is): %.500s",
+            text);
+    if (strstr(text, "project"))
+        return err_set(err, ERR_USAGE, "--account: Grid Engine refuses it: %.600s", text);
+    return err_set(err, ERR_MISSING, "Grid Engine refuses the job: %.800s", text);
+}
+
+/* job-ID prior name user state ..., a line an element with -g d. */
+static bool look(const char *name, struct job_counts *out, struct err *err)
+{
+    struct said said;
+    *out = (struct job_counts){ 0 };
+    if (!ask((char *[]){ "qstat", "-u", "*", "-g", "d", NULL }, &said, err))
+        return false;
+    for (char *line = said.out, *next; line && *line; line = next) {
+        char job[32], prior[32], named[64], user[64], state[32];
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        if (sscanf(line, "%31s %31s %63s %63s %31s", job, prior, named, user, state) != 5 ||
+            strcmp(named, name) != 0)
+            continue;
+        if (strchr(state, 'E'))
+            out->held++;
+        else if (strchr(state, 'q'))
+            out->waiting++;
+        else
+            out->running++;
+    }
+    said_free(&said);
+    return true;
+}
+
+static bool cancel(const char *name, struct err *err)
+{
+    struct said said;
+    if (!ask((char *[]){ "qdel", (char *)name, NULL }, &said, err))
+        return false;
+    said_free(&said);
+    return true;
+}
+
+const struct scheduler scheduler_sge = {
+    .name = "sge",
+    .title = "Grid Engine",
+    .log_signs = "$JOB_ID.$TASK_ID",
+    .element = "$SGE_TASK_ID",
+    .log_shell = "$JOB_ID.$SGE_TASK_ID",
+    .max_array = max_array,
+    .directives = directives,
+    .submit_functions = submit_functions,
+    .submit = submit,
+    .explain = explain,
+    .look = look,
+    .cancel = cancel,
+};

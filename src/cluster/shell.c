@@ -1,0 +1,73 @@
+/* shell.c: see shell.h. */
+#include "cluster/shell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static char *read_all(int fd)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    char *text = calloc((size_t)(size > 0 ? size : 0) + 1, 1);
+    if (text && size > 0 && pread(fd, text, (size_t)size, 0) != size)
+        text[0] = 0;
+    return text;
+}
+
+bool shell_run(char *const *argv, struct said *out, struct err *err)
+{
+    *out = (struct said){ 0 };
+    int fds[2] = { memfd_create("out", MFD_CLOEXEC), memfd_create("errors", MFD_CLOEXEC) };
+    posix_spawn_file_actions_t actions;
+    pid_t child = 0;
+    int status = 0;
+    bool ok = fds[0] >= 0 && fds[1] >= 0;
+    if (!ok)
+        return err_errno(err, argv[0], "run");
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, fds[0], 1);
+    posix_spawn_file_actions_adddup2(&actions, fds[1], 2);
+    errno = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (errno == ENOENT)
+        ok = err_set(err, ERR_MISSING, "%s: there is no such program here", argv[0]);
+    else if (errno != 0)
+        ok = err_errno(err, argv[0], "run");
+    while (ok && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (ok) {
+        out->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        out->out = read_all(fds[0]);
+        out->errors = read_all(fds[1]);
+        ok = (out->out && out->errors) || err_memory(err, argv[0]);
+    }
+    close(fds[0]);
+    close(fds[1]);
+    return ok;
+}
+
+void said_free(struct said *said)
+{
+    free(said->out);
+    free(said->errors);
+    *said = (struct said){ 0 };
+}
+
+void shell_quote(FILE *stream, const char *text)
+{
+    fputc('\'', stream);
+    for (; *text; text++)
+        if (*text == '\'')
+            fputs("'\\''", stream);
+        else
+            fputc(*text, stream);
+    fputc('\'', stream);
+}

@@ -1,0 +1,186 @@
+/* slurm.c: SLURM by sbatch, squeue, scancel and scontrol. */
+#include <stdlib.h>
+#include <string.h>
+#include "cluster/scheduler.h"
+#include "cluster/shell.h"
+
+static bool not_here(const char *program, struct err *err)
+{
+    return err_set(
+        err, ERR_MISSING,
+        "--on slurm: there is no %s here; run this on a login node of the cluster (is its "
+        "module loaded?), or leave out --on to work on this computer",
+        program);
+}
+
+/* The program must be there and succeed. */
+static bool ask(char *const *argv, struct said *said, struct err *err)
+{
+    struct err why = { 0 };
+    if (!shell_run(argv, said, &why)) {
+        if (why.kind == ERR_MISSING)
+            return not_here(argv[0], err);
+        *err = why;
+        return false;
+    }
+    if (said->code == 0)
+        return true;
+    err_set(err, ERR_MISSING, "--on slurm: %s does not answer: %.600s", argv[0], said->errors);
+    said_free(said);
+    return false;
+}
+
+static bool max_array(int64_t *out, struct err *err)
+{
+    struct said said;
+    if (!ask((char *[]){ "scontrol", "show", "config", NULL }, &said, err))
+        return false;
+    const char *at = strstr(said.out, "MaxArraySize");
+    at = at ? strchr(at, '=') : NULL;
+    long long size = at ? strtoll(at + 1, NULL, 10) : 1001;
+    said_free(&said);
+    *out = size - 1; /* it is the highest index plus one; ours begin at 1 */
+    return size > 1 || err_set(err, ERR_MISSING,
+                               "--on slurm: this cluster allows no job arrays "
+                               "(MaxArraySize)");
+}
+
+static void directives(FILE *script, const struct job_request *job)
+{
+    const struct cluster_options *options = job->options;
+    char time[32];
+    fprintf(script, "#SBATCH --job-name=%s\n", job->name);
+    fprintf(script, "#SBATCH --output=\"%s\"\n#SBATCH --open-mode=append\n", job->log);
+    fputs("#SBATCH --requeue\n", script);
+    if (job->ranks > 0)
+        fprintf(script, "#SBATCH --ntasks=%lld\n", (long long)job->ranks);
+    fprintf(script, "#SBATCH --cpus-per-task=%lld\n", (long long)options->cpus);
+    if (options->memory_gb > 0)
+        fprintf(script, "#SBATCH --mem=%.0fM\n", options->memory_gb * 1000);
+    if (job->time_s > 0) {
+        time_print(job->time_s, time);
+        fprintf(script, "#SBATCH --time=%s\n", time);
+    }
+    if (options->partition)
+        fprintf(script, "#SBATCH --partition=%s\n", options->partition);
+    if (options->account)
+        fprintf(script, "#SBATCH --account=%s\n", options->account);
+    for (size_t i = 0; i < job->site->flags.n; i++)
+        fprintf(script, "#SBATCH %s\n", job->site->flags.items[i]);
+}
+
+/* With --max-running several arrays follow one another, so that never more run at once. A failed
+ * element must not keep the last job waiting: afterany. */
+static void submit_functions(FILE *script, const struct cluster_options *options, int64_t number)
+{
+    char limit[32] = "";
+    bool limited = options->max_running > 0;
+    if (limited)
+        snprintf(limit, sizeof limit, "%%%lld", (long long)options->max_running);
+    fprintf(script,
+            "all=\n%s"
+            "submit_array() { # OFFSET COUNT\n"
+            "    id=$(sbatch --parsable --export=ALL,MICROTOME_OFFSET=$1 --array=1-$2%s \\\n"
+            "        %s\"$tasks/array-%lld.sh\")\n"
+            "    all=$all:${id%%%%;*}%s\n"
+            "}\n"
+            "submit_last() {\n"
+            "    sbatch --parsable --dependency=afterany$all \"$tasks/last-%lld.sh\" >/dev/null\n"
+            "}\n",
+            limited ? "previous=\n" : "", limit,
+            limited ? "${previous:+--dependency=afterany:$previous} " : "", (long long)number,
+            limited ? "\n    previous=${id%%;*}" : "", (long long)number);
+}
+
+static bool submit(const char *script, struct err *err)
+{
+    struct said said;
+    struct err why = { 0 };
+    if (!shell_run((char *[]){ "sbatch", "--parsable", (char *)script, NULL }, &said, &why)) {
+        *err = why;
+        return why.kind == ERR_MISSING ? not_here("sbatch", err) : false;
+    }
+    bool ok = said.code == 0 || err_set(err, ERR_MISSING, "%.900s", said.errors);
+    said_free(&said);
+    return ok;
+}
+
+static bool explain(const char *text, const struct cluster_options *options, struct err *err)
+{
+    struct said said = { 0 };
+    if (strstr(text, "invalid partition") || strstr(text, "Invalid partition")) {
+        bool known = shell_run((char *[]){ "sinfo", "-h", "-o", "%R", NULL }, &said, NULL);
+        for (char *at = known ? said.out : NULL; at && *at; at++)
+            *at = *at == '\n' ? ' ' : *at;
+        err_set(err, ERR_USAGE, "--partition: there is no '%s' here; there are: %.400s",
+                options->partition ? options->partition : "", known ? said.out : "?");
+        said_free(&said);
+        return false;
+    }
+    if (strstr(text, "Memory required") || strstr(text, "Memory specification"))
+        return err_set(
+            err, ERR_USAGE,
+            "--memory: no node of %s%s has %g GB for a job; ask for less, or for another "
+            "--partition (sinfo -o '%%R %%m' tells what there is)",
+            options->partition ? "partition " : "the cluster",
+            options->partition ? options->partition : "", options->memory_gb);
+    if (strstr(text, "node configuration is not available") || strstr(text, "CPU count"))
+        return err_set(err, ERR_USAGE,
+                       "--cpus, --memory: no node has %lld processors%s for one job; ask for less "
+                       "(sinfo -o '%%R %%c %%m' tells what there is)",
+                       (long long)options->cpus, options->memory_gb > 0 ? " and that memory" : "");
+    if (strstr(text, "time limit"))
+        return err_set(err, ERR_USAGE,
+                       "--time: longer than the partition allows (sinfo -o '%%R %%l' tells how "
+                       "long): %.400s",
+                       text);
+    if (strstr(text, "account"))
+        return err_set(err, ERR_USAGE, "--account: SLURM refuses it: %.600s", text);
+    return err_set(err, ERR_MISSING, "SLURM refuses the job: %.800s", text);
+}
+
+static bool look(const char *name, struct job_counts *out, struct err *err)
+{
+    struct said said;
+    *out = (struct job_counts){ 0 };
+    if (!ask((char *[]){ "squeue", "-h", "-r", "-o", "%T %r", "--name", (char *)name, NULL }, &said,
+             err))
+        return false;
+    for (char *line = said.out, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        if (strstr(line, "DependencyNeverSatisfied") || strstr(line, "JobHeld"))
+            out->held++;
+        else if (strncmp(line, "PENDING", 7) == 0 || strncmp(line, "REQUEUE", 7) == 0)
+            out->waiting++;
+        else
+            out->running++;
+    }
+    said_free(&said);
+    return true;
+}
+
+static bool cancel(const char *name, struct err *err)
+{
+    struct said said;
+    if (!ask((char *[]){ "scancel", "--name", (char *)name, NULL }, &said, err))
+        return false;
+    said_free(&said);
+    return true;
+}
+
+const struct scheduler scheduler_slurm = {
+    .name = "slurm",
+    .title = "SLURM",
+    .log_signs = "%A.%a",
+    .element = "$SLURM_ARRAY_TASK_ID",
+    .log_shell = "$SLURM_ARRAY_JOB_ID.$SLURM_ARRAY_TASK_ID",
+    .max_array = max_array,
+    .directives = directives,
+    .submit_functions = submit_functions,
+    .submit = submit,
+    .explain = explain,
+    .look = look,
+    .cancel = cancel,
+};

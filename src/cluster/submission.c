@@ -1,0 +1,182 @@
+/* submission.c: the record of a submission, and waiting for its end (submit.h). */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/json.h"
+#include "base/report.h"
+#include "cluster/submit.h"
+
+#define LOOK_EVERY_S 5    /* at the scheduler */
+#define STAT_PER_S 2000.0 /* files that waiting may look at, so that it is no load */
+#define GONE_LOOKS 3      /* looks without any job of ours until they count as gone */
+
+bool submission_read(const struct task_list *list, struct submission *out)
+{
+    *out = (struct submission){ 0 };
+    char *text = NULL, *path = file_format("%s/tasks/submission.json", list->folder);
+    size_t size = 0;
+    const char *scheduler = "", *name = "";
+    json_int_t number = 0, tasks = 0, jobs = 0, arrays = 0, time_s = 0;
+    json_t *root = path && file_exists(path) && file_read(path, 1 << 16, &text, &size, NULL)
+                       ? json_loadb(text, size, 0, NULL)
+                       : NULL;
+    bool there =
+        root && json_unpack(root, "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:F}", "scheduler",
+                            &scheduler, "name", &name, "number", &number, "tasks", &tasks, "jobs",
+                            &jobs, "arrays", &arrays, "time_s", &time_s, "at", &out->at) == 0;
+    there = there && scheduler_named(scheduler) && strlen(name) < JOB_NAME;
+    if (there) {
+        snprintf(out->scheduler, sizeof out->scheduler, "%s", scheduler);
+        snprintf(out->name, sizeof out->name, "%s", name);
+        out->number = number;
+        out->tasks = tasks;
+        out->jobs = jobs;
+        out->arrays = arrays;
+        out->time_s = time_s;
+    }
+    json_decref(root);
+    free(text);
+    free(path);
+    return there;
+}
+
+bool submission_write(const struct task_list *list, const struct submission *submission,
+                      struct err *err)
+{
+    struct file_out out;
+    char *path = file_format("%s/tasks/submission.json", list->folder);
+    bool ok = path ? file_out_open(&out, path, err) : err_memory(err, "the submission");
+    free(path);
+    if (!ok)
+        return false;
+    struct json_out json;
+    json_out_begin(&json, out.stream);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "scheduler", submission->scheduler);
+    json_out_text(&json, "name", submission->name);
+    json_out_int(&json, "number", submission->number);
+    json_out_int(&json, "tasks", submission->tasks);
+    json_out_int(&json, "jobs", submission->jobs);
+    json_out_int(&json, "arrays", submission->arrays);
+    json_out_int(&json, "time_s", submission->time_s);
+    json_out_real(&json, "at", submission->at);
+    json_out_close_object(&json);
+    json_out_end(&json);
+    return file_out_commit(&out, err);
+}
+
+/* A name that no other submission has: time, process and host. */
+static void make_name(const struct task_list *list, char out[JOB_NAME])
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    char host[256] = "", text[600];
+    gethostname(host, sizeof host - 1);
+    snprintf(text, sizeof text, "%.200s %s %ld %.6f", list->folder, host, (long)getpid(),
+             clock_now_s());
+    for (const char *at = text; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
+    snprintf(out, JOB_NAME, "mt%08x", (unsigned)(hash ^ (hash >> 32)));
+}
+
+bool submission_begin(const struct task_list *list, const struct scheduler *scheduler,
+                      struct submission *out, struct err *err)
+{
+    struct submission last;
+    struct job_counts counts = { 0 };
+    bool before = submission_read(list, &last);
+    if (before && !scheduler_named(last.scheduler)->look(last.name, &counts, err))
+        return false;
+    if (counts.waiting + counts.running + counts.held > 0)
+        return err_set(err, ERR_IO,
+                       "%s: jobs of an earlier submission are in the queue (%s: %lld waiting, %lld "
+                       "running, %lld held); wait for them, or 'microtome cancel %s' first",
+                       list->folder, last.name, (long long)counts.waiting,
+                       (long long)counts.running, (long long)counts.held, list->folder);
+    *out = (struct submission){ .number = before ? last.number + 1 : 1, .at = clock_now_s() };
+    snprintf(out->scheduler, sizeof out->scheduler, "%s", scheduler->name);
+    make_name(list, out->name);
+    return true;
+}
+
+static int64_t count_complete(const struct task_list *list)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < list->n; i++)
+        n += task_complete(list, &list->items[i]);
+    return n;
+}
+
+/* The jobs are gone and the last one left no word. */
+static bool without_word(const struct task_list *list, const struct submission *submission,
+                         struct err *err)
+{
+    for (int64_t i = 0; i < list->n; i++) {
+        struct task_record record;
+        record_read(list, list->items[i].id, &record);
+        if (record.began >= submission->at)
+            return err_set(err, ERR_MISSING,
+                           "%s: the jobs have ended, but the last one did not put the results "
+                           "together (was it cancelled?); the same command again does what is left",
+                           list->folder);
+    }
+    return err_set(err, ERR_MISSING,
+                   "%s: the jobs have ended and no task began: do the nodes see this folder, and "
+                   "the program? Results must lie on a file system that all nodes share; the jobs' "
+                   "logs are in %s/tasks/log",
+                   list->folder, list->folder);
+}
+
+static bool jobs_gone(const struct scheduler *scheduler, const struct submission *submission,
+                      int *looks, bool *held)
+{
+    struct job_counts counts;
+    if (!scheduler->look(submission->name, &counts, NULL)) /* it may be restarting */
+        return false;
+    *held = counts.held > 0 && counts.waiting + counts.running == 0;
+    *looks = counts.waiting + counts.running + counts.held > 0 ? 0 : *looks + 1;
+    return *looks >= GONE_LOOKS;
+}
+
+bool submission_wait(const struct task_list *list, const struct submission *submission,
+                     const struct ctx *ctx, struct err *err)
+{
+    const struct scheduler *scheduler = scheduler_named(submission->scheduler);
+    double every_s = 0.5 + (double)list->n / STAT_PER_S, looked_s = report_clock_s();
+    int64_t shown = count_complete(list);
+    int looks = 0;
+    bool good = false, held = false, gone = false, ended;
+    char text[900];
+    report_begin(ctx->report, list->kind, list->n, "tasks");
+    report_advance(ctx->report, shown);
+    while (!(ended = tasks_finished(list, submission->at, &good, text)) && !gone && !held &&
+           !ctx_stopped(ctx)) {
+        struct timespec pause = { (time_t)every_s,
+                                  (long)(1e9 * (every_s - (double)(time_t)every_s)) };
+        nanosleep(&pause, NULL);
+        int64_t complete = count_complete(list);
+        if (complete > shown)
+            report_advance(ctx->report, complete - shown);
+        shown = complete > shown ? complete : shown;
+        if (report_clock_s() - looked_s >= LOOK_EVERY_S) {
+            looked_s = report_clock_s();
+            gone = jobs_gone(scheduler, submission, &looks, &held);
+        }
+    }
+    report_end(ctx->report);
+    if (ended)
+        return good || err_set(err, ERR_MISSING, "%s", text);
+    if (ctx_stopped(ctx))
+        return err_set(err, ERR_STOPPED,
+                       "stopped waiting; the jobs go on: 'microtome status %s', or 'microtome "
+                       "cancel %s'",
+                       list->folder, list->folder);
+    if (held)
+        return err_set(err, ERR_MISSING,
+                       "%s: the jobs that are left are held in an error state (%s); 'microtome "
+                       "cancel %s', and the same command again",
+                       list->folder, submission->name, list->folder);
+    return without_word(list, submission, err);
+}

@@ -1,0 +1,342 @@
+/* submit.c: cluster_submit (submit.h). */
+#include "cluster/submit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/claim.h"
+#include "base/file.h"
+#include "base/report.h"
+#include "cluster/pack.h"
+#include "cluster/shell.h"
+
+#define MASTER_TIME_S 3600 /* of the job that only submits */
+
+struct work {
+    const struct task_list *list;
+    const struct cluster_options *options;
+    const struct scheduler *scheduler;
+    struct site site;
+    struct submission submission;
+    struct packed packed;
+    int64_t max_array;
+};
+
+static char *in_tasks(const struct work *work, const char *name, const char *extension)
+{
+    return file_format("%s/tasks/%s-%lld%s", work->list->folder, name,
+                       (long long)work->submission.number, extension);
+}
+
+bool script_program(FILE *script, const struct site *site, struct err *err)
+{
+    char self[4096] = "microtome";
+    if (!site->container && !site->program) {
+        ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+        if (length < 0)
+            return err_errno(err, "/proc/self/exe", "read");
+        self[length] = 0;
+    }
+    if (site->container)
+        fprintf(script, "%s ", site->container);
+    shell_quote(script, site->program ? site->program : self);
+    return true;
+}
+
+void script_setup(FILE *script, const struct site *site)
+{
+    for (size_t i = 0; i < site->modules.n; i++)
+        fprintf(script, "module load %s\n", site->modules.items[i]);
+    for (size_t i = 0; i < site->setup.n; i++)
+        fprintf(script, "%s\n", site->setup.items[i]);
+}
+
+static void write_head(FILE *script, const struct work *work, const char *log_name, int64_t time_s)
+{
+    char log[4200];
+    snprintf(log, sizeof log, "%s/tasks/log/%s.log", work->list->folder, log_name);
+    struct job_request job = { .name = work->submission.name,
+                               .log = log,
+                               .options = work->options,
+                               .site = &work->site,
+                               .time_s = time_s };
+    fputs("#!/bin/bash\n", script);
+    work->scheduler->directives(script, &job);
+}
+
+static void write_tasks_folder(FILE *script, const struct work *work)
+{
+    fputs("tasks=", script);
+    shell_quote(script, work->list->folder);
+    fputs("/tasks\n", script);
+}
+
+/* Nodes that do not see the folder say so, wherever their output goes. */
+static void write_check(FILE *script)
+{
+    fputs("[ -e \"$tasks/list.csv\" ] || {\n"
+          "    echo \"$(hostname): $tasks is not here; results must lie on a file system that all "
+          "nodes share\" >&2\n"
+          "    exit 71\n"
+          "}\n",
+          script);
+}
+
+static bool write_array(const struct work *work, FILE *script, struct err *err)
+{
+    write_head(script, work, work->scheduler->log_signs, work->submission.time_s);
+    fprintf(script,
+            "# One element of the array: runs the tasks on its line of jobs-%lld.txt. Tasks whose "
+            "file\n# exists are passed over, so that it may be run again at any time.\n",
+            (long long)work->submission.number);
+    write_tasks_folder(script, work);
+    write_check(script);
+    script_setup(script, &work->site);
+    fputs("trap : USR1 # of a time limit that is near: for the program, not for this shell\n",
+          script);
+    fprintf(script, "line=$((${MICROTOME_OFFSET:-0} + %s))\n", work->scheduler->element);
+    fprintf(script,
+            "export MICROTOME_JOB_BEGAN=$(date +%%s) MICROTOME_TIME_LIMIT=%lld \\\n"
+            "    MICROTOME_LOG=\"log/%s.log\"\n",
+            (long long)work->submission.time_s, work->scheduler->log_shell);
+    fprintf(script, "for attempt in $(seq 0 %lld); do\n    ", (long long)work->options->retries);
+    if (!script_program(script, &work->site, err))
+        return false;
+    fputs(" task ", script);
+    shell_quote(script, work->list->folder);
+    fprintf(script, " --threads %lld \\\n        $(sed -n \"${line}p\" \"$tasks/jobs-%lld.txt\")\n",
+            (long long)work->options->cpus, (long long)work->submission.number);
+    fputs("    code=$?\n"
+          "    case $code in 0 | 2 | 130) break ;; esac # done, wrong, stopped: not again\n"
+          "done\n"
+          "exit $code\n",
+          script);
+    return true;
+}
+
+static bool write_last(const struct work *work, FILE *script, struct err *err)
+{
+    char log[64];
+    snprintf(log, sizeof log, "last-%lld", (long long)work->submission.number);
+    write_head(script, work, log, work->submission.time_s);
+    fputs(
+        "# Runs when all elements have ended, well or not: puts the results together, states what "
+        "is\n# missing and then exits with 1.\n",
+        script);
+    write_tasks_folder(script, work);
+    write_check(script);
+    script_setup(script, &work->site);
+    if (!script_program(script, &work->site, err))
+        return false;
+    fputs(" task ", script);
+    shell_quote(script, work->list->folder);
+    fprintf(script, " --threads %lld --finish\n", (long long)work->options->cpus);
+    return true;
+}
+
+static bool write_submit(const struct work *work, FILE *script, struct err *err)
+{
+    (void)err;
+    char log[64];
+    snprintf(log, sizeof log, "submit-%lld", (long long)work->submission.number);
+    write_head(script, work, log, work->submission.time_s > 0 ? MASTER_TIME_S : 0);
+    fprintf(script,
+            "# Submits the tasks as arrays of at most %lld elements, and the last job.\nset -eu\n",
+            (long long)work->max_array);
+    write_tasks_folder(script, work);
+    work->scheduler->submit_functions(script, work->options, work->submission.number);
+    for (int64_t done = 0; done < work->packed.n_jobs; done += work->max_array) {
+        int64_t left = work->packed.n_jobs - done;
+        fprintf(script, "submit_array %lld %lld\n", (long long)done,
+                (long long)(left < work->max_array ? left : work->max_array));
+    }
+    fputs("submit_last\n", script);
+    return true;
+}
+
+static bool write_jobs(const struct work *work, FILE *stream, struct err *err)
+{
+    (void)err;
+    for (int64_t job = 0; job < work->packed.n_jobs; job++)
+        for (int64_t i = work->packed.first[job]; i < work->packed.first[job + 1]; i++)
+            fprintf(stream, "%lld%c", (long long)work->packed.ids[i],
+                    i + 1 < work->packed.first[job + 1] ? ' ' : '\n');
+    return true;
+}
+
+typedef bool (*writer)(const struct work *work, FILE *stream, struct err *err);
+
+static bool write_one(const struct work *work, const char *name, const char *extension,
+                      writer write, struct err *err)
+{
+    struct file_out out;
+    char *path = in_tasks(work, name, extension);
+    bool ok = path ? file_out_open(&out, path, err) : err_memory(err, name);
+    free(path);
+    if (!ok)
+        return false;
+    if (!write(work, out.stream, err)) {
+        file_out_discard(&out);
+        return false;
+    }
+    return file_out_commit(&out, err);
+}
+
+static bool write_scripts(const struct work *work, struct err *err)
+{
+    return write_one(work, "jobs", ".txt", write_jobs, err) &&
+           write_one(work, "array", ".sh", write_array, err) &&
+           write_one(work, "last", ".sh", write_last, err) &&
+           write_one(work, "submit", ".sh", write_submit, err);
+}
+
+static bool print_scripts(const struct work *work, FILE *out, struct err *err)
+{
+    static const char *const names[] = { "submit", "array", "last" };
+    bool ok = true;
+    for (size_t i = 0; ok && i < 3; i++) {
+        char *text = NULL, *path = in_tasks(work, names[i], ".sh");
+        ok = path ? file_read(path, 64 << 20, &text, NULL, err) : err_memory(err, names[i]);
+        if (ok)
+            fprintf(out, "==> %s <==\n%s\n", path, text);
+        free(text);
+        free(path);
+    }
+    if (ok)
+        fprintf(out,
+                "%lld tasks in %lld jobs; to submit them by hand: %s %s/tasks/submit-%lld.sh\n",
+                (long long)work->submission.tasks, (long long)work->submission.jobs,
+                work->submission.arrays > 1 ? (work->options->on == 1 ? "sbatch" : "qsub") : "bash",
+                work->list->folder, (long long)work->submission.number);
+    return ok;
+}
+
+/* A task that its job's time did not suffice for goes alone next time; if it was alone already, it
+ * needs more time. */
+static bool look_at_times(const struct work *work, const int64_t *ids, int64_t n, bool *alone,
+                          struct err *err)
+{
+    int64_t limit = work->submission.time_s;
+    for (int64_t i = 0; i < n; i++) {
+        struct task_record record;
+        record_read(work->list, ids[i], &record);
+        if (!record_out_of_time(&record))
+            continue;
+        alone[i] = record.job_tasks > 1;
+        if (!alone[i] && limit > 0 && limit <= record.limit_s)
+            return err_set(
+                err, ERR_USAGE,
+                "--time: task %lld (%s) did not end within %lld s; pass a longer --time, "
+                "or make the tasks smaller",
+                (long long)ids[i], work->list->items[ids[i] - 1].slide, (long long)record.limit_s);
+    }
+    return true;
+}
+
+/* What is not complete, as jobs. */
+static bool pack_missing(struct work *work, struct err *err)
+{
+    const struct task_list *list = work->list;
+    int64_t n = 0, *ids = calloc((size_t)list->n + 1, sizeof *ids);
+    bool *alone = calloc((size_t)list->n + 1, sizeof *alone);
+    bool ok = (ids && alone) || err_memory(err, "the task list");
+    for (int64_t i = 0; ok && i < list->n; i++)
+        if (!task_complete(list, &list->items[i]))
+            ids[n++] = list->items[i].id;
+    ok = ok && look_at_times(work, ids, n, alone, err) &&
+         pack_tasks(list, ids, n, alone, work->options->jobs, &work->packed, err);
+    work->submission.tasks = n;
+    work->submission.jobs = ok ? work->packed.n_jobs : 0;
+    work->submission.arrays =
+        ok ? (work->packed.n_jobs + work->max_array - 1) / work->max_array : 0;
+    free(ids);
+    free(alone);
+    return ok;
+}
+
+/* The name and number are written down before anything is submitted: should this process be killed
+ * in between, the jobs are found by their name. */
+static bool submit(const struct work *work, struct err *err)
+{
+    char *script = in_tasks(work, "submit", ".sh");
+    struct said said = { 0 };
+    struct err why = { 0 };
+    bool ok = (script || err_memory(err, "the submission")) &&
+              submission_write(work->list, &work->submission, err);
+    if (ok && work->submission.arrays > 1) {
+        ok = work->scheduler->submit(script, &why) ||
+             work->scheduler->explain(why.text, work->options, err);
+    } else if (ok) {
+        ok = shell_run((char *[]){ "bash", script, NULL }, &said, err);
+        if (ok && said.code != 0) {
+            ok = work->scheduler->explain(said.errors[0] ? said.errors : said.out, work->options,
+                                          err);
+            work->scheduler->cancel(work->submission.name, NULL); /* of what had been taken */
+        }
+    }
+    said_free(&said);
+    free(script);
+    return ok;
+}
+
+static bool check_folder(const struct task_list *list, struct err *err)
+{
+    if (strpbrk(list->folder, "\"'\\%$`\n"))
+        return err_set(err, ERR_USAGE,
+                       "%s: schedulers read some signs of this path (quotes, %%, $) in their own "
+                       "way; choose a plainer name",
+                       list->folder);
+    return true;
+}
+
+static void say_next(const struct work *work, const struct ctx *ctx)
+{
+    const struct submission *submission = &work->submission;
+    report_note(ctx->report,
+                "%lld tasks in %lld jobs were given to %s under the name %s%s.\n"
+                "  how far:  microtome status %s\n  stop it:  microtome cancel %s\n"
+                "  the logs: %s/tasks/log",
+                (long long)submission->tasks, (long long)submission->jobs, work->scheduler->title,
+                submission->name,
+                submission->arrays > 1 ? ", by a master job that submits the arrays" : "",
+                work->list->folder, work->list->folder, work->list->folder);
+}
+
+bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
+                    const struct cluster_options *options, const struct ctx *ctx, FILE *out,
+                    struct err *err)
+{
+    struct work work = { .list = list,
+                         .options = options,
+                         .scheduler = schedulers[options->on - 1] };
+    struct claim *claim = NULL;
+    int64_t time_s = 0;
+    bool ok =
+        check_folder(list, err) && (!options->time || time_parse(options->time, &time_s, err)) &&
+        site_read(options->site, &work.site, err) &&
+        work.scheduler->max_array(&work.max_array, err) && claim_take(list->folder, &claim, err) &&
+        submission_begin(list, work.scheduler, &work.submission, err) && list_write(list, err);
+    work.submission.time_s = time_s;
+    ok = ok && pack_missing(&work, err);
+    bool any = ok && work.packed.n_jobs > 0;
+    if (any)
+        ok = write_scripts(&work, err) && (options->dry_run || submit(&work, err));
+    claim_release(claim);
+    struct account account;
+    if (ok && !any) {
+        report_note(ctx->report, "%s: all %lld tasks are complete; nothing is submitted",
+                    list->folder, (long long)list->n);
+        ok = tasks_finish(list, kind, ctx, out, &account, err);
+    } else if (ok && options->dry_run) {
+        ok = print_scripts(&work, out, err);
+    } else if (ok) {
+        say_next(&work, ctx);
+        if (options->wait)
+            ok = submission_wait(list, &work.submission, ctx, err);
+    }
+    packed_free(&work.packed);
+    site_free(&work.site);
+    return ok;
+}

@@ -1,0 +1,50 @@
+/* submit.h: a task list -> jobs of a scheduler. DIR/tasks gets, for submission number K,
+ *
+ *   jobs-K.txt     a line a job: the tasks it runs
+ *   array-K.sh     an element of the array: the tasks on its line
+ *   last-K.sh      waits for all, puts the results together, states what is missing
+ *   submit-K.sh    submits both; runs here, or as a job of its own (the master) where there are
+ *                  more jobs than one array may have
+ *   submission.json  the last submission: scheduler, name of its jobs, numbers
+ *
+ * The scripts are meant to be read, and can be submitted by hand. */
+#ifndef CLUSTER_SUBMIT_H
+#define CLUSTER_SUBMIT_H
+#include "base/ctx.h"
+#include "cluster/scheduler.h"
+#include "cluster/tasks.h"
+
+struct submission {
+    char scheduler[16], name[JOB_NAME];
+    int64_t number; /* 1 for the first of a folder */
+    int64_t tasks, jobs, arrays;
+    int64_t time_s;
+    double at; /* seconds since 1970 */
+};
+
+/* False if nothing was submitted in this folder. */
+bool submission_read(const struct task_list *list, struct submission *out);
+bool submission_write(const struct task_list *list, const struct submission *submission,
+                      struct err *err);
+
+/* Writes the list, and submits what is not complete; if all is, finishes here. Refuses while jobs
+ * of an earlier submission are alive. With options->dry_run the scripts are written and printed to
+ * `out`, and nothing is submitted; with options->wait this returns when the last job has ended,
+ * with its word. */
+bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
+                    const struct cluster_options *options, const struct ctx *ctx, FILE *out,
+                    struct err *err);
+
+/* --- steps, for commands that are one job, such as training --- */
+
+/* Fails if jobs of the last submission are alive; else the number and name of the next one. */
+bool submission_begin(const struct task_list *list, const struct scheduler *scheduler,
+                      struct submission *out, struct err *err);
+/* "apptainer exec x.sif microtome", for scripts; quoted. */
+bool script_program(FILE *script, const struct site *site, struct err *err);
+/* Modules and setup lines. */
+void script_setup(FILE *script, const struct site *site);
+/* Waits for tasks_finished after submission->at; a progress bar of complete tasks. */
+bool submission_wait(const struct task_list *list, const struct submission *submission,
+                     const struct ctx *ctx, struct err *err);
+#endif

@@ -1,0 +1,62 @@
+/* tasks.h: running tasks of a list and putting their results together. What a task is comes from
+ * the command, as a task_kind; this folder only knows lists of them. */
+#ifndef CLUSTER_TASKS_H
+#define CLUSTER_TASKS_H
+#include <stdio.h>
+#include "base/ctx.h"
+#include "cluster/list.h"
+#include "cluster/record.h"
+
+/* How a task ended, for task_kind.finish. */
+struct task_end {
+    bool complete;
+    double seconds;    /* 0 if not known */
+    const char *error; /* why there is no result; NULL if complete */
+};
+
+struct task_kind {
+    const char *name; /* the command's */
+    /* What all tasks of one process share, from the list's command line. */
+    bool (*open)(const struct task_list *list, void **state, struct err *err);
+    /* A pure function to the file at path, which is renamed into place afterwards; with `in_place`
+     * path is the task's file itself, and run does so. Only called if the file is not there. */
+    bool in_place;
+    bool (*run)(void *state, const struct task *task, const char *path, const struct ctx *ctx,
+                struct err *err);
+    /* Puts together what is there. ends [list->n]. False if something failed; what is missing is
+     * stated by the caller. */
+    bool (*finish)(void *state, const struct task_list *list, const struct task_end *ends,
+                   const struct ctx *ctx, FILE *out, struct err *err);
+    void (*close)(void *state);
+};
+
+/* The job around the tasks. */
+struct task_job {
+    double began;    /* seconds since 1970; 0: not run by a scheduler */
+    int64_t limit_s; /* 0: none */
+    const char *log; /* relative to DIR/tasks, or "" */
+};
+
+/* Runs tasks ids [n], one after the other, each on all threads; those whose file exists are passed
+ * over. One that fails is recorded and the others go on; false then, at the end. */
+bool tasks_run(const struct task_list *list, const struct task_kind *kind, const int64_t *ids,
+               int64_t n, const struct task_job *job, const struct ctx *ctx, struct err *err);
+
+/* What the tasks took, as in tables of parallel runs. */
+struct account {
+    int64_t tasks, complete;
+    double serial_s;   /* sum of the tasks' times */
+    double parallel_s; /* first begin to last end */
+    int64_t workers;   /* the most that ran at once */
+    double speed_up;   /* serial / parallel */
+    double efficiency; /* speed-up / workers */
+};
+
+/* Claims nothing itself: kind->finish does. Writes DIR/tasks/finished.json and fills `account`.
+ * False if results are missing (stated with the first few) or finish failed. */
+bool tasks_finish(const struct task_list *list, const struct task_kind *kind, const struct ctx *ctx,
+                  FILE *out, struct account *account, struct err *err);
+
+/* The last tasks_finish of a folder: whether there was one since `since`, and what it said. */
+bool tasks_finished(const struct task_list *list, double since, bool *ok, char text[900]);
+#endif
