@@ -1,8 +1,11 @@
 /* cmd_extract.c: microtome extract: slides -> patch stores. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include "base/claim.h"
+#include "base/file.h"
 #include "base/json.h"
-#include "cli/app.h"
+#include "cli/cluster.h"
 #include "patch/extract.h"
 
 #define DEFAULT_MARGIN 112
@@ -17,7 +20,10 @@ struct extract_args {
     int64_t random, patch, margin, stride, level, seed, group;
     double mpp, slide_mpp, tissue_fraction, white, black, group_memory;
     int method, label_rule, stain, layout;
+    struct cluster_options cluster;
 };
+
+extern const struct command cmd_extract;
 
 #define OPTION(field) .offset = offsetof(struct extract_args, field)
 
@@ -168,6 +174,9 @@ static const struct arg args[] = {
       OPTION(preview),
       .help = "also <slide>_patches.png, a sheet of patches to look at" },
     { .name = "json", .type = ARG_FLAG, OPTION(json), .help = "print the result as JSON" },
+    CLUSTER_ARGS(struct extract_args),
+    CLUSTER_ARRAY_ARGS(struct extract_args),
+    CLUSTER_MEMORY_ARG(struct extract_args),
     COMMON_ARGS(struct extract_args),
 };
 
@@ -276,6 +285,141 @@ static void print_json(FILE *stream, const struct extract_row *rows, size_t n)
     json_out_end(&json);
 }
 
+/* --- on a cluster: a task is a slide --- */
+
+struct extract_state {
+    struct extract_args *given;
+    char **argv;
+    struct slide_list slides;
+    struct extract_request request;
+    struct stain_fit target;
+};
+
+static void tasks_close(void *state)
+{
+    struct extract_state *s = state;
+    slide_list_free(&s->slides);
+    free(s->given);
+    free(s->argv);
+    free(s);
+}
+
+static bool tasks_open(const struct task_list *list, void **state, struct err *err)
+{
+    struct extract_state *s = calloc(1, sizeof *s);
+    char *slides = cluster_slides_path(list->folder);
+    void *options = NULL;
+    bool ok = (s && slides) || err_memory(err, "the tasks");
+    ok = ok && cluster_parse(list, &cmd_extract, &options, &s->argv, err);
+    if (s)
+        s->given = options;
+    ok = ok && make_options(s->given, &s->request.options, err) &&
+         slide_list_load(slides, &s->slides, err) &&
+         extract_target(&s->request.options, &s->target, err);
+    if (ok && (int64_t)s->slides.n != list->n)
+        ok = err_set(err, ERR_FORMAT, "%s: does not belong to the task list; submit again", slides);
+    free(slides);
+    if (ok) {
+        s->request.slides = &s->slides;
+        s->request.folder = list->folder;
+        s->request.preview = s->given->preview;
+        s->request.argc = list->argc;
+        s->request.argv = list->argv;
+        *state = s;
+    } else if (s) {
+        tasks_close(s);
+    }
+    return ok;
+}
+
+static bool tasks_extract(void *state, const struct task *task, const char *path,
+                          const struct ctx *ctx, struct err *err)
+{
+    const struct extract_state *s = state;
+    struct extract_result result;
+    return extract_slide(&s->slides.entries[task->id - 1], &s->request.options, &s->target, path,
+                         ctx, &result, err);
+}
+
+static bool tasks_count(void *state, const struct task_list *list, const struct task_end *ends,
+                        const struct ctx *ctx, FILE *out, struct err *err)
+{
+    struct extract_state *s = state;
+    struct extract_task *tasks = calloc((size_t)list->n + 1, sizeof *tasks);
+    struct extract_row *rows = calloc((size_t)list->n + 1, sizeof *rows);
+    size_t n_rows = 0;
+    bool ok = (tasks && rows) || err_memory(err, "the slides");
+    for (int64_t i = 0; ok && i < list->n; i++)
+        tasks[i] = (struct extract_task){ ends[i].seconds, ends[i].error };
+    s->request.tasks = tasks;
+    ok = ok && extract_cohort(&s->request, ctx, rows, &n_rows, err);
+    if (n_rows > 0 && s->given->json)
+        print_json(out, rows, n_rows);
+    else if (n_rows > 0)
+        print_rows(out, rows, n_rows);
+    free(tasks);
+    free(rows);
+    return ok;
+}
+
+const struct task_kind extract_tasks = {
+    .name = "extract",
+    .open = tasks_open,
+    .run = tasks_extract,
+    .finish = tasks_count,
+    .close = tasks_close,
+};
+
+/* The size of the file is a fair guess at the work. */
+static bool list_slides(const struct extract_request *request, struct task_list *list,
+                        struct err *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < request->slides->n; i++) {
+        const struct slide_entry *entry = &request->slides->entries[i];
+        struct stat status;
+        double cost = stat(entry->path, &status) == 0 ? (double)status.st_size : 0;
+        char *file = file_format("%s.h5", entry->name);
+        ok = file ? list_add(list, entry->name, 0, cost, file, "", err)
+                  : err_memory(err, "the task list");
+        free(file);
+    }
+    return ok;
+}
+
+static bool run_on_cluster(struct app *app, const struct extract_args *given,
+                           const struct extract_request *request, struct err *err)
+{
+    struct task_list list = { 0 };
+    struct claim *claim = NULL;
+    bool ok = list_new(given->output, "extract", app->argc, app->argv, &list, err) &&
+              cluster_begin(&list, request->slides, &claim, err) && extract_look(request, err) &&
+              list_slides(request, &list, err);
+    if (ok)
+        ok =
+            cluster_submit(&list, &extract_tasks, &given->cluster, claim, &app->ctx, app->out, err);
+    else
+        claim_release(claim);
+    list_free(&list);
+    return ok;
+}
+
+static bool run_here(struct app *app, const struct extract_args *given,
+                     const struct extract_request *request, struct err *err)
+{
+    size_t n_rows = 0;
+    struct extract_row *rows = calloc(request->slides->n + 1, sizeof *rows);
+    bool ok = cluster_check_idle(given->output, err);
+    ok = ok && (rows ? extract_cohort(request, &app->ctx, rows, &n_rows, err)
+                     : err_memory(err, "the slides"));
+    if (n_rows > 0 && given->json)
+        print_json(app->out, rows, n_rows);
+    else if (n_rows > 0)
+        print_rows(app->out, rows, n_rows);
+    free(rows);
+    return ok;
+}
+
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
@@ -287,20 +431,13 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                        .preview = given->preview,
                                        .argc = app->argc,
                                        .argv = app->argv };
-    struct extract_row *rows = NULL;
-    size_t n_rows = 0;
-    bool ok = check_modes(given, err) && make_options(given, &request.options, err) &&
+    bool ok = check_modes(given, err) && cluster_check(&given->cluster, err) &&
+              make_options(given, &request.options, err) &&
               slide_list_read(operands->operands, operands->n_operands, &slides, err);
-    if (ok) {
-        rows = calloc(slides.n + 1, sizeof *rows);
-        ok = rows ? extract_cohort(&request, &app->ctx, rows, &n_rows, err)
-                  : err_memory(err, "the slides");
-    }
-    if (n_rows > 0 && given->json)
-        print_json(app->out, rows, n_rows);
-    else if (n_rows > 0)
-        print_rows(app->out, rows, n_rows);
-    free(rows);
+    if (ok && given->cluster.on > 0)
+        ok = run_on_cluster(app, given, &request, err);
+    else if (ok)
+        ok = run_here(app, given, &request, err);
     slide_list_free(&slides);
     return ok;
 }

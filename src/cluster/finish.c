@@ -126,14 +126,62 @@ static bool write_finished(const struct task_list *list, const struct account *a
     return file_out_commit(&out, err);
 }
 
+static void print_account(FILE *stream, const struct account *account)
+{
+    if (account->serial_s <= 0)
+        return;
+    fprintf(stream, "%10s %10s %12s %12s %10s %12s\n%10lld %10lld %12.1f %12.1f %10.2f %12.3f\n",
+            "tasks", "workers", "serial s", "parallel s", "speed-up", "efficiency",
+            (long long)account->complete, (long long)account->workers, account->serial_s,
+            account->parallel_s, account->speed_up, account->efficiency);
+}
+
+static bool write_text(const struct task_list *list, const char *text, struct err *err)
+{
+    struct file_out out;
+    char *path = file_format("%s/tasks/finished.txt", list->folder);
+    bool ok = path ? file_out_open(&out, path, err) : err_memory(err, "finished.txt");
+    free(path);
+    if (!ok)
+        return false;
+    fputs(text, out.stream);
+    return file_out_commit(&out, err);
+}
+
+static bool put_together(const struct task_list *list, const struct task_kind *kind,
+                         const struct task_end *ends, const struct account *account,
+                         const struct ctx *ctx, FILE *out, struct err *err)
+{
+    void *state = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory)
+        return err_memory(err, "the results");
+    bool ok = kind->open(list, &state, err) && kind->finish(state, list, ends, ctx, memory, err);
+    if (state)
+        kind->close(state);
+    if (account->complete < account->tasks)
+        ok = state_missing(list, ends, account, err);
+    print_account(memory, account);
+    struct err other = { 0 };
+    bool wrote = fclose(memory) == 0 && text;
+    if (wrote) {
+        fputs(text, out);
+        wrote = write_text(list, text, ok ? err : &other);
+    }
+    free(text);
+    return ok && wrote;
+}
+
 bool tasks_finish(const struct task_list *list, const struct task_kind *kind, const struct ctx *ctx,
-                  FILE *out, struct account *account, struct err *err)
+                  FILE *out, struct err *err)
 {
     size_t n = (size_t)list->n;
     struct task_record *records = calloc(n + 1, sizeof *records);
     struct task_end *ends = calloc(n + 1, sizeof *ends);
     double(*edges)[2] = calloc(2 * n + 1, sizeof *edges);
-    void *state = NULL;
+    struct account account;
     bool ok = (records && ends && edges) || err_memory(err, "the task list");
     for (size_t i = 0; ok && i < n; i++) {
         record_read(list, list->items[i].id, &records[i]);
@@ -142,15 +190,11 @@ bool tasks_finish(const struct task_list *list, const struct task_kind *kind, co
         ends[i].error = ends[i].complete ? NULL : why_missing(&records[i]);
     }
     if (ok) {
-        count(list, records, edges, account);
         struct err why = { 0 };
-        ok = kind->open(list, &state, &why) && kind->finish(state, list, ends, ctx, out, &why);
-        if (account->complete < account->tasks)
-            ok = state_missing(list, ends, account, &why);
+        count(list, records, edges, &account);
+        ok = put_together(list, kind, ends, &account, ctx, out, &why);
         clear_work(list, ok);
-        if (state)
-            kind->close(state);
-        bool wrote = write_finished(list, account, ok, why.text, err);
+        bool wrote = write_finished(list, &account, ok, why.text, err);
         if (wrote && !ok)
             *err = why;
         ok = ok && wrote;

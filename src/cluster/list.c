@@ -220,7 +220,7 @@ static bool read_row(const struct csv *csv, size_t row, const int columns[6],
     const char *whole = csv_cell(csv, row, columns[5]);
     /* A task writes its file: it must lie in the results folder. */
     if (*ends[0] || *ends[1] || *ends[2] || id != list->n + 1 || !*file || *file == '/' ||
-        strstr(file, "..") || *whole == '/' || strstr(whole, ".."))
+        strstr(file, "../") || *whole == '/' || strstr(whole, "../"))
         return err_set(err, ERR_FORMAT, "%s:%d: is not a task; submit again", csv->path,
                        csv->lines[row]);
     return list_add(list, csv_cell(csv, row, columns[1]), part, cost, file, whole, err);

@@ -29,6 +29,7 @@ struct job_request {
 /* What the scheduler knows of the jobs of one name. */
 struct job_counts {
     int64_t waiting, running, held; /* held: in an error state, will not start by itself */
+    int64_t dependent;              /* of those that wait: for other jobs */
 };
 
 struct scheduler {

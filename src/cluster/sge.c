@@ -150,7 +150,7 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
         if (strchr(state, 'E'))
             out->held++;
         else if (strchr(state, 'q'))
-            out->waiting++;
+            out->waiting++, out->dependent += strchr(state, 'h') != NULL;
         else
             out->running++;
     }

@@ -150,10 +150,11 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
         next = strchr(line, '\n');
         if (next)
             *next++ = 0;
-        if (strstr(line, "DependencyNeverSatisfied") || strstr(line, "JobHeld"))
+        if (strstr(line, "DependencyNeverSatisfied") || strstr(line, "eld") ||
+            strstr(line, "PartitionConfig") || strstr(line, "BadConstraints"))
             out->held++;
         else if (strncmp(line, "PENDING", 7) == 0 || strncmp(line, "REQUEUE", 7) == 0)
-            out->waiting++;
+            out->waiting++, out->dependent += strstr(line, "Dependency") != NULL;
         else
             out->running++;
     }

@@ -135,13 +135,22 @@ static bool jobs_gone(const struct scheduler *scheduler, const struct submission
     struct job_counts counts;
     if (!scheduler->look(submission->name, &counts, NULL)) /* it may be restarting */
         return false;
-    *held = counts.held > 0 && counts.waiting + counts.running == 0;
+    *held = counts.held > 0 && counts.waiting == counts.dependent && counts.running == 0;
     *looks = counts.waiting + counts.running + counts.held > 0 ? 0 : *looks + 1;
     return *looks >= GONE_LOOKS;
 }
 
+static void print_finished(const struct task_list *list, FILE *out)
+{
+    char *text = NULL, *path = file_format("%s/tasks/finished.txt", list->folder);
+    if (path && file_read(path, 1 << 30, &text, NULL, NULL))
+        fputs(text, out);
+    free(text);
+    free(path);
+}
+
 bool submission_wait(const struct task_list *list, const struct submission *submission,
-                     const struct ctx *ctx, struct err *err)
+                     const struct ctx *ctx, FILE *out, struct err *err)
 {
     const struct scheduler *scheduler = scheduler_named(submission->scheduler);
     double every_s = 0.5 + (double)list->n / STAT_PER_S, looked_s = report_clock_s();
@@ -166,6 +175,8 @@ bool submission_wait(const struct task_list *list, const struct submission *subm
         }
     }
     report_end(ctx->report);
+    if (ended)
+        print_finished(list, out);
     if (ended)
         return good || err_set(err, ERR_MISSING, "%s", text);
     if (ctx_stopped(ctx))

@@ -256,23 +256,35 @@ static bool pack_missing(struct work *work, struct err *err)
     return ok;
 }
 
-/* The name and number are written down before anything is submitted: should this process be killed
- * in between, the jobs are found by their name. */
+/* A program's words as one line. */
+static void flatten(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++)
+        if (*from != '\n')
+            *to++ = *from;
+        else if (from[1] && to > text)
+            *to++ = ' ';
+    *to = 0;
+}
+
 static bool submit(const struct work *work, struct err *err)
 {
     char *script = in_tasks(work, "submit", ".sh");
     struct said said = { 0 };
     struct err why = { 0 };
-    bool ok = (script || err_memory(err, "the submission")) &&
-              submission_write(work->list, &work->submission, err);
+    bool ok = script || err_memory(err, "the submission");
     if (ok && work->submission.arrays > 1) {
-        ok = work->scheduler->submit(script, &why) ||
-             work->scheduler->explain(why.text, work->options, err);
+        ok = work->scheduler->submit(script, &why);
+        flatten(why.text);
+        if (!ok)
+            work->scheduler->explain(why.text, work->options, err);
     } else if (ok) {
         ok = shell_run((char *[]){ "bash", script, NULL }, &said, err);
+        char *text = ok && said.errors[0] ? said.errors : said.out;
         if (ok && said.code != 0) {
-            ok = work->scheduler->explain(said.errors[0] ? said.errors : said.out, work->options,
-                                          err);
+            flatten(text);
+            ok = work->scheduler->explain(text, work->options, err);
             work->scheduler->cancel(work->submission.name, NULL); /* of what had been taken */
         }
     }
@@ -305,36 +317,35 @@ static void say_next(const struct work *work, const struct ctx *ctx)
 }
 
 bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
-                    const struct cluster_options *options, const struct ctx *ctx, FILE *out,
-                    struct err *err)
+                    const struct cluster_options *options, struct claim *claim,
+                    const struct ctx *ctx, FILE *out, struct err *err)
 {
     struct work work = { .list = list,
                          .options = options,
                          .scheduler = schedulers[options->on - 1] };
-    struct claim *claim = NULL;
     int64_t time_s = 0;
     bool ok =
         check_folder(list, err) && (!options->time || time_parse(options->time, &time_s, err)) &&
         site_read(options->site, &work.site, err) &&
-        work.scheduler->max_array(&work.max_array, err) && claim_take(list->folder, &claim, err) &&
+        work.scheduler->max_array(&work.max_array, err) &&
         submission_begin(list, work.scheduler, &work.submission, err) && list_write(list, err);
     work.submission.time_s = time_s;
     ok = ok && pack_missing(&work, err);
     bool any = ok && work.packed.n_jobs > 0;
-    if (any)
-        ok = write_scripts(&work, err) && (options->dry_run || submit(&work, err));
+    if (any) /* the name is on disk before any job: should we be killed here, it finds them */
+        ok = write_scripts(&work, err) && submission_write(list, &work.submission, err) &&
+             (options->dry_run || submit(&work, err));
     claim_release(claim);
-    struct account account;
     if (ok && !any) {
         report_note(ctx->report, "%s: all %lld tasks are complete; nothing is submitted",
                     list->folder, (long long)list->n);
-        ok = tasks_finish(list, kind, ctx, out, &account, err);
+        ok = tasks_finish(list, kind, ctx, out, err);
     } else if (ok && options->dry_run) {
         ok = print_scripts(&work, out, err);
     } else if (ok) {
         say_next(&work, ctx);
         if (options->wait)
-            ok = submission_wait(list, &work.submission, ctx, err);
+            ok = submission_wait(list, &work.submission, ctx, out, err);
     }
     packed_free(&work.packed);
     site_free(&work.site);

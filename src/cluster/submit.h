@@ -10,6 +10,7 @@
  * The scripts are meant to be read, and can be submitted by hand. */
 #ifndef CLUSTER_SUBMIT_H
 #define CLUSTER_SUBMIT_H
+#include "base/claim.h"
 #include "base/ctx.h"
 #include "cluster/scheduler.h"
 #include "cluster/tasks.h"
@@ -30,10 +31,10 @@ bool submission_write(const struct task_list *list, const struct submission *sub
 /* Writes the list, and submits what is not complete; if all is, finishes here. Refuses while jobs
  * of an earlier submission are alive. With options->dry_run the scripts are written and printed to
  * `out`, and nothing is submitted; with options->wait this returns when the last job has ended,
- * with its word. */
+ * with its word. The claim on the folder is given back when all is submitted. */
 bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
-                    const struct cluster_options *options, const struct ctx *ctx, FILE *out,
-                    struct err *err);
+                    const struct cluster_options *options, struct claim *claim,
+                    const struct ctx *ctx, FILE *out, struct err *err);
 
 /* --- steps, for commands that are one job, such as training --- */
 
@@ -44,7 +45,8 @@ bool submission_begin(const struct task_list *list, const struct scheduler *sche
 bool script_program(FILE *script, const struct site *site, struct err *err);
 /* Modules and setup lines. */
 void script_setup(FILE *script, const struct site *site);
-/* Waits for tasks_finished after submission->at; a progress bar of complete tasks. */
+/* Waits for tasks_finished after submission->at, with a progress bar of complete tasks; prints what
+ * it printed. */
 bool submission_wait(const struct task_list *list, const struct submission *submission,
-                     const struct ctx *ctx, struct err *err);
+                     const struct ctx *ctx, FILE *out, struct err *err);
 #endif

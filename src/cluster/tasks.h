@@ -52,10 +52,11 @@ struct account {
     double efficiency; /* speed-up / workers */
 };
 
-/* Claims nothing itself: kind->finish does. Writes DIR/tasks/finished.json and fills `account`.
- * False if results are missing (stated with the first few) or finish failed. */
+/* Claims nothing itself: kind->finish does. What it prints, and the account, go to `out` and to
+ * DIR/tasks/finished.txt; then DIR/tasks/finished.json tells that this is the end. False if results
+ * are missing (stated with the first few) or finish failed. */
 bool tasks_finish(const struct task_list *list, const struct task_kind *kind, const struct ctx *ctx,
-                  FILE *out, struct account *account, struct err *err);
+                  FILE *out, struct err *err);
 
 /* The last tasks_finish of a folder: whether there was one since `since`, and what it said. */
 bool tasks_finished(const struct task_list *list, double since, bool *ok, char text[900]);

@@ -1,7 +1,9 @@
 /* cohort.c: extract_cohort (extract.h): slide after slide, what exists is kept, what fails is
  * recorded. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/report.h"
@@ -43,7 +45,7 @@ static bool look_at_existing(struct cohort *cohort, size_t i, struct err *err)
     if (!path)
         return err_memory(err, cohort->request->folder);
     bool ok = true;
-    if (file_exists(path) && !cohort->request->overwrite) {
+    if (file_exists(path) && (!cohort->request->overwrite || cohort->request->tasks)) {
         struct store *store = NULL;
         ok = store_open(path, &store, err);
         if (!ok) {
@@ -64,20 +66,18 @@ static bool look_at_existing(struct cohort *cohort, size_t i, struct err *err)
     return ok;
 }
 
-static bool fit_template(struct cohort *cohort, struct err *err)
+bool extract_target(const struct extract_options *options, struct stain_fit *out, struct err *err)
 {
-    const struct extract_options *options = &cohort->request->options;
     if (options->stain == STAIN_NONE)
         return true;
-    cohort->target = stain_default_target(options->stain);
+    *out = stain_default_target(options->stain);
     if (!options->stain_template)
         return true;
     struct image image = { 0 };
     if (!image_read_png(options->stain_template, 3, &image, err))
         return false;
-    bool ok =
-        stain_fit(options->stain, image.px, image.width * image.height, &cohort->target, err) ||
-        err_prefix(err, options->stain_template);
+    bool ok = stain_fit(options->stain, image.px, image.width * image.height, out, err) ||
+              err_prefix(err, options->stain_template);
     image_free(&image);
     return ok;
 }
@@ -99,8 +99,11 @@ static bool extract_one(struct cohort *cohort, size_t i, struct err *err)
     struct extract_row *row = &cohort->rows[i];
     char *path = store_path(cohort, i);
     bool ok = path || err_memory(err, request->folder);
-    row->state = cohort->exists[i] ? RUN_KEPT : RUN_DONE;
-    if (ok && !cohort->exists[i])
+    row->state = cohort->exists[i] && !request->tasks ? RUN_KEPT : RUN_DONE;
+    if (ok && !cohort->exists[i] && request->tasks)
+        ok = err_set(err, ERR_MISSING, "%s",
+                     request->tasks[i].error ? request->tasks[i].error : "its store is gone");
+    else if (ok && !cohort->exists[i])
         ok = extract_slide(&request->slides->entries[i], &request->options, &cohort->target, path,
                            cohort->ctx, &row->result, err);
     if (ok && request->preview)
@@ -144,7 +147,9 @@ static bool extract_and_record(struct cohort *cohort, size_t i, struct err *err)
         cohort->rows[i].state = RUN_FAILED;
         cohort->rows[i].result = (struct extract_result){ 0 };
     }
-    return record(cohort, i, report_clock_s() - began, ok ? NULL : why.text, err);
+    const struct extract_task *tasks = cohort->request->tasks;
+    double seconds = tasks ? tasks[i].seconds : report_clock_s() - began;
+    return record(cohort, i, seconds, ok ? NULL : why.text, err);
 }
 
 /* Group g of the cohort (from 1) is group g - first_group of its slide. */
@@ -203,6 +208,28 @@ static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
     return ok && wrote && finished;
 }
 
+bool extract_look(const struct extract_request *request, struct err *err)
+{
+    size_t n = request->slides->n;
+    struct cohort cohort = { .request = request };
+    cohort.rows = calloc(n + 1, sizeof *cohort.rows);
+    cohort.options_text = extract_options_text(&request->options);
+    cohort.exists = calloc(n + 1, sizeof *cohort.exists);
+    bool ok =
+        (cohort.rows && cohort.options_text && cohort.exists) || err_memory(err, "the slides");
+    for (size_t i = 0; ok && i < n; i++) {
+        char *path = request->overwrite ? store_path(&cohort, i) : NULL;
+        if (path && unlink(path) != 0 && errno != ENOENT)
+            ok = err_errno(err, path, "replace");
+        free(path);
+        ok = ok && look_at_existing(&cohort, i, err);
+    }
+    free(cohort.rows);
+    free(cohort.options_text);
+    free(cohort.exists);
+    return ok;
+}
+
 bool extract_cohort(const struct extract_request *request, const struct ctx *ctx,
                     struct extract_row *rows, size_t *n_rows, struct err *err)
 {
@@ -216,7 +243,8 @@ bool extract_cohort(const struct extract_request *request, const struct ctx *ctx
     const char *annotations = request->options.annotations;
     if (ok && annotations && !file_is_folder(annotations))
         ok = err_set(err, ERR_USAGE, "--annotations: %s is not a folder", annotations);
-    ok = ok && file_make_folder(request->folder, err) && fit_template(&cohort, err);
+    ok = ok && file_make_folder(request->folder, err) &&
+         extract_target(&request->options, &cohort.target, err);
     for (size_t i = 0; ok && i < request->slides->n; i++)
         ok = look_at_existing(&cohort, i, err);
     ok = ok && run_slides(&cohort, n_rows, err);

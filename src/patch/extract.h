@@ -45,21 +45,36 @@ bool extract_slide(const struct slide_entry *entry, const struct extract_options
                    const struct stain_fit *target, const char *path, const struct ctx *ctx,
                    struct extract_result *out, struct err *err);
 
+/* What stains are normalised to: the template, or the built-in target. */
+bool extract_target(const struct extract_options *options, struct stain_fit *out, struct err *err);
+
 struct extract_row {
     const char *slide; /* the list's */
     enum run_state state;
     struct extract_result result;
 };
 
+/* What became of a slide that a task of its own was to extract. */
+struct extract_task {
+    double seconds;
+    const char *error; /* NULL: its store is there */
+};
+
 struct extract_request {
     const struct slide_list *slides;
     struct extract_options options;
     const char *folder;
-    bool overwrite; /* make stores again that exist */
-    bool preview;   /* <slide>_patches.png beside each store */
-    int argc;       /* as typed, for run.json */
+    bool overwrite;                   /* make stores again that exist */
+    bool preview;                     /* <slide>_patches.png beside each store */
+    const struct extract_task *tasks; /* [slides->n]: nothing is extracted, only what tasks left is
+                                       * counted and recorded; NULL: extracts */
+    int argc;                         /* as typed, for run.json */
     char *const *argv;
 };
+
+/* Would stores that are in the folder be made the same way today? Fails, naming the first that
+ * would not; with request->overwrite they are removed instead. For runs whose slides are tasks. */
+bool extract_look(const struct extract_request *request, struct err *err);
 
 /* All slides of a list to folder/<slide>.h5, with run.json, slides.csv and lookup.csv. A slide that
  * fails is recorded and skipped; false then, at the end. Stores that were made with other options

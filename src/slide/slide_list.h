@@ -25,5 +25,10 @@ bool slide_list_read(char *const *operands, int n_operands, struct slide_list *o
 /* A CSV in memory, for fuzzing; path names it in messages and anchors relative paths. */
 bool slide_list_parse(const char *text, size_t size, const char *path, struct slide_list *out,
                       struct err *err);
+
+/* Keeps a list, and reads it back the same: relative paths stay relative to where the command was
+ * typed, not to the CSV. */
+bool slide_list_save(const struct slide_list *list, const char *path, struct err *err);
+bool slide_list_load(const char *path, struct slide_list *out, struct err *err);
 void slide_list_free(struct slide_list *list);
 #endif

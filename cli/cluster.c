@@ -1,0 +1,67 @@
+/* cluster.c: see cluster.h. */
+#include "cli/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/claim.h"
+#include "base/file.h"
+
+extern const struct task_kind extract_tasks;
+
+const struct task_kind *const task_kinds[] = { &extract_tasks, NULL };
+
+bool cluster_parse(const struct task_list *list, const struct command *command, void **options,
+                   char ***argv, struct err *err)
+{
+    struct args_result operands;
+    *argv = calloc((size_t)list->argc + 1, sizeof **argv);
+    *options = calloc(1, command->options_size);
+    if (!*argv || !*options)
+        return err_memory(err, "options");
+    memcpy(*argv, list->argv, (size_t)list->argc * sizeof **argv); /* parsing reorders it */
+    return args_parse(&command->spec, list->argc - 1, *argv + 1, *options, &operands, err);
+}
+
+bool cluster_check(const struct cluster_options *options, struct err *err)
+{
+    if (options->on == 0 && (options->dry_run || options->wait || options->partition ||
+                             options->account || options->time || options->site))
+        return err_set(err, ERR_USAGE,
+                       "--dry-run, --wait, --partition, --queue, --account, --time and --site need "
+                       "--on slurm or --on sge");
+    return true;
+}
+
+bool cluster_check_idle(const char *folder, struct err *err)
+{
+    struct task_list list = { .folder = (char *)folder };
+    struct submission last;
+    struct job_counts counts = { 0 };
+    bool good = false;
+    char text[900];
+    if (!submission_read(&list, &last) || tasks_finished(&list, last.at, &good, text) ||
+        !scheduler_named(last.scheduler)->look(last.name, &counts, NULL) ||
+        counts.waiting + counts.running == 0)
+        return true;
+    return err_set(
+        err, ERR_IO,
+        "%s: %lld jobs work in this folder; wait for them, or 'microtome cancel %s' first", folder,
+        (long long)(counts.waiting + counts.running), folder);
+}
+
+bool cluster_begin(const struct task_list *list, const struct slide_list *slides,
+                   struct claim **claim, struct err *err)
+{
+    char *folder = file_format("%s/tasks", list->folder), *path = cluster_slides_path(list->folder);
+    bool ok = (folder && path) || err_memory(err, "the task list");
+    ok = ok && claim_take(list->folder, claim, err) && cluster_check_idle(list->folder, err) &&
+         file_make_folder(folder, err) && slide_list_save(slides, path, err);
+    free(folder);
+    free(path);
+    return ok;
+}
+
+char *cluster_slides_path(const char *folder)
+{
+    return file_format("%s/tasks/slides.csv", folder);
+}

@@ -1,0 +1,79 @@
+/* cmd_cancel.c: microtome cancel: ends the jobs of a submission, or the run on this computer. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli/cluster.h"
+
+struct cancel_args {
+    struct common_options common;
+};
+
+static const struct arg args[] = { COMMON_ARGS(struct cancel_args) };
+
+static bool cancel_jobs(struct app *app, const struct submission *submission, bool *found,
+                        struct err *err)
+{
+    const struct scheduler *scheduler = scheduler_named(submission->scheduler);
+    struct job_counts jobs;
+    if (!scheduler->look(submission->name, &jobs, err))
+        return false;
+    int64_t n = jobs.waiting + jobs.running + jobs.held;
+    *found = n > 0;
+    if (n > 0 && !scheduler->cancel(submission->name, err))
+        return false;
+    if (n > 0)
+        fprintf(app->out, "%lld jobs of %s (%s) were told to end\n", (long long)n, scheduler->title,
+                submission->name);
+    return true;
+}
+
+static bool cancel_process(struct app *app, const char *folder, bool *found, struct err *err)
+{
+    struct claim_holder holder;
+    char here[256] = "";
+    if (!claim_look(folder, &holder) || !holder.alive)
+        return true;
+    gethostname(here, sizeof here - 1);
+    *found = true;
+    if (strcmp(here, holder.host) != 0)
+        return err_set(err, ERR_IO, "%s: process %ld on %s has it; end it there", folder,
+                       holder.pid, holder.host);
+    if (kill((pid_t)holder.pid, SIGTERM) != 0)
+        return err_errno(err, folder, "end the process that has it");
+    fprintf(app->out, "process %ld was told to end\n", holder.pid);
+    return true;
+}
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    (void)options;
+    struct task_list list = { .folder = operands->operands[0] };
+    struct submission submission;
+    bool jobs = false, process = false;
+    bool ok = !submission_read(&list, &submission) || cancel_jobs(app, &submission, &jobs, err);
+    ok = ok && cancel_process(app, list.folder, &process, err);
+    if (ok && !jobs && !process)
+        fprintf(app->out, "nothing runs in %s\n", list.folder);
+    else if (ok)
+        fputs("what is complete stays; the same command again does the rest\n", app->out);
+    return ok;
+}
+
+const struct command cmd_cancel = {
+    .spec = { .name = "cancel",
+              .summary = "end what runs in a results folder",
+              .operands = "DIR",
+              .min_operands = 1,
+              .max_operands = 1,
+              .description =
+                  "Ends the jobs that a command with --on slurm or --on sge submitted for "
+                  "the results folder DIR, or the run on this computer that writes to "
+                  "it. What is complete stays.",
+              .example = "microtome cancel results",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct cancel_args),
+    .run = run,
+};

@@ -1,0 +1,211 @@
+/* cmd_status.c: microtome status: what of a task list is done, runs, failed and is left. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/json.h"
+#include "cli/cluster.h"
+#include "cluster/status.h"
+
+#define WATCH_S 2
+#define MAX_ROWS 40 /* of slides that are not done yet, on paper; --json has all */
+
+struct status_args {
+    struct common_options common;
+    bool watch, json;
+};
+
+static const struct arg args[] = {
+    { .name = "watch",
+      .letter = 'w',
+      .type = ARG_FLAG,
+      .offset = offsetof(struct status_args, watch),
+      .help = "show it again and again until the jobs have ended" },
+    { .name = "json",
+      .type = ARG_FLAG,
+      .offset = offsetof(struct status_args, json),
+      .help = "print it as JSON" },
+    COMMON_ARGS(struct status_args),
+};
+
+static void print_counts(FILE *out, const char *name, const struct slide_status *slide)
+{
+    fprintf(out, "%-32s %8lld %8lld %8lld %8lld %8lld\n", name, (long long)slide->tasks,
+            (long long)slide->done, (long long)slide->running, (long long)slide->failed,
+            (long long)slide->left);
+}
+
+static void print_failed(FILE *out, const struct task_list *list, const struct status *status)
+{
+    for (int64_t i = 0; i < status->n_failed; i++) {
+        const struct failed_task *failed = &status->failed[i];
+        fprintf(out, "\ntask %lld, %s, failed on %s (%lld tries): %s\n", (long long)failed->id,
+                failed->slide, failed->record.host, (long long)failed->record.attempts,
+                failed->record.error);
+        if (failed->log)
+            fprintf(out, "  %s/tasks/%s ends:\n", list->folder, failed->record.log);
+        for (const char *line = failed->log; line && *line;) {
+            size_t length = strcspn(line, "\n");
+            fprintf(out, "    %.*s\n", (int)length, line);
+            line += length + (line[length] == '\n');
+        }
+    }
+}
+
+static void print_end(FILE *out, const struct task_list *list, const struct status *status)
+{
+    if (status->rate_per_s > 0)
+        fprintf(out, "\n%.3g tasks/s", status->rate_per_s);
+    if (status->left_s > 0) {
+        char left[32];
+        time_print((int64_t)status->left_s, left);
+        fprintf(out, ", about %s left", left);
+    }
+    if (status->submitted && status->asked)
+        fprintf(out, "\n%s (%s): %lld jobs wait, %lld run, %lld are held in an error state",
+                scheduler_named(status->submission.scheduler)->title, status->submission.name,
+                (long long)status->jobs.waiting, (long long)status->jobs.running,
+                (long long)status->jobs.held);
+    else if (status->submitted)
+        fprintf(out, "\n%s does not answer here; this is what the files tell",
+                scheduler_named(status->submission.scheduler)->title);
+    if (status->claimed)
+        fprintf(out, "\nprocess %ld on %s has the folder since %s", status->holder.pid,
+                status->holder.host, status->holder.since);
+    fprintf(out, "\nlogs: %s/tasks/log\n", list->folder);
+    if (status->finished)
+        fprintf(out, "finished: %s\n", status->ok ? "all results are put together" : status->word);
+    else if (status->all.failed > 0)
+        fputs("the same command again does only what is missing\n", out);
+}
+
+static void print_text(FILE *out, const struct task_list *list, const struct status *status)
+{
+    int64_t rows = 0;
+    fprintf(out, "%-32s %8s %8s %8s %8s %8s\n", list->kind, "tasks", "done", "running", "failed",
+            "left");
+    for (int64_t i = 0; i < status->n_slides; i++) {
+        const struct slide_status *slide = &status->slides[i];
+        bool shown =
+            status->n_slides <= MAX_ROWS || (slide->done < slide->tasks && rows < MAX_ROWS);
+        if (shown)
+            print_counts(out, slide->slide, slide);
+        rows += shown;
+    }
+    if (rows < status->n_slides)
+        fprintf(out, "(%lld more slides)\n", (long long)(status->n_slides - rows));
+    print_counts(out, "all", &status->all);
+    print_failed(out, list, status);
+    print_end(out, list, status);
+}
+
+static void put_counts(struct json_out *json, const struct slide_status *slide)
+{
+    json_out_int(json, "tasks", slide->tasks);
+    json_out_int(json, "done", slide->done);
+    json_out_int(json, "running", slide->running);
+    json_out_int(json, "failed", slide->failed);
+    json_out_int(json, "left", slide->left);
+}
+
+static void put_failed(struct json_out *json, const struct status *status)
+{
+    json_out_array(json, "failures");
+    for (int64_t i = 0; i < status->n_failed; i++) {
+        const struct failed_task *failed = &status->failed[i];
+        json_out_object_line(json, NULL);
+        json_out_int(json, "task", failed->id);
+        json_out_text(json, "slide", failed->slide);
+        json_out_text(json, "host", failed->record.host);
+        json_out_int(json, "attempts", failed->record.attempts);
+        json_out_text(json, "error", failed->record.error);
+        json_out_text(json, "log", failed->record.log);
+        json_out_close_object(json);
+    }
+    json_out_close_array(json);
+}
+
+static void print_json(FILE *out, const struct task_list *list, const struct status *status)
+{
+    struct json_out json;
+    json_out_begin(&json, out);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "command", list->kind);
+    json_out_text(&json, "folder", list->folder);
+    put_counts(&json, &status->all);
+    json_out_real(&json, "tasks_per_s", status->rate_per_s);
+    json_out_real(&json, "seconds_left", status->left_s);
+    json_out_text(&json, "scheduler", status->submitted ? status->submission.scheduler : NULL);
+    json_out_text(&json, "jobs", status->submitted ? status->submission.name : NULL);
+    json_out_bool(&json, "scheduler_answers", status->asked);
+    json_out_int(&json, "jobs_waiting", status->jobs.waiting);
+    json_out_int(&json, "jobs_running", status->jobs.running);
+    json_out_int(&json, "jobs_held", status->jobs.held);
+    json_out_bool(&json, "finished", status->finished);
+    json_out_bool(&json, "ok", status->ok);
+    json_out_text(&json, "word", status->word);
+    json_out_array(&json, "slides");
+    for (int64_t i = 0; i < status->n_slides; i++) {
+        json_out_object_line(&json, NULL);
+        json_out_text(&json, "slide", status->slides[i].slide);
+        put_counts(&json, &status->slides[i]);
+        json_out_close_object(&json);
+    }
+    json_out_close_array(&json);
+    put_failed(&json, status);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
+static bool show(struct app *app, const struct status_args *given, const struct task_list *list,
+                 bool *ended, struct err *err)
+{
+    struct status status;
+    if (!status_look(list, &status, err))
+        return false;
+    if (given->watch && !given->json && isatty(STDOUT_FILENO))
+        fputs("\033[H\033[2J", app->out); /* home, and clear the screen */
+    if (given->json)
+        print_json(app->out, list, &status);
+    else
+        print_text(app->out, list, &status);
+    *ended = status.finished || (status.asked && status.jobs.running + status.jobs.waiting == 0) ||
+             status.all.done == status.all.tasks;
+    status_free(&status);
+    return fflush(app->out) == 0 || err_errno(err, "standard output", "write");
+}
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    const struct status_args *given = options;
+    struct task_list list = { 0 };
+    bool ended = false;
+    bool ok = list_read(operands->operands[0], &list, err) && show(app, given, &list, &ended, err);
+    while (ok && given->watch && !ended && !ctx_stopped(&app->ctx)) {
+        struct timespec pause = { WATCH_S, 0 };
+        nanosleep(&pause, NULL);
+        ok = show(app, given, &list, &ended, err);
+    }
+    list_free(&list);
+    return ok;
+}
+
+const struct command cmd_status = {
+    .spec = { .name = "status",
+              .summary = "how far a run on a cluster is",
+              .operands = "DIR",
+              .min_operands = 1,
+              .max_operands = 1,
+              .description =
+                  "Tells for the results folder of a command that was run with --on slurm or --on "
+                  "sge what is done, runs, failed and is left for each slide, the rate and the "
+                  "time "
+                  "left, and how the log of a failed task ends. It reads files; what the scheduler "
+                  "knows is added where it answers.",
+              .example = "microtome status results\nmicrotome status results --watch",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct status_args),
+    .run = run,
+};

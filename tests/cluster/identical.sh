@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The same command on this computer with one thread and with two, on SLURM with four nodes and on
+# Grid Engine: identical bytes. Then status, a second submission that has nothing to do, and cancel.
+port=21000
+. "$(dirname "$0")/lib.sh"
+slurm_up 4
+sge_up
+microtome phantom -q -o cohort --slides 5 --size 2048 --seed 1 || fail phantom
+extract() { # FOLDER OPTIONS...
+    local folder=$1
+    shift
+    microtome extract -q cohort/slides.csv -o "$folder" --dense --patch 64 --margin 16 --group 50 \
+        --stain macenko "$@" >"$folder.txt" || fail "$folder"
+}
+extract one --threads 1
+extract two --threads 2
+extract slurm4 --on slurm --wait
+extract sge4 --on sge --cpus 2 --wait
+for folder in two slurm4 sge4; do
+    same one $folder
+    # the record too, but for the times
+    diff <(cut -d, -f1-3,5- one/slides.csv) <(cut -d, -f1-3,5- $folder/slides.csv) || fail "$folder/slides.csv"
+    diff one.txt <(head -n 6 $folder.txt) || fail "what $folder prints"
+done
+grep -q efficiency slurm4.txt || fail "no account of the run"
+microtome status slurm4 --json | python3 -c '
+import json, sys
+status = json.load(sys.stdin)
+assert status["done"] == status["tasks"] == 5 and status["finished"] and status["ok"], status' || fail status
+before=$(squeue -h -t all | wc -l)
+extract slurm4 --on slurm --wait
+[ "$(squeue -h -t all | wc -l)" = "$before" ] || fail "complete work was submitted again"
+same one slurm4
+
+echo 'sleep 600' >wrap
+site "$here/wrap"
+for on in slurm sge; do
+    microtome extract -q cohort/slides.csv -o held_$on --dense --on $on --site site.yaml || fail "held on $on"
+    microtome extract -q cohort/slides.csv -o held_$on --dense --on $on 2>refused &&
+        fail "a second submission while jobs of the first are alive"
+    grep -q "microtome cancel" refused || fail "$(cat refused)"
+    microtome extract -q cohort/slides.csv -o held_$on --dense 2>/dev/null && fail "a local run beside jobs"
+    microtome cancel held_$on | grep -q 'told to end' || fail cancel
+    for _ in $(seq 100); do microtome cancel held_$on | grep -q 'nothing runs' && break; sleep 0.2; done
+    microtome cancel held_$on | grep -q 'nothing runs' || fail "jobs live on after cancel on $on"
+done
+echo ok
