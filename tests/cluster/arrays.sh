@@ -23,14 +23,14 @@ extract() { # FOLDER OPTIONS...
     microtome extract -q slides -o "$folder" --random 3 --patch 32 --tissue-fraction 0 --white 1 \
         --label-rule none "$@" >"$folder.txt" || fail "$folder"
 }
-most() { awk '/+/ { n++ } /-/ { n-- } n > most { most = n } END { print most }' "$1"; }
+most() { awk '$0 == "+" { n++ } $0 == "-" { n-- } n > most { most = n } END { print most }' "$1"; }
 extract one
 for on in slurm sge; do
     export LOG=$here/$on.log
     extract limited_$on --on $on --wait --site site.yaml --max-running 2
     same one limited_$on
     [ "$(most "$LOG")" -le 2 ] || fail "$(most "$LOG") at once, not 2, on $on"
-    [ "$(grep -c + "$LOG")" = 14 ] || fail "tasks ran $(grep -c + "$LOG") times"
+    [ "$(grep -cx + "$LOG")" = 14 ] || fail "tasks ran $(grep -cx + "$LOG") times"
     [ "$(grep -c '^submit_array' limited_$on/tasks/submit-1.sh)" = 3 ] || fail "not three arrays"
     [ -e limited_$on/tasks/log/submit-1.log ] || fail "no master job"
 done
@@ -41,5 +41,5 @@ same one wide
 export LOG=$here/shared.log
 extract shared --on slurm --wait --site site.yaml --jobs 3
 same one shared
-[ "$(grep -c + "$LOG")" = 3 ] || fail "14 tasks in 3 jobs were $(grep -c + "$LOG") calls"
+[ "$(grep -cx + "$LOG")" = 3 ] || fail "14 tasks in 3 jobs were $(grep -cx + "$LOG") calls"
 echo ok

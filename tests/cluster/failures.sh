@@ -10,8 +10,8 @@ links 8
 cat >wrap <<'W'
 for task; do :; done # the last argument
 [ "$task" = --finish ] && exec "$@"
-echo "$task" >>"$HERE/began"
-tries=$(grep -cx "$task" "$HERE/began")
+echo "$task" | tee -a "$HERE/began" >>"$HERE/tries"
+tries=$(grep -cx "$task" "$HERE/tries")
 case $task.$tries in
 1.1) "$@" & kill -9 $!; wait $!; exit $? ;;
 2.*) [ -e "$HERE/repaired" ] || exit 1 ;;

@@ -7,11 +7,11 @@ links 2
 refused() { # TEXT OPTIONS...
     local text=$1
     shift
-    microtome extract -q slides -o out --dense "$@" >said 2>&1 && fail "taken: $*"
+    PATH=${ONLY:-$PATH} microtome extract -q slides -o out --dense "$@" >said 2>&1 && fail "taken: $*"
     grep -q -- "$text" said || fail "$* says: $(cat said)"
 }
-PATH=$here/bin refused "there is no scontrol here" --on slurm
-PATH=$here/bin refused "there is no qconf here" --on sge
+ONLY=$here/bin refused "there is no scontrol here" --on slurm
+ONLY=$here/bin refused "there is no qconf here" --on sge
 refused "need --on slurm" --wait
 refused "is not a time" --on slurm --time soon
 slurm_up 1
