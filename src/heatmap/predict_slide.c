@@ -42,8 +42,8 @@ static bool check_mpp(const struct predict *predict, const char *path, const str
                        path, mpp, wanted, wanted);
     if (!source->store && mpp > wanted * (1 + tolerance))
         return err_set(err, ERR_USAGE,
-                       "%s: has %g um/px, the model was made for %g and sees finer detail than the "
-                       "slide has; take a model for %g, or let it pass with --mpp-tolerance %.2g",
+                       "%s: has %g um/px, coarser than the %g that the model was made for or --mpp "
+                       "asks for; take a model for %g, or let it pass with --mpp-tolerance %.2g",
                        path, mpp, wanted, mpp, ceil(100 * (mpp / wanted - 1)) / 100);
     return true;
 }
@@ -152,7 +152,8 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
         ok = err_set(err, ERR_MISSING,
                      "%s: no cell of the heatmap has enough tissue; pass a lower --tissue-fraction",
                      plan.info.path);
-    ok = ok && (source.store || image_write_png(mask, &source.mask.mask, err)) &&
+    ok = ok && file_make_folder(folder, err) &&
+         (source.store || image_write_png(mask, &source.mask.mask, err)) &&
          part_plan_write(folder, &plan, predict->options->group_cost, err);
     part_plan_free(&plan);
     source_close(&source);
@@ -165,7 +166,7 @@ bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
 {
     char *folder = predict_folder(predict, slide);
     char *path = folder ? in_folder(folder, "plan.json") : NULL;
-    bool ok = path ? file_make_folder(folder, err) : err_memory(err, "a slide's folder");
+    bool ok = path || err_memory(err, "a slide's folder");
     if (ok && !file_exists(path))
         ok = make_plan(predict, slide, folder, ctx, err);
     ok = ok && part_plan_read(folder, out, err);

@@ -1,0 +1,132 @@
+"""Heatmaps at stride 16: seconds for a 224-px tile on one pinned core, against the sliding window in PyTorch and in
+ONNX Runtime; core-hours for CAMELYON16; two threads; and a whole slide of 32,768 px from file to exports.
+
+The peers score few tiles, as each takes them many seconds; the table says how many. Ours are means over all the
+tissue of a slide, with finding the tissue, reading and writing (the check of a padded network, made once a cohort,
+apart). ONNX Runtime comes from PyPI into BUILD/bench/python, where it can be reached.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy
+
+from measure import run
+from table import Table
+
+build = os.path.abspath(sys.argv[1])
+here = os.path.dirname(os.path.abspath(__file__))
+folder = os.path.join(build, "bench")
+site = os.path.join(folder, "python")
+microtome = os.path.join(build, "microtome")
+cores = sorted(os.sched_getaffinity(0))
+PYTHON = "/usr/bin/python3"
+STRIDE, TILE = 16, 224
+CAMELYON16_TILES = 10.9e6
+PUBLISHED_CORE_HOURS = 133034
+PEER_TILES = {("torch", "googlenet"): 1, ("onnxruntime", "googlenet"): 2,
+              ("torch", "scan_small"): 3, ("onnxruntime", "scan_small"): 4}
+
+
+def phantom(name, size, seed):
+    """A slide of this size, made once."""
+    place = os.path.join(folder, name)
+    subprocess.run([microtome, "phantom", "-o", place, "--slides", "1", "--size", str(size), "--seed", str(seed),
+                    "--quiet"], check=True)
+    slides = os.path.join(place, "slides")
+    return next(os.path.join(slides, file) for file in os.listdir(slides) if file.endswith(".tiff"))
+
+
+def predict(slide, network, mode, threads, *options):
+    """Tiles of tissue, wall seconds of the slide, what the program printed, and the heatmap's folder."""
+    out = os.path.join(folder, "heatmap_out")
+    log = os.path.join(folder, "heatmap.log")
+    shutil.rmtree(out, ignore_errors=True)
+    command = [microtome, "predict", slide, "-o", out, "--network", network, "--mode", mode, "--stride", str(STRIDE),
+               "--threads", str(threads), "--json", "--quiet", *options]
+    _, megabytes = run(command, set(cores[-threads:]), log)
+    with open(log) as stream:
+        said = json.load(stream)
+    with open(os.path.join(out, "run.json")) as stream:
+        seconds = json.load(stream)["slides"][0]["seconds"]
+    name = os.path.splitext(os.path.basename(slide))[0]
+    tiles = said["slides"][0]["scored"] * STRIDE ** 2 / TILE ** 2
+    return tiles, seconds, said, os.path.join(out, name), megabytes
+
+
+def inner_tiles(heatmap, count):
+    """Tiles that are tissue all over, spread over the slide."""
+    scored = ~numpy.isnan(numpy.load(os.path.join(heatmap, "heatmap.npy"))[:, :, 0])
+    across = TILE // STRIDE
+    rows, columns = scored.shape[0] // across, scored.shape[1] // across
+    whole = scored[: rows * across, : columns * across].reshape(rows, across, columns, across).all((1, 3))
+    places = numpy.argwhere(whole)
+    picked = places[numpy.linspace(0, len(places) - 1, count + 2).astype(int)[1:-1]]
+    return [f"{x * TILE},{y * TILE}" for y, x in picked]
+
+
+def peer(kind, network, slide, tiles):
+    model = network
+    if kind == "onnxruntime":
+        model = os.path.join(folder, network + "_2.onnx")
+        subprocess.run([microtome, "model", "convert", "--network", network, "--classes", "2", "-o", model, "--quiet"],
+                       check=True)
+    said = subprocess.run([PYTHON, os.path.join(here, "peers", "windows.py"), kind, model, slide, *tiles], check=True,
+                          text=True, stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, cores[-1:]),
+                          env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": site}).stdout
+    return float(said)
+
+
+def have_ort():
+    if not os.path.isdir(os.path.join(site, "onnxruntime")):
+        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--no-warn-conflicts", "--root-user-action=ignore",
+                        "--target", site, "onnxruntime"])
+    return os.path.isdir(os.path.join(site, "onnxruntime"))
+
+
+os.makedirs(folder, exist_ok=True)
+table = Table("heatmap", folder)
+peers = ["torch"] + (["onnxruntime"] if have_ort() else [])
+if len(peers) == 1:
+    print("ONNX Runtime cannot be had here: its rows are left out")
+PEER_NAMES = {"torch": "PyTorch eager, windows by 14", "onnxruntime": "ONNX Runtime, windows by 14"}
+small, middle = phantom("heatmap_1024", 1024, 1), phantom("heatmap_8192", 8192, 1)
+notes = []
+for network in ["googlenet", "scan_small"]:
+    tiles, seconds, _, where, _ = predict(small, network, "window", 1, "--export", "none")
+    window = seconds / tiles
+    by_window = numpy.load(os.path.join(where, "heatmap.npy"))
+    _, _, _, where, _ = predict(small, network, "dense", 1, "--export", "none", "--check-windows", "16")
+    gap = numpy.nanmax(numpy.abs(numpy.load(os.path.join(where, "heatmap.npy")) - by_window))
+    notes.append(f"{network}: window and dense differ by at most {gap:.2g} on {tiles:.0f} tiles"
+                 + (" (drawn weights, which hardly tell tiles apart)" if network == "googlenet" else ""))
+    if network == "scan_small" and not gap < 1e-5:
+        raise SystemExit(f"scan_small: window and dense differ by {gap}")
+    many, seconds, _, where, megabytes = predict(middle, network, "dense", 1, "--export", "none",
+                                                 "--check-windows", "16")
+    dense = seconds / many
+    for kind in peers:
+        n = PEER_TILES[kind, network]
+        theirs = peer(kind, network, middle, inner_tiles(where, n))
+        note = f"{PEER_NAMES[kind]}, {n} tile{'s' if n > 1 else ''}"
+        table.add(f"{network} window ({tiles:.0f} tiles)", "s/tile", window, theirs, note, less_is_better=True)
+        table.add(f"{network} dense ({many:.0f} tiles)", "s/tile", dense, theirs, note, less_is_better=True)
+    table.add(f"{network} dense", "core-hours", dense * CAMELYON16_TILES / 3600, PUBLISHED_CORE_HOURS,
+              "published, 10.9 million tiles", less_is_better=True)
+    notes.append(f"{network}: dense takes {megabytes:.0f} MB")
+    if len(cores) > 1:
+        _, seconds, _, _, _ = predict(middle, network, "dense", 2, "--export", "none", "--check-windows", "16")
+        table.add(f"{network} dense, two threads", "s/tile", seconds / many, dense, "one thread", less_is_better=True)
+large = phantom("data", 32768, 7)  # the slide of bench_extract.py
+threads = min(2, len(cores))
+tiles, seconds, said, _, megabytes = predict(large, "scan_small", "dense", threads)
+table.finish()
+for note in notes:
+    print(note)
+parts = said["seconds"]
+total = sum(parts.values())
+shares = ", ".join(f"{name} {100 * parts[name] / total:.1f} %" for name in ["read", "normalise", "compute", "write"])
+print(f"32768 x 32768 px, scan_small, {threads} threads, all exports: {seconds:.1f} s for {tiles:.0f} tiles of tissue, "
+      f"{megabytes:.0f} MB; of the threads' time: {shares}")

@@ -1,0 +1,24 @@
+# A cohort of two slides, one of which cannot be read: done, recorded, kept, refused, made again.
+microtome phantom -o c --slides 1 --size 1024 --seed 1 --quiet
+printf 'not a slide' >bad.tiff
+run() { microtome predict -o h --network scan_tiny --init-seed 1 --threads 2 "$@"; }
+columns() { awk '{ print $1, $2, $3, $4, $NF }'; } # all but mean and max
+
+echo "== first"
+run c/slides bad.tiff --stride 64 --export none --quiet | columns
+ls h h/patient_000_node_0
+cut -d, -f2,3,6,7,8 h/slides.csv
+echo "== kept"
+run c/slides --stride 64 --export none --quiet | columns
+echo "== another stride"
+run c/slides --stride 128 --quiet || echo "exit $?"
+echo "== overwritten, by windows, with exports"
+run c/slides --stride 128 --mode window --overwrite --quiet --export tiles-csv | columns
+head -n 1 h/patient_000_node_0/tiles.csv
+grep -E '"(stride|origin|width|height|mode|classes|check)"' h/patient_000_node_0/heatmap.json
+echo "== wrong usage"
+run c/slides --export tiles-xml || echo "exit $?"
+run c/slides --calibrate affine || echo "exit $?"
+microtome predict c/slides -o h || echo "exit $?"
+microtome predict c/slides -o w --network vit_small_patch16_224 --mode dense || echo "exit $?"
+microtome predict c/slides -o w --network scan_tiny --mpp 0.1 || echo "exit $?"

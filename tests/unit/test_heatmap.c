@@ -1,0 +1,566 @@
+/* test_heatmap.c: heatmap files, parts and their stitching, and what comes out of the networks:
+ * against single windows read from the slide and classified one by one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/pool.h"
+#include "heatmap/predict.h"
+#include "net/model_run.h"
+#include "patch/extract.h"
+#include "tests/unit/support/cohort.h"
+#include "tests/unit/support/plain_slide.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+static struct slide_entry entry_of(char *path, char *name)
+{
+    return (struct slide_entry){ .path = path,
+                                 .name = name,
+                                 .label = "",
+                                 .annotation = "",
+                                 .patient = "",
+                                 .node = "",
+                                 .center = "",
+                                 .split = "" };
+}
+
+static struct predict_options options_of(const char *network, enum predict_mode mode,
+                                         int64_t stride)
+{
+    struct predict_options options = predict_defaults();
+    options.models[0] = (struct model_source){ .network = network, .init_seed = 3, .classes = 2 };
+    options.n_models = 1;
+    options.mode = mode;
+    options.stride = stride;
+    return options;
+}
+
+/* Predicts one slide into a fresh folder and gives all scores, [height, width, classes]. */
+static float *predict_to(const char *folder_name, char *slide,
+                         const struct predict_options *options, int threads,
+                         struct heatmap_info *info)
+{
+    char *folder = cohort_folder(folder_name), *arguments[] = { "test" };
+    struct slide_entry entry = entry_of(slide, "s");
+    struct slide_list slides = { &entry, 1 };
+    struct predict_request request = { &slides, *options, folder, false, 1, arguments };
+    struct pool *pool = pool_new(threads);
+    struct ctx ctx = { .pool = pool };
+    struct predict_row row;
+    struct predict_times times;
+    size_t n = 0;
+    struct err err = { 0 };
+    if (!predict_cohort(&request, &ctx, &row, &n, &times, &err))
+        fail_msg("%s", err.text);
+    char *path = file_format("%s/s", folder);
+    struct heatmap *heatmap = NULL;
+    assert_true(heatmap_open(path, &heatmap, &err));
+    const struct heatmap_info *facts = heatmap_info(heatmap);
+    float *scores = malloc((size_t)(facts->width * facts->height * facts->n_classes) * 4);
+    assert_true(heatmap_read_rows(heatmap, 0, facts->height, scores, &err));
+    *info = *facts; /* numbers only are used after closing */
+    assert_true(facts->scored > 0);
+    heatmap_close(heatmap);
+    pool_free(pool);
+    free(path);
+    free(folder);
+    return scores;
+}
+
+/* The largest difference; cells without tissue must be the same. */
+static double largest_gap(const float *a, const float *b, const struct heatmap_info *info)
+{
+    double gap = 0;
+    for (int64_t i = 0; i < info->width * info->height * info->n_classes; i++) {
+        assert_int_equal(isnan(a[i]), isnan(b[i]));
+        if (!isnan(a[i]))
+            gap = fmax(gap, fabs((double)a[i] - (double)b[i]));
+    }
+    return gap;
+}
+
+static void files_hold_what_was_written(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    char *folder = cohort_folder("heatmap_files"), *names[] = { "normal", "tumor" };
+    struct heatmap_info info = { .slide = "a",
+                                 .path = "a.tiff",
+                                 .width_l0 = 100,
+                                 .height_l0 = 50,
+                                 .mpp_l0 = 0.25,
+                                 .mpp = 0.5,
+                                 .downsample = 2,
+                                 .stride = 8,
+                                 .origin_x = 4,
+                                 .origin_y = 4,
+                                 .window = 32,
+                                 .width = 7,
+                                 .height = 4,
+                                 .n_classes = 2,
+                                 .class_names = names,
+                                 .mode = "dense",
+                                 .models = "m",
+                                 .model_hash = "0",
+                                 .options = "o",
+                                 .check = { 5, 0.5, 0.1, 0.2, 0.3, 0.4 } };
+    float rows[4 * 7 * 2], back[2 * 7 * 2];
+    for (int i = 0; i < 56; i++)
+        rows[i] = i % 10 < 2 ? NAN : (float)i;
+    struct heatmap_writer *writer = NULL;
+    assert_true(heatmap_create(folder, &info, &writer, &err));
+    assert_true(heatmap_write_rows(writer, rows, 3, &err));
+    assert_true(heatmap_write_rows(writer, rows + 42, 1, &err));
+    assert_false(heatmap_write_rows(writer, rows, 1, &err)); /* one too many */
+    assert_true(heatmap_commit(writer, &err));
+    struct heatmap *heatmap = NULL;
+    if (!heatmap_open(folder, &heatmap, &err))
+        fail_msg("%s", err.text);
+    const struct heatmap_info *read = heatmap_info(heatmap);
+    assert_int_equal(read->scored, 28 - 6);
+    assert_string_equal(read->class_names[1], "tumor");
+    assert_true(read->check.windows == 5 && read->check.p95 == 0.2 && read->raw.windows == 0);
+    assert_true(heatmap_read_rows(heatmap, 2, 2, back, &err));
+    assert_memory_equal(back, rows + 28, sizeof back);
+    assert_false(heatmap_read_rows(heatmap, 3, 2, back, &err));
+    struct heatmap_cell cell = heatmap_cell(read, 6, 3);
+    assert_true(cell.x_l0 == 96 && cell.width_l0 == 4 && cell.y_l0 == 48 && cell.height_l0 == 2);
+    heatmap_close(heatmap);
+    char *npy = file_format("%s/heatmap.npy", folder);
+    assert_int_equal(truncate(npy, 128 + 200), 0);
+    assert_false(heatmap_open(folder, &heatmap, &err));
+    assert_non_null(strstr(err.text, "ends too early"));
+    free(npy);
+    free(folder);
+}
+
+/* Blocks of all kinds of places, in groups; rows come together whatever the memory. */
+static void parts_are_stitched(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    char *folder = cohort_folder("heatmap_parts"), *names[] = { "a", "b", "c" };
+    struct heatmap_info info = { .slide = "a",
+                                 .path = "a.tiff",
+                                 .width_l0 = 400,
+                                 .height_l0 = 320,
+                                 .downsample = 1,
+                                 .stride = 16,
+                                 .window = 32,
+                                 .width = 25,
+                                 .height = 20,
+                                 .n_classes = 3,
+                                 .class_names = names,
+                                 .mode = "window",
+                                 .models = "m",
+                                 .model_hash = "0",
+                                 .options = "o" };
+    static const struct part_block blocks[] = {
+        { 0, 0, 5, 3, 10 },   { 7, 2, 9, 4, 30 },  { 16, 0, 9, 7, 20 },
+        { 3, 8, 10, 12, 50 }, { 20, 19, 5, 1, 9 },
+    };
+    struct part_plan made = { .info = info }, plan;
+    made.n_blocks = 5;
+    made.blocks = malloc(sizeof blocks);
+    memcpy(made.blocks, blocks, sizeof blocks);
+    assert_true(part_plan_write(folder, &made, 40, &err));
+    if (!part_plan_read(folder, &plan, &err))
+        fail_msg("%s", err.text);
+    assert_true(plan.hash == made.hash && plan.n_groups == made.n_groups && plan.n_groups > 1);
+    float *scores[5];
+    for (int i = 0; i < 5; i++) {
+        scores[i] = malloc((size_t)(blocks[i].width * blocks[i].height * 3) * sizeof(float));
+        for (int64_t k = 0; k < blocks[i].width * blocks[i].height * 3; k++)
+            scores[i][k] = (float)(1000 * i + k);
+    }
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool };
+    char *before = NULL, *npy = file_format("%s/heatmap.npy", folder);
+    for (int64_t memory = 1; memory <= 1 << 20; memory = memory == 1 ? 1000 : memory * 1024) {
+        for (int64_t g = plan.n_groups - 1; g >= 0; g--) {
+            assert_false(part_exists(folder, &plan, g));
+            const float *const *first = (const float *const *)scores + plan.groups[g].first;
+            assert_true(part_write(folder, &plan, g, first, &err));
+            assert_true(part_exists(folder, &plan, g));
+        }
+        if (!part_stitch(folder, &plan, memory, &ctx, &err))
+            fail_msg("%s", err.text);
+        char *now = NULL;
+        size_t size = 0;
+        assert_true(file_read(npy, 1 << 20, &now, &size, &err));
+        assert_int_equal(size, 128 + 25 * 20 * 3 * 4);
+        const float *cells = (const float *)(now + 128);
+        assert_true(cells[(3 * 25 + 8) * 3 + 1] == 1000 + (1 * 9 + 1) * 3 + 1);
+        assert_true(cells[(19 * 25 + 24) * 3] == 4000 + 4 * 3 && isnan(cells[5 * 3]));
+        if (before)
+            assert_memory_equal(before, now, size);
+        free(before);
+        before = now;
+    }
+    assert_true(part_write(folder, &plan, 0, (const float *const *)scores, &err));
+    char *part = part_path(folder, 0);
+    FILE *stream = fopen(part, "r+b");
+    fseek(stream, 60, SEEK_SET);
+    fputc('x', stream);
+    fclose(stream);
+    assert_false(part_stitch(folder, &plan, 1000, &ctx, &err));
+    assert_non_null(strstr(err.text, "000000.scores: damaged"));
+    assert_false(part_exists(folder, &plan, 0));
+    assert_false(part_stitch(folder, &plan, 1000, &ctx, &err)); /* missing */
+    for (int i = 0; i < 5; i++)
+        free(scores[i]);
+    made.info = (struct heatmap_info){ 0 }; /* literals */
+    part_plan_free(&made);
+    part_plan_free(&plan);
+    pool_free(pool);
+    free(before), free(part), free(npy), free(folder);
+}
+
+/* One window, read from the slide and classified by itself; with `ways` of turning it averaged. */
+static double one_window(struct raster *raster, const struct model *model, int64_t x, int64_t y,
+                         int ways)
+{
+    struct model_run run = { 0 };
+    struct image window, turned;
+    double sum = 0, scores[2];
+    assert_true(raster_read(raster, x - 112, y - 112, 224, 224, &window, NULL));
+    assert_true(image_new(&turned, 224, 224, 3, NULL));
+    for (int way = 0; way < ways; way++) {
+        for (int64_t r = 0; r < 224; r++)
+            for (int64_t c = 0; c < 224; c++) {
+                int64_t u = way & 1 ? 223 - c : c, v = way & 2 ? 223 - r : r;
+                memcpy(image_at(&turned, c, r),
+                       way & 4 ? image_at(&window, v, u) : image_at(&window, u, v), 3);
+            }
+        assert_true(model_classify(model, &run, 1, &turned, scores, NULL));
+        sum += scores[1] / ways;
+    }
+    model_run_free(&run);
+    image_free(&window);
+    image_free(&turned);
+    return sum;
+}
+
+/* Cells all over the heatmap, borders of the slide among them, against single windows. */
+static void check_cells(char *path, const float *scores, const struct heatmap_info *info, int ways)
+{
+    struct slide *slide = NULL;
+    struct raster raster;
+    struct model *model = NULL;
+    struct model_source source = { .network = "scan_tiny", .init_seed = 3, .classes = 2 };
+    struct raster_request request = { .mpp = info->mpp };
+    assert_true(slide_open(path, 0, &slide, NULL) && raster_open(slide, &request, &raster, NULL) &&
+                model_open(&source, &model, NULL));
+    int64_t step = info->width * info->height / 23, checked = 0;
+    for (int64_t i = 0; i<info->width * info->height; i += step> 0 ? step : 1) {
+        int64_t x = i % info->width * info->stride + info->stride / 2;
+        int64_t y = i / info->width * info->stride + info->stride / 2;
+        if (isnan(scores[2 * i]))
+            continue;
+        double expected = one_window(&raster, model, x, y, ways);
+        assert_true(fabs(expected - (double)scores[2 * i + 1]) < 1e-5);
+        assert_true(fabs((double)scores[2 * i] + (double)scores[2 * i + 1] - 1) < 1e-5);
+        checked++;
+    }
+    assert_true(checked > 3);
+    model_close(model);
+    slide_close(slide);
+}
+
+/* Exact networks: dense = window = single windows, any stride, any size of blocks. */
+static void dense_is_window(void **state)
+{
+    (void)state;
+    static const int64_t strides[] = { 16, 8, 24, 100, 224 };
+    char *slide = plain_slide_write("heatmap.tiff", 700, 500, 0.25);
+    for (size_t i = 0; i < 5; i++) {
+        struct heatmap_info info;
+        struct predict_options options = options_of("scan_tiny", PREDICT_WINDOW, strides[i]);
+        float *window = predict_to("heatmap_window", slide, &options, 2, &info);
+        check_cells(slide, window, &info, 1);
+        options.mode = PREDICT_DENSE;
+        float *dense = predict_to("heatmap_dense", slide, &options, 2, &info);
+        double gap = largest_gap(dense, window, &info);
+        options.memory_bytes = INT64_C(64) << 20; /* smaller blocks */
+        float *small = predict_to("heatmap_small", slide, &options, 2, &info);
+        double small_gap = largest_gap(small, window, &info);
+        print_message("stride %lld: %g %g\n", (long long)strides[i], gap, small_gap);
+        assert_true(gap < 1e-5 && small_gap < 1e-5);
+        free(window), free(dense), free(small);
+    }
+    unlink(slide);
+    free(slide);
+}
+
+/* Resampled, stains normalised, turned and mirrored, two models: each against its definition. */
+static void further_options(void **state)
+{
+    (void)state;
+    char *slide = plain_slide_write("heatmap_more.tiff", 1100, 760, 0.25);
+    struct heatmap_info info;
+    struct predict_options options = options_of("scan_tiny", PREDICT_AUTO, 48);
+    options.mpp = 0.4;
+    float *scaled = predict_to("heatmap_more", slide, &options, 1, &info);
+    assert_true(info.width == (688 + 47) / 48);
+    check_cells(slide, scaled, &info, 1);
+    options.tta = true;
+    float *turned = predict_to("heatmap_more", slide, &options, 1, &info);
+    check_cells(slide, turned, &info, 8);
+    options.tta = false;
+    options.models[0].init_seed = 4;
+    float *other = predict_to("heatmap_more", slide, &options, 1, &info);
+    options.models[1] = options.models[0];
+    options.models[0].init_seed = 3;
+    options.n_models = 2;
+    float *both = predict_to("heatmap_more", slide, &options, 1, &info);
+    for (int64_t i = 0; i < info.width * info.height * 2; i++)
+        if (!isnan(both[i]))
+            assert_true(fabsf(both[i] - (scaled[i] + other[i]) / 2) < 1e-6f);
+    options.n_models = 1;
+    options.stain = STAIN_MACENKO;
+    float *stained = predict_to("heatmap_more", slide, &options, 1, &info);
+    double gap = largest_gap(stained, scaled, &info);
+    assert_true(gap > 1e-6); /* other colours, other scores */
+    free(scaled), free(turned), free(other), free(both), free(stained);
+    unlink(slide);
+    free(slide);
+}
+
+/* Padded networks: the sizes of blocks agree to 1e-3, the difference to windows is measured. */
+static void padded_networks(void **state)
+{
+    (void)state;
+    char *slide = plain_slide_write("heatmap_padded.tiff", 900, 600, 0.25);
+    struct heatmap_info info, raw;
+    struct predict_options options = options_of("resnet18", PREDICT_DENSE, 32);
+    options.models[0].height = options.models[0].width = 64;
+    options.check_windows = 32;
+    float *large = predict_to("heatmap_padded", slide, &options, 2, &raw);
+    options.memory_bytes = INT64_C(720) << 20;
+    float *small = predict_to("heatmap_padded", slide, &options, 2, &info);
+    double gap = largest_gap(large, small, &info);
+    print_message("blocks: %g; r %g, mean %g, max %g\n", gap, raw.check.r, raw.check.mean,
+                  raw.check.max);
+    assert_true(gap < 1e-3);
+    assert_true(raw.check.windows == 32 && raw.raw.windows == 0 && raw.check.max > 0);
+    options.mode = PREDICT_WINDOW;
+    float *window = predict_to("heatmap_padded", slide, &options, 2, &info);
+    double mean = 0, calibrated_mean = 0;
+    options.mode = PREDICT_DENSE;
+    options.calibration = CALIBRATE_AFFINE;
+    float *calibrated = predict_to("heatmap_padded", slide, &options, 2, &info);
+    assert_true(info.raw.windows == 32 && info.check.mean <= info.raw.mean);
+    for (int64_t i = 1; i < info.width * info.height * 2; i += 2)
+        if (!isnan(window[i])) {
+            mean += fabs((double)large[i] - (double)window[i]) / (double)info.scored;
+            calibrated_mean +=
+                fabs((double)calibrated[i] - (double)window[i]) / (double)info.scored;
+        }
+    print_message("mean |dp| %g, measured %g; calibrated %g, measured %g\n", mean, raw.check.mean,
+                  calibrated_mean, info.check.mean);
+    assert_true(fabs(mean - raw.check.mean) < 0.5 * mean); /* the sample tells of the whole */
+    assert_true(calibrated_mean < mean);
+    free(large), free(small), free(window), free(calibrated);
+    unlink(slide);
+    free(slide);
+}
+
+/* Tasks in any order, each in a process of its own or all in one, on any number of threads. */
+static void tasks_give_the_same_bytes(void **state)
+{
+    (void)state;
+    char *path = plain_slide_write("heatmap_tasks.tiff", 2600, 1500, 0.25);
+    struct heatmap_info info;
+    struct predict_options options = options_of("scan_small", PREDICT_AUTO, 16);
+    options.memory_bytes = INT64_C(130) << 20;
+    options.group_cost = 1 << 20;
+    float *one = predict_to("heatmap_one", path, &options, 1, &info);
+    float *three = predict_to("heatmap_three", path, &options, 3, &info);
+    size_t bytes = (size_t)(info.width * info.height * 2) * sizeof(float);
+    assert_memory_equal(one, three, bytes);
+    char *folder = cohort_folder("heatmap_tasks"), *slide_folder = file_format("%s/s", folder);
+    struct slide_entry entry = entry_of(path, "s");
+    struct slide_list slides = { &entry, 1 };
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool };
+    struct err err = { 0 };
+    struct predict *predict = NULL;
+    struct part_plan plan;
+    assert_true(predict_open(&options, &slides, folder, &ctx, &predict, &err));
+    assert_true(predict_look(predict, 0) == PREDICT_MISSING);
+    assert_true(predict_plan(predict, 0, &ctx, &plan, &err));
+    assert_true(plan.n_groups > 3);
+    for (int64_t g = 0; g < plan.n_groups; g++) { /* the last first, each by itself */
+        struct predict *task = NULL;
+        struct part_plan again;
+        assert_true(predict_open(&options, &slides, folder, &ctx, &task, &err));
+        assert_true(predict_plan(task, 0, &ctx, &again, &err));
+        assert_true(predict_group(task, 0, &again, plan.n_groups - 1 - g, &ctx, &err));
+        part_plan_free(&again);
+        predict_close(task);
+    }
+    assert_true(predict_finish(predict, 0, &plan, &ctx, &err));
+    assert_true(predict_look(predict, 0) == PREDICT_DONE);
+    struct heatmap *heatmap = NULL;
+    assert_true(heatmap_open(slide_folder, &heatmap, &err));
+    float *tasks = malloc(bytes);
+    assert_true(heatmap_read_rows(heatmap, 0, info.height, tasks, &err));
+    assert_memory_equal(one, tasks, bytes);
+    heatmap_close(heatmap);
+    part_plan_free(&plan);
+    predict_close(predict);
+    options.stride = 32; /* other options in the same folder are noticed */
+    assert_true(predict_open(&options, &slides, folder, &ctx, &predict, &err));
+    assert_true(predict_look(predict, 0) == PREDICT_OTHER);
+    assert_true(predict_clear(predict, 0, &err));
+    assert_true(predict_look(predict, 0) == PREDICT_MISSING);
+    predict_close(predict);
+    pool_free(pool);
+    unlink(path);
+    free(one), free(three), free(tasks), free(folder), free(slide_folder), free(path);
+}
+
+/* A dense store is scored where its patches hold a whole window, with the slide's scores. */
+static void stores_give_the_slides_scores(void **state)
+{
+    (void)state;
+    char *path = plain_slide_write("heatmap_store.tiff", 1300, 900, 0.25);
+    char *folder = cohort_folder("heatmap_store"), *store = file_format("%s/s.h5", folder);
+    struct extract_options extract = { .grid = { .tile = 224, .margin = 112, .stride = 224 },
+                                       .min_tissue = 0.5,
+                                       .max_white = 1,
+                                       .max_black = 1,
+                                       .group = 10,
+                                       .band_bytes = EXTRACT_BAND_BYTES,
+                                       .batch_bytes = EXTRACT_BATCH_BYTES };
+    struct slide_entry entry = entry_of(path, "s");
+    struct extract_result result;
+    struct stain_fit target = stain_default_target(STAIN_NONE);
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool };
+    struct err err = { 0 };
+    if (!extract_slide(&entry, &extract, &target, store, &ctx, &result, &err))
+        fail_msg("%s", err.text);
+    pool_free(pool);
+    for (int mode = PREDICT_DENSE; mode <= PREDICT_WINDOW; mode++) {
+        struct heatmap_info info, of_store;
+        struct predict_options options = options_of("scan_tiny", (enum predict_mode)mode, 32);
+        float *slide = predict_to("heatmap_slide", path, &options, 1, &info);
+        float *patches = predict_to("heatmap_patches", store, &options, 1, &of_store);
+        assert_true(info.width == of_store.width && info.height == of_store.height);
+        int64_t scored = 0;
+        for (int64_t i = 0; i < info.width * info.height * 2; i++)
+            if (!isnan(patches[i]) && !isnan(slide[i])) {
+                assert_true(fabsf(patches[i] - slide[i]) < 1e-6f);
+                scored++;
+            }
+        /* 7 x 7 cells a tile; those at the right and bottom are cut by the slide's edge */
+        assert_true(scored > 20 && of_store.scored <= result.patches * 49 &&
+                    of_store.scored > result.patches * 30);
+        free(slide), free(patches);
+    }
+    unlink(path);
+    free(path), free(folder), free(store);
+}
+
+static void expect_failure(const struct predict_options *options, char *slide, const char *word)
+{
+    char *folder = cohort_folder("heatmap_bad");
+    struct slide_entry entry = entry_of(slide, "s");
+    struct slide_list slides = { &entry, 1 };
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool };
+    struct err err = { 0 };
+    struct predict *predict = NULL;
+    struct part_plan plan = { 0 };
+    bool ok = predict_open(options, &slides, folder, &ctx, &predict, &err) &&
+              predict_plan(predict, 0, &ctx, &plan, &err);
+    assert_false(ok);
+    if (!strstr(err.text, word))
+        fail_msg("'%s' is not in: %s", word, err.text);
+    predict_close(predict);
+    pool_free(pool);
+    free(folder);
+}
+
+static void bad_input_is_refused(void **state)
+{
+    (void)state;
+    char *slide = plain_slide_write("heatmap_bad.tiff", 600, 500, 0.5);
+    char *plain = plain_slide_write("heatmap_no_mpp.tiff", 600, 500, 0);
+    char *glass = plain_slide_write_glass("heatmap_glass.tiff", 600, 500);
+    struct predict_options options = options_of("scan_tiny", PREDICT_AUTO, 16);
+    expect_failure(&options, glass, "no tissue");
+    expect_failure(&options, "/nowhere/a.tiff", "/nowhere/a.tiff");
+    options.mpp = 0.25;
+    expect_failure(&options, slide, "coarser than the 0.25");
+    expect_failure(&options, plain, "--slide-mpp");
+    options.mpp = 0;
+    options.memory_bytes = 1 << 20;
+    expect_failure(&options, slide, "--memory");
+    options = options_of("vit_small_patch16_224", PREDICT_DENSE, 16);
+    expect_failure(&options, slide, "--mode window");
+    options = options_of("scan_tiny", PREDICT_AUTO, 16);
+    options.models[1] = options.models[0];
+    options.models[1].classes = 3;
+    options.n_models = 2;
+    expect_failure(&options, slide, "different classes");
+    unlink(slide), unlink(plain), unlink(glass);
+    free(slide), free(plain), free(glass);
+}
+
+/* Peak memory stays below what was allowed, with a slide of many blocks. */
+static void memory_is_bounded(void **state)
+{
+    (void)state;
+    if (SANITIZED)
+        skip();
+    char *slide = plain_slide_write("heatmap_memory.tiff", 6000, 5000, 0.25);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        struct heatmap_info info;
+        struct predict_options options = options_of("scan_small", PREDICT_AUTO, 16);
+        options.memory_bytes = INT64_C(300) << 20;
+        float *scores = predict_to("heatmap_memory", slide, &options, 2, &info);
+        free(scores);
+        _exit(info.scored > 40000 ? 0 : 1);
+    }
+    int status = 0;
+    struct rusage usage;
+    assert_int_equal(wait4(child, &status, 0, &usage), child);
+    assert_int_equal(status, 0);
+    print_message("peak %ld MB\n", usage.ru_maxrss / 1024);
+    assert_true(usage.ru_maxrss < 300 * 1024);
+    unlink(slide);
+    free(slide);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_bounded), /* first: the parent is still small */
+        cmocka_unit_test(files_hold_what_was_written),
+        cmocka_unit_test(parts_are_stitched),
+        cmocka_unit_test(dense_is_window),
+        cmocka_unit_test(further_options),
+        cmocka_unit_test(padded_networks),
+        cmocka_unit_test(tasks_give_the_same_bytes),
+        cmocka_unit_test(stores_give_the_slides_scores),
+        cmocka_unit_test(bad_input_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
