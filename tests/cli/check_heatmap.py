@@ -92,9 +92,9 @@ def check_vips(n_levels):
 
 
 def cells_of(x0, y0, x1, y1):
-    """The scores of the cells under a rectangle in level-0 px."""
-    columns = slice(round(x0 / step), max(round(x1 / step), round(x0 / step) + 1))
-    rows = slice(round(y0 / step), max(round(y1 / step), round(y0 / step) + 1))
+    """The scores of the cells under a rectangle in level-0 px; the last cells are cut off."""
+    columns = slice(round(x0 / step), width if x1 == width_l0 else round(x1 / step))
+    rows = slice(round(y0 / step), height if y1 == height_l0 else round(y1 / step))
     return scores[rows, columns]
 
 
