@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "cli/classify.h"
+#include "verdict/features.h"
 
 #define AT(field) offsetof(struct classify_options, field)
 #define TEXT_ARG(word, field, unit, start, text)                                                   \
@@ -10,13 +11,44 @@
         .help = text                                                                               \
     }
 
+#define REAL_ARG(word, field, unit, start, low, high, text)                                        \
+    {                                                                                              \
+        .name = word, .type = ARG_REAL, .offset = AT(field), .value = unit, .initial = start,      \
+        .min = low, .max = high, .help = text                                                      \
+    }
+
 static const struct arg args[] = {
     { .name = "output",
       .letter = 'o',
       .type = ARG_TEXT,
       .offset = AT(output),
       .value = "PATH",
-      .help = "train: the forest; apply: the scores (standard output if not given)" },
+      .help = "features, apply: the table (standard output if not given); train: the forest; "
+              "lesions: a folder" },
+    { .name = "set",
+      .type = ARG_CHOICE,
+      .offset = AT(set),
+      .value = "NAME",
+      .initial = "fda",
+      .choices = feature_set_names,
+      .help = "features: the 30 of the FDA's study or the 31 of Wang et al." },
+    TEXT_ARG("class", class_name, "NAME", NULL,
+             "features, lesions: the class of the heatmap; needed where it has more than two"),
+    { .name = "method",
+      .type = ARG_CHOICE,
+      .offset = AT(method),
+      .value = "NAME",
+      .initial = "components",
+      .choices = lesion_method_names,
+      .help = "lesions: connected regions, or non-maximum suppression" },
+    REAL_ARG("threshold", threshold, "P", "0.9", 0, 1,
+             "features (fda) and lesions by components: regions are above it"),
+    REAL_ARG("open", open_um, "UM", "10", 0, 1e6,
+             "lesions by components: drop strands thinner than twice this radius"),
+    REAL_ARG("close", close_um, "UM", "37.5", 0, 1e6,
+             "lesions by components: close gaps of up to twice this radius"),
+    REAL_ARG("stop", stop, "P", "0.5", 0, 1, "lesions by nms: the lowest score is above it"),
+    REAL_ARG("radius", radius_um, "UM", "187", 0, 1e6, "lesions by nms: the least distance"),
     { .name = "model",
       .letter = 'm',
       .type = ARG_TEXT,
@@ -71,8 +103,10 @@ static bool run(struct app *app, const void *options, const struct args_result *
                     struct err *);
         const char *takes;
     } actions[] = {
+        { "features", classify_features, "a folder of heatmaps" },
         { "train", classify_train, "CSVs of features" },
         { "apply", classify_apply, "CSVs of features" },
+        { "lesions", classify_lesions, "a folder of heatmaps" },
     };
     enum { N = sizeof actions / sizeof *actions };
     const char *names[N], *word = operands->operands[0];
@@ -86,27 +120,33 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return actions[i].run(app, options, operands->operands + 1, operands->n_operands - 1, err);
     }
     const char *nearest = args_nearest(word, names, N);
-    return err_set(err, ERR_USAGE, "'%s' is not train or apply%s%s%s", word,
+    return err_set(err, ERR_USAGE, "'%s' is not features, train, apply or lesions%s%s%s", word,
                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 const struct command cmd_classify = {
     .spec = { .name = "classify",
-              .summary = "heatmaps to slide scores",
-              .operands = "train FEATURES.csv... | apply FEATURES.csv...",
+              .summary = "turn heatmaps into slide scores and lesions",
+              .operands =
+                  "features HEATMAPS... | train TABLE... | apply TABLE... | lesions HEATMAPS...",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
-                  "'train' makes a random forest from tables with a row a slide: a column with the "
+                  "'features' writes a table with a row a slide from heatmaps (folders that "
+                  "'microtome predict' made). 'train' makes a random forest from tables with a row "
+                  "a slide: a column with the "
                   "slides, one with the labels, all others are features. Where --trees, --depth, "
                   "--split-features or --min-leaf name several values (with commas), all "
                   "combinations are cross-validated and the best is taken. It prints the "
                   "out-of-bag AUC and the most important features. 'apply' gives every slide a "
-                  "score: a table slide,score for 'microtome evaluate roc'.",
-              .example = "microtome classify train features.csv --truth labels.csv -o forest.json\n"
+                  "score: a table slide,score for 'microtome evaluate roc'. 'lesions' writes "
+                  "<slide>.csv with score,x,y in level-0 pixels for 'microtome evaluate froc'.",
+              .example = "microtome classify features heatmaps -o features.csv\n"
+                         "microtome classify train features.csv --truth labels.csv -o forest.json\n"
                          "microtome classify train features.csv -o forest.json --depth 3,6,0 "
                          "--min-leaf 1,3\n"
-                         "microtome classify apply test.csv --model forest.json -o scores.csv",
+                         "microtome classify apply test.csv --model forest.json -o scores.csv\n"
+                         "microtome classify lesions heatmaps -o lesions",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct classify_options),

@@ -97,14 +97,27 @@ bool lesions_read(const char *path, struct lesion_list *out, struct err *err)
     return ok;
 }
 
+/* The shortest text that reads back as the same float32: scores come from heatmaps. */
+static void put_score(FILE *stream, double score)
+{
+    char text[32];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, score);
+        if (strtof(text, NULL) == (float)score)
+            break;
+    }
+    fputs(text, stream);
+}
+
 bool lesions_write(const char *path, const struct lesion_list *list, struct err *err)
 {
     struct file_out file;
     if (!file_out_open(&file, path, err))
         return false;
     fputs("score,x,y\n", file.stream);
-    for (int64_t i = 0; i < list->n; i++)
-        fprintf(file.stream, "%.9g,%.0f,%.0f\n", list->items[i].score, list->items[i].x_l0,
-                list->items[i].y_l0);
+    for (int64_t i = 0; i < list->n; i++) {
+        put_score(file.stream, list->items[i].score);
+        fprintf(file.stream, ",%.0f,%.0f\n", list->items[i].x_l0, list->items[i].y_l0);
+    }
     return file_out_commit(&file, err);
 }

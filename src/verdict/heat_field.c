@@ -1,0 +1,154 @@
+/* heat_field.c: see heat_field.h. */
+#include "verdict/heat_field.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+
+#define MOST_CELLS (INT64_C(1) << 28)
+#define BAND_BYTES (INT64_C(16) << 20)
+
+static bool list_classes(const struct heatmap_info *info, const char *fact, struct err *err)
+{
+    char names[300] = "";
+    for (int64_t i = 0, at = 0; i < info->n_classes && at < (int64_t)sizeof names; i++)
+        at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "",
+                       info->class_names[i]);
+    return err_set(err, ERR_USAGE, "%s: %s (%s); pass --class NAME", info->slide, fact, names);
+}
+
+bool heat_class(const struct heatmap *heatmap, const char *name, int64_t *index, struct err *err)
+{
+    const struct heatmap_info *info = heatmap_info(heatmap);
+    char *end = NULL;
+    *index = heatmap_main_class(info);
+    if (!name)
+        return info->n_classes <= 2 || list_classes(info, "has more than two classes", err);
+    for (int64_t i = 0; i < info->n_classes; i++)
+        if (strcmp(info->class_names[i], name) == 0) {
+            *index = i;
+            return true;
+        }
+    *index = strtoll(name, &end, 10);
+    if (end != name && !*end && *index >= 0 && *index < info->n_classes)
+        return true;
+    return list_classes(info, "has no such class", err);
+}
+
+bool heat_field_read(const struct heatmap *heatmap, int64_t class_index, struct heat_field *out,
+                     struct err *err)
+{
+    const struct heatmap_info *info = heatmap_info(heatmap);
+    const int64_t rows = heatmap_rows_in(info, BAND_BYTES);
+    *out = (struct heat_field){ .width = info->width, .height = info->height };
+    if (info->width > MOST_CELLS / info->height)
+        return err_set(err, ERR_USAGE,
+                       "%s: %lld x %lld cells are too many to look for regions; make the heatmap "
+                       "with a larger --stride",
+                       info->slide, (long long)info->width, (long long)info->height);
+    float *band = malloc((size_t)(rows * info->width * info->n_classes) * sizeof *band);
+    out->values = malloc((size_t)(info->width * info->height) * sizeof *out->values);
+    bool ok = (band && out->values) || err_memory(err, info->slide);
+    for (int64_t row = 0; ok && row < info->height; row += rows) {
+        int64_t n = info->height - row < rows ? info->height - row : rows;
+        ok = heatmap_read_rows(heatmap, row, n, band, err);
+        for (int64_t i = 0; ok && i < n * info->width; i++) {
+            float value = band[i * info->n_classes + class_index];
+            out->tissue += !isnan(value);
+            out->values[row * info->width + i] = isnan(value) ? 0 : value;
+        }
+    }
+    free(band);
+    if (!ok)
+        free(out->values), out->values = NULL;
+    return ok;
+}
+
+struct list {
+    char **folders;
+    size_t n, room;
+};
+
+static bool holds(const char *folder, const char *file)
+{
+    char *path = file_format("%s/%s", folder, file);
+    bool there = path && file_exists(path);
+    free(path);
+    return there;
+}
+
+static bool add(struct list *list, const char *folder, struct err *err)
+{
+    if (list->n == list->room) {
+        size_t room = list->room ? 2 * list->room : 64;
+        char **more = realloc(list->folders, room * sizeof *more);
+        if (!more)
+            return err_memory(err, "the list of heatmaps");
+        list->folders = more, list->room = room;
+    }
+    if (!(list->folders[list->n] = strdup(folder)))
+        return err_memory(err, "the list of heatmaps");
+    list->n++;
+    return true;
+}
+
+static bool add_below(struct list *list, const char *path, size_t *unfinished, struct err *err)
+{
+    DIR *dir = opendir(path);
+    bool ok = true;
+    if (!dir)
+        return err_errno(err, path, "open");
+    for (const struct dirent *entry; ok && (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        char *folder = file_format("%s/%s", path, entry->d_name);
+        if (!folder)
+            ok = err_memory(err, path);
+        else if (holds(folder, "heatmap.json"))
+            ok = add(list, folder, err);
+        else
+            *unfinished += holds(folder, "plan.json");
+        free(folder);
+    }
+    closedir(dir);
+    return ok;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+bool heat_list(char *const *paths, int n_paths, char ***folders, size_t *n, size_t *unfinished,
+               struct err *err)
+{
+    struct list list = { 0 };
+    bool ok = true;
+    *unfinished = 0;
+    for (int i = 0; ok && i < n_paths; i++) {
+        size_t before = list.n;
+        ok = holds(paths[i], "heatmap.json") ? add(&list, paths[i], err)
+                                             : add_below(&list, paths[i], unfinished, err);
+        if (ok && list.n == before)
+            ok = err_set(err, ERR_MISSING,
+                         "%s: no heatmaps in it; 'microtome predict -o %s' makes them", paths[i],
+                         paths[i]);
+        if (ok)
+            qsort(list.folders + before, list.n - before, sizeof *list.folders, by_text);
+    }
+    *folders = list.folders, *n = list.n;
+    if (!ok) {
+        heat_list_free(list.folders, list.n);
+        *folders = NULL, *n = 0;
+    }
+    return ok;
+}
+
+void heat_list_free(char **folders, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(folders[i]);
+    free(folders);
+}

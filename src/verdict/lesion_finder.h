@@ -1,0 +1,22 @@
+/* lesion_finder.h: a heatmap -> a list of lesions. */
+#ifndef VERDICT_LESION_FINDER_H
+#define VERDICT_LESION_FINDER_H
+#include "verdict/heat_field.h"
+#include "verdict/lesions.h"
+
+/* Two ways, in columns and rows of the heatmap; lesions_place moves them onto the slide. */
+
+/* Cells above the threshold, opened and closed with discs, in pieces that touch by edges or
+ * corners. A piece has the highest score of its cells and is placed at the cell that has it; of
+ * several the one nearest to the middle of the piece. From the highest score down. */
+bool lesions_by_components(const struct heat_field *field, double threshold, double open_cells,
+                           double close_cells, struct lesion_list *out, struct err *err);
+
+/* Again and again the highest score that is left and above `stop`; after each all cells within the
+ * radius are taken out. Of equals the first in the order of rows. */
+bool lesions_by_suppression(const struct heat_field *field, double stop, double radius_cells,
+                            struct lesion_list *out, struct err *err);
+
+/* Columns and rows -> level-0 px: the centre of the score's window. */
+void lesions_place(struct lesion_list *list, const struct heatmap_info *info);
+#endif
