@@ -25,8 +25,8 @@ bool evaluate_plot(const struct evaluate_options *o, const struct chart *chart, 
 
 static const struct arg args[] = {
     TEXT_ARG("truth", truth, "PATH", NULL,
-             "roc: a CSV with slides and labels, if the scores have none; froc: a folder or slide "
-             "list with annotations or masks"),
+             "roc: a CSV with slides and labels, if the scores have none; froc, pixels: a folder "
+             "of annotations or masks, or a CSV with the columns slide and annotation"),
     { .name = "score",
       .type = ARG_TEXTS,
       .offset = AT(scores),
@@ -38,7 +38,7 @@ static const struct arg args[] = {
     { .name = "allow-missing",
       .type = ARG_FLAG,
       .offset = AT(allow_missing),
-      .help = "leave out slides that have no score, no label or no list of lesions" },
+      .help = "leave out slides that have no score, label, heatmap, list of lesions or truth" },
     { .name = "bootstrap",
       .type = ARG_INT,
       .offset = AT(bootstrap),
@@ -72,9 +72,19 @@ static const struct arg args[] = {
       .initial = "32",
       .min = 1,
       .max = 1024,
-      .help = "froc: level-0 pixels per mask pixel" },
-    TEXT_ARG("plot", plot, "NAME", NULL, "draw the curves as NAME.svg and NAME.png"),
-    TEXT_ARG("points", points, "FILE", NULL, "write the points of the curves as CSV"),
+      .help = "froc, pixels: level-0 pixels per mask pixel" },
+    { .name = "threshold",
+      .type = ARG_REAL,
+      .offset = AT(threshold),
+      .value = "P",
+      .initial = "0.5",
+      .min = 0,
+      .max = 1,
+      .help = "pixels: a cell is called tumour above it, for Dice and IoU" },
+    TEXT_ARG("class", class_name, "NAME", NULL,
+             "pixels: the class of the heatmap; needed where it has more than two"),
+    TEXT_ARG("plot", plot, "NAME", NULL, "roc, froc: draw the curves as NAME.svg and NAME.png"),
+    TEXT_ARG("points", points, "FILE", NULL, "roc, froc: write the points of the curves as CSV"),
     { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the results as JSON" },
     { .name = "csv", .type = ARG_FLAG, .offset = AT(csv), .help = "print the results as CSV" },
     COMMON_ARGS(struct evaluate_options),
@@ -91,6 +101,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
     } actions[] = {
         { "roc", evaluate_roc, "a CSV of slide scores" },
         { "froc", evaluate_froc, "a folder of lesion lists" },
+        { "pixels", evaluate_pixels, "a folder of heatmaps" },
     };
     enum { N = sizeof actions / sizeof *actions };
     const struct evaluate_options *o = options;
@@ -107,14 +118,14 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return actions[i].run(app, o, operands->operands + 1, operands->n_operands - 1, err);
     }
     const char *nearest = args_nearest(word, names, N);
-    return err_set(err, ERR_USAGE, "'%s' is not roc or froc%s%s%s", word,
+    return err_set(err, ERR_USAGE, "'%s' is not roc, froc or pixels%s%s%s", word,
                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 const struct command cmd_evaluate = {
     .spec = { .name = "evaluate",
               .summary = "compare scores, lesions and heatmaps with the truth",
-              .operands = "roc SCORES.csv... | froc LESIONS...",
+              .operands = "roc SCORES.csv... | froc LESIONS... | pixels HEATMAPS...",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
@@ -125,12 +136,16 @@ const struct command cmd_evaluate = {
                   "columns of the same slides, DeLong's test of every pair. 'froc' takes folders "
                   "with a list "
                   "of lesions <slide>.csv (score,x,y in level-0 pixels) for every slide, and "
-                  "annotations or masks, and prints the FROC score by the rules of CAMELYON16.",
+                  "annotations or masks, and prints the FROC score by the rules of CAMELYON16. "
+                  "'pixels' "
+                  "compares heatmaps cell by cell with annotations or masks: AUC over tissue, Dice "
+                  "and IoU.",
               .example =
                   "microtome evaluate roc scores.csv --plot roc\n"
                   "microtome evaluate roc scores.csv --truth labels.csv --json\n"
                   "microtome evaluate roc table.csv --score ours --score theirs --label truth\n"
-                  "microtome evaluate froc lesions --truth annotations --plot froc",
+                  "microtome evaluate froc lesions --truth annotations --plot froc\n"
+                  "microtome evaluate pixels heatmaps --truth annotations",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct evaluate_options),

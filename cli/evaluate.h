@@ -16,6 +16,8 @@ bool evaluate_roc(struct app *app, const struct evaluate_options *o, char *const
                   int n_files, struct err *err);
 bool evaluate_froc(struct app *app, const struct evaluate_options *o, char *const *folders,
                    int n_folders, struct err *err);
+bool evaluate_pixels(struct app *app, const struct evaluate_options *o, char *const *paths,
+                     int n_paths, struct err *err);
 
 struct chart;
 /* Writes PLOT.svg and PLOT.png; does nothing without --plot. */

@@ -1,0 +1,163 @@
+/* pixels.c: see pixels.h. */
+#include "verdict/pixels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "annotation/annotation.h"
+#include "base/file.h"
+#include "verdict/truth_mask.h"
+
+#define BAND_BYTES (INT64_C(16) << 20)
+#define DROPPED_BITS 11
+#define HALF_BINS ((0x3F000000 >> DROPPED_BITS) + 1) /* 0x3F000000 is 0.5 */
+#define BINS (2 * HALF_BINS)
+
+/* The order of bins is that of scores. Bins are as wide as a small share of the distance to 0 or
+ * 1, whichever is nearer, since that is where networks put most scores. */
+static int64_t bin_of(float score)
+{
+    const float clipped = score < 0 ? 0 : score > 1 ? 1 : score;
+    const float near = fabsf(clipped < 0.5f ? clipped : 1 - clipped); /* never -0 */
+    uint32_t bits;
+    memcpy(&bits, &near, sizeof bits);
+    int64_t bin = bits >> DROPPED_BITS;
+    return clipped < 0.5f ? bin : BINS - 1 - bin;
+}
+
+bool pixel_counts_new(struct pixel_counts *counts, struct err *err)
+{
+    *counts = (struct pixel_counts){ .bins = calloc(2 * BINS, sizeof *counts->bins) };
+    return counts->bins || err_memory(err, "the counts of scores");
+}
+
+void pixel_counts_free(struct pixel_counts *counts)
+{
+    free(counts->bins);
+    *counts = (struct pixel_counts){ 0 };
+}
+
+void pixel_counts_clear(struct pixel_counts *counts)
+{
+    memset(counts->bins, 0, 2 * BINS * sizeof *counts->bins);
+    *counts = (struct pixel_counts){ .bins = counts->bins };
+}
+
+void pixel_counts_join(struct pixel_counts *all, const struct pixel_counts *one)
+{
+    for (int64_t i = 0; i < 2 * BINS; i++)
+        all->bins[i] += one->bins[i];
+    all->scored += one->scored, all->tumour += one->tumour;
+    all->hit += one->hit, all->wrong += one->wrong, all->missed += one->missed;
+}
+
+/* Where tumour is: a drawing is asked row by row, an image is sampled. */
+struct truth {
+    struct annotation *annotation;
+    struct truth_mask mask;
+    double downsample;
+};
+
+static bool open_truth(const char *path, double downsample, struct truth *out, struct err *err)
+{
+    *out = (struct truth){ .downsample = downsample };
+    if (!path)
+        return true;
+    if (strcasecmp(file_extension(path), ".png") == 0 ||
+        strncasecmp(file_extension(path), ".tif", 4) == 0)
+        return truth_mask_read(path, downsample, 0, &out->mask, err);
+    return annotation_read(path, &out->annotation, err);
+}
+
+static void close_truth(struct truth *truth)
+{
+    annotation_free(truth->annotation);
+    image_free(&truth->mask.mask);
+}
+
+static bool in_mask(const struct truth *truth, double x_l0, double y_l0)
+{
+    const struct image *mask = &truth->mask.mask;
+    int64_t x = (int64_t)(x_l0 / truth->downsample), y = (int64_t)(y_l0 / truth->downsample);
+    return mask->px && x < mask->width && y < mask->height && *image_at(mask, x, y) != 0;
+}
+
+/* rows [n, width]: 255 where the centre of the cell is tumour. */
+static bool truth_rows(const struct truth *truth, const struct heatmap_info *info, int64_t row,
+                       int64_t n, struct image *rows, struct err *err)
+{
+    const double cell = info->downsample * (double)info->stride;
+    if (truth->annotation)
+        return annotation_mask(truth->annotation, 0, (double)row * cell, cell, info->width, n, rows,
+                               err);
+    if (!image_new(rows, info->width, n, 1, err))
+        return false;
+    for (int64_t y = 0; truth->mask.mask.px && y < n; y++)
+        for (int64_t x = 0; x < info->width; x++)
+            if (in_mask(truth, ((double)x + 0.5) * cell, ((double)(row + y) + 0.5) * cell))
+                *image_at(rows, x, y) = 255;
+    return true;
+}
+
+static void count(struct pixel_counts *counts, float score, bool tumour, float threshold)
+{
+    counts->tumour += tumour;
+    if (isnan(score)) {
+        counts->missed += tumour;
+        return;
+    }
+    bool called = score > threshold;
+    counts->scored++;
+    counts->bins[(tumour ? BINS : 0) + bin_of(score)]++;
+    counts->hit += called && tumour;
+    counts->wrong += called && !tumour;
+    counts->missed += !called && tumour;
+}
+
+bool pixel_counts_add(const struct heatmap *heatmap, int64_t class_index, const char *truth_path,
+                      double downsample, double threshold, const struct ctx *ctx,
+                      struct pixel_counts *counts, struct err *err)
+{
+    const struct heatmap_info *info = heatmap_info(heatmap);
+    const int64_t band = heatmap_rows_in(info, BAND_BYTES);
+    struct truth truth;
+    if (!open_truth(truth_path, downsample, &truth, err))
+        return false;
+    float *scores = malloc((size_t)(band * info->width * info->n_classes) * sizeof *scores);
+    bool ok = scores || err_memory(err, info->slide);
+    for (int64_t row = 0; ok && row < info->height; row += band) {
+        int64_t n = info->height - row < band ? info->height - row : band;
+        struct image rows = { 0 };
+        ok = (!ctx_stopped(ctx) || err_stopped(err)) &&
+             heatmap_read_rows(heatmap, row, n, scores, err) &&
+             truth_rows(&truth, info, row, n, &rows, err);
+        for (int64_t i = 0; ok && i < n * info->width; i++)
+            count(counts, scores[i * info->n_classes + class_index], rows.px[i] != 0,
+                  (float)threshold);
+        image_free(&rows);
+    }
+    free(scores);
+    close_truth(&truth);
+    return ok;
+}
+
+struct pixel_measures pixel_measures(const struct pixel_counts *counts)
+{
+    double below[2] = { 0 }, won = 0, tied = 0;
+    for (int64_t i = 0; i < BINS; i++) {
+        double negatives = (double)counts->bins[i], positives = (double)counts->bins[BINS + i];
+        won += positives * (below[0] + negatives / 2);
+        tied += positives * negatives / 2;
+        below[0] += negatives, below[1] += positives;
+    }
+    double pairs = below[0] * below[1];
+    double called_or_tumour = (double)(counts->hit + counts->wrong + counts->missed);
+    bool any = called_or_tumour > 0;
+    return (struct pixel_measures){
+        .auc = pairs > 0 ? won / pairs : NAN,
+        .auc_error = pairs > 0 ? tied / pairs : 0,
+        .dice = any ? 2 * (double)counts->hit / ((double)counts->hit + called_or_tumour) : NAN,
+        .iou = any ? (double)counts->hit / called_or_tumour : NAN,
+    };
+}
