@@ -102,26 +102,76 @@ static void put_number_cell(FILE *out, const char *format, double value, bool ba
         html_put(out, "%s</td>", text);
 }
 
-static void put_row(FILE *out, const struct result_slide *slide, const struct slide_view *view,
-                    size_t number)
+/* A column that would be empty is left out. */
+struct columns {
+    bool label, score, highest, tissue, lesions, seconds, note;
+};
+
+static double tissue_of(const struct result_slide *slide, const struct slide_view *view)
 {
-    html_put(out,
-             "<tr><td class=\"name\"><a href=\"#slide-%zu\"><bdi>%s</bdi></a></td>"
-             "<td><bdi>%s</bdi></td>",
-             number, slide->name, slide->label);
-    put_number_cell(out, "%.3f", slide->score, true);
-    put_number_cell(out, "%.3f", view->max, true);
-    put_number_cell(out, "%.2f", isfinite(slide->tissue_mm2) ? slide->tissue_mm2 : view->tissue_mm2,
-                    false);
-    put_number_cell(out, "%.0f", slide->lesions ? (double)view->all_lesions : NAN, false);
-    if (isfinite(slide->seconds)) {
+    return isfinite(slide->tissue_mm2) ? slide->tissue_mm2 : view->tissue_mm2;
+}
+
+static struct columns columns_of(const struct page *page)
+{
+    struct columns columns = { 0 };
+    for (size_t i = 0; i < page->results.n_slides; i++) {
+        const struct result_slide *slide = &page->results.slides[i];
+        const struct slide_view *view = &page->views[i];
+        columns.label |= slide->label[0] != '\0';
+        columns.score |= isfinite(slide->score);
+        columns.highest |= isfinite(view->max);
+        columns.tissue |= isfinite(tissue_of(slide, view));
+        columns.lesions |= slide->lesions != NULL;
+        columns.seconds |= isfinite(slide->seconds);
+        columns.note |= view->problem[0] != '\0';
+    }
+    return columns;
+}
+
+static void put_head(FILE *out, const struct columns *columns)
+{
+    html_put(out, "<thead><tr><th scope=\"col\">slide</th>");
+    if (columns->label)
+        html_put(out, "<th scope=\"col\">label</th>");
+    if (columns->score)
+        html_put(out, "<th scope=\"col\" class=\"n\">slide score</th>");
+    if (columns->highest)
+        html_put(out, "<th scope=\"col\" class=\"n\">highest</th>");
+    if (columns->tissue)
+        html_put(out, "<th scope=\"col\" class=\"n\">tissue mm\xC2\xB2</th>");
+    if (columns->lesions)
+        html_put(out, "<th scope=\"col\" class=\"n\">lesions</th>");
+    if (columns->seconds)
+        html_put(out, "<th scope=\"col\" class=\"n\">time</th>");
+    if (columns->note)
+        html_put(out, "<th scope=\"col\">note</th>");
+    html_put(out, "</tr></thead>");
+}
+
+static void put_row(FILE *out, const struct columns *columns, const struct result_slide *slide,
+                    const struct slide_view *view, size_t number)
+{
+    html_put(out, "<tr><td class=\"name\"><a href=\"#slide-%zu\"><bdi>%s</bdi></a></td>", number,
+             slide->name);
+    if (columns->label)
+        html_put(out, "<td><bdi>%s</bdi></td>", slide->label);
+    if (columns->score)
+        put_number_cell(out, "%.3f", slide->score, true);
+    if (columns->highest)
+        put_number_cell(out, "%.3f", view->max, true);
+    if (columns->tissue)
+        put_number_cell(out, "%.2f", tissue_of(slide, view), false);
+    if (columns->lesions)
+        put_number_cell(out, "%.0f", slide->lesions ? (double)view->all_lesions : NAN, false);
+    if (columns->seconds) {
         html_put(out, "<td class=\"n\" data-value=\"%.3f\">", slide->seconds);
         html_duration(out, slide->seconds);
         html_put(out, "</td>");
-    } else {
-        html_put(out, "<td class=\"n\"></td>");
     }
-    html_put(out, "<td>%s</td></tr>\n", view->problem[0] ? view->problem : "");
+    if (columns->note)
+        html_put(out, "<td>%s</td>", view->problem);
+    html_put(out, "</tr>\n");
 }
 
 void page_put_cohort(FILE *out, const struct page *page)
@@ -129,18 +179,13 @@ void page_put_cohort(FILE *out, const struct page *page)
     const struct results *results = &page->results;
     if (results->n_slides == 0)
         return;
-    html_put(out,
-             "<section id=\"cohort\"><h2>Cohort</h2>\n<div class=\"scroll\" tabindex=\"0\" "
-             "role=\"region\" aria-label=\"Table of slides\"><table class=\"sortable\"><thead><tr>"
-             "<th scope=\"col\">slide</th><th scope=\"col\">label</th>"
-             "<th scope=\"col\" class=\"n\">slide score</th>"
-             "<th scope=\"col\" class=\"n\">highest</th>"
-             "<th scope=\"col\" class=\"n\">tissue mm\xC2\xB2</th>"
-             "<th scope=\"col\" class=\"n\">lesions</th>"
-             "<th scope=\"col\" class=\"n\">time</th>"
-             "<th scope=\"col\">note</th></tr></thead><tbody>\n");
+    struct columns columns = columns_of(page);
+    html_put(out, "<section id=\"cohort\"><h2>Cohort</h2>\n<div class=\"scroll\" tabindex=\"0\" "
+                  "role=\"region\" aria-label=\"Table of slides\"><table class=\"sortable\">");
+    put_head(out, &columns);
+    html_put(out, "<tbody>\n");
     for (size_t i = 0; i < results->n_slides; i++)
-        put_row(out, &results->slides[i], &page->views[i], i + 1);
+        put_row(out, &columns, &results->slides[i], &page->views[i], i + 1);
     html_put(out, "</tbody></table></div></section>\n");
 }
 

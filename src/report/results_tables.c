@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "report/results.h"
+#include "verdict/slide_table.h"
 
 #define MOST_LINE 4096
 #define MOST_CURVE_POINTS (1 << 20)
@@ -46,9 +47,9 @@ static bool take_slides(struct results *results, const struct csv *csv, struct e
     int name = csv_column(csv, "slide"), label = csv_column(csv, "label");
     int score = csv_column(csv, "score"), annotation = csv_column(csv, "annotation");
     for (size_t row = 0; row < csv->n_rows; row++) {
-        char *stem = file_stem(csv_cell(csv, row, name));
-        struct result_slide *slide = stem ? results_slide(results, stem) : NULL;
-        free(stem);
+        char *path = strdup(csv_cell(csv, row, name));
+        struct result_slide *slide = path ? results_slide(results, slide_table_name(path)) : NULL;
+        free(path);
         if (!slide || !set_label(slide, csv_cell(csv, row, label)))
             return err_memory(err, csv->path);
         double value = number_of(csv_cell(csv, row, score));
