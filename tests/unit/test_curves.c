@@ -166,6 +166,45 @@ static void a_single_epoch_is_a_dot(void **state)
     free(text), free(svg), free(png);
 }
 
+static void charts_have_their_own_x(void **state)
+{
+    (void)state;
+    char *svg = scratch("chart.svg"), *png = scratch("chart.png");
+    struct err err = { 0 };
+    struct image image = { 0 };
+    static const double few_x[] = { 0, 0, 1 }, few_y[] = { 0, 0.8, 1 };
+    static const double more_x[] = { 0, 0.1, NAN, 0.4, 1 }, more_y[] = { 0, 0.5, 0.6, 0.9, 1 };
+    const struct chart_curve curves[] = { { "ours: AUC 0.9", few_x, few_y, 3, false },
+                                          { "theirs & <others>", more_x, more_y, 5, true } };
+    struct chart chart = { .title = "ROC",
+                           .x_label = "1 - specificity",
+                           .y_label = "sensitivity",
+                           .curves = curves,
+                           .n_curves = 2,
+                           .x_high = 1,
+                           .y_high = 1,
+                           .square = true,
+                           .diagonal = true };
+    assert_true(curves_chart(svg, png, &chart, &err));
+    char *text = well_formed(svg);
+    assert_non_null(strstr(text, ">1 - specificity</text>"));
+    assert_non_null(strstr(text, ">theirs &#38; &#60;others&#62;</text>"));
+    assert_null(strstr(text, "nan"));
+    /* The second curve is dashed and in two pieces; its sample and the diagonal are dashed too. */
+    assert_int_equal(count_of(text, "dasharray"), 4);
+    free(text);
+    assert_true(image_read_png(png, 3, &image, &err));
+    assert_true(count_near(&image, 0x0072b2) > 1000);
+    image_free(&image);
+    chart.log_x = true, chart.x_low = 0.25, chart.x_high = 8, chart.diagonal = false;
+    assert_true(curves_chart(svg, NULL, &chart, &err));
+    text = well_formed(svg);
+    assert_non_null(strstr(text, ">0.25</text>"));
+    assert_non_null(strstr(text, ">8</text>"));
+    assert_null(strstr(text, "inf"));
+    free(text), free(svg), free(png);
+}
+
 static void confusions_are_drawn(void **state)
 {
     (void)state;
@@ -247,6 +286,7 @@ int main(void)
         cmocka_unit_test(a_training_is_drawn),
         cmocka_unit_test(odd_data_do_no_harm),
         cmocka_unit_test(a_single_epoch_is_a_dot),
+        cmocka_unit_test(charts_have_their_own_x),
         cmocka_unit_test(confusions_are_drawn),
         cmocka_unit_test(a_folder_that_is_not_there_is_named),
         cmocka_unit_test(ticks_are_round_numbers),
