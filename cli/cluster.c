@@ -6,9 +6,9 @@
 #include "base/claim.h"
 #include "base/file.h"
 
-extern const struct task_kind extract_tasks;
+extern const struct task_kind extract_tasks, predict_tasks;
 
-const struct task_kind *const task_kinds[] = { &extract_tasks, NULL };
+const struct task_kind *const task_kinds[] = { &extract_tasks, &predict_tasks, NULL };
 
 bool cluster_parse(const struct task_list *list, const struct command *command, void **options,
                    char ***argv, struct err *err)

@@ -304,8 +304,10 @@ static void tasks_close(void *state)
     free(s);
 }
 
-static bool tasks_open(const struct task_list *list, void **state, struct err *err)
+static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void **state,
+                       struct err *err)
 {
+    (void)ctx;
     struct extract_state *s = calloc(1, sizeof *s);
     char *slides = cluster_slides_path(list->folder);
     void *options = NULL;

@@ -158,7 +158,8 @@ static bool put_together(const struct task_list *list, const struct task_kind *k
     FILE *memory = open_memstream(&text, &size);
     if (!memory)
         return err_memory(err, "the results");
-    bool ok = kind->open(list, &state, err) && kind->finish(state, list, ends, ctx, memory, err);
+    bool ok =
+        kind->open(list, ctx, &state, err) && kind->finish(state, list, ends, ctx, memory, err);
     if (state)
         kind->close(state);
     if (account->complete < account->tasks)

@@ -22,7 +22,7 @@ static const struct site_key keys[] = {
     { "container", NULL, offsetof(struct site, container), false },
     { "program", NULL, offsetof(struct site, program), false },
     { "parallel_environment", "smp", offsetof(struct site, parallel_environment), false },
-    { "memory_resource", "mem_free", offsetof(struct site, memory_resource), false },
+    { "memory_resource", "mem_total", offsetof(struct site, memory_resource), false },
     { "mpi_environment", "mpi", offsetof(struct site, mpi_environment), false },
     { "launcher", "mpirun", offsetof(struct site, launcher), false },
 };

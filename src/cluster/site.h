@@ -6,7 +6,7 @@
  *   container: apptainer exec --bind /data microtome.sif    put before every command
  *   program: /opt/microtome/bin/microtome    on the nodes; this program if not given
  *   parallel_environment: smp         Grid Engine: of jobs with several processors
- *   memory_resource: mem_free         Grid Engine: what --memory asks for
+ *   memory_resource: h_vmem           Grid Engine: what --memory asks for; mem_total if not given
  *   mpi_environment: mpi              Grid Engine: of jobs of several ranks
  *   launcher: mpirun                  how ranks are started */
 #ifndef CLUSTER_SITE_H

@@ -86,7 +86,7 @@ bool tasks_run(const struct task_list *list, const struct task_kind *kind, const
             return err_set(err, ERR_USAGE, "%s: there is no task %lld; the list has 1 to %lld",
                            list->folder, (long long)ids[i], (long long)list->n);
     void *state = NULL;
-    bool ok = kind->open(list, &state, err);
+    bool ok = kind->open(list, ctx, &state, err);
     int64_t failed = 0;
     for (int64_t i = 0; ok && i < n; i++) {
         const struct task *task = &list->items[ids[i] - 1];

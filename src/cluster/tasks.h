@@ -17,7 +17,8 @@ struct task_end {
 struct task_kind {
     const char *name; /* the command's */
     /* What all tasks of one process share, from the list's command line. */
-    bool (*open)(const struct task_list *list, void **state, struct err *err);
+    bool (*open)(const struct task_list *list, const struct ctx *ctx, void **state,
+                 struct err *err);
     /* A pure function to the file at path, which is renamed into place afterwards; with `in_place`
      * path is the task's file itself, and run does so. Only called if the file is not there. */
     bool in_place;

@@ -263,25 +263,42 @@ bool part_exists(const char *folder, const struct part_plan *plan, int64_t group
     return ok;
 }
 
+/* Under a name of this process, then renamed: two machines at the same group, as after one that was
+ * only thought lost, do not write to one file. */
+static bool open_own(const char *folder, int64_t group, char **own, struct file_out *out,
+                     struct err *err)
+{
+    char host[256] = "", *parts = file_format("%s/parts", folder);
+    gethostname(host, sizeof host - 1);
+    *own = file_format("%s/parts/%06lld.scores.%s.%ld", folder, (long long)group, host,
+                       (long)getpid());
+    bool ok = (parts && *own) || err_memory(err, folder);
+    ok = ok && file_make_folder(parts, err) && file_out_open(out, *own, err);
+    free(parts);
+    return ok;
+}
+
 bool part_write(const char *folder, const struct part_plan *plan, int64_t group,
                 const float *const *scores, struct err *err)
 {
     struct file_out out;
-    char *parts = file_format("%s/parts", folder), *path = part_path(folder, group);
-    bool ok = (parts && path) || err_memory(err, folder);
-    ok = ok && file_make_folder(parts, err) && file_out_open(&out, path, err);
-    free(parts);
-    free(path);
-    if (!ok)
-        return false;
-    struct part_header header = part_header(plan, group);
-    uint64_t sum = part_hash(PART_HASH_BEGIN, &header, sizeof header);
-    fwrite(&header, sizeof header, 1, out.stream);
-    for (int64_t k = 0; k < plan->groups[group].n; k++) {
-        size_t n = (size_t)part_block_floats(plan, plan->groups[group].first + k);
-        sum = part_hash(sum, scores[k], n * sizeof(float));
-        fwrite(scores[k], sizeof(float), n, out.stream);
+    char *own = NULL, *path = part_path(folder, group);
+    bool ok = path ? open_own(folder, group, &own, &out, err) : err_memory(err, folder);
+    if (ok) {
+        struct part_header header = part_header(plan, group);
+        uint64_t sum = part_hash(PART_HASH_BEGIN, &header, sizeof header);
+        fwrite(&header, sizeof header, 1, out.stream);
+        for (int64_t k = 0; k < plan->groups[group].n; k++) {
+            size_t n = (size_t)part_block_floats(plan, plan->groups[group].first + k);
+            sum = part_hash(sum, scores[k], n * sizeof(float));
+            fwrite(scores[k], sizeof(float), n, out.stream);
+        }
+        fwrite(&sum, sizeof sum, 1, out.stream);
+        ok = file_out_commit(&out, err);
     }
-    fwrite(&sum, sizeof sum, 1, out.stream);
-    return file_out_commit(&out, err);
+    if (ok && rename(own, path) != 0)
+        ok = err_errno(err, path, "rename into place");
+    free(own);
+    free(path);
+    return ok;
 }

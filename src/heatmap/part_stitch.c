@@ -1,4 +1,5 @@
 /* part_stitch.c: parts -> the heatmap, some rows at a time. */
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -128,15 +129,16 @@ static bool stitch_rows(struct stitch *stitch, struct heatmap_writer *writer, co
     return ok;
 }
 
-static void remove_parts(const char *folder, const struct part_plan *plan)
+/* Also what killed processes left there. */
+static void remove_parts(const char *folder)
 {
-    for (int64_t group = 0; group < plan->n_groups; group++) {
-        char *path = part_path(folder, group);
-        if (path)
-            unlink(path);
-        free(path);
-    }
     char *parts = file_format("%s/parts", folder);
+    DIR *listing = parts ? opendir(parts) : NULL;
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
+        if (strstr(entry->d_name, ".scores"))
+            unlinkat(dirfd(listing), entry->d_name, 0);
+    if (listing)
+        closedir(listing);
     if (parts)
         rmdir(parts);
     free(parts);
@@ -165,6 +167,6 @@ bool part_stitch(const char *folder, const struct part_plan *plan, int64_t memor
     }
     free(stitch.rows);
     if (ok)
-        remove_parts(folder, plan);
+        remove_parts(folder);
     return ok;
 }

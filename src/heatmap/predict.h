@@ -96,14 +96,27 @@ struct predict_row {
     double mean, max; /* of the main class */
 };
 
+/* What became of the tasks of a slide. */
+struct predict_task {
+    double seconds;
+    const char *error; /* NULL: all its parts are there, or there were no tasks */
+};
+
 struct predict_request {
     const struct slide_list *slides;
     struct predict_options options;
     const char *folder;
     bool overwrite;
-    int argc; /* as typed, for run.json */
+    const struct predict_task *tasks; /* [slides->n]: scores come from tasks, and are only put
+                                       * together; NULL: computes them */
+    int argc;                         /* as typed, for run.json */
     char *const *argv;
 };
+
+/* Heatmaps and plans that other options made are not silently replaced: fails, naming the first;
+ * with request->overwrite they are removed instead. */
+bool predict_prepare(const struct predict_request *request, const struct predict *predict,
+                     struct err *err);
 
 /* All slides to folder/<slide>/, with run.json and slides.csv. A slide that fails is recorded and
  * skipped; false then, at the end. Heatmaps that were made with other options end the run before

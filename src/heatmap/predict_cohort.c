@@ -58,7 +58,10 @@ static bool predict_one(struct cohort *cohort, size_t i, struct err *err)
     enum predict_state state = predict_look(predict, i);
     row->state = state == PREDICT_DONE ? RUN_KEPT : RUN_DONE;
     struct part_plan plan = { 0 };
+    const struct predict_task *tasks = cohort->request->tasks;
     bool ok = true;
+    if (state == PREDICT_MISSING && tasks && tasks[i].error)
+        return err_set(err, ERR_MISSING, "%s", tasks[i].error);
     if (state != PREDICT_DONE) {
         ok = predict_plan(predict, i, cohort->ctx, &plan, err) &&
              (state == PREDICT_SCORED || predict_groups(predict, i, &plan, cohort->ctx, err)) &&
@@ -104,23 +107,24 @@ static bool predict_and_record(struct cohort *cohort, size_t i, struct err *err)
         report_warn(cohort->ctx->report, "%s", why.text);
         cohort->rows[i].state = RUN_FAILED;
     }
-    return record(cohort, i, report_clock_s() - began, ok ? NULL : why.text, err);
+    const struct predict_task *tasks = cohort->request->tasks;
+    double seconds = report_clock_s() - began + (tasks ? tasks[i].seconds : 0);
+    return record(cohort, i, seconds, ok ? NULL : why.text, err);
 }
 
-/* Heatmaps of other options are not silently replaced. */
-static bool look_at_existing(const struct cohort *cohort, struct err *err)
+bool predict_prepare(const struct predict_request *request, const struct predict *predict,
+                     struct err *err)
 {
-    const struct predict_request *request = cohort->request;
     bool ok = true;
     for (size_t i = 0; ok && i < request->slides->n; i++) {
         if (request->overwrite)
-            ok = predict_clear(cohort->predict, i, err);
-        else if (predict_look(cohort->predict, i) == PREDICT_OTHER)
+            ok = predict_clear(predict, i, err);
+        else if (predict_look(predict, i) == PREDICT_OTHER)
             ok = err_set(err, ERR_USAGE,
                          "%s/%s: has a heatmap or a plan of other options or another model; pass "
                          "--overwrite or another -o folder\n  now: %.500s",
                          request->folder, request->slides->entries[i].name,
-                         predict_options_text(cohort->predict));
+                         predict_options_text(predict));
     }
     return ok;
 }
@@ -150,7 +154,7 @@ bool predict_cohort(const struct predict_request *request, const struct ctx *ctx
               run_begin(request->folder, request->argc, request->argv, &cohort.run, err) &&
               predict_open(&request->options, request->slides, request->folder, ctx,
                            &cohort.predict, err) &&
-              look_at_existing(&cohort, err) && run_slides(&cohort, n_rows, err);
+              predict_prepare(request, cohort.predict, err) && run_slides(&cohort, n_rows, err);
     if (cohort.predict)
         *times = predict_times(cohort.predict);
     predict_close(cohort.predict);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The same command on this computer with one thread and with two, on SLURM with four nodes and on
-# Grid Engine: identical bytes. Then status, a second submission that has nothing to do, and cancel.
+# Grid Engine: identical bytes, of stores and of heatmaps. Then status, a second submission that has nothing to do, and cancel.
 port=21000
 . "$(dirname "$0")/lib.sh"
 slurm_up 4
@@ -31,6 +31,25 @@ before=$(squeue -h -t all | wc -l)
 extract slurm4 --on slurm --wait
 [ "$(squeue -h -t all | wc -l)" = "$before" ] || fail "complete work was submitted again"
 same one slurm4
+
+# Heatmaps, in groups of blocks.
+predict() { # FOLDER OPTIONS...
+    local folder=$1
+    shift
+    microtome predict -q cohort/slides.csv -o "$folder" --network scan_tiny --memory 300 --group 1 \
+        --stain macenko "$@" >"$folder.txt" || fail "$folder"
+}
+predict p_one --threads 1
+predict p_two --threads 2
+predict p_slurm --on slurm --wait
+predict p_sge --on sge --wait --jobs 4
+[ "$(wc -l <p_slurm/tasks/list.csv)" -gt 10 ] || fail "few tasks: $(cat p_slurm/tasks/list.csv)"
+for folder in p_two p_slurm p_sge; do
+    diff -r -x run.json -x slides.csv -x tasks p_one $folder || fail "p_one and $folder differ"
+    diff p_one.txt <(head -n 6 $folder.txt) || fail "what $folder prints"
+    diff <(cut -d, -f1-3,6- p_one/slides.csv) <(cut -d, -f1-3,6- $folder/slides.csv) || fail "$folder/slides.csv"
+done
+microtome status p_slurm | grep -q 'all results are put together' || fail "status of p_slurm"
 
 echo 'sleep 600' >wrap
 site "$here/wrap"

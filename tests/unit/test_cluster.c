@@ -139,9 +139,10 @@ static void test_pack(void **state)
 
 /* --- running: a task writes the square of its number; task 5 cannot --- */
 
-static bool squares_open(const struct task_list *list, void **state, struct err *err)
+static bool squares_open(const struct task_list *list, const struct ctx *ctx, void **state,
+                         struct err *err)
 {
-    (void)list;
+    (void)list, (void)ctx;
     *state = calloc(1, sizeof(int));
     return *state || err_memory(err, "squares");
 }
