@@ -56,7 +56,9 @@ static float *predict_to(const char *folder_name, char *slide,
     char *folder = cohort_folder(folder_name), *arguments[] = { "test" };
     struct slide_entry entry = entry_of(slide, "s");
     struct slide_list slides = { &entry, 1 };
-    struct predict_request request = { &slides, *options, folder, false, 1, arguments };
+    struct predict_request request = {
+        .slides = &slides, .options = *options, .folder = folder, .argc = 1, .argv = arguments
+    };
     struct pool *pool = pool_new(threads);
     struct ctx ctx = { .pool = pool };
     struct predict_row row;
