@@ -147,6 +147,9 @@ const struct config_key config_keys[] = {
          "on many ranks (--ranks, mpirun): the learning rate times their number"),
     BOOL("ranks.overlap", ranks.overlap, "true",
          "gradients are summed while the backward pass still runs; changes no bit"),
+    BOOL("ranks.shard_optimizer", ranks.shard_optimizer, "false",
+         "each rank keeps the optimizer's state of its part of the weights (ZeRO-1); changes no "
+         "bit"),
     INT("ranks.bucket_mb", ranks.bucket_mb, 1, 4096, "25", "gradients summed in one message"),
 
     INT("checkpoint.every_steps", checkpoint.every_steps, 0, 1000000000, "0",

@@ -44,7 +44,7 @@ struct optimizer {
     int32_t n_parameters;
     struct span *spans;
     int64_t n_spans, count;
-    float *arrays[2]; /* [count]; see array_names */
+    float *arrays[2]; /* of the own part; see array_names */
     int n_arrays;
     float *local; /* [n_parameters]: LARS's factor of the rate */
     int64_t steps;
@@ -178,8 +178,11 @@ bool optimizer_new(struct graph *graph, const struct optimizer_options *options,
     if (!lay_out(o, err))
         goto done;
     o->n_arrays = choose_update(options) == update_plain ? 0 : kinds[options->kind].n_arrays;
+    if (o->options.own_end == 0)
+        o->options.own_end = o->count;
     for (int i = 0; i < o->n_arrays; i++) {
-        o->arrays[i] = calloc((size_t)o->count + 1, sizeof *o->arrays[i]);
+        o->arrays[i] =
+            calloc((size_t)(o->options.own_end - o->options.own_begin) + 1, sizeof *o->arrays[i]);
         if (!o->arrays[i]) {
             err_memory(err, "the state of the optimizer");
             goto done;
@@ -253,9 +256,13 @@ void optimizer_step(struct optimizer *optimizer, const float *gradients, double 
         u.keep = (float)(p->matrix && apart ? 1 - learning_rate * decay : 1);
         if (lars)
             u.rate *= o->local[span->parameter];
-        int64_t at = p->at + span->begin;
-        update(&u, span->count, graph_data(o->graph, p->value) + span->begin, gradients + at,
-               o->arrays[0] ? o->arrays[0] + at : NULL, o->arrays[1] ? o->arrays[1] + at : NULL);
+        int64_t at = p->at + span->begin, end = at + span->count, own = o->options.own_begin;
+        at = at > own ? at : own;
+        end = end < o->options.own_end ? end : o->options.own_end;
+        if (at < end)
+            update(&u, end - at, graph_data(o->graph, p->value) + (at - p->at), gradients + at,
+                   o->arrays[0] ? o->arrays[0] + (at - own) : NULL,
+                   o->arrays[1] ? o->arrays[1] + (at - own) : NULL);
     }
 }
 
@@ -267,7 +274,8 @@ int optimizer_n_arrays(const struct optimizer *optimizer)
 struct state_array optimizer_array(const struct optimizer *optimizer, int i)
 {
     return (struct state_array){ kinds[optimizer->options.kind].array_names[i],
-                                 optimizer->arrays[i], optimizer->count };
+                                 optimizer->arrays[i],
+                                 optimizer->options.own_end - optimizer->options.own_begin };
 }
 
 int64_t optimizer_steps(const struct optimizer *optimizer)

@@ -19,6 +19,8 @@ struct optimizer_options {
                           * norms and biases: only parameters of two or more axes are decayed */
     double trust;        /* lars: the coefficient, e.g. 0.001; parameters of one axis take none */
     int threads;         /* OpenMP threads, >= 1 */
+    int64_t own_begin, own_end; /* the part of the flat vector whose state is kept and whose weights
+                                 * are changed, in floats; end 0: all of it */
 };
 
 /* A named array of floats that belongs to the state: what a checkpoint keeps. Names are unique
@@ -37,10 +39,11 @@ bool optimizer_new(struct graph *graph, const struct optimizer_options *options,
                    struct optimizer **out, struct err *err);
 void optimizer_free(struct optimizer *optimizer); /* NULL-safe */
 
-/* One step. gradients [graph_parameter_count] are not changed. */
+/* One step, of the own part. gradients [graph_parameter_count] are not changed. */
 void optimizer_step(struct optimizer *optimizer, const float *gradients, double learning_rate);
 
-/* The state: n arrays (flat, over all parameters), and the number of steps taken (Adam's bias). */
+/* The state: n arrays (flat, over all parameters or the own part of them), and the number of steps
+ * taken (Adam's bias). */
 int optimizer_n_arrays(const struct optimizer *optimizer);
 struct state_array optimizer_array(const struct optimizer *optimizer, int i);
 int64_t optimizer_steps(const struct optimizer *optimizer);

@@ -191,6 +191,17 @@ static bool new_buffers(struct trainer *trainer, struct err *err)
            err_memory(err, "batch norm's statistics");
 }
 
+static bool new_optimizer(struct trainer *trainer, struct err *err)
+{
+    struct optimizer_options options = trainer->config->optimizer;
+    options.threads = trainer->threads;
+    if (trainer->parts) {
+        options.own_begin = trainer->parts[trainer->request->ranks->rank];
+        options.own_end = trainer->parts[trainer->request->ranks->rank + 1];
+    }
+    return optimizer_new(trainer->graph, &options, &trainer->optimizer, err);
+}
+
 static bool set_up(struct trainer *trainer, struct err *err)
 {
     const struct train_config *config = trainer->config;
@@ -199,8 +210,6 @@ static bool set_up(struct trainer *trainer, struct err *err)
                                  .threads = trainer->threads,
                                  .saving = (enum plan_saving)config->train.memory,
                                  .arena_budget = (size_t)config->train.memory_mb << 20 };
-    struct optimizer_options optimizer = config->optimizer;
-    optimizer.threads = trainer->threads;
     trainer->schedule = config->schedule;
     trainer->schedule.epochs = (double)config->train.epochs;
     if (config->ranks.scale_rate)
@@ -211,7 +220,7 @@ static bool set_up(struct trainer *trainer, struct err *err)
     bool ok = checkpoints || err_memory(err, "the trainer");
     ok = ok && open_data(trainer, err) && build_network(trainer, err) &&
          plan_new(trainer->graph, &plan, &trainer->plan, err) &&
-         optimizer_new(trainer->graph, &optimizer, &trainer->optimizer, err) &&
+         trainer_share_parts(trainer, err) && new_optimizer(trainer, err) &&
          new_buffers(trainer, err) && trainer_share_new(trainer, err) &&
          (config->train.ema <= 0 ||
           ema_new(trainer->graph, config->train.ema, trainer->threads, &trainer->ema, err)) &&
@@ -224,6 +233,7 @@ static void tear_down(struct trainer *trainer)
 {
     buckets_free(trainer->buckets);
     free(trainer->statistics);
+    free(trainer->parts);
     loader_free(trainer->train_loader);
     loader_free(trainer->val_loader);
     plan_free(trainer->plan);
@@ -255,13 +265,6 @@ static bool write_done(const struct trainer *trainer, struct err *err)
     return trainer_write_run(trainer, "done", err);
 }
 
-/* Patches in a step, over all ranks. */
-static int64_t step_images(const struct trainer *trainer)
-{
-    return trainer->config->train.batch * trainer->config->train.accumulate *
-           trainer->request->ranks->size;
-}
-
 /* Saves where it is; the error says how to go on. */
 static bool leave(struct trainer *trainer, struct err *err)
 {
@@ -282,7 +285,7 @@ static bool run_steps(struct trainer *trainer, struct err *err)
 {
     const struct train_request *request = trainer->request;
     int64_t every = trainer->config->checkpoint.every_steps;
-    int64_t images = step_images(trainer);
+    int64_t images = trainer_step_images(trainer);
     bool ok = loader_begin(trainer->train_loader, (uint64_t)trainer->epoch,
                            trainer->step * trainer->config->train.accumulate, err);
     trainer->stop = ctx_stopped(trainer->ctx);
@@ -296,7 +299,7 @@ static bool run_steps(struct trainer *trainer, struct err *err)
         if (!trainer_step(trainer, err))
             return false;
         report_advance(trainer->ctx->report, images);
-        int64_t total = trainer->epoch * trainer->steps_per_epoch + trainer->step;
+        int64_t total = trainer_steps(trainer);
         if (every > 0 && total % every == 0 && trainer->step < trainer->steps_per_epoch &&
             !trainer_save(trainer, err))
             return false;
@@ -309,7 +312,7 @@ static bool run_steps(struct trainer *trainer, struct err *err)
 static bool train_epoch(struct trainer *trainer, struct err *err)
 {
     char label[64];
-    int64_t images = step_images(trainer);
+    int64_t images = trainer_step_images(trainer);
     snprintf(label, sizeof label, "epoch %lld of %lld", (long long)trainer->epoch + 1,
              (long long)trainer->config->train.epochs);
     trainer->epoch_began_s = report_clock_s();
@@ -551,7 +554,7 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     bool ok = trainer_check_program(&trainer, err) && set_up(&trainer, err) &&
               begin(&trainer, err) && run_epochs(&trainer, err) && finish(&trainer, out, err);
     out->epochs = trainer.epoch;
-    out->steps = trainer.epoch * trainer.steps_per_epoch + trainer.step;
+    out->steps = trainer_steps(&trainer);
     out->best_epoch = trainer.judged.best_epoch;
     out->train_loss = trainer.n_rows ? trainer.rows[trainer.n_rows - 1].train_loss : NAN;
     out->seconds = report_clock_s() - trainer.began_s;

@@ -46,11 +46,13 @@ struct trainer {
     float *statistics;                        /* batch norm's, on their way over the ranks */
     int64_t n_statistics;
     bool statistics_sent, stop; /* stop: any rank was asked to */
+    int64_t *parts;             /* [ranks + 1]: the ranks' parts of the weights; NULL: not shared */
     struct schedule_options schedule;
     int64_t steps_per_epoch;
     /* the place in training: what a checkpoint keeps besides arrays */
     int64_t epoch, step; /* step: of the epoch, done */
     int64_t skipped;     /* steps, for not being a number */
+    int64_t other_steps; /* done on another number of ranks, more than there would be on this */
     struct schedule_state judged;
     struct predictions seen; /* of the present epoch's training */
     struct epoch_row *rows;
@@ -78,6 +80,10 @@ bool trainer_check_weights(const struct trainer *trainer, struct err *err);
  * statistics their means, and `sums` are summed. ok: did this rank come so far; it takes part in
  * any case, so that all fail together. Sets trainer->stop. */
 bool trainer_share_new(struct trainer *trainer, struct err *err);
+/* With ranks.shard_optimizer: the parts; and after a step every rank's new weights to all. The
+ * gradients are used up. */
+bool trainer_share_parts(struct trainer *trainer, struct err *err);
+bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err *err);
 void trainer_share_begin(struct trainer *trainer);
 bool trainer_share_backward(struct trainer *trainer, bool last, struct err *err);
 bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err);
@@ -95,6 +101,10 @@ bool predictions_add(struct predictions *to, const float *logits, const int32_t 
 void predictions_free(struct predictions *predictions);
 
 /* trainer_save.c, trainer_resume.c */
+/* Steps done in all. */
+int64_t trainer_steps(const struct trainer *trainer);
+/* Patches in a step, over all ranks. */
+int64_t trainer_step_images(const struct trainer *trainer);
 /* Saves to checkpoints/; as the newest, or as the best of the present epoch. */
 bool trainer_save(struct trainer *trainer, struct err *err);
 bool trainer_save_best(struct trainer *trainer, struct err *err);

@@ -163,6 +163,40 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
     return ok;
 }
 
+bool trainer_share_parts(struct trainer *trainer, struct err *err)
+{
+    int ranks = trainer->request->ranks->size;
+    int64_t count = graph_parameter_count(trainer->graph);
+    if (ranks == 1 || !trainer->config->ranks.shard_optimizer)
+        return true;
+    trainer->parts = calloc((size_t)ranks + 1, sizeof *trainer->parts);
+    for (int r = 0; trainer->parts && r <= ranks; r++)
+        trainer->parts[r] = count * r / ranks;
+    return trainer->parts || err_memory(err, "the optimizer");
+}
+
+/* Copies all weights, as the flat vector that gradients are, to it or from it. */
+static void move_weights(struct graph *graph, float *flat, bool back)
+{
+    for (value_id v = 0; v < graph->n_values; v++) {
+        if (graph->values[v].kind != VALUE_PARAMETER)
+            continue;
+        size_t count = (size_t)shape_count(&graph->values[v].shape);
+        float *data = graph_data(graph, v);
+        memcpy(back ? data : flat, back ? flat : data, count * sizeof *data);
+        flat += count;
+    }
+}
+
+bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err *err)
+{
+    move_weights(trainer->graph, gradients, false);
+    if (!ranks_gather_parts(trainer->request->ranks, gradients, trainer->parts, err))
+        return false;
+    move_weights(trainer->graph, gradients, true);
+    return true;
+}
+
 /* Copies batch norm's statistics out, or back times `scale`. */
 static void move_statistics(struct trainer *trainer, bool back, float scale)
 {
@@ -320,6 +354,29 @@ bool trainer_share_text(const struct trainer *trainer, const char *mine, char **
     if (mine)
         memcpy(*out, mine, (size_t)size);
     return ranks_broadcast(ranks, *out, (size_t)size, 0, err);
+}
+
+bool trainer_arrays_gather(const struct trainer *trainer, struct trainer_arrays *arrays,
+                           struct err *err)
+{
+    const int64_t *parts = trainer->parts;
+    bool ok = true;
+    for (int i = 0; ok && i < arrays->n_whole; i++) {
+        struct state_array own = optimizer_array(trainer->optimizer, i);
+        memcpy(arrays->whole[i] + parts[trainer->request->ranks->rank], own.data,
+               (size_t)own.count * sizeof *own.data);
+        ok = ranks_gather_parts(trainer->request->ranks, arrays->whole[i], parts, err);
+    }
+    return ok;
+}
+
+void trainer_arrays_take(const struct trainer *trainer, const struct trainer_arrays *arrays)
+{
+    for (int i = 0; i < arrays->n_whole; i++) {
+        struct state_array own = optimizer_array(trainer->optimizer, i);
+        memcpy(own.data, arrays->whole[i] + trainer->parts[trainer->request->ranks->rank],
+               (size_t)own.count * sizeof *own.data);
+    }
 }
 
 bool trainer_share_arrays(const struct trainer *trainer, const struct trainer_arrays *arrays,

@@ -60,6 +60,8 @@ bool trainer_load_best(struct trainer *trainer, struct err *err)
     ok = trainer_agree(trainer, ok, err) &&
          trainer_share_text(trainer, checkpoint.state, &text, err) &&
          trainer_share_arrays(trainer, &arrays, err);
+    if (ok)
+        trainer_arrays_take(trainer, &arrays);
     json_t *state = ok ? json_loads(text, 0, NULL) : NULL;
     if (ok) {
         optimizer_set_steps(trainer->optimizer, get_int(state, "optimizer_steps"));
@@ -79,15 +81,19 @@ static size_t line_of(const char *text)
     return strcspn(text, "\n");
 }
 
-/* The first line in which two configs differ, other than in what changes no result. */
-static bool same_config(const char *path, const char *then, const char *now, struct err *err)
+/* The first line in which two configs differ, other than in what changes no result. On another
+ * number of ranks a step may be made up in another way. */
+static bool same_config(const char *path, const char *then, const char *now, bool same_ranks,
+                        struct err *err)
 {
-    static const char *const free_keys[] = { "  workers:", "  every_steps:", "  keep:",
-                                             "  overlap:" };
+    static const char *const free_keys[] = { "  workers:",   "  every_steps:",     "  keep:",
+                                             "  overlap:",   "  shard_optimizer:", "  batch:",
+                                             "  accumulate:" };
+    const size_t n_free = sizeof free_keys / sizeof *free_keys - (same_ranks ? 2 : 0);
     while (*then || *now) {
         size_t a = line_of(then), b = line_of(now);
         bool same = a == b && memcmp(then, now, a) == 0;
-        for (size_t i = 0; i < sizeof free_keys / sizeof *free_keys; i++)
+        for (size_t i = 0; i < n_free; i++)
             same |= strncmp(then, free_keys[i], strlen(free_keys[i])) == 0 &&
                     strncmp(now, free_keys[i], strlen(free_keys[i])) == 0;
         if (!same)
@@ -101,6 +107,22 @@ static bool same_config(const char *path, const char *then, const char *now, str
     return true;
 }
 
+/* Steps of the epoch that are done, as steps of this run; a step that is done in part is done
+ * again. */
+static int64_t place_of(const struct trainer *trainer, const json_t *state)
+{
+    return get_int(state, "step") * get_int(state, "step_images") / trainer_step_images(trainer);
+}
+
+/* The rate goes with the patches in a step, where it did so before. */
+static double rate_of(const struct trainer *trainer, const json_t *state)
+{
+    double rate = get_real(state, "learning_rate");
+    int64_t then = get_int(state, "step_images"), now = trainer_step_images(trainer);
+    return then == now || !trainer->config->ranks.scale_rate ? rate
+                                                             : rate * (double)now / (double)then;
+}
+
 static bool check_state(const struct trainer *trainer, const char *path, const json_t *state,
                         struct err *err)
 {
@@ -109,15 +131,22 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
     const char *data = json_string_value(json_object_get(state, "data"));
     trainer_data_text(trainer, hash);
     bool ok = config || err_memory(err, "a checkpoint");
+    bool same_ranks = get_int(state, "ranks") == trainer->request->ranks->size;
     if (ok && (!then || !data || get_int(state, "seen") < 0 || get_int(state, "epoch") < 0 ||
-               get_int(state, "step") < 0 || get_int(state, "step") > trainer->steps_per_epoch))
+               get_int(state, "step") < 0 || get_int(state, "step_images") < 1 ||
+               place_of(trainer, state) > trainer->steps_per_epoch))
         ok = err_set(err, ERR_FORMAT, "%s: not a checkpoint of this version", path);
-    ok = ok && same_config(path, then, config, err);
+    ok = ok && same_config(path, then, config, same_ranks, err);
     if (ok && strcmp(data, hash) != 0)
         ok = err_set(err, ERR_USAGE, "%s: the data are not those it was begun with", path);
-    if (ok && get_int(state, "ranks") != trainer->request->ranks->size)
-        ok = err_set(err, ERR_USAGE, "%s: begun on %lld ranks", path,
-                     (long long)get_int(state, "ranks"));
+    if (ok && !same_ranks)
+        report_note(trainer->ctx->report,
+                    "begun on %lld ranks with %lld patches in a step, now on %d with %lld: %s",
+                    (long long)get_int(state, "ranks"), (long long)get_int(state, "step_images"),
+                    trainer->request->ranks->size, (long long)trainer_step_images(trainer),
+                    get_int(state, "step_images") == trainer_step_images(trainer)
+                        ? "the last digits may differ"
+                        : "another training from here on");
     if (ok && get_int(state, "threads") != trainer->threads)
         report_warn(trainer->ctx->report,
                     "begun with %lld threads, now %d: the last digits may differ",
@@ -163,10 +192,14 @@ static bool load_state(struct trainer *trainer, const struct checkpoint *checkpo
              load_seen(trainer, checkpoint, state, err);
     ok = ok && rows_of(trainer, json_object_get(state, "rows"), err);
     ok = trainer_agree(trainer, ok, err) && trainer_share_arrays(trainer, &arrays, err);
+    if (ok)
+        trainer_arrays_take(trainer, &arrays);
     trainer->seen.loss_sum = get_real(state, "seen_loss");
     trainer_arrays_free(&arrays);
     trainer->epoch = get_int(state, "epoch");
-    trainer->step = get_int(state, "step");
+    trainer->step = place_of(trainer, state);
+    trainer->other_steps = get_int(state, "steps") - trainer_steps(trainer);
+    trainer->schedule.learning_rate = rate_of(trainer, state);
     trainer->skipped = get_int(state, "skipped");
     trainer->finished = json_is_true(json_object_get(state, "finished"));
     trainer->judged =

@@ -39,6 +39,7 @@ void trainer_arrays_free(struct trainer_arrays *arrays)
     for (size_t i = 0; i < arrays->n; i++)
         free((char *)arrays->items[i].name);
     free(arrays->items);
+    free(arrays->whole[0]), free(arrays->whole[1]);
 }
 
 struct trainer_arrays trainer_arrays(const struct trainer *trainer)
@@ -51,6 +52,12 @@ struct trainer_arrays trainer_arrays(const struct trainer *trainer)
                        shape_count(&trainer->graph->values[v].shape));
     for (int i = 0; i < optimizer_n_arrays(trainer->optimizer); i++) {
         struct state_array array = optimizer_array(trainer->optimizer, i);
+        if (trainer->parts) {
+            array.count = graph_parameter_count(trainer->graph);
+            array.data = arrays.whole[i] = calloc((size_t)array.count + 1, sizeof *array.data);
+            arrays.failed |= !array.data;
+            arrays.n_whole++;
+        }
         arrays_add(&arrays, "optimizer", array.name, array.data, array.count);
     }
     for (int i = 0; trainer->ema && i < ema_n_arrays(trainer->ema); i++) {
@@ -155,6 +162,9 @@ static void put_state(struct json_out *json, const struct trainer *trainer,
     put_real(json, "seen_loss", seen->loss_sum);
     json_out_text(json, "data", data);
     json_out_int(json, "ranks", trainer->request->ranks->size);
+    json_out_int(json, "step_images", trainer_step_images(trainer));
+    json_out_int(json, "steps", trainer_steps(trainer));
+    put_real(json, "learning_rate", trainer->schedule.learning_rate);
     json_out_int(json, "threads", trainer->threads);
     json_out_text(json, "config", config);
     put_judged(json, &trainer->judged);
@@ -195,9 +205,15 @@ char *trainer_best_path(const struct trainer *trainer, int64_t epoch)
                        (long long)epoch);
 }
 
-static int64_t total_steps(const struct trainer *trainer)
+int64_t trainer_steps(const struct trainer *trainer)
 {
-    return trainer->epoch * trainer->steps_per_epoch + trainer->step;
+    return trainer->epoch * trainer->steps_per_epoch + trainer->step + trainer->other_steps;
+}
+
+int64_t trainer_step_images(const struct trainer *trainer)
+{
+    return trainer->config->train.batch * trainer->config->train.accumulate *
+           trainer->request->ranks->size;
 }
 
 static int by_number(const void *a, const void *b)
@@ -252,45 +268,41 @@ static void prune(const struct trainer *trainer)
     free(best);
 }
 
-/* seen: of all ranks. */
-static bool write_as(const struct trainer *trainer, const struct predictions *seen, char *path,
-                     struct err *err)
+/* arrays and seen: of all ranks. */
+static bool write_as(const struct trainer *trainer, struct trainer_arrays *arrays,
+                     const struct predictions *seen, const char *path, struct err *err)
 {
-    struct trainer_arrays arrays = trainer_arrays(trainer);
     float *labels = labels_as_floats(seen);
     char *state = state_text(trainer, seen);
-    arrays_add(&arrays, "seen", "scores", seen->scores, seen->n * seen->classes);
-    arrays_add(&arrays, "seen", "labels", labels, seen->n);
-    bool ok = path && labels && state && !arrays.failed;
-    ok = ok ? checkpoint_write(path, arrays.items, arrays.n, state, err)
+    arrays_add(arrays, "seen", "scores", seen->scores, seen->n * seen->classes);
+    arrays_add(arrays, "seen", "labels", labels, seen->n);
+    bool ok = labels && state && !arrays->failed;
+    ok = ok ? checkpoint_write(path, arrays->items, arrays->n, state, err)
             : err_memory(err, "a checkpoint");
-    trainer_arrays_free(&arrays);
     free(labels);
     free(state);
+    return ok;
+}
+
+/* Collective: all ranks tell what they have, the first writes. Frees the path. */
+static bool save_as(const struct trainer *trainer, char *path, struct err *err)
+{
+    struct predictions seen = { 0 };
+    struct trainer_arrays arrays = trainer_arrays(trainer);
+    bool ok = (path && !arrays.failed) || err_memory(err, "a checkpoint");
+    ok = trainer_agree(trainer, ok, err) && trainer_gather(trainer, &trainer->seen, &seen, err) &&
+         trainer_arrays_gather(trainer, &arrays, err) &&
+         trainer_agree(
+             trainer, !trainer_leads(trainer) || write_as(trainer, &arrays, &seen, path, err), err);
+    predictions_free(&seen);
+    trainer_arrays_free(&arrays);
     free(path);
     return ok;
 }
 
-/* Collective: all ranks tell what they have seen, the first writes. Frees the path. */
-static bool save_as(const struct trainer *trainer, char *path, struct err *err)
-{
-    struct predictions seen = { 0 };
-    if (!trainer_gather(trainer, &trainer->seen, &seen, err)) {
-        free(path);
-        return false;
-    }
-    bool ok = true;
-    if (trainer_leads(trainer))
-        ok = write_as(trainer, &seen, path, err);
-    else
-        free(path);
-    predictions_free(&seen);
-    return trainer_agree(trainer, ok, err);
-}
-
 bool trainer_save(struct trainer *trainer, struct err *err)
 {
-    if (!save_as(trainer, trainer_step_path(trainer, total_steps(trainer)), err))
+    if (!save_as(trainer, trainer_step_path(trainer, trainer_steps(trainer)), err))
         return false;
     if (trainer_leads(trainer))
         prune(trainer);

@@ -7,10 +7,16 @@
 struct trainer_arrays {
     struct state_array *items; /* own their names */
     size_t n, room;
+    float *whole[2]; /* the optimizer's state of all ranks, where each has its part; see below */
+    int n_whole;
     bool failed; /* no memory */
 };
 struct trainer_arrays trainer_arrays(const struct trainer *trainer);
 void trainer_arrays_free(struct trainer_arrays *arrays);
+/* Fills `whole` from the ranks' parts (collective); gives the own part of it to the optimizer. */
+bool trainer_arrays_gather(const struct trainer *trainer, struct trainer_arrays *arrays,
+                           struct err *err);
+void trainer_arrays_take(const struct trainer *trainer, const struct trainer_arrays *arrays);
 
 /* What the first rank has, to all (trainer_ranks.c). A text may be NULL; *out is the caller's. */
 bool trainer_share_text(const struct trainer *trainer, const char *mine, char **out,

@@ -183,15 +183,19 @@ static bool learn_batches(struct trainer *trainer, double sums[2], char **bad, s
     return true;
 }
 
-static void update(struct trainer *trainer, float *gradients, int64_t count, double norm)
+static bool update(struct trainer *trainer, float *gradients, int64_t count, double norm,
+                   struct err *err)
 {
     double place =
         (double)trainer->epoch + (double)trainer->step / (double)trainer->steps_per_epoch;
     optimizer_clip(gradients, count, norm, trainer->config->train.clip, trainer->threads);
     optimizer_step(trainer->optimizer, gradients,
                    schedule_rate(&trainer->schedule, &trainer->judged, place));
+    if (trainer->parts && !trainer_share_weights(trainer, gradients, err))
+        return false;
     if (trainer->ema)
         ema_update(trainer->ema);
+    return true;
 }
 
 bool trainer_step(struct trainer *trainer, struct err *err)
@@ -211,12 +215,11 @@ bool trainer_step(struct trainer *trainer, struct err *err)
         double norm = isfinite(loss) ? optimizer_norm(gradients, count, trainer->threads) : loss;
         trainer->seen.loss_sum += sums[1];
         if (isfinite(norm))
-            update(trainer, gradients, count, norm);
+            ok = update(trainer, gradients, count, norm, err);
         else
             ok = not_a_number(trainer, bad, loss, err);
         trainer->step++;
-        trainer->images += trainer->config->train.batch * trainer->config->train.accumulate *
-                           trainer->request->ranks->size;
+        trainer->images += trainer_step_images(trainer);
     }
     free(bad);
     return ok;
