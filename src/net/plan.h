@@ -36,6 +36,14 @@ enum plan_saving {
     SAVING_HALF,      /* as bfloat16, 8 bits of precision; everything is computed in float */
 };
 
+/* The batch of a plan is one of `parts` equal parts of a larger one, each in a process of its own.
+ * sum: of numbers over all of them, in place, called at the same places in the same order. */
+struct plan_spread {
+    bool (*sum)(void *arg, double *values, int64_t n);
+    void *arg;
+    int parts;
+};
+
 struct plan_options {
     enum plan_mode mode;
     int threads;          /* >= 1 */
@@ -45,7 +53,9 @@ struct plan_options {
     /* SAVING_RECOMPUTE: bytes that the arena may have; no more is computed again than that needs.
      * 0: as many segments as the square root of the number of nodes. */
     size_t arena_budget;
-    bool input_gradients; /* backward also to the inputs of the graph */
+    const struct plan_spread *spread; /* PLAN_TRAIN: batch norm takes the statistics of the larger
+                                       * batch; must outlive the plan; NULL: of its own */
+    bool input_gradients;             /* backward also to the inputs of the graph */
     bool direct;     /* no Winograd convolutions: slower, the last digits nearer to the truth */
     bool no_sharing; /* every tensor its own memory: all readable; for tests and debugging */
     bool profile;    /* measure every step (its shortest run); see plan_print */

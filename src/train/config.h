@@ -53,7 +53,7 @@ struct train_config {
     struct optimizer_options optimizer; /* threads is set by the trainer */
     struct schedule_options schedule;   /* epochs is set by the trainer */
     struct {
-        bool overlap, scale_rate, shard_optimizer;
+        bool overlap, scale_rate, shard_optimizer, sync_bn;
         int64_t bucket_mb;
     } ranks;
     struct {

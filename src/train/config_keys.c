@@ -147,6 +147,8 @@ const struct config_key config_keys[] = {
          "on many ranks (--ranks, mpirun): the learning rate times their number"),
     BOOL("ranks.overlap", ranks.overlap, "true",
          "gradients are summed while the backward pass still runs; changes no bit"),
+    BOOL("ranks.sync_bn", ranks.sync_bn, "false",
+         "batch norm takes the statistics of all ranks' patches, not of its own rank's"),
     BOOL("ranks.shard_optimizer", ranks.shard_optimizer, "false",
          "each rank keeps the optimizer's state of its part of the weights (ZeRO-1); changes no "
          "bit"),

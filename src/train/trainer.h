@@ -46,6 +46,8 @@ struct trainer {
     float *statistics;                        /* batch norm's, on their way over the ranks */
     int64_t n_statistics;
     bool statistics_sent, stop; /* stop: any rank was asked to */
+    struct plan_spread spread;  /* ranks.sync_bn */
+    bool torn;                  /* failed within a pass that others wait in: this rank ends alone */
     int64_t *parts;             /* [ranks + 1]: the ranks' parts of the weights; NULL: not shared */
     struct schedule_options schedule;
     int64_t steps_per_epoch;
@@ -80,6 +82,8 @@ bool trainer_check_weights(const struct trainer *trainer, struct err *err);
  * statistics their means, and `sums` are summed. ok: did this rank come so far; it takes part in
  * any case, so that all fail together. Sets trainer->stop. */
 bool trainer_share_new(struct trainer *trainer, struct err *err);
+/* For the plan: batch norm over all ranks, or NULL. Not collective. */
+const struct plan_spread *trainer_spread(struct trainer *trainer);
 /* With ranks.shard_optimizer: the parts; and after a step every rank's new weights to all. The
  * gradients are used up. */
 bool trainer_share_parts(struct trainer *trainer, struct err *err);

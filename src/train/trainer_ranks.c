@@ -137,6 +137,21 @@ static int64_t count_buffers(const struct graph *graph)
     return count;
 }
 
+static bool sum_over_ranks(void *arg, double *values, int64_t n)
+{
+    return ranks_sum_reals(arg, values, n, NULL);
+}
+
+const struct plan_spread *trainer_spread(struct trainer *trainer)
+{
+    struct ranks *ranks = trainer->request->ranks;
+    if (!trainer->config->ranks.sync_bn || ranks->size == 1)
+        return NULL;
+    trainer->spread =
+        (struct plan_spread){ .sum = sum_over_ranks, .arg = ranks, .parts = ranks->size };
+    return &trainer->spread;
+}
+
 bool trainer_share_new(struct trainer *trainer, struct err *err)
 {
     const struct graph *graph = trainer->graph;
@@ -146,7 +161,8 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
         free(at);
         return true;
     }
-    trainer->n_statistics = count_buffers(graph);
+    if (!trainer->config->ranks.sync_bn) /* else they are the same already */
+        trainer->n_statistics = count_buffers(graph);
     trainer->statistics = calloc((size_t)trainer->n_statistics + 1, sizeof *trainer->statistics);
     bool ok = (at && trainer->statistics) || err_memory(err, "gradient buckets");
     for (value_id v = 0; ok && v < graph->n_values; v++) {
@@ -256,7 +272,7 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
     struct ranks *ranks = trainer->request->ranks;
     struct err problem = { 0 };
     trainer->stop = ctx_stopped(trainer->ctx);
-    if (!trainer->buckets)
+    if (!trainer->buckets || trainer->torn)
         return ok;
     bool sent = send_statistics(trainer, &problem) &&
                 buckets_finish(trainer->buckets, ranks, &problem) &&
@@ -265,7 +281,8 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
         *err = problem;
     if (!ranks_agree(ranks, ok && sent, &trainer->stop, err))
         return false;
-    move_statistics(trainer, true, (float)(1.0 / ranks->size));
+    if (trainer->n_statistics > 0)
+        move_statistics(trainer, true, (float)(1.0 / ranks->size));
     return true;
 }
 

@@ -107,7 +107,10 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
                                  .weights = trainer->class_weights,
                                  .divisor = (double)(size * config->train.accumulate * ranks),
                                  .smoothing = (float)config->train.smoothing };
-    if (!loader_next(trainer->train_loader, batch, err))
+    bool ok = loader_next(trainer->train_loader, batch, err);
+    if (trainer->spread.sum) /* ranks wait for each other within the passes */
+        ok = trainer_agree(trainer, ok, err);
+    if (!ok)
         return false;
     uint64_t sequence =
         (uint64_t)((trainer->epoch * loader_n_batches(trainer->train_loader) + number) * ranks +
@@ -115,10 +118,12 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
     plan_set_random(trainer->plan, (uint64_t)config->seed, sequence * (uint64_t)size);
     const struct shape *shape = graph_shape(trainer->graph, trainer->graph->inputs[0].value);
     memcpy(plan_input(trainer->plan, 0), batch->pixels, (size_t)shape_count(shape) * sizeof(float));
-    return plan_forward(trainer->plan, err) &&
-           batch_loss(trainer, trainer->plan, &spec, batch, loss,
-                      plan_output_gradient(trainer->plan, 0), err) &&
-           trainer_share_backward(trainer, (number + 1) % config->train.accumulate == 0, err);
+    ok = plan_forward(trainer->plan, err) &&
+         batch_loss(trainer, trainer->plan, &spec, batch, loss,
+                    plan_output_gradient(trainer->plan, 0), err) &&
+         trainer_share_backward(trainer, (number + 1) % config->train.accumulate == 0, err);
+    trainer->torn = !ok && trainer->spread.sum;
+    return ok;
 }
 
 /* The first sample of the batch whose logits are not numbers, for the message; NULL if there is

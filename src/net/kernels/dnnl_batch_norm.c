@@ -2,6 +2,7 @@
  * ones are updated as PyTorch does, with the unbiased variance) or with the running ones. */
 #include "net/kernels/dnnl_step.h"
 #include "net/kernels/lower.h"
+#include "net/kernels/sync_norm.h"
 
 enum { WEIGHT = 1, BIAS, RUNNING_MEAN, RUNNING_VAR };
 
@@ -12,6 +13,61 @@ static dnnl_memory_desc_t data_desc(const struct plan_node *pn, enum layout layo
         return desc_layout(pn->plan, x, layout);
     struct shape image = SHAPE(x->dim[0], x->dim[1], shape_span(x, 2, x->rank), 1);
     return desc_plain(&image);
+}
+
+/* Statistics of a batch that is spread over processes? */
+static const struct plan_spread *spread_of(const struct plan_node *pn)
+{
+    return pn->plan->options.mode == PLAN_TRAIN ? pn->plan->options.spread : NULL;
+}
+
+static struct sync_norm sync_of(const struct plan_node *pn, enum layout layout)
+{
+    const struct shape *x = in_shape(pn, 0);
+    int64_t extents[5] = { x->dim[0], x->dim[1], shape_span(x, 2, x->rank), 1, 1 };
+    if (x->rank == 4)
+        layout_extents(pn->plan, x, layout, extents);
+    return (struct sync_norm){ .n = extents[0],
+                               .blocks = extents[1],
+                               .area = extents[2] * extents[3],
+                               .b = extents[4],
+                               .channels = x->dim[1],
+                               .epsilon = pn->node->attr.norm.epsilon,
+                               .spread = spread_of(pn) };
+}
+
+static bool run_statistics(const struct step *step)
+{
+    return sync_norm_statistics(step->state, step->at[0], step->at[1], step->at[2]);
+}
+
+static bool add_statistics(struct plan_node *pn, int x, int mean, int variance, enum layout layout,
+                           struct err *err)
+{
+    struct sync_norm s = sync_of(pn, layout);
+    struct step_spec spec = { "statistics over ranks", run_statistics, &s, sizeof s, 0 };
+    struct step *step = step_add(pn->plan, &spec, err);
+    return step && step_use(step, x, ACCESS_READ, err) && step_use(step, mean, ACCESS_WRITE, err) &&
+           step_use(step, variance, ACCESS_WRITE, err);
+}
+
+static bool run_correct(const struct step *step)
+{
+    return sync_norm_correct(step->state, step->at[0], step->at[1], step->at[2], step->at[3],
+                             step->at[4], step->at[5], step->at[6]);
+}
+
+/* slots: x, mean, variance, weight, dweight, dbias; then dx. */
+static bool add_correction(struct plan_node *pn, const int slots[6], int dx, enum layout layout,
+                           struct err *err)
+{
+    struct sync_norm s = sync_of(pn, layout);
+    struct step_spec spec = { "statistics back", run_correct, &s, sizeof s, 0 };
+    struct step *step = step_add(pn->plan, &spec, err);
+    bool ok = step != NULL;
+    for (int i = 0; ok && i < 6; i++)
+        ok = step_use(step, slots[i], ACCESS_READ, err);
+    return ok && step_use(step, dx, ACCESS_BOTH, err);
 }
 
 /* A relu that alone reads the output is done along with it, unless the output must be readable. */
@@ -25,7 +81,7 @@ static bool takes_relu(const struct plan_node *pn)
 
 static unsigned norm_flags(const struct plan_node *pn)
 {
-    bool global = pn->plan->options.mode != PLAN_TRAIN;
+    bool global = pn->plan->options.mode != PLAN_TRAIN || spread_of(pn);
     return dnnl_use_scale | dnnl_use_shift | (global ? dnnl_use_global_stats : 0u) |
            (takes_relu(pn) ? dnnl_fuse_norm_relu : 0u);
 }
@@ -58,6 +114,7 @@ static bool update_running(struct plan_node *pn, int mean, int variance, struct 
 {
     const struct shape *x = in_shape(pn, 0);
     double count = (double)(shape_count(x) / x->dim[1]);
+    count *= spread_of(pn) ? spread_of(pn)->parts : 1;
     struct running r = { x->dim[1], pn->node->attr.norm.momentum,
                          count > 1 ? (float)(count / (count - 1)) : 1 };
     struct step_spec spec = { "running statistics", run_running, &r, sizeof r, 0 };
@@ -94,7 +151,7 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
                      : in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err);
     int variance = batch ? slot_new(plan, (size_t)row.dims[0] * sizeof(float))
                          : in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err);
-    enum access access = batch ? ACCESS_WRITE : ACCESS_READ;
+    enum access access = batch && !spread_of(pn) ? ACCESS_WRITE : ACCESS_READ;
     const dnnl_memory_desc_t *workspace = workspace_desc(pd);
     int mask = workspace ? slot_new(plan, dnnl_memory_desc_get_size(workspace)) : NO_SLOT;
     struct dnnl_arg args[] = {
@@ -110,6 +167,8 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
     if (takes_relu(pn))
         plan->nodes[graph_only_user(plan->graph, pn->node->output) - plan->graph->nodes].fused =
             true;
+    if (spread_of(pn) && !add_statistics(pn, x, mean, variance, layout, err))
+        return false;
     struct step *step = dnnl_step(plan, "batch norm", pd, args, 7, 0, err);
     if (!step)
         return false;
@@ -156,6 +215,9 @@ bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
     if (!step)
         return false;
     step_in_place(step, 0, -1, 1);
+    const int slots[] = { args[2].slot, args[3].slot, args[4].slot, args[5].slot, dw, db };
+    if (spread_of(pn) && !add_correction(pn, slots, dx, layout, err))
+        return false;
     return (!wants_gradient(pn, 0) || gradient_add(pn, 0, dx, layout, err)) &&
            (!wants_gradient(pn, WEIGHT) || gradient_add(pn, WEIGHT, dw, LAYOUT_PLAIN, err)) &&
            (!wants_gradient(pn, BIAS) || gradient_add(pn, BIAS, db, LAYOUT_PLAIN, err));

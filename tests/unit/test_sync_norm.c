@@ -1,0 +1,188 @@
+/* test_sync_norm.c: batch norm over a batch that is spread over processes (here: threads that sum
+ * between barriers) is batch norm over the whole batch: outputs, gradients, running statistics. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/rng.h"
+#include "net/plan.h"
+
+#define PARTS 3
+#define EACH 2
+#define CLASSES 5
+#define SIDE 19
+#define MOST 4096
+
+struct meeting {
+    pthread_barrier_t barrier;
+    double values[PARTS][MOST];
+};
+
+struct part {
+    struct meeting *meeting; /* NULL: the whole batch in one plan, */
+    bool alone;              /* by the same kernel, else by oneDNN's */
+    int rank, images;
+    bool relu;
+    struct graph *graph;
+    struct plan *plan;
+    float *gradients;
+    int64_t count;
+    pthread_t thread;
+};
+
+/* All threads leave with the same sums, added in the order of the ranks. */
+static bool sum(void *arg, double *values, int64_t n)
+{
+    struct part *part = arg;
+    struct meeting *meeting = part->meeting;
+    if (n > MOST)
+        return false;
+    memcpy(meeting->values[part->rank], values, (size_t)n * sizeof *values);
+    pthread_barrier_wait(&meeting->barrier);
+    for (int64_t i = 0; i < n; i++) {
+        values[i] = 0;
+        for (int r = 0; r < PARTS; r++)
+            values[i] += meeting->values[r][i];
+    }
+    pthread_barrier_wait(&meeting->barrier);
+    return true;
+}
+
+static bool sum_alone(void *arg, double *values, int64_t n)
+{
+    (void)arg, (void)values, (void)n;
+    return true;
+}
+
+/* 20 channels: not whole blocks. Batch norm of images, blocked and in front of a relu, and of rows.
+ */
+static struct graph *network(int64_t batch, bool relu)
+{
+    struct graph *g = graph_new("spread");
+    value_id x = graph_input(g, "input", SHAPE(batch, 3, SIDE, SIDE));
+    x = graph_batch_norm(g, graph_conv(g, x, "conv1", 20, true, conv_square(3, 1, 1)), "bn1");
+    x = relu ? graph_relu(g, x) : graph_gelu(g, x);
+    x = graph_batch_norm(g, graph_conv(g, x, "conv2", 32, false, conv_square(3, 2, 1)), "bn2");
+    x = relu ? graph_relu(g, x) : graph_gelu(g, x);
+    x = graph_flatten(g, x);
+    x = graph_batch_norm(g, graph_linear(g, x, "fc1", 12, true), "bn3");
+    graph_output(g, "logits", graph_linear(g, graph_tanh(g, x), "fc2", CLASSES, true));
+    if (!graph_ok(g, NULL) || !graph_allocate(g, NULL) || !graph_initialize(g, 3, NULL))
+        return NULL;
+    return g;
+}
+
+static float number(uint64_t what, uint64_t index)
+{
+    struct rng rng = rng_new(7, what, index);
+    return (float)(rng_uniform(&rng) - 0.5);
+}
+
+/* Runs without asserts: threads may not fail a test. */
+static void *work(void *arg)
+{
+    struct part *part = arg;
+    struct plan_spread spread = { .sum = sum, .arg = part, .parts = PARTS };
+    if (part->alone)
+        spread = (struct plan_spread){ .sum = sum_alone, .parts = 1 };
+    struct plan_options options = { .mode = PLAN_TRAIN,
+                                    .threads = 1,
+                                    .direct = true,
+                                    .spread = part->meeting || part->alone ? &spread : NULL };
+    part->graph = network(part->images, part->relu);
+    if (!part->graph || !plan_new(part->graph, &options, &part->plan, NULL))
+        return NULL;
+    uint64_t first = (uint64_t)(part->rank * part->images), pixels = 3 * SIDE * SIDE;
+    for (uint64_t i = 0; i < (uint64_t)part->images * pixels; i++)
+        plan_input(part->plan, 0)[i] = number(1, first * pixels + i);
+    for (uint64_t i = 0; i < (uint64_t)part->images * CLASSES; i++)
+        plan_output_gradient(part->plan, 0)[i] = number(2, first * CLASSES + i);
+    plan_zero_gradients(part->plan);
+    if (plan_forward(part->plan, NULL) && plan_backward(part->plan, NULL))
+        part->gradients = plan_gradients(part->plan, &part->count);
+    return NULL;
+}
+
+/* |a - b| <= limit times the largest. */
+static void assert_near(const float *a, const float *b, int64_t n, double limit, const char *what)
+{
+    double most = 0, apart = 0;
+    for (int64_t i = 0; i < n; i++) {
+        most = fmax(most, fabs((double)a[i]));
+        apart = fmax(apart, fabs((double)a[i] - (double)b[i]));
+    }
+    if (!(apart <= limit * most))
+        fail_msg("%s: apart by %.3g of %.3g", what, apart, most);
+}
+
+static void compare(const struct part *parts, const struct part *whole, double limit)
+{
+    int64_t count = whole->count;
+    float *sums = calloc((size_t)count, sizeof *sums);
+    for (int r = 0; r < PARTS; r++) {
+        assert_non_null(parts[r].gradients);
+        assert_int_equal(parts[r].count, count);
+        for (int64_t i = 0; i < count; i++)
+            sums[i] += parts[r].gradients[i];
+        assert_near(plan_output(whole->plan, 0) + r * EACH * CLASSES, plan_output(parts[r].plan, 0),
+                    EACH * CLASSES, limit, "outputs");
+    }
+    assert_near(whole->gradients, sums, count, limit, "gradients");
+    for (value_id v = 0; v < whole->graph->n_values; v++)
+        for (int r = 0; r < PARTS && whole->graph->values[v].kind == VALUE_BUFFER; r++) {
+            int64_t n = shape_count(&whole->graph->values[v].shape);
+            assert_near(graph_data(whole->graph, v), graph_data(parts[r].graph, v), n, limit,
+                        whole->graph->values[v].name);
+            assert_memory_equal(graph_data(parts[0].graph, v), graph_data(parts[r].graph, v),
+                                (size_t)n * sizeof(float));
+        }
+    free(sums);
+}
+
+/* Three parts against one: the order of sums differs. Against oneDNN's own statistics, which are
+ * summed in float: three norms, one after another, add up what that rounds. */
+static void judge(const struct part *parts, bool relu)
+{
+    for (int alone = 0; alone < 2; alone++) {
+        struct part whole = { .images = PARTS * EACH, .relu = relu, .alone = alone };
+        work(&whole);
+        assert_non_null(whole.gradients);
+        compare(parts, &whole, alone ? 1e-6 : 5e-6);
+        plan_free(whole.plan);
+        graph_free(whole.graph);
+    }
+}
+
+static void spread_is_whole(void **state)
+{
+    (void)state;
+    struct meeting *meeting = calloc(1, sizeof *meeting);
+    pthread_barrier_init(&meeting->barrier, NULL, PARTS);
+    for (int relu = 0; relu < 2; relu++) {
+        struct part parts[PARTS];
+        for (int r = 0; r < PARTS; r++) {
+            parts[r] = (struct part){ .meeting = meeting, .rank = r, .images = EACH, .relu = relu };
+            pthread_create(&parts[r].thread, NULL, work, &parts[r]);
+        }
+        for (int r = 0; r < PARTS; r++)
+            pthread_join(parts[r].thread, NULL);
+        judge(parts, relu);
+        for (int r = 0; r < PARTS; r++) {
+            plan_free(parts[r].plan);
+            graph_free(parts[r].graph);
+        }
+    }
+    pthread_barrier_destroy(&meeting->barrier);
+    free(meeting);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(spread_is_whole) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
