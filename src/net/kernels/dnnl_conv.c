@@ -177,6 +177,8 @@ static void describe(const struct plan_node *pn, char *text, size_t room)
 
 bool lower_conv_forward(struct plan_node *pn, struct err *err)
 {
+    if (lower_winograd_takes(pn))
+        return lower_winograd_forward(pn, err);
     struct plan *plan = pn->plan;
     struct problem p = problem_of(pn);
     enum layout in = LAYOUT_PLAIN, out = LAYOUT_PLAIN;

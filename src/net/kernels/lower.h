@@ -7,6 +7,9 @@
 /* dnnl_conv.c: conv and conv_transpose */
 bool lower_conv_forward(struct plan_node *pn, struct err *err);
 bool lower_conv_backward(struct plan_node *pn, struct err *err);
+/* lower_winograd.c: our own kernels; whether they are to be taken for this node, forward */
+bool lower_winograd_takes(const struct plan_node *pn);
+bool lower_winograd_forward(struct plan_node *pn, struct err *err);
 /* dnnl_linear.c */
 bool lower_linear_forward(struct plan_node *pn, struct err *err);
 bool lower_linear_backward(struct plan_node *pn, struct err *err);

@@ -1,0 +1,349 @@
+/* winograd_conv.c: geometry, blocking and threads of Winograd convolutions; the vector code is in
+ * winograd_conv_loops.h. For a block of tiles: transform the inputs (V), multiply by the weights
+ * point by point (M), transform back. V and M of a block are to stay in the second-level cache. */
+#include "net/kernels/winograd_conv.h"
+#include <omp.h>
+#include <unistd.h>
+#ifdef SIMD_X86
+#include <immintrin.h>
+#endif
+
+#define MOST_TILES 128 /* of a block */
+
+/* Where a tile lies. */
+struct winograd_tile {
+    int64_t in, out;   /* floats from the begin of x and y to its corner, in the first block */
+    int64_t y, x;      /* of the corner in the input; may be outside */
+    int rows, columns; /* outputs that are there */
+    bool inside;       /* reads no padding */
+};
+
+typedef void (*winograd_product)(bool one, int64_t blocks, const float *v, ptrdiff_t v_step,
+                                 const float *u, float *m, ptrdiff_t m_step, const float *next,
+                                 int64_t lines);
+
+/* The vector code for one instruction set. */
+struct winograd_loops {
+    int lanes, rows;
+    void (*transform_in)(const struct winograd_conv *w, const float *x,
+                         const struct winograd_tile *tiles, int64_t n, int64_t c, float *v);
+    const winograd_product *products; /* [rows + 1], by the number of tiles */
+    void (*transform_out)(const struct winograd_conv *w, const float *m,
+                          const struct winograd_tile *tiles, int64_t n, int64_t first,
+                          int64_t panels, const float *bias, const float *residual, float *y);
+    void (*weight)(int side, const double g[6][3], const float *taps, float *u, int64_t step);
+};
+
+#ifdef SIMD_X86
+#define TARGET SIMD_TARGET_AVX2
+#define VARIANT(name) name##_avx2
+#define LANES 8
+#define ROWS 6
+#define VEC __m256
+#define VEC_LOAD(at) _mm256_loadu_ps(at)
+#define VEC_STORE(at, v) _mm256_storeu_ps(at, v)
+#define VEC_SET(f) _mm256_set1_ps(f)
+#define VEC_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define VEC_MAX(a, b) _mm256_max_ps(a, b)
+#include "net/kernels/winograd_conv_loops.h"
+#undef TARGET
+#undef VARIANT
+#undef LANES
+#undef ROWS
+#undef VEC
+#undef VEC_LOAD
+#undef VEC_STORE
+#undef VEC_SET
+#undef VEC_FMA
+#undef VEC_MAX
+#define TARGET SIMD_TARGET_AVX512
+#define VARIANT(name) name##_avx512
+#define LANES 16
+#define ROWS 14
+#define VEC __m512
+#define VEC_LOAD(at) _mm512_loadu_ps(at)
+#define VEC_STORE(at, v) _mm512_storeu_ps(at, v)
+#define VEC_SET(f) _mm512_set1_ps(f)
+#define VEC_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define VEC_MAX(a, b) _mm512_max_ps(a, b)
+#include "net/kernels/winograd_conv_loops.h"
+#endif
+
+static const struct winograd_loops *loops_of(enum simd level)
+{
+#ifdef SIMD_X86
+    if (level == SIMD_AVX512)
+        return &loops_avx512;
+    if (level == SIMD_AVX2)
+        return &loops_avx2;
+#endif
+    (void)level;
+    return NULL;
+}
+
+bool winograd_conv_available(enum simd level)
+{
+    return loops_of(level) != NULL && simd_best() >= level;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* An odd number of cache lines, so that points do not fall onto the same place of a cache. */
+static int64_t odd_lines(int64_t floats)
+{
+    return (ceil_div(floats, 16) | 1) * 16;
+}
+
+static int64_t cache_floats(void)
+{
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return (bytes < (256 << 10) ? 256 << 10 : bytes) / (int64_t)sizeof(float);
+}
+
+/* Bits do not depend on the blocking. */
+static void choose_blocks(struct winograd_conv *w)
+{
+    const struct winograd_loops *loops = loops_of(w->level);
+    int64_t points = (w->tile + 2) * (w->tile + 2), cache = cache_floats();
+    int64_t channels = w->in_blocks * w->lanes, panel = 2 * w->lanes;
+    int64_t weights = points * channels * w->panels * panel;
+    int64_t fit = cache / 2 / (points * channels) / loops->rows * loops->rows;
+    if (fit < 2 * loops->rows)
+        fit = 2 * loops->rows;
+    if (weights > 8 * cache) /* read from memory: for as many tiles as possible */
+        fit = MOST_TILES / loops->rows * loops->rows;
+    if (fit > 4 * loops->rows && weights <= 8 * cache)
+        fit = 4 * loops->rows;
+    int64_t blocks = ceil_div(w->tiles, fit < w->tiles ? fit : w->tiles);
+    w->shared =
+        w->threads > 1 && w->tiles < 2 * loops->rows * w->threads && w->panels >= w->threads;
+    if (!w->shared && blocks % w->threads)
+        blocks += w->threads - blocks % w->threads;
+    if (blocks > w->tiles)
+        blocks = w->tiles;
+    w->block_tiles = ceil_div(w->tiles, blocks);
+    w->block_panels = cache / 4 / (points * w->block_tiles * panel);
+    if (w->block_panels < 1)
+        w->block_panels = 1;
+    int64_t parts = ceil_div(w->panels, w->block_panels);
+    if (w->shared && parts % w->threads)
+        parts += w->threads - parts % w->threads;
+    w->block_panels = ceil_div(w->panels, parts);
+    w->v_step = odd_lines(w->block_tiles * channels);
+    w->m_step = odd_lines(w->block_tiles * w->block_panels * panel);
+    w->weight_floats = (size_t)weights;
+    w->scratch_floats = (size_t)(points * (w->v_step + w->m_step) * w->threads);
+}
+
+/* Cycles, by measured constants: register kernels reach 85 % of two multiply-adds a cycle, weights
+ * come at about 5 bytes a cycle (they pass once for every block of tiles), a point of a tile takes
+ * about 4 cycles to transform for each register, there or back. */
+static double cost_of(const struct winograd_conv *w)
+{
+    double points = (double)((w->tile + 2) * (w->tile + 2)), tiles = (double)w->tiles;
+    double in = (double)w->in_blocks, out = (double)w->out_blocks;
+    double products = points * tiles * in * w->lanes * out / (2 * 0.85);
+    double blocks = (double)ceil_div(w->tiles, w->block_tiles);
+    double weights = (double)w->weight_floats * 4 * blocks / 5;
+    return (products > weights ? products : weights) + 0.25 * weights +
+           4 * points * tiles * (in + out);
+}
+
+double winograd_conv_direct_cost(const struct winograd_conv *w)
+{
+    double outputs = (double)(w->batch * w->out_height * w->out_width);
+    return 9 * outputs * (double)(w->in_blocks * w->lanes * w->out_blocks) / (2 * 0.8);
+}
+
+/* Sets all but the choice; returns the cost. */
+static double plan_tile(struct winograd_conv *w, int tile)
+{
+    w->tile = tile;
+    w->tiles_y = ceil_div(ceil_div(w->out_height, w->dilation), tile);
+    w->tiles_x = ceil_div(ceil_div(w->out_width, w->dilation), tile);
+    w->tiles = w->batch * w->dilation * w->dilation * w->tiles_y * w->tiles_x;
+    choose_blocks(w);
+    return cost_of(w);
+}
+
+double winograd_conv_plan(struct winograd_conv *w, int tile)
+{
+    w->lanes = loops_of(w->level)->lanes;
+    w->in_blocks = ceil_div(w->in_channels, w->lanes);
+    w->out_blocks = ceil_div(w->out_channels, w->lanes);
+    w->panels = ceil_div(w->out_blocks, 2);
+    int threads = w->threads;
+    w->threads = 1; /* the choice must not depend on them */
+    double small = plan_tile(w, 2), large = plan_tile(w, 4);
+    w->threads = threads;
+    if (!tile)
+        tile = large <= small ? 4 : 2;
+    plan_tile(w, tile);
+    return tile == 4 ? large : small;
+}
+
+/* Rows of G for the points 0, +-p.. and infinity: (1, p, p p) / product of (p - q) over the others.
+ */
+static void weight_transform(int tile, double g[6][3])
+{
+    static const double two[] = { 0, 1, -1 };
+    static const double four[] = { 0, 0.70710678118654752, -0.70710678118654752,
+                                   1.41421356237309505, -1.41421356237309505 };
+    const double *p = tile == 2 ? two : four;
+    int n = tile + 1;
+    for (int i = 0; i < n; i++) {
+        double others = 1;
+        for (int j = 0; j < n; j++)
+            others *= j == i ? 1 : p[i] - p[j];
+        g[i][0] = 1 / others, g[i][1] = p[i] / others, g[i][2] = p[i] * p[i] / others;
+    }
+    g[n][0] = g[n][1] = 0, g[n][2] = 1;
+}
+
+void winograd_conv_weights(const struct winograd_conv *w, const float *from, bool turned, float *to)
+{
+    const struct winograd_loops *loops = loops_of(w->level);
+    int lanes = w->lanes, side = w->tile + 2;
+    int64_t inputs = w->in_blocks * lanes, step = w->panels * inputs * 2 * lanes;
+    double g[6][3];
+    weight_transform(w->tile, g);
+#pragma omp parallel for num_threads(w->threads) schedule(static) if (w->threads > 1)
+    for (int64_t k = 0; k < 2 * w->panels; k++)
+        for (int64_t c = 0; c < inputs; c++) {
+            float taps[9 * 16] __attribute__((aligned(64))) = { 0 };
+            for (int l = 0; l < lanes && k * lanes + l < w->out_channels && c < w->in_channels;
+                 l++) {
+                int64_t o = k * lanes + l;
+                const float *tap =
+                    from + (turned ? c * w->out_channels + o : o * w->in_channels + c) * 9;
+                for (int t = 0; t < 9; t++)
+                    taps[t * lanes + l] = tap[turned ? 8 - t : t];
+            }
+            float *u = to + (k / 2 * inputs + c) * 2 * lanes + k % 2 * lanes;
+            loops->weight(side, (const double(*)[3])g, taps, u, step);
+        }
+}
+
+/* The tiles from `first` on, phase by phase of the dilation: a dilation of d makes d x d images,
+ * each of every d-th row and column. */
+static void find_tiles(const struct winograd_conv *w, int64_t first, int64_t n,
+                       struct winograd_tile *tiles)
+{
+    int64_t d = w->dilation, reach = (w->tile + 1) * d;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = first + i;
+        int64_t tile_x = at % w->tiles_x, tile_y = at / w->tiles_x % w->tiles_y;
+        at /= w->tiles_x * w->tiles_y;
+        int64_t phase_x = at % d, phase_y = at / d % d, image = at / d / d;
+        int64_t y = phase_y + d * w->tile * tile_y, x = phase_x + d * w->tile * tile_x;
+        int64_t rows = y < w->out_height ? ceil_div(w->out_height - y, d) : 0;
+        int64_t columns = x < w->out_width ? ceil_div(w->out_width - x, d) : 0;
+        struct winograd_tile *t = &tiles[i];
+        t->y = y - w->pad_top, t->x = x - w->pad_left;
+        t->in = (image * w->in_blocks * w->height * w->width + t->y * w->width + t->x) * w->lanes;
+        t->out = (image * w->out_blocks * w->out_height * w->out_width + y * w->out_width + x) *
+                 w->lanes;
+        t->rows = (int)(rows < w->tile ? rows : w->tile);
+        t->columns = (int)(columns < w->tile ? columns : w->tile);
+        t->inside = t->y >= 0 && t->x >= 0 && t->y + reach < w->height && t->x + reach < w->width;
+    }
+}
+
+/* M of `panels` panels from `first` on, of n tiles: all points. */
+static void multiply(const struct winograd_conv *w, const float *weights, const float *v, float *m,
+                     int64_t n, int64_t first, int64_t panels)
+{
+    const struct winograd_loops *loops = loops_of(w->level);
+    int64_t lanes = w->lanes, depth = w->in_blocks * lanes, groups = ceil_div(n, loops->rows);
+    int64_t points = (w->tile + 2) * (w->tile + 2);
+    int64_t lines = ceil_div(2 * lanes * lanes / 16, groups);
+    for (int64_t point = 0; point < points; point++)
+        for (int64_t p = 0; p < panels; p++) {
+            const float *u = weights + (point * w->panels + first + p) * depth * 2 * lanes;
+            bool last = p + 1 == panels, very_last = last && point + 1 == points;
+            const float *next =
+                very_last ? u
+                : last    ? weights + ((point + 1) * w->panels + first) * depth * 2 * lanes
+                          : u + depth * 2 * lanes;
+            bool one = 2 * (first + p) + 1 >= w->out_blocks;
+            float *to = m + point * w->m_step + p * 2 * n * lanes;
+            int64_t t = 0;
+            for (int64_t g = 0; g < groups; g++) {
+                int64_t rows = (n - t + groups - g - 1) / (groups - g);
+                loops->products[rows](one, w->in_blocks, v + point * w->v_step + t * lanes,
+                                      n * lanes, u, to + t * lanes, n * lanes,
+                                      next + g * lines * 16 * w->in_blocks, lines);
+                t += rows;
+            }
+        }
+}
+
+/* One call's arguments. */
+struct winograd_run {
+    const struct winograd_conv *w;
+    const float *weights, *x, *bias, *residual;
+    float *y, *scratch;
+};
+
+static void run_panels(const struct winograd_run *r, const struct winograd_tile *tiles, int64_t n,
+                       int64_t first, const float *v, float *m)
+{
+    const struct winograd_conv *w = r->w;
+    int64_t left = w->panels - first, panels = left < w->block_panels ? left : w->block_panels;
+    multiply(w, r->weights, v, m, n, first, panels);
+    loops_of(w->level)->transform_out(w, m, tiles, n, first, panels, r->bias, r->residual, r->y);
+}
+
+static void run_block(const struct winograd_run *r, int64_t first, int64_t n, float *v, float *m)
+{
+    const struct winograd_conv *w = r->w;
+    struct winograd_tile tiles[MOST_TILES];
+    find_tiles(w, first, n, tiles);
+    for (int64_t c = 0; c < w->in_blocks; c++)
+        loops_of(w->level)->transform_in(w, r->x, tiles, n, c, v);
+    for (int64_t p = 0; p < w->panels; p += w->block_panels)
+        run_panels(r, tiles, n, p, v, m);
+}
+
+/* Few tiles: all threads transform the inputs, then each takes panels of outputs. */
+static void run_shared(const struct winograd_run *r, int64_t first, int64_t n)
+{
+    const struct winograd_conv *w = r->w;
+    int64_t points = (w->tile + 2) * (w->tile + 2);
+    float *v = r->scratch;
+#pragma omp parallel num_threads(w->threads)
+    {
+        struct winograd_tile tiles[MOST_TILES];
+        float *m = r->scratch + points * (w->v_step + w->m_step * omp_get_thread_num());
+        find_tiles(w, first, n, tiles);
+#pragma omp for schedule(static)
+        for (int64_t c = 0; c < w->in_blocks; c++)
+            loops_of(w->level)->transform_in(w, r->x, tiles, n, c, v);
+#pragma omp for schedule(static)
+        for (int64_t p = 0; p < w->panels; p += w->block_panels)
+            run_panels(r, tiles, n, p, v, m);
+    }
+}
+
+void winograd_conv_run(const struct winograd_conv *w, const float *weights, const float *x,
+                       const float *bias, const float *residual, float *y, float *scratch)
+{
+    struct winograd_run r = { w, weights, x, bias, residual, y, scratch };
+    int64_t blocks = ceil_div(w->tiles, w->block_tiles), points = (w->tile + 2) * (w->tile + 2);
+    if (w->shared) {
+        for (int64_t b = 0; b < blocks; b++) {
+            int64_t first = w->tiles * b / blocks;
+            run_shared(&r, first, w->tiles * (b + 1) / blocks - first);
+        }
+        return;
+    }
+#pragma omp parallel for num_threads(w->threads) schedule(static) if (w->threads > 1 && blocks > 1)
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t first = w->tiles * b / blocks, n = w->tiles * (b + 1) / blocks - first;
+        float *v = scratch + points * (w->v_step + w->m_step) * omp_get_thread_num();
+        run_block(&r, first, n, v, v + points * w->v_step);
+    }
+}

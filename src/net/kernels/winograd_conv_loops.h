@@ -1,0 +1,296 @@
+/* winograd_conv_loops.h: the vector code, included once for each instruction set with
+ *   TARGET, VARIANT(name), VEC (a register of LANES floats), VEC_LOAD, VEC_STORE, VEC_SET,
+ *   VEC_FMA(a, b, c) = a b + c, VEC_MAX(a, b) (b where a is NaN) and ROWS, the tiles of the largest
+ *   register kernel: ROWS x 2 sums, 2 weights and 1 input fill the registers.
+ * A tile of m x m outputs has A x A points, A = m + 2. */
+#define INLINE static inline __attribute__((always_inline)) TARGET
+#define UNROLL _Pragma("GCC unroll 16")
+
+/* Bt d: from A inputs of a row to the points. o must not be d. */
+INLINE void VARIANT(points_of_2)(VEC *o, const VEC *d)
+{
+    o[0] = d[2] - d[0];
+    o[1] = d[2] + d[1];
+    o[2] = d[2] - d[1];
+    o[3] = d[3] - d[1];
+}
+
+/* At m: from the points to the outputs. */
+INLINE void VARIANT(outputs_of_2)(VEC *y, const VEC *m)
+{
+    y[0] = m[0] + (m[1] + m[2]);
+    y[1] = (m[1] - m[2]) + m[3];
+}
+
+/* Points 0, +-a, +-b, infinity; 1/sqrt(2) and sqrt(2) lose four times less than 1 and 2. */
+#define POINT_A 0.70710678118654752
+#define POINT_B 1.41421356237309505
+
+INLINE void VARIANT(points_of_4)(VEC *o, const VEC *d)
+{
+    const VEC a = VEC_SET((float)POINT_A), b = VEC_SET((float)POINT_B);
+    const VEC aa = VEC_SET(-0.5f), bb = VEC_SET(-2.0f), sum = VEC_SET(-2.5f); /* a a b b = 1 */
+    VEC even_b = VEC_FMA(bb, d[2], d[4]), odd_b = VEC_FMA(bb, d[1], d[3]);
+    VEC even_a = VEC_FMA(aa, d[2], d[4]), odd_a = VEC_FMA(aa, d[1], d[3]);
+    o[0] = VEC_FMA(sum, d[2], d[4]) + d[0];
+    o[1] = VEC_FMA(a, odd_b, even_b);
+    o[2] = VEC_FMA(-a, odd_b, even_b);
+    o[3] = VEC_FMA(b, odd_a, even_a);
+    o[4] = VEC_FMA(-b, odd_a, even_a);
+    o[5] = VEC_FMA(sum, d[3], d[5]) + d[1];
+}
+
+INLINE void VARIANT(outputs_of_4)(VEC *y, const VEC *m)
+{
+    const VEC a = VEC_SET((float)POINT_A), b = VEC_SET((float)POINT_B);
+    const VEC aa = VEC_SET(0.5f), bb = VEC_SET(2.0f);
+    const VEC aaa = VEC_SET((float)(POINT_A * 0.5)), bbb = VEC_SET((float)(POINT_B * 2));
+    VEC sum_a = m[1] + m[2], less_a = m[1] - m[2], sum_b = m[3] + m[4], less_b = m[3] - m[4];
+    y[0] = m[0] + sum_a + sum_b;
+    y[1] = VEC_FMA(b, less_b, a * less_a);
+    y[2] = VEC_FMA(bb, sum_b, aa * sum_a);
+    y[3] = VEC_FMA(bbb, less_b, VEC_FMA(aaa, less_a, m[5]));
+}
+
+/* One tile x LANES channels -> its points, step floats apart. */
+#define TRANSFORM_IN(m)                                                                            \
+    static TARGET void VARIANT(in_##m)(const float *x, ptrdiff_t row, ptrdiff_t column, float *v,  \
+                                       ptrdiff_t step)                                             \
+    {                                                                                              \
+        enum { A = m + 2 };                                                                        \
+        VEC half[A][A];                                                                            \
+        UNROLL for (int j = 0; j < A; j++)                                                         \
+        {                                                                                          \
+            VEC d[A], o[A];                                                                        \
+            UNROLL for (int i = 0; i < A; i++) d[i] = VEC_LOAD(x + i * row + j * column);          \
+            VARIANT(points_of_##m)(o, d);                                                          \
+            UNROLL for (int i = 0; i < A; i++) half[i][j] = o[i];                                  \
+        }                                                                                          \
+        UNROLL for (int i = 0; i < A; i++)                                                         \
+        {                                                                                          \
+            VEC o[A];                                                                              \
+            VARIANT(points_of_##m)(o, half[i]);                                                    \
+            UNROLL for (int j = 0; j < A; j++) VEC_STORE(v + (i * A + j) * step, o[j]);            \
+        }                                                                                          \
+    }
+TRANSFORM_IN(2)
+TRANSFORM_IN(4)
+
+/* The points of one tile x LANES channels -> outputs; residual NULL: none. */
+#define TRANSFORM_OUT(m)                                                                           \
+    static TARGET void VARIANT(out_##m)(const float *points, ptrdiff_t step, VEC bias, bool relu,  \
+                                        const float *residual, float *y, ptrdiff_t row,            \
+                                        ptrdiff_t column)                                          \
+    {                                                                                              \
+        enum { A = m + 2 };                                                                        \
+        VEC half[m][A], zero = VEC_SET(0.0f);                                                      \
+        UNROLL for (int j = 0; j < A; j++)                                                         \
+        {                                                                                          \
+            VEC d[A], o[m];                                                                        \
+            UNROLL for (int i = 0; i < A; i++) d[i] = VEC_LOAD(points + (i * A + j) * step);       \
+            VARIANT(outputs_of_##m)(o, d);                                                         \
+            UNROLL for (int i = 0; i < m; i++) half[i][j] = o[i];                                  \
+        }                                                                                          \
+        UNROLL for (int i = 0; i < m; i++)                                                         \
+        {                                                                                          \
+            VEC o[m];                                                                              \
+            VARIANT(outputs_of_##m)(o, half[i]);                                                   \
+            UNROLL for (int j = 0; j < m; j++)                                                     \
+            {                                                                                      \
+                ptrdiff_t at = i * row + j * column;                                               \
+                VEC value = o[j] + bias;                                                           \
+                if (residual)                                                                      \
+                    value += VEC_LOAD(residual + at);                                              \
+                VEC_STORE(y + at, relu ? VEC_MAX(zero, value) : value);                            \
+            }                                                                                      \
+        }                                                                                          \
+    }
+TRANSFORM_OUT(2)
+TRANSFORM_OUT(4)
+
+/* A zero-padded copy of a tile that reaches over the border: [A, A, LANES]. */
+static TARGET void VARIANT(gather)(const struct winograd_conv *w, const struct winograd_tile *t,
+                                   const float *x, float *to)
+{
+    int side = w->tile + 2;
+    int64_t d = w->dilation;
+    for (int i = 0; i < side; i++)
+        for (int j = 0; j < side; j++, to += LANES) {
+            int64_t row = t->y + i * d, column = t->x + j * d;
+            bool inside = row >= 0 && row < w->height && column >= 0 && column < w->width;
+            VEC_STORE(to,
+                      inside ? VEC_LOAD(x + (i * d * w->width + j * d) * LANES) : VEC_SET(0.0f));
+        }
+}
+
+/* LANES channels of n tiles -> v[points][in_blocks][n][LANES], block c of the channels. */
+static TARGET void VARIANT(transform_in)(const struct winograd_conv *w, const float *x,
+                                         const struct winograd_tile *tiles, int64_t n, int64_t c,
+                                         float *v)
+{
+    float padded[36 * LANES] __attribute__((aligned(64)));
+    ptrdiff_t row = w->width * LANES * w->dilation, column = LANES * w->dilation;
+    for (int64_t i = 0; i < n; i++) {
+        const struct winograd_tile *t = &tiles[i];
+        const float *from = x + t->in + c * w->height * w->width * LANES;
+        float *to = v + (c * n + i) * LANES;
+        ptrdiff_t from_row = row, from_column = column;
+        if (!t->inside) {
+            VARIANT(gather)(w, t, from, padded);
+            from = padded, from_row = (w->tile + 2) * LANES, from_column = LANES;
+        }
+        if (w->tile == 4)
+            VARIANT(in_4)(from, from_row, from_column, to, w->v_step);
+        else
+            VARIANT(in_2)(from, from_row, from_column, to, w->v_step);
+    }
+}
+
+/* m[columns][.][LANES] of `rows` tiles = v (rows x depth) times u (depth x columns LANES): the sums
+ * stay in registers. While it runs, `lines` cache lines of the next weights are fetched for every
+ * LANES channels. */
+INLINE void VARIANT(product)(int rows, int columns, int64_t blocks, const float *v,
+                             ptrdiff_t v_step, const float *u, float *m, ptrdiff_t m_step,
+                             const float *next, int64_t lines)
+{
+    VEC sum[ROWS][2];
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int k = 0; k < columns; k++) sum[r][k] =
+        VEC_SET(0.0f);
+    for (; blocks > 0; blocks--) {
+        for (int64_t i = 0; i < lines; i++)
+            __builtin_prefetch(next + i * 16, 0, 2);
+        UNROLL for (int c = 0; c < LANES; c++)
+        {
+            VEC u0 = VEC_LOAD(u + 2 * LANES * c);
+            VEC u1 = columns > 1 ? VEC_LOAD(u + 2 * LANES * c + LANES) : u0;
+            UNROLL for (int r = 0; r < rows; r++)
+            {
+                VEC x = VEC_SET(v[r * LANES + c]);
+                sum[r][0] = VEC_FMA(x, u0, sum[r][0]);
+                if (columns > 1)
+                    sum[r][1] = VEC_FMA(x, u1, sum[r][1]);
+            }
+        }
+        v += v_step, u += 2 * LANES * LANES, next += lines * 16;
+    }
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int k = 0; k < columns; k++)
+        VEC_STORE(m + k * m_step + r * LANES, sum[r][k]);
+}
+
+#define PRODUCT(r)                                                                                 \
+    static TARGET void VARIANT(product_##r)(bool one, int64_t blocks, const float *v,              \
+                                            ptrdiff_t v_step, const float *u, float *m,            \
+                                            ptrdiff_t m_step, const float *next, int64_t lines)    \
+    {                                                                                              \
+        if (one)                                                                                   \
+            VARIANT(product)(r, 1, blocks, v, v_step, u, m, m_step, next, lines);                  \
+        else                                                                                       \
+            VARIANT(product)(r, 2, blocks, v, v_step, u, m, m_step, next, lines);                  \
+    }
+PRODUCT(1)
+PRODUCT(2)
+PRODUCT(3)
+PRODUCT(4)
+PRODUCT(5)
+PRODUCT(6)
+#if ROWS > 6
+PRODUCT(7)
+PRODUCT(8)
+PRODUCT(9)
+PRODUCT(10)
+PRODUCT(11)
+PRODUCT(12)
+PRODUCT(13)
+PRODUCT(14)
+#endif
+
+static const winograd_product VARIANT(products)[ROWS + 1] = {
+    NULL,
+    VARIANT(product_1),
+    VARIANT(product_2),
+    VARIANT(product_3),
+    VARIANT(product_4),
+    VARIANT(product_5),
+    VARIANT(product_6),
+#if ROWS > 6
+    VARIANT(product_7),
+    VARIANT(product_8),
+    VARIANT(product_9),
+    VARIANT(product_10),
+    VARIANT(product_11),
+    VARIANT(product_12),
+    VARIANT(product_13),
+    VARIANT(product_14),
+#endif
+};
+
+/* Points of `panels` panels from `first` on, of n tiles, [n][LANES] for each block of outputs. */
+static TARGET void VARIANT(transform_out)(const struct winograd_conv *w, const float *m,
+                                          const struct winograd_tile *tiles, int64_t n,
+                                          int64_t first, int64_t panels, const float *bias,
+                                          const float *residual, float *y)
+{
+    float part[16 * LANES] __attribute__((aligned(64)));
+    ptrdiff_t row = w->out_width * LANES * w->dilation, column = LANES * w->dilation;
+    int64_t end = 2 * (first + panels) < w->out_blocks ? 2 * (first + panels) : w->out_blocks;
+    for (int64_t k = 2 * first; k < end; k++) {
+        float bias_lanes[LANES] __attribute__((aligned(64))) = { 0 };
+        for (int l = 0; bias && l < LANES && k * LANES + l < w->out_channels; l++)
+            bias_lanes[l] = bias[k * LANES + l];
+        VEC b = VEC_LOAD(bias_lanes);
+        for (int64_t i = 0; i < n; i++) {
+            const struct winograd_tile *t = &tiles[i];
+            const float *points = m + ((k - 2 * first) * n + i) * LANES;
+            int64_t at = t->out + k * w->out_height * w->out_width * LANES;
+            const float *old = residual ? residual + at : NULL;
+            bool whole = t->rows == w->tile && t->columns == w->tile;
+            float *to = whole ? y + at : part;
+            ptrdiff_t to_row = whole ? row : w->tile * LANES, to_column = whole ? column : LANES;
+            for (int r = 0; !whole && old && r < t->rows; r++)
+                for (int c = 0; c < t->columns; c++)
+                    VEC_STORE(part + (r * w->tile + c) * LANES,
+                              VEC_LOAD(old + r * row + c * column));
+            const float *added = whole || !old ? old : part;
+            if (w->tile == 4)
+                VARIANT(out_4)(points, w->m_step, b, w->relu, added, to, to_row, to_column);
+            else
+                VARIANT(out_2)(points, w->m_step, b, w->relu, added, to, to_row, to_column);
+            for (int r = 0; !whole && r < t->rows; r++)
+                for (int c = 0; c < t->columns; c++)
+                    VEC_STORE(y + at + r * row + c * column,
+                              VEC_LOAD(part + (r * w->tile + c) * LANES));
+        }
+    }
+}
+
+/* y = G w Gt for LANES outputs and one input at a time: taps[9][LANES] -> u, step floats apart. */
+static TARGET void VARIANT(weight)(int side, const double g[6][3], const float *taps, float *u,
+                                   int64_t step)
+{
+    double half[6][3][LANES];
+    for (int a = 0; a < side; a++)
+        for (int j = 0; j < 3; j++) {
+            _Pragma("omp simd") for (int l = 0; l < LANES; l++) half[a][j][l] =
+                g[a][0] * (double)taps[j * LANES + l] +
+                g[a][1] * (double)taps[(3 + j) * LANES + l] +
+                g[a][2] * (double)taps[(6 + j) * LANES + l];
+        }
+    for (int a = 0; a < side; a++)
+        for (int b = 0; b < side; b++) {
+            float *to = u + (a * side + b) * step;
+            _Pragma("omp simd") for (int l = 0; l < LANES; l++) to[l] =
+                (float)(g[b][0] * half[a][0][l] + g[b][1] * half[a][1][l] +
+                        g[b][2] * half[a][2][l]);
+        }
+}
+
+static const struct winograd_loops VARIANT(loops) = {
+    LANES, ROWS, VARIANT(transform_in), VARIANT(products), VARIANT(transform_out), VARIANT(weight)
+};
+#undef INLINE
+#undef UNROLL
+#undef POINT_A
+#undef POINT_B
+#undef TRANSFORM_IN
+#undef TRANSFORM_OUT
+#undef PRODUCT

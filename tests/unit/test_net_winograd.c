@@ -1,0 +1,267 @@
+/* test_net_winograd.c: our Winograd convolutions against the direct sum in double: odd sizes, maps
+ * of one pixel, channels that fill no block, padding, dilation, batches, bias, residual and ReLU,
+ * values with outliers; the same bits for any number of threads; in a plan against the direct plan.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/rng.h"
+#include "net/kernels/winograd_conv.h"
+#include "net/plan.h"
+#include "net/transform.h"
+
+static float *floats(size_t count)
+{
+    void *at = NULL;
+    if (posix_memalign(&at, 64, (count + 16) * sizeof(float)) != 0)
+        abort();
+    memset(at, 0, (count + 16) * sizeof(float));
+    return at;
+}
+
+/* Mostly small, now and then large, as activations and weights are. */
+static float draw(struct rng *rng)
+{
+    double x = rng_normal(rng);
+    return (float)(rng_between(rng, 0, 1) < 0.01 ? 20 * x : x);
+}
+
+struct tensors {
+    float *x, *weight, *bias, *residual, *y; /* x, residual, y: blocked */
+};
+
+/* Where channel c, row y and column x of an image lie in a blocked tensor. */
+static size_t at(const struct winograd_conv *w, int64_t blocks, int64_t height, int64_t width,
+                 int64_t n, int64_t c, int64_t y, int64_t x)
+{
+    return (size_t)((((n * blocks + c / w->lanes) * height + y) * width + x) * w->lanes +
+                    c % w->lanes);
+}
+
+static struct tensors tensors_of(const struct winograd_conv *w, struct rng *rng)
+{
+    size_t in = (size_t)(w->batch * w->in_blocks * w->lanes * w->height * w->width);
+    size_t out = (size_t)(w->batch * w->out_blocks * w->lanes * w->out_height * w->out_width);
+    size_t weights = (size_t)(w->out_channels * w->in_channels * 9);
+    struct tensors t = { floats(in), floats(weights), floats((size_t)w->out_channels), floats(out),
+                         floats(out) };
+    for (int64_t n = 0; n < w->batch; n++) {
+        for (int64_t c = 0; c < w->in_channels; c++)
+            for (int64_t p = 0; p < w->height * w->width; p++)
+                t.x[at(w, w->in_blocks, w->height, w->width, n, c, p / w->width, p % w->width)] =
+                    draw(rng);
+        for (int64_t k = 0; k < w->out_channels; k++)
+            for (int64_t p = 0; p < w->out_height * w->out_width; p++)
+                t.residual[at(w, w->out_blocks, w->out_height, w->out_width, n, k, p / w->out_width,
+                              p % w->out_width)] = draw(rng);
+    }
+    for (size_t i = 0; i < weights; i++)
+        t.weight[i] = 0.1f * draw(rng);
+    for (int64_t k = 0; k < w->out_channels; k++)
+        t.bias[k] = draw(rng);
+    return t;
+}
+
+static void tensors_free(struct tensors *t)
+{
+    free(t->x), free(t->weight), free(t->bias), free(t->residual), free(t->y);
+}
+
+/* One output without bias, residual and activation; *size is the sum of the sizes of its terms. */
+static double direct(const struct winograd_conv *w, const struct tensors *t, bool turned, int64_t n,
+                     int64_t k, int64_t y, int64_t x, double *size)
+{
+    double sum = 0;
+    *size = 0;
+    for (int64_t c = 0; c < w->in_channels; c++)
+        for (int tap = 0; tap < 9; tap++) {
+            int64_t row = y - w->pad_top + tap / 3 * w->dilation;
+            int64_t column = x - w->pad_left + tap % 3 * w->dilation;
+            if (row < 0 || row >= w->height || column < 0 || column >= w->width)
+                continue;
+            size_t weight = (size_t)(turned ? (c * w->out_channels + k) * 9 + 8 - tap
+                                            : (k * w->in_channels + c) * 9 + tap);
+            double term = (double)t->weight[weight] *
+                          (double)t->x[at(w, w->in_blocks, w->height, w->width, n, c, row, column)];
+            sum += term, *size += term * term;
+        }
+    return sum;
+}
+
+static void run(struct winograd_conv w, int tile, bool turned, bool with_bias, bool with_residual,
+                const struct tensors *t, float *y)
+{
+    winograd_conv_plan(&w, tile);
+    float *weights = floats(w.weight_floats), *scratch = floats(w.scratch_floats);
+    winograd_conv_weights(&w, t->weight, turned, weights);
+    winograd_conv_run(&w, weights, t->x, with_bias ? t->bias : NULL,
+                      with_residual ? t->residual : NULL, y, scratch);
+    free(weights), free(scratch);
+}
+
+/* The largest error of any output, in units of the largest typical size of an output. */
+static double error_of(const struct winograd_conv *w, const struct tensors *t, bool turned,
+                       bool with_bias, bool with_residual)
+{
+    double worst = 0, scale = 0;
+    for (int64_t n = 0; n < w->batch; n++)
+        for (int64_t k = 0; k < w->out_channels; k++)
+            for (int64_t y = 0; y < w->out_height; y++)
+                for (int64_t x = 0; x < w->out_width; x++) {
+                    size_t i = at(w, w->out_blocks, w->out_height, w->out_width, n, k, y, x);
+                    double size, expected = direct(w, t, turned, n, k, y, x, &size);
+                    expected += with_bias ? (double)t->bias[k] : 0;
+                    expected += with_residual ? (double)t->residual[i] : 0;
+                    if (w->relu && expected < 0)
+                        expected = 0;
+                    worst = fmax(worst, fabs(expected - (double)t->y[i]));
+                    scale = fmax(scale, sqrt(size) + 1);
+                }
+    return worst / scale;
+}
+
+static struct winograd_conv draw_conv(struct rng *rng, enum simd level)
+{
+    int64_t dilation = (int64_t)rng_between(rng, 1, 4.999);
+    int64_t pad = (int64_t)rng_between(rng, 0, (double)dilation + 1.999);
+    int64_t least = 2 * dilation + 1 - 2 * pad > 1 ? 2 * dilation + 1 - 2 * pad : 1;
+    struct winograd_conv w = { .level = level,
+                               .batch = (int64_t)rng_between(rng, 1, 3.999),
+                               .in_channels = (int64_t)rng_between(rng, 1, 40),
+                               .out_channels = (int64_t)rng_between(rng, 1, 70),
+                               .height = least + (int64_t)rng_between(rng, 0, 17),
+                               .width = least + (int64_t)rng_between(rng, 0, 17),
+                               .pad_top = pad,
+                               .pad_left = pad,
+                               .dilation = dilation,
+                               .relu = rng_between(rng, 0, 1) < 0.5,
+                               .threads = 1 };
+    w.out_height = w.height + 2 * pad - 2 * dilation;
+    w.out_width = w.width + 2 * pad - 2 * dilation;
+    return w;
+}
+
+static void check_level(enum simd level)
+{
+    struct rng rng = rng_new(17, 3, (uint64_t)level);
+    for (int i = 0; i < 60; i++) {
+        struct winograd_conv w = draw_conv(&rng, level);
+        if (i == 0)
+            w.batch = 17, w.height = w.width = 5, w.dilation = 1, w.pad_top = w.pad_left = 1,
+            w.out_height = w.out_width = 5;
+        int tile = i % 2 ? 2 : 4;
+        bool with_bias = i % 3 > 0, with_residual = i % 5 > 2, turned = i % 7 == 6;
+        winograd_conv_plan(&w, tile);
+        struct tensors t = tensors_of(&w, &rng);
+        run(w, tile, turned, with_bias, with_residual, &t, t.y);
+        double error = error_of(&w, &t, turned, with_bias, with_residual);
+        if (!(error < (tile == 4 ? 6e-6 : 2e-6)))
+            fail_msg("level %d F%d %lldx%lldx%lldx%lld -> %lld, pad %lld, dilation %lld: off by %g",
+                     (int)level, tile, (long long)w.batch, (long long)w.in_channels,
+                     (long long)w.height, (long long)w.width, (long long)w.out_channels,
+                     (long long)w.pad_top, (long long)w.dilation, error);
+        for (int64_t k = w.out_channels; k < w.out_blocks * w.lanes; k++) /* what fills the block */
+            assert_true(t.y[at(&w, w.out_blocks, w.out_height, w.out_width, 0, k, 0, 0)] == 0);
+        size_t bytes =
+            sizeof(float) * (size_t)(w.batch * w.out_blocks * w.lanes * w.out_height * w.out_width);
+        float *other = floats(bytes / sizeof(float));
+        for (w.threads = 2; w.threads <= 3; w.threads++) {
+            run(w, tile, turned, with_bias, with_residual, &t, other);
+            assert_memory_equal(other, t.y, bytes);
+        }
+        free(other);
+        tensors_free(&t);
+    }
+}
+
+static void agrees_with_the_direct_sum(void **state)
+{
+    (void)state;
+    for (int level = SIMD_AVX2; level < SIMD_LEVELS; level++)
+        if (winograd_conv_available((enum simd)level))
+            check_level((enum simd)level);
+        else
+            print_message("level %d is not on this processor: skipped\n", level);
+}
+
+static void residual_may_be_the_output(void **state)
+{
+    (void)state;
+    if (!winograd_conv_available(SIMD_AVX2))
+        skip();
+    struct rng rng = rng_new(4, 4, 4);
+    struct winograd_conv w = draw_conv(&rng, SIMD_AVX2);
+    winograd_conv_plan(&w, 4);
+    struct tensors t = tensors_of(&w, &rng);
+    run(w, 4, false, true, true, &t, t.y);
+    size_t count = (size_t)(w.batch * w.out_blocks * w.lanes * w.out_height * w.out_width);
+    float *in_place = t.residual, *apart = t.y;
+    run(w, 4, false, true, true, &t, in_place);
+    assert_memory_equal(in_place, apart, count * sizeof(float));
+    tensors_free(&t);
+}
+
+static struct graph *network(void)
+{
+    struct graph *g = graph_new("dilated");
+    struct err err = { 0 };
+    struct conv_attr dilated = conv_square(3, 1, 2);
+    dilated.dilation[0] = dilated.dilation[1] = 2;
+    value_id x = graph_input(g, "input", SHAPE(3, 3, 45, 51));
+    x = graph_relu(g, graph_conv(g, x, "a", 48, true, conv_square(3, 2, 1)));
+    value_id y = graph_relu(g, graph_conv(g, x, "b", 72, true, conv_square(3, 1, 1)));
+    y = graph_conv(g, y, "c", 48, false, dilated);
+    x = graph_relu(g, graph_add(g, x, y));
+    x = graph_conv(g, x, "d", 40, true, conv_square(3, 1, 0));
+    graph_output(g, "logits", x);
+    if (!graph_ok(g, &err) || !graph_initialize(g, 9, &err))
+        fail_msg("%s", err.text);
+    return g;
+}
+
+static void a_plan_agrees_with_the_direct_plan(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct graph *g = network(), *fused = NULL;
+    struct plan *plans[4] = { NULL };
+    struct rng rng = rng_new(8, 8, 8);
+    assert_true(transform_for_inference(g, NULL, 0, &fused, &err));
+    int64_t in = shape_count(graph_shape(fused, fused->inputs[0].value));
+    int64_t out = shape_count(graph_shape(fused, fused->outputs[0].value));
+    for (int i = 0; i < 4; i++) {
+        struct plan_options options = { .threads = i ? i : 1, .direct = i == 0 };
+        assert_true(plan_new(fused, &options, &plans[i], &err));
+        for (int64_t k = 0; k < in; k++)
+            plan_input(plans[i], 0)[k] = i ? plan_input(plans[0], 0)[k] : (float)rng_normal(&rng);
+        assert_true(plan_forward(plans[i], &err));
+    }
+    double worst = 0, largest = 0;
+    for (int64_t k = 0; k < out; k++) {
+        worst = fmax(
+            worst, fabs((double)plan_output(plans[1], 0)[k] - (double)plan_output(plans[0], 0)[k]));
+        largest = fmax(largest, fabs((double)plan_output(plans[0], 0)[k]));
+    }
+    assert_true(worst < 2e-6 * largest);
+    for (int i = 2; i < 4; i++)
+        assert_memory_equal(plan_output(plans[1], 0), plan_output(plans[i], 0),
+                            (size_t)out * sizeof(float));
+    for (int i = 0; i < 4; i++)
+        plan_free(plans[i]);
+    graph_free(g), graph_free(fused);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_the_direct_sum),
+        cmocka_unit_test(residual_may_be_the_output),
+        cmocka_unit_test(a_plan_agrees_with_the_direct_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
