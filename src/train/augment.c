@@ -29,6 +29,19 @@ static bool normalise_stain(const struct augment_options *options, struct image 
     return true;
 }
 
+bool augment_stain_target(enum stain_method method, const char *template, struct stain_fit *out,
+                          struct err *err)
+{
+    struct image image = { 0 };
+    *out = stain_default_target(method);
+    if (method == STAIN_NONE || !template[0])
+        return true;
+    bool ok = image_read(template, &image, err) &&
+              stain_fit(method, image.px, image.width * image.height, out, err);
+    image_free(&image);
+    return ok;
+}
+
 static bool check(const struct augment_options *options, const struct image *patch, struct err *err)
 {
     if (patch->channels != 3)

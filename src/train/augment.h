@@ -26,6 +26,10 @@ struct augment_options {
     double blur_sigma;                       /* standard deviation U(0.1, this), px */
 };
 
+/* What to normalise to: the stains of the image `template`, or with "" the built-in ones. */
+bool augment_stain_target(enum stain_method method, const char *template, struct stain_fit *out,
+                          struct err *err);
+
 /* The name of all random choices for one sample. `sample` is unique in the data set. */
 struct augment_key {
     uint64_t seed, epoch, sample;

@@ -17,7 +17,7 @@ struct texts {
 
 enum data_split { SPLIT_PATIENT, SPLIT_ATTRIBUTE };
 enum data_balance { BALANCE_NONE, BALANCE_WEIGHTS, BALANCE_SAMPLING };
-enum train_monitor { MONITOR_AUC, MONITOR_LOSS, MONITOR_ACCURACY };
+enum train_monitor { MONITOR_AUC, MONITOR_LOSS, MONITOR_ACCURACY, MONITOR_LAST };
 enum train_on_nan { NAN_STOP, NAN_SKIP };
 enum distill_loss { DISTILL_PROBABILITIES, DISTILL_LOGITS };
 
@@ -34,7 +34,7 @@ struct train_config {
         struct texts train, val;
         int split; /* enum data_split */
         double val_fraction;
-        char *patient;
+        char *patient, *hard_negatives;
         int balance; /* enum data_balance */
         int64_t resize_px, window_mb, workers;
         double spacing_um_px;
@@ -64,6 +64,11 @@ struct train_config {
         int64_t crop_px, margin_px, windows;
         int loss; /* enum distill_loss */
     } distill;
+    struct {
+        struct texts stores;
+        double threshold;
+        int64_t limit;
+    } mine;
 };
 
 enum config_type {

@@ -5,7 +5,7 @@
 static const char *const paddings[] = { "zero", "reflect", "replicate", "valid", NULL };
 static const char *const splits[] = { "patient", "attribute", NULL };
 static const char *const balances[] = { "none", "weights", "sampling", NULL };
-static const char *const monitors[] = { "auc", "loss", "accuracy", NULL };
+static const char *const monitors[] = { "auc", "loss", "accuracy", "last", NULL };
 static const char *const on_nan[] = { "stop", "skip", NULL };
 static const char *const savings[] = { "plain", "recompute", "half", NULL };
 static const char *const distill_losses[] = { "probabilities", "logits", NULL };
@@ -72,6 +72,9 @@ const struct config_key config_keys[] = {
          "'': NAME_idx5_x1_y2 and NAME_x_y. Stores say it themselves"),
     CHOICE("data.balance", data.balance, balances, "none",
            "weights: rare classes count more in the loss; sampling: rare classes come more often"),
+    TEXT("data.hard_negatives", data.hard_negatives, "''",
+         "CSV with the columns store and patch, as --mine writes it: added to training as the "
+         "first class"),
     INT("data.resize_px", data.resize_px, 0, 8192, "0",
         "patches are resized to this side first; 0: as they are"),
     INT("data.window_mb", data.window_mb, 1, 1048576, "256",
@@ -113,7 +116,8 @@ const struct config_key config_keys[] = {
     INT("train.memory_mb", train.memory_mb, 0, 1048576, "0",
         "for recompute: what activations and gradients of them may take; 0: about the least"),
     CHOICE("train.monitor", train.monitor, monitors, "auc",
-           "what decides on the best weights, on validation (without it: on training)"),
+           "what decides on the best weights, on validation (without it: on training); last: "
+           "nothing, those of the last epoch are kept"),
     CHOICE("train.on_nan", train.on_nan, on_nan, "stop",
            "when loss or gradient is not a number: stop, or skip the step"),
 
@@ -168,5 +172,10 @@ const struct config_key config_keys[] = {
     INT("distill.windows", distill.windows, 1, 65536, "4", "compared in every crop"),
     CHOICE("distill.loss", distill.loss, distill_losses, "probabilities",
            "probabilities: their divergence; logits: the square of their difference"),
+
+    TEXTS("mine.stores", mine.stores, "[]", "patch stores of normal tissue, for --mine"),
+    REAL("mine.threshold", mine.threshold, 0, 1, "0.5",
+         "a patch that scores this or more is a false positive"),
+    INT("mine.limit", mine.limit, 0, 1e12, "0", "the worst so many are kept; 0: all"),
 };
 const size_t config_n_keys = sizeof config_keys / sizeof *config_keys;

@@ -250,10 +250,24 @@ static bool add_all(struct listing *listing, const struct texts *paths, enum dat
     return true;
 }
 
+/* Frees what only the listing needed; the data set as well, if it failed. */
+static bool end_listing(struct listing *listing, bool ok)
+{
+    for (int i = 0; i < listing->n_patterns; i++)
+        regfree(&listing->patients[i]);
+    free_lookup(listing->dataset);
+    if (!ok)
+        dataset_free(listing->dataset);
+    return ok;
+}
+
 bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err)
 {
     *out = (struct dataset){ .n_classes = (int64_t)config->classes.n };
-    struct listing listing = { .dataset = out, .config = config };
+    bool labelled = !config->distill.teacher[0];
+    struct listing listing = { .dataset = out,
+                               .config = config,
+                               .labels = labelled ? LABELS_NEEDED : LABELS_IGNORED };
     if (config->data.train.n == 0)
         return err_set(err, ERR_USAGE, "data.train names no data");
     bool ok = compile_patterns(&listing, err) &&
@@ -261,11 +275,23 @@ bool dataset_open(const struct train_config *config, struct dataset *out, struct
               add_all(&listing, &config->data.val, DATA_VAL, err);
     if (ok && config->data.val.n == 0 && config->data.split == SPLIT_PATIENT)
         ok = split_patients(out, (uint64_t)config->seed, config->data.val_fraction, err);
+    if (ok && labelled && config->data.hard_negatives[0])
+        ok = dataset_add_hard(&listing, config->data.hard_negatives, err);
     ok = ok && check_leak(out, err) && check_classes(out, config, err);
-    for (int i = 0; i < listing.n_patterns; i++)
-        regfree(&listing.patients[i]);
-    free_lookup(out);
-    if (!ok)
-        dataset_free(out);
-    return ok;
+    return end_listing(&listing, ok);
+}
+
+bool dataset_open_normal(const struct train_config *config, struct dataset *out, struct err *err)
+{
+    *out = (struct dataset){ .n_classes = (int64_t)config->classes.n };
+    struct listing listing = { .dataset = out, .config = config, .labels = LABELS_NORMAL };
+    bool ok =
+        compile_patterns(&listing, err) && add_all(&listing, &config->mine.stores, DATA_TRAIN, err);
+    for (int32_t i = 0; ok && i < out->n_sources; i++)
+        if (out->sources[i].kind != SOURCE_STORE)
+            ok = err_set(err, ERR_USAGE, "mine.stores: %s is not a patch store",
+                         out->sources[i].path);
+    if (ok && out->n_samples == 0)
+        ok = err_set(err, ERR_MISSING, "mine.stores: no patch of normal tissue in them");
+    return end_listing(&listing, ok);
 }

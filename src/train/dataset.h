@@ -36,12 +36,17 @@ struct dataset {
  * training samples, a label outside of the classes, a patient on both sides. *out is the caller's;
  * free with dataset_free. Opens HDF5 files: see patch/store.h on threads. */
 bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err);
+/* All samples of config->mine.stores that are not of another class than the first, on the training
+ * side. */
+bool dataset_open_normal(const struct train_config *config, struct dataset *out, struct err *err);
 void dataset_free(struct dataset *dataset); /* also fine on a zeroed struct */
 
 /* How many samples of each class [n_classes] a side has; returns their sum. */
 int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class);
 /* A number that differs between data sets that differ in names, labels, patients or sides. */
 uint64_t dataset_hash(const struct dataset *dataset);
+/* The store, folder or tar a sample is in; the data set's. */
+const char *dataset_source_path(const struct dataset *dataset, int64_t sample);
 /* "store.h5 patch 12", the caller's; NULL if no memory. */
 char *dataset_sample_name(const struct dataset *dataset, int64_t sample);
 

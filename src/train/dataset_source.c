@@ -39,10 +39,18 @@ static struct source *new_source(struct dataset *dataset, enum source_kind kind,
     return source->path ? source : NULL;
 }
 
-/* Are classes of no account? All samples then get the first one. */
-static bool label_free(const struct listing *listing)
+/* The label of a patch or image by the rule of the listing; PATCH_UNLABELED: left out. */
+static int32_t label_by_rule(const struct listing *listing, int32_t label)
 {
-    return listing->config->distill.teacher[0] != 0;
+    switch (listing->labels) {
+    case LABELS_IGNORED:
+        return 0;
+    case LABELS_NORMAL:
+        return label == 0 || label == PATCH_UNLABELED ? 0 : PATCH_UNLABELED;
+    case LABELS_NEEDED:
+        break;
+    }
+    return label;
 }
 
 /* --- stores --- */
@@ -75,11 +83,10 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
     const struct patch_list *patches = store_patches(source->store);
     int64_t added = 0;
     for (int64_t g = 0; g < source->n_groups; g++) {
-        source->groups[g] = store_group(source->store, g);
         for (int64_t i = 0; i < source->groups[g].n; i++) {
             sample.item = source->groups[g].first + i;
             sample.group = (int32_t)g;
-            sample.label = label_free(listing) ? 0 : patches->items[sample.item].label;
+            sample.label = label_by_rule(listing, patches->items[sample.item].label);
             if (sample.label == PATCH_UNLABELED)
                 continue;
             if (sample.label < 0 || sample.label >= listing->dataset->n_classes)
@@ -92,10 +99,12 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
             added++;
         }
     }
-    return added > 0 ? true : err_set(err, ERR_FORMAT, "%s: no labelled patch in it", source->path);
+    return added > 0 || listing->labels == LABELS_NORMAL
+               ? true
+               : err_set(err, ERR_FORMAT, "%s: no labelled patch in it", source->path);
 }
 
-static bool add_store(struct listing *listing, const char *path, struct err *err)
+bool source_open_store(struct listing *listing, const char *path, struct err *err)
 {
     struct dataset *dataset = listing->dataset;
     struct source *source = new_source(dataset, SOURCE_STORE, path, err);
@@ -104,14 +113,15 @@ static bool add_store(struct listing *listing, const char *path, struct err *err
     const struct store_facts *facts = store_facts(source->store);
     char *stem = file_stem(path);
     const char *slide = facts->slide[0] ? facts->slide : stem ? stem : "";
-    struct sample sample = { .source = dataset->n_sources - 1, .side = listing->side };
-    sample.patient = dataset_patient(dataset, facts->patient[0] ? facts->patient : slide);
+    source->patient = dataset_patient(dataset, facts->patient[0] ? facts->patient : slide);
     free(stem);
     source->patch_px = store_patch_px(source->store);
     source->n_groups = store_n_groups(source->store);
     source->groups = calloc((size_t)source->n_groups + 1, sizeof *source->groups);
-    if (!source->groups || sample.patient < 0)
+    if (!source->groups || source->patient < 0)
         return err_memory(err, path);
+    for (int64_t g = 0; g < source->n_groups; g++)
+        source->groups[g] = store_group(source->store, g);
     const struct train_config *config = listing->config;
     if (config->data.resize_px == 0 && source->patch_px < config->network.input_px)
         return err_set(err, ERR_USAGE,
@@ -120,8 +130,31 @@ static bool add_store(struct listing *listing, const char *path, struct err *err
                        path, (long long)source->patch_px, (long long)config->network.input_px);
     if (dataset->mpp <= 0)
         dataset->mpp = facts->mpp;
-    bool by_attribute = config->data.val.n == 0 && config->data.split == SPLIT_ATTRIBUTE;
-    if (by_attribute && !side_of_attribute(facts, path, &sample.side, err))
+    return true;
+}
+
+int32_t source_group(const struct source *source, int64_t patch)
+{
+    for (int64_t g = 0; g < source->n_groups; g++)
+        if (patch >= source->groups[g].first &&
+            patch - source->groups[g].first < source->groups[g].n)
+            return (int32_t)g;
+    return -1;
+}
+
+static bool add_store(struct listing *listing, const char *path, struct err *err)
+{
+    struct dataset *dataset = listing->dataset;
+    const struct train_config *config = listing->config;
+    if (!source_open_store(listing, path, err))
+        return false;
+    struct source *source = &dataset->sources[dataset->n_sources - 1];
+    struct sample sample = { .source = dataset->n_sources - 1,
+                             .side = listing->side,
+                             .patient = source->patient };
+    bool by_attribute = config->data.val.n == 0 && config->data.split == SPLIT_ATTRIBUTE &&
+                        listing->labels != LABELS_NORMAL;
+    if (by_attribute && !side_of_attribute(store_facts(source->store), path, &sample.side, err))
         return false;
     bool ok = add_patches(listing, source, sample, err);
     store_close(source->store);
@@ -198,7 +231,9 @@ static bool add_image(struct listing *listing, const char *path, const char *nam
                              .item = item,
                              .group = (int32_t)item,
                              .side = listing->side };
-    sample.label = label_free(listing) ? 0 : class_of_file(listing->config, name);
+    sample.label = label_by_rule(listing, class_of_file(listing->config, name));
+    if (sample.label < 0 && listing->labels == LABELS_NORMAL)
+        return true;
     if (sample.label < 0)
         return err_set(err, ERR_FORMAT,
                        "%s: %s: no class: neither _class0 in the name nor a folder named as one of "
@@ -428,6 +463,11 @@ bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *ou
     *out = image.width;
     image_free(&image);
     return true;
+}
+
+const char *dataset_source_path(const struct dataset *dataset, int64_t sample)
+{
+    return dataset->sources[dataset->samples[sample].source].path;
 }
 
 char *dataset_sample_name(const struct dataset *dataset, int64_t sample)

@@ -15,6 +15,7 @@ struct source {
     /* store */
     struct store *store; /* open, or NULL: at most a few are */
     int64_t patch_px;
+    int32_t patient;
     struct store_group *groups;
     int64_t n_groups;
     uint64_t used; /* when it was read last */
@@ -24,18 +25,33 @@ struct source {
     size_t n_files;
 };
 
+enum label_rule {
+    LABELS_NEEDED,  /* patches without a label are left out */
+    LABELS_IGNORED, /* all get the first class */
+    LABELS_NORMAL,  /* the first class and patches without a label; others are left out */
+};
+
 /* Where new samples go and how files are understood. */
 struct listing {
     struct dataset *dataset;
     const struct train_config *config;
     enum data_side side; /* of all that is found; DATA_NONE: decided later */
+    enum label_rule labels;
     regex_t patients[2];
     int n_patterns;
 };
 
 /* Adds all samples that `path` holds. */
 bool source_add(struct listing *listing, const char *path, struct err *err);
+/* A new source without samples, its table of groups read. */
+bool source_open_store(struct listing *listing, const char *path, struct err *err);
+/* The group of a patch of a store, or -1. */
+int32_t source_group(const struct source *source, int64_t patch);
 void source_free(struct source *source);
+
+/* Adds the patches that the file lists to the training side, but for those of patients who are not
+ * on it. Sides must have been given. */
+bool dataset_add_hard(struct listing *listing, const char *path, struct err *err);
 
 /* From dataset.c: */
 bool dataset_add_sample(struct dataset *dataset, const struct sample *sample, struct err *err);

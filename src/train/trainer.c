@@ -67,20 +67,6 @@ const struct graph *trainer_model(const struct trainer *trainer)
     return trainer->distill ? distill_model(trainer->distill) : trainer->graph;
 }
 
-static bool prepare_stain(struct trainer *trainer, struct err *err)
-{
-    const struct train_config *config = trainer->config;
-    enum stain_method method = config->augment.stain;
-    struct image image = { 0 };
-    trainer->stain_target = stain_default_target(method);
-    if (method == STAIN_NONE || !config->stain_template[0])
-        return true;
-    bool ok = image_read(config->stain_template, &image, err) &&
-              stain_fit(method, image.px, image.width * image.height, &trainer->stain_target, err);
-    image_free(&image);
-    return ok;
-}
-
 static bool new_loader(struct trainer *trainer, enum data_side side, struct loader **out,
                        struct err *err)
 {
@@ -154,7 +140,9 @@ static bool open_data(struct trainer *trainer, struct err *err)
         return err_set(err, ERR_USAGE,
                        "the data do not say their um per pixel; set data.spacing_um_px");
     if (!dataset_patch_px(&trainer->dataset, 0, &trainer->patch_px, err) ||
-        !choose_crop(trainer, err) || !prepare_stain(trainer, err) ||
+        !choose_crop(trainer, err) ||
+        !augment_stain_target(config->augment.stain, config->stain_template, &trainer->stain_target,
+                              err) ||
         !weigh_classes(trainer, err) ||
         !new_loader(trainer, DATA_TRAIN, &trainer->train_loader, err))
         return false;
@@ -351,6 +339,8 @@ static double monitored(const struct trainer *trainer, const struct epoch_row *r
         return isnan(metrics->auc) ? minus_loss : metrics->auc;
     case MONITOR_ACCURACY:
         return metrics->accuracy;
+    case MONITOR_LAST:
+        return (double)trainer->epoch;
     case MONITOR_LOSS:
         break;
     }

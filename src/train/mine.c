@@ -1,0 +1,155 @@
+/* mine.c: see mine.h. */
+#include "train/mine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/pool.h"
+#include "base/report.h"
+#include "net/model_run.h"
+#include "train/loader.h"
+
+#define MINE_BATCH 16
+
+struct mined {
+    int64_t sample;
+    double score;
+};
+
+struct mine {
+    const struct train_config *config;
+    const struct ctx *ctx;
+    struct dataset dataset;
+    struct model *model;
+    struct model_run run;
+    struct stain_fit stain_target;
+    struct loader *loader;
+    struct mined *found;
+    int64_t n_found;
+    double *scores; /* [classes] */
+};
+
+/* Worst first; then in the order of the stores. */
+static int by_score(const void *a, const void *b)
+{
+    const struct mined *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score > y->score ? -1 : 1;
+    return x->sample < y->sample ? -1 : x->sample > y->sample;
+}
+
+static bool open_model(struct mine *mine, const char *file, struct err *err)
+{
+    const struct train_config *config = mine->config;
+    int64_t side = config->network.input_px, classes = (int64_t)config->classes.n;
+    int threads = pool_workers(mine->ctx->pool);
+    if (!model_open(&(struct model_source){ .file = file }, &mine->model, err))
+        return false;
+    const struct model_config *own = &mine->model->config;
+    int64_t window = own->resize[0] > 0 ? own->resize[0] : own->patch_size_pixels;
+    if (own->num_classes != classes)
+        return err_set(err, ERR_USAGE, "%s: has %lld classes, the config names %lld", file,
+                       (long long)own->num_classes, (long long)classes);
+    if (window > 0 && window != side)
+        return err_set(err, ERR_USAGE, "%s: takes %lld px, network.input_px is %lld", file,
+                       (long long)window, (long long)side);
+    return model_run_new(mine->model, MINE_BATCH, side, side, threads, false, &mine->run, err);
+}
+
+static bool open_loader(struct mine *mine, struct err *err)
+{
+    const struct train_config *config = mine->config;
+    struct loader_options options = { .dataset = &mine->dataset,
+                                      .side = DATA_TRAIN,
+                                      .batch = MINE_BATCH,
+                                      .input_px = config->network.input_px,
+                                      .resize_px = config->data.resize_px,
+                                      .window_bytes = config->data.window_mb << 20,
+                                      .workers = (int)config->data.workers,
+                                      .augment = config->augment,
+                                      .ranks = 1 };
+    if (!augment_stain_target(config->augment.stain, config->stain_template, &mine->stain_target,
+                              err))
+        return false;
+    options.augment.stain_target = &mine->stain_target;
+    memcpy(options.mean, mine->model->config.mean, sizeof options.mean);
+    memcpy(options.std, mine->model->config.std, sizeof options.std);
+    return loader_new(&options, &mine->loader, err);
+}
+
+static bool score_batch(struct mine *mine, struct err *err)
+{
+    struct batch batch;
+    int64_t side = mine->config->network.input_px, classes = (int64_t)mine->config->classes.n;
+    if (!loader_next(mine->loader, &batch, err))
+        return false;
+    memcpy(plan_input(mine->run.plan, 0), batch.pixels,
+           (size_t)(MINE_BATCH * 3 * side * side) * sizeof(float));
+    if (!plan_forward(mine->run.plan, err))
+        return false;
+    for (int64_t i = 0; i < batch.n; i++) {
+        model_scores(plan_output(mine->run.plan, 0) + i * classes, classes, mine->scores);
+        double score = 1 - mine->scores[0];
+        if (score >= mine->config->mine.threshold)
+            mine->found[mine->n_found++] = (struct mined){ batch.samples[i], score };
+    }
+    report_advance(mine->ctx->report, batch.n);
+    return true;
+}
+
+static bool score_all(struct mine *mine, struct err *err)
+{
+    bool ok = loader_begin(mine->loader, 0, 0, err);
+    report_begin(mine->ctx->report, "mining", mine->dataset.n_samples, "patches");
+    for (int64_t i = 0; ok && i < loader_n_batches(mine->loader); i++)
+        ok = ctx_stopped(mine->ctx) ? err_stopped(err) : score_batch(mine, err);
+    loader_end(mine->loader);
+    report_end(mine->ctx->report);
+    return ok;
+}
+
+static bool write_list(const struct mine *mine, int64_t n, const char *path, struct err *err)
+{
+    struct file_out out;
+    if (!file_out_open(&out, path, err))
+        return false;
+    fputs("store,patch,score\n", out.stream);
+    for (int64_t i = 0; i < n; i++) {
+        const struct sample *sample = &mine->dataset.samples[mine->found[i].sample];
+        csv_write_cell(out.stream, dataset_source_path(&mine->dataset, mine->found[i].sample));
+        fprintf(out.stream, ",%lld,%.6f\n", (long long)sample->item, mine->found[i].score);
+    }
+    return file_out_commit(&out, err);
+}
+
+bool mine_run(const struct train_config *config, const char *model, const char *path,
+              const struct ctx *ctx, struct mine_result *out, struct err *err)
+{
+    struct mine mine = { .config = config, .ctx = ctx };
+    *out = (struct mine_result){ 0 };
+    if (config->mine.stores.n == 0)
+        return err_set(err, ERR_USAGE, "mine.stores names no stores of normal tissue");
+    bool ok = dataset_open_normal(config, &mine.dataset, err) && open_model(&mine, model, err) &&
+              open_loader(&mine, err);
+    mine.found = ok ? calloc((size_t)mine.dataset.n_samples, sizeof *mine.found) : NULL;
+    mine.scores = calloc(config->classes.n, sizeof *mine.scores);
+    if (ok && (!mine.found || !mine.scores))
+        ok = err_memory(err, "mining");
+    ok = ok && score_all(&mine, err);
+    if (ok) {
+        int64_t limit = config->mine.limit;
+        qsort(mine.found, (size_t)mine.n_found, sizeof *mine.found, by_score);
+        out->scored = mine.dataset.n_samples;
+        out->found = mine.n_found;
+        out->kept = limit > 0 && limit < mine.n_found ? limit : mine.n_found;
+        ok = write_list(&mine, out->kept, path, err);
+    }
+    loader_free(mine.loader);
+    model_run_free(&mine.run);
+    model_close(mine.model);
+    dataset_free(&mine.dataset);
+    free(mine.found);
+    free(mine.scores);
+    return ok;
+}
