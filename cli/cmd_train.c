@@ -8,11 +8,12 @@
 #include "cli/app.h"
 #include "dist/launch.h"
 #include "train/distill.h"
+#include "train/mine.h"
 #include "train/train.h"
 
 struct train_args {
     struct common_options common;
-    const char *output, *teacher;
+    const char *output, *teacher, *miner;
     struct arg_texts settings;
     int64_t ranks;
     bool template, resume, overwrite, json;
@@ -58,6 +59,35 @@ static bool use_teacher(struct train_config *config, const char *teacher, struct
     return distill_adopt(config, err);
 }
 
+/* Mines hard negatives (the first rank does) and adds the list to the config. A list that is there
+ * is kept by --resume. */
+static bool mine(const struct train_args *given, const struct ranks *ranks, const struct ctx *ctx,
+                 struct train_config *config, struct err *err)
+{
+    struct mine_result result;
+    char *path = file_format("%s/" MINE_FILE, given->output);
+    bool exists = path && file_exists(path);
+    free(config->data.hard_negatives);
+    config->data.hard_negatives = path;
+    if (!path)
+        return err_memory(err, "the config");
+    if (ranks->rank > 0 || (exists && given->resume))
+        return true;
+    if (exists && !given->overwrite)
+        return err_set(
+            err, ERR_USAGE,
+            "%s: is there already; pass --resume to use it, --overwrite to mine anew, or "
+            "another folder",
+            path);
+    if (!file_make_folder(given->output, err) ||
+        !mine_run(config, given->miner, path, ctx, &result, err))
+        return false;
+    report_note(ctx->report,
+                "%lld of %lld patches of normal tissue are false positives, %lld in %s",
+                (long long)result.found, (long long)result.scored, (long long)result.kept, path);
+    return true;
+}
+
 /* The same command line for each rank: without --ranks, and with a number of threads. */
 static bool start_ranks(const struct app *app, const struct train_args *given, struct err *err)
 {
@@ -101,6 +131,7 @@ static bool train(struct app *app, const struct train_args *given, const char *p
     }
     if (ranks->rank > 0)
         ctx.report = NULL;
+    ok = ok && (!given->miner || mine(given, ranks, &ctx, &config, err));
     struct train_request request = { .config = &config,
                                      .folder = given->output,
                                      .resume = given->resume,
@@ -170,6 +201,12 @@ static const struct arg args[] = {
       .min = 1,
       .max = 1 << 20,
       .help = "train on so many processes, started by mpirun; --threads is then for each" },
+    { .name = "mine",
+      .type = ARG_TEXT,
+      .offset = AT(miner),
+      .value = "MODEL",
+      .help = "first score the stores of mine.stores with MODEL and add the false positives "
+              "(DIR/hard_negatives.csv) to training" },
     { .name = "resume",
       .type = ARG_FLAG,
       .offset = AT(resume),
@@ -206,6 +243,7 @@ const struct command cmd_train = {
                          "microtome train run.yaml -o run --resume\n"
                          "microtome train run.yaml -o run --ranks 4\n"
                          "mpirun -n 64 microtome train run.yaml -o run --threads 8\n"
+                         "microtome train run.yaml --mine run -o run-hard\n"
                          "microtome train dense.yaml --distill-dense run -o run-dense",
               .args = args,
               .n_args = sizeof args / sizeof *args },

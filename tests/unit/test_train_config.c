@@ -64,7 +64,7 @@ static void mistakes_are_named(void **state)
           "run.yaml:3: no key 'network.nam'; did you mean 'network.name'?" },
         { "xyzzyplugh: 1\n", NULL,
           "run.yaml:1: no key 'xyzzyplugh'; there are: seed classes network data augment train "
-          "optimizer schedule ranks checkpoint distill" },
+          "optimizer schedule ranks checkpoint distill mine" },
         { "train: {batch: 0}\n", NULL,
           "run.yaml:1: train.batch: '0' is not a whole number from 1 to 65536" },
         { "train: {batch: 1.5}\n", NULL,
