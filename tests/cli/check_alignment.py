@@ -63,10 +63,10 @@ def check(slide_path, folders):
         plane = tifffile.imread(os.path.join(folder, "heatmap.ome.tif"), key=1)
         if worst > 1e-4 or moved < 1e-2 or not np.array_equal(plane, scores, equal_nan=True):
             sys.exit(f"{folder}: scores are off by {worst:.2g} (by one cell: {moved:.2g})")
-        # The picture is as wide as the slide here: its black lines are where the scores pass 0.5.
+        # The black lines of the picture are where the scores pass 0.5.
         high = np.kron(scores >= 0.5, np.ones((facts["stride"],) * 2, bool))
         high = high[: facts["height_l0"], : facts["width_l0"]]
-        scale = max(high.shape) / 1600
+        scale = max(high.shape) / 1600  # the slide is larger than that
         overlay = np.asarray(PIL.Image.open(os.path.join(folder, "overlay.png")).convert("L"))
         black = (overlay == 0)[64:-92, 20:-20]
         y, x = np.nonzero(black)
