@@ -33,4 +33,15 @@ struct exporter {
 
 /* NULL-terminated. */
 extern const struct exporter *const exporters[];
+
+/* --- all exports of a heatmap, in its folder --- */
+
+/* folder/exports.json keeps the options that the files were made with: with others they count as
+ * not there and are made anew. list is NULL-terminated. */
+bool exports_exist(const char *folder, const struct exporter *const *list, bool has_slide,
+                   const struct export_options *options);
+/* Writes those of the list that are not there. */
+bool exports_write(const char *folder, const struct exporter *const *list,
+                   const struct export_request *request, const struct ctx *ctx, struct err *err);
+void exports_remove(const char *folder);
 #endif

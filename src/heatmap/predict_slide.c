@@ -250,18 +250,6 @@ static char *options_in(const char *folder, const char *name)
     return text;
 }
 
-static bool exports_exist(const struct predict *predict, const char *folder, bool store)
-{
-    bool all = true;
-    for (int i = 0; all && predict->options->exports[i]; i++) {
-        const struct exporter *exporter = predict->options->exports[i];
-        char *path = in_folder(folder, exporter->file);
-        all = (store && exporter->needs_slide) || (path && file_exists(path));
-        free(path);
-    }
-    return all;
-}
-
 enum predict_state predict_look(const struct predict *predict, size_t slide)
 {
     enum predict_state state = PREDICT_MISSING;
@@ -270,7 +258,9 @@ enum predict_state predict_look(const struct predict *predict, size_t slide)
     char *plan = folder ? options_in(folder, "plan.json") : NULL;
     bool store = source_is_store(predict->slides->entries[slide].path);
     if (heatmap && strcmp(heatmap, predict->options_text) == 0)
-        state = exports_exist(predict, folder, store) ? PREDICT_DONE : PREDICT_SCORED;
+        state = exports_exist(folder, predict->options->exports, !store, &predict->options->export)
+                    ? PREDICT_DONE
+                    : PREDICT_SCORED;
     else if (heatmap || (plan && strcmp(plan, predict->options_text) != 0))
         state = PREDICT_OTHER;
     free(folder);
@@ -299,8 +289,7 @@ bool predict_clear(const struct predict *predict, size_t slide, struct err *err)
     remove_file(folder, "heatmap.npy");
     remove_file(folder, "plan.json");
     remove_file(folder, "tissue.png");
-    for (int i = 0; exporters[i]; i++)
-        remove_file(folder, exporters[i]->file);
+    exports_remove(folder);
     DIR *listing = opendir(parts);
     for (struct dirent *entry; listing && (entry = readdir(listing));)
         if (strstr(entry->d_name, ".scores"))
@@ -325,14 +314,7 @@ static bool write_exports(struct predict *predict, size_t slide, const char *fol
     bool ok = heatmap_open(folder, &heatmap, err) &&
               (store || slide_open(entry->path, mpp, &pixels, err));
     struct export_request request = { heatmap, pixels, &options->export };
-    for (int i = 0; ok && options->exports[i]; i++) {
-        const struct exporter *exporter = options->exports[i];
-        char *path = in_folder(folder, exporter->file);
-        ok = path || err_memory(err, folder);
-        if (ok && !file_exists(path) && !(store && exporter->needs_slide))
-            ok = ctx_stopped(ctx) ? err_stopped(err) : exporter->write(&request, path, ctx, err);
-        free(path);
-    }
+    ok = ok && exports_write(folder, options->exports, &request, ctx, err);
     slide_close(pixels);
     heatmap_close(heatmap);
     return ok;

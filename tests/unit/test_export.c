@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tiffio.h>
+#include <unistd.h>
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/pool.h"
@@ -537,6 +538,49 @@ static void errors_leave_no_file(void **state)
     heatmap_close(heatmap);
 }
 
+static int64_t size_of(const char *path)
+{
+    char *text;
+    size_t size;
+    assert_true(file_read(path, 1 << 20, &text, &size, NULL));
+    free(text);
+    return (int64_t)size;
+}
+
+/* What is there is kept; with another threshold it is made anew. */
+static void exports_follow_their_options(void **state)
+{
+    (void)state;
+    struct heatmap_info info = heatmaps_facts("export_folder", 700, 500, 2);
+    struct heatmap *heatmap = heatmaps_make(&info, noise);
+    const struct exporter *list[] = { exporter_named("regions"), exporter_named("overlay"), NULL };
+    struct export_options options = export_defaults();
+    struct export_request request = { .heatmap = heatmap, .options = &options };
+    struct ctx ctx = { .pool = pool_new(1) };
+    char *folder = heatmaps_path("export_folder", "");
+    char *path = heatmaps_path("export_folder", "regions.geojson");
+    exports_remove(folder);
+    assert_false(exports_exist(folder, list, false, &options));
+    assert_true(exports_write(folder, list, &request, &ctx, NULL)); /* without a slide no overlay */
+    assert_true(exports_exist(folder, list, false, &options));
+    assert_false(exports_exist(folder, list, true, &options));
+    int64_t whole = size_of(path);
+    assert_int_equal(truncate(path, 1), 0);
+    assert_true(exports_write(folder, list, &request, &ctx, NULL));
+    assert_int_equal(size_of(path), 1); /* kept as it was */
+    options.threshold = 0.9;
+    assert_false(exports_exist(folder, list, false, &options));
+    assert_true(exports_write(folder, list, &request, &ctx, NULL));
+    assert_true(exports_exist(folder, list, false, &options));
+    assert_true(size_of(path) > 1 && size_of(path) < whole);
+    exports_remove(folder);
+    assert_false(file_exists(path));
+    assert_true(exports_exist(folder, list + 2, false, &options)); /* none are wanted */
+    pool_free(ctx.pool);
+    free(folder), free(path);
+    heatmap_close(heatmap);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -550,6 +594,7 @@ int main(void)
         cmocka_unit_test(colours_grow_evenly_lighter),
         cmocka_unit_test(a_slide_without_tissue_gives_empty_files),
         cmocka_unit_test(errors_leave_no_file),
+        cmocka_unit_test(exports_follow_their_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
