@@ -1,22 +1,30 @@
-/* cover.c: see cover.h. A row of blocks begins at the first row of cells with tissue below the
- * last one. In it a block begins at the first wanted column, takes the width that costs least for
- * each wanted cell, and is cut down to the rows and columns that have tissue. */
+/* cover.c: see cover.h. A row of blocks begins at the first row of cells with tissue below the last
+ * one. For each height that it may have, the cheapest way to cover its columns is found by dynamic
+ * programming; the height that costs least for a wanted cell is taken. Every block is cut down to
+ * the rows and columns that have tissue. */
 #include "heatmap/cover.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define UNIT_PX 16 /* tissue is not asked for in finer steps: masks are no finer */
 
+/* All in steps of `step` cells, within which tissue is not told apart. */
 struct planner {
     const struct source *source;
     const struct ensemble *ensemble;
     struct part_plan *plan;
     int64_t room;
-    int64_t row, n_rows;   /* of the present row of blocks, cells */
-    int64_t *first, *last; /* [width]: wanted rows of a column; last -1: none */
-    int64_t *count;        /* [width]: wanted cells of a column */
-    bool *line;            /* [width] */
+    int64_t step, across, down;    /* cells; steps of the grid */
+    int64_t sizes[ENSEMBLE_SIZES]; /* steps, ascending: sides that blocks may have */
+    int n_sizes;
+    int64_t row, n_rows;       /* steps: the rows that `wanted` holds */
+    bool *wanted;              /* [largest size, across] */
+    int64_t *first, *last;     /* [across]: wanted rows of a column; last -1: none */
+    int64_t *count;            /* [across]: wanted steps of a column */
+    double *price;             /* [across + 1]: of the cheapest cover from a column on */
+    struct part_block *choice; /* [across]: the block that begins it, cells */
 };
 
 /* Cells that share one answer, in each direction. */
@@ -65,67 +73,109 @@ static bool any_in(const bool *line, int64_t n)
     return memchr(line, true, (size_t)n) != NULL;
 }
 
-/* The next row of blocks: false if there is no more tissue. */
+/* One row of steps. */
+static void step_line(const struct planner *p, int64_t row, bool *out)
+{
+    for (int64_t i = 0; i < p->across; i++)
+        wanted_line(p->source, p->ensemble, i * p->step, row * p->step, 1, &out[i]);
+}
+
+/* Fills `wanted` from the next row with tissue on: false if there is none. */
 static bool next_rows(struct planner *p, int64_t from)
 {
-    const struct heatmap_info *info = &p->plan->info;
-    int64_t unit = unit_cells(p->source, p->ensemble);
-    for (p->row = from; p->row < info->height; p->row = (p->row / unit + 1) * unit) {
-        wanted_line(p->source, p->ensemble, 0, p->row, info->width, p->line);
-        if (any_in(p->line, info->width))
+    int64_t most = p->sizes[p->n_sizes - 1];
+    for (p->row = from; p->row < p->down; p->row++) {
+        step_line(p, p->row, p->wanted);
+        if (any_in(p->wanted, p->across))
             break;
     }
-    if (p->row >= info->height)
+    if (p->row >= p->down)
         return false;
-    int64_t rest = info->height - p->row;
-    p->n_rows = rest < p->ensemble->block ? rest : p->ensemble->block;
-    for (int64_t c = 0; c < info->width; c++)
-        p->first[c] = INT64_MAX, p->last[c] = -1, p->count[c] = 0;
-    for (int64_t row = p->row; row < p->row + p->n_rows; row++) {
-        if (row == p->row || row % unit == 0)
-            wanted_line(p->source, p->ensemble, 0, row, info->width, p->line);
-        for (int64_t c = 0; c < info->width; c++)
-            if (p->line[c]) {
-                p->first[c] = row < p->first[c] ? row : p->first[c];
-                p->last[c] = row;
-                p->count[c]++;
-            }
-    }
+    p->n_rows = p->down - p->row < most ? p->down - p->row : most;
+    for (int64_t y = 1; y < p->n_rows; y++)
+        step_line(p, p->row + y, p->wanted + y * p->across);
     return true;
 }
 
-/* The block of at most `width` columns from `column` on, cut down to its tissue. */
-static struct part_block cut_down(const struct planner *p, int64_t column, int64_t width,
-                                  int64_t *windows)
+/* What the columns hold in the first `height` rows; returns the wanted steps. */
+static int64_t count_columns(struct planner *p, int64_t height)
 {
-    int64_t first = INT64_MAX, last = -1, end = column;
-    *windows = 0;
-    for (int64_t c = column; c < column + width && c < p->plan->info.width; c++) {
-        if (p->last[c] < 0)
-            continue;
-        first = p->first[c] < first ? p->first[c] : first;
-        last = p->last[c] > last ? p->last[c] : last;
-        *windows += p->count[c];
-        end = c + 1;
-    }
-    struct part_block block = { column, first, end - column, last - first + 1, 0 };
-    block.cost = ensemble_cost(p->ensemble, block.width, block.height, *windows);
+    int64_t all = 0;
+    for (int64_t c = 0; c < p->across; c++)
+        p->first[c] = INT64_MAX, p->last[c] = -1, p->count[c] = 0;
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t c = 0; c < p->across; c++)
+            if (p->wanted[y * p->across + c]) {
+                p->first[c] = y < p->first[c] ? y : p->first[c];
+                p->last[c] = y;
+                p->count[c]++;
+                all++;
+            }
+    return all;
+}
+
+/* Steps -> cells, cut at the edge of the grid. */
+static struct part_block in_cells(const struct planner *p, int64_t column, int64_t first,
+                                  int64_t end, int64_t last, int64_t windows)
+{
+    const struct heatmap_info *info = &p->plan->info;
+    int64_t x1 = end * p->step, y0 = (p->row + first) * p->step;
+    int64_t y1 = (p->row + last + 1) * p->step;
+    x1 = x1 < info->width ? x1 : info->width;
+    y1 = y1 < info->height ? y1 : info->height;
+    struct part_block block = { column * p->step, y0, x1 - column * p->step, y1 - y0, 0 };
+    block.cost = ensemble_cost(p->ensemble, block.width, block.height, windows * p->step * p->step);
     return block;
 }
 
-static struct part_block best_block(const struct planner *p, int64_t column)
+/* The cheapest block that begins at `column`, given the prices of all that lies right of it. */
+static void best_block(struct planner *p, int64_t column)
 {
-    int64_t windows = 0;
-    if (!p->ensemble->dense)
-        return cut_down(p, column, p->ensemble->block, &windows);
-    struct part_block best = { 0 };
-    double best_price = 0;
-    for (int i = p->ensemble->n_sizes - 1; i >= 0; i--) {
-        struct part_block block = cut_down(p, column, p->ensemble->sizes[i], &windows);
-        double price = (double)block.cost / (double)windows;
-        if (best.width == 0 || price < best_price)
-            best = block, best_price = price;
+    int64_t first = INT64_MAX, last = -1, end = column, windows = 0, c = column;
+    p->price[column] = INFINITY;
+    for (int i = 0; i < p->n_sizes; i++) {
+        for (; c < column + p->sizes[i] && c < p->across; c++) {
+            if (p->last[c] < 0)
+                continue;
+            first = p->first[c] < first ? p->first[c] : first;
+            last = p->last[c] > last ? p->last[c] : last;
+            windows += p->count[c];
+            end = c + 1;
+        }
+        struct part_block block = in_cells(p, column, first, end, last, windows);
+        double price = (double)block.cost + p->price[end];
+        if (price < p->price[column]) {
+            p->price[column] = price;
+            p->choice[column] = block;
+        }
     }
+}
+
+/* The price of the row of blocks, of this height. */
+static double cover_rows(struct planner *p, int64_t height, int64_t *windows)
+{
+    *windows = count_columns(p, height);
+    p->price[p->across] = 0;
+    for (int64_t c = p->across - 1; c >= 0; c--)
+        if (p->last[c] < 0)
+            p->price[c] = p->price[c + 1];
+        else
+            best_block(p, c);
+    return p->price[0];
+}
+
+/* A height that a row of blocks may have; windows have one only, they cost the same anywhere. */
+static int64_t best_height(struct planner *p)
+{
+    int64_t best = p->n_rows, windows = 0;
+    double least = INFINITY;
+    for (int i = p->ensemble->dense ? 0 : p->n_sizes - 1; i < p->n_sizes; i++) {
+        int64_t height = p->sizes[i] < p->n_rows ? p->sizes[i] : p->n_rows;
+        double price = cover_rows(p, height, &windows) / (double)windows;
+        if (price <= least)
+            least = price, best = height;
+    }
+    cover_rows(p, best, &windows);
     return best;
 }
 
@@ -143,26 +193,46 @@ static bool add_block(struct planner *p, const struct part_block *block, struct 
     return true;
 }
 
+static bool planner_init(struct planner *p, struct err *err)
+{
+    const struct ensemble *e = p->ensemble;
+    int64_t unit = unit_cells(p->source, e);
+    p->step = e->block >= unit ? unit : 1;
+    p->across = (p->plan->info.width + p->step - 1) / p->step;
+    p->down = (p->plan->info.height + p->step - 1) / p->step;
+    for (int i = 0; i < (e->dense ? e->n_sizes : 1); i++) {
+        int64_t size = (e->dense ? e->sizes[i] : e->block) / p->step;
+        if (size > 0 && (p->n_sizes == 0 || size > p->sizes[p->n_sizes - 1]))
+            p->sizes[p->n_sizes++] = size;
+    }
+    size_t across = (size_t)p->across;
+    p->wanted = malloc((size_t)p->sizes[p->n_sizes - 1] * across * sizeof *p->wanted);
+    p->first = malloc(across * sizeof *p->first);
+    p->last = malloc(across * sizeof *p->last);
+    p->count = malloc(across * sizeof *p->count);
+    p->price = malloc((across + 1) * sizeof *p->price);
+    p->choice = malloc(across * sizeof *p->choice);
+    return (p->wanted && p->first && p->last && p->count && p->price && p->choice) ||
+           err_memory(err, "the grid of a slide");
+}
+
 bool cover_make(const struct source *source, const struct ensemble *ensemble,
                 struct part_plan *plan, struct err *err)
 {
-    int64_t width = plan->info.width;
     struct planner p = { .source = source, .ensemble = ensemble, .plan = plan };
-    p.first = malloc((size_t)width * sizeof *p.first);
-    p.last = malloc((size_t)width * sizeof *p.last);
-    p.count = malloc((size_t)width * sizeof *p.count);
-    p.line = malloc((size_t)width * sizeof *p.line);
-    bool ok = (p.first && p.last && p.count && p.line) || err_memory(err, "the grid of a slide");
-    for (int64_t row = 0; ok && next_rows(&p, row); row = p.row + p.n_rows)
-        for (int64_t c = 0; ok && c < width;) {
+    bool ok = planner_init(&p, err);
+    int64_t height = 0;
+    for (int64_t row = 0; ok && next_rows(&p, row); row = p.row + height) {
+        height = best_height(&p);
+        for (int64_t c = 0; ok && c < p.across;) {
             if (p.last[c] < 0) {
                 c++;
                 continue;
             }
-            struct part_block block = best_block(&p, c);
-            ok = add_block(&p, &block, err);
-            c += block.width;
+            ok = add_block(&p, &p.choice[c], err);
+            c = (p.choice[c].column + p.choice[c].width + p.step - 1) / p.step;
         }
-    free(p.first), free(p.last), free(p.count), free(p.line);
+    }
+    free(p.wanted), free(p.first), free(p.last), free(p.count), free(p.price), free(p.choice);
     return ok;
 }

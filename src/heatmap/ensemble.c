@@ -7,8 +7,9 @@
 #include <string.h>
 #include "heatmap/scorer.h"
 
-#define MAX_HALO_PX 256   /* beyond that, what a pixel adds to a score is far below 1e-3 */
-#define MAX_INPUT_PX 2048 /* of a dense block: larger ones gain little */
+#define HALO_SHARE 0.8 /* of what a network can see: the outer fifth adds less than 1e-3 to p */
+#define MAX_HALO_PX 256
+#define MAX_INPUT_PX 2560 /* of a dense block: larger ones gain little */
 #define MAX_WINDOW_BLOCK 20
 #define WINDOW_REGION_PX 768
 #define WINDOW_BATCH 8
@@ -31,7 +32,7 @@ static bool find_dense_stride(struct ensemble_model *m, int64_t stride)
         struct graph *dense = NULL;
         if (stride % o || m->field.stride_px % o)
             continue;
-        if (transform_dense(m->model->graph, &spec, &dense, &err)) {
+        if (transform_dense(m->graph, &spec, &dense, &err)) {
             graph_free(dense);
             m->dense_stride = o;
             m->pick = stride / o;
@@ -53,7 +54,7 @@ static bool look_at_field(struct ensemble_model *m, int64_t stride, struct err *
         return false;
     m->shares = find_dense_stride(m, stride);
     if (m->shares && !m->field.exact) {
-        int64_t halo = (m->field.receptive_px - m->window + 1) / 2;
+        int64_t halo = (int64_t)ceil(HALO_SHARE * (double)(m->field.receptive_px - m->window) / 2);
         halo = halo < 0 ? 0 : halo < MAX_HALO_PX ? halo : MAX_HALO_PX;
         m->halo = (halo + m->dense_stride - 1) / m->dense_stride * m->dense_stride;
     }
@@ -77,7 +78,12 @@ static bool init_model(struct ensemble_model *m, struct model *model, int64_t st
         for (int v = 0; v < 256; v++)
             m->normal[c][v] = ((float)v / 255.0f - mean) / std;
     }
-    return look_at_field(m, stride, err);
+    struct graph *plain = NULL;
+    bool ok = transform_remove_dropout(model->graph, &plain, err) &&
+              transform_fold_batch_norm(plain, NULL, 0, &m->graph, err) &&
+              look_at_field(m, stride, err);
+    graph_free(plain);
+    return ok;
 }
 
 static bool check_classes(const struct ensemble *e, struct err *err)
@@ -122,6 +128,7 @@ bool ensemble_init(struct ensemble *ensemble, struct model **models, int n, int6
 void ensemble_free(struct ensemble *ensemble)
 {
     for (int i = 0; i < ensemble->n; i++) {
+        graph_free(ensemble->models[i].graph);
         model_close(ensemble->models[i].model);
         free(ensemble->models[i].gain);
         free(ensemble->models[i].offset);

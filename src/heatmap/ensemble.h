@@ -6,10 +6,11 @@
 #include "net/transform.h"
 
 #define ENSEMBLE_MAX 16
-#define ENSEMBLE_SIZES 4
+#define ENSEMBLE_SIZES 8
 
 struct ensemble_model {
     struct model *model;
+    struct graph *graph;   /* of the model, without dropout and with folded batch norm: done once */
     int64_t window;        /* raster px that a score is made from */
     int64_t side;          /* the same after the resize that the config asks for */
     float normal[3][256];  /* RGB byte -> what the network sees */

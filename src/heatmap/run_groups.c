@@ -13,13 +13,25 @@ enum slot_state { SLOT_EMPTY, SLOT_READING, SLOT_READY, SLOT_TAKEN };
 
 /* One block on its way from the slide to its part. */
 struct slot {
-    int64_t block, group; /* in the plan; index in run->groups */
+    int64_t block, group;  /* in the plan; index in run->groups */
+    int64_t width, height; /* cells it is computed with */
     enum slot_state state;
     struct image region;
     bool ok;
     struct err err;
     float *scores;
 };
+
+/* Blocks of one shape after another, so that a worker makes few plans. */
+static int by_shape(const void *a_, const void *b_)
+{
+    const struct slot *a = a_, *b = b_;
+    if (a->width != b->width)
+        return a->width < b->width ? -1 : 1;
+    if (a->height != b->height)
+        return a->height < b->height ? -1 : 1;
+    return (a->block > b->block) - (a->block < b->block);
+}
 
 struct job {
     const struct run_groups *run;
@@ -39,12 +51,11 @@ static void read_region(struct job *job, struct slot *slot, struct image *out)
     const struct ensemble *e = job->run->ensemble;
     const struct part_block *block = &job->run->plan->blocks[slot->block];
     const struct heatmap_info *info = &job->run->plan->info;
-    int64_t n_w = ensemble_size(e, block->width), n_h = ensemble_size(e, block->height);
     int64_t x = info->origin_x + block->column * info->stride - e->before;
     int64_t y = info->origin_y + block->row * info->stride - e->before;
     double began = report_clock_s();
-    slot->ok = source_read(job->run->source, x, y, ensemble_region(e, n_w), ensemble_region(e, n_h),
-                           out, &slot->err);
+    slot->ok = source_read(job->run->source, x, y, ensemble_region(e, slot->width),
+                           ensemble_region(e, slot->height), out, &slot->err);
     double read = report_clock_s();
     if (slot->ok)
         source_normalise(job->run->source, out);
@@ -106,7 +117,7 @@ static bool write_group(struct job *job, int64_t group, struct err *err)
     if (!scores)
         return err_memory(err, "a group's scores");
     for (int64_t k = 0; k < n; k++)
-        scores[k] = slots[k].scores;
+        scores[slots[k].block - run->plan->groups[number].first] = slots[k].scores;
     double began = report_clock_s();
     bool ok = part_write(run->folder, run->plan, number, scores, err);
     double seconds = report_clock_s() - began;
@@ -180,8 +191,15 @@ static bool job_begin(struct job *job, int workers, struct err *err)
         const struct part_group *group = &run->plan->groups[run->groups[g]];
         job->first_slot[g] = next;
         job->left[g] = group->n;
-        for (int64_t k = 0; k < group->n; k++)
-            job->slots[next++] = (struct slot){ .block = group->first + k, .group = g };
+        for (int64_t k = 0; k < group->n; k++) {
+            const struct part_block *block = &run->plan->blocks[group->first + k];
+            job->slots[next++] =
+                (struct slot){ .block = group->first + k,
+                               .group = g,
+                               .width = ensemble_size(run->ensemble, block->width),
+                               .height = ensemble_size(run->ensemble, block->height) };
+        }
+        qsort(job->slots + job->first_slot[g], (size_t)group->n, sizeof *job->slots, by_shape);
     }
     return true;
 }

@@ -66,10 +66,10 @@ static bool ready_make(const struct ensemble *ensemble, struct ready *ready, str
     struct plan_options options = { .mode = PLAN_INFER, .threads = 1 };
     struct dense_spec spec = { m->window, m->dense_stride, ready->height, ready->width };
     struct graph *sized = NULL;
-    bool ok = ready->dense ? transform_dense(m->model->graph, &spec, &sized, err)
-                           : transform_resize(m->model->graph, ready->batch, ready->height,
-                                              ready->width, &sized, err);
-    ok = ok && transform_for_inference(sized, NULL, 0, &ready->graph, err) &&
+    bool ok = ready->dense ? transform_dense(m->graph, &spec, &sized, err)
+                           : transform_resize(m->graph, ready->batch, ready->height, ready->width,
+                                              &sized, err);
+    ok = ok && transform_fuse(sized, NULL, 0, &ready->graph, err) &&
          plan_new(ready->graph, &options, &ready->plan, err);
     graph_free(sized);
     if (!ok) {
