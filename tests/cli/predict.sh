@@ -22,3 +22,8 @@ run c/slides --calibrate affine || echo "exit $?"
 microtome predict c/slides -o h || echo "exit $?"
 microtome predict c/slides -o w --network vit_small_patch16_224 --mode dense || echo "exit $?"
 microtome predict c/slides -o w --network scan_tiny --mpp 0.1 || echo "exit $?"
+echo "== a slide that is damaged in its middle, and a sound one after it"
+mkdir s && cp c/slides/*.tiff s/b.tiff && cp s/b.tiff s/a.tiff
+head -c 40000 /dev/zero | dd of=s/a.tiff bs=1 seek=$(($(stat -c %s s/a.tiff) / 3)) conv=notrunc status=none
+microtome predict s -o d --network scan_tiny --stride 64 --export none --quiet 2>err.txt | columns
+grep -c 's/a.tiff' err.txt
