@@ -8,7 +8,8 @@
 
 struct export_options {
     double threshold;     /* of regions; 0.5 */
-    int64_t class_index;  /* of regions and the overlay; -1: heatmap_main_class */
+    int64_t class_index;  /* of regions and the overlay; -1: the last (regions of more than
+                           * two classes: each) */
     int64_t tile_px;      /* side of a tile in tiles.csv and tiles.geojson, raster px, rounded up
                            * to whole cells: its score is the mean of its cells; 0: the window */
     int64_t memory_bytes; /* that an exporter may take, whatever the size of the heatmap */

@@ -1,7 +1,8 @@
 /* export_regions.c: a heatmap -> regions.geojson: the areas where the score of a class reaches the
- * threshold, as annotations for QuPath with their area, mean and highest score. Outlines run along
- * the edges of cells, so that a region is exactly the cells that count; regions are connected by
- * edges, and holes stay holes. Regions that are complete are written while others are traced. */
+ * threshold (of the class that was asked for; else of the last of two, or of each of more), as
+ * annotations for QuPath with their area, mean and highest score. Outlines run along the edges of
+ * cells, so that a region is exactly the cells that count; regions are connected by edges, and
+ * holes stay holes. Regions that are complete are written while others are traced. */
 #include "base/file.h"
 #include "base/geojson.h"
 #include "base/report.h"
@@ -109,45 +110,63 @@ static bool trace(const struct export_request *request, struct regions *regions,
     return ok;
 }
 
-/* Regions that are too ragged for the memory are traced anew on coarser blocks. */
-static bool write_coarser(const struct export_request *request, struct regions *regions,
-                          const char *path, const struct ctx *ctx, struct err *err)
+static bool trace_class(const struct export_request *request, struct regions *regions, int64_t c,
+                        const struct ctx *ctx, bool *full, struct err *err)
 {
-    bool ok = false, full = true;
-    for (regions->side = 1; full && !ok && regions->side <= LARGEST_BLOCK; regions->side *= 2) {
-        struct file_out out;
-        if (!file_out_open(&out, path, err))
-            return false;
-        regions->n = 0;
-        geojson_begin(&regions->json, out.stream);
-        ok = trace(request, regions, ctx, &full, err);
-        geojson_end(&regions->json);
-        ok = ok && file_out_commit(&out, err);
-        file_out_discard(&out);
-        if (full && 2 * regions->side <= LARGEST_BLOCK)
-            report_warn(ctx->report,
-                        "%s: regions are too ragged for the memory; their outlines follow blocks "
-                        "of %lld x %lld cells",
-                        regions->info->slide, (long long)(2 * regions->side),
-                        (long long)(2 * regions->side));
-    }
+    regions->class_index = c;
+    regions->mean_name = file_format("prob_%s", regions->info->class_names[c]);
+    regions->max_name = file_format("prob_%s max", regions->info->class_names[c]);
+    bool ok = (regions->mean_name && regions->max_name) || err_memory(err, "a region");
+    ok = ok && trace(request, regions, ctx, full, err);
+    free(regions->mean_name);
+    free(regions->max_name);
     return ok;
 }
 
+/* All regions in blocks of regions->side cells. */
+static bool write_file(const struct export_request *request, struct regions *regions,
+                       const char *path, const struct ctx *ctx, bool *full, struct err *err)
+{
+    int64_t first, end;
+    struct file_out out;
+    if (!export_class(request, &first, err))
+        return false;
+    end = first + 1;
+    if (request->options->class_index < 0 && regions->info->n_classes > 2)
+        first = 0;
+    if (!file_out_open(&out, path, err))
+        return false;
+    bool ok = true;
+    regions->n = 0;
+    geojson_begin(&regions->json, out.stream);
+    for (int64_t c = first; ok && c < end; c++)
+        ok = trace_class(request, regions, c, ctx, full, err);
+    geojson_end(&regions->json);
+    if (ok)
+        return file_out_commit(&out, err);
+    file_out_discard(&out);
+    return false;
+}
+
+/* Regions that are too ragged for the memory are traced anew on coarser blocks. */
 static bool write_regions(const struct export_request *request, const char *path,
                           const struct ctx *ctx, struct err *err)
 {
     const struct heatmap_info *info = heatmap_info(request->heatmap);
     struct regions regions = { .info = info, .name = rng_hash(info->slide) };
-    if (!export_class(request, &regions.class_index, err))
-        return false;
-    regions.mean_name = file_format("prob_%s", info->class_names[regions.class_index]);
-    regions.max_name = file_format("prob_%s max", info->class_names[regions.class_index]);
-    bool ok = (regions.mean_name && regions.max_name) || err_memory(err, path);
-    ok = ok && write_coarser(request, &regions, path, ctx, err);
-    free(regions.mean_name);
-    free(regions.max_name);
-    return ok;
+    for (regions.side = 1;; regions.side *= 2) {
+        bool full = false;
+        if (write_file(request, &regions, path, ctx, &full, err))
+            return true;
+        if (!full)
+            return false;
+        if (regions.side == LARGEST_BLOCK)
+            return err_prefix(err, path);
+        report_warn(ctx->report,
+                    "%s: regions are too ragged for the memory; their outlines follow blocks of "
+                    "%lld x %lld cells",
+                    info->slide, (long long)(2 * regions.side), (long long)(2 * regions.side));
+    }
 }
 
 const struct exporter exporter_regions = {

@@ -263,6 +263,42 @@ static void regions_are_the_cells_above_the_threshold(void **state)
     heatmap_close(heatmap);
 }
 
+static void three_classes(int64_t column, int64_t row, float *scores)
+{
+    (void)row;
+    for (int64_t c = 0; c < 3; c++)
+        scores[c] = column / 10 == c ? 0.8F : 0.1F;
+}
+
+/* Stripes of ten cells, one a class. */
+static void regions_of_more_than_two_classes(void **state)
+{
+    (void)state;
+    static char names[3][8] = { "a", "b", "c" }, *classes[3] = { names[0], names[1], names[2] };
+    struct heatmap_info info = heatmaps_facts("export_classes", 480, 160, 3);
+    info.class_names = classes;
+    struct heatmap *heatmap = heatmaps_make(&info, three_classes);
+    struct export_options options = export_defaults();
+    for (int64_t wanted = -1; wanted < 3; wanted++) {
+        options.class_index = wanted;
+        char *path = export_as(heatmap, "regions", &options);
+        json_t *document, *features = features_of(path, &document);
+        assert_int_equal(json_array_size(features), wanted < 0 ? 3 : 1);
+        for (size_t i = 0; i < json_array_size(features); i++) {
+            const json_t *feature = json_array_get(features, i);
+            const json_t *geometry = json_object_get(feature, "geometry");
+            const json_t *ring = json_array_get(json_object_get(geometry, "coordinates"), 0);
+            size_t c = wanted < 0 ? i : (size_t)wanted;
+            assert_string_equal(class_of(json_object_get(feature, "properties")), names[c]);
+            assert_int_equal(json_integer_value(json_array_get(json_array_get(ring, 0), 0)),
+                             160 * c);
+        }
+        json_decref(document);
+        free(path);
+    }
+    heatmap_close(heatmap);
+}
+
 /* With too little memory the outlines follow coarser blocks; they are still there and valid. */
 static void ragged_regions_become_coarser(void **state)
 {
@@ -588,6 +624,7 @@ int main(void)
         cmocka_unit_test(larger_tiles_are_means),
         cmocka_unit_test(tiles_are_objects_of_qupath),
         cmocka_unit_test(regions_are_the_cells_above_the_threshold),
+        cmocka_unit_test(regions_of_more_than_two_classes),
         cmocka_unit_test(ragged_regions_become_coarser),
         cmocka_unit_test(ome_tiff_holds_the_scores_and_their_means),
         cmocka_unit_test(overlay_lies_on_the_slide),
