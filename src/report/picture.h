@@ -27,12 +27,9 @@ bool picture_scan(const struct heatmap *heatmap, int64_t width, int64_t height,
                   const struct ctx *ctx, struct picture *out, struct err *err);
 void picture_free(struct picture *picture);
 
-/* Colours (viridis, which the colour-blind and a black-and-white printer keep in order) of score
- * 0 to 1, as PNG with a palette. Where nothing was scored it is transparent; with `sheer`, low
- * scores nearly so, to lie over a slide. */
+/* The colours of heatmap/colour_map.h for scores 0 to 1, as PNG with a palette. Where nothing was
+ * scored it is transparent; with `sheer`, low scores nearly so, to lie over a slide. */
 bool picture_write_heat(const char *path, const struct image *heat, bool sheer, struct err *err);
-/* score in [0, 1] -> rgb */
-void picture_colour(double score, uint8_t rgb[3]);
 
 /* The outline of what is not 0, as SVG of the mask's size. colour is CSS. */
 bool picture_write_outline(const char *path, const struct image *mask, const char *colour,

@@ -4,25 +4,11 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include "base/file.h"
+#include "heatmap/colour_map.h"
 #include "report/picture.h"
 #include "tissue/outline.h"
 
 #define LEAST_SHEER 30 /* of 255: how much a score of 0 shows when it lies over a slide */
-
-void picture_colour(double score, uint8_t rgb[3])
-{
-    /* viridis at every eighth */
-    static const uint8_t anchors[9][3] = {
-        { 68, 1, 84 },    { 71, 44, 122 }, { 59, 81, 139 },  { 44, 113, 142 }, { 33, 144, 141 },
-        { 39, 173, 129 }, { 92, 200, 99 }, { 170, 220, 50 }, { 253, 231, 37 },
-    };
-    double at = 8 * (score < 0 ? 0 : score > 1 ? 1 : score);
-    int below = at < 8 ? (int)at : 7;
-    for (int c = 0; c < 3; c++) {
-        double low = anchors[below][c], high = anchors[below + 1][c];
-        rgb[c] = (uint8_t)lround(low + (high - low) * (at - below));
-    }
-}
 
 struct png_failure {
     jmp_buf jump;
@@ -48,7 +34,7 @@ static void set_palette(png_structp png, png_infop info, bool sheer)
     for (int i = 1; i < 256; i++) {
         uint8_t rgb[3];
         double score = (i - 1) / 254.0;
-        picture_colour(score, rgb);
+        colour_map(score, rgb);
         colours[i] = (png_color){ rgb[0], rgb[1], rgb[2] };
         alpha[i] = sheer ? (png_byte)lround(LEAST_SHEER + (255 - LEAST_SHEER) * score) : 255;
     }
