@@ -145,6 +145,22 @@ bool slide_table_numbers(const struct slide_table *table, int column, double *va
     return true;
 }
 
+/* 0, 1, or -1 for what is no label. */
+static int meaning_of(const char *cell)
+{
+    static const char *const words[2][4] = { { "negative", "normal", "false", NULL },
+                                             { "positive", "tumor", "tumour", "true" } };
+    char *end = NULL;
+    double value = strtod(cell, &end);
+    if (end != cell && !*end)
+        return value == 0 ? 0 : value == 1 ? 1 : -1;
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0; i < 4 && words[kind][i]; i++)
+            if (strcasecmp(cell, words[kind][i]) == 0)
+                return kind;
+    return -1;
+}
+
 bool slide_table_labels(const struct slide_table *table, int column, const char *positive_word,
                         bool *positive, struct err *err)
 {
@@ -156,13 +172,12 @@ bool slide_table_labels(const struct slide_table *table, int column, const char 
                 return refuse_cell(table, i, column, "is no label", err);
             continue;
         }
-        char *end = NULL;
-        double value = strtod(cell, &end);
-        if (end == cell || *end || (value != 0 && value != 1))
+        int meaning = meaning_of(cell);
+        if (meaning < 0)
             return refuse_cell(table, i, column,
                                "is not 0 or 1; name the word of the positive class with --positive",
                                err);
-        positive[i] = value == 1;
+        positive[i] = meaning == 1;
     }
     return true;
 }

@@ -31,7 +31,9 @@ bool slide_table_column(const struct slide_table *table, const char *name, const
 bool slide_table_numbers(const struct slide_table *table, int column, double *values,
                          struct err *err);
 
-/* positive [n]: a cell is 0 or 1, or, with a word, positive if it is that word. */
+/* positive [n]: a cell is 0 or 1, or a word that means them (negative, normal, false; positive,
+ * tumor, tumour, true; capitals do not matter). With positive_word: it is that word or it is not.
+ */
 bool slide_table_labels(const struct slide_table *table, int column, const char *positive_word,
                         bool *positive, struct err *err);
 

@@ -19,6 +19,7 @@ echo "--- truth in a table of its own"
 cut -d, -f1,2 scores.csv >only.csv
 printf 'slide,label\na,Tumor\nb,Tumor\nc,Normal\nd,Tumor\ne,Normal\nf,Normal\n' >truth.csv
 microtome evaluate roc only.csv --truth truth.csv --positive Tumor --bootstrap 0
+microtome evaluate roc only.csv --truth truth.csv --bootstrap 0 --csv | cut -d, -f1-4
 printf 'slide,label\na,1\nb,1\nc,0\nz,0\n' >gone.csv
 microtome evaluate roc only.csv --truth gone.csv
 microtome evaluate roc only.csv --truth gone.csv --allow-missing --bootstrap 0
@@ -30,7 +31,8 @@ bad() { printf "$1" >bad.csv; microtome evaluate roc bad.csv; }
 bad 'slide,score,label\na,0.5,1\nb,x,0\n'
 bad 'slide,score,label\na,0.5,1\nb,nan,0\n'
 bad 'slide,score,label\na,0.5,1\nb,,0\n'
-bad 'slide,score,label\na,0.5,tumor\nb,1,0\n'
+bad 'slide,score,label\na,0.5,cancer\nb,1,0\n'
+bad 'slide,score,label\na,0.5,2\nb,1,0\n'
 bad 'slide,score,label\na,0.5,1\nb,0.7,1\n'
 bad 'slide,score,label\na,0.5,1\nb,0.5,0\n'
 bad 'slide,score,label\na,0.5,1\na,0.7,0\n'
