@@ -10,7 +10,7 @@
 
 struct predict_args {
     struct common_options common;
-    const char *output, *network, *weights, *tissue, *stain_template, *exports;
+    const char *output, *network, *weights, *tissue, *stain_template, *exports, *class_name;
     struct arg_texts models;
     bool tta, overwrite, json;
     int64_t stride, init_seed, classes, check_windows, seed, memory_mb, group_mpx, tile;
@@ -181,6 +181,12 @@ static const struct arg args[] = {
       .initial = "0.5",
       .max = 1,
       .help = "of the regions that are outlined" },
+    { .name = "class",
+      .type = ARG_TEXT,
+      OPTION(class_name),
+      .value = "NAME",
+      .help = "class of the regions and the overlay; the last if not given, and regions of each of "
+              "more than two" },
     { .name = "tile",
       .type = ARG_INT,
       OPTION(tile),
@@ -267,6 +273,7 @@ static bool make_options(const struct predict_args *given, struct predict_option
     out->seed = (uint64_t)given->seed;
     out->export.threshold = given->threshold;
     out->export.tile_px = given->tile;
+    out->export.class_name = given->class_name;
     if (given->stain_template && given->stain == STAIN_NONE)
         return err_set(err, ERR_USAGE,
                        "--template: pass --stain reinhard, macenko or vahadane too");

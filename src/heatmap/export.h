@@ -7,12 +7,12 @@
 #include "slide/slide.h"
 
 struct export_options {
-    double threshold;     /* of regions; 0.5 */
-    int64_t class_index;  /* of regions and the overlay; -1: the last (regions of more than
-                           * two classes: each) */
-    int64_t tile_px;      /* side of a tile in tiles.csv and tiles.geojson, raster px, rounded up
-                           * to whole cells: its score is the mean of its cells; 0: the window */
-    int64_t memory_bytes; /* that an exporter may take, whatever the size of the heatmap */
+    double threshold;       /* of regions; 0.5 */
+    const char *class_name; /* of regions and the overlay, or its number; NULL: the last (regions of
+                             * more than two classes: each) */
+    int64_t tile_px;        /* side of a tile in tiles.csv and tiles.geojson, raster px, rounded up
+                             * to whole cells: its score is the mean of its cells; 0: the window */
+    int64_t memory_bytes;   /* that an exporter may take, whatever the size of the heatmap */
 };
 struct export_options export_defaults(void);
 

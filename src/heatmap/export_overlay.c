@@ -207,7 +207,7 @@ static bool write_overlay(const struct export_request *request, const char *path
     struct overlay overlay = { .info = info, .threshold = request->options->threshold };
     int64_t longest = info->width_l0 > info->height_l0 ? info->width_l0 : info->height_l0;
     double downsample = fmax((double)longest / LONGEST_SIDE_PX, 1);
-    bool ok = export_class(request, &overlay.class_index, err) &&
+    bool ok = heatmap_find_class(info, request->options->class_name, &overlay.class_index, err) &&
               slide_overview(request->slide, downsample, &overlay.slide, err) &&
               sample_scores(request, &overlay, ctx, err) && paint(&overlay, path, err);
     image_free(&overlay.slide);

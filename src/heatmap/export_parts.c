@@ -5,16 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool export_class(const struct export_request *request, int64_t *out, struct err *err)
-{
-    const struct heatmap_info *info = heatmap_info(request->heatmap);
-    int64_t wanted = request->options->class_index;
-    *out = wanted < 0 ? heatmap_main_class(info) : wanted;
-    return *out < info->n_classes ||
-           err_set(err, ERR_USAGE, "%s: has %lld classes, there is no class %lld", info->slide,
-                   (long long)info->n_classes, (long long)*out);
-}
-
 double export_short(float score)
 {
     char text[32];

@@ -4,9 +4,6 @@
 #include "heatmap/blocks.h"
 #include "heatmap/export.h"
 
-/* The class that regions and pictures show; an error if there is no such class. */
-bool export_class(const struct export_request *request, int64_t *out, struct err *err);
-
 /* A score as the double with the fewest digits that reads back as the same float: 0.1, not
  * 0.10000000149. */
 double export_short(float score);

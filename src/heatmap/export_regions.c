@@ -129,10 +129,10 @@ static bool write_file(const struct export_request *request, struct regions *reg
 {
     int64_t first, end;
     struct file_out out;
-    if (!export_class(request, &first, err))
+    if (!heatmap_find_class(regions->info, request->options->class_name, &first, err))
         return false;
     end = first + 1;
-    if (request->options->class_index < 0 && regions->info->n_classes > 2)
+    if (!request->options->class_name && regions->info->n_classes > 2)
         first = 0;
     if (!file_out_open(&out, path, err))
         return false;

@@ -18,7 +18,5 @@ const struct exporter *const exporters[] = {
 
 struct export_options export_defaults(void)
 {
-    return (struct export_options){ .threshold = 0.5,
-                                    .class_index = -1,
-                                    .memory_bytes = INT64_C(128) << 20 };
+    return (struct export_options){ .threshold = 0.5, .memory_bytes = INT64_C(128) << 20 };
 }

@@ -11,8 +11,8 @@
 /* All that decides what is in the files; the caller's, NULL if no memory. */
 static char *options_text(const struct export_options *options)
 {
-    return file_format("threshold=%.9g class=%lld tile=%lld", options->threshold,
-                       (long long)options->class_index, (long long)options->tile_px);
+    return file_format("threshold=%.9g class=%s tile=%lld", options->threshold,
+                       options->class_name ? options->class_name : "", (long long)options->tile_px);
 }
 
 /* Were the exports in the folder made with these options? */

@@ -29,6 +29,32 @@ struct heatmap_writer {
     int64_t rows; /* written so far */
 };
 
+void heatmap_list_classes(const struct heatmap_info *info, char *out, size_t room)
+{
+    *out = 0;
+    for (size_t i = 0, at = 0; i < (size_t)info->n_classes && at < room; i++)
+        at += (size_t)snprintf(out + at, room - at, "%s%s", i ? ", " : "", info->class_names[i]);
+}
+
+bool heatmap_find_class(const struct heatmap_info *info, const char *name, int64_t *out,
+                        struct err *err)
+{
+    char names[300], *end = NULL;
+    *out = heatmap_main_class(info);
+    if (!name)
+        return true;
+    for (int64_t i = 0; i < info->n_classes; i++)
+        if (strcmp(info->class_names[i], name) == 0) {
+            *out = i;
+            return true;
+        }
+    *out = strtoll(name, &end, 10);
+    if (end != name && !*end && *out >= 0 && *out < info->n_classes)
+        return true;
+    heatmap_list_classes(info, names, sizeof names);
+    return err_set(err, ERR_USAGE, "has no such class (%s); pass --class NAME", names);
+}
+
 struct heatmap_cell heatmap_cell(const struct heatmap_info *info, int64_t column, int64_t row)
 {
     double scale = info->downsample * (double)info->stride;

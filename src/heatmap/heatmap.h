@@ -52,6 +52,14 @@ static inline int64_t heatmap_main_class(const struct heatmap_info *info)
     return info->n_classes - 1;
 }
 
+/* The names of the classes with commas between them, as far as there is room. */
+void heatmap_list_classes(const struct heatmap_info *info, char *out, size_t room);
+/* A class by its name, or by its number from 0; an error lists the names. name NULL: the main
+ * class.
+ */
+bool heatmap_find_class(const struct heatmap_info *info, const char *name, int64_t *out,
+                        struct err *err);
+
 /* The cell of a score in level-0 px, clipped to the slide. */
 struct heatmap_cell {
     int64_t x_l0, y_l0, width_l0, height_l0;

@@ -64,6 +64,17 @@ static bool choose_mpp(struct predict *predict, const struct ctx *ctx, struct er
     return true;
 }
 
+/* The class that exports shall show must be one: better said now than after hours. */
+static bool check_class(const struct predict *predict, struct err *err)
+{
+    const struct model_config *config = &predict->ensemble.models[0].model->config;
+    struct heatmap_info info = { .n_classes = config->num_classes,
+                                 .class_names = config->class_names };
+    int64_t class_index;
+    return heatmap_find_class(&info, predict->options->export.class_name, &class_index, err) ||
+           err_prefix(err, "the model");
+}
+
 /* Weights and what is done to a pixel before them. */
 static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
 {
@@ -229,7 +240,7 @@ bool predict_open(const struct predict_options *options, const struct slide_list
     bool dense = false;
     bool ok = predict->folder || err_memory(err, "the prediction");
     ok = ok && file_make_folder(folder, err) && open_models(predict, err) &&
-         choose_mpp(predict, ctx, err) && name_models(predict, err) &&
+         check_class(predict, err) && choose_mpp(predict, ctx, err) && name_models(predict, err) &&
          choose_mode(predict, ctx, &dense, err) && choose_memory(predict, dense, ctx, err) &&
          fit_template(predict, err) && describe(predict, err);
     if (ok && dense && !ensemble_exact(&predict->ensemble, &reason)) {

@@ -10,31 +10,15 @@
 #define MOST_CELLS (INT64_C(1) << 28)
 #define BAND_BYTES (INT64_C(16) << 20)
 
-static bool list_classes(const struct heatmap_info *info, const char *fact, struct err *err)
-{
-    char names[300] = "";
-    for (int64_t i = 0, at = 0; i < info->n_classes && at < (int64_t)sizeof names; i++)
-        at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "",
-                       info->class_names[i]);
-    return err_set(err, ERR_USAGE, "%s: %s (%s); pass --class NAME", info->slide, fact, names);
-}
-
 bool heat_class(const struct heatmap *heatmap, const char *name, int64_t *index, struct err *err)
 {
     const struct heatmap_info *info = heatmap_info(heatmap);
-    char *end = NULL;
-    *index = heatmap_main_class(info);
-    if (!name)
-        return info->n_classes <= 2 || list_classes(info, "has more than two classes", err);
-    for (int64_t i = 0; i < info->n_classes; i++)
-        if (strcmp(info->class_names[i], name) == 0) {
-            *index = i;
-            return true;
-        }
-    *index = strtoll(name, &end, 10);
-    if (end != name && !*end && *index >= 0 && *index < info->n_classes)
-        return true;
-    return list_classes(info, "has no such class", err);
+    char names[300];
+    if (name || info->n_classes <= 2)
+        return heatmap_find_class(info, name, index, err) || err_prefix(err, info->slide);
+    heatmap_list_classes(info, names, sizeof names);
+    return err_set(err, ERR_USAGE, "%s: has more than two classes (%s); pass --class NAME",
+                   info->slide, names);
 }
 
 bool heat_field_read(const struct heatmap *heatmap, int64_t class_index, struct heat_field *out,

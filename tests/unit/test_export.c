@@ -280,7 +280,7 @@ static void regions_of_more_than_two_classes(void **state)
     struct heatmap *heatmap = heatmaps_make(&info, three_classes);
     struct export_options options = export_defaults();
     for (int64_t wanted = -1; wanted < 3; wanted++) {
-        options.class_index = wanted;
+        options.class_name = wanted < 0 ? NULL : wanted == 2 ? "2" : names[wanted];
         char *path = export_as(heatmap, "regions", &options);
         json_t *document, *features = features_of(path, &document);
         assert_int_equal(json_array_size(features), wanted < 0 ? 3 : 1);
@@ -566,10 +566,11 @@ static void errors_leave_no_file(void **state)
         assert_int_equal(err.kind, ERR_IO);
         free(path);
     }
-    options.class_index = 1;
+    options.class_name = "Stroma";
     struct err err = { 0 };
     assert_false(exporter_named("regions")->write(&request, "/nowhere", &ctx, &err));
     assert_int_equal(err.kind, ERR_USAGE);
+    assert_non_null(strstr(err.text, "no such class (Tumor)"));
     pool_free(ctx.pool);
     heatmap_close(heatmap);
 }
