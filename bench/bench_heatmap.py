@@ -68,14 +68,15 @@ def inner_tiles(heatmap, count):
 
 
 def peer(kind, network, slide, tiles):
-    model = network
+    model, environment = network, {"OMP_NUM_THREADS": "1"}
     if kind == "onnxruntime":
+        environment["PYTHONPATH"] = site  # with a NumPy of its own, that Debian's PyTorch cannot use
         model = os.path.join(folder, network + "_2.onnx")
         subprocess.run([microtome, "model", "convert", "--network", network, "--classes", "2", "-o", model, "--quiet"],
                        check=True)
     said = subprocess.run([PYTHON, os.path.join(here, "peers", "windows.py"), kind, model, slide, *tiles], check=True,
                           text=True, stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, cores[-1:]),
-                          env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": site}).stdout
+                          env={**os.environ, **environment}).stdout
     return float(said)
 
 
@@ -92,7 +93,7 @@ peers = ["torch"] + (["onnxruntime"] if have_ort() else [])
 if len(peers) == 1:
     print("ONNX Runtime cannot be had here: its rows are left out")
 PEER_NAMES = {"torch": "PyTorch eager, windows by 14", "onnxruntime": "ONNX Runtime, windows by 14"}
-small, middle = phantom("heatmap_1024", 1024, 1), phantom("heatmap_8192", 8192, 1)
+small, middle = phantom("heatmap_1024", 1024, 1), phantom("heatmap_12288", 12288, 1)
 notes = []
 for network in ["googlenet", "scan_small"]:
     tiles, seconds, _, where, _ = predict(small, network, "window", 1, "--export", "none")

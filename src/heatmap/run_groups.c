@@ -22,14 +22,16 @@ struct slot {
     float *scores;
 };
 
-/* Blocks of one shape after another, so that a worker makes few plans. */
+/* Blocks of one shape after another, so that a worker makes few plans; large ones first, so that
+ * all workers end at about the same time. */
 static int by_shape(const void *a_, const void *b_)
 {
     const struct slot *a = a_, *b = b_;
+    int64_t a_area = a->width * a->height, b_area = b->width * b->height;
+    if (a_area != b_area)
+        return a_area > b_area ? -1 : 1;
     if (a->width != b->width)
-        return a->width < b->width ? -1 : 1;
-    if (a->height != b->height)
-        return a->height < b->height ? -1 : 1;
+        return a->width > b->width ? -1 : 1;
     return (a->block > b->block) - (a->block < b->block);
 }
 
