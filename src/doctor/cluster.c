@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "dist/launch.h"
 #include "doctor/doctor.h"
 
 /* The file that a shell would run for `name`; false if there is none. */
@@ -33,10 +34,24 @@ static void look_for(struct doctor_list *list, const char *name, const char *com
         DOCTOR_REMEDY(found, "%s", remedy);
 }
 
+static void look_for_mpi(struct doctor_list *list)
+{
+    struct err why = { 0 };
+    if (launch_possible(&why)) {
+        look_for(list, "MPI", "mpirun", "several processes or machines train one network (--ranks)",
+                 "only needed for training with --ranks: Debian's package openmpi-bin");
+        return;
+    }
+    struct doctor_finding *found =
+        doctor_add(list, "cluster", "MPI", DOCTOR_NOTE, "this build has none");
+    DOCTOR_MEANS(found, "one process trains a network, with as many threads as there are");
+    DOCTOR_REMEDY(found, "only needed for training with --ranks: install libopenmpi-dev and build "
+                         "again");
+}
+
 void doctor_cluster(struct doctor_list *list)
 {
-    look_for(list, "MPI", "mpirun", "several processes or machines train one network",
-             "only needed for training on more than one machine: Debian's package openmpi-bin");
+    look_for_mpi(list);
     look_for(list, "SLURM", "sbatch", "jobs are submitted to SLURM",
              "only needed on a cluster with SLURM: work on a login node, or Debian's slurm-client");
     look_for(list, "Grid Engine", "qsub", "jobs are submitted to Grid Engine",
