@@ -2,6 +2,7 @@
 #include "base/image.h"
 
 #include <png.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +15,14 @@
 
 struct png_failure {
     jmp_buf jump;
+    int cause; /* errno */
     char text[256];
 };
 
 static void on_error(png_structp png, png_const_charp text)
 {
     struct png_failure *failure = png_get_error_ptr(png);
+    failure->cause = errno;
     snprintf(failure->text, sizeof failure->text, "%s", text);
     longjmp(failure->jump, 1);
 }
@@ -147,7 +150,10 @@ static bool write_open_png(FILE *stream, const char *path, const struct image *i
     }
     if (setjmp(failure.jump)) {
         png_destroy_write_struct(&png, &info);
-        return err_set(err, ERR_IO, "%s: cannot write: %s", path, failure.text);
+        /* A full disk shows in errno; libpng only says "Write Error". */
+        return ferror(stream) && failure.cause
+                   ? (errno = failure.cause, err_errno(err, path, "write"))
+                   : err_set(err, ERR_IO, "%s: cannot write: %s", path, failure.text);
     }
     png_init_io(png, stream);
     png_set_compression_level(png, 3);
