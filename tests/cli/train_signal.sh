@@ -25,6 +25,7 @@ microtome train run.yaml -o term -q --threads 1 --resume >/dev/null || exit
 cmp whole/model.safetensors term/model.safetensors && echo same
 microtome train run.yaml -o killed -q --threads 1 >/dev/null 2>&1 &
 wait_for killed
+sleep "$(printf '0.%02d' $((RANDOM % 20)))" # a random step
 kill -9 $!
 wait $! 2>/dev/null
 echo "exit $?"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/auc.h"
-#include "support/golden.h"
+#include "support/golden_train.h"
 #include "train/metrics.h"
 
 static void assert_close(const struct golden *golden, const char *group, const char *name,
@@ -119,20 +119,6 @@ static void bad_input_is_named(void **state)
     assert_false(metrics_compute(scores, (int32_t[]){ 0, 0 }, 2, 1, &metrics, NULL, &err));
 }
 
-static int open_golden(void **state)
-{
-    static struct golden golden;
-    golden_open(&golden, "tests/golden/train_ops.bin");
-    *state = &golden;
-    return 0;
-}
-
-static int close_golden(void **state)
-{
-    golden_close(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,5 +128,5 @@ int main(void)
         cmocka_unit_test(absent_classes_and_ties),
         cmocka_unit_test(bad_input_is_named),
     };
-    return cmocka_run_group_tests(tests, open_golden, close_golden);
+    return cmocka_run_group_tests(tests, golden_train_open, golden_train_close);
 }

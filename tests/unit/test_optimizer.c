@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"
-#include "support/golden.h"
+#include "support/golden_train.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
@@ -391,20 +391,6 @@ static void a_run_that_does_not_improve_ends(void **state)
     assert_true(last.stop && !last.reduce);
 }
 
-static int open_golden(void **state)
-{
-    static struct golden golden;
-    golden_open(&golden, "tests/golden/train_ops.bin");
-    *state = &golden;
-    return 0;
-}
-
-static int close_golden(void **state)
-{
-    golden_close(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,5 +405,5 @@ int main(void)
         cmocka_unit_test(plateaus_are_as_in_pytorch),
         cmocka_unit_test(a_run_that_does_not_improve_ends),
     };
-    return cmocka_run_group_tests(tests, open_golden, close_golden);
+    return cmocka_run_group_tests(tests, golden_train_open, golden_train_close);
 }

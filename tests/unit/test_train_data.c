@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/file.h"
 #include "net/loss.h"
 #include "tests/unit/support/cohort.h"
@@ -366,7 +367,39 @@ static void pixels_are_right(void **state)
     free(folder);
 }
 
-/* A store that was replaced, and an image that is none, are named. */
+/* A store that lost the end of its pixels after it was listed is named; so is one that is cut short
+ * from the beginning. */
+static void cut_store_is_named(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-cut"), *path = file_format("%s/s1.h5", folder);
+    for (int p = 0; p < 2; p++)
+        cohort_write_store(folder, p, 40, SIDE_PX, 8, p ? "train" : "val");
+    struct train_config config = config_with(folder, NULL, "data.split=attribute");
+    struct dataset dataset;
+    struct loader *loader = NULL;
+    struct batch batch;
+    struct err err = { 0 };
+    assert_true(dataset_open(&config, &dataset, NULL));
+    assert_int_equal(truncate(path, 60000), 0); /* of 40 x 40 x 40 x 3 bytes of pixels */
+    struct loader_options options = loader_options(&dataset, 3);
+    options.side = DATA_TRAIN;
+    assert_true(loader_new(&options, &loader, NULL));
+    assert_true(loader_begin(loader, 0, 0, NULL));
+    assert_false(loader_next(loader, &batch, &err));
+    if (!strstr(err.text, "s1.h5"))
+        fail_msg("%s", err.text);
+    loader_free(loader);
+    dataset_free(&dataset);
+    err = (struct err){ 0 };
+    assert_false(dataset_open(&config, &dataset, &err));
+    assert_non_null(strstr(err.text, "s1.h5"));
+    config_free(&config);
+    free(path);
+    free(folder);
+}
+
+/* An image that is none is named. */
 static void damage_is_named(void **state)
 {
     (void)state;
@@ -485,17 +518,12 @@ static void real_tars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(split_never_leaks),
-        cmocka_unit_test(stores_by_attribute),
-        cmocka_unit_test(bad_data_is_named),
-        cmocka_unit_test(order_is_a_permutation),
-        cmocka_unit_test(balanced_order),
-        cmocka_unit_test(loader_is_deterministic),
-        cmocka_unit_test(validation_takes_all),
-        cmocka_unit_test(pixels_are_right),
-        cmocka_unit_test(damage_is_named),
-        cmocka_unit_test(tar_entries),
-        cmocka_unit_test(real_tars),
+        cmocka_unit_test(split_never_leaks),    cmocka_unit_test(stores_by_attribute),
+        cmocka_unit_test(bad_data_is_named),    cmocka_unit_test(order_is_a_permutation),
+        cmocka_unit_test(balanced_order),       cmocka_unit_test(loader_is_deterministic),
+        cmocka_unit_test(validation_takes_all), cmocka_unit_test(pixels_are_right),
+        cmocka_unit_test(cut_store_is_named),   cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(tar_entries),          cmocka_unit_test(real_tars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
