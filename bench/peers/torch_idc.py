@@ -23,17 +23,17 @@ from torch.nn import functional as F
 parser = argparse.ArgumentParser()
 parser.add_argument("train")
 parser.add_argument("val")
-parser.add_argument("--network", default="scan_tiny", choices=["scan_tiny", "resnet18"])
+parser.add_argument("--network", default="scan_small")
 parser.add_argument("--seed", type=int, default=1)
-parser.add_argument("--epochs", type=int, default=30)
+parser.add_argument("--epochs", type=int, default=12)
 parser.add_argument("--batch", type=int, default=32)
-parser.add_argument("--resize", type=int, default=152)
-parser.add_argument("--input", type=int, default=144)
+parser.add_argument("--resize", type=int, default=200)
+parser.add_argument("--input", type=int, default=192)
 parser.add_argument("--optimizer", default="adamw", choices=["adamw", "sgd"])
-parser.add_argument("--rate", type=float, default=0.004)
+parser.add_argument("--rate", type=float, default=0.002)
 parser.add_argument("--decay", type=float, default=0.01)
-parser.add_argument("--ema", type=float, default=0.995)
-parser.add_argument("--warmup", type=float, default=1)
+parser.add_argument("--ema", type=float, default=0.99)
+parser.add_argument("--warmup", type=float, default=0.5)
 parser.add_argument("--threads", type=int, default=2)
 options = parser.parse_args()
 MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
@@ -73,13 +73,28 @@ class Block(nn.Module):
         return F.relu(y + (self.downsample(x) if self.downsample else x))
 
 
-def scan_tiny():
-    net = nn.Sequential(nn.Conv2d(3, 16, 8, 4, bias=False), nn.BatchNorm2d(16), nn.ReLU(), Block(16, 24, 2),
-                        Block(24, 48, 2), Block(48, 48, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(48, 2))
+def scan(stem, widths, counts):
+    """stem: (channels, kernel, stride) of each; widths and counts of the blocks of three stages."""
+    layers, channels = [], 3
+    for out, kernel, stride in stem:
+        layers += [nn.Conv2d(channels, out, kernel, stride, bias=False), nn.BatchNorm2d(out), nn.ReLU()]
+        channels = out
+    for stage, (width, count) in enumerate(zip(widths, counts)):
+        for i in range(count):
+            layers.append(Block(channels, width, 2 if stage > 0 and i == 0 else 1))
+            channels = width
+    net = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 2))
     for module in net.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
     return net
+
+
+NETWORKS = {
+    "scan_tiny": lambda: scan([(16, 8, 4)], (16, 24, 48), (0, 1, 2)),
+    "scan_small": lambda: scan([(24, 4, 2), (32, 3, 2)], (32, 64, 160), (1, 2, 2)),
+    "resnet18": lambda: torchvision.models.resnet18(num_classes=2),
+}
 
 
 def vary(image, rng):
@@ -108,7 +123,7 @@ torch.manual_seed(options.seed)
 rng = np.random.default_rng(options.seed)
 began = time.perf_counter()
 images, labels = read(options.train)
-model = scan_tiny() if options.network == "scan_tiny" else torchvision.models.resnet18(num_classes=2)
+model = NETWORKS[options.network]()
 decayed = [p for p in model.parameters() if p.dim() > 1]
 others = [p for p in model.parameters() if p.dim() <= 1]
 groups = [dict(params=decayed, weight_decay=options.decay), dict(params=others, weight_decay=0)]
