@@ -139,6 +139,7 @@ static int by_slide_name(const void *a, const void *b)
 static void free_slide(struct result_slide *slide)
 {
     free(slide->name);
+    free(slide->path);
     free(slide->heatmap);
     free(slide->label);
     free(slide->annotation);

@@ -16,6 +16,7 @@
 
 struct result_slide {
     char *name;
+    char *path;                 /* of the slide, absolute, from a run's record; NULL: unknown */
     char *heatmap;              /* folder of its heatmap; NULL: none */
     char *label;                /* "" if unknown */
     char *annotation, *lesions; /* files; NULL: none */

@@ -76,6 +76,8 @@ static bool take_states(struct results *results, const struct csv *csv, struct e
         struct result_slide *slide = results_slide(results, csv_cell(csv, row, name));
         if (!slide)
             return err_memory(err, csv->path);
+        if (!set_text(&slide->path, csv_cell(csv, row, csv_column(csv, "slide"))))
+            return err_memory(err, csv->path);
         if (area >= 0)
             slide->tissue_mm2 = number_of(csv_cell(csv, row, area));
         if (scored >= 0)

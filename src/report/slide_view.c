@@ -67,7 +67,10 @@ static bool make_overview(struct work *work, struct err *err)
     struct err why = { 0 };
     struct image image = { 0 };
     double longer = (double)(info->width_l0 > info->height_l0 ? info->width_l0 : info->height_l0);
-    if (!slide_open(info->path, info->mpp_l0, &work->file, &why) ||
+    /* A heatmap remembers the path as it was typed; a run's record made it absolute. */
+    const char *recorded = work->slide->path;
+    const char *file = recorded && file_exists(recorded) ? recorded : info->path;
+    if (!slide_open(file, info->mpp_l0, &work->file, &why) ||
         !slide_overview(work->file, longer > MOST_SIDE ? longer / MOST_SIDE : 1, &image, &why)) {
         note_problem(view, why.text);
         slide_close(work->file);
