@@ -1,7 +1,8 @@
 /* launch.c: see launch.h. mpirun is asked not to bind ranks to single processors (each has threads
- * of its own) and to take more ranks than there are processors. It stands in a process group of its
- * own: a Ctrl-C at the terminal comes to this process alone, which hands it on as SIGUSR1. mpirun
- * passes that to the ranks; at SIGINT or SIGTERM it would kill them before they have saved. */
+ * of its own), to give way to these while it waits, and to take more ranks than there are
+ * processors. It stands in a process group of its own: a Ctrl-C at the terminal comes to this
+ * process alone, which hands it on as SIGUSR1. mpirun passes that to the ranks; at SIGINT or
+ * SIGTERM it would kill them before they have saved. */
 #include "dist/launch.h"
 
 #include <errno.h>
@@ -23,14 +24,15 @@ extern char **environ;
 static char **command_line(const struct launch *launch, char *number, char *program)
 {
     static char mpirun[] = "mpirun", n[] = "-n", quiet[] = "--quiet", over[] = "--oversubscribe",
-                bind[] = "--bind-to", none[] = "none", root[] = "--allow-run-as-root";
+                bind[] = "--bind-to", none[] = "none", root[] = "--allow-run-as-root",
+                set[] = "--mca", yield[] = "mpi_yield_when_idle", on[] = "1";
     size_t given = 0, at = 0;
     while (launch->arguments[given])
         given++;
     char **line = calloc(given + MAX_OPTIONS, sizeof *line);
     if (!line)
         return NULL;
-    char *const options[] = { mpirun, n, number, quiet, over, bind, none };
+    char *const options[] = { mpirun, n, number, quiet, over, bind, none, set, yield, on };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         line[at++] = options[i];
     if (geteuid() == 0)

@@ -307,6 +307,19 @@ static void write_data(const struct trainer *trainer, struct json_out *json)
     free(count);
 }
 
+/* On many ranks: how well summing gradients hid behind the backward pass, in this process. */
+static void write_sums(const struct trainer *trainer, struct json_out *json)
+{
+    if (!trainer->buckets)
+        return;
+    struct buckets_times times = buckets_times(trainer->buckets);
+    json_out_object_line(json, "sums");
+    json_out_int(json, "buckets", times.buckets);
+    json_out_int(json, "hidden", times.hidden);
+    json_out_real(json, "waited_s", times.waited_s);
+    json_out_close_object(json);
+}
+
 bool trainer_write_run(const struct trainer *trainer, const char *state, struct err *err)
 {
     const struct train_request *request = trainer->request;
@@ -332,6 +345,7 @@ bool trainer_write_run(const struct trainer *trainer, const char *state, struct 
     json_out_int(&json, "parameters", graph_parameter_count(trainer->graph));
     write_data(trainer, &json);
     json_out_int(&json, "ranks", request->ranks->size);
+    write_sums(trainer, &json);
     json_out_int(&json, "threads", trainer->threads);
     json_out_int(&json, "steps_per_epoch", trainer->steps_per_epoch);
     json_out_int(&json, "epochs", trainer->epoch);

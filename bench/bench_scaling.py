@@ -1,0 +1,133 @@
+"""Training on ranks: images per second of ResNet-18 (224 px, 16 patches on each rank) on 1 and 2 ranks of one
+thread, what summing while the backward pass runs takes off the waiting, and a model of 1 to 1,024 ranks from
+measured sums, drawn against the published efficiency.
+
+Usage: bench_scaling.py BUILD. Writes BUILD/bench/scaling.json, scaling.svg and scaling.png.
+
+The model: a step on P ranks takes the computing of one rank plus, for every bucket of n bytes, a ring:
+2 (P - 1) alpha + 2 (P - 1) / P n beta. alpha and beta are fitted to sums on this machine, whose ranks share its
+memory; the curve for a network uses the numbers that stand in its name. With overlap, what is summed while the
+backward pass (two thirds of the computing) still runs costs nothing, but the last bucket always does.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+import measure
+from table import Table
+
+BUILD = os.path.abspath(sys.argv[1])
+FOLDER = os.path.join(BUILD, "bench")
+WORK = os.path.join(BUILD, "bench-work", "scaling")
+MICROTOME = os.path.join(BUILD, "microtome")
+BATCH, STEPS, EPOCHS = 16, 5, 2
+BUCKETS = [25 << 20, 46758048 - (25 << 20)]  # of ResNet-18 with 11.69 M parameters
+PUBLISHED = (16, 75.0)  # diffusion model, data parallel, 1 to 16 GPUs
+
+
+def prepare():
+    """A store of 256-px patches from phantom slides: two patients to train on, one small one to validate."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    os.makedirs(WORK)
+    log = os.path.join(WORK, "prepare.log")
+    measure.run([MICROTOME, "phantom", "-q", "-o", WORK + "/cohort", "--slides", "4", "--size", "4096", "--seed", "1"], {0, 1}, log)
+    count = 2 * BATCH * STEPS // 2 // 2
+    measure.run([MICROTOME, "extract", "-q", WORK + "/cohort/slides.csv", "-o", WORK + "/stores", "--random", str(count)], {0, 1}, log)
+
+
+def train(ranks, cores, settings=()):
+    """Images per second of the training itself, and the record of the run."""
+    out, log = os.path.join(WORK, "run"), os.path.join(WORK, "train.log")
+    command = [MICROTOME, "train", "-q", "--json", "--overwrite", "-o", out, "--threads", "1", "--ranks", str(ranks)]
+    for setting in ("network.name=resnet18", "network.input_px=224", f"data.train={WORK}/stores", "data.val_fraction=0.3",
+                    f"train.batch={BATCH}", f"train.epochs={EPOCHS}", "data.workers=1", "schedule.learning_rate=0.001", *settings):
+        command += ["--set", setting]
+    measure.run(command, cores, log)
+    with open(log) as text:
+        rate = json.loads(text.read())["patches_per_s"]
+    with open(os.path.join(out, "run.json")) as text:
+        return rate, json.load(text)
+
+
+def all_reduce(ranks):
+    """[(bytes, seconds)] of one sum."""
+    command = ["mpirun", "-n", str(ranks), "--quiet", "--oversubscribe", "--bind-to", "none"]
+    command += ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    text = subprocess.run(command + [os.path.join(BUILD, "all_reduce")], check=True, capture_output=True, text=True).stdout
+    return [(int(line.split()[0]), float(line.split()[1])) for line in text.splitlines()]
+
+
+def ring(ranks, size, alpha, beta):
+    return 2 * (ranks - 1) * alpha + 2 * (ranks - 1) / ranks * size * beta
+
+
+def fit(sums):
+    """alpha and beta for the least relative error; neither below 0."""
+    rows = [[2 * (p - 1) / t, 2 * (p - 1) / p * n / t] for p, n, t in sums]
+    alpha, beta = np.linalg.lstsq(np.array(rows), np.ones(len(rows)), rcond=None)[0]
+    return max(alpha, 1e-9), max(beta, 1e-13)
+
+
+def efficiency(ranks, compute, alpha, beta, overlap):
+    if ranks == 1:
+        return 100.0
+    times = [ring(ranks, n, alpha, beta) for n in BUCKETS]
+    shown = sum(times)
+    if overlap:
+        shown = times[-1] + max(0.0, sum(times[:-1]) - compute * 2 / 3)
+    return 100 * compute / (compute + shown)
+
+
+def draw(compute, alpha, beta, measured):
+    ranks = [2 ** i for i in range(11)]
+    def curve(name, kind, points):
+        return f"{name}\t{kind}\t" + " ".join(f"{x} {y:.3f}" for x, y in points) + "\n"
+    here = f"this machine: alpha {1e6 * alpha:.0f} us, {1e-9 / beta:.1f} GB/s"
+    lines = curve(here + ", overlap", "line", [(p, efficiency(p, compute, alpha, beta, True)) for p in ranks])
+    lines += curve(here + ", no overlap", "dashed", [(p, efficiency(p, compute, alpha, beta, False)) for p in ranks])
+    lines += curve("assumed network: alpha 20 us, 10 Gbit/s, no overlap", "dashed",
+                   [(p, efficiency(p, compute, 20e-6, 1 / 1.25e9, False)) for p in ranks])
+    lines += curve("measured here, 2 ranks", "line", [(1, 100.0), (2, measured)])
+    lines += curve("published: 75 % at 16", "line", [(1, 100.0), PUBLISHED])
+    subprocess.run([os.path.join(BUILD, "scaling_plot"), FOLDER + "/scaling.svg", FOLDER + "/scaling.png"],
+                   input=lines, text=True, check=True)
+
+
+def main():
+    table = Table("scaling", FOLDER)
+    os.makedirs(FOLDER, exist_ok=True)
+    prepare()
+    one, _ = train(1, {0})
+    free, _ = train(1, {0, 1})
+    two, with_overlap = train(2, {0, 1})
+    _, without = train(2, {0, 1}, ["ranks.overlap=false"])
+    table.add("resnet18 b16, 2 ranks x 1 thread", "patches/s", two, one, "1 rank x 1 thread on one core")
+    table.add("resnet18 b16, 2 ranks x 1 thread", "patches/s", two, free, "1 rank x 1 thread, both cores free")
+    steps = STEPS * EPOCHS
+    table.add("waiting for sums after backward", "ms/step", 1e3 * with_overlap["sums"]["waited_s"] / steps,
+              1e3 * without["sums"]["waited_s"] / steps, "ranks.overlap: false", less_is_better=True)
+    print(f"with overlap {with_overlap['sums']['hidden']} of {with_overlap['sums']['buckets']} buckets were summed before "
+          f"the backward pass ended")
+
+    sums = []
+    for ranks in (2, 3, 4):
+        found = all_reduce(ranks)
+        print(f"{ranks} ranks: " + ", ".join(f"{n / 1024:.0f} KB {1e3 * t:.3f} ms" for n, t in found))
+        sums += [(ranks, n, t) for n, t in found if ranks <= len(os.sched_getaffinity(0))]
+    alpha, beta = fit(sums)
+    compute = BATCH / one
+    draw(compute, alpha, beta, 50 * two / one)
+    print(f"alpha {1e6 * alpha:.1f} us, beta {1e9 * beta:.4f} ns/byte ({1e-9 / beta:.2f} GB/s); a step computes {compute:.2f} s")
+    for ranks in (2, 16, 128, 1024):
+        print(f"model, {ranks} ranks: {efficiency(ranks, compute, alpha, beta, False):.1f} % without overlap, "
+              f"{efficiency(ranks, compute, alpha, beta, True):.1f} % with")
+    table.add("model, 16 ranks, no overlap", "% efficiency", efficiency(16, compute, alpha, beta, False), PUBLISHED[1],
+              "published, 16 GPUs (diffusion model)")
+    table.finish()
+
+
+main()
