@@ -213,20 +213,6 @@ static bool open_models(struct predict *predict, struct err *err)
     return ok;
 }
 
-static void tell_check(const struct predict *predict, const struct ctx *ctx)
-{
-    const struct heatmap_check *c = &predict->check, *raw = &predict->raw;
-    if (raw->windows > 0)
-        report_note(ctx->report,
-                    "before calibration: r %.4f, mean |dp| %.4f, 95 %% %.4f, max %.4f, flipped at "
-                    "0.5: %.2f %%",
-                    raw->r, raw->mean, raw->p95, raw->max, 100 * raw->flipped);
-    report_note(ctx->report,
-                "dense against window on %lld random windows: r %.4f, mean |dp| %.4f, 95 %% %.4f, "
-                "max %.4f, flipped at 0.5: %.2f %%",
-                (long long)c->windows, c->r, c->mean, c->p95, c->max, 100 * c->flipped);
-}
-
 bool predict_open(const struct predict_options *options, const struct slide_list *slides,
                   const char *folder, const struct ctx *ctx, struct predict **out, struct err *err)
 {
@@ -236,18 +222,13 @@ bool predict_open(const struct predict_options *options, const struct slide_list
     predict->options = options;
     predict->slides = slides;
     predict->folder = strdup(folder);
-    const char *reason;
     bool dense = false;
     bool ok = predict->folder || err_memory(err, "the prediction");
     ok = ok && file_make_folder(folder, err) && open_models(predict, err) &&
          check_class(predict, err) && choose_mpp(predict, ctx, err) && name_models(predict, err) &&
          choose_mode(predict, ctx, &dense, err) && choose_memory(predict, dense, ctx, err) &&
-         fit_template(predict, err) && describe(predict, err);
-    if (ok && dense && !ensemble_exact(&predict->ensemble, &reason)) {
-        ok = predict_check(predict, ctx, err);
-        if (ok)
-            tell_check(predict, ctx);
-    }
+         fit_template(predict, err) && describe(predict, err) &&
+         predict_check(predict, false, ctx, err);
     if (ok)
         *out = predict;
     else

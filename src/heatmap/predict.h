@@ -1,11 +1,12 @@
 /* predict.h: slides (or patch stores) and models -> heatmaps.
  *
  * For one process: predict_cohort. For a cluster the same steps one by one:
- *     predict_open     opens the models; measures or reads DIR/check.json (once a cohort)
- *     predict_plan     one slide -> DIR/<slide>/plan.json (reads it if it is there)
+ *     predict_open     opens the models; reads DIR/check.json where it is there
+ *     predict_plan     one slide -> DIR/<slide>/plan.json (reads it if it is there); the first of a
+ *                      cohort also measures DIR/check.json where a dense run needs it
  *     predict_group    one group of blocks -> one part; any process, any order
  *     predict_finish   all parts -> heatmap and exports
- * predict_open in a task finds check.json and only opens the models. */
+ */
 #ifndef HEATMAP_PREDICT_H
 #define HEATMAP_PREDICT_H
 #include "base/run.h"
@@ -50,10 +51,8 @@ struct predict_options predict_defaults(void);
 
 struct predict;
 
-/* Opens the models, chooses the mode, and where it is dense on a network for which that is not
- * exact measures the difference on random windows of the cohort (or reads it from
- * folder/check.json). Says what was chosen through ctx->report. *out is the caller's; close with
- * predict_close. The options and the list must outlive it. */
+/* Opens the models and chooses the mode; says what was chosen through ctx->report. *out is the
+ * caller's; close with predict_close. The options and the list must outlive it. */
 bool predict_open(const struct predict_options *options, const struct slide_list *slides,
                   const char *folder, const struct ctx *ctx, struct predict **out, struct err *err);
 void predict_close(struct predict *predict); /* NULL-safe */

@@ -221,19 +221,39 @@ static bool load(struct predict *predict, const char *path, bool *found, struct 
     return ok;
 }
 
-bool predict_check(struct predict *predict, const struct ctx *ctx, struct err *err)
+static void tell(const struct predict *predict, const struct ctx *ctx)
 {
-    bool found = false;
+    const struct heatmap_check *c = &predict->check, *raw = &predict->raw;
+    if (raw->windows > 0)
+        report_note(ctx->report,
+                    "before calibration: r %.4f, mean |dp| %.4f, 95 %% %.4f, max %.4f, flipped at "
+                    "0.5: %.2f %%",
+                    raw->r, raw->mean, raw->p95, raw->max, 100 * raw->flipped);
+    report_note(ctx->report,
+                "dense against window on %lld random windows: r %.4f, mean |dp| %.4f, 95 %% %.4f, "
+                "max %.4f, flipped at 0.5: %.2f %%",
+                (long long)c->windows, c->r, c->mean, c->p95, c->max, 100 * c->flipped);
+}
+
+bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx, struct err *err)
+{
+    const char *reason;
+    if (!predict->ensemble.dense || ensemble_exact(&predict->ensemble, &reason) || predict->checked)
+        return true;
     char *path = file_format("%s/check.json", predict->folder);
-    bool ok = path ? load(predict, path, &found, err) : err_memory(err, predict->folder);
-    if (ok && !found) /* what was saved is what is used: numbers go through the file once */
+    bool ok = path ? load(predict, path, &predict->checked, err) : err_memory(err, predict->folder);
+    if (ok && measures && !predict->checked) {
         ok = measure(predict, ctx, err) && save(predict, path, err);
-    for (int i = 0; ok && !found && i < predict->ensemble.n; i++) {
-        free(predict->ensemble.models[i].gain);
-        free(predict->ensemble.models[i].offset);
-        predict->ensemble.models[i].gain = predict->ensemble.models[i].offset = NULL;
+        for (int i = 0; i < predict->ensemble.n; i++) {
+            free(predict->ensemble.models[i].gain);
+            free(predict->ensemble.models[i].offset);
+            predict->ensemble.models[i].gain = predict->ensemble.models[i].offset = NULL;
+        }
+        /* What was saved is what is used: numbers go through the file once. */
+        ok = ok && load(predict, path, &predict->checked, err);
     }
-    ok = ok && (found || load(predict, path, &found, err));
+    if (ok && predict->checked)
+        tell(predict, ctx);
     free(path);
     return ok;
 }

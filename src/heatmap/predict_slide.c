@@ -138,7 +138,8 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
     struct part_plan plan = { 0 };
     char *given = NULL, *mask = in_folder(folder, "tissue.png");
     bool ok = mask || err_memory(err, folder);
-    ok = ok && predict_given_mask(predict, slide, &given, err) &&
+    ok = ok && predict_check(predict, true, ctx, err) &&
+         predict_given_mask(predict, slide, &given, err) &&
          predict_source(predict, slide, given, &source, err);
     free(given);
     if (!ok) {
@@ -187,7 +188,8 @@ static bool score(struct predict *predict, size_t slide, const struct part_plan 
     char *mask = folder ? in_folder(folder, "tissue.png") : NULL;
     struct source source = { 0 };
     bool ok = mask || err_memory(err, "a slide's folder");
-    ok = ok && predict_source(predict, slide, mask, &source, err);
+    ok = ok && predict_check(predict, true, ctx, err) && /* check.json may have been removed */
+         predict_source(predict, slide, mask, &source, err);
     if (ok && plan->stain.method != STAIN_NONE)
         ok = stain_transform_new(&plan->stain, &predict->target, &source.transform, err);
     struct run_groups run = { .ensemble = &predict->ensemble,

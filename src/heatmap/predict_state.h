@@ -15,7 +15,8 @@ struct predict {
     char *model_names, *model_hash;
     char *options_text;
     struct heatmap_check check, raw;
-    int workers; /* that memory allows */
+    bool checked; /* these are known */
+    int workers;  /* that memory allows */
     struct predict_times times;
 };
 
@@ -32,6 +33,7 @@ bool predict_given_mask(const struct predict *predict, size_t slide, char **out,
 bool predict_fit_stain(const struct predict *predict, struct source *source, const struct ctx *ctx,
                        struct stain_fit *out, struct err *err);
 
-/* Measures the difference of a dense run, or reads it from check.json; calibrates. */
-bool predict_check(struct predict *predict, const struct ctx *ctx, struct err *err);
+/* The difference of a dense run that is not exact: reads it, with the calibration, from check.json;
+ * where it is not there, measures it if `measures`. */
+bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx, struct err *err);
 #endif
