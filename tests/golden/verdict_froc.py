@@ -88,3 +88,34 @@ def write(name, value):
 write("froc.json", {"cases": [case(1, 0.243, 32, 6), case(2, 0.5, 16, 5), case(3, 0.243, 32, 12)]})
 write("regions.json", {"cases": [region_case(4, 40, 50, 1.0, 0.4), region_case(5, 60, 45, 2.0, 0.5),
                                  region_case(6, 7, 9, 0.3, 0.6), region_case(7, 1, 12, 0.5, 0.5)]})
+
+def polygons(folder):
+    """Lesions of real annotations (NCRF's JSON): pixel centres of level 5 inside the polygons, by
+    matplotlib's point test, then the rules."""
+    from matplotlib.path import Path
+
+    def paint(mask, ring, value):
+        low = np.maximum(np.floor(ring.min(0) / 32).astype(int), 0)
+        high = np.ceil(ring.max(0) / 32).astype(int)
+        x, y = np.meshgrid(*[np.arange(low[i], high[i]) for i in (0, 1)])
+        inside = Path(ring).contains_points((np.column_stack([x.ravel(), y.ravel()]) + 0.5) * 32)
+        mask[y.ravel()[inside], x.ravel()[inside]] = value
+
+    out = {}
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".json"):
+            continue
+        drawn = json.load(open(os.path.join(folder, name)))
+        rings = {k: [np.array(r["vertices"], float) for r in drawn[k]] for k in ("positive", "negative")}
+        width, height = np.ceil(np.concatenate(rings["positive"]).max(0) / 32).astype(int) + 12
+        mask = np.zeros((height, width), bool)
+        for kind in ("positive", "negative"):
+            for ring in rings[kind]:
+                paint(mask, ring, kind == "positive")
+        labels, isolated = lesions(mask, 0.243 * 32)
+        out[name] = [int(mask.sum()), int((labels > 0).sum()), len(isolated), int(sum(isolated))]
+    return out
+
+shared = os.path.join(os.environ.get("SHARED", "absent"), "data", "camelyon16", "polygons")
+if os.path.isdir(shared):
+    write("froc_real.json", polygons(shared))

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tiff.h>
 #include "base/file.h"
 #include "support/golden_json.h"
+#include "support/tiff_maker.h"
 #include "tissue/morphology.h"
 #include "verdict/froc.h"
 #include "verdict/lesions.h"
@@ -276,6 +278,77 @@ static void truth_comes_from_drawings_and_masks(void **state)
     free(drawn), free(painted);
 }
 
+/* A level of a pyramid is read band by band; one that is not there is named. */
+static void truth_comes_from_pyramids(void **state)
+{
+    (void)state;
+    char *path = file_format("%s/froc_truth_mask.tif", getenv("SCRATCH"));
+    const struct tiff_flavour flavour = { .mode = "w",
+                                          .compression = COMPRESSION_LZW,
+                                          .photometric = PHOTOMETRIC_RGB,
+                                          .tile_px = 64,
+                                          .width = 400,
+                                          .height = 1600,
+                                          .ratios = { 4 } };
+    struct truth_mask mask;
+    struct image drawn;
+    struct err err = { 0 };
+    tiff_maker_write(path, &flavour);
+    tiff_maker_draw(100, 400, &drawn);
+    if (!truth_mask_read(path, 4, 5, &mask, &err))
+        fail_msg("%s", err.text);
+    assert_true(mask.mask.width == 100 && mask.mask.height == 400);
+    assert_true(mask.origin_x == 0 && mask.origin_y == 0);
+    for (int64_t i = 0; i < 100 * 400; i++)
+        assert_int_equal(mask.mask.px[i], drawn.px[3 * i] >= 128 ? 255 : 0);
+    image_free(&mask.mask), image_free(&drawn);
+    assert_false(truth_mask_read(path, 32, 5, &mask, &err));
+    assert_non_null(strstr(err.text, "no level of downsample 32 (they go from 1 to 4)"));
+    free(path);
+}
+
+/* Ten annotations of CAMELYON16: pixels, joined pixels, lesions and isolated cells. */
+static void real_annotations(void **state)
+{
+    (void)state;
+    const char *shared = getenv("SHARED");
+    char *folder = file_format("%s/data/camelyon16/polygons", shared ? shared : "");
+    if (!file_is_folder(folder)) {
+        print_message("skipped: no %s\n", folder);
+        free(folder);
+        skip();
+    }
+    json_t *golden = golden_json("tests/golden/verdict/froc_real.json");
+    assert_int_equal(json_object_size(golden), 10);
+    const char *name;
+    json_t *want;
+    json_object_foreach(golden, name, want)
+    {
+        char *path = file_format("%s/%s", folder, name);
+        const struct froc_rules rules = froc_camelyon16();
+        struct truth_mask mask;
+        struct froc_truth truth;
+        struct err err = { 0 };
+        int64_t tumour = 0, joined = 0;
+        if (!truth_mask_read(path, rules.downsample, 7, &mask, &err))
+            fail_msg("%s", err.text);
+        const int64_t n = mask.mask.width * mask.mask.height;
+        for (int64_t i = 0; i < n; i++)
+            tumour += mask.mask.px[i] != 0;
+        assert_true(froc_truth_of_mask(&mask.mask, &rules, &truth, &err));
+        for (int64_t i = 0; i < n; i++)
+            joined += truth.labels[i] != 0;
+        const int64_t got[] = { tumour, joined, truth.n, truth.n - truth.counted };
+        /* Where a line crosses itself the two point tests differ by a few pixels. */
+        for (size_t k = 0; k < 4; k++) {
+            double wanted = json_number_value(json_array_get(want, k));
+            assert_near((double)got[k], wanted, k < 2 ? 1e-3 : 0, name);
+        }
+        froc_truth_free(&truth), image_free(&mask.mask), free(path);
+    }
+    json_decref(golden), free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +359,8 @@ int main(void)
         cmocka_unit_test(sizes_are_in_um),
         cmocka_unit_test(lists_are_read_as_they_come),
         cmocka_unit_test(truth_comes_from_drawings_and_masks),
+        cmocka_unit_test(truth_comes_from_pyramids),
+        cmocka_unit_test(real_annotations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
