@@ -9,7 +9,7 @@
 #define HEIGHT 320.0
 #define LEFT 60.0
 #define RIGHT 12.0
-#define TOP 12.0
+#define TOP 20.0
 #define BOTTOM 50.0
 #define TICKS 6
 #define NEAR 0.4 /* SVG pixels; nearer points are one */
@@ -137,7 +137,7 @@ void figure_write(FILE *page, const struct figure *figure)
         html_put(page,
                  "<path class=\"mark\" d=\"M%.1f %.1fV%.1f\"/><text x=\"%.1f\" y=\"%.1f\" "
                  "text-anchor=\"%s\">%s</text>",
-                 at, TOP, HEIGHT - BOTTOM, at + (at > WIDTH / 2 ? -4 : 4), TOP + 12,
+                 at, TOP, HEIGHT - BOTTOM, at + (at > WIDTH / 2 ? -4 : 4), TOP - 5,
                  at > WIDTH / 2 ? "end" : "start", figure->mark_name);
     }
     for (int i = 0; i < figure->n_lines; i++)

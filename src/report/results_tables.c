@@ -47,6 +47,8 @@ static bool take_slides(struct results *results, const struct csv *csv, struct e
     int name = csv_column(csv, "slide"), label = csv_column(csv, "label");
     int score = csv_column(csv, "score"), annotation = csv_column(csv, "annotation");
     for (size_t row = 0; row < csv->n_rows; row++) {
+        if (csv_cell(csv, row, name)[0] == '\0')
+            continue;
         char *path = strdup(csv_cell(csv, row, name));
         struct result_slide *slide = path ? results_slide(results, slide_table_name(path)) : NULL;
         free(path);

@@ -276,6 +276,36 @@ static void hostile_names_stay_text(void **state)
     free(heat), free(broken), free(cut), free(model), free(output), free(folder);
 }
 
+static void numbers_of_any_size_are_drawn(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("report_numbers"), *output = file_format("%s/page", folder);
+    char *model = file_format("%s/model", folder), *lesions = file_format("%s/lesions", folder);
+    put_file(model, "metrics.csv",
+             "epoch,train_loss,val_loss,val_auc\n1,-1e308,1e308,nan\n1e308,1e-320,inf,0.5\n"
+             "-5,abc,,1\n");
+    put_file(model, "metrics.json", "{\"best_epoch\": 9223372036854775807}");
+    put_file(model, "run.json",
+             "{\"arguments\": {\"a\": 1}, \"version\": 3, \"seconds\": 1e308, \"cpu_seconds\": -1,"
+             " \"slides\": {\"x\": 1}, \"ended\": null}");
+    put_file(folder, "froc.csv",
+             "curve,false_positives_per_slide,sensitivity\nx,1e308,-1e308\nx,-1e308,2\ny,nan,1\n");
+    put_file(folder, "scores.csv", "slide,score,label\na,1e308,1\nb,-1e308,\n,3,4\nc,nan,5\n");
+    put_file(lesions, "a.csv", "score,x,y\n1e300,1e300,-1e300\n");
+    put_file(lesions, "b.csv", "score,x,y\nfoo,1,2\n");
+    struct page_result result;
+    struct err err = { 0 };
+    if (!make_page(folder, output, 1, &result, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(result.slides, 2);
+    assert_int_equal(result.problems, 1); /* foo is no number */
+    char *page = read_text(output, "index.html");
+    assert_null(strstr(page, "nan"));
+    assert_null(strstr(page, "Linf"));
+    free(page);
+    free(model), free(lesions), free(output), free(folder);
+}
+
 static void heatmaps_alone_are_enough(void **state)
 {
     (void)state;
@@ -327,6 +357,7 @@ int main(void)
         cmocka_unit_test(a_picture_shows_the_highest_scores),
         cmocka_unit_test(colours_are_of_the_score),
         cmocka_unit_test(hostile_names_stay_text),
+        cmocka_unit_test(numbers_of_any_size_are_drawn),
         cmocka_unit_test(heatmaps_alone_are_enough),
         cmocka_unit_test(nothing_to_tell_is_an_error),
     };
