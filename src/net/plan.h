@@ -5,8 +5,8 @@
  * A plan reads the parameters of its graph and must not outlive it; the graph must not change
  * (other than the parameters' floats, see plan_refresh) while a plan exists. A plan is used by one
  * thread at a time and itself runs on `threads` OpenMP threads; different plans of one graph may
- * run at the same time. The number of threads changes a forward pass in the last digits at most
- * (Winograd convolutions are cut to fit it), and not at all with options.direct.
+ * run at the same time. The number of threads does not change a forward pass for inference where
+ * our own Winograd kernels run (AVX2, AVX-512); gradients may change in the last digits.
  *
  * Inference:                                Training step:
  *     memcpy(plan_input(p, 0), x, ..);          plan_zero_gradients(p);

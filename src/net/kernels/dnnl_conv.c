@@ -177,9 +177,10 @@ static void describe(const struct plan_node *pn, char *text, size_t room)
 
 bool lower_conv_forward(struct plan_node *pn, struct err *err)
 {
-    if (lower_winograd_takes(pn))
-        return lower_winograd_forward(pn, err);
     struct plan *plan = pn->plan;
+    bool own = lower_winograd_takes(pn, false);
+    if (own && plan->options.mode == PLAN_INFER)
+        return lower_winograd_forward(pn, err);
     struct problem p = problem_of(pn);
     enum layout in = LAYOUT_PLAIN, out = LAYOUT_PLAIN;
     dnnl_primitive_desc_t pd;
@@ -187,6 +188,8 @@ bool lower_conv_forward(struct plan_node *pn, struct err *err)
         return false;
     pn->state->hint = pd;
     pn->state->slot[0] = (int)in, pn->state->slot[1] = (int)out;
+    if (own && in == LAYOUT_BLOCKED && out == LAYOUT_BLOCKED)
+        return lower_winograd_forward(pn, err); /* pd is for the gradient by the weights */
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_weights_md);
     int src = in_slot(pn, 0, in, err);
     int w = dnnl_weight(pn, 1, &p.weight, weight, err);
@@ -286,6 +289,8 @@ static bool backward_data(struct plan_node *pn, const struct problem *p, enum la
                           enum layout out, struct err *err)
 {
     dnnl_primitive_desc_t pd;
+    if (lower_winograd_takes(pn, true))
+        return lower_winograd_data(pn, err);
     if (!choose_backward(pn, p, &in, &out, data_pd, &pd, err))
         return false;
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_weights_md);

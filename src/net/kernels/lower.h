@@ -7,9 +7,11 @@
 /* dnnl_conv.c: conv and conv_transpose */
 bool lower_conv_forward(struct plan_node *pn, struct err *err);
 bool lower_conv_backward(struct plan_node *pn, struct err *err);
-/* lower_winograd.c: our own kernels; whether they are to be taken for this node, forward */
-bool lower_winograd_takes(const struct plan_node *pn);
+/* lower_winograd.c: our own kernels for conv. Whether they are to be taken, forward or for the
+ * gradient by the input; and these two. Images are blocked. */
+bool lower_winograd_takes(const struct plan_node *pn, bool backward);
 bool lower_winograd_forward(struct plan_node *pn, struct err *err);
+bool lower_winograd_data(struct plan_node *pn, struct err *err);
 /* dnnl_linear.c */
 bool lower_linear_forward(struct plan_node *pn, struct err *err);
 bool lower_linear_backward(struct plan_node *pn, struct err *err);

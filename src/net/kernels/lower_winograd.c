@@ -1,5 +1,7 @@
-/* lower_winograd.c: 3 x 3 convolutions of an inference plan as steps of our own Winograd kernels,
- * where these are cheaper than a direct convolution by the model of winograd_conv.h. */
+/* lower_winograd.c: 3 x 3 convolutions as steps of our own Winograd kernels, where these are
+ * cheaper than a direct convolution by the model of winograd_conv.h: forward, and the gradient by
+ * the input, which is a convolution of the gradient by the output with the weights turned by half.
+ */
 #include "net/kernels/lower.h"
 #include "net/kernels/winograd_conv.h"
 
@@ -10,23 +12,29 @@ static enum simd level_of(const struct plan *plan)
     return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
 }
 
-static bool is_suitable(const struct plan_node *pn)
+static bool is_suitable(const struct plan_node *pn, bool backward)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct plan *plan = pn->plan;
-    return pn->node->op->kind == OP_CONV && plan->options.mode == PLAN_INFER &&
-           !plan->options.direct && winograd_conv_available(level_of(plan)) && a->groups == 1 &&
-           a->kernel[0] == 3 && a->kernel[1] == 3 && a->stride[0] == 1 && a->stride[1] == 1 &&
+    int64_t block = plan->block;
+    if (pn->node->op->kind != OP_CONV || plan->options.direct || a->groups != 1 ||
+        !winograd_conv_available(level_of(plan)) ||
+        !graph_is_parameter(plan->graph, pn->node->inputs[1]))
+        return false;
+    if (backward && (a->pad[0] > 2 * a->dilation[0] || a->pad[1] > 2 * a->dilation[1]))
+        return false;
+    return a->kernel[0] == 3 && a->kernel[1] == 3 && a->stride[0] == 1 && a->stride[1] == 1 &&
            a->dilation[0] == a->dilation[1] &&
            (a->activation == ACT_NONE || a->activation == ACT_RELU) &&
-           in_shape(pn, 0)->dim[1] >= plan->block &&
-           graph_is_parameter(plan->graph, pn->node->inputs[1]);
+           in_shape(pn, 0)->dim[1] >= block && (!backward || out_shape(pn)->dim[1] >= block);
 }
 
-static struct winograd_conv conv_of(const struct plan_node *pn)
+static struct winograd_conv conv_of(const struct plan_node *pn, bool backward)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
-    const struct shape *x = in_shape(pn, 0), *y = out_shape(pn);
+    const struct shape *x = backward ? out_shape(pn) : in_shape(pn, 0);
+    const struct shape *y = backward ? in_shape(pn, 0) : out_shape(pn);
+    int64_t reach = 2 * a->dilation[0];
     return (struct winograd_conv){ .level = level_of(pn->plan),
                                    .batch = x->dim[0],
                                    .in_channels = x->dim[1],
@@ -35,24 +43,31 @@ static struct winograd_conv conv_of(const struct plan_node *pn)
                                    .width = x->dim[3],
                                    .out_height = y->dim[2],
                                    .out_width = y->dim[3],
-                                   .pad_top = a->pad[0],
-                                   .pad_left = a->pad[1],
+                                   .pad_top = backward ? reach - a->pad[0] : a->pad[0],
+                                   .pad_left = backward ? reach - a->pad[1] : a->pad[1],
                                    .dilation = a->dilation[0],
-                                   .relu = a->activation == ACT_RELU,
+                                   .relu = !backward && a->activation == ACT_RELU,
+                                   .learning = pn->plan->options.mode != PLAN_INFER,
                                    .threads = pn->plan->options.threads };
 }
 
-bool lower_winograd_takes(const struct plan_node *pn)
+bool lower_winograd_takes(const struct plan_node *pn, bool backward)
 {
-    if (!is_suitable(pn))
+    if (!is_suitable(pn, backward))
         return false;
-    struct winograd_conv w = conv_of(pn);
+    struct winograd_conv w = conv_of(pn, backward);
     return winograd_conv_plan(&w, 0) < WORTH * winograd_conv_direct_cost(&w);
 }
 
 static bool run_weights(const struct step *step)
 {
     winograd_conv_weights(step->state, step->at[0], false, step->at[1]);
+    return true;
+}
+
+static bool run_turned_weights(const struct step *step)
+{
+    winograd_conv_weights(step->state, step->at[0], true, step->at[1]);
     return true;
 }
 
@@ -63,18 +78,22 @@ static bool run_conv(const struct step *step)
     return true;
 }
 
-/* A slot with the transformed weights, filled once. */
-static int add_weights(struct plan_node *pn, const struct winograd_conv *w, struct err *err)
+/* A slot with the transformed weights: filled once for inference, else in every run. */
+static int add_weights(struct plan_node *pn, const struct winograd_conv *w, bool turned,
+                       struct err *err)
 {
     struct plan *plan = pn->plan;
     int from = in_slot(pn, 1, LAYOUT_PLAIN, err);
     int to = slot_new(plan, w->weight_floats * sizeof(float));
-    struct step_spec spec = { "weight winograd", run_weights, w, sizeof *w, 0 };
+    struct step_spec spec = { "weight winograd", turned ? run_turned_weights : run_weights, w,
+                              sizeof *w, 0 };
     if (from == NO_SLOT || to == NO_SLOT)
         return NO_SLOT;
-    plan->slots[to].home = SLOT_WEIGHTS;
     enum step_phase phase = plan->phase;
-    plan->phase = PHASE_PREPARE;
+    if (plan->options.mode == PLAN_INFER) {
+        plan->slots[to].home = SLOT_WEIGHTS;
+        plan->phase = PHASE_PREPARE;
+    }
     struct step *step = step_add(plan, &spec, err);
     plan->phase = phase;
     bool ok =
@@ -82,27 +101,27 @@ static int add_weights(struct plan_node *pn, const struct winograd_conv *w, stru
     return ok ? to : NO_SLOT;
 }
 
-static const char *kernel_name(const struct winograd_conv *w)
+static const char *kernel_name(const struct winograd_conv *w, bool backward)
 {
-    if (w->level == SIMD_AVX512)
-        return w->tile == 4 ? "conv 3x3 winograd 4x4 avx512" : "conv 3x3 winograd 2x2 avx512";
-    return w->tile == 4 ? "conv 3x3 winograd 4x4 avx2" : "conv 3x3 winograd 2x2 avx2";
+    static const char *const names[2][2][2] = {
+        { { "conv 3x3 winograd 2x2 avx2", "conv 3x3 winograd 4x4 avx2" },
+          { "conv 3x3 winograd 2x2 avx512", "conv 3x3 winograd 4x4 avx512" } },
+        { { "conv data winograd 2x2 avx2", "conv data winograd 4x4 avx2" },
+          { "conv data winograd 2x2 avx512", "conv data winograd 4x4 avx512" } },
+    };
+    return names[backward][w->level == SIMD_AVX512][w->tile == 4];
 }
 
-bool lower_winograd_forward(struct plan_node *pn, struct err *err)
+/* The step itself; bias and residual may be NO_SLOT. */
+static bool add_conv(struct plan_node *pn, const struct winograd_conv *w, bool backward, int x,
+                     int bias, int residual, int y, struct err *err)
 {
     struct plan *plan = pn->plan;
-    struct winograd_conv w = conv_of(pn);
-    winograd_conv_plan(&w, 0);
-    int x = in_slot(pn, 0, LAYOUT_BLOCKED, err), weights = add_weights(pn, &w, err);
-    int bias = has_input(pn, 2) ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
-    int residual = has_input(pn, 3) ? in_slot(pn, 3, LAYOUT_BLOCKED, err) : NO_SLOT;
-    int y = out_slot(pn, LAYOUT_BLOCKED);
-    int scratch = slot_new(plan, w.scratch_floats * sizeof(float));
-    double flops = 2 * 9.0 * (double)(shape_count(out_shape(pn)) * w.in_channels);
-    if ((has_input(pn, 2) && bias == NO_SLOT) || (has_input(pn, 3) && residual == NO_SLOT))
-        return err_memory(err, "conv");
-    struct step_spec spec = { kernel_name(&w), run_conv, &w, sizeof w, flops };
+    int weights = add_weights(pn, w, backward, err);
+    int scratch = slot_new(plan, w->scratch_floats * sizeof(float));
+    double outputs = (double)(w->batch * w->out_channels * w->out_height * w->out_width);
+    struct step_spec spec = { kernel_name(w, backward), run_conv, w, sizeof *w,
+                              2 * 9 * outputs * (double)w->in_channels };
     struct step *step = step_add(plan, &spec, err);
     if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, weights, ACCESS_READ, err))
         return false;
@@ -113,4 +132,26 @@ bool lower_winograd_forward(struct plan_node *pn, struct err *err)
     if (residual != NO_SLOT)
         step_in_place(step, 3, -1, 4);
     return true;
+}
+
+bool lower_winograd_forward(struct plan_node *pn, struct err *err)
+{
+    struct winograd_conv w = conv_of(pn, false);
+    winograd_conv_plan(&w, 0);
+    int x = in_slot(pn, 0, LAYOUT_BLOCKED, err);
+    int bias = has_input(pn, 2) ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
+    int residual = has_input(pn, 3) ? in_slot(pn, 3, LAYOUT_BLOCKED, err) : NO_SLOT;
+    int y = out_slot(pn, LAYOUT_BLOCKED);
+    if ((has_input(pn, 2) && bias == NO_SLOT) || (has_input(pn, 3) && residual == NO_SLOT))
+        return err_memory(err, "conv");
+    return add_conv(pn, &w, false, x, bias, residual, y, err);
+}
+
+bool lower_winograd_data(struct plan_node *pn, struct err *err)
+{
+    struct winograd_conv w = conv_of(pn, true);
+    winograd_conv_plan(&w, 0);
+    int dy = out_gradient(pn, LAYOUT_BLOCKED, err), dx = gradient_slot(pn, 0, LAYOUT_BLOCKED);
+    return add_conv(pn, &w, true, dy, NO_SLOT, NO_SLOT, dx, err) &&
+           gradient_add(pn, 0, dx, LAYOUT_BLOCKED, err);
 }

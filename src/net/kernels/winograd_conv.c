@@ -140,7 +140,8 @@ static void choose_blocks(struct winograd_conv *w)
 
 /* Cycles, by measured constants: register kernels reach 85 % of two multiply-adds a cycle, weights
  * come at about 5 bytes a cycle (they pass once for every block of tiles), a point of a tile takes
- * about 4 cycles to transform for each register, there or back. */
+ * about 4 cycles to transform for each register, there or back; transforming weights writes
+ * 2 bytes a cycle. */
 static double cost_of(const struct winograd_conv *w)
 {
     double points = (double)((w->tile + 2) * (w->tile + 2)), tiles = (double)w->tiles;
@@ -148,7 +149,8 @@ static double cost_of(const struct winograd_conv *w)
     double products = points * tiles * in * w->lanes * out / (2 * 0.85);
     double blocks = (double)ceil_div(w->tiles, w->block_tiles);
     double weights = (double)w->weight_floats * 4 * blocks / 5;
-    return (products > weights ? products : weights) + 0.25 * weights +
+    double transform = w->learning ? (double)w->weight_floats * 4 / 2 : 0;
+    return (products > weights ? products : weights) + 0.25 * weights + transform +
            4 * points * tiles * (in + out);
 }
 

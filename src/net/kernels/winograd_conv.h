@@ -17,6 +17,7 @@ struct winograd_conv {
     int64_t height, width, out_height, out_width;
     int64_t pad_top, pad_left, dilation;
     bool relu;
+    bool learning; /* weights are transformed anew in every run: that counts in the choice */
     int threads;
 
     int tile;                              /* outputs along a side of a tile: 2 or 4 */
