@@ -17,8 +17,21 @@ struct model_args {
     struct common_options common;
     const char *model, *network, *weights, *output;
     int64_t init_seed, classes, size, batch, repeats;
+    int kernels, memory; /* indices in kernel_choices, memory_choices */
     bool plan, train, json;
 };
+
+static const char *const kernel_choices[] = { "auto", "direct", "winograd2", "winograd4", NULL };
+static const char *const memory_choices[] = { "plain", "recompute", "half", NULL };
+
+static struct plan_options plan_options_of(const struct app *app, const struct model_args *given)
+{
+    static const int tiles[] = { 0, 0, 2, 4 };
+    return (struct plan_options){ .threads = pool_workers(app->ctx.pool),
+                                  .saving = (enum plan_saving)given->memory,
+                                  .direct = given->kernels == 1,
+                                  .winograd_tile = tiles[given->kernels] };
+}
 
 static struct model_source source_of(const struct model_args *given)
 {
@@ -104,8 +117,9 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
     input_size(model, given, &height, &width);
     bool ok = true;
     if (given->plan) {
-        ok = model_run_new(model, given->batch, height, width, pool_workers(app->ctx.pool), true,
-                           &ready, err);
+        struct plan_options options = plan_options_of(app, given);
+        options.profile = true;
+        ok = model_run_with(model, given->batch, height, width, &options, &ready, err);
         for (int64_t i = 0; ok && i < given->repeats; i++)
             ok = plan_forward(ready.plan, err);
         if (ok)
@@ -266,7 +280,8 @@ static bool bench_train(struct app *app, const struct model_args *given, const s
 {
     struct graph *graph = NULL;
     struct plan *plan = NULL;
-    struct plan_options options = { .mode = PLAN_TRAIN, .threads = pool_workers(app->ctx.pool) };
+    struct plan_options options = plan_options_of(app, given);
+    options.mode = PLAN_TRAIN;
     double began_s = report_clock_s();
     bool ok = transform_resize(model->graph, given->batch, height, width, &graph, err);
     double resized_s = report_clock_s();
@@ -291,9 +306,9 @@ static bool run_bench(struct app *app, const struct model_args *given, struct er
     if (given->train) {
         ok = bench_train(app, given, model, height, width, err);
     } else {
+        struct plan_options options = plan_options_of(app, given);
         double began_s = report_clock_s();
-        ok = model_run_new(model, given->batch, height, width, pool_workers(app->ctx.pool), false,
-                           &ready, err) &&
+        ok = model_run_with(model, given->batch, height, width, &options, &ready, err) &&
              bench_plan(app, given, ready.plan, ready.plan_s, report_clock_s() - began_s, err);
     }
     model_run_free(&ready);
@@ -382,6 +397,21 @@ static const struct arg args[] = {
       .type = ARG_FLAG,
       .offset = AT(plan),
       .help = "for show: the kernels, their memory, time and rate instead of the graph" },
+    { .name = "kernels",
+      .type = ARG_CHOICE,
+      .offset = AT(kernels),
+      .value = "WHICH",
+      .initial = "auto",
+      .choices = kernel_choices,
+      .help = "for show --plan and bench: 3x3 convolutions direct, or by Winograd's method with "
+              "tiles of 2x2 or 4x4" },
+    { .name = "memory",
+      .type = ARG_CHOICE,
+      .offset = AT(memory),
+      .value = "HOW",
+      .initial = "plain",
+      .choices = memory_choices,
+      .help = "for bench --train: how activations are kept, as train.memory in a config" },
     { .name = "train",
       .type = ARG_FLAG,
       .offset = AT(train),

@@ -11,21 +11,29 @@ void model_run_free(struct model_run *run)
     *run = (struct model_run){ 0 };
 }
 
-bool model_run_new(const struct model *model, int64_t batch, int64_t height, int64_t width,
-                   int threads, bool profile, struct model_run *out, struct err *err)
+bool model_run_with(const struct model *model, int64_t batch, int64_t height, int64_t width,
+                    const struct plan_options *options, struct model_run *out, struct err *err)
 {
     *out = (struct model_run){ .batch = batch, .height = height, .width = width };
     struct graph *resized = NULL;
-    struct plan_options options = { .mode = PLAN_INFER, .threads = threads, .profile = profile };
+    struct plan_options infer = *options;
+    infer.mode = PLAN_INFER;
     bool ok = transform_resize(model->graph, batch, height, width, &resized, err) &&
               transform_for_inference(resized, NULL, 0, &out->graph, err);
     double began_s = report_clock_s();
-    ok = ok && plan_new(out->graph, &options, &out->plan, err);
+    ok = ok && plan_new(out->graph, &infer, &out->plan, err);
     out->plan_s = report_clock_s() - began_s;
     graph_free(resized);
     if (!ok)
         model_run_free(out);
     return ok;
+}
+
+bool model_run_new(const struct model *model, int64_t batch, int64_t height, int64_t width,
+                   int threads, bool profile, struct model_run *out, struct err *err)
+{
+    struct plan_options options = { .threads = threads, .profile = profile };
+    return model_run_with(model, batch, height, width, &options, out, err);
 }
 
 bool model_classify(const struct model *model, struct model_run *run, int threads,

@@ -15,6 +15,9 @@ struct model_run {
  * timed (plan_print shows it). */
 bool model_run_new(const struct model *model, int64_t batch, int64_t height, int64_t width,
                    int threads, bool profile, struct model_run *out, struct err *err);
+/* The same with all options of the plan but its mode, which is PLAN_INFER. */
+bool model_run_with(const struct model *model, int64_t batch, int64_t height, int64_t width,
+                    const struct plan_options *options, struct model_run *out, struct err *err);
 void model_run_free(struct model_run *run); /* also fine on a zeroed struct */
 
 /* Scores of one image, [classes]. The run is made anew where the image needs another size; begin

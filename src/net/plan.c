@@ -47,6 +47,8 @@ static bool check_options(const struct graph *graph, const struct plan_options *
 {
     if (options->threads < 1)
         return err_set(err, ERR_USAGE, "%s: a plan needs at least one thread", graph->name);
+    if (options->winograd_tile != 0 && options->winograd_tile != 2 && options->winograd_tile != 4)
+        return err_set(err, ERR_USAGE, "%s: Winograd tiles are 2 or 4", graph->name);
     for (int i = 0; i < options->n_keep; i++)
         if (options->keep[i] < 0 || options->keep[i] >= graph->n_values)
             return err_set(err, ERR_USAGE, "%s: a value to keep is not in the graph", graph->name);

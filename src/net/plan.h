@@ -56,9 +56,11 @@ struct plan_options {
     const struct plan_spread *spread; /* PLAN_TRAIN: batch norm takes the statistics of the larger
                                        * batch; must outlive the plan; NULL: of its own */
     bool input_gradients;             /* backward also to the inputs of the graph */
-    bool direct;     /* no Winograd convolutions: slower, the last digits nearer to the truth */
-    bool no_sharing; /* every tensor its own memory: all readable; for tests and debugging */
-    bool profile;    /* measure every step (its shortest run); see plan_print */
+    int winograd_tile; /* 2 or 4: all Winograd convolutions with this tile, and wherever they can be
+                        * (to compare); 0: the cheaper one, where it is worth it */
+    bool direct;       /* no Winograd convolutions: slower, the last digits nearer to the truth */
+    bool no_sharing;   /* every tensor its own memory: all readable; for tests and debugging */
+    bool profile;      /* measure every step (its shortest run); see plan_print */
 };
 
 /* *out is the caller's; free with plan_free. The graph's parameters must have been allocated. */

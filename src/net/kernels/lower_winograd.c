@@ -56,6 +56,8 @@ bool lower_winograd_takes(const struct plan_node *pn, bool backward)
     if (!is_suitable(pn, backward))
         return false;
     struct winograd_conv w = conv_of(pn, backward);
+    if (pn->plan->options.winograd_tile)
+        return true;
     return winograd_conv_plan(&w, 0) < WORTH * winograd_conv_direct_cost(&w);
 }
 
@@ -137,7 +139,7 @@ static bool add_conv(struct plan_node *pn, const struct winograd_conv *w, bool b
 bool lower_winograd_forward(struct plan_node *pn, struct err *err)
 {
     struct winograd_conv w = conv_of(pn, false);
-    winograd_conv_plan(&w, 0);
+    winograd_conv_plan(&w, pn->plan->options.winograd_tile);
     int x = in_slot(pn, 0, LAYOUT_BLOCKED, err);
     int bias = has_input(pn, 2) ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
     int residual = has_input(pn, 3) ? in_slot(pn, 3, LAYOUT_BLOCKED, err) : NO_SLOT;
@@ -150,7 +152,7 @@ bool lower_winograd_forward(struct plan_node *pn, struct err *err)
 bool lower_winograd_data(struct plan_node *pn, struct err *err)
 {
     struct winograd_conv w = conv_of(pn, true);
-    winograd_conv_plan(&w, 0);
+    winograd_conv_plan(&w, pn->plan->options.winograd_tile);
     int dy = out_gradient(pn, LAYOUT_BLOCKED, err), dx = gradient_slot(pn, 0, LAYOUT_BLOCKED);
     return add_conv(pn, &w, true, dy, NO_SLOT, NO_SLOT, dx, err) &&
            gradient_add(pn, 0, dx, LAYOUT_BLOCKED, err);
