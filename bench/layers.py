@@ -17,7 +17,7 @@ def reason(group, batch):
     """What keeps a group from the peak."""
     kernel, side = group
     if "wino" in kernel:
-        return ("fewer multiplications than are counted (2.25 times for 2x3 tiles, 4 times for 4x3); transforms "
+        return ("fewer multiplications than are counted (2.25 times with 2x2 tiles, 4 times with 4x4); transforms "
                 "and weights pass through the caches")
     if kernel.startswith("conv 7x7"):
         return "3 input channels: each row of weights is used for few multiply-adds before the next is loaded"

@@ -9,6 +9,7 @@
 #endif
 
 #define MOST_TILES 128 /* of a block */
+#define FEW_TILES 14   /* for a thread: below, reading all weights for them does not pay */
 
 /* Where a tile lies. */
 struct winograd_tile {
@@ -118,8 +119,7 @@ static void choose_blocks(struct winograd_conv *w)
     if (fit > 4 * loops->rows && weights <= 8 * cache)
         fit = 4 * loops->rows;
     int64_t blocks = ceil_div(w->tiles, fit < w->tiles ? fit : w->tiles);
-    w->shared =
-        w->threads > 1 && w->tiles < 2 * loops->rows * w->threads && w->panels >= w->threads;
+    w->shared = w->threads > 1 && w->tiles < FEW_TILES * w->threads && w->panels >= w->threads;
     if (!w->shared && blocks % w->threads)
         blocks += w->threads - blocks % w->threads;
     if (blocks > w->tiles)
