@@ -6,20 +6,19 @@
 #include "base/claim.h"
 #include "base/file.h"
 
-extern const struct task_kind extract_tasks, predict_tasks;
+extern const struct task_kind extract_tasks, predict_tasks, train_tasks;
 
-const struct task_kind *const task_kinds[] = { &extract_tasks, &predict_tasks, NULL };
+const struct task_kind *const task_kinds[] = { &extract_tasks, &predict_tasks, &train_tasks, NULL };
 
 bool cluster_parse(const struct task_list *list, const struct command *command, void **options,
-                   char ***argv, struct err *err)
+                   struct args_result *operands, char ***argv, struct err *err)
 {
-    struct args_result operands;
     *argv = calloc((size_t)list->argc + 1, sizeof **argv);
     *options = calloc(1, command->options_size);
     if (!*argv || !*options)
         return err_memory(err, "options");
     memcpy(*argv, list->argv, (size_t)list->argc * sizeof **argv); /* parsing reorders it */
-    return args_parse(&command->spec, list->argc - 1, *argv + 1, *options, &operands, err);
+    return args_parse(&command->spec, list->argc - 1, *argv + 1, *options, operands, err);
 }
 
 bool cluster_check(const struct cluster_options *options, struct err *err)

@@ -11,7 +11,7 @@ extern const struct task_kind *const task_kinds[];
 /* argv of the list parsed anew as the command's options: *options is the caller's (free), operands
  * point into *argv, which is the caller's too. */
 bool cluster_parse(const struct task_list *list, const struct command *command, void **options,
-                   char ***argv, struct err *err);
+                   struct args_result *operands, char ***argv, struct err *err);
 
 /* --on must not be local. Checks what only makes sense with a scheduler. */
 bool cluster_check(const struct cluster_options *options, struct err *err);

@@ -311,8 +311,9 @@ static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void
     struct extract_state *s = calloc(1, sizeof *s);
     char *slides = cluster_slides_path(list->folder);
     void *options = NULL;
+    struct args_result operands;
     bool ok = (s && slides) || err_memory(err, "the tasks");
-    ok = ok && cluster_parse(list, &cmd_extract, &options, &s->argv, err);
+    ok = ok && cluster_parse(list, &cmd_extract, &options, &operands, &s->argv, err);
     if (s)
         s->given = options;
     ok = ok && make_options(s->given, &s->request.options, err) &&

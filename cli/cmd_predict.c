@@ -357,8 +357,9 @@ static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void
     struct predict_work *work = calloc(1, sizeof *work);
     char *slides = cluster_slides_path(list->folder);
     void *options = NULL;
+    struct args_result operands;
     bool ok = (work && slides) || err_memory(err, "the tasks");
-    ok = ok && cluster_parse(list, &cmd_predict, &options, &work->argv, err);
+    ok = ok && cluster_parse(list, &cmd_predict, &options, &operands, &work->argv, err);
     if (work)
         work->given = options;
     ok = ok && make_options(work->given, &work->request.options, err) &&

@@ -1,11 +1,12 @@
 /* cmd_train.c: microtome train: patches and a config -> weights, metrics, checkpoints. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/claim.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/pool.h"
 #include "base/report.h"
-#include "cli/app.h"
+#include "cli/cluster.h"
 #include "dist/launch.h"
 #include "train/distill.h"
 #include "train/mine.h"
@@ -17,7 +18,10 @@ struct train_args {
     struct arg_texts settings;
     int64_t ranks;
     bool template, resume, overwrite, json;
+    struct cluster_options cluster;
 };
+
+extern const struct command cmd_train;
 
 static void print_result(struct app *app, const struct train_args *given,
                          const struct train_result *result)
@@ -147,11 +151,139 @@ static bool train(struct app *app, const struct train_args *given, const char *p
     return ok;
 }
 
+/* In this process, or in ranks that it starts. */
+static bool train_here(struct app *app, const struct train_args *given, const char *path,
+                       struct err *err)
+{
+    struct ranks ranks;
+    if (given->ranks > 1 && ranks_started() > 1)
+        return err_set(err, ERR_USAGE, "--ranks: started as one of %d ranks already",
+                       ranks_started());
+    if (given->ranks > 1)
+        return start_ranks(app, given, err);
+    if (!ranks_begin(&ranks, err))
+        return false;
+    bool ok = train(app, given, path, &ranks, err);
+    ranks_end(&ranks, ok);
+    if (!ok && ranks.failed && ranks.rank > 0)
+        err->text[0] = 0; /* the first rank says it */
+    return ok;
+}
+
+/* --- on a cluster: one task, which is one job of all ranks --- */
+
+struct train_work {
+    struct train_args *given;
+    struct args_result operands;
+    const struct task_list *list;
+    char **argv; /* of the list, parsed: reordered */
+    char **line; /* of the list, for the ranks: it goes on where there is a checkpoint */
+    int n_line;
+    char threads[16];
+};
+
+static void tasks_close(void *state)
+{
+    struct train_work *work = state;
+    free(work->given);
+    free(work->argv);
+    free(work->line);
+    free(work);
+}
+
+static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void **state,
+                       struct err *err)
+{
+    static char resume[] = "--resume", threads[] = "--threads";
+    struct train_work *work = calloc(1, sizeof *work);
+    void *options = NULL;
+    bool ok = work || err_memory(err, "the task");
+    ok = ok && cluster_parse(list, &cmd_train, &options, &work->operands, &work->argv, err);
+    if (work) {
+        work->given = options;
+        work->line = calloc((size_t)list->argc + 4, sizeof *work->line);
+        ok = ok && (work->line || err_memory(err, "the task"));
+    }
+    if (!ok) {
+        if (work)
+            tasks_close(work);
+        return false;
+    }
+    snprintf(work->threads, sizeof work->threads, "%d", pool_workers(ctx->pool));
+    for (int i = 0; i < list->argc; i++)
+        work->line[work->n_line++] = list->argv[i];
+    if (!work->given->resume)
+        work->line[work->n_line++] = resume;
+    if (work->given->common.threads == 0) {
+        work->line[work->n_line++] = threads;
+        work->line[work->n_line++] = work->threads;
+    }
+    work->given->common.threads = pool_workers(ctx->pool);
+    work->given->resume = true;
+    *state = work;
+    return true;
+}
+
+static bool tasks_train(void *state, const struct task *task, const char *path,
+                        const struct ctx *ctx, struct err *err)
+{
+    (void)task;
+    struct train_work *work = state;
+    struct app app = { .ctx = *ctx, .out = stdout, .argc = work->n_line, .argv = work->line };
+    struct file_out out;
+    const char *config = work->operands.n_operands ? work->operands.operands[0] : NULL;
+    if (!train_here(&app, work->given, config, err) || !file_out_open(&out, path, err))
+        return false;
+    fputs("the training is complete\n", out.stream);
+    return file_out_commit(&out, err);
+}
+
+static bool tasks_end(void *state, const struct task_list *list, const struct task_end *ends,
+                      const struct ctx *ctx, FILE *out, struct err *err)
+{
+    (void)state, (void)ctx, (void)err;
+    if (ends[0].complete)
+        fprintf(out, "%s/model.safetensors\n", list->folder);
+    return true;
+}
+
+const struct task_kind train_tasks = {
+    .name = "train",
+    .open = tasks_open,
+    .run = tasks_train,
+    .finish = tasks_end,
+    .close = tasks_close,
+};
+
+static bool run_on_cluster(struct app *app, const struct train_args *given, struct err *err)
+{
+    struct task_list list = { 0 };
+    struct claim *claim = NULL;
+    bool ok = list_new(given->output, "train", app->argc, app->argv, &list, err) &&
+              claim_take(list.folder, &claim, err) && cluster_check_idle(list.folder, err);
+    char *checkpoints = ok ? file_format("%s/checkpoints", list.folder) : NULL;
+    char *tasks = ok ? file_format("%s/tasks/list.csv", list.folder) : NULL;
+    if (ok && checkpoints && tasks && file_exists(checkpoints) && !file_exists(tasks) &&
+        !given->resume)
+        ok = err_set(err, ERR_USAGE, "%s: holds a training; pass --resume to go on with it",
+                     given->output);
+    free(checkpoints);
+    free(tasks);
+    ok = ok && list_add(&list, "training", 0, 1, "tasks/trained.txt", "", err);
+    if (ok)
+        ok = cluster_submit_one(&list, &train_tasks, &given->cluster, given->ranks, claim,
+                                &app->ctx, app->out, err);
+    else
+        claim_release(claim);
+    list_free(&list);
+    return ok;
+}
+
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
     const struct train_args *given = options;
-    struct ranks ranks;
+    bool is_rank = ranks_started() > 1; /* its options are those of the job it belongs to */
     if (given->template) {
         config_print_template(app->out);
         return true;
@@ -160,18 +292,15 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return err_set(err, ERR_USAGE, "needs CONFIG.yaml; --template prints one");
     if (!given->output)
         return err_set(err, ERR_USAGE, "needs --output DIR");
-    if (given->ranks > 1 && ranks_started() > 1)
-        return err_set(err, ERR_USAGE, "--ranks: started as one of %d ranks already",
-                       ranks_started());
-    if (given->ranks > 1)
-        return start_ranks(app, given, err);
-    if (!ranks_begin(&ranks, err))
+    if (!is_rank && !cluster_check(&given->cluster, err))
         return false;
-    bool ok = train(app, given, operands->n_operands ? operands->operands[0] : NULL, &ranks, err);
-    ranks_end(&ranks, ok);
-    if (!ok && ranks.failed && ranks.rank > 0)
-        err->text[0] = 0; /* the first rank says it */
-    return ok;
+    if (!is_rank && given->cluster.on > 0 && given->overwrite)
+        return err_set(err, ERR_USAGE,
+                       "--overwrite: a job that is queued again must go on, not begin anew; remove "
+                       "the folder instead");
+    if (!is_rank && given->cluster.on > 0)
+        return run_on_cluster(app, given, err);
+    return train_here(app, given, operands->n_operands ? operands->operands[0] : NULL, err);
 }
 
 #define AT(field) offsetof(struct train_args, field)
@@ -220,6 +349,8 @@ static const struct arg args[] = {
       .offset = AT(template),
       .help = "print a commented config with all defaults and end" },
     { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the result as JSON" },
+    CLUSTER_ARGS(struct train_args),
+    CLUSTER_MEMORY_ARG(struct train_args),
     COMMON_ARGS(struct train_args),
 };
 
@@ -237,14 +368,16 @@ const struct command cmd_train = {
                   "confusion matrix and checkpoints. SIGTERM or Ctrl-C saves and ends with exit "
                   "code 75; the same command with --resume goes on as if nothing had happened. "
                   "docs/training.md tells more.",
-              .example = "microtome train --template > run.yaml\n"
-                         "microtome train run.yaml -o run\n"
-                         "microtome train run.yaml --set schedule.learning_rate=0.01 -o run2\n"
-                         "microtome train run.yaml -o run --resume\n"
-                         "microtome train run.yaml -o run --ranks 4\n"
-                         "mpirun -n 64 microtome train run.yaml -o run --threads 8\n"
-                         "microtome train run.yaml --mine run -o run-hard\n"
-                         "microtome train dense.yaml --distill-dense run -o run-dense",
+              .example =
+                  "microtome train --template > run.yaml\n"
+                  "microtome train run.yaml -o run\n"
+                  "microtome train run.yaml --set schedule.learning_rate=0.01 -o run2\n"
+                  "microtome train run.yaml -o run --resume\n"
+                  "microtome train run.yaml -o run --ranks 4\n"
+                  "microtome train run.yaml -o run --on slurm --ranks 16 --cpus 8 --time 12h\n"
+                  "mpirun -n 64 microtome train run.yaml -o run --threads 8\n"
+                  "microtome train run.yaml --mine run -o run-hard\n"
+                  "microtome train dense.yaml --distill-dense run -o run-dense",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct train_args),

@@ -23,7 +23,7 @@ struct job_request {
     const struct cluster_options *options;
     const struct site *site;
     int64_t time_s; /* 0: the scheduler's default */
-    int64_t ranks;  /* of one MPI job; 0: none */
+    int64_t ranks;  /* of one MPI job; 0: none. Such a job is warned before its time ends */
 };
 
 /* What the scheduler knows of the jobs of one name. */
@@ -37,6 +37,7 @@ struct scheduler {
     const char *log_signs;    /* of an array's log: "%A.%a" */
     const char *element;      /* shell: the element's number, from 1 */
     const char *log_shell;    /* shell: the same log name at run time */
+    const char *requeue;      /* shell: this job goes back into the queue */
     /* Elements that one array may have. Also tells whether the scheduler is there. */
     bool (*max_array)(int64_t *out, struct err *err);
     void (*directives)(FILE *script, const struct job_request *job);

@@ -173,6 +173,7 @@ const struct scheduler scheduler_sge = {
     .log_signs = "$JOB_ID.$TASK_ID",
     .element = "$SGE_TASK_ID",
     .log_shell = "$JOB_ID.$SGE_TASK_ID",
+    .requeue = "exit 99 # run it again",
     .max_array = max_array,
     .directives = directives,
     .submit_functions = submit_functions,

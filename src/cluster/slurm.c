@@ -4,6 +4,8 @@
 #include "cluster/scheduler.h"
 #include "cluster/shell.h"
 
+#define WARNING_S 60 /* before the end of a job that saves its state first */
+
 static bool not_here(const char *program, struct err *err)
 {
     return err_set(
@@ -52,8 +54,11 @@ static void directives(FILE *script, const struct job_request *job)
     fprintf(script, "#SBATCH --job-name=%s\n", job->name);
     fprintf(script, "#SBATCH --output=\"%s\"\n#SBATCH --open-mode=append\n", job->log);
     fputs("#SBATCH --requeue\n", script);
-    if (job->ranks > 0)
-        fprintf(script, "#SBATCH --ntasks=%lld\n", (long long)job->ranks);
+    if (job->ranks > 0) /* B: the script, which hands it on */
+        fprintf(script, "#SBATCH --ntasks=%lld\n#SBATCH --signal=B:TERM@%lld\n",
+                (long long)job->ranks,
+                (long long)(job->time_s > 0 && job->time_s < 4 * WARNING_S ? job->time_s / 4
+                                                                           : WARNING_S));
     fprintf(script, "#SBATCH --cpus-per-task=%lld\n", (long long)options->cpus);
     if (options->memory_gb > 0)
         fprintf(script, "#SBATCH --mem=%.0fM\n", options->memory_gb * 1000);
@@ -177,6 +182,7 @@ const struct scheduler scheduler_slurm = {
     .log_signs = "%A.%a",
     .element = "$SLURM_ARRAY_TASK_ID",
     .log_shell = "$SLURM_ARRAY_JOB_ID.$SLURM_ARRAY_TASK_ID",
+    .requeue = "scontrol requeue \"$SLURM_JOB_ID\" && sleep 60 # until it ends this one",
     .max_array = max_array,
     .directives = directives,
     .submit_functions = submit_functions,

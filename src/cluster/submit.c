@@ -22,6 +22,7 @@ struct work {
     struct submission submission;
     struct packed packed;
     int64_t max_array;
+    int64_t ranks; /* of a list that is one job; 0: arrays */
 };
 
 static char *in_tasks(const struct work *work, const char *name, const char *extension)
@@ -61,7 +62,8 @@ static void write_head(FILE *script, const struct work *work, const char *log_na
                                .log = log,
                                .options = work->options,
                                .site = &work->site,
-                               .time_s = time_s };
+                               .time_s = time_s,
+                               .ranks = work->ranks };
     fputs("#!/bin/bash\n", script);
     work->scheduler->directives(script, &job);
 }
@@ -136,6 +138,51 @@ static bool write_last(const struct work *work, FILE *script, struct err *err)
     return true;
 }
 
+/* The program runs beside the shell, which hands on the warning that its time ends. */
+static bool write_single(const struct work *work, FILE *script, struct err *err)
+{
+    char log[64];
+    snprintf(log, sizeof log, "job-%lld", (long long)work->submission.number);
+    write_head(script, work, log, work->submission.time_s);
+    fputs(
+        "# Warned before its time ends, the program saves and ends with 75; then the job goes back "
+        "into\n# the queue and goes on from there.\n",
+        script);
+    write_tasks_folder(script, work);
+    write_check(script);
+    script_setup(script, &work->site);
+    fprintf(script,
+            "export MICROTOME_JOB_BEGAN=$(date +%%s) MICROTOME_TIME_LIMIT=%lld "
+            "MICROTOME_LOG=log/%s.log\n",
+            (long long)work->submission.time_s, log);
+    if (!script_program(script, &work->site, err))
+        return false;
+    fputs(" task ", script);
+    shell_quote(script, work->list->folder);
+    fprintf(script,
+            " --threads %lld 1 &\n"
+            "child=$!\n"
+            "trap 'kill -TERM $child' TERM USR1\n"
+            "wait $child\n"
+            "code=$?\n"
+            "while [ $code -gt 128 ] && kill -0 $child 2>/dev/null; do\n"
+            "    wait $child\n"
+            "    code=$?\n"
+            "done\n"
+            "if [ $code -eq 75 ]; then\n"
+            "    trap - TERM USR1\n"
+            "    %s\n"
+            "    exit $code\n"
+            "fi\n",
+            (long long)work->options->cpus, work->scheduler->requeue);
+    if (!script_program(script, &work->site, err))
+        return false;
+    fputs(" task ", script);
+    shell_quote(script, work->list->folder);
+    fputs(" --finish\n", script);
+    return true;
+}
+
 static bool write_submit(const struct work *work, FILE *script, struct err *err)
 {
     (void)err;
@@ -186,6 +233,8 @@ static bool write_one(const struct work *work, const char *name, const char *ext
 
 static bool write_scripts(const struct work *work, struct err *err)
 {
+    if (work->ranks > 0)
+        return write_one(work, "job", ".sh", write_single, err);
     return write_one(work, "jobs", ".txt", write_jobs, err) &&
            write_one(work, "array", ".sh", write_array, err) &&
            write_one(work, "last", ".sh", write_last, err) &&
@@ -194,9 +243,10 @@ static bool write_scripts(const struct work *work, struct err *err)
 
 static bool print_scripts(const struct work *work, FILE *out, struct err *err)
 {
-    static const char *const names[] = { "submit", "array", "last" };
+    static const char *const many[] = { "submit", "array", "last" }, *const one[] = { "job" };
+    const char *const *names = work->ranks > 0 ? one : many;
     bool ok = true;
-    for (size_t i = 0; ok && i < 3; i++) {
+    for (size_t i = 0; ok && i < (work->ranks > 0 ? 1 : 3); i++) {
         char *text = NULL, *path = in_tasks(work, names[i], ".sh");
         ok = path ? file_read(path, 64 << 20, &text, NULL, err) : err_memory(err, names[i]);
         if (ok)
@@ -205,11 +255,12 @@ static bool print_scripts(const struct work *work, FILE *out, struct err *err)
         free(path);
     }
     if (ok)
-        fprintf(out,
-                "%lld tasks in %lld jobs; to submit them by hand: %s %s/tasks/submit-%lld.sh\n",
+        fprintf(out, "%lld tasks in %lld jobs; to submit by hand: %s %s/tasks/%s-%lld.sh\n",
                 (long long)work->submission.tasks, (long long)work->submission.jobs,
-                work->submission.arrays > 1 ? (work->options->on == 1 ? "sbatch" : "qsub") : "bash",
-                work->list->folder, (long long)work->submission.number);
+                work->submission.arrays == 1 && work->ranks == 0 ? "bash"
+                : work->options->on == 1                         ? "sbatch"
+                                                                 : "qsub",
+                work->list->folder, names[0], (long long)work->submission.number);
     return ok;
 }
 
@@ -270,11 +321,11 @@ static void flatten(char *text)
 
 static bool submit(const struct work *work, struct err *err)
 {
-    char *script = in_tasks(work, "submit", ".sh");
+    char *script = in_tasks(work, work->ranks > 0 ? "job" : "submit", ".sh");
     struct said said = { 0 };
     struct err why = { 0 };
     bool ok = script || err_memory(err, "the submission");
-    if (ok && work->submission.arrays > 1) {
+    if (ok && (work->submission.arrays > 1 || work->ranks > 0)) {
         ok = work->scheduler->submit(script, &why);
         flatten(why.text);
         if (!ok)
@@ -316,13 +367,13 @@ static void say_next(const struct work *work, const struct ctx *ctx)
                 work->list->folder, work->list->folder, work->list->folder);
 }
 
-bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
-                    const struct cluster_options *options, struct claim *claim,
-                    const struct ctx *ctx, FILE *out, struct err *err)
+static bool submit_list(const struct task_list *list, const struct task_kind *kind,
+                        const struct cluster_options *options, int64_t ranks, struct claim *claim,
+                        const struct ctx *ctx, FILE *out, struct err *err)
 {
-    struct work work = { .list = list,
-                         .options = options,
-                         .scheduler = schedulers[options->on - 1] };
+    struct work work = {
+        .list = list, .options = options, .scheduler = schedulers[options->on - 1], .ranks = ranks
+    };
     int64_t time_s = 0;
     bool ok =
         check_folder(list, err) && (!options->time || time_parse(options->time, &time_s, err)) &&
@@ -350,4 +401,18 @@ bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
     packed_free(&work.packed);
     site_free(&work.site);
     return ok;
+}
+
+bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
+                    const struct cluster_options *options, struct claim *claim,
+                    const struct ctx *ctx, FILE *out, struct err *err)
+{
+    return submit_list(list, kind, options, 0, claim, ctx, out, err);
+}
+
+bool cluster_submit_one(const struct task_list *list, const struct task_kind *kind,
+                        const struct cluster_options *options, int64_t ranks, struct claim *claim,
+                        const struct ctx *ctx, FILE *out, struct err *err)
+{
+    return submit_list(list, kind, options, ranks, claim, ctx, out, err);
 }

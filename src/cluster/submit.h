@@ -36,7 +36,13 @@ bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
                     const struct cluster_options *options, struct claim *claim,
                     const struct ctx *ctx, FILE *out, struct err *err);
 
-/* --- steps, for commands that are one job, such as training --- */
+/* The same for a list of one task that is one job of `ranks` ranks. It is warned before its time
+ * ends; if it then ends with 75 (all is saved) it goes back into the queue. */
+bool cluster_submit_one(const struct task_list *list, const struct task_kind *kind,
+                        const struct cluster_options *options, int64_t ranks, struct claim *claim,
+                        const struct ctx *ctx, FILE *out, struct err *err);
+
+/* --- steps --- */
 
 /* Fails if jobs of the last submission are alive; else the number and name of the next one. */
 bool submission_begin(const struct task_list *list, const struct scheduler *scheduler,

@@ -57,7 +57,7 @@ static bool run_one(const struct task_list *list, const struct task_kind *kind, 
     if (!record_write(list, task->id, record, err))
         return false;
     *made = make_file(list, kind, state, task, record->host, ctx, &why);
-    bool stopped = !*made && why.kind == ERR_STOPPED;
+    bool stopped = !*made && (why.kind == ERR_STOPPED || why.kind == ERR_REQUEUE);
     record->state = *made ? TASK_DONE : stopped ? TASK_STOPPED : TASK_FAILED;
     record->ended = clock_now_s();
     if (!*made)
