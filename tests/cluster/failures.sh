@@ -4,6 +4,7 @@
 # on, what is missing is stated, and the same command again makes it complete: nothing twice,
 # nothing lost, the same bytes.
 port=21200
+export NODE_TIMEOUT=5
 . "$(dirname "$0")/lib.sh"
 slurm_up 3
 links 8

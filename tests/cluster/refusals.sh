@@ -2,6 +2,7 @@
 # What cannot work is said at once, with the remedy: wrong partition or queue, more memory or
 # processors than any node has, no scheduler, nodes that do not see the results.
 port=21400
+export NODE_TIMEOUT=5
 . "$(dirname "$0")/lib.sh"
 links 2
 refused() { # TEXT OPTIONS...
