@@ -74,8 +74,9 @@ static void directives(FILE *script, const struct job_request *job)
         fprintf(script, "#SBATCH %s\n", job->site->flags.items[i]);
 }
 
-/* With --max-running several arrays follow one another, so that never more run at once. A failed
- * element must not keep the last job waiting: afterany. */
+/* A variable named in --export would make every node run a login shell first; from the environment
+ * it comes for nothing. With --max-running several arrays follow one another, so that never more
+ * run at once. A failed element must not keep the last job waiting: afterany. */
 static void submit_functions(FILE *script, const struct cluster_options *options, int64_t number)
 {
     char limit[32] = "";
@@ -85,7 +86,7 @@ static void submit_functions(FILE *script, const struct cluster_options *options
     fprintf(script,
             "all=\n%s"
             "submit_array() { # OFFSET COUNT\n"
-            "    id=$(sbatch --parsable --export=ALL,MICROTOME_OFFSET=$1 --array=1-$2%s \\\n"
+            "    id=$(MICROTOME_OFFSET=$1 sbatch --parsable --export=ALL --array=1-$2%s \\\n"
             "        %s\"$tasks/array-%lld.sh\")\n"
             "    all=$all:${id%%%%;*}%s\n"
             "}\n"

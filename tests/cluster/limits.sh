@@ -2,7 +2,7 @@
 # A time limit that is too short for a job of several tasks: recognised, stated, and the same command
 # again gives those tasks jobs of their own. One that is too short for a single task is refused the
 # next time, unless it is longer.
-port=21600
+port=21800
 . "$(dirname "$0")/lib.sh"
 slurm_up 2
 microtome phantom -q -o cohort --slides 2 --size 2048 --seed 1 || fail phantom
