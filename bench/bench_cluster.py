@@ -1,0 +1,114 @@
+"""predict on SLURM: two one-core nodes against one, what the scheduler adds to a task, and a simulation of
+4,000 cores with the 27,280 groups of the published run, from the task times measured here.
+
+Starts a private SLURM (tests/cluster/slurm): needs root and the packages of the tests; says so and ends
+without rows where they are not there.
+"""
+import heapq
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+
+from measure import run
+from table import Table
+
+SIZE_PX, SLIDES, NETWORK, GROUP_MPX = 8192, 2, "scan_base", 4
+DEFAULT_GROUP_MPX = 64  # of predict --group: a task of a real run
+CORES, GROUPS = 4000, 27280
+PUBLISHED = 0.97  # 95 to 99 %
+build = sys.argv[1]
+here = os.path.dirname(os.path.abspath(__file__))
+folder = os.path.join(build, "bench")
+data, cluster = os.path.join(folder, "cluster_data"), os.path.join(folder, "slurm")
+microtome = os.path.join(build, "microtome")
+log = os.path.join(folder, "cluster.log")
+cores = sorted(os.sched_getaffinity(0))
+fixture = os.path.join(here, "..", "tests", "cluster", "slurm")
+os.makedirs(folder, exist_ok=True)
+
+
+def slurm(*words):
+    return subprocess.run([fixture, *words], env=dict(os.environ, DIR=cluster, PORT="22000", CPUS="1"),
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def predict(out, *options):
+    shutil.rmtree(out, ignore_errors=True)
+    seconds, _ = run([microtome, "predict", "-q", os.path.join(data, "slides.csv"), "-o", out, "--network", NETWORK,
+                      "--memory", "600", "--group", str(GROUP_MPX), "--export", "none", *options], set(cores), log)
+    return seconds
+
+
+def on_nodes(nodes):
+    """Seconds from the first task's beginning to the last one's end, and the tasks' times."""
+    out = os.path.join(folder, f"cluster_{nodes}")
+    if not slurm("up", str(nodes)):
+        return None, None
+    try:
+        predict(out, "--on", "slurm", "--wait")
+    finally:
+        slurm("down")
+    with open(os.path.join(out, "tasks", "finished.json")) as file:
+        account = json.load(file)
+    records = os.path.join(out, "tasks", "record")
+    times = []
+    for name in sorted(os.listdir(records)):
+        with open(os.path.join(records, name)) as file:
+            record = json.load(file)
+        times.append(record["ended"] - record["began"])
+    return account["parallel_s"], times
+
+
+def simulate(tasks, overhead):
+    """Efficiency of greedy dispatch to CORES cores: each free core takes the next job."""
+    free = [0.0] * CORES
+    end = 0.0
+    for seconds in tasks:
+        at = heapq.heappop(free) + overhead + seconds
+        end = max(end, at)
+        heapq.heappush(free, at)
+    return sum(tasks) / (CORES * end)
+
+
+def packed(tasks):
+    """--jobs CORES: the costliest first, each to the job that has least."""
+    loads = [(0.0, job) for job in range(CORES)]
+    for seconds in sorted(tasks, reverse=True):
+        load, job = heapq.heappop(loads)
+        heapq.heappush(loads, (load + seconds, job))
+    return [load for load, _ in loads]
+
+
+if os.geteuid() != 0 or not all(shutil.which(name, path="/usr/sbin:/usr/bin:/bin") for name in ("slurmctld", "munged")):
+    print("cluster: needs root, slurm-wlm and munge; nothing measured")
+    sys.exit(0)
+os.environ["SLURM_CONF"] = os.path.join(cluster, "slurm.conf")
+os.environ["PATH"] += ":/usr/sbin"
+run([microtome, "phantom", "-q", "-o", data, "--slides", str(SLIDES), "--size", str(SIZE_PX), "--seed", "7"],
+    set(cores), log)
+alone_s = predict(os.path.join(folder, "cluster_0"), "--threads", "1")
+one_s, one_times = on_nodes(1)
+two_s, two_times = on_nodes(2)
+if one_s is None or two_s is None:
+    print("cluster: SLURM does not start here; nothing measured")
+    sys.exit(0)
+n = len(one_times)
+overhead_s = (one_s - sum(one_times)) / n
+mean_s = sum(one_times) / n
+table = Table("cluster", folder)
+table.add("predict: two one-core nodes against one", "speed-up", one_s / two_s, 2.0, "twice as fast")
+table.add("predict: two nodes against one process, one thread", "speed-up", alone_s / two_s, 2.0, "twice as fast")
+table.add(f"the scheduler's share of a task ({n} tasks)", "s", max(overhead_s, 1e-3), mean_s, "the task itself",
+          less_is_better=True)
+rng = random.Random(1)
+scale = DEFAULT_GROUP_MPX / GROUP_MPX
+tasks = [rng.choice(one_times) * scale for _ in range(GROUPS)]
+tasks.sort(reverse=True)  # as they are submitted
+table.add(f"simulated: {GROUPS} tasks of {mean_s * scale:.0f} s, {CORES} cores", "efficiency",
+          simulate(tasks, overhead_s), PUBLISHED, "published, 0.95-0.99")
+table.add(f"simulated: the same in {CORES} jobs (--jobs)", "efficiency",
+          simulate(packed(tasks), overhead_s), PUBLISHED, "published, 0.95-0.99")
+table.finish()
