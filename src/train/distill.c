@@ -213,12 +213,12 @@ const int64_t *distill_samples(const struct distill *d)
     return d->samples;
 }
 
-double distill_difference(struct distill *d)
+void distill_difference(struct distill *d, double *sum, double *n)
 {
-    double mean = d->compared ? d->difference / (double)d->compared : NAN;
+    *sum = d->difference;
+    *n = (double)d->compared;
     d->difference = 0;
     d->compared = 0;
-    return mean;
 }
 
 /* --- comparing --- */

@@ -40,6 +40,6 @@ const float *distill_logits(const struct distill *distill);
 const int32_t *distill_labels(const struct distill *distill);
 const int64_t *distill_samples(const struct distill *distill);
 
-/* Mean |dp| (of the last class) over all comparisons since the last call. */
-double distill_difference(struct distill *distill);
+/* Sum of |dp| (of the last class) and number of all comparisons since the last call. */
+void distill_difference(struct distill *distill, double *sum, double *n);
 #endif

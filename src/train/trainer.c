@@ -360,19 +360,24 @@ static void say_row(const struct trainer *trainer, const struct epoch_row *row, 
                 row->train.accuracy, row->train.auc, val, row->seconds, 100 * row->waiting);
 }
 
-/* How far dense and window scores are apart, with a teacher. */
-static void say_difference(struct trainer *trainer, const struct predictions *val)
+/* How far dense and window scores are apart, with a teacher. Collective. */
+static bool say_difference(struct trainer *trainer, const struct predictions *val, struct err *err)
 {
     struct metrics metrics = { 0 };
-    if (!trainer->distill || val->n == 0 ||
-        !metrics_compute(val->scores, val->labels, val->n, val->classes, &metrics, NULL, NULL))
-        return;
-    struct ranks *ranks = trainer->request->ranks; /* which have as many windows each */
-    double difference = distill_difference(trainer->distill) / ranks->size;
-    ranks_sum_reals(ranks, &difference, 1, NULL);
+    double sums[2];
+    if (!trainer->distill || !trainer->val_loader)
+        return true;
+    distill_difference(trainer->distill, &sums[0], &sums[1]);
+    if (!ranks_sum_reals(trainer->request->ranks, sums, 2, err))
+        return false;
+    if (val->n == 0)
+        return true;
+    if (!metrics_compute(val->scores, val->labels, val->n, val->classes, &metrics, NULL, err))
+        return false;
     report_note(trainer->ctx->report,
                 "dense against window scores: mean |dp| %.4f, %.2f %% of decisions differ",
-                difference, 100 * (1 - metrics.accuracy));
+                sums[0] / sums[1], 100 * (1 - metrics.accuracy));
+    return true;
 }
 
 /* With a teacher: the difference before anything is learnt. */
@@ -385,9 +390,9 @@ static bool judge_start(struct trainer *trainer, struct err *err)
         trainer->request->ranks->failed = true;
         return false;
     }
-    say_difference(trainer, &val);
+    bool ok = say_difference(trainer, &val, err);
     predictions_free(&val);
-    return true;
+    return ok;
 }
 
 static bool add_row(struct trainer *trainer, const struct predictions *val, struct err *err)
@@ -419,11 +424,11 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
     if (!trainer_check_weights(trainer, err))
         return false;
     if (trainer->distill)
-        distill_difference(trainer->distill); /* that of training is of no interest */
+        distill_difference(trainer->distill, &(double){ 0 }, &(double){ 0 }); /* of training */
     if (trainer->val_loader && !trainer_evaluate(trainer, &val, err))
         return err && err->kind == ERR_STOPPED ? leave(trainer, err) : false;
     bool ok = add_row(trainer, &val, err);
-    say_difference(trainer, &val);
+    ok = ok && say_difference(trainer, &val, err);
     predictions_free(&val);
     if (!ok)
         return false;

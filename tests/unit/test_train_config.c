@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/file.h"
 #include "train/config.h"
 
 static bool parse(const char *text, const char *setting, struct train_config *out, struct err *err)
@@ -145,12 +146,28 @@ static void template_is_the_defaults(void **state)
     free(text);
 }
 
+/* The examples are configs. */
+static void examples_are_read(void **state)
+{
+    (void)state;
+    struct train_config config;
+    struct err err = { 0 };
+    char *path = file_format("%s/examples/idc.yaml", getenv("SOURCE"));
+    if (!config_read(path, NULL, 0, &config, &err))
+        fail_msg("%s", err.text);
+    assert_string_equal(config.network.name, "scan_small");
+    assert_int_equal(config.train.monitor, MONITOR_LAST);
+    config_free(&config);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_taken),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(template_is_the_defaults),
+        cmocka_unit_test(examples_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
