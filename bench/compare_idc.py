@@ -2,7 +2,7 @@
 
     compare_idc.py BUILD FOLDER [SEEDS [EPOCHS]]
 
-FOLDER holds train.tar and val.tar. Not part of `make bench`: it takes long and needs the data. The
+FOLDER holds train.tar and val.tar; with fewer EPOCHS both learn less, by the same protocol. Not part of `make bench`: it takes long and needs the data. The
 figures in docs/training.md come from here.
 """
 import json
@@ -14,7 +14,7 @@ import sys
 
 build, data = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 seeds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
-epochs = sys.argv[4] if len(sys.argv) > 4 else "12"
+epochs = sys.argv[4] if len(sys.argv) > 4 else "40"
 here = os.path.dirname(os.path.abspath(__file__))
 out = os.path.join(build, "bench", "idc")
 train, val = os.path.join(data, "train.tar"), os.path.join(data, "val.tar")
