@@ -3,6 +3,7 @@
  * point by point (M), transform back. V and M of a block are to stay in the second-level cache. */
 #include "net/kernels/winograd_conv.h"
 #include <omp.h>
+#include <string.h>
 #include <unistd.h>
 #ifdef SIMD_X86
 #include <immintrin.h>
@@ -32,7 +33,8 @@ struct winograd_loops {
     void (*transform_out)(const struct winograd_conv *w, const float *m,
                           const struct winograd_tile *tiles, int64_t n, int64_t first,
                           int64_t panels, const float *bias, const float *residual, float *y);
-    void (*weight)(int side, const double g[6][3], const float *taps, float *u, int64_t step);
+    void (*weight)(int side, const double g[6][3], const float *from, int64_t lane_step,
+                   int64_t outputs, bool turned, float *u, int64_t step);
 };
 
 #ifdef SIMD_X86
@@ -218,17 +220,14 @@ void winograd_conv_weights(const struct winograd_conv *w, const float *from, boo
 #pragma omp parallel for num_threads(w->threads) schedule(static) if (w->threads > 1)
     for (int64_t k = 0; k < 2 * w->panels; k++)
         for (int64_t c = 0; c < inputs; c++) {
-            float taps[9 * 16] __attribute__((aligned(64))) = { 0 };
-            for (int l = 0; l < lanes && k * lanes + l < w->out_channels && c < w->in_channels;
-                 l++) {
-                int64_t o = k * lanes + l;
-                const float *tap =
-                    from + (turned ? c * w->out_channels + o : o * w->in_channels + c) * 9;
-                for (int t = 0; t < 9; t++)
-                    taps[t * lanes + l] = tap[turned ? 8 - t : t];
-            }
+            int64_t first = k * lanes, left = c < w->in_channels ? w->out_channels - first : 0;
+            int64_t outputs = left < 0 ? 0 : left < lanes ? left : lanes;
+            int64_t lane_step = turned ? 9 : w->in_channels * 9;
+            const float *taps = outputs ? from + first * lane_step : from;
+            if (outputs)
+                taps += turned ? c * w->out_channels * 9 : c * 9;
             float *u = to + (k / 2 * inputs + c) * 2 * lanes + k % 2 * lanes;
-            loops->weight(side, (const double(*)[3])g, taps, u, step);
+            loops->weight(side, (const double(*)[3])g, taps, lane_step, outputs, turned, u, step);
         }
 }
 

@@ -263,10 +263,21 @@ static TARGET void VARIANT(transform_out)(const struct winograd_conv *w, const f
     }
 }
 
-/* y = G w Gt for LANES outputs and one input at a time: taps[9][LANES] -> u, step floats apart. */
-static TARGET void VARIANT(weight)(int side, const double g[6][3], const float *taps, float *u,
+/* u = G w Gt for `outputs` <= LANES outputs and one input; their 9 taps are lane_step floats apart,
+ * points of u step floats. turned: the taps are taken from the last to the first. */
+static TARGET void VARIANT(weight)(int side, const double g[6][3], const float *from,
+                                   int64_t lane_step, int64_t outputs, bool turned, float *u,
                                    int64_t step)
 {
+    float taps[9 * LANES] __attribute__((aligned(64)));
+    if (outputs < LANES)
+        memset(taps, 0, sizeof taps);
+    for (int64_t l = 0; l < outputs; l++, from += lane_step)
+        if (turned) {
+            UNROLL for (int t = 0; t < 9; t++) taps[t * LANES + l] = from[8 - t];
+        } else {
+            UNROLL for (int t = 0; t < 9; t++) taps[t * LANES + l] = from[t];
+        }
     double half[6][3][LANES];
     for (int a = 0; a < side; a++)
         for (int j = 0; j < 3; j++) {
