@@ -287,9 +287,9 @@ static void check_cells(char *path, const float *scores, const struct heatmap_in
 static void dense_is_window(void **state)
 {
     (void)state;
-    static const int64_t strides[] = { 16, 8, 24, 100, 224 };
+    static const int64_t strides[] = { 16, 100, 8, 24, 224 };
     char *slide = plain_slide_write("heatmap.tiff", 700, 500, 0.25);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < (SANITIZED ? 2 : 5); i++) {
         struct heatmap_info info;
         struct predict_options options = options_of("scan_tiny", PREDICT_WINDOW, strides[i]);
         float *window = predict_to("heatmap_window", slide, &options, 2, &info);
