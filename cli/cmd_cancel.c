@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "cli/cluster.h"
 
 struct cancel_args {
@@ -52,6 +53,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
     struct task_list list = { .folder = operands->operands[0] };
     struct submission submission;
     bool jobs = false, process = false;
+    if (!file_is_folder(list.folder))
+        return err_set(err, ERR_MISSING, "%s: there is no such folder", list.folder);
     bool ok = !submission_read(&list, &submission) || cancel_jobs(app, &submission, &jobs, err);
     ok = ok && cancel_process(app, list.folder, &process, err);
     if (ok && !jobs && !process)

@@ -173,7 +173,8 @@ static const struct arg args[] = {
       .value = "LIST",
       .initial = "all",
       .help =
-          "further outputs, with commas between them: all, none, or names as in docs/heatmaps.md" },
+          "further outputs, with commas between them: all, none, or some of ome-tiff, tiles-csv, "
+          "tiles-geojson, regions and overlay" },
     { .name = "threshold",
       .type = ARG_REAL,
       OPTION(threshold),
@@ -213,7 +214,7 @@ static bool choose_exports(const char *list, const struct exporter **out, struct
     for (size_t i = 0; all && exporters[i]; i++)
         out[n++] = exporters[i];
     while (!all && *list) {
-        size_t length = strcspn(list, ","), i = 0;
+        size_t length = strcspn(list, ","), i = 0, before = 0;
         while (exporters[i] && (strlen(exporters[i]->name) != length ||
                                 strncmp(exporters[i]->name, list, length) != 0))
             i++;
@@ -226,7 +227,10 @@ static bool choose_exports(const char *list, const struct exporter **out, struct
             return err_set(err, ERR_USAGE, "--export: there is no '%.*s'; there are %s",
                            (int)length, list, names);
         }
-        out[n++] = exporters[i];
+        while (before < n && out[before] != exporters[i])
+            before++;
+        if (before == n) /* a name given twice is given once */
+            out[n++] = exporters[i];
         list += length + (list[length] == ',');
     }
     return true;

@@ -68,7 +68,7 @@ static const char *why_missing(struct task_record *record)
 static bool state_missing(const struct task_list *list, const struct task_end *ends,
                           const struct account *account, struct err *err)
 {
-    char text[700];
+    char text[700] = "";
     size_t used = 0;
     int64_t stated = 0;
     for (int64_t i = 0; i < list->n && stated < STATED && used < sizeof text; i++) {

@@ -256,8 +256,9 @@ bool list_read(const char *folder, struct task_list *out, struct err *err)
     free(path);
     if (!there)
         return err_set(err, ERR_MISSING,
-                       "%s: has no task list; name the -o folder of a command that ran here, or "
-                       "with --on slurm or sge",
+                       "%s: has no task list; name the -o folder of a command with --on slurm or "
+                       "--on sge (of a run on this computer, run.json and slides.csv tell how far "
+                       "it is)",
                        folder);
     return read_command(out, err) && read_items(out, err);
 }

@@ -25,7 +25,7 @@ bool time_parse(const char *text, int64_t *out, struct err *err)
     char unit = 0;
     *out = -1;
     if (sscanf(text, "%lld%c%n", &parts[0], &unit, &used) == 2 && !text[used] &&
-        strchr("smhd", unit))
+        strchr("smhd", unit) && parts[0] >= 0 && parts[0] < INT64_C(1000000000000))
         *out = parts[0] * (unit == 's' ? 1 : unit == 'm' ? 60 : unit == 'h' ? 3600 : 86400);
     if (sscanf(text, "%lld-%n", &days, &used) == 1 && text[used - 1] == '-')
         clock = text + used;

@@ -80,6 +80,8 @@ bool heatmap_read_rows(const struct heatmap *heatmap, int64_t row, int64_t n, fl
 /* Rows that fit into `bytes`; at least 1. */
 int64_t heatmap_rows_in(const struct heatmap_info *info, int64_t bytes);
 
+/* *out is the caller's; free with heatmap_info_free. */
+bool heatmap_info_copy(const struct heatmap_info *info, struct heatmap_info *out, struct err *err);
 void heatmap_info_free(struct heatmap_info *info); /* also fine on a zeroed struct */
 
 /* --- writing --- */

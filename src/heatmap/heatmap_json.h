@@ -16,5 +16,4 @@ void heatmap_json_put_check(struct json_out *json, const char *key,
 bool heatmap_json_get_check(const json_t *object, const char *key, struct heatmap_check *out);
 /* Reads and parses a JSON object. *out is the caller's; json_decref. */
 bool heatmap_json_load(const char *path, json_t **out, struct err *err);
-bool heatmap_info_copy(const struct heatmap_info *info, struct heatmap_info *out, struct err *err);
 #endif

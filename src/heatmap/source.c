@@ -10,6 +10,7 @@
 #include "patch/store.h"
 
 #define MAX_GRID_TILES (INT64_C(1) << 28)
+#define MAX_SIDE_L0 (INT64_C(1) << 40)
 
 /* Tiles stand on a grid; `at` tells which patch holds one, or -1. */
 struct source_store {
@@ -45,7 +46,7 @@ static bool index_patches(struct source *source, const char *path, struct err *e
         int64_t x = llround((double)patches->items[i].x_l0 / scale) + s->margin;
         int64_t y = llround((double)patches->items[i].y_l0 / scale) + s->margin;
         int64_t column = (x + s->stride / 2) / s->stride, row = (y + s->stride / 2) / s->stride;
-        if (x < -1 || y < -1 || column >= s->columns || row >= s->rows ||
+        if (x < -1 || y < -1 || column < 0 || row < 0 || column >= s->columns || row >= s->rows ||
             llabs(column * s->stride - x) > 1 || llabs(row * s->stride - y) > 1)
             return err_set(err, ERR_FORMAT, "%s: patch %lld does not stand on the store's grid",
                            path, (long long)i);
@@ -67,8 +68,9 @@ static bool open_store(const char *path, struct source *out, struct err *err)
     s->patch = store_patch_px(s->store);
     s->tile = facts->tile, s->margin = facts->margin, s->stride = facts->stride;
     if (strcmp(facts->mode, "dense") != 0 || s->stride < 1 || s->tile < 1 || s->margin < 0 ||
-        s->tile + 2 * s->margin != s->patch || !(facts->downsample > 0) || facts->width_l0 < 1 ||
-        facts->height_l0 < 1)
+        s->tile + 2 * s->margin != s->patch ||
+        !(facts->downsample >= 1e-6 && facts->downsample <= 1e6) || facts->width_l0 < 1 ||
+        facts->height_l0 < 1 || facts->width_l0 > MAX_SIDE_L0 || facts->height_l0 > MAX_SIDE_L0)
         return err_set(err, ERR_FORMAT,
                        "%s: is not a dense grid, which a heatmap needs; make one with microtome "
                        "extract --dense",

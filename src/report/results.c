@@ -167,10 +167,14 @@ bool results_read(char *const *folders, int n_folders, const char *except, struc
     *out = (struct results){ 0 };
     bool ok = true;
     for (int i = 0; ok && i < n_folders; i++) {
-        if (file_is_folder(folders[i]))
-            ok = visit(out, folders[i], except, 0, err);
-        else
+        if (!file_is_folder(folders[i]))
             ok = err_set(err, ERR_USAGE, "%s: not a folder of results", folders[i]);
+        else if (same_folder(folders[i], except))
+            ok = err_set(err, ERR_USAGE,
+                         "%s: the page needs a folder of its own; choose another for -o",
+                         folders[i]);
+        else
+            ok = visit(out, folders[i], except, 0, err);
     }
     if (ok) {
         drop_bare_slides(out);

@@ -23,7 +23,7 @@ struct result_slide {
     char *error;                /* why it failed; NULL: it did not */
     double score;               /* of the slide; NAN: none */
     double tissue_mm2;          /* NAN: unknown */
-    double seconds;             /* of predict; NAN: unknown */
+    double seconds;             /* of predict; NAN: unknown, or it was done by an earlier run */
 };
 
 struct result_run {

@@ -82,7 +82,7 @@ static bool take_states(struct results *results, const struct csv *csv, struct e
             return err_memory(err, csv->path);
         if (area >= 0)
             slide->tissue_mm2 = number_of(csv_cell(csv, row, area));
-        if (scored >= 0)
+        if (scored >= 0 && strcmp(csv_cell(csv, row, state), "kept") != 0)
             slide->seconds = number_of(csv_cell(csv, row, seconds));
         if (scored >= 0 && strcmp(csv_cell(csv, row, state), "failed") == 0 &&
             !set_text(&slide->error, csv_cell(csv, row, error)))

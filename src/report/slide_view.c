@@ -34,23 +34,6 @@ static bool path_in(const struct work *work, const char *name, char **out, struc
     return *out || err_memory(err, name);
 }
 
-static bool copy_info(struct slide_view *view, const struct heatmap_info *info)
-{
-    view->info = *info; /* texts belong to the heatmap and are replaced */
-    view->info.slide = strdup(info->slide);
-    view->info.path = strdup(info->path);
-    view->info.mode = strdup(info->mode);
-    view->info.models = strdup(info->models);
-    view->info.model_hash = strdup(info->model_hash);
-    view->info.options = strdup(info->options);
-    view->info.class_names = calloc((size_t)info->n_classes, sizeof(char *));
-    bool ok = view->info.slide && view->info.path && view->info.mode && view->info.models &&
-              view->info.model_hash && view->info.options && view->info.class_names;
-    for (int64_t i = 0; ok && i < info->n_classes; i++)
-        ok = (view->info.class_names[i] = strdup(info->class_names[i])) != NULL;
-    return ok;
-}
-
 static void choose_size(struct slide_view *view)
 {
     const struct heatmap_info *info = &view->info;
@@ -257,7 +240,7 @@ bool slide_view_make(const struct result_slide *slide, const char *folder, const
         note_problem(out, why.text);
         return true;
     }
-    bool ok = copy_info(out, heatmap_info(work.heatmap)) || err_memory(err, slide->name);
+    bool ok = heatmap_info_copy(heatmap_info(work.heatmap), &out->info, err);
     if (ok) {
         choose_size(out);
         ok = make_overview(&work, err) && make_heat(&work, err) && make_patches(&work, err) &&

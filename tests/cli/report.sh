@@ -3,6 +3,8 @@ microtome report
 echo "no operand: $?"
 microtome report . -o page
 echo "nothing here: $?"
+microtome report . -o .
+echo "into the results: $?"
 mkdir -p model scores
 printf 'epoch,train_loss,val_loss\n1,0.7,0.6\n2,0.5,0.4\n' >model/metrics.csv
 printf 'slide,score,label\na.svs,0.9,tumor\nb.svs,0.1,normal\n' >scores/slides.csv

@@ -221,8 +221,10 @@ static void test_times(void **state)
     } good[] = { { "90s", 90 },           { "30m", 1800 },    { "2h", 7200 },
                  { "1d", 86400 },         { "00:01:30", 90 }, { "100:00:00", 360000 },
                  { "2-03:04:05", 183845 } };
-    static const char *const bad[] = { "",       "5",         "5x", "-5m", "1:60:00",
-                                       "1:2:3x", "99999999d", "0s", "1-2", "soon" };
+    static const char *const bad[] = {
+        "",          "5",  "5x",  "-5m",  "1:60:00",         "1:2:3x",
+        "99999999d", "0s", "1-2", "soon", "213503982334602d"
+    }; /* times 86,400: 2^64 + 61,184 */
     int64_t seconds;
     char text[32];
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

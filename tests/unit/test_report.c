@@ -350,6 +350,27 @@ static void nothing_to_tell_is_an_error(void **state)
     free(heat), free(in), free(output), free(folder);
 }
 
+/* A run's table tells where slides are and how long they took; not what a run only found done. */
+static void runs_tell_of_slides(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct results results;
+    char *folder = cohort_folder("report_runs"), *folders[1] = { folder };
+    put_file(folder, "scores.csv", "slide,score\na,0.5\nb,0.25\n");
+    put_file(folder, "slides.csv",
+             "slide,name,state,seconds,scored,error\n/far/a.tiff,a,kept,0.001,9,\n"
+             "/far/b.tiff,b,done,2.5,9,\n");
+    assert_true(results_read(folders, 1, NULL, &results, &err));
+    assert_int_equal(results.n_slides, 2);
+    assert_string_equal(results.slides[0].path, "/far/a.tiff");
+    assert_string_equal(results.slides[1].path, "/far/b.tiff");
+    assert_true(isnan(results.slides[0].seconds));
+    assert_true(results.slides[1].seconds == 2.5);
+    results_free(&results);
+    free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +381,7 @@ int main(void)
         cmocka_unit_test(numbers_of_any_size_are_drawn),
         cmocka_unit_test(heatmaps_alone_are_enough),
         cmocka_unit_test(nothing_to_tell_is_an_error),
+        cmocka_unit_test(runs_tell_of_slides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
