@@ -1,0 +1,172 @@
+/* cmd_tune.c: microtome tune: which size of groups a file system reads fastest. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/app.h"
+#include "patch/tune.h"
+#include "plot/curves.h"
+
+#define MAX_SIZES 16
+
+struct tune_args {
+    struct common_options common;
+    const char *output;
+    int64_t patches, patch, seed;
+    bool json;
+};
+
+#define OPTION(field) .offset = offsetof(struct tune_args, field)
+
+static const struct arg args[] = {
+    { .name = "output",
+      .letter = 'o',
+      .type = ARG_TEXT,
+      OPTION(output),
+      .value = "DIR",
+      .required = true,
+      .help = "folder on the file system to be measured; gets tune.csv, tune.svg and tune.png" },
+    { .name = "patches",
+      .type = ARG_INT,
+      OPTION(patches),
+      .value = "N",
+      .initial = "400",
+      .min = 2,
+      .max = 100000,
+      .help = "patches to store and read" },
+    { .name = "patch",
+      .type = ARG_INT,
+      OPTION(patch),
+      .value = "PX",
+      .initial = "448",
+      .min = 16,
+      .max = 4096,
+      .help = "their width and height" },
+    { .name = "seed",
+      .type = ARG_INT,
+      OPTION(seed),
+      .value = "S",
+      .initial = "0",
+      .max = 9e15,
+      .help = "same seed, same patches" },
+    { .name = "json", .type = ARG_FLAG, OPTION(json), .help = "print the result as JSON" },
+    COMMON_ARGS(struct tune_args),
+};
+
+static void print_table(FILE *out, const struct tune_row *rows, int64_t n)
+{
+    fprintf(out, "%8s %10s %18s %20s\n", "group", "MB", "whole group MB/s", "patch by patch MB/s");
+    for (int64_t i = 0; i < n; i++)
+        fprintf(out, "%8lld %10.1f %18.1f %20.1f\n", (long long)rows[i].group, rows[i].group_mb,
+                rows[i].whole_mb_per_s, rows[i].single_mb_per_s);
+    fprintf(out, "extract --group %lld is the smallest group read at 95 %% of the best speed\n",
+            (long long)tune_suggest(rows, n));
+}
+
+static void print_json(FILE *out, const struct tune_row *rows, int64_t n)
+{
+    struct json_out json;
+    json_out_begin(&json, out);
+    json_out_object(&json, NULL);
+    json_out_int(&json, "suggested_group", tune_suggest(rows, n));
+    json_out_array(&json, "groups");
+    for (int64_t i = 0; i < n; i++) {
+        json_out_object_line(&json, NULL);
+        json_out_int(&json, "group", rows[i].group);
+        json_out_real(&json, "mb", rows[i].group_mb);
+        json_out_real(&json, "whole_mb_per_s", rows[i].whole_mb_per_s);
+        json_out_real(&json, "single_mb_per_s", rows[i].single_mb_per_s);
+        json_out_close_object(&json);
+    }
+    json_out_close_array(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
+static bool write_csv(const char *path, const struct tune_row *rows, int64_t n, struct err *err)
+{
+    struct file_out out;
+    if (!file_out_open(&out, path, err))
+        return false;
+    fputs("group,mb,whole_mb_per_s,single_mb_per_s\n", out.stream);
+    for (int64_t i = 0; i < n; i++)
+        fprintf(out.stream, "%lld,%.3f,%.3f,%.3f\n", (long long)rows[i].group, rows[i].group_mb,
+                rows[i].whole_mb_per_s, rows[i].single_mb_per_s);
+    return file_out_commit(&out, err);
+}
+
+static bool write_files(const char *folder, const struct tune_row *rows, int64_t n, struct err *err)
+{
+    double x[MAX_SIZES], whole[MAX_SIZES], single[MAX_SIZES];
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = (double)rows[i].group;
+        whole[i] = rows[i].whole_mb_per_s;
+        single[i] = rows[i].single_mb_per_s;
+    }
+    const struct curve curves[] = { { "whole group", whole, false },
+                                    { "patch by patch", single, true } };
+    const struct curve_panel panel = { .title = "MB/s", .curves = curves, .n_curves = 2 };
+    char *csv = file_format("%s/tune.csv", folder), *svg = file_format("%s/tune.svg", folder),
+         *png = file_format("%s/tune.png", folder);
+    bool ok = (csv && svg && png) || err_memory(err, folder);
+    ok = ok && write_csv(csv, rows, n, err) &&
+         curves_write(svg, png, "reading patches by the size of their groups", "patches in a group",
+                      x, n, &panel, 1, NAN, err);
+    free(csv);
+    free(svg);
+    free(png);
+    return ok;
+}
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    const struct tune_args *given = options;
+    struct slide_list slides = { 0 };
+    struct tune_row rows[MAX_SIZES];
+    int64_t sizes[MAX_SIZES], n = 0;
+    for (int64_t size = 1; n < MAX_SIZES - 1 && size < given->patches; size *= 3)
+        sizes[n++] = size;
+    sizes[n++] = given->patches;
+    bool ok = slide_list_read(operands->operands, operands->n_operands, &slides, err) &&
+              file_make_folder(given->output, err);
+    if (ok && slides.n == 0)
+        ok = err_set(err, ERR_USAGE, "there is no slide to take patches from");
+    struct tune_request request = { .folder = given->output,
+                                    .patches = given->patches,
+                                    .patch = given->patch,
+                                    .sizes = sizes,
+                                    .n_sizes = n,
+                                    .seed = given->seed };
+    if (ok) {
+        request.slide = &slides.entries[0];
+        ok =
+            tune_groups(&request, &app->ctx, rows, err) && write_files(given->output, rows, n, err);
+    }
+    if (ok && given->json)
+        print_json(app->out, rows, n);
+    else if (ok)
+        print_table(app->out, rows, n);
+    slide_list_free(&slides);
+    return ok;
+}
+
+const struct command cmd_tune = {
+    .spec = { .name = "tune",
+              .summary = "find the size of groups that a file system reads fastest",
+              .operands = "SLIDES...",
+              .min_operands = 1,
+              .max_operands = 1000000,
+              .description =
+                  "Stores random patches of the first slide in groups of several sizes (extract "
+                  "--layout fda), reads them back, a whole group at a time and patch by patch, and "
+                  "suggests a size for extract --group. Give -o a folder on the file system that "
+                  "the stores will lie on. What the system keeps in memory is given up before each "
+                  "reading, as far as it lets itself be asked. " SLIDES_ARE,
+              .example = "microtome tune slides.csv -o /scratch/tune",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct tune_args),
+    .run = run,
+};
