@@ -1,5 +1,5 @@
-/* test_heatmap.c: heatmap files, parts and their stitching, and what comes out of the networks:
- * against single windows read from the slide and classified one by one. */
+/* test_heatmap.c: what predict makes of slides: against single windows, read from the slide and
+ * classified one by one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,143 +93,6 @@ static double largest_gap(const float *a, const float *b, const struct heatmap_i
             gap = fmax(gap, fabs((double)a[i] - (double)b[i]));
     }
     return gap;
-}
-
-static void files_hold_what_was_written(void **state)
-{
-    (void)state;
-    struct err err = { 0 };
-    char *folder = cohort_folder("heatmap_files"), *names[] = { "normal", "tumor" };
-    struct heatmap_info info = { .slide = "a",
-                                 .path = "a.tiff",
-                                 .width_l0 = 100,
-                                 .height_l0 = 50,
-                                 .mpp_l0 = 0.25,
-                                 .mpp = 0.5,
-                                 .downsample = 2,
-                                 .stride = 8,
-                                 .origin_x = 4,
-                                 .origin_y = 4,
-                                 .window = 32,
-                                 .width = 7,
-                                 .height = 4,
-                                 .n_classes = 2,
-                                 .class_names = names,
-                                 .mode = "dense",
-                                 .models = "m",
-                                 .model_hash = "0",
-                                 .options = "o",
-                                 .check = { 5, 0.5, 0.1, 0.2, 0.3, 0.4 } };
-    float rows[4 * 7 * 2], back[2 * 7 * 2];
-    for (int i = 0; i < 56; i++)
-        rows[i] = i % 10 < 2 ? NAN : (float)i;
-    struct heatmap_writer *writer = NULL;
-    assert_true(heatmap_create(folder, &info, &writer, &err));
-    assert_true(heatmap_write_rows(writer, rows, 3, &err));
-    assert_true(heatmap_write_rows(writer, rows + 42, 1, &err));
-    assert_false(heatmap_write_rows(writer, rows, 1, &err)); /* one too many */
-    assert_true(heatmap_commit(writer, &err));
-    struct heatmap *heatmap = NULL;
-    if (!heatmap_open(folder, &heatmap, &err))
-        fail_msg("%s", err.text);
-    const struct heatmap_info *read = heatmap_info(heatmap);
-    assert_int_equal(read->scored, 28 - 6);
-    assert_string_equal(read->class_names[1], "tumor");
-    assert_true(read->check.windows == 5 && read->check.p95 == 0.2 && read->raw.windows == 0);
-    assert_true(heatmap_read_rows(heatmap, 2, 2, back, &err));
-    assert_memory_equal(back, rows + 28, sizeof back);
-    assert_false(heatmap_read_rows(heatmap, 3, 2, back, &err));
-    struct heatmap_cell cell = heatmap_cell(read, 6, 3);
-    assert_true(cell.x_l0 == 96 && cell.width_l0 == 4 && cell.y_l0 == 48 && cell.height_l0 == 2);
-    heatmap_close(heatmap);
-    char *npy = file_format("%s/heatmap.npy", folder);
-    assert_int_equal(truncate(npy, 128 + 200), 0);
-    assert_false(heatmap_open(folder, &heatmap, &err));
-    assert_non_null(strstr(err.text, "ends too early"));
-    free(npy);
-    free(folder);
-}
-
-/* Blocks of all kinds of places, in groups; rows come together whatever the memory. */
-static void parts_are_stitched(void **state)
-{
-    (void)state;
-    struct err err = { 0 };
-    char *folder = cohort_folder("heatmap_parts"), *names[] = { "a", "b", "c" };
-    struct heatmap_info info = { .slide = "a",
-                                 .path = "a.tiff",
-                                 .width_l0 = 400,
-                                 .height_l0 = 320,
-                                 .downsample = 1,
-                                 .stride = 16,
-                                 .window = 32,
-                                 .width = 25,
-                                 .height = 20,
-                                 .n_classes = 3,
-                                 .class_names = names,
-                                 .mode = "window",
-                                 .models = "m",
-                                 .model_hash = "0",
-                                 .options = "o" };
-    static const struct part_block blocks[] = {
-        { 0, 0, 5, 3, 10 },   { 7, 2, 9, 4, 30 },  { 16, 0, 9, 7, 20 },
-        { 3, 8, 10, 12, 50 }, { 20, 19, 5, 1, 9 },
-    };
-    struct part_plan made = { .info = info }, plan;
-    made.n_blocks = 5;
-    made.blocks = malloc(sizeof blocks);
-    memcpy(made.blocks, blocks, sizeof blocks);
-    assert_true(part_plan_write(folder, &made, 40, &err));
-    if (!part_plan_read(folder, &plan, &err))
-        fail_msg("%s", err.text);
-    assert_true(plan.hash == made.hash && plan.n_groups == made.n_groups && plan.n_groups > 1);
-    float *scores[5];
-    for (int i = 0; i < 5; i++) {
-        scores[i] = malloc((size_t)(blocks[i].width * blocks[i].height * 3) * sizeof(float));
-        for (int64_t k = 0; k < blocks[i].width * blocks[i].height * 3; k++)
-            scores[i][k] = (float)(1000 * i + k);
-    }
-    struct pool *pool = pool_new(1);
-    struct ctx ctx = { .pool = pool };
-    char *before = NULL, *npy = file_format("%s/heatmap.npy", folder);
-    for (int64_t memory = 1; memory <= 1 << 20; memory = memory == 1 ? 1000 : memory * 1024) {
-        for (int64_t g = plan.n_groups - 1; g >= 0; g--) {
-            assert_false(part_exists(folder, &plan, g));
-            const float *const *first = (const float *const *)scores + plan.groups[g].first;
-            assert_true(part_write(folder, &plan, g, first, &err));
-            assert_true(part_exists(folder, &plan, g));
-        }
-        if (!part_stitch(folder, &plan, memory, &ctx, &err))
-            fail_msg("%s", err.text);
-        char *now = NULL;
-        size_t size = 0;
-        assert_true(file_read(npy, 1 << 20, &now, &size, &err));
-        assert_int_equal(size, 128 + 25 * 20 * 3 * 4);
-        const float *cells = (const float *)(now + 128);
-        assert_true(cells[(3 * 25 + 8) * 3 + 1] == 1000 + (1 * 9 + 1) * 3 + 1);
-        assert_true(cells[(19 * 25 + 24) * 3] == 4000 + 4 * 3 && isnan(cells[5 * 3]));
-        if (before)
-            assert_memory_equal(before, now, size);
-        free(before);
-        before = now;
-    }
-    assert_true(part_write(folder, &plan, 0, (const float *const *)scores, &err));
-    char *part = part_path(folder, 0);
-    FILE *stream = fopen(part, "r+b");
-    fseek(stream, 60, SEEK_SET);
-    fputc('x', stream);
-    fclose(stream);
-    assert_false(part_stitch(folder, &plan, 1000, &ctx, &err));
-    assert_non_null(strstr(err.text, "000000.scores: damaged"));
-    assert_false(part_exists(folder, &plan, 0));
-    assert_false(part_stitch(folder, &plan, 1000, &ctx, &err)); /* missing */
-    for (int i = 0; i < 5; i++)
-        free(scores[i]);
-    made.info = (struct heatmap_info){ 0 }; /* literals */
-    part_plan_free(&made);
-    part_plan_free(&plan);
-    pool_free(pool);
-    free(before), free(part), free(npy), free(folder);
 }
 
 /* One window, read from the slide and classified by itself; with `ways` of turning it averaged. */
@@ -607,8 +470,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_bounded), /* first: the parent is still small */
-        cmocka_unit_test(files_hold_what_was_written),
-        cmocka_unit_test(parts_are_stitched),
         cmocka_unit_test(dense_is_window),
         cmocka_unit_test(further_options),
         cmocka_unit_test(padded_networks),
