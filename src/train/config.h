@@ -53,8 +53,9 @@ struct train_config {
     struct optimizer_options optimizer; /* threads is set by the trainer */
     struct schedule_options schedule;   /* epochs is set by the trainer */
     struct {
-        bool overlap, scale_rate, shard_optimizer, sync_bn;
-        int64_t bucket_mb;
+        bool overlap, scale_rate, shard_optimizer, sync_bn, compress;
+        int64_t bucket_mb, compress_warmup;
+        double compress_keep;
     } ranks;
     struct {
         int64_t every_steps, keep;

@@ -156,6 +156,11 @@ const struct config_key config_keys[] = {
     BOOL("ranks.shard_optimizer", ranks.shard_optimizer, "false",
          "each rank keeps the optimizer's state of its part of the weights (ZeRO-1); changes no "
          "bit"),
+    BOOL("ranks.compress", ranks.compress, "false",
+         "deep gradient compression: only the largest gradients are sent, the rest is kept; sgd"),
+    REAL("ranks.compress_keep", ranks.compress_keep, 1e-6, 1, "0.001", "the share that is sent"),
+    INT("ranks.compress_warmup", ranks.compress_warmup, 0, 1000, "4",
+        "epochs in which that share falls to it"),
     INT("ranks.bucket_mb", ranks.bucket_mb, 1, 4096, "25", "gradients summed in one message"),
 
     INT("checkpoint.every_steps", checkpoint.every_steps, 0, 1000000000, "0",

@@ -183,6 +183,8 @@ static bool new_optimizer(struct trainer *trainer, struct err *err)
 {
     struct optimizer_options options = trainer->config->optimizer;
     options.threads = trainer->threads;
+    if (trainer_compresses(trainer))
+        options.momentum = 0; /* taken before gradients are sent */
     if (trainer->parts) {
         options.own_begin = trainer->parts[trainer->request->ranks->rank];
         options.own_end = trainer->parts[trainer->request->ranks->rank + 1];
@@ -223,6 +225,7 @@ static void tear_down(struct trainer *trainer)
     buckets_free(trainer->buckets);
     free(trainer->statistics);
     free(trainer->parts);
+    sparse_free(trainer->sparse);
     loader_free(trainer->train_loader);
     loader_free(trainer->val_loader);
     plan_free(trainer->plan);

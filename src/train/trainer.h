@@ -5,6 +5,7 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include "dist/buckets.h"
+#include "dist/sparse.h"
 #include "net/plan.h"
 #include "train/distill.h"
 #include "train/train.h"
@@ -43,6 +44,7 @@ struct trainer {
     float *class_weights;                     /* NULL: all 1 */
     float *buffers;                           /* a copy of the graph's buffers; NULL: not needed */
     struct buckets *buckets;                  /* NULL on one rank */
+    struct sparse *sparse;                    /* NULL: all is sent */
     float *statistics;                        /* batch norm's, on their way over the ranks */
     int64_t n_statistics;
     bool statistics_sent, stop; /* stop: any rank was asked to */
@@ -94,6 +96,18 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
 /* All ranks' predictions on every rank, by sample; *all is the caller's. loss_sum is mine's. */
 bool trainer_gather(const struct trainer *trainer, const struct predictions *mine,
                     struct predictions *all, struct err *err);
+
+/* trainer_compress.c: ranks.compress; they do nothing without. Collective but for the first and
+ * the last. */
+bool trainer_compresses(const struct trainer *trainer);
+bool trainer_compress_new(struct trainer *trainer, const int64_t *at, const bool *whole, int64_t n,
+                          struct err *err);
+/* Gradients -> the sum of what is sent; if a rank's are not numbers (or it is not ok) they become
+ * so on all. */
+bool trainer_compress_sum(struct trainer *trainer, bool ok, double sums[2], struct err *err);
+bool trainer_compress_save(const struct trainer *trainer, struct err *err);
+bool trainer_compress_load(const struct trainer *trainer, bool same_ranks, struct err *err);
+void trainer_compress_remove(const struct trainer *trainer, int64_t step);
 
 /* trainer_step.c */
 bool trainer_step(struct trainer *trainer, struct err *err);

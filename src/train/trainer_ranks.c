@@ -156,26 +156,32 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
 {
     const struct graph *graph = trainer->graph;
     int64_t n = 0, count = 0, *at = calloc((size_t)graph->n_values + 1, sizeof *at);
+    bool *whole = calloc((size_t)graph->n_values + 1, sizeof *whole);
     const float *gradients = plan_gradients(trainer->plan, &count);
     if (trainer->request->ranks->size == 1) {
         free(at);
+        free(whole);
         return true;
     }
     if (!trainer->config->ranks.sync_bn) /* else they are the same already */
         trainer->n_statistics = count_buffers(graph);
     trainer->statistics = calloc((size_t)trainer->n_statistics + 1, sizeof *trainer->statistics);
-    bool ok = (at && trainer->statistics) || err_memory(err, "gradient buckets");
+    bool ok = (at && whole && trainer->statistics) || err_memory(err, "gradient buckets");
     for (value_id v = 0; ok && v < graph->n_values; v++) {
         const float *gradient = graph->values[v].kind == VALUE_PARAMETER
                                     ? plan_parameter_gradient(trainer->plan, v)
                                     : NULL;
-        if (gradient)
+        if (gradient) {
+            whole[n] = graph->values[v].shape.rank < 2;
             at[n++] = gradient - gradients;
+        }
     }
     if (ok)
         at[n] = count;
-    ok = ok && buckets_new(at, n, trainer->config->ranks.bucket_mb << 20, &trainer->buckets, err);
+    ok = ok && buckets_new(at, n, trainer->config->ranks.bucket_mb << 20, &trainer->buckets, err) &&
+         trainer_compress_new(trainer, at, whole, n, err);
     free(at);
+    free(whole);
     return ok;
 }
 
@@ -260,7 +266,7 @@ static void on_gradient(void *arg, value_id parameter, float *gradient, int64_t 
 
 bool trainer_share_backward(struct trainer *trainer, bool last, struct err *err)
 {
-    bool overlap = trainer->buckets && last && trainer->config->ranks.overlap;
+    bool overlap = trainer->buckets && last && trainer->config->ranks.overlap && !trainer->sparse;
     if (overlap && !send_statistics(trainer, err))
         return false;
     plan_on_gradient(trainer->plan, overlap ? on_gradient : NULL, trainer);
@@ -274,9 +280,12 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
     trainer->stop = ctx_stopped(trainer->ctx);
     if (!trainer->buckets || trainer->torn)
         return ok;
-    bool sent = send_statistics(trainer, &problem) &&
-                buckets_finish(trainer->buckets, ranks, &problem) &&
-                ranks_sum_reals(ranks, sums, 2, &problem);
+    bool sent = send_statistics(trainer, &problem);
+    if (trainer->sparse)
+        sent = sent && trainer_compress_sum(trainer, ok, sums, &problem);
+    else
+        sent = sent && buckets_finish(trainer->buckets, ranks, &problem) &&
+               ranks_sum_reals(ranks, sums, 2, &problem);
     if (ok && !sent && err)
         *err = problem;
     if (!ranks_agree(ranks, ok && sent, &trainer->stop, err))

@@ -62,6 +62,8 @@ bool trainer_load_best(struct trainer *trainer, struct err *err)
          trainer_share_arrays(trainer, &arrays, err);
     if (ok)
         trainer_arrays_take(trainer, &arrays);
+    if (trainer->sparse)
+        sparse_clear(trainer->sparse); /* what is left belongs to the weights that are left */
     json_t *state = ok ? json_loads(text, 0, NULL) : NULL;
     if (ok) {
         optimizer_set_steps(trainer->optimizer, get_int(state, "optimizer_steps"));
@@ -222,7 +224,9 @@ static bool resume_from(struct trainer *trainer, const struct checkpoint *checkp
     json_t *state = json_loads(text, 0, NULL);
     bool ok = state ? check_state(trainer, path, state, err)
                     : err_set(err, ERR_FORMAT, "%s: not a checkpoint of this version", path);
-    ok = trainer_agree(trainer, ok, err) && load_state(trainer, checkpoint, state, err);
+    ok = trainer_agree(trainer, ok, err) && load_state(trainer, checkpoint, state, err) &&
+         trainer_compress_load(trainer, get_int(state, "ranks") == trainer->request->ranks->size,
+                               err);
     json_decref(state);
     return ok;
 }

@@ -257,8 +257,10 @@ static void prune(const struct trainer *trainer)
 {
     size_t n = 0, keep = (size_t)trainer->config->checkpoint.keep, known = 0;
     int64_t *steps = trainer_list(trainer, "step", &n);
-    for (size_t i = 0; steps && i + keep < n; i++)
+    for (size_t i = 0; steps && i + keep < n; i++) {
         remove_file(trainer_step_path(trainer, steps[i]));
+        trainer_compress_remove(trainer, steps[i]);
+    }
     free(steps);
     int64_t *best = trainer_list(trainer, "best", &n);
     while (best && known < n && best[known] <= trainer->judged.best_epoch)
@@ -302,7 +304,8 @@ static bool save_as(const struct trainer *trainer, char *path, struct err *err)
 
 bool trainer_save(struct trainer *trainer, struct err *err)
 {
-    if (!save_as(trainer, trainer_step_path(trainer, trainer_steps(trainer)), err))
+    if (!trainer_compress_save(trainer, err) ||
+        !save_as(trainer, trainer_step_path(trainer, trainer_steps(trainer)), err))
         return false;
     if (trainer_leads(trainer))
         prune(trainer);
@@ -325,8 +328,10 @@ void trainer_clear(const struct trainer *trainer)
 {
     size_t n = 0;
     int64_t *steps = trainer_list(trainer, "step", &n);
-    for (size_t i = 0; steps && i < n; i++)
+    for (size_t i = 0; steps && i < n; i++) {
         remove_file(trainer_step_path(trainer, steps[i]));
+        trainer_compress_remove(trainer, steps[i]);
+    }
     free(steps);
     int64_t *best = trainer_list(trainer, "best", &n);
     for (size_t i = 0; best && i < n; i++)

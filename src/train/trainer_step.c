@@ -193,7 +193,8 @@ static bool update(struct trainer *trainer, float *gradients, int64_t count, dou
 {
     double place =
         (double)trainer->epoch + (double)trainer->step / (double)trainer->steps_per_epoch;
-    optimizer_clip(gradients, count, norm, trainer->config->train.clip, trainer->threads);
+    if (!trainer->sparse) /* else clipped before it was sent */
+        optimizer_clip(gradients, count, norm, trainer->config->train.clip, trainer->threads);
     optimizer_step(trainer->optimizer, gradients,
                    schedule_rate(&trainer->schedule, &trainer->judged, place));
     if (trainer->parts && !trainer_share_weights(trainer, gradients, err))
