@@ -164,9 +164,13 @@ static bool train_here(struct app *app, const struct train_args *given, const ch
     if (!ranks_begin(&ranks, err))
         return false;
     bool ok = train(app, given, path, &ranks, err);
+    if (!ok && ranks.size > 1 && ranks.failed) { /* said before any rank ends, for then mpirun ends
+                                                  * the others at once */
+        if (ranks.rank == 0)
+            fprintf(stderr, "microtome train: %s\n", err->text);
+        err->text[0] = 0;
+    }
     ranks_end(&ranks, ok);
-    if (!ok && ranks.failed && ranks.rank > 0)
-        err->text[0] = 0; /* the first rank says it */
     return ok;
 }
 
