@@ -293,6 +293,22 @@ static void add_scores(const struct ensemble *e, const struct ensemble_model *m,
     }
 }
 
+/* The mean of what was added; NaN, which means no tissue, where no score is wanted. A network that
+ * gives NaN itself must not look like glass. */
+static bool finish_scores(const struct ensemble *e, const struct scorer_block *block, float share,
+                          float *scores, struct err *err)
+{
+    for (int64_t i = 0; i < block->width * block->height * e->n_classes; i++) {
+        bool wanted = block->wanted[i / e->n_classes];
+        if (wanted && isnan(scores[i]))
+            return err_set(err, ERR_FORMAT,
+                           "%s: gives scores that are no numbers; are its weights damaged?",
+                           e->n == 1 ? e->models[0].model->name : "a model");
+        scores[i] = wanted ? scores[i] * share : NAN;
+    }
+    return true;
+}
+
 bool scorer_run(struct scorer *scorer, const struct image *region, const struct scorer_block *block,
                 float *scores, struct err *err)
 {
@@ -313,9 +329,7 @@ bool scorer_run(struct scorer *scorer, const struct image *region, const struct 
             if (ok)
                 add_scores(e, &e->models[model], logits, block, p, scores);
         }
-    float share = 1.0f / (float)(e->n * symmetries);
-    for (int64_t i = 0; i < floats; i++)
-        scores[i] = block->wanted[i / e->n_classes] ? scores[i] * share : NAN;
+    ok = ok && finish_scores(e, block, 1.0f / (float)(e->n * symmetries), scores, err);
     free(logits);
     free(p);
     return ok;

@@ -16,6 +16,7 @@
 #include "heatmap/predict.h"
 #include "net/model_run.h"
 #include "net/onnx.h"
+#include "net/weights.h"
 #include "patch/extract.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/plain_slide.h"
@@ -439,6 +440,42 @@ static void bad_input_is_refused(void **state)
     free(slide), free(plain), free(glass);
 }
 
+/* NaN in a heatmap means that there is no tissue: a network that gives it is told of. */
+static void broken_weights_are_told_of(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct model *model = NULL;
+    char *folder = cohort_folder("heatmap_nan"), *weights = file_format("%s/w.safetensors", folder);
+    char *slide = plain_slide_write("heatmap_nan.tiff", 600, 500, 0.5);
+    struct predict_options options = options_of("scan_tiny", PREDICT_AUTO, 64);
+    assert_true(model_open(&options.models[0], &model, &err));
+    for (value_id v = 0; v < model->graph->n_values; v++)
+        if (graph_is_parameter(model->graph, v))
+            graph_data(model->graph, v)[0] = NAN;
+    assert_true(weights_write(model->graph, weights, NULL, 0, &err));
+    model_close(model);
+    options.models[0].weights = weights;
+    struct slide_entry entry = entry_of(slide, "s");
+    struct slide_list slides = { &entry, 1 };
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool };
+    struct predict *predict = NULL;
+    struct part_plan plan = { 0 };
+    for (options.mode = PREDICT_DENSE; options.mode <= PREDICT_WINDOW; options.mode++) {
+        assert_true(predict_open(&options, &slides, folder, &ctx, &predict, &err));
+        assert_true(predict_clear(predict, 0, &err));
+        assert_true(predict_plan(predict, 0, &ctx, &plan, &err));
+        assert_false(predict_groups(predict, 0, &plan, &ctx, &err));
+        assert_non_null(strstr(err.text, "no numbers"));
+        part_plan_free(&plan);
+        predict_close(predict);
+    }
+    pool_free(pool);
+    unlink(weights), unlink(slide);
+    free(weights), free(slide), free(folder);
+}
+
 /* Peak memory stays below what was allowed, with a slide of many blocks. */
 static void memory_is_bounded(void **state)
 {
@@ -477,6 +514,7 @@ int main(void)
         cmocka_unit_test(tasks_give_the_same_bytes),
         cmocka_unit_test(stores_give_the_slides_scores),
         cmocka_unit_test(bad_input_is_refused),
+        cmocka_unit_test(broken_weights_are_told_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
