@@ -27,10 +27,12 @@ bool time_parse(const char *text, int64_t *out, struct err *err)
     if (sscanf(text, "%lld%c%n", &parts[0], &unit, &used) == 2 && !text[used] &&
         strchr("smhd", unit) && parts[0] >= 0 && parts[0] < INT64_C(1000000000000))
         *out = parts[0] * (unit == 's' ? 1 : unit == 'm' ? 60 : unit == 'h' ? 3600 : 86400);
-    if (sscanf(text, "%lld-%n", &days, &used) == 1 && text[used - 1] == '-')
+    used = 0; /* stays 0 where no '-' follows the number */
+    if (sscanf(text, "%lld-%n", &days, &used) == 1 && used > 0)
         clock = text + used;
     else
         days = 0;
+    used = 0;
     n = sscanf(clock, "%lld:%lld:%lld%n", &parts[0], &parts[1], &parts[2], &used);
     if (n == 3 && !clock[used] && parts[1] >= 0 && parts[1] < 60 && parts[2] >= 0 &&
         parts[2] < 60 && parts[0] >= 0 && parts[0] < 100000 && days >= 0 && days < 10000)
