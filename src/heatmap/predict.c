@@ -75,17 +75,20 @@ static bool check_class(const struct predict *predict, struct err *err)
            err_prefix(err, "the model");
 }
 
-/* Weights and what is done to a pixel before them. */
+/* Weights, what is done to a pixel before them, and what the classes are called. */
 static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
 {
     const struct graph *graph = m->model->graph;
+    const struct model_config *config = &m->model->config;
     for (int32_t i = 0; i < graph->n_nodes; i++)
         hash = part_hash(hash, graph->nodes[i].op->name, strlen(graph->nodes[i].op->name));
     for (int32_t i = 0; i < graph->n_values; i++)
         if (graph_is_parameter(graph, i) && graph->values[i].data)
             hash = part_hash(hash, buffer_data(graph->values[i].data),
                              (size_t)shape_count(&graph->values[i].shape) * sizeof(float));
-    int64_t sizes[] = { m->window, m->side };
+    for (int64_t c = 0; c < config->num_classes; c++)
+        hash = part_hash(hash, config->class_names[c], strlen(config->class_names[c]) + 1);
+    int64_t sizes[] = { m->window, m->side, (int64_t)config->padding };
     hash = part_hash(hash, sizes, sizeof sizes);
     return part_hash(hash, m->normal, sizeof m->normal);
 }
