@@ -35,6 +35,12 @@ bool image_decode(const uint8_t *bytes, size_t size, const char *name, struct im
                   struct err *err);
 /* Written beside and renamed. */
 bool image_write_png(const char *path, const struct image *image, struct err *err);
+/* The same of an image of one channel whose bytes are the numbers of colours. */
+struct image_colour {
+    uint8_t red, green, blue, alpha;
+};
+bool image_write_png_palette(const char *path, const struct image *image,
+                             const struct image_colour colours[256], struct err *err);
 /* The same with a text inside (its Comment), such as how the image was made. */
 bool image_write_png_noted(const char *path, const struct image *image, const char *note,
                            struct err *err);

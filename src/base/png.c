@@ -137,9 +137,42 @@ bool image_read_png_note(const char *path, char **out, struct err *err)
     return ok;
 }
 
-static bool write_open_png(FILE *stream, const char *path, const struct image *image,
-                           const char *note, struct err *err)
+/* What a PNG may hold besides the pixels. */
+struct extras {
+    const char *note;                   /* NULL: none */
+    const struct image_colour *colours; /* [256]; NULL: grey or RGB */
+};
+
+static void set_palette(png_structp png, png_infop info, const struct image_colour *from)
 {
+    png_color colours[256];
+    png_byte alpha[256];
+    for (int i = 0; i < 256; i++) {
+        colours[i] = (png_color){ from[i].red, from[i].green, from[i].blue };
+        alpha[i] = from[i].alpha;
+    }
+    png_set_PLTE(png, info, colours, 256);
+    png_set_tRNS(png, info, alpha, 256, NULL);
+}
+
+static void set_extras(png_structp png, png_infop info, const struct extras *extras)
+{
+    if (extras->colours)
+        set_palette(png, info, extras->colours);
+    if (extras->note)
+        png_set_text(png, info,
+                     &(png_text){ .compression = PNG_TEXT_COMPRESSION_NONE,
+                                  .key = NOTE_KEY,
+                                  .text = (char *)extras->note },
+                     1);
+}
+
+static bool write_open_png(FILE *stream, const char *path, const struct image *image,
+                           const struct extras *extras, struct err *err)
+{
+    int kind = extras->colours        ? PNG_COLOR_TYPE_PALETTE
+               : image->channels == 1 ? PNG_COLOR_TYPE_GRAY
+                                      : PNG_COLOR_TYPE_RGB;
     struct png_failure failure = { .text = "" };
     png_structp png =
         png_create_write_struct(PNG_LIBPNG_VER_STRING, &failure, on_error, on_warning);
@@ -157,15 +190,9 @@ static bool write_open_png(FILE *stream, const char *path, const struct image *i
     }
     png_init_io(png, stream);
     png_set_compression_level(png, 3);
-    png_set_IHDR(png, info, (png_uint_32)image->width, (png_uint_32)image->height, 8,
-                 image->channels == 1 ? PNG_COLOR_TYPE_GRAY : PNG_COLOR_TYPE_RGB,
+    png_set_IHDR(png, info, (png_uint_32)image->width, (png_uint_32)image->height, 8, kind,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    if (note)
-        png_set_text(png, info,
-                     &(png_text){ .compression = PNG_TEXT_COMPRESSION_NONE,
-                                  .key = NOTE_KEY,
-                                  .text = (char *)note },
-                     1);
+    set_extras(png, info, extras);
     png_write_info(png, info);
     for (int64_t y = 0; y < image->height; y++)
         png_write_row(png, image_at(image, 0, y));
@@ -174,13 +201,13 @@ static bool write_open_png(FILE *stream, const char *path, const struct image *i
     return true;
 }
 
-bool image_write_png_noted(const char *path, const struct image *image, const char *note,
-                           struct err *err)
+static bool write_png(const char *path, const struct image *image, const struct extras *extras,
+                      struct err *err)
 {
     struct file_out out;
     if (!file_out_open(&out, path, err))
         return false;
-    if (!write_open_png(out.stream, path, image, note, err)) {
+    if (!write_open_png(out.stream, path, image, extras, err)) {
         file_out_discard(&out);
         return false;
     }
@@ -189,5 +216,17 @@ bool image_write_png_noted(const char *path, const struct image *image, const ch
 
 bool image_write_png(const char *path, const struct image *image, struct err *err)
 {
-    return image_write_png_noted(path, image, NULL, err);
+    return write_png(path, image, &(struct extras){ 0 }, err);
+}
+
+bool image_write_png_noted(const char *path, const struct image *image, const char *note,
+                           struct err *err)
+{
+    return write_png(path, image, &(struct extras){ .note = note }, err);
+}
+
+bool image_write_png_palette(const char *path, const struct image *image,
+                             const struct image_colour colours[256], struct err *err)
+{
+    return write_png(path, image, &(struct extras){ .colours = colours }, err);
 }

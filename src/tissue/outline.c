@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 
 struct collection {
     struct outline *out;
@@ -11,28 +12,16 @@ struct collection {
     int64_t width;
 };
 
-static bool grow(void **array, int64_t *room, int64_t need, size_t size, struct err *err)
-{
-    if (need <= *room)
-        return true;
-    int64_t more = *room ? *room * 2 : 64;
-    more = more < need ? need : more;
-    void *bigger = realloc(*array, (size_t)more * size);
-    if (!bigger)
-        return err_memory(err, "an outline of tissue");
-    *array = bigger, *room = more;
-    return true;
-}
-
 static bool collect(void *arg, const struct outline_piece *piece, struct err *err)
 {
     struct collection *all = arg;
     struct outline *out = all->out;
-    if (!grow((void **)&out->points, &out->points_room, out->n_points + piece->n_points,
-              sizeof *out->points, err) ||
-        !grow((void **)&out->rings, &out->rings_room, out->n_rings + piece->n_rings,
-              sizeof *out->rings, err) ||
-        !grow((void **)&all->first_px, &all->room, out->n_pieces + 1, sizeof *all->first_px, err))
+    if (!array_grow((void **)&out->points, &out->points_room, out->n_points + piece->n_points,
+                    sizeof *out->points, "an outline of tissue", err) ||
+        !array_grow((void **)&out->rings, &out->rings_room, out->n_rings + piece->n_rings,
+                    sizeof *out->rings, "an outline of tissue", err) ||
+        !array_grow((void **)&all->first_px, &all->room, out->n_pieces + 1, sizeof *all->first_px,
+                    "an outline of tissue", err))
         return false;
     memcpy(out->points + out->n_points, piece->points,
            (size_t)piece->n_points * sizeof *out->points);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "base/array.h"
 
 enum { NONE = -1 };
 
@@ -108,19 +109,6 @@ static void stock_give(struct stock *stock, int32_t i)
 {
     *(int32_t *)(void *)(stock->things + (size_t)i * stock->size) = stock->free;
     stock->free = i;
-}
-
-static bool grow(void **array, int64_t *room, int64_t need, size_t size, struct err *err)
-{
-    if (need <= *room)
-        return true;
-    int64_t more = *room ? *room * 2 : 64;
-    more = more < need ? need : more;
-    void *bigger = realloc(*array, (size_t)more * size);
-    if (!bigger)
-        return err_memory(err, "an outline");
-    *array = bigger, *room = more;
-    return true;
 }
 
 /* ---- pieces ---- */
@@ -330,8 +318,10 @@ static int64_t twice_area(const struct outline_point *points, int64_t n)
 static bool cut_ring(struct outline_tracer *t, int64_t from, struct err *err)
 {
     int64_t n = t->path_n - from, first = from;
-    if (!grow((void **)&t->points, &t->points_room, t->n_points + n, sizeof *t->points, err) ||
-        !grow((void **)&t->out_rings, &t->rings_room, t->n_rings + 1, sizeof *t->out_rings, err))
+    if (!array_grow((void **)&t->points, &t->points_room, t->n_points + n, sizeof *t->points,
+                    "an outline", err) ||
+        !array_grow((void **)&t->out_rings, &t->rings_room, t->n_rings + 1, sizeof *t->out_rings,
+                    "an outline", err))
         return false;
     for (int64_t i = from; i < t->path_n; i++) {
         struct corner *at = corner_of(t, t->path[i]), *best = corner_of(t, t->path[first]);
@@ -370,7 +360,8 @@ static bool flatten_ring(struct outline_tracer *t, int32_t start, struct err *er
                 return false;
             at->twin = (int32_t)(-2 - t->path_n);
         }
-        if (!grow((void **)&t->path, &t->path_room, t->path_n + 1, sizeof *t->path, err))
+        if (!array_grow((void **)&t->path, &t->path_room, t->path_n + 1, sizeof *t->path,
+                        "an outline", err))
             return false;
         t->path[t->path_n++] = i;
         i = at->next;
