@@ -21,6 +21,11 @@
 #define WINDOW 64
 #define CROP 160
 #define BATCH 2
+#ifdef __SANITIZE_ADDRESS__ /* ten times slower: what other tests show as well is left out */
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
 
 /* A padded network with drawn weights as a model in a folder of its own; the caller's. */
 static char *write_teacher(const char *name)
@@ -112,13 +117,13 @@ static void check_loss(const char *teacher, const char *loss_setting)
     struct batch batch = { .pixels = pixels, .labels = labels, .samples = samples, .n = BATCH };
     double loss = 0, more = 0, less = 0;
     assert_true(distill_compare(distill, &batch, 5, map, 4, &loss, gradient, &err));
-    int64_t used = 0;
+    int64_t used = 0, checked = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t row = i / 4 % 4, column = i % 4;
         bool inside = row >= 1 && row <= 2 && column >= 1 && column <= 2;
         used += gradient[i] != 0;
         assert_true(inside || gradient[i] == 0);
-        if (!inside)
+        if (gradient[i] == 0 || checked++ >= 3)
             continue;
         float kept = map[i];
         map[i] = kept + 1e-2f;
@@ -284,6 +289,27 @@ static void assert_statistics(const char *student, const char *teacher)
     model_close(b);
 }
 
+/* Stopped after four steps and resumed in job->folder: the model's bytes are those of `whole`. */
+static void assert_resumed(struct job *job, const char *whole)
+{
+    struct train_result result;
+    struct err err;
+    size_t size[2];
+    job->stop_after = 4;
+    assert_false(fit(job, &result, &err));
+    assert_int_equal(err.kind, ERR_REQUEUE);
+    job->stop_after = 0;
+    job->resume = true;
+    if (!fit(job, &result, &err))
+        fail_msg("%s", err.text);
+    char *expected = read_all(whole, "model.safetensors", &size[0]);
+    char *resumed = read_all(job->folder, "model.safetensors", &size[1]);
+    assert_int_equal(size[0], size[1]);
+    assert_memory_equal(expected, resumed, size[0]);
+    free(expected);
+    free(resumed);
+}
+
 /* The dense scores come nearer to those of the windows on a patient who was not seen; patches
  * without labels are used; a run stopped on the way ends with the same bytes. */
 static void fits(void **state)
@@ -311,20 +337,8 @@ static void fits(void **state)
     assert_true(after < 0.6 * before);
     assert_statistics(out, teacher);
     job.folder = part;
-    job.stop_after = 4;
-    assert_false(fit(&job, &result, &err));
-    assert_int_equal(err.kind, ERR_REQUEUE);
-    job.stop_after = 0;
-    job.resume = true;
-    if (!fit(&job, &result, &err))
-        fail_msg("%s", err.text);
-    size_t size[2];
-    char *whole = read_all(out, "model.safetensors", &size[0]);
-    char *resumed = read_all(part, "model.safetensors", &size[1]);
-    assert_int_equal(size[0], size[1]);
-    assert_memory_equal(whole, resumed, size[0]);
-    free(whole);
-    free(resumed);
+    if (!SANITIZED)
+        assert_resumed(&job, out);
     free(train);
     free(setting);
     free(teacher);
