@@ -14,7 +14,7 @@ import sys
 
 build, data = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 seeds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
-epochs = sys.argv[4] if len(sys.argv) > 4 else "40"
+epochs = sys.argv[4] if len(sys.argv) > 4 else "100"
 here = os.path.dirname(os.path.abspath(__file__))
 out = os.path.join(build, "bench", "idc")
 train, val = os.path.join(data, "train.tar"), os.path.join(data, "val.tar")
