@@ -28,7 +28,9 @@ bool cluster_check(const struct cluster_options *options, struct err *err)
         return err_set(err, ERR_USAGE,
                        "--dry-run, --wait, --partition, --queue, --account, --time and --site need "
                        "--on slurm or --on sge");
-    return true;
+    int64_t time_s, elements; /* what the submission asks again, before the work is planned */
+    return options->on == 0 || ((!options->time || time_parse(options->time, &time_s, err)) &&
+                                schedulers[options->on - 1]->max_array(&elements, err));
 }
 
 bool cluster_check_idle(const char *folder, struct err *err)

@@ -13,7 +13,7 @@ extern const struct task_kind *const task_kinds[];
 bool cluster_parse(const struct task_list *list, const struct command *command, void **options,
                    struct args_result *operands, char ***argv, struct err *err);
 
-/* --on must not be local. Checks what only makes sense with a scheduler. */
+/* Checks what only makes sense with a scheduler, and that there is one, before any work is done. */
 bool cluster_check(const struct cluster_options *options, struct err *err);
 /* A run on this computer: refuses while jobs of a submission work in the folder. */
 bool cluster_check_idle(const char *folder, struct err *err);

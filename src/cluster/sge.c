@@ -6,35 +6,13 @@
 
 #define WARNING_S 30 /* SIGUSR1 comes so long before the end of the time, then SIGKILL */
 
-static bool not_here(const char *program, struct err *err)
-{
-    return err_set(err, ERR_MISSING,
-                   "--on sge: there is no %s here; run this on a submit host of the cluster (are "
-                   "its settings loaded?), or leave out --on to work on this computer",
-                   program);
-}
-
-static bool ask(char *const *argv, struct said *said, struct err *err)
-{
-    struct err why = { 0 };
-    if (!shell_run(argv, said, &why)) {
-        if (why.kind == ERR_MISSING)
-            return not_here(argv[0], err);
-        *err = why;
-        return false;
-    }
-    if (said->code == 0)
-        return true;
-    err_set(err, ERR_MISSING, "--on sge: %s does not answer: %.600s", argv[0],
-            said->errors[0] ? said->errors : said->out);
-    said_free(said);
-    return false;
-}
+static const struct shell_host host = { "sge",
+                                        "a submit host of the cluster (are its settings loaded?)" };
 
 static bool max_array(int64_t *out, struct err *err)
 {
     struct said said;
-    if (!ask((char *[]){ "qconf", "-sconf", NULL }, &said, err))
+    if (!shell_ask(&host, (char *[]){ "qconf", "-sconf", NULL }, &said, err))
         return false;
     const char *at = strstr(said.out, "max_aj_tasks");
     long long size = at ? strtoll(at + strlen("max_aj_tasks"), NULL, 10) : 0;
@@ -93,11 +71,8 @@ static void submit_functions(FILE *script, const struct cluster_options *options
 static bool submit(const char *script, struct err *err)
 {
     struct said said;
-    struct err why = { 0 };
-    if (!shell_run((char *[]){ "qsub", "-terse", (char *)script, NULL }, &said, &why)) {
-        *err = why;
-        return why.kind == ERR_MISSING ? not_here("qsub", err) : false;
-    }
+    if (!shell_run_on(&host, (char *[]){ "qsub", "-terse", (char *)script, NULL }, &said, err))
+        return false;
     bool ok = said.code == 0 ||
               err_set(err, ERR_MISSING, "%.900s", said.errors[0] ? said.errors : said.out);
     said_free(&said);
@@ -137,7 +112,7 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
 {
     struct said said;
     *out = (struct job_counts){ 0 };
-    if (!ask((char *[]){ "qstat", "-u", "*", "-g", "d", NULL }, &said, err))
+    if (!shell_ask(&host, (char *[]){ "qstat", "-u", "*", "-g", "d", NULL }, &said, err))
         return false;
     for (char *line = said.out, *next; line && *line; line = next) {
         char job[32], prior[32], named[64], user[64], state[32];
@@ -161,7 +136,7 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
 static bool cancel(const char *name, struct err *err)
 {
     struct said said;
-    if (!ask((char *[]){ "qdel", (char *)name, NULL }, &said, err))
+    if (!shell_ask(&host, (char *[]){ "qdel", (char *)name, NULL }, &said, err))
         return false;
     said_free(&said);
     return true;

@@ -54,6 +54,32 @@ bool shell_run(char *const *argv, struct said *out, struct err *err)
     return ok;
 }
 
+bool shell_run_on(const struct shell_host *host, char *const *argv, struct said *out,
+                  struct err *err)
+{
+    struct err why = { 0 };
+    if (shell_run(argv, out, &why))
+        return true;
+    if (why.kind == ERR_MISSING)
+        return err_set(err, ERR_MISSING,
+                       "--on %s: there is no %s here; run this on %s, or leave out --on to work on "
+                       "this computer",
+                       host->on, argv[0], host->where);
+    return err_set(err, why.kind, "%s", why.text);
+}
+
+bool shell_ask(const struct shell_host *host, char *const *argv, struct said *out, struct err *err)
+{
+    if (!shell_run_on(host, argv, out, err))
+        return false;
+    if (out->code == 0)
+        return true;
+    err_set(err, ERR_MISSING, "--on %s: %s does not answer: %.600s", host->on, argv[0],
+            out->errors[0] ? out->errors : out->out);
+    said_free(out);
+    return false;
+}
+
 void said_free(struct said *said)
 {
     free(said->out);

@@ -16,6 +16,16 @@ struct said {
 bool shell_run(char *const *argv, struct said *out, struct err *err);
 void said_free(struct said *said);
 
+/* The same of a scheduler's program, which must be there. */
+struct shell_host {
+    const char *on;    /* as in --on */
+    const char *where; /* its programs are: "a login node of the cluster (...)" */
+};
+bool shell_run_on(const struct shell_host *host, char *const *argv, struct said *out,
+                  struct err *err);
+/* The same; and it must succeed. */
+bool shell_ask(const struct shell_host *host, char *const *argv, struct said *out, struct err *err);
+
 /* 'text', safe in a shell script. */
 void shell_quote(FILE *stream, const char *text);
 #endif

@@ -6,36 +6,13 @@
 
 #define WARNING_S 60 /* before the end of a job that saves its state first */
 
-static bool not_here(const char *program, struct err *err)
-{
-    return err_set(
-        err, ERR_MISSING,
-        "--on slurm: there is no %s here; run this on a login node of the cluster (is its "
-        "module loaded?), or leave out --on to work on this computer",
-        program);
-}
-
-/* The program must be there and succeed. */
-static bool ask(char *const *argv, struct said *said, struct err *err)
-{
-    struct err why = { 0 };
-    if (!shell_run(argv, said, &why)) {
-        if (why.kind == ERR_MISSING)
-            return not_here(argv[0], err);
-        *err = why;
-        return false;
-    }
-    if (said->code == 0)
-        return true;
-    err_set(err, ERR_MISSING, "--on slurm: %s does not answer: %.600s", argv[0], said->errors);
-    said_free(said);
-    return false;
-}
+static const struct shell_host host = { "slurm",
+                                        "a login node of the cluster (is its module loaded?)" };
 
 static bool max_array(int64_t *out, struct err *err)
 {
     struct said said;
-    if (!ask((char *[]){ "scontrol", "show", "config", NULL }, &said, err))
+    if (!shell_ask(&host, (char *[]){ "scontrol", "show", "config", NULL }, &said, err))
         return false;
     const char *at = strstr(said.out, "MaxArraySize");
     at = at ? strchr(at, '=') : NULL;
@@ -101,11 +78,9 @@ static void submit_functions(FILE *script, const struct cluster_options *options
 static bool submit(const char *script, struct err *err)
 {
     struct said said;
-    struct err why = { 0 };
-    if (!shell_run((char *[]){ "sbatch", "--parsable", (char *)script, NULL }, &said, &why)) {
-        *err = why;
-        return why.kind == ERR_MISSING ? not_here("sbatch", err) : false;
-    }
+    if (!shell_run_on(&host, (char *[]){ "sbatch", "--parsable", (char *)script, NULL }, &said,
+                      err))
+        return false;
     bool ok = said.code == 0 || err_set(err, ERR_MISSING, "%.900s", said.errors);
     said_free(&said);
     return ok;
@@ -149,8 +124,9 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
 {
     struct said said;
     *out = (struct job_counts){ 0 };
-    if (!ask((char *[]){ "squeue", "-h", "-r", "-o", "%T %r", "--name", (char *)name, NULL }, &said,
-             err))
+    if (!shell_ask(&host,
+                   (char *[]){ "squeue", "-h", "-r", "-o", "%T %r", "--name", (char *)name, NULL },
+                   &said, err))
         return false;
     for (char *line = said.out, *next; line && *line; line = next) {
         next = strchr(line, '\n');
@@ -171,7 +147,7 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
 static bool cancel(const char *name, struct err *err)
 {
     struct said said;
-    if (!ask((char *[]){ "scancel", "--name", (char *)name, NULL }, &said, err))
+    if (!shell_ask(&host, (char *[]){ "scancel", "--name", (char *)name, NULL }, &said, err))
         return false;
     said_free(&said);
     return true;
