@@ -12,23 +12,17 @@
 #include "doctor/doctor.h"
 
 #define GB 1e9
-#define LEAST_MEMORY (2 * GB) /* predict's bound; extract needs 0.3 GB */
-#define LEAST_DISK (5 * GB)   /* a slide's dense patches, or a training's checkpoints */
+#define MOST_BYTES ((size_t)16 << 20) /* of a fact: cpuinfo grows with the processors */
+#define LEAST_MEMORY (2 * GB)         /* predict's bound; extract needs 0.3 GB */
+#define LEAST_DISK (5 * GB)           /* a slide's dense patches, or a training's checkpoints */
 
-/* A small file of /proc or /sys; NULL where there is none. The caller's. Their size is not known
- * before they are read, so file_read does not serve. */
+/* A small file of /proc or /sys; NULL where there is none. The caller's. */
 static char *read_fact(const char *root, const char *name)
 {
-    char *path = file_format("%s%s", root, name);
-    FILE *stream = path ? fopen(path, "r") : NULL;
+    char *path = file_format("%s%s", root, name), *text = NULL;
+    if (path)
+        file_read(path, MOST_BYTES, &text, NULL, NULL);
     free(path);
-    if (!stream)
-        return NULL;
-    const size_t most = 1 << 16;
-    char *text = malloc(most + 1);
-    if (text)
-        text[fread(text, 1, most, stream)] = '\0';
-    fclose(stream);
     return text;
 }
 
