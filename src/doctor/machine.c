@@ -19,11 +19,10 @@
 /* A small file of /proc or /sys; NULL where there is none. The caller's. */
 static char *read_fact(const char *root, const char *name)
 {
-    char *path = file_format("%s%s", root, name), *text = NULL;
-    if (path)
-        file_read(path, MOST_BYTES, &text, NULL, NULL);
+    char *path = file_format("%s%s", root, name), *text;
+    bool found = path && file_read(path, MOST_BYTES, &text, NULL, NULL);
     free(path);
-    return text;
+    return found ? text : NULL;
 }
 
 double doctor_cpu_quota(const char *root)
