@@ -252,6 +252,15 @@ static char *options_in(const char *folder, const char *name)
     return text;
 }
 
+/* Are heatmap.json and the scores that it tells of both there? */
+static bool is_whole(const char *folder)
+{
+    struct heatmap *heatmap = NULL;
+    bool ok = heatmap_open(folder, &heatmap, NULL);
+    heatmap_close(heatmap);
+    return ok;
+}
+
 enum predict_state predict_look(const struct predict *predict, size_t slide)
 {
     enum predict_state state = PREDICT_MISSING;
@@ -259,7 +268,9 @@ enum predict_state predict_look(const struct predict *predict, size_t slide)
     char *heatmap = folder ? options_in(folder, "heatmap.json") : NULL;
     char *plan = folder ? options_in(folder, "plan.json") : NULL;
     bool store = source_is_store(predict->slides->entries[slide].path);
-    if (heatmap && strcmp(heatmap, predict->options_text) == 0)
+    if (heatmap && strcmp(heatmap, predict->options_text) == 0 && !is_whole(folder))
+        state = PREDICT_MISSING;
+    else if (heatmap && strcmp(heatmap, predict->options_text) == 0)
         state = exports_exist(folder, predict->options->exports, !store, &predict->options->export)
                     ? PREDICT_DONE
                     : PREDICT_SCORED;

@@ -18,6 +18,9 @@ head -n 1 h/patient_000_node_0/tiles.csv
 grep -E '"(stride|origin|width|height|mode|classes|check)"' h/patient_000_node_0/heatmap.json
 echo "== an export that is named many times is one"
 run c/slides --stride 128 --mode window --quiet --export "$(printf 'tiles-csv,%.0s' $(seq 40))" | columns
+echo "== a heatmap that has lost its scores is made again"
+rm h/patient_000_node_0/heatmap.npy
+run c/slides --stride 128 --mode window --quiet --export tiles-csv | columns
 echo "== wrong usage"
 run c/slides --export tiles-xml || echo "exit $?"
 run c/slides --calibrate affine || echo "exit $?"
