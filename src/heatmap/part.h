@@ -49,4 +49,6 @@ bool part_write(const char *folder, const struct part_plan *plan, int64_t group,
  * whatever the size of the slide. A part that is missing or damaged is named. */
 bool part_stitch(const char *folder, const struct part_plan *plan, int64_t memory_bytes,
                  const struct ctx *ctx, struct err *err);
+/* Removes folder/parts, also what killed processes left there. */
+void part_remove_all(const char *folder);
 #endif

@@ -129,8 +129,7 @@ static bool stitch_rows(struct stitch *stitch, struct heatmap_writer *writer, co
     return ok;
 }
 
-/* Also what killed processes left there. */
-static void remove_parts(const char *folder)
+void part_remove_all(const char *folder)
 {
     char *parts = file_format("%s/parts", folder);
     DIR *listing = parts ? opendir(parts) : NULL;
@@ -167,6 +166,6 @@ bool part_stitch(const char *folder, const struct part_plan *plan, int64_t memor
     }
     free(stitch.rows);
     if (ok)
-        remove_parts(folder);
+        part_remove_all(folder);
     return ok;
 }

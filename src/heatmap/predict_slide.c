@@ -1,5 +1,4 @@
 /* predict_slide.c: one slide: its plan, its groups, its heatmap and exports. See predict.h. */
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,26 +291,16 @@ static void remove_file(const char *folder, const char *name)
 
 bool predict_clear(const struct predict *predict, size_t slide, struct err *err)
 {
-    char *folder = predict_folder(predict, slide),
-         *parts = folder ? in_folder(folder, "parts") : NULL;
-    if (!parts) {
-        free(folder);
+    char *folder = predict_folder(predict, slide);
+    if (!folder)
         return err_memory(err, "a slide's folder");
-    }
     remove_file(folder, "heatmap.json");
     remove_file(folder, "heatmap.npy");
     remove_file(folder, "plan.json");
     remove_file(folder, "tissue.png");
     exports_remove(folder);
-    DIR *listing = opendir(parts);
-    for (struct dirent *entry; listing && (entry = readdir(listing));)
-        if (strstr(entry->d_name, ".scores"))
-            remove_file(parts, entry->d_name);
-    if (listing)
-        closedir(listing);
-    rmdir(parts);
+    part_remove_all(folder);
     free(folder);
-    free(parts);
     return true;
 }
 
@@ -344,6 +333,8 @@ bool predict_finish(struct predict *predict, size_t slide, const struct part_pla
     bool ok = state == PREDICT_SCORED || state == PREDICT_DONE ||
               part_stitch(folder, plan, STITCH_BYTES, ctx, err);
     ok = ok && (state == PREDICT_DONE || write_exports(predict, slide, folder, ctx, err));
+    if (ok)
+        part_remove_all(folder); /* where a run was killed between the heatmap and this */
     predict->times.write_s += report_clock_s() - began;
     free(folder);
     return ok;
