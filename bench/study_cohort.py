@@ -24,14 +24,14 @@ TRAIN = """
 network: {{ name: {network}, input_px: {window} }}
 data: {{ train: [{store}], val_fraction: 0.25 }}
 augment: {{ hed_jitter: 0.03, brightness: 0.1 }}
-train: {{ epochs: {epochs}, ema: 0.98 }}
+train: {{ epochs: {epochs}, batch: {batch}, ema: 0.98 }}
 schedule: {{ learning_rate: {rate}, warmup_epochs: 1 }}
 """
 DISTIL = """
 data: {{ train: [{store}], val_fraction: 0.25 }}
 optimizer: {{ name: adam, weight_decay: 0 }}
-schedule: {{ learning_rate: 0.0001 }}
-train: {{ epochs: 4, batch: 4 }}
+schedule: {{ learning_rate: 0.0001, warmup_epochs: 0.5 }}
+train: {{ epochs: 2, batch: 4 }}
 """
 
 
@@ -94,9 +94,9 @@ def judge(name, model, testing, stride, *options):
 
 def main():
     learning, testing = cohort("learning", 11), cohort("testing", 12)
-    scan = train("scan", TRAIN.format(network="scan_tiny", window=SCAN_PX, epochs=4, rate=0.02,
+    scan = train("scan", TRAIN.format(network="scan_tiny", window=SCAN_PX, epochs=4, batch=32, rate=0.02,
                                       store=extract("patches-256", learning, 100, 256)))
-    padded = train("padded", TRAIN.format(network="resnet18", window=PADDED_PX, epochs=5, rate=0.02,
+    padded = train("padded", TRAIN.format(network="resnet18", window=PADDED_PX, epochs=3, batch=64, rate=0.02,
                                           store=extract("patches-96", learning, 150, 96)))
     distilled = train("distilled", DISTIL.format(store=extract("patches-256", learning, 100, 256)),
                       "--distill-dense", padded)
