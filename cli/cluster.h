@@ -102,7 +102,7 @@ char *cluster_slides_path(const char *folder);
 
 #define CLUSTER_MEMORY_ARG(options_type)                                                           \
     {                                                                                              \
-        .name = "memory", .type = ARG_REAL, CLUSTER_ARG(options_type, memory_gb), .value = "GB",   \
-        .min = 0.01, .max = 1e5, .help = "memory of a job"                                         \
+        .name = "memory", .type = ARG_REAL, CLUSTER_ARG(options_type, memory_mb), .value = "MB",   \
+        .min = 10, .max = 1e8, .help = "memory of a job"                                           \
     }
 #endif

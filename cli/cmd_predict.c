@@ -508,7 +508,7 @@ static bool run_on_cluster(struct app *app, const struct predict_args *given,
     struct task_list list = { 0 };
     struct claim *claim = NULL;
     struct cluster_options cluster = given->cluster;
-    cluster.memory_gb = (double)given->memory_mb / 1000 * 1.1 + 0.2; /* program and libraries */
+    cluster.memory_mb = (double)given->memory_mb * 1.1 + 200; /* program and libraries */
     bool ok = list_new(given->output, "predict", app->argc, app->argv, &list, err) &&
               cluster_begin(&list, request->slides, &claim, err) &&
               list_slides(request, &app->ctx, &list, err);

@@ -14,7 +14,7 @@ struct cluster_options {
     int on; /* 0 local; else schedulers[on - 1] */
     const char *partition, *account, *site, *time;
     int64_t cpus, max_running, retries, jobs;
-    double memory_gb; /* 0: not asked for */
+    double memory_mb; /* 0: not asked for */
     bool dry_run, wait;
 };
 

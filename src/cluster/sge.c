@@ -33,8 +33,8 @@ static void directives(FILE *script, const struct job_request *job)
     else if (options->cpus > 1)
         fprintf(script, "#$ -pe %s %lld\n", job->site->parallel_environment,
                 (long long)options->cpus);
-    if (options->memory_gb > 0)
-        fprintf(script, "#$ -l %s=%.0fM\n", job->site->memory_resource, options->memory_gb * 1000);
+    if (options->memory_mb > 0)
+        fprintf(script, "#$ -l %s=%.0fM\n", job->site->memory_resource, options->memory_mb);
     if (job->time_s > 0) {
         time_print(job->time_s, time);
         time_print(job->time_s > 2 * WARNING_S ? job->time_s - WARNING_S : job->time_s / 2, soft);

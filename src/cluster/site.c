@@ -24,7 +24,6 @@ static const struct site_key keys[] = {
     { "parallel_environment", "smp", offsetof(struct site, parallel_environment), false },
     { "memory_resource", "mem_total", offsetof(struct site, memory_resource), false },
     { "mpi_environment", "mpi", offsetof(struct site, mpi_environment), false },
-    { "launcher", "mpirun", offsetof(struct site, launcher), false },
 };
 #define N_KEYS (sizeof keys / sizeof *keys)
 

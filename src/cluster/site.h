@@ -7,8 +7,7 @@
  *   program: /opt/microtome/bin/microtome    on the nodes; this program if not given
  *   parallel_environment: smp         Grid Engine: of jobs with several processors
  *   memory_resource: h_vmem           Grid Engine: what --memory asks for; mem_total if not given
- *   mpi_environment: mpi              Grid Engine: of jobs of several ranks
- *   launcher: mpirun                  how ranks are started */
+ *   mpi_environment: mpi              Grid Engine: of jobs of several ranks */
 #ifndef CLUSTER_SITE_H
 #define CLUSTER_SITE_H
 #include <stddef.h>
@@ -22,7 +21,7 @@ struct site_lines {
 struct site {
     struct site_lines modules, setup, flags;
     char *container, *program; /* NULL if not given */
-    char *parallel_environment, *memory_resource, *mpi_environment, *launcher;
+    char *parallel_environment, *memory_resource, *mpi_environment;
 };
 
 /* path NULL: the defaults. All keys may be absent; an unknown one is an error with its line. *out

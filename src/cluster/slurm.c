@@ -37,8 +37,8 @@ static void directives(FILE *script, const struct job_request *job)
                 (long long)(job->time_s > 0 && job->time_s < 4 * WARNING_S ? job->time_s / 4
                                                                            : WARNING_S));
     fprintf(script, "#SBATCH --cpus-per-task=%lld\n", (long long)options->cpus);
-    if (options->memory_gb > 0)
-        fprintf(script, "#SBATCH --mem=%.0fM\n", options->memory_gb * 1000);
+    if (options->memory_mb > 0)
+        fprintf(script, "#SBATCH --mem=%.0fM\n", options->memory_mb);
     if (job->time_s > 0) {
         time_print(job->time_s, time);
         fprintf(script, "#SBATCH --time=%s\n", time);
@@ -101,15 +101,15 @@ static bool explain(const char *text, const struct cluster_options *options, str
     if (strstr(text, "Memory required") || strstr(text, "Memory specification"))
         return err_set(
             err, ERR_USAGE,
-            "--memory: no node of %s%s has %g GB for a job; ask for less, or for another "
+            "--memory: no node of %s%s has %.0f MB for a job; ask for less, or for another "
             "--partition (sinfo -o '%%R %%m' tells what there is)",
             options->partition ? "partition " : "the cluster",
-            options->partition ? options->partition : "", options->memory_gb);
+            options->partition ? options->partition : "", options->memory_mb);
     if (strstr(text, "node configuration is not available") || strstr(text, "CPU count"))
         return err_set(err, ERR_USAGE,
                        "--cpus, --memory: no node has %lld processors%s for one job; ask for less "
                        "(sinfo -o '%%R %%c %%m' tells what there is)",
-                       (long long)options->cpus, options->memory_gb > 0 ? " and that memory" : "");
+                       (long long)options->cpus, options->memory_mb > 0 ? " and that memory" : "");
     if (strstr(text, "time limit"))
         return err_set(err, ERR_USAGE,
                        "--time: longer than the partition allows (sinfo -o '%%R %%l' tells how "

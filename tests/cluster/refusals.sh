@@ -20,11 +20,11 @@ sge_up
 printf 'modules: [gcc]\nmodule: x\n' >bad.yaml
 refused "bad.yaml:2: no key 'module'; did you mean modules" --on slurm --site bad.yaml
 refused "there is no 'nope' here; there are: p" --on slurm --partition nope
-refused "no node of the cluster has 50 GB" --on slurm --memory 50
+refused "no node of the cluster has 50000 MB" --on slurm --memory 50000
 refused "are held in an error state" --on slurm --cpus 64 --wait
 microtome cancel out >/dev/null
 refused "there is no 'nope' here; there are: all.q" --on sge --queue nope
-refused "ask for less with --memory" --on sge --memory 50000
+refused "ask for less with --memory" --on sge --memory 50000000
 refused "parallel environment" --on sge --cpus 2 --site <(echo 'parallel_environment: nope')
 mkdir "a'b"
 microtome extract -q slides -o "a'b" --dense --on slurm 2>said && fail "a quote in the folder's name"
