@@ -60,7 +60,7 @@ began=$(date +%s)
 wait $!
 echo "exit $?"
 [ $(($(date +%s) - began)) -lt 20 ] || echo "the others took too long to end"
-cat err.txt
+grep '^microtome' err.txt # Open MPI may have a word of its own about a neighbour that is gone
 train -o killed --ranks 2 --resume && same two killed
 
 echo "--- not the same on all ranks"
