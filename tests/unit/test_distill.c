@@ -15,6 +15,7 @@
 #include "net/weights.h"
 #include "net/zoo/zoo.h"
 #include "tests/unit/support/cohort.h"
+#include "tests/unit/support/train_job.h"
 #include "train/distill.h"
 #include "train/train.h"
 
@@ -218,53 +219,6 @@ static double difference(const char *student, const char *teacher)
     return sum;
 }
 
-struct job {
-    const char *settings[16];
-    const char *folder;
-    bool resume;
-    int64_t stop_after;
-    atomic_bool stop;
-};
-
-static void stop_at(void *arg, int64_t step)
-{
-    struct job *job = arg;
-    if (job->stop_after > 0 && step >= job->stop_after)
-        atomic_store(&job->stop, true);
-}
-
-static bool fit(struct job *job, struct train_result *result, struct err *err)
-{
-    struct train_config config;
-    struct ranks ranks = ranks_one();
-    struct pool *pool = pool_new(1);
-    struct ctx ctx = { .pool = pool, .stop = &job->stop };
-    *err = (struct err){ 0 };
-    atomic_store(&job->stop, false);
-    read_settings(job->settings, &config);
-    struct train_request request = { .config = &config,
-                                     .folder = job->folder,
-                                     .resume = job->resume,
-                                     .ranks = &ranks,
-                                     .on_step = stop_at,
-                                     .arg = job };
-    bool ok = train_run(&request, &ctx, result, err);
-    config_free(&config);
-    pool_free(pool);
-    return ok;
-}
-
-/* Bytes of a file; the caller's. */
-static char *read_all(const char *folder, const char *name, size_t *size)
-{
-    char *path = file_format("%s/%s", folder, name), *bytes = NULL;
-    struct err err = { 0 };
-    if (!file_read(path, 1 << 26, &bytes, size, &err))
-        fail_msg("%s", err.text);
-    free(path);
-    return bytes;
-}
-
 /* Batch norm's statistics are the teacher's, bit for bit; the weights are not. */
 static void assert_statistics(const char *student, const char *teacher)
 {
@@ -296,14 +250,14 @@ static void assert_resumed(struct job *job, const char *whole)
     struct err err;
     size_t size[2];
     job->stop_after = 4;
-    assert_false(fit(job, &result, &err));
+    assert_false(run_job(job, &result, &err));
     assert_int_equal(err.kind, ERR_REQUEUE);
     job->stop_after = 0;
     job->resume = true;
-    if (!fit(job, &result, &err))
+    if (!run_job(job, &result, &err))
         fail_msg("%s", err.text);
-    char *expected = read_all(whole, "model.safetensors", &size[0]);
-    char *resumed = read_all(job->folder, "model.safetensors", &size[1]);
+    char *expected = read_in(whole, "model.safetensors", &size[0]);
+    char *resumed = read_in(job->folder, "model.safetensors", &size[1]);
     assert_int_equal(size[0], size[1]);
     assert_memory_equal(expected, resumed, size[0]);
     free(expected);
@@ -328,7 +282,7 @@ static void fits(void **state)
                        .folder = out };
     struct train_result result;
     struct err err;
-    if (!fit(&job, &result, &err))
+    if (!run_job(&job, &result, &err))
         fail_msg("%s", err.text);
     assert_int_equal(result.steps, 2 * 6); /* 2 x 9 patches, also the one without a label */
     double before = difference(teacher, teacher), after = difference(out, teacher);
@@ -362,7 +316,7 @@ static void refuses(void **state)
                        .folder = out };
     struct train_result result;
     struct err err;
-    assert_false(fit(&job, &result, &err));
+    assert_false(run_job(&job, &result, &err));
     if (!strstr(err.text, "crops of 160 px hold no window of 64 px with distill.margin_px 80"))
         fail_msg("%s", err.text);
     struct model_config config;
@@ -371,7 +325,7 @@ static void refuses(void **state)
     config.spacing_um_px = 0.25;
     assert_true(model_config_write(json, &config, &err));
     job.settings[4] = "distill.margin_px=32";
-    assert_false(fit(&job, &result, &err));
+    assert_false(run_job(&job, &result, &err));
     if (!strstr(err.text, "the stores have 0.5 um/px, the teacher takes 0.25"))
         fail_msg("%s", err.text);
     model_config_free(&config);

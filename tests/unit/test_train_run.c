@@ -17,59 +17,9 @@
 #include "net/weights.h"
 #include "net/zoo/zoo.h"
 #include "tests/unit/support/cohort.h"
+#include "tests/unit/support/train_job.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
-
-#define MAX_SETTINGS 24
-
-struct job {
-    const char *settings[MAX_SETTINGS]; /* NULL-terminated */
-    const char *folder;
-    bool resume;
-    int64_t stop_after; /* steps; 0: never */
-    atomic_bool stop;
-};
-
-static void stop_at(void *arg, int64_t step)
-{
-    struct job *job = arg;
-    if (job->stop_after > 0 && step >= job->stop_after)
-        atomic_store(&job->stop, true);
-}
-
-static bool run_job(struct job *job, struct train_result *result, struct err *err)
-{
-    struct train_config config;
-    struct ranks ranks = ranks_one();
-    struct pool *pool = pool_new(1);
-    struct ctx ctx = { .pool = pool, .stop = &job->stop };
-    size_t n = 0;
-    while (n < MAX_SETTINGS && job->settings[n])
-        n++;
-    *err = (struct err){ 0 };
-    atomic_store(&job->stop, false);
-    bool ok = config_read(NULL, job->settings, n, &config, err);
-    struct train_request request = { .config = &config,
-                                     .folder = job->folder,
-                                     .resume = job->resume,
-                                     .ranks = &ranks,
-                                     .on_step = stop_at,
-                                     .arg = job };
-    ok = ok && train_run(&request, &ctx, result, err);
-    config_free(&config);
-    pool_free(pool);
-    return ok;
-}
-
-static char *read_in(const char *folder, const char *name, size_t *size)
-{
-    char *path = file_format("%s/%s", folder, name), *bytes = NULL;
-    struct err err = { 0 };
-    if (!file_read(path, 1 << 26, &bytes, size, &err))
-        fail_msg("%s", err.text);
-    free(path);
-    return bytes;
-}
 
 static void assert_same_file(const char *a, const char *b, const char *name)
 {
