@@ -53,6 +53,9 @@ struct command {
                 struct err *err);
 };
 
+/* The program's only argument when --ranks tries whether ranks can begin (dist/launch.h). */
+#define APP_TRY_RANKS "--try-ranks"
+
 /* In the order of the pipeline, NULL-terminated. */
 extern const struct command *const commands[];
 #endif

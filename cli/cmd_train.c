@@ -111,7 +111,10 @@ static bool start_ranks(const struct app *app, const struct train_args *given, s
         line[n++] = threads_option;
         line[n] = number;
     }
-    struct launch launch = { .ranks = (int)given->ranks, .arguments = line, .stop = app->ctx.stop };
+    static char trial[] = APP_TRY_RANKS;
+    struct launch launch = {
+        .ranks = (int)given->ranks, .arguments = line, .trial = trial, .stop = app->ctx.stop
+    };
     bool ok = launch_ranks(&launch, err);
     free(line);
     return ok;

@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "base/version.h"
 #include "cli/describe.h"
+#include "dist/ranks.h"
 
 extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract, cmd_train, cmd_model,
     cmd_doctor, cmd_evaluate, cmd_predict, cmd_report, cmd_classify, cmd_task, cmd_status,
@@ -128,6 +129,19 @@ static int main_command(const struct command *command, struct app *app, int argc
     return ok ? 0 : exit_code(&err);
 }
 
+/* For --ranks, when it failed: can ranks be started at all? */
+static int try_ranks(void)
+{
+    struct ranks ranks;
+    struct err err = { 0 };
+    if (!ranks_begin(&ranks, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    ranks_end(&ranks, true);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -140,6 +154,8 @@ int main(int argc, char **argv)
     }
     if (strncmp(argv[1], "--describe-", 11) == 0) /* for the build: man page, shell completion */
         return describe_for_build(argv[1] + 11, stdout);
+    if (strcmp(argv[1], APP_TRY_RANKS) == 0)
+        return try_ranks();
     const struct command *command = find_command(argv[1]);
     if (!command)
         return unknown_command(argv[1]);

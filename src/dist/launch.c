@@ -5,6 +5,7 @@
  * SIGTERM it would kill them before they have saved. */
 #include "dist/launch.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,30 +21,34 @@
 
 extern char **environ;
 
-/* mpirun's command line; pointers into `number`, `program` and the arguments. NULL: no memory. */
-static char **command_line(const struct launch *launch, char *number, char *program)
+/* mpirun's command line for the program with these arguments; pointers into them, `number` and
+ * `program`. quiet: without what mpirun itself says, for the ranks speak. NULL: no memory. */
+static char **command_line(char *const *arguments, bool quiet, char *number, char *program)
 {
-    static char mpirun[] = "mpirun", n[] = "-n", quiet[] = "--quiet", over[] = "--oversubscribe",
-                bind[] = "--bind-to", none[] = "none", root[] = "--allow-run-as-root",
-                set[] = "--mca", yield[] = "mpi_yield_when_idle", on[] = "1";
+    static char mpirun[] = "mpirun", n[] = "-n", over[] = "--oversubscribe", bind[] = "--bind-to",
+                none[] = "none", set[] = "--mca", yield[] = "mpi_yield_when_idle", on[] = "1",
+                silent[] = "--quiet", root[] = "--allow-run-as-root";
     size_t given = 0, at = 0;
-    while (launch->arguments[given])
+    while (arguments[given])
         given++;
     char **line = calloc(given + MAX_OPTIONS, sizeof *line);
     if (!line)
         return NULL;
-    char *const options[] = { mpirun, n, number, quiet, over, bind, none, set, yield, on };
+    char *const options[] = { mpirun, n, number, over, bind, none, set, yield, on };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         line[at++] = options[i];
+    if (quiet)
+        line[at++] = silent;
     if (geteuid() == 0)
         line[at++] = root;
     line[at++] = program;
-    memcpy(line + at, launch->arguments, given * sizeof *line);
+    memcpy(line + at, arguments, given * sizeof *line);
     return line;
 }
 
-/* Everything as in a fresh process: handlers and masks are not for mpirun. */
-static int spawn(pid_t *pid, char *const *line)
+/* Everything as in a fresh process: handlers and masks are not for mpirun. said: where what it says
+ * goes, or -1. */
+static int spawn(pid_t *pid, char *const *line, int said)
 {
     posix_spawnattr_t attr;
     posix_spawn_file_actions_t files;
@@ -58,6 +63,8 @@ static int spawn(pid_t *pid, char *const *line)
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
                                         POSIX_SPAWN_SETSIGDEF);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    for (int fd = STDOUT_FILENO; said >= 0 && fd <= STDERR_FILENO; fd++)
+        posix_spawn_file_actions_adddup2(&files, said, fd);
     int code = posix_spawnp(pid, line[0], &files, &attr, line, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
@@ -86,7 +93,7 @@ static bool verdict(int status, struct err *err)
                        "a rank was ended by signal %d (%s), so all were; --resume goes on from the "
                        "last checkpoint",
                        code - 128, strsignal(code - 128));
-    return err_set(err, ERR_IO, "mpirun ended with exit code %d", code);
+    return err_set(err, ERR_MISSING, "mpirun ended with exit code %d", code);
 }
 
 /* Waits for the child; hands a wish to stop on, once. */
@@ -109,6 +116,56 @@ static bool wait_for(const struct launch *launch, pid_t pid, struct err *err)
     }
 }
 
+/* --- why mpirun failed --- */
+
+/* Its first words, between ruled lines, on one line. */
+static void squeeze(FILE *said, char *text, size_t size)
+{
+    char line[512];
+    size_t n = 0;
+    rewind(said);
+    while (fgets(line, sizeof line, said)) {
+        bool rule = strncmp(line, "-----", 5) == 0;
+        if (rule && n > 0)
+            break;
+        for (const char *from = rule ? "" : line; *from && n + 2 < size; from++) {
+            bool space = isspace((unsigned char)*from);
+            if (!space || (n > 0 && text[n - 1] != ' '))
+                text[n++] = space ? ' ' : *from;
+        }
+    }
+    text[n > 0 && text[n - 1] == ' ' ? n - 1 : n] = 0;
+}
+
+/* After exit codes that mpirun and the ranks have in common: ranks that only begin and end. If they
+ * cannot, `err` gets what mpirun says of it; else the ranks had begun and have said themselves what
+ * was wrong. */
+static bool try_ranks(const struct launch *launch, char *number, char *program, struct err *err)
+{
+    char *const arguments[] = { launch->trial, NULL };
+    char **line = command_line(arguments, false, number, program), text[800] = "";
+    FILE *said = tmpfile();
+    pid_t pid = 0;
+    int status = 0;
+    bool well = true;
+    if (line && said && spawn(&pid, line, fileno(said)) == 0) {
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+        well = status == 0;
+    }
+    if (!well) {
+        squeeze(said, text, sizeof text);
+        err_set(err, ERR_MISSING,
+                "mpirun cannot start %s ranks: %s; mend Open MPI's settings (OMPI_MCA_..., "
+                "hostfiles), or train without --ranks",
+                number, text[0] ? text : "it does not say why");
+    }
+    if (said)
+        fclose(said);
+    free(line);
+    return well;
+}
+
 bool launch_ranks(const struct launch *launch, struct err *err)
 {
     char number[16], program[4096];
@@ -120,13 +177,20 @@ bool launch_ranks(const struct launch *launch, struct err *err)
         return err_errno(err, "/proc/self/exe", "read");
     program[length] = 0;
     snprintf(number, sizeof number, "%d", launch->ranks);
-    char **line = command_line(launch, number, program);
+    char **line = command_line(launch->arguments, true, number, program);
     if (!line)
         return err_memory(err, "mpirun's arguments");
-    int code = spawn(&pid, line);
+    int code = spawn(&pid, line, -1);
     free(line);
     if (code != 0)
         return err_set(err, ERR_MISSING, "mpirun: %s; --ranks needs Open MPI's mpirun",
                        strerror(code));
-    return wait_for(launch, pid, err);
+    struct err why = { 0 };
+    bool ok = wait_for(launch, pid, &why);
+    bool spoken = !why.text[0] && (why.kind == ERR_IO || why.kind == ERR_USAGE);
+    if (!ok && (spoken || why.kind == ERR_MISSING))
+        try_ranks(launch, number, program, &why);
+    if (!ok && err)
+        *err = why;
+    return ok;
 }

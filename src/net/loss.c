@@ -23,10 +23,20 @@ static bool check_labels(const struct loss_classes *spec, const int32_t *labels,
     return true;
 }
 
-/* One place: scores at s[c * stride]. Returns its weighted loss; with label smoothing the target is
- * (1 - smoothing) on the label plus smoothing / classes everywhere, each class with its weight. */
-static double softmax_place(const struct loss_classes *spec, const float *s, int32_t label,
-                            double divisor, float *gradient)
+/* What place i, labelled so, asks of class c: (1 - smoothing) on the label, or shared by two, plus
+ * smoothing / classes everywhere, each class with its weight. */
+static double softmax_target(const struct loss_classes *spec, int64_t i, int32_t label, int64_t c)
+{
+    double share = spec->shares ? (double)spec->shares[i] : 1, smoothing = (double)spec->smoothing;
+    double own = c == label ? share : 0;
+    if (spec->shares && c == spec->others[i])
+        own += 1 - share;
+    return (smoothing / (double)spec->classes + (1 - smoothing) * own) * class_weight(spec, c);
+}
+
+/* Place i: scores at s[c * stride]. Returns its weighted loss. */
+static double softmax_place(const struct loss_classes *spec, int64_t i, const float *s,
+                            int32_t label, double divisor, float *gradient)
 {
     int64_t stride = spec->places, classes = spec->classes;
     double largest = -INFINITY, sum = 0, loss = 0, mass = 0;
@@ -35,16 +45,14 @@ static double softmax_place(const struct loss_classes *spec, const float *s, int
             largest = (double)s[c * stride];
     for (int64_t c = 0; c < classes; c++)
         sum += exp((double)s[c * stride] - largest);
-    double log_sum = largest + log(sum), share = (double)spec->smoothing / (double)classes;
+    double log_sum = largest + log(sum);
     for (int64_t c = 0; c < classes; c++) {
-        double target =
-            (share + (c == label ? 1 - (double)spec->smoothing : 0)) * class_weight(spec, c);
+        double target = softmax_target(spec, i, label, c);
         loss += target * (log_sum - (double)s[c * stride]);
         mass += target;
     }
     for (int64_t c = 0; gradient && c < classes; c++) {
-        double target =
-            (share + (c == label ? 1 - (double)spec->smoothing : 0)) * class_weight(spec, c);
+        double target = softmax_target(spec, i, label, c);
         double p = exp((double)s[c * stride] - log_sum);
         gradient[c * stride] = (float)((p * mass - target) / divisor);
     }
@@ -63,7 +71,7 @@ bool loss_softmax(const struct loss_classes *spec, const float *scores, const in
             int64_t at = n * spec->classes * spec->places + p;
             int32_t label = labels[n * spec->places + p];
             if (label != LOSS_IGNORE)
-                sum += softmax_place(spec, scores + at, label, divisor,
+                sum += softmax_place(spec, n * spec->places + p, scores + at, label, divisor,
                                      gradient ? gradient + at : NULL);
             else
                 for (int64_t c = 0; gradient && c < spec->classes; c++)

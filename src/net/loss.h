@@ -16,6 +16,10 @@ struct loss_classes {
     double divisor;       /* 0: the sum of the weights of the labels that count (as PyTorch); else
                            * the sum is divided by this: the global batch over ranks */
     float smoothing;      /* label smoothing in [0, 1), softmax only */
+    /* [count, places] both, or NULL; softmax only: the label has this share of the target, the rest
+     * belongs to the other one (mixup) */
+    const float *shares;
+    const int32_t *others;
 };
 
 /* Softmax cross-entropy. labels [count, places]; LOSS_IGNORE does not count. gradient [as scores]

@@ -42,4 +42,10 @@ bool augment_train(const struct augment_options *options, struct augment_key key
 
 /* For validation, nothing random: stain normalisation and the crop in the middle. */
 bool augment_plain(const struct augment_options *options, struct image *patch, struct err *err);
+
+/* The ways to lay a square on itself: way & 4 transposes, then way & 1 mirrors left-right and
+ * way & 2 top-bottom. */
+#define AUGMENT_WAYS 8
+/* from [maps, side, side] -> to, laid in one of them. */
+void augment_lay(const float *from, int64_t maps, int64_t side_px, int way, float *to);
 #endif

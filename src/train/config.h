@@ -44,11 +44,12 @@ struct train_config {
     char *stain_template;
     struct {
         int64_t epochs, batch, accumulate;
-        double clip, smoothing, ema;
+        double clip, smoothing, mixup, ema;
         int memory; /* enum plan_saving */
         int64_t memory_mb;
         int monitor; /* enum train_monitor */
         int on_nan;  /* enum train_on_nan */
+        bool tta;
     } train;
     struct optimizer_options optimizer; /* threads is set by the trainer */
     struct schedule_options schedule;   /* epochs is set by the trainer */

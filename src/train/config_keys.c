@@ -107,6 +107,9 @@ const struct config_key config_keys[] = {
         "batches whose gradients are summed for one step"),
     REAL("train.clip", train.clip, 0, 1e9, "0", "largest norm of the gradient; 0: no limit"),
     REAL("train.smoothing", train.smoothing, 0, 0.99, "0", "label smoothing"),
+    REAL("train.mixup", train.mixup, 0, 100, "0",
+         "patches are blended with another of the batch, and their labels alike; shares are drawn "
+         "from Beta(this, this), 0.2 is usual; 0: none"),
     REAL("train.ema", train.ema, 0, 0.999999, "0",
          "decay of the moving average of the weights, which is then what is judged and kept; 0: "
          "none"),
@@ -118,6 +121,9 @@ const struct config_key config_keys[] = {
     CHOICE("train.monitor", train.monitor, monitors, "auc",
            "what decides on the best weights, on validation (without it: on training); last: "
            "nothing, those of the last epoch are kept"),
+    BOOL("train.tta", train.tta, "false",
+         "the best weights are judged at the end by the mean score of the eight ways to turn and "
+         "mirror a patch, as predict --tta; epochs are judged without"),
     CHOICE("train.on_nan", train.on_nan, on_nan, "stop",
            "when loss or gradient is not a number: stop, or skip the step"),
 

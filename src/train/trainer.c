@@ -120,6 +120,10 @@ static bool choose_crop(struct trainer *trainer, struct err *err)
     trainer->crop_px = config->network.input_px;
     if (!config->distill.teacher[0])
         return true;
+    if (config->train.tta)
+        return err_set(err, ERR_USAGE,
+                       "train.tta: a teacher is compared as patches lie; leave it "
+                       "out");
     if (mpp > 0 && wanted > 0 && fabs(mpp / wanted - 1) > 0.05)
         return err_set(err, ERR_USAGE, "the stores have %g um/px, the teacher takes %g", mpp,
                        wanted);
@@ -179,6 +183,18 @@ static bool new_buffers(struct trainer *trainer, struct err *err)
            err_memory(err, "batch norm's statistics");
 }
 
+static bool new_mix(struct trainer *trainer, struct err *err)
+{
+    size_t batch = (size_t)trainer->config->train.batch;
+    if (trainer->config->train.mixup <= 0)
+        return true;
+    if (trainer->config->distill.teacher[0])
+        return err_set(err, ERR_USAGE, "train.mixup: a teacher has no labels to mix; leave it out");
+    trainer->mix_shares = calloc(batch, sizeof *trainer->mix_shares);
+    trainer->mix_others = calloc(batch, sizeof *trainer->mix_others);
+    return (trainer->mix_shares && trainer->mix_others) || err_memory(err, "mixed patches");
+}
+
 static bool new_optimizer(struct trainer *trainer, struct err *err)
 {
     struct optimizer_options options = trainer->config->optimizer;
@@ -212,7 +228,7 @@ static bool set_up(struct trainer *trainer, struct err *err)
     ok = ok && open_data(trainer, err) && build_network(trainer, err) &&
          plan_new(trainer->graph, &plan, &trainer->plan, err) &&
          trainer_share_parts(trainer, err) && new_optimizer(trainer, err) &&
-         new_buffers(trainer, err) && trainer_share_new(trainer, err) &&
+         new_buffers(trainer, err) && new_mix(trainer, err) && trainer_share_new(trainer, err) &&
          (config->train.ema <= 0 ||
           ema_new(trainer->graph, config->train.ema, trainer->threads, &trainer->ema, err)) &&
          (!trainer_leads(trainer) || file_make_folder(checkpoints, err));
@@ -236,6 +252,8 @@ static void tear_down(struct trainer *trainer)
     dataset_free(&trainer->dataset);
     predictions_free(&trainer->seen);
     free(trainer->class_weights);
+    free(trainer->mix_shares);
+    free(trainer->mix_others);
     free(trainer->buffers);
     free(trainer->rows);
 }
@@ -389,7 +407,7 @@ static bool judge_start(struct trainer *trainer, struct err *err)
     struct predictions val = { 0 };
     if (!trainer->distill || !trainer->val_loader)
         return true;
-    if (!trainer_evaluate(trainer, &val, err)) {
+    if (!trainer_evaluate(trainer, false, &val, err)) {
         trainer->request->ranks->failed = true;
         return false;
     }
@@ -428,7 +446,7 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
         return false;
     if (trainer->distill)
         distill_difference(trainer->distill, &(double){ 0 }, &(double){ 0 }); /* of training */
-    if (trainer->val_loader && !trainer_evaluate(trainer, &val, err))
+    if (trainer->val_loader && !trainer_evaluate(trainer, false, &val, err))
         return err && err->kind == ERR_STOPPED ? leave(trainer, err) : false;
     bool ok = add_row(trainer, &val, err);
     ok = ok && say_difference(trainer, &val, err);
@@ -476,7 +494,7 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
     out->val = trainer->rows[trainer->judged.best_epoch].train;
     out->val_loss = NAN;
     if (ok && trainer->val_loader)
-        ok = trainer_evaluate(trainer, &val, err) &&
+        ok = trainer_evaluate(trainer, trainer->config->train.tta, &val, err) &&
              judge_predictions(&val, &out->val, &out->val_loss, confusion, err) &&
              trainer_agree(trainer,
                            !trainer_leads(trainer) ||

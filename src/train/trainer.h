@@ -42,6 +42,8 @@ struct trainer {
     struct ema *ema;                          /* NULL without */
     struct loader *train_loader, *val_loader; /* val_loader NULL: no validation */
     float *class_weights;                     /* NULL: all 1 */
+    float *mix_shares;                        /* [batch]; NULL: patches are not mixed */
+    int32_t *mix_others;                      /* [batch] */
     float *buffers;                           /* a copy of the graph's buffers; NULL: not needed */
     struct buckets *buckets;                  /* NULL on one rank */
     struct sparse *sparse;                    /* NULL: all is sent */
@@ -111,7 +113,8 @@ void trainer_compress_remove(const struct trainer *trainer, int64_t step);
 
 /* trainer_step.c */
 bool trainer_step(struct trainer *trainer, struct err *err);
-bool trainer_evaluate(struct trainer *trainer, struct predictions *out, struct err *err);
+/* On the validation side; tta: the mean over the eight ways to lay a patch. */
+bool trainer_evaluate(struct trainer *trainer, bool tta, struct predictions *out, struct err *err);
 /* The network as it is used and written. */
 const struct graph *trainer_model(const struct trainer *trainer);
 bool predictions_add(struct predictions *to, const float *logits, const int32_t *labels,

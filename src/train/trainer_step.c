@@ -1,10 +1,12 @@
 /* trainer_step.c: one step of training, and an evaluation on the validation side (trainer.h). */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/report.h"
 #include "net/loss.h"
 #include "net/model.h"
+#include "train/mix.h"
 #include "train/trainer.h"
 
 void predictions_free(struct predictions *predictions)
@@ -68,11 +70,11 @@ static void move_buffers(struct trainer *trainer, bool back)
     }
 }
 
-/* The loss of a batch that went through the plan, and its gradient if not NULL. */
-static bool batch_loss(struct trainer *trainer, struct plan *plan, const struct loss_classes *spec,
-                       const struct batch *batch, double *loss, float *gradient, struct err *err)
+/* The loss of a batch whose logits the network gave, and its gradient if not NULL. */
+static bool batch_loss(struct trainer *trainer, const float *logits,
+                       const struct loss_classes *spec, const struct batch *batch, double *loss,
+                       float *gradient, struct err *err)
 {
-    const float *logits = plan_output(plan, 0);
     uint64_t epoch = gradient ? (uint64_t)trainer->epoch : 0; /* evaluation: always the same */
     if (!trainer->distill)
         return loss_softmax(spec, logits, batch->labels, loss, gradient, err);
@@ -82,17 +84,31 @@ static bool batch_loss(struct trainer *trainer, struct plan *plan, const struct 
 
 /* Keeps what was predicted in the batch, or with a teacher in all windows compared. loss_sum: over
  * its samples. */
-static bool keep_predictions(struct trainer *trainer, struct plan *plan, const struct batch *batch,
-                             double loss_sum, struct predictions *to, struct err *err)
+static bool keep_predictions(struct trainer *trainer, const float *logits,
+                             const struct batch *batch, double loss_sum, struct predictions *to,
+                             struct err *err)
 {
     const struct distill *distill = trainer->distill;
     if (!distill)
-        return predictions_add(to, plan_output(plan, 0), batch->labels, batch->samples, batch->n,
-                               loss_sum, err);
+        return predictions_add(to, logits, batch->labels, batch->samples, batch->n, loss_sum, err);
     int64_t windows = distill_windows(distill);
     return predictions_add(to, distill_logits(distill), distill_labels(distill),
                            distill_samples(distill), batch->n * windows, loss_sum * (double)windows,
                            err);
+}
+
+static void fill_input(struct trainer *trainer, const struct batch *batch)
+{
+    const struct train_config *config = trainer->config;
+    const struct shape *shape = graph_shape(trainer->graph, trainer->graph->inputs[0].value);
+    int64_t n = shape_count(shape), count = config->train.batch;
+    struct augment_key key = { .seed = (uint64_t)config->seed, .epoch = (uint64_t)trainer->epoch };
+    float *input = plan_input(trainer->plan, 0);
+    if (trainer->mix_shares)
+        mix_batch(batch, count, n / count, config->train.mixup, key, trainer->mix_shares,
+                  trainer->mix_others, input);
+    else
+        memcpy(input, batch->pixels, (size_t)n * sizeof *input);
 }
 
 /* Forward, loss and backward of one batch; its gradients are added to those that are there. */
@@ -106,7 +122,9 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
                                  .places = 1,
                                  .weights = trainer->class_weights,
                                  .divisor = (double)(size * config->train.accumulate * ranks),
-                                 .smoothing = (float)config->train.smoothing };
+                                 .smoothing = (float)config->train.smoothing,
+                                 .shares = trainer->mix_shares,
+                                 .others = trainer->mix_others };
     bool ok = loader_next(trainer->train_loader, batch, err);
     if (trainer->spread.sum) /* ranks wait for each other within the passes */
         ok = trainer_agree(trainer, ok, err);
@@ -116,10 +134,9 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
         (uint64_t)((trainer->epoch * loader_n_batches(trainer->train_loader) + number) * ranks +
                    trainer->request->ranks->rank);
     plan_set_random(trainer->plan, (uint64_t)config->seed, sequence * (uint64_t)size);
-    const struct shape *shape = graph_shape(trainer->graph, trainer->graph->inputs[0].value);
-    memcpy(plan_input(trainer->plan, 0), batch->pixels, (size_t)shape_count(shape) * sizeof(float));
+    fill_input(trainer, batch);
     ok = plan_forward(trainer->plan, err) &&
-         batch_loss(trainer, trainer->plan, &spec, batch, loss,
+         batch_loss(trainer, plan_output(trainer->plan, 0), &spec, batch, loss,
                     plan_output_gradient(trainer->plan, 0), err) &&
          trainer_share_backward(trainer, (number + 1) % config->train.accumulate == 0, err);
     trainer->torn = !ok && trainer->spread.sum;
@@ -179,8 +196,8 @@ static bool learn_batches(struct trainer *trainer, double sums[2], char **bad, s
         sums[0] += part;
         if (!isfinite(part) && !*bad)
             *bad = bad_sample(trainer, &batch);
-        if (isfinite(part) &&
-            !keep_predictions(trainer, trainer->plan, &batch, part * scale, &trainer->seen, err))
+        if (isfinite(part) && !keep_predictions(trainer, plan_output(trainer->plan, 0), &batch,
+                                                part * scale, &trainer->seen, err))
             return false;
     }
     sums[1] = trainer->seen.loss_sum;
@@ -233,24 +250,57 @@ bool trainer_step(struct trainer *trainer, struct err *err)
 
 /* --- evaluation --- */
 
-static bool run_batches(struct trainer *trainer, struct plan *plan, struct predictions *out,
-                        struct err *err)
+/* What an evaluation works with. */
+struct evaluation {
+    struct plan *plan;
+    int ways;               /* to lay a patch: 1, or the 8 of train.tta */
+    double *means, *scores; /* [batch, classes], over the ways; [classes], of one */
+    float *logits;          /* [batch, classes], of the means */
+};
+
+/* Runs a batch. Its logits are the evaluation's until the next one; NULL: failed. Over many ways
+ * they are the logarithm of the mean score, whose softmax is that mean, as in predict --tta. */
+static const float *evaluate_batch(struct trainer *trainer, struct evaluation *evaluation,
+                                   const struct batch *batch, struct err *err)
+{
+    int64_t count = trainer->config->train.batch, classes = trainer->dataset.n_classes;
+    int64_t n = count * classes;
+    double *scores = evaluation->scores;
+    memset(evaluation->means, 0, (size_t)n * sizeof *evaluation->means);
+    for (int way = 0; way < evaluation->ways; way++) {
+        augment_lay(batch->pixels, 3 * count, trainer->crop_px, way,
+                    plan_input(evaluation->plan, 0));
+        if (!plan_forward(evaluation->plan, err))
+            return NULL;
+        const float *logits = plan_output(evaluation->plan, 0);
+        if (evaluation->ways == 1)
+            return logits;
+        for (int64_t i = 0; i < n; i++) {
+            if (i % classes == 0)
+                model_scores(logits + i, classes, scores);
+            evaluation->means[i] += scores[i % classes] / evaluation->ways;
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        evaluation->logits[i] =
+            (float)log(evaluation->means[i] > DBL_MIN ? evaluation->means[i] : DBL_MIN);
+    return evaluation->logits;
+}
+
+static bool run_batches(struct trainer *trainer, struct evaluation *evaluation,
+                        struct predictions *out, struct err *err)
 {
     struct loss_classes spec = { .count = trainer->config->train.batch,
                                  .classes = trainer->dataset.n_classes,
                                  .places = 1,
                                  .divisor = 1 };
-    int64_t floats = 3 * trainer->crop_px * trainer->crop_px;
     for (int64_t i = 0; i < loader_n_batches(trainer->val_loader); i++) {
         struct batch batch;
         double loss = 0;
         bool stop = ctx_stopped(trainer->ctx), ok = loader_next(trainer->val_loader, &batch, err);
-        if (ok)
-            memcpy(plan_input(plan, 0), batch.pixels,
-                   (size_t)(spec.count * floats) * sizeof(float));
-        ok = ok && plan_forward(plan, err) &&
-             batch_loss(trainer, plan, &spec, &batch, &loss, NULL, err) &&
-             keep_predictions(trainer, plan, &batch, loss, out, err);
+        const float *logits = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
+        ok = logits && batch_loss(trainer, logits, &spec, &batch, &loss, NULL, err) &&
+             keep_predictions(trainer, logits, &batch, loss, out, err);
         if (!ranks_agree(trainer->request->ranks, ok, &stop, err))
             return false;
         if (stop)
@@ -259,23 +309,46 @@ static bool run_batches(struct trainer *trainer, struct plan *plan, struct predi
     return ranks_sum_reals(trainer->request->ranks, &out->loss_sum, 1, err);
 }
 
-bool trainer_evaluate(struct trainer *trainer, struct predictions *out, struct err *err)
+static bool evaluation_new(struct trainer *trainer, int ways, struct graph *graph,
+                           struct evaluation *out, struct err *err)
+{
+    struct plan_options options = { .mode = PLAN_INFER, .threads = trainer->threads };
+    size_t classes = (size_t)trainer->dataset.n_classes,
+           n = (size_t)trainer->config->train.batch * classes;
+    *out = (struct evaluation){ .ways = ways,
+                                .means = calloc(n, sizeof *out->means),
+                                .scores = calloc(classes, sizeof *out->scores),
+                                .logits = calloc(n, sizeof *out->logits) };
+    if (!out->means || !out->scores || !out->logits)
+        return err_memory(err, "an evaluation");
+    return plan_new(graph, &options, &out->plan, err);
+}
+
+static void evaluation_free(struct evaluation *evaluation)
+{
+    plan_free(evaluation->plan);
+    free(evaluation->means);
+    free(evaluation->scores);
+    free(evaluation->logits);
+}
+
+bool trainer_evaluate(struct trainer *trainer, bool tta, struct predictions *out, struct err *err)
 {
     struct graph *graph = NULL;
-    struct plan *plan = NULL;
-    struct plan_options options = { .mode = PLAN_INFER, .threads = trainer->threads };
+    struct evaluation evaluation = { 0 };
     struct predictions mine = { .classes = trainer->dataset.n_classes };
     *out = (struct predictions){ .classes = trainer->dataset.n_classes };
     if (trainer->ema)
         ema_swap(trainer->ema);
     bool ok = transform_for_inference(trainer->graph, NULL, 0, &graph, err) &&
-              plan_new(graph, &options, &plan, err) && loader_begin(trainer->val_loader, 0, 0, err);
-    ok = trainer_agree(trainer, ok, err) && run_batches(trainer, plan, &mine, err) &&
+              evaluation_new(trainer, tta ? AUGMENT_WAYS : 1, graph, &evaluation, err) &&
+              loader_begin(trainer->val_loader, 0, 0, err);
+    ok = trainer_agree(trainer, ok, err) && run_batches(trainer, &evaluation, &mine, err) &&
          trainer_gather(trainer, &mine, out, err);
     loader_end(trainer->val_loader);
     if (trainer->ema)
         ema_swap(trainer->ema);
-    plan_free(plan);
+    evaluation_free(&evaluation);
     graph_free(graph);
     predictions_free(&mine);
     return ok;

@@ -171,6 +171,32 @@ static void turns_are_as_torch(void **state)
     image_free(&twice);
 }
 
+/* The eight ways are flips after a turn, each another one. */
+static void ways_are_turns_and_flips(void **state)
+{
+    (void)state;
+    enum { SIDE = 5, N = 3 * SIDE * SIDE };
+    float from[N], to[AUGMENT_WAYS][N];
+    for (int i = 0; i < N; i++)
+        from[i] = (float)i;
+    for (int way = 0; way < AUGMENT_WAYS; way++) {
+        uint8_t px[SIDE * SIDE * 3];
+        struct image patch = { .px = px, .width = SIDE, .height = SIDE, .channels = 3 };
+        for (int i = 0; i < SIDE * SIDE; i++)
+            px[3 * i] = px[3 * i + 1] = px[3 * i + 2] = (uint8_t)i;
+        if (way & 4) { /* transposed: a quarter turn, then upside down */
+            augment_turn(&patch, 1);
+            augment_flip(&patch, false, true);
+        }
+        augment_flip(&patch, way & 1, way & 2);
+        augment_lay(from, 3, SIDE, way, to[way]);
+        for (int i = 0; i < N; i++)
+            assert_true(to[way][i] == (float)(px[3 * (i % (SIDE * SIDE))] + i / 25 * 25));
+        for (int other = 0; other < way; other++)
+            assert_memory_not_equal(to[way], to[other], sizeof to[way]);
+    }
+}
+
 static const struct augment_options all_changes = { .crop_px = 32,
                                                     .flip = true,
                                                     .rotate = true,
@@ -374,6 +400,7 @@ int main(void)
         cmocka_unit_test(blur_is_as_torchvision),
         cmocka_unit_test(blur_of_a_tiny_patch),
         cmocka_unit_test(turns_are_as_torch),
+        cmocka_unit_test(ways_are_turns_and_flips),
         cmocka_unit_test(same_on_any_thread_in_any_order),
         cmocka_unit_test(seed_epoch_and_sample_all_count),
         cmocka_unit_test(changes_are_independent),

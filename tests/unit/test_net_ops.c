@@ -372,16 +372,50 @@ static void softmax_loss(const char *name, float smoothing)
     float gradient[256];
     double loss;
     struct err err = { 0 };
-    struct loss_classes spec = {
-        x->shape.dim[0], x->shape.dim[1], shape_span(&x->shape, 2, x->shape.rank), w->data, 0,
-        smoothing
-    };
+    struct loss_classes spec = { .count = x->shape.dim[0],
+                                 .classes = x->shape.dim[1],
+                                 .places = shape_span(&x->shape, 2, x->shape.rank),
+                                 .weights = w->data,
+                                 .smoothing = smoothing };
     for (int64_t i = 0; i < shape_count(&t->shape); i++)
         labels[i] = t->data[i] < 0 ? LOSS_IGNORE : (int32_t)t->data[i];
     assert_true(loss_softmax(&spec, x->data, labels, &loss, gradient, &err));
     check_loss(name, loss, gradient);
     labels[0] = 3;
     assert_false(loss_softmax(&spec, x->data, labels, &loss, gradient, &err));
+}
+
+/* Cross-entropy is linear in its target: blended labels give the blend of the losses that the cases
+ * above hold against PyTorch, weights and smoothing included. */
+static void blended_labels(void **state)
+{
+    (void)state;
+    const struct golden_tensor *x = golden_find(&golden, "loss_smooth/x0");
+    static const int32_t labels[4] = { 0, 2, 1, 1 }, others[4] = { 1, 1, 1, 0 };
+    static const float weights[3] = { 0.5f, 1, 2 };
+    float gradient[12], one[12], two[12];
+    double loss, a, b, want = 0;
+    struct err err = { 0 };
+    for (int i = 0; i < 4; i++) {
+        float share = 0.55f + 0.1f * (float)i;
+        struct loss_classes spec = { .count = 1,
+                                     .classes = 3,
+                                     .places = 1,
+                                     .weights = weights,
+                                     .divisor = 4,
+                                     .smoothing = 0.1f };
+        const float *scores = x->data + 3 * i;
+        assert_true(loss_softmax(&spec, scores, &labels[i], &a, one, &err));
+        assert_true(loss_softmax(&spec, scores, &others[i], &b, two, &err));
+        spec.shares = &share;
+        spec.others = &others[i];
+        assert_true(loss_softmax(&spec, scores, &labels[i], &loss, gradient, &err));
+        want = (double)share * a + (1 - (double)share) * b;
+        assert_true(fabs(loss - want) < 1e-12);
+        for (int c = 0; c < 3; c++)
+            assert_true(fabs((double)gradient[c] - (double)share * (double)one[c] -
+                             (1 - (double)share) * (double)two[c]) < 1e-7);
+    }
 }
 
 static void losses_agree_with_pytorch(void **state)
@@ -393,7 +427,10 @@ static void losses_agree_with_pytorch(void **state)
     softmax_loss("loss_smooth", 0.1f);
     softmax_loss("loss_pixels", 0);
     const struct golden_tensor *x = golden_find(&golden, "loss_sigmoid/x0");
-    struct loss_classes spec = { 4, 3, 1, golden_find(&golden, "loss_sigmoid/x2")->data, 0, 0 };
+    struct loss_classes spec = { .count = 4,
+                                 .classes = 3,
+                                 .places = 1,
+                                 .weights = golden_find(&golden, "loss_sigmoid/x2")->data };
     loss_sigmoid(&spec, x->data, golden_find(&golden, "loss_sigmoid/x1")->data, &loss, gradient);
     check_loss("loss_sigmoid", loss, gradient);
     x = golden_find(&golden, "loss_mse/x0");
@@ -411,6 +448,7 @@ int main(void)
         cmocka_unit_test(ops_agree_with_pytorch),
         cmocka_unit_test(gradients_agree_with_central_differences),
         cmocka_unit_test(losses_agree_with_pytorch),
+        cmocka_unit_test(blended_labels),
     };
     golden_open(&golden, "tests/golden/net_ops.bin");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #include "net/zoo/zoo.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/train_job.h"
+#include "train/augment_ops.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
 
@@ -106,14 +107,26 @@ static void resume_is_exact(void **state)
     char *data = cohort_folder("train-resume-data"), *whole = cohort_folder("train-resume-whole");
     cohort_write_images(data, 6, 6, 150);
     char *train = train_setting(data);
-    struct job job = { .settings = { train, "network.input_px=144", "data.spacing_um_px=0.5",
-                                     "data.val_fraction=0.34", "train.epochs=4", "train.batch=4",
-                                     "train.accumulate=2", "train.clip=1", "train.ema=0.5",
-                                     "schedule.name=plateau", "schedule.patience=1",
-                                     "schedule.factor=0.5", "schedule.learning_rate=0.01",
-                                     "optimizer.name=adam", "data.balance=sampling",
-                                     "augment.hed_jitter=0.05", "train.monitor=loss",
-                                     "checkpoint.every_steps=2", "data.workers=2" },
+    struct job job = { .settings = { train,
+                                     "network.input_px=144",
+                                     "data.spacing_um_px=0.5",
+                                     "data.val_fraction=0.34",
+                                     "train.epochs=4",
+                                     "train.batch=4",
+                                     "train.accumulate=2",
+                                     "train.clip=1",
+                                     "train.ema=0.5",
+                                     "schedule.name=plateau",
+                                     "schedule.patience=1",
+                                     "schedule.factor=0.5",
+                                     "schedule.learning_rate=0.01",
+                                     "optimizer.name=adam",
+                                     "data.balance=sampling",
+                                     "augment.hed_jitter=0.05",
+                                     "train.monitor=loss",
+                                     "checkpoint.every_steps=2",
+                                     "data.workers=2",
+                                     "train.mixup=0.4" },
                        .folder = whole };
     struct train_result result;
     struct err err;
@@ -243,8 +256,27 @@ static void not_a_number(void **state)
     free(out);
 }
 
+/* The scores of an image; ways 8: their mean over all ways to lay it, as predict --tta has it. */
+static void classify(const struct model *model, struct model_run *ready, struct image *image,
+                     int ways, double scores[2])
+{
+    struct err err = { 0 };
+    scores[0] = scores[1] = 0;
+    for (int way = 0; way < ways; way++) { /* turned round, mirrored, and round again */
+        double one[2];
+        if (way > 0)
+            augment_turn(image, 1);
+        if (way == 4)
+            augment_flip(image, true, false);
+        if (!model_classify(model, ready, 1, image, one, &err))
+            fail_msg("%s", err.text);
+        for (int c = 0; c < 2; c++)
+            scores[c] += one[c] / ways;
+    }
+}
+
 /* The scores of the files that scores.csv names, from the model as a user opens it. */
-static void assert_scores(const char *folder, const char *file)
+static void assert_scores(const char *folder, const char *file, int ways)
 {
     struct err err = { 0 };
     struct csv csv;
@@ -261,8 +293,7 @@ static void assert_scores(const char *folder, const char *file)
         double normal = strtod(csv_cell(&csv, i, csv_column(&csv, "prob_normal")), NULL);
         double tumor = strtod(csv_cell(&csv, i, csv_column(&csv, "prob_tumor")), NULL);
         assert_true(image_read(csv_cell(&csv, i, 0), &image, &err));
-        if (!model_classify(model, &ready, 1, &image, scores, &err))
-            fail_msg("%s", err.text);
+        classify(model, &ready, &image, ways, scores);
         double want = log(tumor / normal), got = log(scores[1] / scores[0]); /* never at an end */
         if (!(fabs(got - want) < 1e-2))
             fail_msg("%s: logit %.6f in the training, %.6f in use", file, want, got);
@@ -279,7 +310,8 @@ static void assert_scores(const char *folder, const char *file)
 static void model_is_what_was_judged(void **state)
 {
     (void)state;
-    char *data = cohort_folder("train-judged-data"), *out = cohort_folder("train-judged");
+    char *data = cohort_folder("train-judged-data"), *out = cohort_folder("train-judged"),
+         *ways = cohort_folder("train-judged-ways");
     cohort_write_images(data, 4, 4, 40);
     char *train = train_setting(data), *onnx = file_format("%s/model.onnx", out);
     struct job job = { .settings = { train, "network.name=resnet18", "network.padding=replicate",
@@ -292,8 +324,16 @@ static void model_is_what_was_judged(void **state)
     struct err err;
     if (!run_job(&job, &result, &err))
         fail_msg("%s", err.text);
-    assert_scores(out, out);
-    assert_scores(out, onnx);
+    assert_scores(out, out, 1);
+    assert_scores(out, onnx, 1);
+    struct job wide = { .settings = { train, "network.name=scan_tiny", "network.input_px=144",
+                                      "data.resize_px=144", "data.spacing_um_px=0.5",
+                                      "train.epochs=1", "train.batch=4", "train.tta=true" },
+                        .folder = ways };
+    if (!run_job(&wide, &result, &err))
+        fail_msg("%s", err.text);
+    assert_scores(ways, ways, AUGMENT_WAYS);
+    free(ways);
     free(onnx);
     free(train);
     free(data);

@@ -1,0 +1,20 @@
+# --ranks where mpirun cannot start ranks, or MPI fails in them, really: components that are not
+# there, a hostfile that is not there. Every time the reason is said once.
+# An error of a rank is said by the rank alone.
+command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
+mkdir data
+echo 'data: { train: data }' >run.yaml
+try() {
+    echo "--- $*"
+    env "$@" microtome train run.yaml -q --threads 1 -o out --ranks 2 2>err.txt
+    echo "exit $?"
+    grep -q 'no MPI' err.txt && exit 77
+    grep 'microtome train:' err.txt | sed 's/\(cannot start 2 ranks\).*/\1/'
+    grep -c 'microtome train:' err.txt
+}
+try OMPI_MCA_plm=nosuch
+grep -o 'Framework: plm Component: nosuch; mend.*' err.txt
+try OMPI_MCA_pml=nosuch
+grep -o 'Framework: pml Component: nosuch; mend.*' err.txt
+try OMPI_MCA_orte_default_hostfile=/nonexistent
+try OMPI_MCA_rmaps_base_oversubscribe=1
