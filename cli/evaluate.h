@@ -9,7 +9,7 @@ struct evaluate_options {
     struct arg_texts scores;
     bool allow_missing, json, csv;
     int64_t bootstrap, seed;
-    double mpp, downsample, threshold;
+    double mpp, isolated, downsample, threshold;
 };
 
 bool evaluate_roc(struct app *app, const struct evaluate_options *o, char *const *files,

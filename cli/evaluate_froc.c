@@ -145,7 +145,7 @@ static bool compute(struct app *app, const struct evaluate_options *o, char *con
 {
     struct truth_list truth;
     struct froc_rules rules = froc_camelyon16();
-    rules.mpp = o->mpp, rules.downsample = o->downsample;
+    rules.mpp = o->mpp, rules.downsample = o->downsample, rules.isolated_um = o->isolated;
     if (!truth_list_read(o->truth, o->slide, &truth, err))
         return false;
     bool ok = true;

@@ -157,6 +157,15 @@ static void print_json_curve(struct json_out *json, const struct roc_curve *curv
     json_out_close_object(json);
 }
 
+static void print_test_row(FILE *out, const char *a, const char *b, const struct roc_test *test)
+{
+    csv_write_cell(out, a);
+    fputc(',', out);
+    csv_write_cell(out, b);
+    fprintf(out, ",%.10g,%.10g,%.10g,%.10g,%.10g,%.10g\n", test->difference, test->se, test->low,
+            test->high, test->z, test->p);
+}
+
 static void print_test(struct roc_run *run, struct json_out *json, const char *a, const char *b,
                        const struct roc_test *test)
 {
@@ -170,6 +179,10 @@ static void print_test(struct roc_run *run, struct json_out *json, const char *a
         json_out_real(json, "z", test->z);
         json_out_real(json, "p", test->p);
         json_out_close_object(json);
+        return;
+    }
+    if (run->o->csv) {
+        print_test_row(run->app->out, a, b, test);
         return;
     }
     fprintf(run->app->out,
@@ -203,7 +216,9 @@ static bool print(struct roc_run *run, struct err *err)
     struct json_out json = { 0 };
     if (run->o->csv) {
         print_csv(run);
-        return true;
+        if (run->n > 1) /* a second table, after an empty line */
+            fputs("\na,b,difference,se,difference_low,difference_high,z,p\n", run->app->out);
+        return test_pairs(run, &json, err);
     }
     if (!run->o->json) {
         print_text(run);

@@ -1,6 +1,7 @@
 /* csv.c: see csv.h. One pass cuts the text in place; cells point into it. */
 #include "base/csv.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,20 @@ int csv_column(const struct csv *csv, const char *name)
 const char *csv_cell(const struct csv *csv, size_t row, int column)
 {
     return column < 0 ? "" : csv->cells[row * csv->n_columns + (size_t)column];
+}
+
+bool csv_mpp(const struct csv *csv, size_t row, double *out, struct err *err)
+{
+    const char *text = csv_cell(csv, row, csv_column(csv, "mpp"));
+    char *end = NULL;
+    *out = 0;
+    if (!text[strspn(text, " ")])
+        return true;
+    *out = strtod(text, &end);
+    if (end != text && !end[strspn(end, " ")] && isfinite(*out) && *out > 0)
+        return true;
+    return err_set(err, ERR_FORMAT, "%s:%d: mpp '%s' is not a number of um/px above 0", csv->path,
+                   csv->lines[row], text);
 }
 
 void csv_write_cell(FILE *stream, const char *text)

@@ -28,6 +28,9 @@ int csv_column(const struct csv *csv, const char *name);
 /* Never NULL; "" when column is -1. */
 const char *csv_cell(const struct csv *csv, size_t row, int column);
 
+/* A cell of the column mpp as um/px; 0 where it is empty or there is no such column. */
+bool csv_mpp(const struct csv *csv, size_t row, double *out, struct err *err);
+
 /* Writes one cell, quoted where it must be. */
 void csv_write_cell(FILE *stream, const char *text);
 #endif

@@ -5,10 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int64_t floats_of_window(const struct check_sample *sample)
+{
+    return sample->n_models * sample->n_symmetries * sample->n_classes;
+}
+
 bool check_sample_add(struct check_sample *sample, const float *dense, const float *window,
                       struct err *err)
 {
-    size_t each = (size_t)sample->n_models * (size_t)sample->n_classes;
+    size_t each = (size_t)floats_of_window(sample);
     if (sample->n == sample->room) {
         int64_t room = sample->room ? 2 * sample->room : 256;
         size_t bytes = (size_t)room * each * sizeof(float);
@@ -33,23 +38,31 @@ void check_sample_free(struct check_sample *sample)
     *sample = (struct check_sample){ 0 };
 }
 
+static int64_t logit_at(const struct check_sample *sample, int64_t window, int64_t model,
+                        int64_t symmetry, int64_t class_index)
+{
+    int64_t way = model * sample->n_symmetries + symmetry;
+    return window * floats_of_window(sample) + way * sample->n_classes + class_index;
+}
+
+/* Over windows and symmetries alike: they go through the same line. */
 static void fit_line(const struct check_sample *sample, int model, int64_t class_index,
                      double *gain, double *offset)
 {
-    int64_t each = sample->n_models * sample->n_classes;
-    int64_t at = model * sample->n_classes + class_index;
+    int64_t symmetries = sample->n_symmetries, n = sample->n * symmetries;
     double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
-    for (int64_t i = 0; i < sample->n; i++) {
-        mean_x += sample->dense[i * each + at] / (double)sample->n;
-        mean_y += sample->window[i * each + at] / (double)sample->n;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = logit_at(sample, i / symmetries, model, i % symmetries, class_index);
+        mean_x += sample->dense[at] / (double)n;
+        mean_y += sample->window[at] / (double)n;
     }
-    for (int64_t i = 0; i < sample->n; i++) {
-        double x = sample->dense[i * each + at] - mean_x,
-               y = sample->window[i * each + at] - mean_y;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = logit_at(sample, i / symmetries, model, i % symmetries, class_index);
+        double x = sample->dense[at] - mean_x, y = sample->window[at] - mean_y;
         xx += x * x;
         xy += x * y;
     }
-    *gain = xx > 1e-12 * (double)sample->n ? xy / xx : 1; /* all the same: only an offset */
+    *gain = xx > 1e-12 * (double)n ? xy / xx : 1; /* all the same: only an offset */
     *offset = mean_y - *gain * mean_x;
 }
 
@@ -67,21 +80,21 @@ bool check_calibrate(const struct check_sample *sample, struct ensemble *ensembl
     return true;
 }
 
-/* The mean over models of one window's scores: out [classes]. */
-static void scores_of(const struct ensemble *e, const float *logits, bool dense, float *scratch,
-                      double *p, double *out)
+/* The mean over models and symmetries of one window's scores: out [classes]. */
+static void scores_of(const struct ensemble *e, int n_symmetries, const float *logits, bool dense,
+                      float *scratch, double *p, double *out)
 {
-    int64_t n = e->n_classes;
+    int64_t n = e->n_classes, ways = e->n * n_symmetries;
     memset(out, 0, (size_t)n * sizeof *out);
-    for (int i = 0; i < e->n; i++) {
-        const struct ensemble_model *m = &e->models[i];
+    for (int64_t i = 0; i < ways; i++) {
+        const struct ensemble_model *m = &e->models[i / n_symmetries];
         for (int64_t c = 0; c < n; c++) {
             double z = logits[i * n + c];
             scratch[c] = (float)(dense && m->gain ? m->gain[c] * z + m->offset[c] : z);
         }
         model_scores(scratch, n, p);
         for (int64_t c = 0; c < n; c++)
-            out[c] += p[c] / e->n;
+            out[c] += p[c] / (double)ways;
     }
 }
 
@@ -117,7 +130,7 @@ static void summarise(const double *x, const double *y, double *gap, int64_t n,
 bool check_measure(const struct check_sample *sample, const struct ensemble *ensemble,
                    struct heatmap_check *out, struct err *err)
 {
-    int64_t classes = ensemble->n_classes, first = classes > 1, each = sample->n_models * classes;
+    int64_t classes = ensemble->n_classes, first = classes > 1, each = floats_of_window(sample);
     int64_t n = sample->n * (classes - first), k = 0;
     *out = (struct heatmap_check){ .windows = sample->n };
     double *all = malloc(((size_t)n * 3 + (size_t)classes * 3 + 1) * sizeof *all);
@@ -126,8 +139,10 @@ bool check_measure(const struct check_sample *sample, const struct ensemble *ens
     double *x = all, *y = ok ? x + n : NULL, *gap = ok ? y + n : NULL, *p = ok ? gap + n : NULL;
     double *dense = ok ? p + classes : NULL, *window = ok ? dense + classes : NULL;
     for (int64_t i = 0; ok && i < sample->n; i++) {
-        scores_of(ensemble, sample->dense + i * each, true, scratch, p, dense);
-        scores_of(ensemble, sample->window + i * each, false, scratch, p, window);
+        scores_of(ensemble, sample->n_symmetries, sample->dense + i * each, true, scratch, p,
+                  dense);
+        scores_of(ensemble, sample->n_symmetries, sample->window + i * each, false, scratch, p,
+                  window);
         for (int64_t c = first; c < classes; c++, k++)
             x[k] = dense[c], y[k] = window[c];
     }

@@ -23,6 +23,7 @@ struct heatmap_check {
     double r;        /* correlation of the probabilities */
     double mean, p95, max; /* of |difference of probabilities| */
     double flipped;        /* share of decisions at 0.5 that differ */
+    int64_t fitted_on;     /* other windows that the calibration was fitted on; 0: none was */
 };
 
 struct heatmap_info {

@@ -59,6 +59,8 @@ void heatmap_json_put_check(struct json_out *json, const char *key,
     json_out_real(json, "p95", check->p95);
     json_out_real(json, "max", check->max);
     json_out_real(json, "flipped", check->flipped);
+    if (check->fitted_on > 0)
+        json_out_int(json, "fitted_on", check->fitted_on);
     json_out_close_object(json);
 }
 
@@ -153,6 +155,8 @@ bool heatmap_json_get_check(const json_t *object, const char *key, struct heatma
     out->p95 = get_real(&get, "p95", 0, 1);
     out->max = get_real(&get, "max", 0, 1);
     out->flipped = get_real(&get, "flipped", 0, 1);
+    if (json_object_get(value, "fitted_on"))
+        out->fitted_on = get_int(&get, "fitted_on", 1, INT64_MAX);
     return !get.bad;
 }
 

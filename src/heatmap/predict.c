@@ -165,15 +165,31 @@ static bool fit_template(struct predict *predict, struct err *err)
     return ok;
 }
 
+static bool name_cohort(struct predict *predict, struct err *err)
+{
+    uint64_t hash = PART_HASH_BEGIN;
+    for (size_t i = 0; i < predict->slides->n; i++) {
+        const char *name = predict->slides->entries[i].name;
+        hash = part_hash(hash, name, strlen(name) + 1);
+    }
+    predict->cohort_hash = file_format("%016" PRIx64, hash);
+    return predict->cohort_hash || err_memory(err, "the slides");
+}
+
+/* A calibration is fitted to the slides of the list: with others, scores are others. */
 static bool describe(struct predict *predict, struct err *err)
 {
     const struct predict_options *o = predict->options;
     const struct ensemble *e = &predict->ensemble;
-    char *how = e->dense ? file_format("dense block=%lld halo=%lld calibrate=%s windows=%lld/%llu",
-                                       (long long)e->block, (long long)e->models[0].halo,
-                                       predict_calibration_names[o->calibration],
-                                       (long long)o->check_windows, (unsigned long long)o->seed)
-                         : file_format("window batch=%lld", (long long)e->batch);
+    const char *reason;
+    bool fitted = o->calibration == CALIBRATE_AFFINE && !ensemble_exact(e, &reason);
+    char *how = e->dense
+                    ? file_format("dense block=%lld halo=%lld calibrate=%s%s%s windows=%lld/%llu",
+                                  (long long)e->block, (long long)e->models[0].halo,
+                                  predict_calibration_names[o->calibration],
+                                  fitted ? " cohort=" : "", fitted ? predict->cohort_hash : "",
+                                  (long long)o->check_windows, (unsigned long long)o->seed)
+                    : file_format("window batch=%lld", (long long)e->batch);
     if (how)
         predict->options_text = file_format(
             "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
@@ -230,7 +246,7 @@ bool predict_open(const struct predict_options *options, const struct slide_list
     ok = ok && file_make_folder(folder, err) && open_models(predict, err) &&
          check_class(predict, err) && choose_mpp(predict, ctx, err) && name_models(predict, err) &&
          choose_mode(predict, ctx, &dense, err) && choose_memory(predict, dense, ctx, err) &&
-         fit_template(predict, err) && describe(predict, err) &&
+         fit_template(predict, err) && name_cohort(predict, err) && describe(predict, err) &&
          predict_check(predict, false, ctx, err);
     if (ok)
         *out = predict;
@@ -247,6 +263,7 @@ void predict_close(struct predict *predict)
     free(predict->folder);
     free(predict->model_names);
     free(predict->model_hash);
+    free(predict->cohort_hash);
     free(predict->options_text);
     free(predict);
 }

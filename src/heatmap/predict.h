@@ -66,6 +66,9 @@ enum predict_state {
     PREDICT_OTHER,   /* a heatmap or plan that other options made */
 };
 enum predict_state predict_look(const struct predict *predict, size_t slide);
+/* Of what other options made: their line, as predict_options_text; the caller's. NULL: nothing is
+ * there, or no memory. */
+char *predict_other_options(const struct predict *predict, size_t slide);
 /* Removes what was made of a slide. */
 bool predict_clear(const struct predict *predict, size_t slide, struct err *err);
 

@@ -19,8 +19,11 @@
 struct sampler {
     struct predict *predict;
     struct scorer *scorer;
-    struct check_sample sample;
-    float *logits; /* [2, models, SIDE * SIDE, classes], and [2, models, classes] of one window */
+    bool fits;                       /* a calibration is wanted */
+    struct check_sample fit, judged; /* every other square is for the fit, where there is one */
+    int64_t squares;                 /* so far */
+    int ways;                        /* models x symmetries */
+    float *logits; /* [2, ways, SIDE * SIDE, classes], and [2, ways, classes] of one window */
 };
 
 static bool read_square(struct sampler *s, struct source *source, int64_t column, int64_t row,
@@ -40,19 +43,21 @@ static bool read_square(struct sampler *s, struct source *source, int64_t column
 static bool compare_square(struct sampler *s, const struct image *region, struct err *err)
 {
     const struct ensemble *e = &s->predict->ensemble;
-    int64_t cells = SIDE * SIDE, n = e->n_classes, half = e->n * cells * n;
-    float *pair[2] = { s->logits + 2 * half, s->logits + 2 * half + e->n * n };
+    int64_t cells = SIDE * SIDE, n = e->n_classes, half = s->ways * cells * n;
+    float *pair[2] = { s->logits + 2 * half, s->logits + 2 * half + s->ways * n };
+    struct check_sample *sample = s->fits && s->squares++ % 2 == 0 ? &s->fit : &s->judged;
+    int symmetries = scorer_symmetries(e);
     bool ok = true;
-    for (int m = 0; ok && m < e->n; m++)
+    for (int way = 0; ok && way < s->ways; way++)
         for (int dense = 0; ok && dense < 2; dense++)
-            ok = scorer_logits(s->scorer, m, dense, region, SIDE, SIDE,
-                               s->logits + dense * half + m * cells * n, err);
+            ok = scorer_logits(s->scorer, way / symmetries, dense, way % symmetries, region, SIDE,
+                               SIDE, s->logits + dense * half + way * cells * n, err);
     for (int64_t i = 0; ok && i < cells; i++) {
         for (int dense = 0; dense < 2; dense++)
-            for (int m = 0; m < e->n; m++)
-                memcpy(pair[dense] + m * n, s->logits + dense * half + (m * cells + i) * n,
+            for (int way = 0; way < s->ways; way++)
+                memcpy(pair[dense] + way * n, s->logits + dense * half + (way * cells + i) * n,
                        (size_t)n * sizeof(float));
-        ok = check_sample_add(&s->sample, pair[1], pair[0], err);
+        ok = check_sample_add(sample, pair[1], pair[0], err);
     }
     return ok;
 }
@@ -116,8 +121,13 @@ static bool sample_cohort(struct sampler *s, const struct ctx *ctx, struct err *
             return false;
         }
     }
-    if (s->sample.n > 0)
+    if (s->judged.n > 0 && (s->fit.n > 0 || !s->fits))
         return true;
+    if (s->fit.n > 0)
+        return err_set(err, ERR_MISSING,
+                       "--calibrate: one half of the check's windows is fitted to and the other "
+                       "judged by, but only %lld were found; pass a larger --check-windows",
+                       (long long)s->fit.n);
     return err_set(err, ERR_MISSING, "no window to compare dense and window scores on%s%.900s",
                    why.text[0] ? ": " : " was found", why.text);
 }
@@ -125,21 +135,28 @@ static bool sample_cohort(struct sampler *s, const struct ctx *ctx, struct err *
 static bool measure(struct predict *predict, const struct ctx *ctx, struct err *err)
 {
     struct ensemble *e = &predict->ensemble;
+    struct check_sample none = { .n_models = e->n,
+                                 .n_symmetries = scorer_symmetries(e),
+                                 .n_classes = e->n_classes };
     struct sampler s = { .predict = predict,
                          .scorer = scorer_new(e),
-                         .sample = { .n_models = e->n, .n_classes = e->n_classes } };
-    s.logits = malloc((size_t)(2 * e->n * (SIDE * SIDE + 1) * e->n_classes) * sizeof *s.logits);
+                         .fits = predict->options->calibration == CALIBRATE_AFFINE,
+                         .fit = none,
+                         .judged = none,
+                         .ways = e->n * none.n_symmetries };
+    s.logits = malloc((size_t)(2 * s.ways * (SIDE * SIDE + 1) * e->n_classes) * sizeof *s.logits);
     bool ok = (s.scorer && s.logits) || err_memory(err, "the check");
     report_begin(ctx->report, "check", predict->options->check_windows, "windows");
     ok = ok && sample_cohort(&s, ctx, err);
     report_end(ctx->report);
-    ok = ok && check_measure(&s.sample, e, &predict->check, err);
-    if (ok && predict->options->calibration == CALIBRATE_AFFINE) {
+    ok = ok && check_measure(&s.judged, e, &predict->check, err);
+    if (ok && s.fits) {
         predict->raw = predict->check;
-        ok =
-            check_calibrate(&s.sample, e, err) && check_measure(&s.sample, e, &predict->check, err);
+        ok = check_calibrate(&s.fit, e, err) && check_measure(&s.judged, e, &predict->check, err);
+        predict->check.fitted_on = s.fit.n;
     }
-    check_sample_free(&s.sample);
+    check_sample_free(&s.fit);
+    check_sample_free(&s.judged);
     scorer_free(s.scorer);
     free(s.logits);
     return ok;
@@ -170,6 +187,7 @@ static bool save(const struct predict *predict, const char *path, struct err *er
     json_out_begin(&json, out.stream);
     json_out_object(&json, NULL);
     json_out_text(&json, "options", predict->options_text);
+    json_out_text(&json, "cohort", predict->cohort_hash);
     heatmap_json_put_check(&json, "check", &predict->check);
     heatmap_json_put_check(&json, "raw_check", &predict->raw);
     put_calibration(&json, &predict->ensemble);
@@ -197,7 +215,13 @@ static bool get_calibration(const json_t *list, struct ensemble *e)
     return ok;
 }
 
-/* A check that was made with the same options; *found says whether there is one. */
+static bool says(const json_t *object, const char *key, const char *text)
+{
+    const char *found = json_string_value(json_object_get(object, key));
+    return found && strcmp(found, text) == 0;
+}
+
+/* A check that was made with the same options on the same cohort; *found: whether there is one. */
 static bool load(struct predict *predict, const char *path, bool *found, struct err *err)
 {
     json_t *object = NULL;
@@ -206,9 +230,9 @@ static bool load(struct predict *predict, const char *path, bool *found, struct 
         return true;
     if (!heatmap_json_load(path, &object, err))
         return false;
-    const char *options = json_string_value(json_object_get(object, "options"));
     bool ok = true;
-    if (options && strcmp(options, predict->options_text) == 0) {
+    if (says(object, "options", predict->options_text) &&
+        says(object, "cohort", predict->cohort_hash)) {
         ok = heatmap_json_get_check(object, "check", &predict->check) &&
              heatmap_json_get_check(object, "raw_check", &predict->raw) &&
              (predict->options->calibration == CALIBRATE_NONE ||
@@ -229,10 +253,14 @@ static void tell(const struct predict *predict, const struct ctx *ctx)
                     "before calibration: r %.4f, mean |dp| %.4f, 95 %% %.4f, max %.4f, flipped at "
                     "0.5: %.2f %%",
                     raw->r, raw->mean, raw->p95, raw->max, 100 * raw->flipped);
+    char fitted[80] = "";
+    if (c->fitted_on > 0)
+        snprintf(fitted, sizeof fitted, " (calibrated on %lld others)", (long long)c->fitted_on);
     report_note(ctx->report,
-                "dense against window on %lld random windows: r %.4f, mean |dp| %.4f, 95 %% %.4f, "
-                "max %.4f, flipped at 0.5: %.2f %%",
-                (long long)c->windows, c->r, c->mean, c->p95, c->max, 100 * c->flipped);
+                "dense against window on %lld random windows%s%s: r %.4f, mean |dp| %.4f, 95 %% "
+                "%.4f, max %.4f, flipped at 0.5: %.2f %%",
+                (long long)c->windows, fitted, predict->ensemble.tta ? ", in 8 symmetries" : "",
+                c->r, c->mean, c->p95, c->max, 100 * c->flipped);
 }
 
 bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx, struct err *err)

@@ -112,6 +112,38 @@ static bool predict_and_record(struct cohort *cohort, size_t i, struct err *err)
     return record(cohort, i, seconds, ok ? NULL : why.text, err);
 }
 
+/* The words of one line of options that another does not have, with spaces between them. */
+static void other_words(const char *line, const char *than, char *out, size_t room)
+{
+    size_t used = 0;
+    out[0] = 0;
+    while (*(line += strspn(line, " "))) {
+        size_t length = strcspn(line, " ");
+        bool there = false;
+        for (const char *at = than; !there && *(at += strspn(at, " ")); at += strcspn(at, " "))
+            there = strcspn(at, " ") == length && strncmp(at, line, length) == 0;
+        if (!there && used + length + 2 < room)
+            used += (size_t)snprintf(out + used, room - used, "%s%.*s", used ? " " : "",
+                                     (int)length, line);
+        line += length;
+    }
+}
+
+static bool refuse(const struct predict_request *request, const struct predict *predict,
+                   size_t slide, struct err *err)
+{
+    char was[300], now[300], *other = predict_other_options(predict, slide);
+    const char *text = predict_options_text(predict);
+    other_words(other ? other : "", text, was, sizeof was);
+    other_words(text, other ? other : "", now, sizeof now);
+    free(other);
+    return err_set(err, ERR_USAGE,
+                   "%.300s/%.100s: has a heatmap or a plan of other options or another model; pass "
+                   "--overwrite or another -o folder\n  was: %s\n  now: %s",
+                   request->folder, request->slides->entries[slide].name,
+                   was[0] ? was : "not known", now);
+}
+
 bool predict_prepare(const struct predict_request *request, const struct predict *predict,
                      struct err *err)
 {
@@ -120,11 +152,7 @@ bool predict_prepare(const struct predict_request *request, const struct predict
         if (request->overwrite)
             ok = predict_clear(predict, i, err);
         else if (predict_look(predict, i) == PREDICT_OTHER)
-            ok = err_set(err, ERR_USAGE,
-                         "%s/%s: has a heatmap or a plan of other options or another model; pass "
-                         "--overwrite or another -o folder\n  now: %.500s",
-                         request->folder, request->slides->entries[i].name,
-                         predict_options_text(predict));
+            ok = refuse(request, predict, i, err);
     }
     return ok;
 }

@@ -251,6 +251,19 @@ static char *options_in(const char *folder, const char *name)
     return text;
 }
 
+char *predict_other_options(const struct predict *predict, size_t slide)
+{
+    static const char *const names[] = { "heatmap.json", "plan.json" };
+    char *folder = predict_folder(predict, slide), *text = NULL;
+    for (int i = 0; folder && !text && i < 2; i++) {
+        text = options_in(folder, names[i]);
+        if (text && strcmp(text, predict->options_text) == 0)
+            free(text), text = NULL;
+    }
+    free(folder);
+    return text;
+}
+
 /* Are heatmap.json and the scores that it tells of both there? */
 static bool is_whole(const char *folder)
 {

@@ -13,6 +13,7 @@ struct predict {
     struct raster_request raster; /* the resolution that the models see */
     struct stain_fit target;
     char *model_names, *model_hash;
+    char *cohort_hash; /* 16 hex digits of the names of the slides */
     char *options_text;
     struct heatmap_check check, raw;
     bool checked; /* these are known */

@@ -261,18 +261,24 @@ static bool window_logits(struct scorer *scorer, int model, const struct image *
     return true;
 }
 
-bool scorer_logits(struct scorer *scorer, int model, bool dense, const struct image *region,
-                   int64_t width, int64_t height, float *logits, struct err *err)
+int scorer_symmetries(const struct ensemble *ensemble)
 {
-    struct symmetry none = { 0 };
+    return ensemble->tta ? 8 : 1;
+}
+
+bool scorer_logits(struct scorer *scorer, int model, bool dense, int symmetry,
+                   const struct image *region, int64_t width, int64_t height, float *logits,
+                   struct err *err)
+{
+    struct symmetry s = symmetry_of(symmetry);
     if (dense)
-        return dense_logits(scorer, model, region, width, height, width, height, none, logits, err);
+        return dense_logits(scorer, model, region, width, height, width, height, s, logits, err);
     bool *wanted = malloc((size_t)(width * height) * sizeof *wanted);
     if (!wanted)
         return err_memory(err, "a block");
     memset(wanted, true, (size_t)(width * height));
     struct scorer_block block = { width, height, wanted };
-    bool ok = window_logits(scorer, model, region, &block, none, logits, err);
+    bool ok = window_logits(scorer, model, region, &block, s, logits, err);
     free(wanted);
     return ok;
 }
@@ -319,7 +325,7 @@ bool scorer_run(struct scorer *scorer, const struct image *region, const struct 
     double *p = malloc((size_t)e->n_classes * sizeof *p);
     bool ok = (logits && p) || err_memory(err, "the scores of a block");
     memset(scores, 0, (size_t)floats * sizeof *scores);
-    int symmetries = e->tta ? 8 : 1;
+    int symmetries = scorer_symmetries(e);
     for (int model = 0; ok && model < e->n; model++)
         for (int i = 0; ok && i < symmetries; i++) {
             struct symmetry s = symmetry_of(i);

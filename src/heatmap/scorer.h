@@ -24,11 +24,14 @@ struct scorer_block {
 bool scorer_run(struct scorer *scorer, const struct image *region, const struct scorer_block *block,
                 float *scores, struct err *err);
 
-/* Raw logits of one model, [height, width, classes], densely or by windows whatever the ensemble's
- * mode, without calibration and symmetries; for measuring the difference. The region is that of a
+/* In how many ways the ensemble looks at a block: 8 with test-time augmentation, else 1. */
+int scorer_symmetries(const struct ensemble *ensemble);
+/* Raw logits of one model in one of these, [height, width, classes], densely or by windows whatever
+ * the ensemble's mode, without calibration; for measuring the difference. The region is that of a
  * dense block of exactly width x height cells. */
-bool scorer_logits(struct scorer *scorer, int model, bool dense, const struct image *region,
-                   int64_t width, int64_t height, float *logits, struct err *err);
+bool scorer_logits(struct scorer *scorer, int model, bool dense, int symmetry,
+                   const struct image *region, int64_t width, int64_t height, float *logits,
+                   struct err *err);
 
 /* Bytes of the plan for a dense input of `input` px, or of the batch of windows where it is 0. */
 bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input, int64_t *bytes,

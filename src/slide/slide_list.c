@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <glob.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,28 +102,15 @@ static char *anchor(const char *csv_path, const char *path)
     return file_format("%.*s/%s", (int)(slash - csv_path), csv_path, path);
 }
 
-/* "" is 0. */
-static bool parse_mpp(const char *text, double *out)
-{
-    char *end = NULL;
-    *out = 0;
-    if (!text[strspn(text, " ")])
-        return true;
-    *out = strtod(text, &end);
-    return end != text && !end[strspn(end, " ")] && isfinite(*out) && *out > 0;
-}
-
 static bool add_row(struct builder *builder, const struct csv *csv, size_t row, struct err *err)
 {
     const char *slide = csv_cell(csv, row, csv_column(csv, "slide"));
-    const char *mpp_text = csv_cell(csv, row, csv_column(csv, "mpp"));
     double mpp = 0;
     if (!slide[0])
         return err_set(err, ERR_FORMAT, "%s:%d: the column 'slide' is empty", csv->path,
                        csv->lines[row]);
-    if (!parse_mpp(mpp_text, &mpp))
-        return err_set(err, ERR_FORMAT, "%s:%d: mpp '%s' is not a number of um/px above 0",
-                       csv->path, csv->lines[row], mpp_text);
+    if (!csv_mpp(csv, row, &mpp, err))
+        return false;
     struct slide_entry entry = {
         .path = anchor(csv->path, slide),
         .name = file_stem(slide),

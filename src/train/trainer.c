@@ -155,7 +155,8 @@ static bool open_data(struct trainer *trainer, struct err *err)
         return err_memory(err, "the data set");
     int64_t train = dataset_count(&trainer->dataset, DATA_TRAIN, count);
     int64_t val = dataset_count(&trainer->dataset, DATA_VAL, count);
-    for (int64_t c = 0; val > 0 && c < trainer->dataset.n_classes; c++)
+    bool labelled = !config->distill.teacher[0];
+    for (int64_t c = 0; labelled && val > 0 && c < trainer->dataset.n_classes; c++)
         if (count[c] == 0)
             report_warn(trainer->ctx->report, "class '%s' has no validation sample",
                         config->classes.items[c]);

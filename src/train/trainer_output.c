@@ -294,12 +294,15 @@ static void write_data(const struct trainer *trainer, struct json_out *json)
 {
     static const char *const names[] = { "train", "val" };
     int64_t *count = calloc((size_t)trainer->dataset.n_classes + 1, sizeof *count);
+    bool labelled = !trainer->config->distill.teacher[0]; /* else labels are not looked at */
     json_out_object(json, "data");
     json_out_int(json, "patients", trainer->dataset.n_patients);
     for (int side = DATA_TRAIN; count && side <= DATA_VAL; side++) {
-        dataset_count(&trainer->dataset, (enum data_side)side, count);
+        int64_t all = dataset_count(&trainer->dataset, (enum data_side)side, count);
         json_out_object_line(json, names[side]);
-        for (int64_t c = 0; c < trainer->dataset.n_classes; c++)
+        if (!labelled)
+            json_out_int(json, "patches", all);
+        for (int64_t c = 0; labelled && c < trainer->dataset.n_classes; c++)
             json_out_int(json, trainer->config->classes.items[c], count[c]);
         json_out_close_object(json);
     }

@@ -18,7 +18,7 @@
 #include "verdict/lesions.h"
 
 struct froc_rules {
-    double mpp;         /* um per level-0 px: 0.243 */
+    double mpp;         /* um per level-0 px: 0.243; 0: each slide's own (froc_cohort.h) */
     double downsample;  /* level-0 px per mask px: 32 */
     double join_um;     /* 75 */
     double isolated_um; /* 275 */

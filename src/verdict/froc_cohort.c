@@ -17,29 +17,36 @@ struct run {
     struct froc_data data;
 };
 
-static bool read_truth(const char *path, const struct froc_rules *rules, struct froc_truth *out,
-                       struct err *err)
+static bool read_truth(const struct truth_entry *entry, const struct froc_rules *given,
+                       struct froc_truth *out, struct err *err)
 {
+    const char *path = entry->path;
+    struct froc_rules rules = *given;
+    if (!(rules.mpp > 0))
+        rules.mpp = entry->mpp > 0 ? entry->mpp : froc_camelyon16().mpp;
     struct truth_mask mask;
     /* The box must hold all that joins, and a free pixel around it. */
-    int64_t margin = (int64_t)ceil(rules->join_um / (rules->mpp * rules->downsample * 2)) + 2;
-    if (!truth_mask_read(path, rules->downsample, margin, &mask, err))
+    int64_t margin = (int64_t)ceil(rules.join_um / (rules.mpp * rules.downsample * 2)) + 2;
+    if (!truth_mask_read(path, rules.downsample, margin, &mask, err))
         return false;
-    bool ok = froc_truth_of_mask(&mask.mask, rules, out, err) || err_prefix(err, path);
+    bool ok = froc_truth_of_mask(&mask.mask, &rules, out, err) || err_prefix(err, path);
     out->origin_x = mask.origin_x, out->origin_y = mask.origin_y;
     image_free(&mask.mask);
     return ok;
 }
 
-static bool add_slide(struct run *run, const char *file, const char *truth_path, struct err *err)
+/* entry NULL: a slide that a folder of truth does not name, so one without tumour. */
+static bool add_slide(struct run *run, const char *file, const struct truth_entry *entry,
+                      struct err *err)
 {
+    bool tumour = entry && entry->path;
     struct lesion_list calls = { 0 };
     struct froc_truth truth = { 0 };
     struct froc_slide slide = { 0 };
     char *path = file_format("%s/%s", run->folder, file);
     bool ok = (path || err_memory(err, file)) && lesions_read(path, &calls, err) &&
-              (!truth_path || read_truth(truth_path, run->rules, &truth, err)) &&
-              froc_add(&run->data, truth_path ? &truth : NULL, &calls, &slide, err);
+              (!tumour || read_truth(entry, run->rules, &truth, err)) &&
+              froc_add(&run->data, tumour ? &truth : NULL, &calls, &slide, err);
     if (ok) {
         run->out->calls += slide.calls;
         run->out->ignored += slide.ignored;
@@ -86,7 +93,7 @@ static bool add_all(struct run *run, char **names, size_t n, const struct ctx *c
         entry = truth_list_find(run->truth, names[i]);
         in_common += entry != NULL;
         if (ok && (entry || !run->truth->lists_all))
-            ok = add_slide(run, file, entry ? entry->path : NULL, err);
+            ok = add_slide(run, file, entry, err);
         else if (ok && !run->allow_missing)
             ok = err_set(err, ERR_MISSING,
                          "%s/%s: slide '%s' is not in %s; add it there, or pass --allow-missing "

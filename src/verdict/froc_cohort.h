@@ -13,7 +13,8 @@ struct froc_cohort {
     struct froc froc;
 };
 
-/* folder holds <slide>.csv (lesions.h) for every slide, also for those without lesions. Slides of
+/* With rules->mpp 0 the um/px of a slide are those that the truth list says, else CAMELYON16's.
+ * folder holds <slide>.csv (lesions.h) for every slide, also for those without lesions. Slides of
  * one side only are an error or, with allow_missing, left out. *out is the caller's; free with
  * froc_free(&out->froc). */
 bool froc_of_folder(const char *folder, const struct truth_list *truth,

@@ -132,6 +132,7 @@ static bool read_table(struct truth_list *list, const char *slide_column, struct
             entry->path =
                 *cell == '/' ? strdup(cell) : file_format("%.*s%s", folder, list->source, cell);
         ok = (entry->slide && (entry->path || !*cell)) || err_memory(err, list->source);
+        ok = ok && csv_mpp(&table.csv, table.rows[i], &entry->mpp, err);
     }
     slide_table_free(&table);
     return ok;

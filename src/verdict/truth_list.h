@@ -1,6 +1,6 @@
 /* truth_list.h: where the truth of every slide is: a folder of annotations or masks named after the
- * slides, or a CSV with the columns slide and annotation (relative to the CSV; empty: no tumour).
- */
+ * slides, or a CSV with the columns slide and annotation (relative to the CSV; empty: no tumour)
+ * and, if it knows them, mpp. */
 #ifndef VERDICT_TRUTH_LIST_H
 #define VERDICT_TRUTH_LIST_H
 #include <stdbool.h>
@@ -10,6 +10,7 @@
 struct truth_entry {
     char *slide; /* name, without folder, extension and a final _mask */
     char *path;  /* annotation or mask; NULL: no tumour */
+    double mpp;  /* um per level-0 px; 0: not said */
 };
 
 struct truth_list {

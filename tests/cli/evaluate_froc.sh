@@ -30,6 +30,14 @@ head -n 5 list.csv >short.csv
 microtome evaluate froc ours --truth short.csv -q
 microtome evaluate froc ours --truth short.csv -q --allow-missing --csv | cut -d, -f1-8
 
+echo "--- um/px of each slide: c is 64 px, too small at 0.25 um/px, not at 8"
+printf 'slide,annotation,mpp\na.tif,truth/a.xml,0.25\nb.tif,truth/b.xml,0.25\nc.tif,truth/c.xml,8\nd.tif,,\ne.tif,,1\n' >mpp.csv
+microtome evaluate froc ours --truth mpp.csv --csv -q | cut -d, -f1-8
+microtome evaluate froc ours --truth mpp.csv --mpp 0.25 --csv -q | cut -d, -f1-8
+microtome evaluate froc ours --truth mpp.csv --mpp 0.25 --isolated 0 --csv -q | cut -d, -f1-8
+sed 's/0.25/quarter/' mpp.csv >bad_mpp.csv
+microtome evaluate froc ours --truth bad_mpp.csv --csv -q
+
 echo "--- bad input"
 rm ours/b.csv
 microtome evaluate froc ours --truth truth -q

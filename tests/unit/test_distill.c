@@ -285,6 +285,11 @@ static void fits(void **state)
     if (!run_job(&job, &result, &err))
         fail_msg("%s", err.text);
     assert_int_equal(result.steps, 2 * 6); /* 2 x 9 patches, also the one without a label */
+    size_t size; /* labels are not looked at, so classes are not counted either */
+    char *record = read_in(out, "run.json", &size);
+    assert_non_null(strstr(record, "\"train\": {\"patches\": 18}"));
+    assert_non_null(strstr(record, "\"val\": {\"patches\": 9}"));
+    free(record);
     double before = difference(teacher, teacher), after = difference(out, teacher);
     print_message("mean |dp| %.4f before, %.4f after\n", before, after);
     assert_true(before > 0.02);

@@ -15,86 +15,17 @@
 #include "base/pool.h"
 #include "heatmap/predict.h"
 #include "net/model_run.h"
-#include "net/onnx.h"
 #include "net/weights.h"
 #include "patch/extract.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/plain_slide.h"
+#include "tests/unit/support/predictions.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #else
 #define SANITIZED 0
 #endif
-
-static struct slide_entry entry_of(char *path, char *name)
-{
-    return (struct slide_entry){ .path = path,
-                                 .name = name,
-                                 .label = "",
-                                 .annotation = "",
-                                 .patient = "",
-                                 .node = "",
-                                 .center = "",
-                                 .split = "" };
-}
-
-static struct predict_options options_of(const char *network, enum predict_mode mode,
-                                         int64_t stride)
-{
-    struct predict_options options = predict_defaults();
-    options.models[0] = (struct model_source){ .network = network, .init_seed = 3, .classes = 2 };
-    options.n_models = 1;
-    options.mode = mode;
-    options.stride = stride;
-    return options;
-}
-
-/* Predicts one slide into a fresh folder and gives all scores, [height, width, classes]. */
-static float *predict_to(const char *folder_name, char *slide,
-                         const struct predict_options *options, int threads,
-                         struct heatmap_info *info)
-{
-    char *folder = cohort_folder(folder_name), *arguments[] = { "test" };
-    struct slide_entry entry = entry_of(slide, "s");
-    struct slide_list slides = { &entry, 1 };
-    struct predict_request request = {
-        .slides = &slides, .options = *options, .folder = folder, .argc = 1, .argv = arguments
-    };
-    struct pool *pool = pool_new(threads);
-    struct ctx ctx = { .pool = pool };
-    struct predict_row row;
-    struct predict_times times;
-    size_t n = 0;
-    struct err err = { 0 };
-    if (!predict_cohort(&request, &ctx, &row, &n, &times, &err))
-        fail_msg("%s", err.text);
-    char *path = file_format("%s/s", folder);
-    struct heatmap *heatmap = NULL;
-    assert_true(heatmap_open(path, &heatmap, &err));
-    const struct heatmap_info *facts = heatmap_info(heatmap);
-    float *scores = malloc((size_t)(facts->width * facts->height * facts->n_classes) * 4);
-    assert_true(heatmap_read_rows(heatmap, 0, facts->height, scores, &err));
-    *info = *facts; /* numbers only are used after closing */
-    assert_true(facts->scored > 0);
-    heatmap_close(heatmap);
-    pool_free(pool);
-    free(path);
-    free(folder);
-    return scores;
-}
-
-/* The largest difference; cells without tissue must be the same. */
-static double largest_gap(const float *a, const float *b, const struct heatmap_info *info)
-{
-    double gap = 0;
-    for (int64_t i = 0; i < info->width * info->height * info->n_classes; i++) {
-        assert_int_equal(isnan(a[i]), isnan(b[i]));
-        if (!isnan(a[i]))
-            gap = fmax(gap, fabs((double)a[i] - (double)b[i]));
-    }
-    return gap;
-}
 
 /* One window, read from the slide and classified by itself; with `ways` of turning it averaged. */
 static double one_window(struct raster *raster, const struct model *model, int64_t x, int64_t y,
@@ -202,96 +133,6 @@ static void further_options(void **state)
     double gap = largest_gap(stained, scaled, &info);
     assert_true(gap > 1e-6); /* other colours, other scores */
     free(scaled), free(turned), free(other), free(both), free(stained);
-    unlink(slide);
-    free(slide);
-}
-
-/* A small network with zero padding, as ONNX, with a window of 64 px. */
-static char *padded_network(void)
-{
-    struct err err = { 0 };
-    char *folder = cohort_folder("heatmap_onnx"), *path = file_format("%s/padded.onnx", folder);
-    struct graph *graph = graph_new("padded");
-    value_id x = graph_input(graph, "input", SHAPE(1, 3, 64, 64));
-    x = graph_relu(graph, graph_conv(graph, x, "conv1", 8, true, conv_square(5, 2, 2)));
-    x = graph_max_pool(graph, x, pool_square(3, 2, 1));
-    for (int i = 0; i < 4; i++) {
-        char name[] = { 'b', (char)('0' + i), 0 };
-        x = graph_relu(graph, graph_conv(graph, x, name, 16, true, conv_square(3, 1, 1)));
-    }
-    x = graph_relu(graph, graph_conv(graph, x, "conv2", 24, true, conv_square(3, 2, 1)));
-    x = graph_flatten(graph, graph_global_average_pool(graph, x));
-    graph_output(graph, "logits", graph_linear(graph, x, "fc", 2, true));
-    assert_true(graph_initialize(graph, 5, &err));
-    float *weights = graph_data(graph, graph_find(graph, "fc.weight"));
-    for (int i = 0; i < 48; i++)
-        weights[i] *= 30; /* scores that tell places apart */
-    if (!onnx_write(graph, path, NULL, &err))
-        fail_msg("%s", err.text);
-    graph_free(graph);
-    free(folder);
-    return path;
-}
-
-/* Padded networks: the sizes of blocks agree to 1e-3, the difference to windows is measured. */
-static void padded_networks(void **state)
-{
-    (void)state;
-    char *slide = plain_slide_write("heatmap_padded.tiff", 900, 600, 0.25),
-         *onnx = padded_network();
-    struct heatmap_info info, raw;
-    struct predict_options options = options_of(NULL, PREDICT_DENSE, 16);
-    options.models[0] = (struct model_source){ .file = onnx };
-    options.check_windows = 200;
-    float *large = predict_to("heatmap_padded", slide, &options, 2, &raw);
-    options.memory_bytes = INT64_C(8) << 20;
-    float *small = predict_to("heatmap_padded", slide, &options, 2, &info);
-    double gap = largest_gap(large, small, &info);
-    print_message("blocks: %g; r %g, mean %g, max %g\n", gap, raw.check.r, raw.check.mean,
-                  raw.check.max);
-    assert_true(gap < 1e-3);
-    assert_true(raw.check.windows == 200 && raw.raw.windows == 0 && raw.check.max > 0);
-    options.mode = PREDICT_WINDOW;
-    float *window = predict_to("heatmap_padded", slide, &options, 2, &info);
-    double mean = 0, calibrated_mean = 0;
-    options.mode = PREDICT_DENSE;
-    options.calibration = CALIBRATE_AFFINE;
-    float *calibrated = predict_to("heatmap_padded", slide, &options, 2, &info);
-    assert_true(info.raw.windows == 200 && info.check.mean <= info.raw.mean);
-    for (int64_t i = 1; i < info.width * info.height * 2; i += 2)
-        if (!isnan(window[i])) {
-            mean += fabs((double)large[i] - (double)window[i]) / (double)info.scored;
-            calibrated_mean +=
-                fabs((double)calibrated[i] - (double)window[i]) / (double)info.scored;
-        }
-    print_message("mean |dp| %g, measured %g; calibrated %g, measured %g\n", mean, raw.check.mean,
-                  calibrated_mean, info.check.mean);
-    assert_true(fabs(mean - raw.check.mean) < 0.3 * mean); /* the sample tells of the whole */
-    assert_true(calibrated_mean < mean);
-    free(large), free(small), free(window), free(calibrated);
-    unlink(slide);
-    free(slide);
-    free(onnx);
-}
-
-/* The same agreement of blocks for a network as published, which sees far. */
-static void blocks_of_resnet_agree(void **state)
-{
-    (void)state;
-    if (SANITIZED)
-        skip(); /* minutes, without more to see */
-    char *slide = plain_slide_write("heatmap_resnet.tiff", 900, 600, 0.25);
-    struct heatmap_info info;
-    struct predict_options options = options_of("resnet18", PREDICT_DENSE, 32);
-    options.models[0].height = options.models[0].width = 64;
-    options.check_windows = 4;
-    float *large = predict_to("heatmap_resnet", slide, &options, 2, &info);
-    options.memory_bytes = INT64_C(720) << 20;
-    float *small = predict_to("heatmap_resnet", slide, &options, 2, &info);
-    double gap = largest_gap(large, small, &info);
-    print_message("resnet18: blocks %g\n", gap);
-    assert_true(gap > 0 && gap < 1e-3); /* 0: the blocks were the same */
-    free(large), free(small);
     unlink(slide);
     free(slide);
 }
@@ -509,8 +350,6 @@ int main(void)
         cmocka_unit_test(memory_is_bounded), /* first: the parent is still small */
         cmocka_unit_test(dense_is_window),
         cmocka_unit_test(further_options),
-        cmocka_unit_test(padded_networks),
-        cmocka_unit_test(blocks_of_resnet_agree),
         cmocka_unit_test(tasks_give_the_same_bytes),
         cmocka_unit_test(stores_give_the_slides_scores),
         cmocka_unit_test(bad_input_is_refused),
