@@ -3,6 +3,7 @@
 #   make test    install what is needed, build, and pass all tests (plain and with sanitizers)
 BUILD ?= build
 JOBS ?= 2
+TEST_JOBS ?= $(shell echo $$(($(JOBS) + 1))) # one of them is a test that waits for a scheduler
 PREFIX ?= /usr/local
 CONFIGURE = cmake -G Ninja -S . -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
@@ -21,7 +22,7 @@ test:
 	@scripts/install build test
 	@$(CONFIGURE) -B $(BUILD)-test
 	@cmake --build $(BUILD)-test
-	ctest -j $(JOBS) --test-dir $(BUILD)-test --output-on-failure
+	ctest -j $(TEST_JOBS) --test-dir $(BUILD)-test --output-on-failure
 	@$(MAKE) --no-print-directory asan
 
 asan:

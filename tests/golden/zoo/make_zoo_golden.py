@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What PyTorch gives for every network of the zoo, for tests/unit/test_zoo.c.
 
-    make_zoo_golden.py [--out DIR] [--full DIR] [--float] [CASE...]
+    make_zoo_golden.py [--out DIR] [--float] [CASE...]
 
 Weights, inputs and the gradient of the loss come from numbers(name, n), which the C test computes
 too, so no weights are stored. PyTorch runs in double precision. For every case (cases.txt):
@@ -12,7 +12,7 @@ CASE.npy  a record for every parameter, running statistic, input and output: the
           running statistics the value after a forward pass in train mode, of outputs the value.
           slack: see below.
 CASE.txt  outputs and gradients of a few small parameters in full: mode, kind, name, values.
---full    CASE.bin: the same records with all their floats, eval then train.
+CASE.bin  the same records with all their floats, eval then train: made by check_zoo.py only.
 --float   only prints how far PyTorch's own float32 is from its float64.
 
 ReLU and max pooling have kinks: an activation within rounding of 0, or of its neighbour in a
@@ -54,17 +54,22 @@ def fnv(text):
 def numbers(name, n):
     """n numbers in [-1, 1), exact in float32: SplitMix64 of the hash of the name and the index."""
     with np.errstate(over="ignore"):
-        z = np.uint64(fnv(name)) + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(
-            0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z = z ^ (z >> np.uint64(31))
-    return (z >> np.uint64(40)).astype(np.float64) / 2**23 - 1
+        z = np.arange(1, n + 1, dtype=np.uint64)
+        z *= np.uint64(0x9E3779B97F4A7C15)
+        z += np.uint64(fnv(name))
+        for shift, factor in (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1):
+            z ^= z >> np.uint64(shift)
+            z *= np.uint64(factor)
+    z >>= np.uint64(40)
+    u = z.astype(np.float32)  # below 2^24: exact, and so is what follows
+    u /= np.float32(2**23)
+    u -= np.float32(1)
+    return u
 
 
 def first_value(name, shape, gain, held):
     """The float32 values of a parameter or running statistic. held: activations off the kinks."""
-    u = numbers(name, int(np.prod(shape)))
+    u = numbers(name, int(np.prod(shape))).astype(np.float64)
     if name.endswith("running_var"):
         u = 1 + 0.5 * u
     elif len(shape) == 1 and held and name.endswith("weight"):
@@ -84,6 +89,20 @@ def first_value(name, shape, gain, held):
     return u.astype(np.float32).reshape(shape)
 
 
+class NoDraws:
+    """Within it, PyTorch's layers begin with what is in memory: first_value sets all of it."""
+
+    def __enter__(self):
+        names = ("uniform_", "normal_")
+        self.kept = {name: getattr(torch.Tensor, name) for name in names}
+        for name in names:
+            setattr(torch.Tensor, name, lambda tensor, *args, **kwargs: tensor)
+
+    def __exit__(self, *args):
+        for name, draw in self.kept.items():
+            setattr(torch.Tensor, name, draw)
+
+
 def read_cases():
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases.txt")
     with open(path) as stream:
@@ -92,7 +111,8 @@ def read_cases():
 
 
 def make_model(case, mode, dtype):
-    model = MODELS[case.network](case).to(dtype)
+    with NoDraws():
+        model = MODELS[case.network](case).to(dtype)
     for part in model.modules():
         if isinstance(part, nn.Dropout):
             part.p = 0.0
@@ -178,10 +198,6 @@ def run(case, mode, dtype):
             for name, (kind, t) in found.items()}
 
 
-def checksums(name, values):
-    return np.linalg.norm(values), np.dot(values, numbers("dot:" + name, len(values)))
-
-
 def write_small(path, both):
     flat = [n for n, (kind, shape, v) in both["train"].items()
             if kind == "gradient" and len(shape) == 1 and len(v) <= SMALL]
@@ -209,22 +225,31 @@ def slacks(case, mode, found):
     return largest
 
 
-def make(case, out, full):
-    both = {mode: run(case, mode, torch.float64) for mode in ("eval", "train")}
-    slack = {mode: slacks(case, mode, both[mode]) for mode in both}
+def run_both(case):
+    return {mode: run(case, mode, torch.float64) for mode in ("eval", "train")}
+
+
+def make_records(both, stream=None):
+    """CASE.npy without slack; stream takes CASE.bin."""
     records = np.zeros(len(both["train"]), RECORD)
-    stream = open(os.path.join(full, case.case + ".bin"), "wb") if full else None
     for record, (name, (_, shape, values)) in zip(records, both["train"].items()):
         record["key"] = fnv(f"{name} {list(shape)}")
         # Auxiliary heads give nothing in eval mode.
         of_eval = both["eval"].get(name, (None, None, np.zeros(len(values))))[2]
-        record["eval"], record["train"] = checksums(name, of_eval), checksums(name, values)
+        dots = numbers("dot:" + name, len(values)).astype(np.float64)
+        for mode, of_mode in ("eval", of_eval), ("train", values):
+            record[mode] = np.linalg.norm(of_mode), np.dot(of_mode, dots)
+            if stream:
+                stream.write(of_mode.astype("<f4").tobytes())
+    return records
+
+
+def make(case, out):
+    both = run_both(case)
+    slack = {mode: slacks(case, mode, both[mode]) for mode in both}
+    records = make_records(both)
+    for record, name in zip(records, both["train"]):
         record["slack"] = slack["eval"].get(name, 0), slack["train"][name]
-        if stream:
-            stream.write(of_eval.astype("<f4").tobytes())
-            stream.write(values.astype("<f4").tobytes())
-    if stream:
-        stream.close()
     np.save(os.path.join(out, case.case + ".npy"), records)
     write_small(os.path.join(out, case.case + ".txt"), both)
     for mode in both:
@@ -253,14 +278,14 @@ def compare_float(case):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", default=os.path.dirname(os.path.abspath(__file__)))
-    parser.add_argument("--full")
     parser.add_argument("--float", action="store_true")
     parser.add_argument("cases", nargs="*")
     args = parser.parse_args()
     torch.manual_seed(0)
     for case in read_cases():
         if not args.cases or case.case in args.cases:
-            compare_float(case) if args.float else make(case, args.out, args.full)
+            compare_float(case) if args.float else make(case, args.out)
 
 
-main()
+if __name__ == "__main__":
+    main()
