@@ -1,6 +1,7 @@
 /* cmd_classify.c: heatmaps -> features -> a forest -> slide scores; heatmaps -> lesions. */
 #include <stddef.h>
 #include <string.h>
+#include "base/names.h"
 #include "cli/classify.h"
 #include "verdict/features.h"
 
@@ -120,9 +121,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
                            actions[i].takes);
         return actions[i].run(app, options, operands->operands + 1, operands->n_operands - 1, err);
     }
-    const char *nearest = args_nearest(word, names, N);
-    return err_set(err, ERR_USAGE, "'%s' is not features, train, apply or lesions%s%s%s", word,
-                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return names_refuse(word, names, N, err);
 }
 
 const struct command cmd_classify = {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/names.h"
 #include "cli/evaluate.h"
 #include "plot/curves.h"
 
@@ -128,9 +129,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
                            actions[i].takes);
         return actions[i].run(app, o, operands->operands + 1, operands->n_operands - 1, err);
     }
-    const char *nearest = args_nearest(word, names, N);
-    return err_set(err, ERR_USAGE, "'%s' is not roc, froc or pixels%s%s%s", word,
-                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return names_refuse(word, names, N, err);
 }
 
 const struct command cmd_evaluate = {

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/json.h"
+#include "base/names.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "cli/app.h"
@@ -334,9 +335,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return run_run(app, given, operands->operands + 1, operands->n_operands - 1, err);
     if (strcmp(action, "bench") == 0)
         return run_bench(app, given, err);
-    const char *nearest = args_nearest(action, actions, 5);
-    return err_set(err, ERR_USAGE, "'%s' is not list, show, convert, run or bench%s%s%s", action,
-                   nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return names_refuse(action, actions, sizeof actions / sizeof *actions, err);
 }
 
 #define AT(field) offsetof(struct model_args, field)

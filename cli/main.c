@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/names.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "base/version.h"
@@ -77,7 +78,7 @@ static int unknown_command(const char *name)
     size_t n = 0;
     for (; commands[n] && n < 64; n++)
         names[n] = commands[n]->spec.name;
-    const char *nearest = args_nearest(name, names, n);
+    const char *nearest = names_nearest(name, names, n);
     if (nearest)
         fprintf(stderr, "microtome: no command '%s'; did you mean '%s'?\n", name, nearest);
     else

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 #include "annotation/xml.h"
+#include "base/array.h"
 
 #define MAX_GROUPS 1024 /* more than anybody draws by hand */
 #define MAX_NESTING 16
@@ -33,7 +34,8 @@ struct reading {
     bool inside; /* an Annotation that counts */
     bool ordered;
     struct vertex *vertices;
-    size_t n, room;
+    size_t n;
+    int64_t room;
 };
 
 static bool claims(const struct source *source)
@@ -113,13 +115,9 @@ static bool take_coordinate(struct reading *reading, const struct xml_element *e
         !xml_number(element, "X", true, &vertex.x, err) ||
         !xml_number(element, "Y", true, &vertex.y, err))
         return false;
-    if (reading->n == reading->room) {
-        size_t room = reading->room ? 2 * reading->room : 256;
-        struct vertex *moved = reallocarray(reading->vertices, room, sizeof *moved);
-        if (!moved)
-            return err_memory(err, "an annotation");
-        reading->vertices = moved, reading->room = room;
-    }
+    if (!array_grow(&reading->vertices, &reading->room, (int64_t)reading->n + 1, sizeof vertex,
+                    "an annotation", err))
+        return false;
     if (reading->n > 0 && vertex.order < reading->vertices[reading->n - 1].order)
         reading->ordered = false;
     reading->vertices[reading->n++] = vertex;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/array.h"
 
 void drawing_free(struct drawing *drawing)
 {
@@ -16,25 +17,16 @@ void drawing_free(struct drawing *drawing)
 }
 
 /* Makes place for one more item. */
-static bool grow(void **items, size_t n, size_t *room, size_t item_bytes, struct err *err)
+static bool grow(void *items, size_t n, int64_t *room, size_t item_bytes, struct err *err)
 {
-    if (n < *room)
-        return true;
-    size_t larger = *room ? 2 * *room : 64;
-    void *moved = reallocarray(*items, larger, item_bytes);
-    if (!moved)
-        return err_memory(err, "an annotation");
-    *items = moved, *room = larger;
-    return true;
+    return array_grow(items, room, (int64_t)n + 1, item_bytes, "an annotation", err);
 }
 
 bool drawing_region(struct drawing *drawing, enum region_class meaning, struct place place,
                     struct err *err)
 {
-    void *items = drawing->regions;
-    bool ok =
-        grow(&items, drawing->n_regions, &drawing->room_regions, sizeof *drawing->regions, err);
-    drawing->regions = items;
+    bool ok = grow(&drawing->regions, drawing->n_regions, &drawing->room_regions,
+                   sizeof *drawing->regions, err);
     if (ok)
         drawing->regions[drawing->n_regions++] =
             (struct region){ .meaning = meaning, .place = place, .first = drawing->n_rings };
@@ -43,9 +35,8 @@ bool drawing_region(struct drawing *drawing, enum region_class meaning, struct p
 
 bool drawing_ring(struct drawing *drawing, struct err *err)
 {
-    void *items = drawing->rings;
-    bool ok = grow(&items, drawing->n_rings, &drawing->room_rings, sizeof *drawing->rings, err);
-    drawing->rings = items;
+    bool ok =
+        grow(&drawing->rings, drawing->n_rings, &drawing->room_rings, sizeof *drawing->rings, err);
     if (ok) {
         drawing->rings[drawing->n_rings++] = (struct ring){ .first = drawing->n_points };
         drawing->regions[drawing->n_regions - 1].n++;
@@ -62,9 +53,8 @@ bool drawing_point(struct drawing *drawing, double x_l0, double y_l0, struct err
         return drawing_refuse(drawing->path, place, err,
                               "the point (%g, %g) is further out than any slide reaches", x_l0,
                               y_l0);
-    void *items = drawing->xy;
-    bool ok = grow(&items, drawing->n_points, &drawing->room_points, 2 * sizeof *drawing->xy, err);
-    drawing->xy = items;
+    bool ok =
+        grow(&drawing->xy, drawing->n_points, &drawing->room_points, 2 * sizeof *drawing->xy, err);
     if (ok) {
         drawing->xy[2 * drawing->n_points] = x_l0;
         drawing->xy[2 * drawing->n_points + 1] = y_l0;

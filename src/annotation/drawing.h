@@ -28,11 +28,14 @@ struct region {
 struct drawing {
     const char *path; /* for messages; the caller's */
     double *xy;       /* [n_points, 2] */
-    size_t n_points, room_points;
+    size_t n_points;
+    int64_t room_points;
     struct ring *rings;
-    size_t n_rings, room_rings;
+    size_t n_rings;
+    int64_t room_rings;
     struct region *regions;
-    size_t n_regions, room_regions;
+    size_t n_regions;
+    int64_t room_regions;
     int64_t ignored;
     char ignored_name[DRAWING_NAME]; /* of the first one */
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 
 /* Below this a coordinate is 0: keeps the products of orient.c away from underflow. */
 #define TINY_PX 0x1p-400
@@ -225,15 +226,10 @@ static bool add_ring(const struct merger *merger, const GEOSGeometry *ring, bool
     if (!points || !GEOSCoordSeq_getSize_r(merger->geos, points, &n) || n < 4 ||
         !GEOSCoordSeq_isCCW_r(merger->geos, points, &counter_clockwise))
         return geos_failed(merger, "read back", err);
+    if (!array_grow(&shape->edges, &shape->room_edges, (int64_t)(shape->n_edges + n),
+                    sizeof *shape->edges, "an annotation", err))
+        return false;
     double *xy = calloc(n, 2 * sizeof *xy);
-    if (shape->room_edges - shape->n_edges < n) {
-        size_t room = 2 * shape->room_edges + n;
-        struct edge *moved = reallocarray(shape->edges, room, sizeof *moved);
-        if (moved)
-            shape->edges = moved, shape->room_edges = room;
-        else
-            free(xy), xy = NULL;
-    }
     if (!xy)
         return err_memory(err, "an annotation");
     bool ok = GEOSCoordSeq_copyToBuffer_r(merger->geos, points, xy, false, false);

@@ -14,7 +14,8 @@ struct edge {
 
 struct shape {
     struct edge *edges; /* in no order */
-    size_t n_edges, room_edges;
+    size_t n_edges;
+    int64_t room_edges;
     int64_t polygons; /* that touch in points at most */
     int64_t repaired;
     double area_px;

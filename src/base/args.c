@@ -5,40 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int edit_distance(const char *a, const char *b)
-{
-    enum { LIMIT = 40 };
-    size_t length_a = strlen(a), length_b = strlen(b);
-    if (length_a > LIMIT || length_b > LIMIT)
-        return LIMIT;
-    int row[LIMIT + 1];
-    for (size_t j = 0; j <= length_b; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= length_a; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= length_b; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            int shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = change < shorter ? change : shorter;
-        }
-    }
-    return row[length_b];
-}
-
-const char *args_nearest(const char *word, const char *const *candidates, size_t n)
-{
-    const char *best = NULL;
-    int best_distance = (int)(strlen(word) / 3 + 2); /* further off is no typing mistake */
-    for (size_t i = 0; i < n; i++) {
-        int distance = edit_distance(word, candidates[i]);
-        if (distance < best_distance)
-            best_distance = distance, best = candidates[i];
-    }
-    return best;
-}
+#include "base/names.h"
 
 static void *slot(const struct arg *arg, void *options)
 {
@@ -73,16 +40,10 @@ static bool set_choice(const struct arg *arg, const char *text, void *options, s
             *(int *)slot(arg, options) = (int)n;
             return true;
         }
-    char all[256] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < n && used < sizeof all; i++)
-        used +=
-            (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", arg->choices[i]);
-    const char *nearest = args_nearest(text, arg->choices, n);
-    if (nearest)
-        return err_set(err, ERR_USAGE, "--%s: '%s' is not one of %s; did you mean %s?", arg->name,
-                       text, all, nearest);
-    return err_set(err, ERR_USAGE, "--%s: '%s' is not one of %s", arg->name, text, all);
+    char option[64];
+    snprintf(option, sizeof option, "--%s", arg->name);
+    names_refuse(text, arg->choices, n, err);
+    return err_prefix(err, option);
 }
 
 static bool add_text(const struct arg *arg, const char *text, struct arg_texts *texts,
@@ -123,7 +84,7 @@ static bool unknown_option(const struct args_spec *spec, const char *name, struc
     for (; n < spec->n_args && n < 127; n++)
         names[n] = spec->args[n].name;
     names[n++] = "help";
-    const char *nearest = args_nearest(name, names, n);
+    const char *nearest = names_nearest(name, names, n);
     if (nearest)
         return err_set(err, ERR_USAGE, "no option --%s; did you mean --%s?", name, nearest);
     return err_set(err, ERR_USAGE, "no option --%s; 'microtome %s --help' lists them", name,

@@ -69,7 +69,4 @@ static inline int args_digits(const struct arg *arg)
 {
     return arg->type == ARG_INT ? 17 : 10;
 }
-
-/* The candidate closest to `word` by edit distance, or NULL if none is near. */
-const char *args_nearest(const char *word, const char *const *candidates, size_t n);
 #endif

@@ -2,40 +2,17 @@
  */
 #include "base/image.h"
 
-#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
-#include <jpeglib.h>
 #include "base/image_stream.h"
+#include "base/jpeg_failure.h"
 
 #define MAX_SIDE 65500 /* what JPEG allows */
 
-struct jpeg_failure {
-    struct jpeg_error_mgr manager; /* first: libjpeg knows only this */
-    jmp_buf jump;
-    char text[JMSG_LENGTH_MAX];
-};
-
-static void on_error(j_common_ptr jpeg)
-{
-    struct jpeg_failure *failure = (struct jpeg_failure *)jpeg->err;
-    jpeg->err->format_message(jpeg, failure->text);
-    longjmp(failure->jump, 1);
-}
-
-/* A warning means data that are damaged. */
-static void on_message(j_common_ptr jpeg, int level)
-{
-    if (level < 0)
-        on_error(jpeg);
-}
-
 static bool read_open_jpeg(FILE *stream, const char *path, struct image *out, struct err *err)
 {
-    struct jpeg_failure failure = { .text = "" };
-    struct jpeg_decompress_struct jpeg = { .err = jpeg_std_error(&failure.manager) };
-    failure.manager.error_exit = on_error;
-    failure.manager.emit_message = on_message;
+    struct jpeg_failure failure;
+    struct jpeg_decompress_struct jpeg = { .err = jpeg_failure_begin(&failure) };
     if (setjmp(failure.jump)) {
         jpeg_destroy_decompress(&jpeg);
         image_free(out);

@@ -1,30 +1,15 @@
 /* jpeg_write.c: struct image (image.h) to JPEG files, with libjpeg-turbo. */
-#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
-#include <jpeglib.h>
 #include "base/file.h"
 #include "base/image.h"
-
-struct jpeg_failure {
-    struct jpeg_error_mgr manager; /* first: libjpeg knows only this */
-    jmp_buf jump;
-    char text[JMSG_LENGTH_MAX];
-};
-
-static void on_error(j_common_ptr jpeg)
-{
-    struct jpeg_failure *failure = (struct jpeg_failure *)jpeg->err;
-    jpeg->err->format_message(jpeg, failure->text);
-    longjmp(failure->jump, 1);
-}
+#include "base/jpeg_failure.h"
 
 static bool write_open_jpeg(FILE *stream, const char *path, const struct image *image, int quality,
                             struct err *err)
 {
-    struct jpeg_failure failure = { .text = "" };
-    struct jpeg_compress_struct jpeg = { .err = jpeg_std_error(&failure.manager) };
-    failure.manager.error_exit = on_error;
+    struct jpeg_failure failure;
+    struct jpeg_compress_struct jpeg = { .err = jpeg_failure_begin(&failure) };
     if (setjmp(failure.jump)) {
         jpeg_destroy_compress(&jpeg);
         return err_set(err, ERR_IO, "%s: cannot write: %s", path, failure.text);

@@ -81,16 +81,9 @@ static bool submit(const char *script, struct err *err)
 
 static bool explain(const char *text, const struct cluster_options *options, struct err *err)
 {
-    struct said said = { 0 };
-    if (strstr(text, "unknown queue") || strstr(text, "Unknown queue")) {
-        bool known = shell_run((char *[]){ "qconf", "-sql", NULL }, &said, NULL);
-        for (char *at = known ? said.out : NULL; at && *at; at++)
-            *at = *at == '\n' ? ' ' : *at;
-        err_set(err, ERR_USAGE, "--queue: there is no '%s' here; there are: %.400s",
-                options->partition ? options->partition : "", known ? said.out : "?");
-        said_free(&said);
-        return false;
-    }
+    if (strstr(text, "unknown queue") || strstr(text, "Unknown queue"))
+        return shell_unknown("--queue", options->partition, (char *[]){ "qconf", "-sql", NULL },
+                             err);
     if (strstr(text, "parallel environment"))
         return err_set(err, ERR_USAGE,
                        "--cpus: the parallel environment is not known here; name it in the --site "

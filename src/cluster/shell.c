@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/names.h"
 
 extern char **environ;
 
@@ -85,6 +86,22 @@ void said_free(struct said *said)
     free(said->out);
     free(said->errors);
     *said = (struct said){ 0 };
+}
+
+bool shell_unknown(const char *option, const char *given, char *const *argv, struct err *err)
+{
+    struct said said = { 0 };
+    const char *names[64];
+    char all[400] = "?", *rest = NULL;
+    size_t n = 0;
+    bool known = shell_run(argv, &said, NULL);
+    for (char *at = known ? strtok_r(said.out, "\n", &rest) : NULL; at && n < 64; n++)
+        names[n] = at, at = strtok_r(NULL, "\n", &rest);
+    if (n > 0)
+        names_join(names, n, all, sizeof all);
+    said_free(&said);
+    return err_set(err, ERR_USAGE, "%s: there is no '%s' here; there are: %s", option,
+                   given ? given : "", all);
 }
 
 void shell_quote(FILE *stream, const char *text)

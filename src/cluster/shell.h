@@ -26,6 +26,10 @@ bool shell_run_on(const struct shell_host *host, char *const *argv, struct said 
 /* The same; and it must succeed. */
 bool shell_ask(const struct shell_host *host, char *const *argv, struct said *out, struct err *err);
 
+/* err_set(ERR_USAGE): `option` names something that is not here; argv lists what is, a line each.
+ */
+bool shell_unknown(const char *option, const char *given, char *const *argv, struct err *err);
+
 /* 'text', safe in a shell script. */
 void shell_quote(FILE *stream, const char *text);
 #endif

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
-#include "base/args.h"
 #include "base/file.h"
+#include "base/names.h"
 
 #define MAX_SITE_BYTES (1 << 20)
 
@@ -85,7 +85,7 @@ static const struct site_key *find_key(const yaml_node_t *node, const char *path
         if (given && strcmp(given, keys[i].name) == 0)
             return &keys[i];
     }
-    const char *nearest = given ? args_nearest(given, names, N_KEYS) : NULL;
+    const char *nearest = given ? names_nearest(given, names, N_KEYS) : NULL;
     snprintf(text, sizeof text, "no key '%.100s'%s%s", given ? given : "",
              nearest ? "; did you mean " : "; docs/cluster.md lists them", nearest ? nearest : "");
     complain(path, node, text, err);

@@ -88,16 +88,9 @@ static bool submit(const char *script, struct err *err)
 
 static bool explain(const char *text, const struct cluster_options *options, struct err *err)
 {
-    struct said said = { 0 };
-    if (strstr(text, "invalid partition") || strstr(text, "Invalid partition")) {
-        bool known = shell_run((char *[]){ "sinfo", "-h", "-o", "%R", NULL }, &said, NULL);
-        for (char *at = known ? said.out : NULL; at && *at; at++)
-            *at = *at == '\n' ? ' ' : *at;
-        err_set(err, ERR_USAGE, "--partition: there is no '%s' here; there are: %.400s",
-                options->partition ? options->partition : "", known ? said.out : "?");
-        said_free(&said);
-        return false;
-    }
+    if (strstr(text, "invalid partition") || strstr(text, "Invalid partition"))
+        return shell_unknown("--partition", options->partition,
+                             (char *[]){ "sinfo", "-h", "-o", "%R", NULL }, err);
     if (strstr(text, "Memory required") || strstr(text, "Memory specification"))
         return err_set(
             err, ERR_USAGE,

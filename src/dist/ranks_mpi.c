@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <sched.h>
 #include <stdlib.h>
+#include "base/array.h"
 #include "dist/launch.h"
 #include "dist/ranks.h"
 
@@ -13,7 +14,8 @@
 
 struct mpi_state {
     MPI_Request *requests; /* MPI_REQUEST_NULL: done */
-    int n, room;
+    int n;
+    int64_t room;
 };
 
 static bool check(int code, const char *what, struct err *err)
@@ -62,13 +64,9 @@ static bool mpi_start_sum(struct ranks *ranks, float *data, int64_t n, struct er
     bool ok = true;
     for (int64_t at = 0; ok && at < n; at += MAX_COUNT) {
         int count = (int)(n - at < MAX_COUNT ? n - at : MAX_COUNT);
-        if (state->n == state->room) {
-            int room = 2 * state->room + 64;
-            MPI_Request *more = realloc(state->requests, (size_t)room * sizeof *more);
-            if (!more)
-                return err_memory(err, "sums over ranks");
-            state->requests = more, state->room = room;
-        }
+        if (!array_grow(&state->requests, &state->room, state->n + 1, sizeof *state->requests,
+                        "sums over ranks", err))
+            return false;
         ok = check(MPI_Iallreduce(MPI_IN_PLACE, data + at, count, MPI_FLOAT, MPI_SUM,
                                   MPI_COMM_WORLD, &state->requests[state->n]),
                    "all-reduce", err);

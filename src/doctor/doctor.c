@@ -4,21 +4,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/array.h"
 
 const char *const doctor_state_names[] = { "ok", "note", "broken" };
 
 /* Room for one more; the first one cannot fail to be there (doctor_examine made it). */
 static struct doctor_finding *new_finding(struct doctor_list *list)
 {
-    if (list->n == list->room) {
-        size_t room = list->room ? 2 * list->room : 32;
-        struct doctor_finding *more = realloc(list->items, room * sizeof *more);
-        if (!more) {
-            list->failed = true;
-            return &list->items[list->n - 1];
-        }
-        list->items = more;
-        list->room = room;
+    if (!array_grow(&list->items, &list->room, (int64_t)list->n + 1, sizeof *list->items,
+                    "the findings", NULL)) {
+        list->failed = true;
+        return &list->items[list->n - 1];
     }
     return &list->items[list->n++];
 }

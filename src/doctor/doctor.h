@@ -24,7 +24,8 @@ struct doctor_finding {
 
 struct doctor_list {
     struct doctor_finding *items; /* areas stay together */
-    size_t n, room;
+    size_t n;
+    int64_t room;
     bool failed; /* no memory */
 };
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 
 #define UNIT_PX 16 /* tissue is not asked for in finer steps: masks are no finer */
 
@@ -182,13 +183,9 @@ static int64_t best_height(struct planner *p)
 static bool add_block(struct planner *p, const struct part_block *block, struct err *err)
 {
     struct part_plan *plan = p->plan;
-    if (plan->n_blocks == p->room) {
-        p->room = p->room ? 2 * p->room : 256;
-        struct part_block *more = realloc(plan->blocks, (size_t)p->room * sizeof *more);
-        if (!more)
-            return err_memory(err, "the blocks of a slide");
-        plan->blocks = more;
-    }
+    if (!array_grow(&plan->blocks, &p->room, plan->n_blocks + 1, sizeof *block,
+                    "the blocks of a slide", err))
+        return false;
     plan->blocks[plan->n_blocks++] = *block;
     return true;
 }

@@ -7,23 +7,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/file.h"
 
 #define MOST_DEPTH 2
 #define MOST_PROBLEMS 50
 
-bool results_room(void *array, size_t n, size_t *room, size_t size, struct err *err)
+bool results_room(void *array, size_t n, int64_t *room, size_t size, struct err *err)
 {
-    if (n < *room)
-        return true;
-    size_t more = *room ? 2 * *room : 16;
-    void **place = array;
-    void *larger = realloc(*place, more * size);
-    if (!larger)
-        return err_memory(err, "the results");
-    *place = larger;
-    *room = more;
-    return true;
+    return array_grow(array, room, (int64_t)n + 1, size, "the results", err);
 }
 
 bool results_problem(struct results *results, const char *text, struct err *err)

@@ -49,18 +49,23 @@ struct result_curve {
 
 struct result_list {
     char **items;
-    size_t n, room;
+    size_t n;
+    int64_t room;
 };
 
 struct results {
     struct result_slide *slides; /* by name; only slides that something was found out about */
-    size_t n_slides, slides_room;
+    size_t n_slides;
+    int64_t slides_room;
     struct result_run *runs;
-    size_t n_runs, runs_room;
+    size_t n_runs;
+    int64_t runs_room;
     struct result_training *trainings;
-    size_t n_trainings, trainings_room;
+    size_t n_trainings;
+    int64_t trainings_room;
     struct result_curve *curves;
-    size_t n_curves, curves_room;
+    size_t n_curves;
+    int64_t curves_room;
     struct result_list problems;
 };
 
@@ -84,5 +89,5 @@ bool results_take_run(struct results *results, const char *folder, struct err *e
 bool results_take_training(struct results *results, const char *folder, struct err *err);
 bool results_problem(struct results *results, const char *text, struct err *err);
 /* Room for one more element of an array of the results; items of the given size. */
-bool results_room(void *array, size_t n, size_t *room, size_t size, struct err *err);
+bool results_room(void *array, size_t n, int64_t *room, size_t size, struct err *err);
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/file.h"
 
@@ -17,7 +18,7 @@ static const char *const slide_extensions[] = { ".svs", ".tif", ".tiff", ".ndpi"
 struct builder {
     struct slide_list list;
     char **origins; /* [n]: "cohort.csv:7", or the path itself */
-    size_t room;
+    int64_t room, room_origins;
 };
 
 static void entry_free(struct slide_entry *entry)
@@ -49,19 +50,11 @@ static void origins_free(struct builder *builder)
 
 static bool grow(struct builder *builder)
 {
-    if (builder->list.n < builder->room)
-        return true;
-    size_t room = builder->room ? 2 * builder->room : 64;
-    struct slide_entry *entries = realloc(builder->list.entries, room * sizeof *entries);
-    if (!entries)
-        return false;
-    builder->list.entries = entries;
-    char **origins = realloc(builder->origins, room * sizeof *origins);
-    if (!origins)
-        return false;
-    builder->origins = origins;
-    builder->room = room;
-    return true;
+    int64_t need = (int64_t)builder->list.n + 1;
+    return array_grow(&builder->list.entries, &builder->room, need, sizeof *builder->list.entries,
+                      "a slide list", NULL) &&
+           array_grow(&builder->origins, &builder->room_origins, need, sizeof *builder->origins,
+                      "a slide list", NULL);
 }
 
 /* Takes over the entry and the origin, also when it fails. */

@@ -1,28 +1,8 @@
 /* tiff_jpeg.c: see tiff_jpeg.h. */
 #include "slide/tiff_jpeg.h"
 
-#include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <jpeglib.h>
-
-struct trap {
-    struct jpeg_error_mgr manager; /* first: libjpeg gives back a pointer to it */
-    jmp_buf back;
-    char text[JMSG_LENGTH_MAX];
-};
-
-static void on_error(j_common_ptr info)
-{
-    struct trap *trap = (struct trap *)info->err;
-    info->err->format_message(info, trap->text);
-    longjmp(trap->back, 1);
-}
-
-static void on_message(j_common_ptr info)
-{
-    (void)info; /* the library never prints */
-}
+#include "base/jpeg_failure.h"
 
 static void set_style(struct jpeg_compress_struct *jpeg, const struct tiff_jpeg_style *style)
 {
@@ -46,16 +26,14 @@ static bool compress(const struct tiff_jpeg_style *style, const uint8_t *px,
                      struct tiff_jpeg_bytes *out, struct err *err)
 {
     struct jpeg_compress_struct jpeg;
-    struct trap trap;
-    jpeg.err = jpeg_std_error(&trap.manager);
-    trap.manager.error_exit = on_error;
-    trap.manager.output_message = on_message;
+    struct jpeg_failure failure;
+    jpeg.err = jpeg_failure_begin(&failure);
     *out = (struct tiff_jpeg_bytes){ 0 };
-    if (setjmp(trap.back)) {
+    if (setjmp(failure.jump)) {
         jpeg_destroy_compress(&jpeg);
         free(out->bytes);
         out->bytes = NULL;
-        return err_set(err, ERR_MEMORY, "JPEG: %s", trap.text);
+        return err_set(err, ERR_MEMORY, "JPEG: %s", failure.text);
     }
     jpeg_create_compress(&jpeg);
     jpeg_mem_dest(&jpeg, &out->bytes, &out->size);

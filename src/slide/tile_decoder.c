@@ -3,13 +3,12 @@
 #include "slide/tiff_file.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <jerror.h>
-#include <jpeglib.h>
+#include "base/jpeg_failure.h"
 
 #define ROWS_AT_ONCE 16
 
@@ -17,29 +16,14 @@ struct tile_decoder {
     const struct tiff_file *file;
     const struct tiff_directory *directory;
     struct jpeg_decompress_struct jpeg;
-    struct jpeg_error_mgr errors;
+    struct jpeg_failure failure; /* also of a warning, where pixels were made up: OpenSlide refuses
+                                    such a tile, and so do we */
     struct jpeg_source_mgr input;
-    jmp_buf escape;
-    char message[JMSG_LENGTH_MAX];
     bool created; /* jpeg is alive */
     bool clean;   /* its tables are the directory's and nothing else */
     uint8_t *bytes;
     size_t room;
 };
-
-static void on_error(j_common_ptr jpeg)
-{
-    struct tile_decoder *decoder = jpeg->client_data;
-    jpeg->err->format_message(jpeg, decoder->message);
-    longjmp(decoder->escape, 1);
-}
-
-/* A warning means that pixels were made up. OpenSlide refuses such a tile, and so do we. */
-static void on_message(j_common_ptr jpeg, int level)
-{
-    if (level < 0)
-        on_error(jpeg);
-}
 
 static void input_nothing(j_decompress_ptr jpeg)
 {
@@ -81,10 +65,7 @@ static void begin_clean(struct tile_decoder *decoder)
     if (decoder->created)
         jpeg_destroy_decompress(&decoder->jpeg);
     decoder->created = false;
-    decoder->jpeg.err = jpeg_std_error(&decoder->errors);
-    decoder->errors.error_exit = on_error;
-    decoder->errors.emit_message = on_message;
-    decoder->jpeg.client_data = decoder;
+    decoder->jpeg.err = jpeg_failure_begin(&decoder->failure);
     jpeg_create_decompress(&decoder->jpeg);
     decoder->created = true;
     if (decoder->directory->tables) {
@@ -124,7 +105,7 @@ static bool decode_rows(struct tile_decoder *decoder, size_t size, uint8_t *dst,
     /* before jpeg_start_decompress, which allocates by the size that the tile claims */
     if (jpeg->image_width != (JDIMENSION)d->tile_width ||
         jpeg->image_height != (JDIMENSION)d->tile_height) {
-        snprintf(decoder->message, sizeof decoder->message,
+        snprintf(decoder->failure.text, sizeof decoder->failure.text,
                  "the JPEG is %u x %u px, not the tile's %lld x %lld", jpeg->image_width,
                  jpeg->image_height, (long long)d->tile_width, (long long)d->tile_height);
         return false;
@@ -145,7 +126,7 @@ static bool decode_rows(struct tile_decoder *decoder, size_t size, uint8_t *dst,
 static bool decode_bytes(struct tile_decoder *decoder, size_t size, uint8_t *dst,
                          int64_t stride_bytes)
 {
-    if (setjmp(decoder->escape)) {
+    if (setjmp(decoder->failure.jump)) {
         decoder->clean = false;
         return false;
     }
@@ -195,7 +176,7 @@ bool tile_decode(struct tile_decoder *decoder, int64_t column, int64_t row, uint
     if (!read_bytes(decoder, d->offsets[i], d->sizes[i], err))
         return false;
     if (!decode_bytes(decoder, d->sizes[i], dst, stride_bytes))
-        return err_set(err, ERR_FORMAT, "damaged tile: %s", decoder->message);
+        return err_set(err, ERR_FORMAT, "damaged tile: %s", decoder->failure.text);
     return true;
 }
 

@@ -16,11 +16,11 @@ static bool collect(void *arg, const struct outline_piece *piece, struct err *er
 {
     struct collection *all = arg;
     struct outline *out = all->out;
-    if (!array_grow((void **)&out->points, &out->points_room, out->n_points + piece->n_points,
+    if (!array_grow(&out->points, &out->points_room, out->n_points + piece->n_points,
                     sizeof *out->points, "an outline of tissue", err) ||
-        !array_grow((void **)&out->rings, &out->rings_room, out->n_rings + piece->n_rings,
+        !array_grow(&out->rings, &out->rings_room, out->n_rings + piece->n_rings,
                     sizeof *out->rings, "an outline of tissue", err) ||
-        !array_grow((void **)&all->first_px, &all->room, out->n_pieces + 1, sizeof *all->first_px,
+        !array_grow(&all->first_px, &all->room, out->n_pieces + 1, sizeof *all->first_px,
                     "an outline of tissue", err))
         return false;
     memcpy(out->points + out->n_points, piece->points,

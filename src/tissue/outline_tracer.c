@@ -318,9 +318,9 @@ static int64_t twice_area(const struct outline_point *points, int64_t n)
 static bool cut_ring(struct outline_tracer *t, int64_t from, struct err *err)
 {
     int64_t n = t->path_n - from, first = from;
-    if (!array_grow((void **)&t->points, &t->points_room, t->n_points + n, sizeof *t->points,
-                    "an outline", err) ||
-        !array_grow((void **)&t->out_rings, &t->rings_room, t->n_rings + 1, sizeof *t->out_rings,
+    if (!array_grow(&t->points, &t->points_room, t->n_points + n, sizeof *t->points, "an outline",
+                    err) ||
+        !array_grow(&t->out_rings, &t->rings_room, t->n_rings + 1, sizeof *t->out_rings,
                     "an outline", err))
         return false;
     for (int64_t i = from; i < t->path_n; i++) {
@@ -360,8 +360,7 @@ static bool flatten_ring(struct outline_tracer *t, int32_t start, struct err *er
                 return false;
             at->twin = (int32_t)(-2 - t->path_n);
         }
-        if (!array_grow((void **)&t->path, &t->path_room, t->path_n + 1, sizeof *t->path,
-                        "an outline", err))
+        if (!array_grow(&t->path, &t->path_room, t->path_n + 1, sizeof *t->path, "an outline", err))
             return false;
         t->path[t->path_n++] = i;
         i = at->next;

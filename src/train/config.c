@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
-#include "base/args.h"
 #include "base/file.h"
+#include "base/names.h"
 
 #define MAX_CONFIG_BYTES (1 << 20)
 #define MAX_TEXTS 100000
@@ -51,20 +51,18 @@ static bool set_choice(const struct reading *reading, const struct config_key *k
                        const yaml_node_t *node, int *out, struct err *err)
 {
     const char *given = scalar(node);
-    char wanted[400] = "one of ";
+    char all[300], wanted[400];
     size_t n = 0;
     for (; key->choices[n]; n++) {
         if (given && strcmp(given, key->choices[n]) == 0) {
             *out = (int)n;
             return true;
         }
-        size_t used = strlen(wanted);
-        snprintf(wanted + used, sizeof wanted - used, "%s%s", n ? ", " : "", key->choices[n]);
     }
-    const char *nearest = given ? args_nearest(given, key->choices, n) : NULL;
-    size_t used = strlen(wanted);
-    if (nearest)
-        snprintf(wanted + used, sizeof wanted - used, "; did you mean %s?", nearest);
+    const char *nearest = given ? names_nearest(given, key->choices, n) : NULL;
+    snprintf(wanted, sizeof wanted, "one of %s%s%.60s%s",
+             names_join(key->choices, n, all, sizeof all), nearest ? "; did you mean " : "",
+             nearest ? nearest : "", nearest ? "?" : "");
     return complain_value(reading, key, node, wanted, err);
 }
 
@@ -209,7 +207,7 @@ static bool unknown_key(const struct reading *reading, const yaml_node_t *node, 
     char text[800];
     for (size_t i = 0; i < config_n_keys && i < 128; i++)
         paths[i] = config_keys[i].path;
-    const char *nearest = args_nearest(path, paths, config_n_keys);
+    const char *nearest = names_nearest(path, paths, config_n_keys);
     if (nearest) {
         snprintf(text, sizeof text, "no key '%.100s'; did you mean '%s'?", path, nearest);
         return complain(reading, node, text, err);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/rng.h"
 #include "train/dataset_source.h"
 
@@ -15,13 +16,9 @@ struct patient_table {
 
 bool dataset_add_sample(struct dataset *dataset, const struct sample *sample, struct err *err)
 {
-    if (dataset->n_samples == dataset->room_samples) {
-        int64_t room = dataset->room_samples ? 2 * dataset->room_samples : 1024;
-        struct sample *more = realloc(dataset->samples, (size_t)room * sizeof *more);
-        if (!more)
-            return err_memory(err, "the table of samples");
-        dataset->samples = more, dataset->room_samples = room;
-    }
+    if (!array_grow(&dataset->samples, &dataset->room_samples, dataset->n_samples + 1,
+                    sizeof *sample, "the table of samples", err))
+        return false;
     dataset->samples[dataset->n_samples++] = *sample;
     return true;
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "base/array.h"
 
 struct sample {
     double value;
@@ -110,13 +111,8 @@ static int64_t part_rows(struct grower *g, const struct open_node *node, const s
 
 static bool push(struct grower *g, struct open_node node, struct err *err)
 {
-    if (g->n_open == g->room_open) {
-        int64_t room = g->room_open ? 2 * g->room_open : 64;
-        struct open_node *more = realloc(g->open, (size_t)room * sizeof *more);
-        if (!more)
-            return err_memory(err, "a tree");
-        g->open = more, g->room_open = room;
-    }
+    if (!array_grow(&g->open, &g->room_open, g->n_open + 1, sizeof node, "a tree", err))
+        return false;
     g->open[g->n_open++] = node;
     return true;
 }
@@ -124,13 +120,8 @@ static bool push(struct grower *g, struct open_node node, struct err *err)
 static bool add_node(struct grower *g, const struct open_node *open, double value, struct err *err)
 {
     struct forest_tree *tree = g->tree;
-    if (tree->n == g->room_nodes) {
-        int64_t room = g->room_nodes ? 2 * g->room_nodes : 64;
-        struct forest_node *more = realloc(tree->nodes, (size_t)room * sizeof *more);
-        if (!more)
-            return err_memory(err, "a tree");
-        tree->nodes = more, g->room_nodes = room;
-    }
+    if (!array_grow(&tree->nodes, &g->room_nodes, tree->n + 1, sizeof *tree->nodes, "a tree", err))
+        return false;
     if (open->parent >= 0 && open->is_left)
         tree->nodes[open->parent].left = tree->n;
     else if (open->parent >= 0)

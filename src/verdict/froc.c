@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "base/array.h"
 
 const double froc_rates[FROC_RATES] = { 0.25, 0.5, 1, 2, 4, 8 };
 
@@ -20,14 +21,7 @@ static int32_t label_at(const struct froc_truth *truth, const struct lesion *cal
 
 static bool make_room(double **values, int64_t *room, int64_t needed, struct err *err)
 {
-    if (needed <= *room)
-        return true;
-    int64_t larger = needed + *room;
-    double *more = realloc(*values, (size_t)larger * sizeof *more);
-    if (!more)
-        return err_memory(err, "the FROC curve");
-    *values = more, *room = larger;
-    return true;
+    return array_grow(values, room, needed, sizeof **values, "the FROC curve", err);
 }
 
 bool froc_add(struct froc_data *data, const struct froc_truth *truth,

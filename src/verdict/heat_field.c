@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/file.h"
 
 #define MOST_CELLS (INT64_C(1) << 28)
@@ -52,7 +53,8 @@ bool heat_field_read(const struct heatmap *heatmap, int64_t class_index, struct 
 
 struct list {
     char **folders;
-    size_t n, room;
+    size_t n;
+    int64_t room;
 };
 
 static bool holds(const char *folder, const char *file)
@@ -65,13 +67,9 @@ static bool holds(const char *folder, const char *file)
 
 static bool add(struct list *list, const char *folder, struct err *err)
 {
-    if (list->n == list->room) {
-        size_t room = list->room ? 2 * list->room : 64;
-        char **more = realloc(list->folders, room * sizeof *more);
-        if (!more)
-            return err_memory(err, "the list of heatmaps");
-        list->folders = more, list->room = room;
-    }
+    if (!array_grow(&list->folders, &list->room, (int64_t)list->n + 1, sizeof *list->folders,
+                    "the list of heatmaps", err))
+        return false;
     if (!(list->folders[list->n] = strdup(folder)))
         return err_memory(err, "the list of heatmaps");
     list->n++;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/csv.h"
 #include "base/file.h"
 
@@ -11,13 +12,9 @@
 
 bool lesions_add(struct lesion_list *list, struct lesion lesion, struct err *err)
 {
-    if (list->n == list->room) {
-        int64_t room = list->room ? 2 * list->room : 64;
-        struct lesion *more = realloc(list->items, (size_t)room * sizeof *more);
-        if (!more)
-            return err_memory(err, "a list of lesions");
-        list->items = more, list->room = room;
-    }
+    if (!array_grow(&list->items, &list->room, list->n + 1, sizeof lesion, "a list of lesions",
+                    err))
+        return false;
     list->items[list->n++] = lesion;
     return true;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "base/names.h"
 
 char *slide_table_name(char *path)
 {
@@ -107,14 +108,13 @@ bool slide_table_column(const struct slide_table *table, const char *name, const
                         int *column, struct err *err)
 {
     const struct csv *csv = &table->csv;
-    char there[400] = "";
+    char there[400];
     *column = csv_column(csv, name);
     if (*column >= 0)
         return true;
-    for (size_t i = 0, at = 0; i < csv->n_columns && at < sizeof there; i++)
-        at += (size_t)snprintf(there + at, sizeof there - at, "%s%s", i ? ", " : "", csv->names[i]);
     return err_set(err, ERR_FORMAT, "%s:1: no column '%s' (there are: %s); %s", csv->path, name,
-                   there, remedy);
+                   names_join((const char *const *)csv->names, csv->n_columns, there, sizeof there),
+                   remedy);
 }
 
 static bool refuse_cell(const struct slide_table *table, size_t i, int column, const char *fact,

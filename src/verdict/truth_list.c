@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "base/array.h"
 #include "base/file.h"
 #include "verdict/slide_table.h"
 
@@ -24,7 +25,7 @@ static bool ends_with(const char *name, const char *const *endings)
 bool folder_names(const char *folder, const char *const *endings, char ***names, size_t *n,
                   struct err *err)
 {
-    size_t room = 0;
+    int64_t room = 0;
     bool ok = true;
     *names = NULL, *n = 0;
     DIR *dir = opendir(folder);
@@ -33,12 +34,7 @@ bool folder_names(const char *folder, const char *const *endings, char ***names,
     for (const struct dirent *entry; ok && (entry = readdir(dir));) {
         if (entry->d_name[0] == '.' || !ends_with(entry->d_name, endings))
             continue;
-        if (*n == room) {
-            room = room ? 2 * room : 64;
-            char **more = realloc(*names, room * sizeof *more);
-            ok = more || err_memory(err, folder);
-            *names = more ? more : *names;
-        }
+        ok = array_grow(names, &room, (int64_t)*n + 1, sizeof **names, folder, err);
         if (ok)
             ok = ((*names)[*n] = strdup(entry->d_name)) || err_memory(err, folder);
         *n += ok;

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/image.h"
 #include "base/json.h"
+#include "base/names.h"
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/run.h"
@@ -288,6 +289,23 @@ static void options_are_parsed_and_checked(void **state)
     assert_true(r.help);
 }
 
+static void names_are_listed_whole(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "roc", "froc", "pixels" };
+    char text[32];
+    assert_string_equal(names_join(names, 3, text, sizeof "roc, froc, pixels"),
+                        "roc, froc, pixels");
+    assert_string_equal(names_join(names, 3, text, sizeof "roc, froc, pixels" - 1),
+                        "roc, froc, ...");
+    assert_string_equal(names_join(names, 3, text, sizeof "roc, ..."), "roc, ...");
+    assert_string_equal(names_join(names, 3, text, sizeof "roc, ..." - 1), "...");
+    assert_string_equal(names_join(names, 0, text, sizeof text), "");
+    struct err err = { 0 };
+    assert_false(names_refuse("frok", names, 3, &err));
+    assert_string_equal(err.text, "'frok' is not one of roc, froc, pixels; did you mean froc?");
+}
+
 static void images_survive_png_and_shrink_by_area(void **state)
 {
     (void)state;
@@ -452,6 +470,7 @@ int main(void)
         cmocka_unit_test(jpegs_are_read_and_damage_is_seen),
         cmocka_unit_test(resizing_is_that_of_pil),
         cmocka_unit_test(a_run_leaves_its_record),
+        cmocka_unit_test(names_are_listed_whole),
         cmocka_unit_test(images_survive_png_and_shrink_by_area),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

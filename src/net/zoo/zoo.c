@@ -1,6 +1,6 @@
 /* zoo.c: the table of networks, and a graph from a name. */
 #include "net/zoo/zoo.h"
-#include "base/args.h"
+#include "base/names.h"
 #include "net/zoo/parts.h"
 
 static const struct zoo_network networks[] = {
@@ -52,7 +52,7 @@ const struct zoo_network *zoo_find(const char *name, struct err *err)
             return &networks[i];
         names[i] = networks[i].name;
     }
-    const char *nearest = args_nearest(name, names, NETWORKS);
+    const char *nearest = names_nearest(name, names, NETWORKS);
     if (nearest)
         err_set(err, ERR_USAGE, "no network '%s'; did you mean %s?", name, nearest);
     else
