@@ -98,19 +98,19 @@ bool lesions_by_suppression(const struct heat_field *field, double stop, double 
 {
     const int64_t n_cells = field->width * field->height;
     const float limit = (float)stop;
-    int64_t n = 0, filled = 0;
+    size_t n = 0, filled = 0;
     *out = (struct lesion_list){ 0 };
     for (int64_t i = 0; i < n_cells; i++)
         n += field->values[i] > limit;
-    struct candidate *candidates = calloc((size_t)n + 1, sizeof *candidates);
+    struct candidate *candidates = calloc(n + 1, sizeof *candidates);
     uint8_t *gone = calloc((size_t)n_cells, 1);
     bool ok = (candidates && gone) || err_memory(err, "the lesions");
     for (int64_t i = 0; ok && i < n_cells; i++)
         if (field->values[i] > limit)
             candidates[filled++] = (struct candidate){ field->values[i], (uint32_t)i };
     if (ok)
-        qsort(candidates, (size_t)n, sizeof *candidates, by_candidate);
-    for (int64_t i = 0; ok && i < n; i++) {
+        qsort(candidates, n, sizeof *candidates, by_candidate);
+    for (size_t i = 0; ok && i < n; i++) {
         int64_t column = candidates[i].cell % field->width, row = candidates[i].cell / field->width;
         if (gone[candidates[i].cell])
             continue;
