@@ -70,6 +70,15 @@ static struct forest_options grid_point(const struct classify_options *o, const 
     return options;
 }
 
+/* 0 stands for what the word says. */
+static const char *number_or(int64_t number, const char *word, char out[24])
+{
+    if (number == 0)
+        return word;
+    snprintf(out, 24, "%lld", (long long)number);
+    return out;
+}
+
 /* Where there is a choice, all are cross-validated; the first of the best is taken. */
 static bool choose(struct app *app, const struct classify_options *o, const struct grid *grid,
                    const struct forest_data *data, struct json_out *json,
@@ -83,7 +92,7 @@ static bool choose(struct app *app, const struct classify_options *o, const stru
     if (json->stream)
         json_out_array(json, "grid");
     else
-        fputs("trees  depth  split-features  min-leaf  cross-validated AUC\n", app->out);
+        fputs("trees      depth  split-features  min-leaf  cross-validated AUC\n", app->out);
     report_begin(app->ctx.report, "grid", grid_size(grid), "forests");
     for (int64_t i = 0; ok && i < grid_size(grid); i++) {
         struct forest_options options = grid_point(o, grid, i);
@@ -102,10 +111,11 @@ static bool choose(struct app *app, const struct classify_options *o, const stru
             json_out_real(json, "sd", deviation);
             json_out_close_object(json);
         } else if (ok) {
-            fprintf(app->out, "%5lld  %5lld  %14lld  %8lld  %.4f (sd %.4f)\n",
-                    (long long)options.trees, (long long)options.depth,
-                    (long long)options.split_features, (long long)options.min_leaf, mean,
-                    deviation);
+            char depth[24], features[24];
+            fprintf(app->out, "%5lld  %9s  %14s  %8lld  %.4f (sd %.4f)\n", (long long)options.trees,
+                    number_or(options.depth, "unlimited", depth),
+                    number_or(options.split_features, "sqrt", features),
+                    (long long)options.min_leaf, mean, deviation);
         }
     }
     report_end(app->ctx.report);
@@ -121,9 +131,11 @@ static void print_forest(FILE *out, const struct feature_table *table, const str
         positives += table->positive[i];
     fprintf(out, "%lld slides (%lld positive), %lld features\n", (long long)table->n,
             (long long)positives, (long long)table->n_features);
-    fprintf(out, "forest: %lld trees, depth %lld, split-features %lld, min-leaf %lld\n",
-            (long long)forest->options.trees, (long long)forest->options.depth,
-            (long long)forest->options.split_features, (long long)forest->options.min_leaf);
+    char depth[24], features[24];
+    fprintf(out, "forest: %lld trees, depth %s, split-features %s, min-leaf %lld\n",
+            (long long)forest->options.trees, number_or(forest->options.depth, "unlimited", depth),
+            number_or(forest->options.split_features, "sqrt", features),
+            (long long)forest->options.min_leaf);
     if (isfinite(forest->oob_auc))
         fprintf(out, "out-of-bag AUC: %.4f (%lld slides)\n", forest->oob_auc,
                 (long long)forest->oob_rows);

@@ -1,10 +1,12 @@
-/* cmd_status.c: microtome status: what of a task list is done, runs, failed and is left. */
+/* cmd_status.c: microtome status: what of a run, or of a cluster's task list, is done, failed and
+ * left. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "cli/cluster.h"
+#include "cluster/folder_status.h"
 #include "cluster/status.h"
 
 #define WATCH_S 2
@@ -157,14 +159,19 @@ static void print_json(FILE *out, const struct task_list *list, const struct sta
     json_out_end(&json);
 }
 
+static void clear_screen(struct app *app, const struct status_args *given)
+{
+    if (given->watch && !given->json && isatty(STDOUT_FILENO))
+        fputs("\033[H\033[2J", app->out); /* home, and clear the screen */
+}
+
 static bool show(struct app *app, const struct status_args *given, const struct task_list *list,
                  bool *ended, struct err *err)
 {
     struct status status;
     if (!status_look(list, &status, err))
         return false;
-    if (given->watch && !given->json && isatty(STDOUT_FILENO))
-        fputs("\033[H\033[2J", app->out); /* home, and clear the screen */
+    clear_screen(app, given);
     if (given->json)
         print_json(app->out, list, &status);
     else
@@ -175,17 +182,104 @@ static bool show(struct app *app, const struct status_args *given, const struct 
     return fflush(app->out) == 0 || err_errno(err, "standard output", "write");
 }
 
+/* --- a run without a cluster --- */
+
+static const char *word_of(const struct folder_status *status)
+{
+    bool whole = status->left == 0 && status->failed == 0;
+    return status->claimed                             ? "running"
+           : status->left > 0 && status->ended         ? "stopped"
+           : !status->ended && status->units[0] == 'e' ? "running, or it ended without a word"
+           : !status->ended                            ? "ended without a word"
+           : whole                                     ? "done"
+                                                       : "done but for what failed";
+}
+
+static void print_folder(FILE *out, const struct folder_status *status, const char *folder)
+{
+    char took[32];
+    fprintf(out, "%-32s %8s %8s %8s %8s %8s\n", status->command, status->units, "done", "kept",
+            "failed", "left");
+    fprintf(out, "%-32s %8lld %8lld %8lld %8lld %8lld\n", "all", (long long)status->planned,
+            (long long)status->done, (long long)status->kept, (long long)status->failed,
+            (long long)status->left);
+    for (int64_t i = 0; i < status->failed && i < MAX_ROWS; i++)
+        fprintf(out, "%s: %s\n", status->failures[i].slide, status->failures[i].error);
+    if (status->failed > MAX_ROWS)
+        fprintf(out, "(%lld more in %s/slides.csv)\n", (long long)(status->failed - MAX_ROWS),
+                folder);
+    time_print((int64_t)status->seconds, took);
+    fprintf(out, "%s; took %s", word_of(status), took);
+    if (!status->ended) {
+        char age[32];
+        time_print((int64_t)status->age_s, age);
+        fprintf(out, " when it was last heard of, %s ago", age);
+    }
+    fputc('\n', out);
+    if (status->claimed)
+        fprintf(out, "process %ld on %s has the folder since %s\n", status->holder.pid,
+                status->holder.host, status->holder.since);
+    else if (status->left > 0 || status->failed > 0)
+        fprintf(out, "the same command %s does only what is missing\n",
+                status->units[0] == 'e' ? "with --resume" : "again");
+}
+
+static void print_folder_json(FILE *out, const struct folder_status *status, const char *folder)
+{
+    struct json_out json;
+    json_out_begin(&json, out);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "command", status->command);
+    json_out_text(&json, "folder", folder);
+    json_out_text(&json, "units", status->units);
+    json_out_int(&json, "planned", status->planned);
+    json_out_int(&json, "done", status->done);
+    json_out_int(&json, "kept", status->kept);
+    json_out_int(&json, "failed", status->failed);
+    json_out_int(&json, "left", status->left);
+    json_out_bool(&json, "running", status->claimed);
+    json_out_bool(&json, "ended", status->ended);
+    json_out_real(&json, "seconds", status->seconds);
+    json_out_text(&json, "word", word_of(status));
+    json_out_array(&json, "failures");
+    for (int64_t i = 0; i < status->failed; i++) {
+        json_out_object_line(&json, NULL);
+        json_out_text(&json, "slide", status->failures[i].slide);
+        json_out_text(&json, "error", status->failures[i].error);
+        json_out_close_object(&json);
+    }
+    json_out_close_array(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
+static bool show_folder(struct app *app, const struct status_args *given, const char *folder,
+                        bool *ended, struct err *err)
+{
+    struct folder_status status;
+    if (!folder_status_look(folder, &status, err))
+        return false;
+    clear_screen(app, given);
+    (given->json ? print_folder_json : print_folder)(app->out, &status, folder);
+    *ended = !status.claimed && (status.ended || status.units[0] == 's');
+    folder_status_free(&status);
+    return fflush(app->out) == 0 || err_errno(err, "standard output", "write");
+}
+
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
     const struct status_args *given = options;
+    const char *folder = operands->operands[0];
     struct task_list list = { 0 };
-    bool ended = false;
-    bool ok = list_read(operands->operands[0], &list, err) && show(app, given, &list, &ended, err);
-    while (ok && given->watch && !ended && !ctx_stopped(&app->ctx)) {
+    bool ended = false, tasks = list_exists(folder), ok = !tasks || list_read(folder, &list, err);
+    for (;;) {
+        ok = ok && (tasks ? show(app, given, &list, &ended, err)
+                          : show_folder(app, given, folder, &ended, err));
+        if (!ok || !given->watch || ended || ctx_stopped(&app->ctx))
+            break;
         struct timespec pause = { WATCH_S, 0 };
         nanosleep(&pause, NULL);
-        ok = show(app, given, &list, &ended, err);
     }
     list_free(&list);
     return ok;
@@ -193,16 +287,17 @@ static bool run(struct app *app, const void *options, const struct args_result *
 
 const struct command cmd_status = {
     .spec = { .name = "status",
-              .summary = "how far a run on a cluster is",
+              .summary = "how far a run is",
               .operands = "DIR",
               .min_operands = 1,
               .max_operands = 1,
               .description =
-                  "Tells for the results folder of a command that was run with --on slurm or --on "
-                  "sge what is done, runs, failed and is left for each slide, the rate and the "
-                  "time "
-                  "left, and how the log of a failed task ends. It reads files; what the scheduler "
-                  "knows is added where it answers.",
+                  "Tells for the results folder of extract, tissue, predict or train how many "
+                  "slides "
+                  "or epochs are done, kept, failed and left, and why slides failed. Of a command "
+                  "that was run with --on slurm or --on sge: what is done, runs, failed and is "
+                  "left for each slide, the rate and the time left, and how the log of a failed "
+                  "task ends. It reads files; what the scheduler knows is added where it answers.",
               .example = "microtome status results\nmicrotome status results --watch",
               .args = args,
               .n_args = sizeof args / sizeof *args },

@@ -27,7 +27,7 @@ struct run {
     char began[TIME_TEXT], ended[TIME_TEXT]; /* ended is "" while running */
     double began_s, saved_s;
     struct run_item *items; /* own their texts */
-    size_t n, room;
+    size_t n, room, planned;
 };
 
 static const char *const state_names[] = { "done", "kept", "failed" };
@@ -50,11 +50,13 @@ static double cpu_seconds(void)
            1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-bool run_begin(const char *folder, int argc, char *const *argv, struct run **out, struct err *err)
+bool run_begin(const char *folder, size_t planned, int argc, char *const *argv, struct run **out,
+               struct err *err)
 {
     struct run *run = calloc(1, sizeof *run);
     if (!run)
         return err_memory(err, "the run record");
+    run->planned = planned;
     run->folder = strdup(folder);
     run->argv = calloc((size_t)argc + 1, sizeof *run->argv);
     bool ok = run->folder && run->argv;
@@ -117,6 +119,7 @@ static bool save_json(const struct run *run, struct err *err)
     json_out_text(&json, "ended", run->ended[0] ? run->ended : NULL);
     json_out_real(&json, "seconds", report_clock_s() - run->began_s);
     json_out_real(&json, "cpu_seconds", cpu_seconds());
+    json_out_int(&json, "planned", (int64_t)run->planned);
     json_out_array(&json, "slides");
     for (size_t i = 0; i < run->n; i++)
         write_item(&json, &run->items[i]);

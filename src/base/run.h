@@ -33,9 +33,11 @@ struct run_item {
 
 struct run;
 
-/* folder exists, and is claimed until run_free: a second run in it fails here. argv is the command
- * line as typed; it is copied. *out is the caller's; free with run_free. */
-bool run_begin(const char *folder, int argc, char *const *argv, struct run **out, struct err *err);
+/* folder exists, and is claimed until run_free: a second run in it fails here. planned: how many
+ * slides there are to come to. argv is the command line as typed; it is copied. *out is the
+ * caller's; free with run_free. */
+bool run_begin(const char *folder, size_t planned, int argc, char *const *argv, struct run **out,
+               struct err *err);
 
 /* Adds a slide (copied); the first one, and then one a second, saves the record. */
 bool run_add(struct run *run, const struct run_item *item, struct err *err);

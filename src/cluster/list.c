@@ -245,16 +245,21 @@ static bool read_items(struct task_list *list, struct err *err)
     return ok;
 }
 
+bool list_exists(const char *folder)
+{
+    char *path = file_format("%s/tasks/list.csv", folder);
+    bool there = path && file_exists(path);
+    free(path);
+    return there;
+}
+
 bool list_read(const char *folder, struct task_list *out, struct err *err)
 {
     *out = (struct task_list){ 0 };
     out->folder = realpath(folder, NULL);
     if (!out->folder)
         return err_errno(err, folder, "open");
-    char *path = file_format("%s/tasks/list.csv", out->folder);
-    bool there = path && file_exists(path);
-    free(path);
-    if (!there)
+    if (!list_exists(out->folder))
         return err_set(err, ERR_MISSING,
                        "%s: has no task list; name the -o folder of a command with --on slurm or "
                        "--on sge (of a run on this computer, run.json and slides.csv tell how far "

@@ -45,6 +45,8 @@ void list_free(struct task_list *list);
 /* Writes the list. One that is there already and has the same tasks stays; another one is replaced
  * and its records are removed. */
 bool list_write(const struct task_list *list, struct err *err);
+/* Is there one in a results folder? */
+bool list_exists(const char *folder);
 /* Reads the list of a results folder. */
 bool list_read(const char *folder, struct task_list *out, struct err *err);
 

@@ -179,7 +179,8 @@ bool predict_cohort(const struct predict_request *request, const struct ctx *ctx
     for (size_t i = 0; i < request->slides->n; i++)
         rows[i] = (struct predict_row){ .slide = request->slides->entries[i].name };
     bool ok = file_make_folder(request->folder, err) &&
-              run_begin(request->folder, request->argc, request->argv, &cohort.run, err) &&
+              run_begin(request->folder, request->slides->n, request->argc, request->argv,
+                        &cohort.run, err) &&
               predict_open(&request->options, request->slides, request->folder, ctx,
                            &cohort.predict, err) &&
               predict_prepare(request, cohort.predict, err) && run_slides(&cohort, n_rows, err);

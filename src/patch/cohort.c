@@ -194,7 +194,8 @@ static void warn_of_annotations(const struct cohort *cohort, size_t n)
 static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
 {
     const struct extract_request *request = cohort->request;
-    if (!run_begin(request->folder, request->argc, request->argv, &cohort->run, err))
+    if (!run_begin(request->folder, request->slides->n, request->argc, request->argv, &cohort->run,
+                   err))
         return false;
     bool ok = true;
     while (ok && *n_rows < request->slides->n) {

@@ -173,10 +173,11 @@ bool tissue_cohort(const struct tissue_request *request, const struct ctx *ctx, 
 {
     struct run *run = NULL;
     char *how = describe_options(request);
-    bool ok = (how || err_memory(err, "options")) && file_make_folder(request->folder, err) &&
-              check_existing(request, how, err) &&
-              run_begin(request->folder, request->argc, request->argv, &run, err) &&
-              run_slides(request, how, run, ctx, err) && run_finish(run, err);
+    bool ok =
+        (how || err_memory(err, "options")) && file_make_folder(request->folder, err) &&
+        check_existing(request, how, err) &&
+        run_begin(request->folder, request->slides->n, request->argc, request->argv, &run, err) &&
+        run_slides(request, how, run, ctx, err) && run_finish(run, err);
     run_free(run);
     free(how);
     return ok;

@@ -352,6 +352,7 @@ bool trainer_write_run(const struct trainer *trainer, const char *state, struct 
     json_out_int(&json, "threads", trainer->threads);
     json_out_int(&json, "steps_per_epoch", trainer->steps_per_epoch);
     json_out_int(&json, "epochs", trainer->epoch);
+    json_out_int(&json, "epochs_planned", trainer->config->train.epochs);
     json_out_int(&json, "steps", trainer_steps(trainer));
     json_out_int(&json, "best_epoch", trainer->judged.best_epoch + 1);
     json_out_close_object(&json);

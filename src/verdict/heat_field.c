@@ -110,10 +110,15 @@ bool heat_list(char *const *paths, int n_paths, char ***folders, size_t *n, size
     bool ok = true;
     *unfinished = 0;
     for (int i = 0; ok && i < n_paths; i++) {
-        size_t before = list.n;
+        size_t before = list.n, begun = *unfinished;
         ok = holds(paths[i], "heatmap.json") ? add(&list, paths[i], err)
                                              : add_below(&list, paths[i], unfinished, err);
-        if (ok && list.n == before)
+        if (ok && list.n == before && *unfinished > begun)
+            ok = err_set(err, ERR_MISSING,
+                         "%s: no finished heatmap in it, but %zu that are begun; the same "
+                         "'microtome predict' again finishes them",
+                         paths[i], *unfinished - begun);
+        else if (ok && list.n == before)
             ok = err_set(err, ERR_MISSING,
                          "%s: no heatmaps in it; 'microtome predict -o %s' makes them", paths[i],
                          paths[i]);

@@ -22,5 +22,7 @@ head -c 500 broken/d/heatmap.npy >cut && mv cut broken/d/heatmap.npy
 microtome classify features broken -q | cut -d, -f1-3
 mkdir empty
 microtome classify lesions empty -o lesions
+mkdir -p begun/f begun/g && echo '{}' | tee begun/f/plan.json >begun/g/plan.json
+microtome classify lesions begun -o lesions
 microtome classify lesions maps
 microtome classify features absent

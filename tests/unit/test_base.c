@@ -427,7 +427,7 @@ static void a_run_leaves_its_record(void **state)
     struct err err = { 0 };
     struct run *run = NULL;
     assert_true(file_make_folder(folder, &err));
-    assert_true(run_begin(folder, 2, (char *[]){ "microtome", "extract" }, &run, &err));
+    assert_true(run_begin(folder, 3, 2, (char *[]){ "microtome", "extract" }, &run, &err));
     struct run_item good = { .name = "a",
                              .path = "/y/a.svs",
                              .seconds = 1.5,
