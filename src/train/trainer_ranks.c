@@ -145,7 +145,7 @@ static bool sum_over_ranks(void *arg, double *values, int64_t n)
 const struct plan_spread *trainer_spread(struct trainer *trainer)
 {
     struct ranks *ranks = trainer->request->ranks;
-    if (!trainer->config->ranks.sync_bn || ranks->size == 1)
+    if (!trainer->config->ranks.sync_bn)
         return NULL;
     trainer->spread =
         (struct plan_spread){ .sum = sum_over_ranks, .arg = ranks, .parts = ranks->size };
