@@ -21,13 +21,18 @@ struct buckets {
     bool failed;
     struct err err;
     struct buckets_times times;
+    int64_t *waits_ns; /* of steps that are not in exposed_s yet */
+    int64_t n_waits, room;
 };
 
 static void cut(struct buckets *b, int64_t bucket_bytes)
 {
+    const int64_t small = BUCKETS_LAST_BYTES / (int64_t)sizeof(float);
     for (int64_t p = b->n_parameters - 1; p >= 0; p--) {
         struct bucket *last = b->n ? &b->items[b->n - 1] : NULL;
-        if (!last || (last->end - b->at[p]) * (int64_t)sizeof(float) > bucket_bytes) {
+        bool first_of_last = last && b->at[p + 1] <= small && last->end > small;
+        if (!last || first_of_last ||
+            (last->end - b->at[p]) * (int64_t)sizeof(float) > bucket_bytes) {
             last = &b->items[b->n++];
             *last = (struct bucket){ .end = b->at[p + 1] };
         }
@@ -65,6 +70,7 @@ void buckets_free(struct buckets *buckets)
     free(buckets->at);
     free(buckets->items);
     free(buckets->bucket_of);
+    free(buckets->waits_ns);
     free(buckets);
 }
 
@@ -102,21 +108,60 @@ void buckets_ready(struct buckets *buckets, struct ranks *ranks, int64_t at)
         b->failed = true;
 }
 
+/* What was summed before the step's own end; sums end in the order in which they began. */
+static void count_hidden(struct buckets *b, const struct ranks *ranks)
+{
+    int64_t pending = ranks->started - ranks->ended, hidden = b->started - pending;
+    for (int64_t i = 0; i < hidden; i++)
+        b->times.hidden_bytes += (b->items[i].end - b->items[i].begin) * (int64_t)sizeof(float);
+    b->times.hidden_buckets += hidden > 0 ? hidden : 0;
+    b->times.buckets += b->n;
+    b->times.bytes += b->at[b->n_parameters] * (int64_t)sizeof(float);
+}
+
+/* A step whose waiting finds no memory is not counted. */
+static void keep_wait(struct buckets *b, double waited_s)
+{
+    b->times.waited_s += waited_s;
+    if (b->n_waits == b->room) {
+        int64_t room = 2 * b->room + 64;
+        int64_t *more = realloc(b->waits_ns, (size_t)room * sizeof *more);
+        if (!more)
+            return;
+        b->waits_ns = more, b->room = room;
+    }
+    b->waits_ns[b->n_waits++] = (int64_t)(1e9 * waited_s);
+}
+
 bool buckets_finish(struct buckets *buckets, struct ranks *ranks, struct err *err)
 {
     struct buckets *b = buckets;
     double began_s = report_clock_s();
-    int64_t pending = ranks->started - ranks->ended;
-    b->times.hidden += b->started > pending ? b->started - pending : 0;
+    count_hidden(b, ranks);
     while (!b->failed && b->started < b->n)
         start(b, ranks);
     if (!b->failed && !ranks_finish_sums(ranks, &b->err))
         b->failed = true;
-    b->times.buckets += b->n;
-    b->times.waited_s += report_clock_s() - began_s;
+    keep_wait(b, report_clock_s() - began_s);
     if (b->failed && err)
         *err = b->err;
     return !b->failed;
+}
+
+bool buckets_count_waiting(struct buckets *buckets, struct ranks *ranks, struct err *err)
+{
+    struct buckets *b = buckets;
+    int64_t fewest = -b->n_waits;
+    if (!ranks_most(ranks, &fewest, 1, err))
+        return false;
+    for (int64_t i = 0; i < -fewest; i++)
+        b->waits_ns[i] = -b->waits_ns[i];
+    if (!ranks_most(ranks, b->waits_ns, -fewest, err))
+        return false;
+    for (int64_t i = 0; i < -fewest; i++)
+        b->times.exposed_s -= 1e-9 * (double)b->waits_ns[i];
+    b->n_waits = 0;
+    return true;
 }
 
 struct buckets_times buckets_times(const struct buckets *buckets)

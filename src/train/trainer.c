@@ -443,7 +443,7 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
 static bool finish_epoch(struct trainer *trainer, struct err *err)
 {
     struct predictions val = { .classes = trainer->dataset.n_classes };
-    if (!trainer_check_weights(trainer, err))
+    if (!trainer_check_weights(trainer, err) || !trainer_count_waiting(trainer, err))
         return false;
     if (trainer->distill)
         distill_difference(trainer->distill, &(double){ 0 }, &(double){ 0 }); /* of training */

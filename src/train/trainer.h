@@ -82,6 +82,7 @@ bool trainer_check_program(const struct trainer *trainer, struct err *err);
 bool trainer_check_data(const struct trainer *trainer, struct err *err);
 /* After every epoch: they are still the same. */
 bool trainer_check_weights(const struct trainer *trainer, struct err *err);
+bool trainer_count_waiting(const struct trainer *trainer, struct err *err);
 /* A step: _begin, _backward for each batch, _finish; then gradients are sums over the ranks,
  * statistics their means, and `sums` are summed. ok: did this rank come so far; it takes part in
  * any case, so that all fail together. Sets trainer->stop. */

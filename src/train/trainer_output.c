@@ -318,8 +318,11 @@ static void write_sums(const struct trainer *trainer, struct json_out *json)
     struct buckets_times times = buckets_times(trainer->buckets);
     json_out_object_line(json, "sums");
     json_out_int(json, "buckets", times.buckets);
-    json_out_int(json, "hidden", times.hidden);
+    json_out_int(json, "hidden_buckets", times.hidden_buckets);
+    json_out_int(json, "bytes", times.bytes);
+    json_out_int(json, "hidden_bytes", times.hidden_bytes);
     json_out_real(json, "waited_s", times.waited_s);
+    json_out_real(json, "exposed_s", times.exposed_s);
     json_out_close_object(json);
 }
 

@@ -126,6 +126,12 @@ bool trainer_check_weights(const struct trainer *trainer, struct err *err)
     return ranks->size == 1 || ranks_same(ranks, hash_weights(trainer), "weights", err);
 }
 
+bool trainer_count_waiting(const struct trainer *trainer, struct err *err)
+{
+    return !trainer->buckets ||
+           buckets_count_waiting(trainer->buckets, trainer->request->ranks, err);
+}
+
 /* --- gradients --- */
 
 static int64_t count_buffers(const struct graph *graph)

@@ -21,6 +21,16 @@ train -o two --ranks 2 || { cat err.txt; grep -q 'no MPI' err.txt && exit 77; ex
 grep -c . two/scores.csv
 grep '"ranks"' two/run.json
 train -o plain --ranks 2 --set ranks.overlap=false && same two plain
+hidden() { # what was summed while the backward pass ran, of 45 MB in buckets of 1 MB
+    train -o "$1" --ranks 2 --set network.name=resnet18 --set network.input_px=64 --set data.resize_px=64 \
+        --set train.epochs=1 --set train.batch=2 --set ranks.bucket_mb=1 --set checkpoint.every_steps=0 --set ranks.overlap="$2"
+    bytes=$(sed -n 's/.*"bytes": \([0-9]*\).*/\1/p' "$1/run.json")
+    part=$(sed -n 's/.*"hidden_bytes": \([0-9]*\).*/\1/p' "$1/run.json")
+    [ "$bytes" -gt 0 ] && [ "$part" -le "$bytes" ] && echo "overlap $2: $([ "$part" -gt 0 ] && echo some || echo none)"
+}
+hidden shown false
+hidden hidden true
+same shown hidden
 mpirun $root -n 2 --bind-to none microtome train run.yaml -q --threads 1 -o by_hand >/dev/null && same two by_hand
 
 echo "--- SIGTERM to one rank"

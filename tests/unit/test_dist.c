@@ -120,9 +120,42 @@ static void buckets_cover(void **state)
     buckets_free(buckets);
 }
 
+/* The bucket that is complete last holds what lies within the first BUCKETS_LAST_BYTES. */
+static void last_bucket_is_small(void **state)
+{
+    (void)state;
+    enum { SMALL = BUCKETS_LAST_BYTES / 4, ALL = 3 * SMALL };
+    static const int64_t at[] = { 0, 1000, SMALL - 10, SMALL + 10, 2 * SMALL, ALL };
+    static const struct ranks_ops ops = { .start_sum = keep_record,
+                                          .progress = nothing,
+                                          .finish_sums = nothing };
+    float *data = calloc(ALL, sizeof *data);
+    struct record record = { .data = data };
+    struct ranks ranks = { .size = 2, .ops = &ops, .state = &record };
+    struct buckets *buckets = NULL;
+    assert_true(buckets_new(at, 5, 100 << 20, &buckets, NULL));
+    buckets_begin(buckets, data);
+    for (int i = 4; i >= 2; i--)
+        buckets_ready(buckets, &ranks, at[i]);
+    assert_int_equal(record.n, 1);
+    assert_int_equal(record.begin[0], SMALL - 10);
+    ranks.started = 1, ranks.ended = 1;
+    assert_true(buckets_finish(buckets, &ranks, NULL));
+    assert_int_equal(record.n, 2);
+    assert_int_equal(record.end[1], SMALL - 10);
+    struct buckets_times times = buckets_times(buckets);
+    assert_int_equal(times.buckets, 2);
+    assert_int_equal(times.hidden_buckets, 1);
+    assert_int_equal(times.bytes, ALL * 4);
+    assert_int_equal(times.hidden_bytes, (ALL - SMALL + 10) * 4);
+    buckets_free(buckets);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(compression),
-                                        cmocka_unit_test(buckets_cover) };
+                                        cmocka_unit_test(buckets_cover),
+                                        cmocka_unit_test(last_bucket_is_small) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
