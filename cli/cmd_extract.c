@@ -353,7 +353,7 @@ static bool tasks_count(void *state, const struct task_list *list, const struct 
     size_t n_rows = 0;
     bool ok = (tasks && rows) || err_memory(err, "the slides");
     for (int64_t i = 0; ok && i < list->n; i++)
-        tasks[i] = (struct extract_task){ ends[i].seconds, ends[i].error };
+        tasks[i] = (struct extract_task){ ends[i].seconds, ends[i].cpu_s, ends[i].error };
     s->request.tasks = tasks;
     ok = ok && extract_cohort(&s->request, ctx, rows, &n_rows, err);
     if (n_rows > 0 && s->given->json)

@@ -429,6 +429,7 @@ static bool tasks_stitch(void *state, const struct task_list *list, const struct
     for (int64_t i = 0; ok && i < list->n; i++) {
         ok = find_slide(&work->slides, list->items[i].slide, &slide, err);
         tasks[slide].seconds += ends[i].seconds;
+        tasks[slide].cpu_s += ends[i].cpu_s;
         if (!tasks[slide].error)
             tasks[slide].error = ends[i].error;
     }

@@ -29,4 +29,7 @@ void report_warn(struct report *report, const char *format, ...)
 
 /* Seconds on a clock that never goes back. */
 double report_clock_s(void);
+/* CPU seconds of this process with all its threads, since it began: what core-hours are counted
+ * from. NAN if they cannot be told. */
+double report_cpu_s(void);
 #endif

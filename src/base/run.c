@@ -2,10 +2,8 @@
 #include "base/run.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/claim.h"
@@ -26,6 +24,7 @@ struct run {
     char host[HOST_NAME_MAX + 1];
     char began[TIME_TEXT], ended[TIME_TEXT]; /* ended is "" while running */
     double began_s, saved_s;
+    double spent_s;         /* CPU of other processes */
     struct run_item *items; /* own their texts */
     size_t n, room, planned;
 };
@@ -38,16 +37,6 @@ static void time_text(char out[TIME_TEXT])
     struct tm parts;
     gmtime_r(&now, &parts);
     strftime(out, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &parts);
-}
-
-/* Of this process with all its threads, since it began: what core-hours are counted from. */
-static double cpu_seconds(void)
-{
-    struct rusage used;
-    if (getrusage(RUSAGE_SELF, &used) != 0)
-        return NAN;
-    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 bool run_begin(const char *folder, size_t planned, int argc, char *const *argv, struct run **out,
@@ -118,7 +107,7 @@ static bool save_json(const struct run *run, struct err *err)
     json_out_text(&json, "began", run->began);
     json_out_text(&json, "ended", run->ended[0] ? run->ended : NULL);
     json_out_real(&json, "seconds", report_clock_s() - run->began_s);
-    json_out_real(&json, "cpu_seconds", cpu_seconds());
+    json_out_real(&json, "cpu_seconds", report_cpu_s() + run->spent_s);
     json_out_int(&json, "planned", (int64_t)run->planned);
     json_out_array(&json, "slides");
     for (size_t i = 0; i < run->n; i++)
@@ -179,6 +168,11 @@ static char *absolute_path(const char *path)
     char *absolute = here ? file_format("%s/%s", here, path) : strdup(path);
     free(here);
     return absolute;
+}
+
+void run_spent(struct run *run, double cpu_s)
+{
+    run->spent_s += cpu_s;
 }
 
 bool run_add(struct run *run, const struct run_item *item, struct err *err)

@@ -42,6 +42,9 @@ bool run_begin(const char *folder, size_t planned, int argc, char *const *argv, 
 /* Adds a slide (copied); the first one, and then one a second, saves the record. */
 bool run_add(struct run *run, const struct run_item *item, struct err *err);
 
+/* Other processes have worked for this run, as tasks of a cluster do: their CPU seconds count. */
+void run_spent(struct run *run, double cpu_s);
+
 /* Saves with the end time. If slides failed: false, with an error that counts them and says where
  * to look. */
 bool run_finish(struct run *run, struct err *err);

@@ -188,6 +188,7 @@ bool tasks_finish(const struct task_list *list, const struct task_kind *kind, co
         record_read(list, list->items[i].id, &records[i]);
         ends[i].complete = task_complete(list, &list->items[i]);
         ends[i].seconds = records[i].state == TASK_DONE ? records[i].ended - records[i].began : 0;
+        ends[i].cpu_s = records[i].cpu_s;
         ends[i].error = ends[i].complete ? NULL : why_missing(&records[i]);
     }
     if (ok) {

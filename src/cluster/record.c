@@ -30,6 +30,7 @@ static void write_fields(FILE *stream, const struct task_record *record)
     json_out_text(&json, "state", task_state_names[record->state]);
     json_out_real(&json, "began", record->began);
     json_out_real(&json, "ended", record->ended);
+    json_out_real(&json, "cpu_s", record->cpu_s);
     json_out_real(&json, "job_began", record->job_began);
     json_out_int(&json, "limit_s", record->limit_s);
     json_out_int(&json, "job_tasks", record->job_tasks);
@@ -91,11 +92,12 @@ void record_read(const struct task_list *list, int64_t id, struct task_record *o
     json_t *root = path && file_read(path, MAX_RECORD_BYTES, &text, &size, NULL)
                        ? json_loadb(text, size, 0, NULL)
                        : NULL;
-    if (root && json_unpack(root, "{s:s, s:F, s:F, s:F, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}",
-                            "state", &state, "began", &out->began, "ended", &out->ended,
-                            "job_began", &out->job_began, "limit_s", &limit_s, "job_tasks",
-                            &job_tasks, "threads", &threads, "attempts", &attempts, "host", &host,
-                            "pid", &pid, "log", &log, "error", &error) == 0) {
+    if (root &&
+        json_unpack(root, "{s:s, s:F, s:F, s?F, s:F, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}",
+                    "state", &state, "began", &out->began, "ended", &out->ended, "cpu_s",
+                    &out->cpu_s, "job_began", &out->job_began, "limit_s", &limit_s, "job_tasks",
+                    &job_tasks, "threads", &threads, "attempts", &attempts, "host", &host, "pid",
+                    &pid, "log", &log, "error", &error) == 0) {
         out->state = state_named(state);
         out->limit_s = limit_s;
         out->job_tasks = job_tasks;

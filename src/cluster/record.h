@@ -10,6 +10,7 @@ extern const char *const task_state_names[]; /* NULL-terminated, for enum task_s
 struct task_record {
     enum task_state state;
     double began, ended; /* seconds since 1970; ended is 0 while running */
+    double cpu_s;        /* of its process, over all attempts */
     double job_began;    /* of the job that ran it; 0: no job */
     int64_t limit_s;     /* of that job; 0: none */
     int64_t job_tasks;   /* that it was given in one go */

@@ -3,6 +3,7 @@
  * do not meet. */
 #include "cluster/tasks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,8 @@ static bool run_one(const struct task_list *list, const struct task_kind *kind, 
     record_read(list, task->id, &before);
     record->state = TASK_RUNNING;
     record->began = clock_now_s();
+    double cpu_s = report_cpu_s();
+    record->cpu_s = before.cpu_s;
     record->ended = 0;
     record->attempts = before.attempts + 1;
     record->error[0] = 0;
@@ -60,6 +63,7 @@ static bool run_one(const struct task_list *list, const struct task_kind *kind, 
     bool stopped = !*made && (why.kind == ERR_STOPPED || why.kind == ERR_REQUEUE);
     record->state = *made ? TASK_DONE : stopped ? TASK_STOPPED : TASK_FAILED;
     record->ended = clock_now_s();
+    record->cpu_s += fmax(0, report_cpu_s() - cpu_s);
     if (!*made)
         snprintf(record->error, sizeof record->error, "%.890s", why.text);
     if (!*made && !stopped)

@@ -11,6 +11,7 @@
 struct task_end {
     bool complete;
     double seconds;    /* 0 if not known */
+    double cpu_s;      /* of its process while it ran; 0 if not known */
     const char *error; /* why there is no result; NULL if complete */
 };
 

@@ -100,7 +100,7 @@ struct predict_row {
 
 /* What became of the tasks of a slide. */
 struct predict_task {
-    double seconds;
+    double seconds, cpu_s;
     const char *error; /* NULL: all its parts are there, or there were no tasks */
 };
 

@@ -109,6 +109,7 @@ static bool predict_and_record(struct cohort *cohort, size_t i, struct err *err)
     }
     const struct predict_task *tasks = cohort->request->tasks;
     double seconds = report_clock_s() - began + (tasks ? tasks[i].seconds : 0);
+    run_spent(cohort->run, tasks ? tasks[i].cpu_s : 0);
     return record(cohort, i, seconds, ok ? NULL : why.text, err);
 }
 

@@ -149,6 +149,7 @@ static bool extract_and_record(struct cohort *cohort, size_t i, struct err *err)
     }
     const struct extract_task *tasks = cohort->request->tasks;
     double seconds = tasks ? tasks[i].seconds : report_clock_s() - began;
+    run_spent(cohort->run, tasks ? tasks[i].cpu_s : 0);
     return record(cohort, i, seconds, ok ? NULL : why.text, err);
 }
 

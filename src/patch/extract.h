@@ -56,7 +56,7 @@ struct extract_row {
 
 /* What became of a slide that a task of its own was to extract. */
 struct extract_task {
-    double seconds;
+    double seconds, cpu_s;
     const char *error; /* NULL: its store is there */
 };
 

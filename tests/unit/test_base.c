@@ -438,6 +438,8 @@ static void a_run_leaves_its_record(void **state)
     };
     assert_true(run_add(run, &bad, &err));
     assert_true(run_add(run, &good, &err));
+    run_spent(run, 5000);
+    run_spent(run, 5000);
     assert_false(run_finish(run, &err));
     assert_non_null(strstr(err.text, "1 of 2 slides failed"));
     run_free(run);
@@ -448,6 +450,14 @@ static void a_run_leaves_its_record(void **state)
                              here);
     assert_true(file_read(path, 10000, &text, NULL, &err));
     assert_string_equal(text, want);
+    free(path), free(text);
+    path = file_format("%s/run.json", folder);
+    assert_true(file_read(path, 10000, &text, NULL, &err));
+    assert_non_null(strstr(text, "\"planned\": 3"));
+    const char *spent = strstr(text, "\"cpu_seconds\": "); /* other processes' and its own */
+    assert_non_null(spent);
+    double cpu_s = strtod(spent + strlen("\"cpu_seconds\": "), NULL);
+    assert_true(cpu_s > 10000 && cpu_s < 11000);
     free(want);
     free(here);
     free(text);

@@ -39,7 +39,9 @@ static void test_list(void **state)
     (void)state;
     char *folder = cohort_folder("cluster_list");
     struct task_list list, back;
-    struct task_record record = { .state = TASK_FAILED, .attempts = 2, .error = "no \"room\"\n" };
+    struct task_record record = {
+        .state = TASK_FAILED, .attempts = 2, .cpu_s = 12.5, .error = "no \"room\"\n"
+    };
     struct err err = { 0 };
     make_list(folder, 10, &list);
     assert_true(list_write(&list, &err));
@@ -54,6 +56,7 @@ static void test_list(void **state)
     assert_true(list_write(&list, &err)); /* the same tasks: records stay */
     record_read(&list, 3, &record);
     assert_int_equal(record.attempts, 2);
+    assert_true(record.cpu_s == 12.5);
     assert_string_equal(record.error, "no \"room\"\n");
     list_free(&back);
     assert_true(list_add(&list, "more", 0, 1, "more", "", &err));
