@@ -107,6 +107,31 @@ static void print_field(struct app *app, const struct model *model, int64_t wind
             field.reason);
 }
 
+/* A plan for inference, or for training with --train. */
+static bool make_ready(struct app *app, const struct model_args *given, const struct model *model,
+                       bool profile, struct model_run *out, struct err *err)
+{
+    int64_t height = 0, width = 0;
+    struct plan_options options = plan_options_of(app, given);
+    options.profile = profile;
+    input_size(model, given, &height, &width);
+    if (!given->train)
+        return model_run_with(model, given->batch, height, width, &options, out, err);
+    options.mode = PLAN_TRAIN;
+    *out = (struct model_run){ .batch = given->batch, .height = height, .width = width };
+    bool ok = transform_resize(model->graph, given->batch, height, width, &out->graph, err);
+    double began_s = report_clock_s();
+    ok = ok && plan_new(out->graph, &options, &out->plan, err);
+    out->plan_s = report_clock_s() - began_s;
+    return ok;
+}
+
+/* One forward pass, or one training step without the update. */
+static bool run_once(struct plan *plan, bool train, struct err *err)
+{
+    return plan_forward(plan, err) && (!train || plan_backward(plan, err));
+}
+
 static bool run_show(struct app *app, const struct model_args *given, struct err *err)
 {
     struct model *model = NULL;
@@ -115,17 +140,15 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
     int64_t height = 0, width = 0;
     if (!model_open(&source, &model, err))
         return false;
-    input_size(model, given, &height, &width);
     bool ok = true;
     if (given->plan) {
-        struct plan_options options = plan_options_of(app, given);
-        options.profile = true;
-        ok = model_run_with(model, given->batch, height, width, &options, &ready, err);
+        ok = make_ready(app, given, model, true, &ready, err);
         for (int64_t i = 0; ok && i < given->repeats; i++)
-            ok = plan_forward(ready.plan, err);
+            ok = run_once(ready.plan, given->train, err);
         if (ok)
             plan_print(ready.plan, app->out);
     } else {
+        input_size(model, given, &height, &width);
         graph_print(model->graph, app->out);
         print_field(app, model, width);
     }
@@ -238,22 +261,14 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
     return ok;
 }
 
-/* One forward pass, or one training step without the update. */
-static bool bench_once(struct plan *plan, bool train, struct err *err)
-{
-    if (!plan_forward(plan, err))
-        return false;
-    return !train || plan_backward(plan, err);
-}
-
 static bool bench_plan(struct app *app, const struct model_args *given, struct plan *plan,
                        double plan_s, double ready_s, struct err *err)
 {
     double best_s = INFINITY;
-    bool ok = bench_once(plan, given->train, err);
+    bool ok = run_once(plan, given->train, err);
     for (int64_t i = 0; ok && i < given->repeats; i++) {
         double began_s = report_clock_s();
-        ok = bench_once(plan, given->train, err);
+        ok = run_once(plan, given->train, err);
         best_s = fmin(best_s, report_clock_s() - began_s);
     }
     if (!ok)
@@ -276,42 +291,16 @@ static bool bench_plan(struct app *app, const struct model_args *given, struct p
     return true;
 }
 
-static bool bench_train(struct app *app, const struct model_args *given, const struct model *model,
-                        int64_t height, int64_t width, struct err *err)
-{
-    struct graph *graph = NULL;
-    struct plan *plan = NULL;
-    struct plan_options options = plan_options_of(app, given);
-    options.mode = PLAN_TRAIN;
-    double began_s = report_clock_s();
-    bool ok = transform_resize(model->graph, given->batch, height, width, &graph, err);
-    double resized_s = report_clock_s();
-    ok = ok && plan_new(graph, &options, &plan, err);
-    double planned_s = report_clock_s();
-    ok = ok && bench_plan(app, given, plan, planned_s - resized_s, planned_s - began_s, err);
-    plan_free(plan);
-    graph_free(graph);
-    return ok;
-}
-
 static bool run_bench(struct app *app, const struct model_args *given, struct err *err)
 {
     struct model *model = NULL;
     struct model_run ready = { 0 };
     struct model_source source = source_of(given);
-    int64_t height = 0, width = 0;
     if (!model_open(&source, &model, err))
         return false;
-    input_size(model, given, &height, &width);
-    bool ok = false;
-    if (given->train) {
-        ok = bench_train(app, given, model, height, width, err);
-    } else {
-        struct plan_options options = plan_options_of(app, given);
-        double began_s = report_clock_s();
-        ok = model_run_with(model, given->batch, height, width, &options, &ready, err) &&
-             bench_plan(app, given, ready.plan, ready.plan_s, report_clock_s() - began_s, err);
-    }
+    double began_s = report_clock_s();
+    bool ok = make_ready(app, given, model, false, &ready, err) &&
+              bench_plan(app, given, ready.plan, ready.plan_s, report_clock_s() - began_s, err);
     model_run_free(&ready);
     model_close(model);
     return ok;
@@ -410,11 +399,11 @@ static const struct arg args[] = {
       .value = "HOW",
       .initial = "plain",
       .choices = memory_choices,
-      .help = "for bench --train: how activations are kept, as train.memory in a config" },
+      .help = "with --train: how activations are kept, as train.memory in a config" },
     { .name = "train",
       .type = ARG_FLAG,
       .offset = AT(train),
-      .help = "for bench: forward and backward in training mode" },
+      .help = "for bench and show --plan: forward and backward in training mode" },
     { .name = "repeats",
       .type = ARG_INT,
       .offset = AT(repeats),
