@@ -338,6 +338,8 @@ static bool backward_weights(struct plan_node *pn, const struct problem *p, enum
     struct plan *plan = pn->plan;
     bool bias = p->bias && wants_gradient(pn, 2);
     dnnl_primitive_desc_t pd = NULL;
+    if (lower_winograd_weights_takes(pn))
+        return lower_winograd_weights(pn, err);
     if (!choose_backward(pn, p, &in, &out, weights_pd, &pd, err))
         return false;
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_diff_weights_md);

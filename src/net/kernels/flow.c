@@ -89,7 +89,7 @@ int gradient_slot(struct plan_node *pn, int i, enum layout layout)
     return slot_new(pn->plan, layout_bytes(pn->plan, in_shape(pn, i), layout));
 }
 
-int parameter_gradient_slot(struct plan_node *pn, int i)
+int parameter_gradient_slot(const struct plan_node *pn, int i)
 {
     return pn->plan->values[pn->node->inputs[i]].grad_slot;
 }

@@ -12,6 +12,9 @@ bool lower_conv_backward(struct plan_node *pn, struct err *err);
 bool lower_winograd_takes(const struct plan_node *pn, bool backward);
 bool lower_winograd_forward(struct plan_node *pn, struct err *err);
 bool lower_winograd_data(struct plan_node *pn, struct err *err);
+/* The same for the gradients by the weights and the bias. */
+bool lower_winograd_weights_takes(const struct plan_node *pn);
+bool lower_winograd_weights(struct plan_node *pn, struct err *err);
 /* dnnl_linear.c */
 bool lower_linear_forward(struct plan_node *pn, struct err *err);
 bool lower_linear_backward(struct plan_node *pn, struct err *err);

@@ -3,7 +3,7 @@
  * the input, which is a convolution of the gradient by the output with the weights turned by half.
  */
 #include "net/kernels/lower.h"
-#include "net/kernels/winograd_conv.h"
+#include "net/kernels/winograd_gradient.h"
 
 #define WORTH 0.9 /* of the direct cost: what the model does not know must not decide */
 
@@ -156,4 +156,43 @@ bool lower_winograd_data(struct plan_node *pn, struct err *err)
     int dy = out_gradient(pn, LAYOUT_BLOCKED, err), dx = gradient_slot(pn, 0, LAYOUT_BLOCKED);
     return add_conv(pn, &w, true, dy, NO_SLOT, NO_SLOT, dx, err) &&
            gradient_add(pn, 0, dx, LAYOUT_BLOCKED, err);
+}
+
+bool lower_winograd_weights_takes(const struct plan_node *pn)
+{
+    bool bias = has_input(pn, 2) && wants_gradient(pn, 2);
+    if (!is_suitable(pn, false) || out_shape(pn)->dim[1] < pn->plan->block ||
+        parameter_gradient_slot(pn, 1) == NO_SLOT ||
+        (bias && parameter_gradient_slot(pn, 2) == NO_SLOT))
+        return false;
+    struct winograd_gradient g = { .conv = conv_of(pn, false) };
+    return winograd_gradient_plan(&g) < WORTH * winograd_gradient_other_cost(&g);
+}
+
+static bool run_weight_gradient(const struct step *step)
+{
+    winograd_gradient_run(step->state, step->at[0], step->at[1], step->at[2], step->at[3],
+                          step->at[4]);
+    return true;
+}
+
+bool lower_winograd_weights(struct plan_node *pn, struct err *err)
+{
+    struct winograd_gradient g = { .conv = conv_of(pn, false) };
+    const struct winograd_conv *w = &g.conv;
+    winograd_gradient_plan(&g);
+    int x = in_slot(pn, 0, LAYOUT_BLOCKED, err), dy = out_gradient(pn, LAYOUT_BLOCKED, err);
+    bool bias = has_input(pn, 2) && wants_gradient(pn, 2);
+    int scratch = slot_new(pn->plan, g.scratch_floats * sizeof(float));
+    struct step_spec spec = { w->level == SIMD_AVX512 ? "conv weights winograd 4x4 avx512"
+                                                      : "conv weights winograd 4x4 avx2",
+                              run_weight_gradient, &g, sizeof g,
+                              2 * 9 * (double)(w->batch * w->out_height * w->out_width) *
+                                  (double)(w->in_channels * w->out_channels) };
+    struct step *step = step_add(pn->plan, &spec, err);
+    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, dy, ACCESS_READ, err) ||
+        !step_use(step, parameter_gradient_slot(pn, 1), ACCESS_BOTH, err))
+        return false;
+    step_use_optional(step, bias ? parameter_gradient_slot(pn, 2) : NO_SLOT, ACCESS_BOTH);
+    return step_use(step, scratch, ACCESS_WRITE, err);
 }

@@ -173,7 +173,7 @@ int gradient_slot(struct plan_node *pn, int i, enum layout layout);
 /* The contribution is complete; `slot` may be shared with others. */
 bool gradient_add(struct plan_node *pn, int i, int slot, enum layout layout, struct err *err);
 /* Where a kernel may add to the gradient of a learnt parameter itself, plain. */
-int parameter_gradient_slot(struct plan_node *pn, int i);
+int parameter_gradient_slot(const struct plan_node *pn, int i);
 
 /* --- steps --- */
 

@@ -2,91 +2,17 @@
  * winograd_conv_loops.h. For a block of tiles: transform the inputs (V), multiply by the weights
  * point by point (M), transform back. V and M of a block are to stay in the second-level cache. */
 #include "net/kernels/winograd_conv.h"
+#include <math.h>
 #include <omp.h>
-#include <string.h>
 #include <unistd.h>
-#ifdef SIMD_X86
-#include <immintrin.h>
-#endif
+#include "net/kernels/winograd_loops.h"
 
 #define MOST_TILES 128 /* of a block */
 #define FEW_TILES 14   /* for a thread: below, reading all weights for them does not pay */
 
-/* Where a tile lies. */
-struct winograd_tile {
-    int64_t in, out;   /* floats from the begin of x and y to its corner, in the first block */
-    int64_t y, x;      /* of the corner in the input; may be outside */
-    int rows, columns; /* outputs that are there */
-    bool inside;       /* reads no padding */
-};
-
-typedef void (*winograd_product)(bool one, int64_t blocks, const float *v, ptrdiff_t v_step,
-                                 const float *u, float *m, ptrdiff_t m_step, const float *next,
-                                 int64_t lines);
-
-/* The vector code for one instruction set. */
-struct winograd_loops {
-    int lanes, rows;
-    void (*transform_in)(const struct winograd_conv *w, const float *x,
-                         const struct winograd_tile *tiles, int64_t n, int64_t c, float *v);
-    const winograd_product *products; /* [rows + 1], by the number of tiles */
-    void (*transform_out)(const struct winograd_conv *w, const float *m,
-                          const struct winograd_tile *tiles, int64_t n, int64_t first,
-                          int64_t panels, const float *bias, const float *residual, float *y);
-    void (*weight)(int side, const double g[6][3], const float *from, int64_t lane_step,
-                   int64_t outputs, bool turned, float *u, int64_t step);
-};
-
-#ifdef SIMD_X86
-#define TARGET SIMD_TARGET_AVX2
-#define VARIANT(name) name##_avx2
-#define LANES 8
-#define ROWS 6
-#define VEC __m256
-#define VEC_LOAD(at) _mm256_loadu_ps(at)
-#define VEC_STORE(at, v) _mm256_storeu_ps(at, v)
-#define VEC_SET(f) _mm256_set1_ps(f)
-#define VEC_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define VEC_MAX(a, b) _mm256_max_ps(a, b)
-#include "net/kernels/winograd_conv_loops.h"
-#undef TARGET
-#undef VARIANT
-#undef LANES
-#undef ROWS
-#undef VEC
-#undef VEC_LOAD
-#undef VEC_STORE
-#undef VEC_SET
-#undef VEC_FMA
-#undef VEC_MAX
-#define TARGET SIMD_TARGET_AVX512
-#define VARIANT(name) name##_avx512
-#define LANES 16
-#define ROWS 14
-#define VEC __m512
-#define VEC_LOAD(at) _mm512_loadu_ps(at)
-#define VEC_STORE(at, v) _mm512_storeu_ps(at, v)
-#define VEC_SET(f) _mm512_set1_ps(f)
-#define VEC_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define VEC_MAX(a, b) _mm512_max_ps(a, b)
-#include "net/kernels/winograd_conv_loops.h"
-#endif
-
-static const struct winograd_loops *loops_of(enum simd level)
-{
-#ifdef SIMD_X86
-    if (level == SIMD_AVX512)
-        return &loops_avx512;
-    if (level == SIMD_AVX2)
-        return &loops_avx2;
-#endif
-    (void)level;
-    return NULL;
-}
-
 bool winograd_conv_available(enum simd level)
 {
-    return loops_of(level) != NULL && simd_best() >= level;
+    return winograd_loops_of(level) != NULL && simd_best() >= level;
 }
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -94,13 +20,12 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* An odd number of cache lines, so that points do not fall onto the same place of a cache. */
-static int64_t odd_lines(int64_t floats)
+int64_t winograd_odd_lines(int64_t floats)
 {
     return (ceil_div(floats, 16) | 1) * 16;
 }
 
-static int64_t cache_floats(void)
+int64_t winograd_cache_floats(void)
 {
     long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
     return (bytes < (256 << 10) ? 256 << 10 : bytes) / (int64_t)sizeof(float);
@@ -109,8 +34,8 @@ static int64_t cache_floats(void)
 /* Bits do not depend on the blocking. */
 static void choose_blocks(struct winograd_conv *w)
 {
-    const struct winograd_loops *loops = loops_of(w->level);
-    int64_t points = (w->tile + 2) * (w->tile + 2), cache = cache_floats();
+    const struct winograd_loops *loops = winograd_loops_of(w->level);
+    int64_t points = (w->tile + 2) * (w->tile + 2), cache = winograd_cache_floats();
     int64_t channels = w->in_blocks * w->lanes, panel = 2 * w->lanes;
     int64_t weights = points * channels * w->panels * panel;
     int64_t fit = cache / 2 / (points * channels) / loops->rows * loops->rows;
@@ -134,8 +59,8 @@ static void choose_blocks(struct winograd_conv *w)
     if (w->shared && parts % w->threads)
         parts += w->threads - parts % w->threads;
     w->block_panels = ceil_div(w->panels, parts);
-    w->v_step = odd_lines(w->block_tiles * channels);
-    w->m_step = odd_lines(w->block_tiles * w->block_panels * panel);
+    w->v_step = winograd_odd_lines(w->block_tiles * channels);
+    w->m_step = winograd_odd_lines(w->block_tiles * w->block_panels * panel);
     w->weight_floats = (size_t)weights;
     w->scratch_floats = (size_t)(points * (w->v_step + w->m_step) * w->threads);
 }
@@ -165,41 +90,51 @@ double winograd_conv_direct_cost(const struct winograd_conv *w)
     return 9 * outputs * (double)(w->in_blocks * w->lanes * w->out_blocks) / (2 * reached);
 }
 
-/* Sets all but the choice; returns the cost. */
+void winograd_count_tiles(struct winograd_conv *w)
+{
+    w->lanes = winograd_loops_of(w->level)->lanes;
+    w->in_blocks = ceil_div(w->in_channels, w->lanes);
+    w->out_blocks = ceil_div(w->out_channels, w->lanes);
+    w->panels = ceil_div(w->out_blocks, 2);
+    w->tiles_y = ceil_div(ceil_div(w->out_height, w->dilation), w->tile);
+    w->tiles_x = ceil_div(ceil_div(w->out_width, w->dilation), w->tile);
+    w->tiles = w->batch * w->dilation * w->dilation * w->tiles_y * w->tiles_x;
+}
+
+/* Sets all but the choice; returns the cost on one thread: the choice must not depend on them. */
 static double plan_tile(struct winograd_conv *w, int tile)
 {
+    int threads = w->threads;
     w->tile = tile;
-    w->tiles_y = ceil_div(ceil_div(w->out_height, w->dilation), tile);
-    w->tiles_x = ceil_div(ceil_div(w->out_width, w->dilation), tile);
-    w->tiles = w->batch * w->dilation * w->dilation * w->tiles_y * w->tiles_x;
+    winograd_count_tiles(w);
+    w->threads = 1;
     choose_blocks(w);
-    return cost_of(w);
+    double cost = cost_of(w);
+    w->threads = threads;
+    choose_blocks(w);
+    return cost;
 }
 
 double winograd_conv_plan(struct winograd_conv *w, int tile)
 {
-    w->lanes = loops_of(w->level)->lanes;
-    w->in_blocks = ceil_div(w->in_channels, w->lanes);
-    w->out_blocks = ceil_div(w->out_channels, w->lanes);
-    w->panels = ceil_div(w->out_blocks, 2);
-    int threads = w->threads;
-    w->threads = 1; /* the choice must not depend on them */
-    double small = plan_tile(w, 2), large = plan_tile(w, 4);
-    w->threads = threads;
-    if (!tile)
-        tile = large <= small ? 4 : 2;
-    plan_tile(w, tile);
-    return tile == 4 ? large : small;
+    double least = INFINITY;
+    for (int t = 2; tile == 0 && t <= (w->fast ? 6 : 4); t += 2) {
+        double cost = plan_tile(w, t);
+        if (cost <= least)
+            least = cost, tile = t;
+    }
+    return plan_tile(w, tile);
 }
 
-/* Rows of G for the points 0, +-p.. and infinity: (1, p, p p) / product of (p - q) over the others.
- */
-static void weight_transform(int tile, double g[6][3])
+/* For the points 0, +-p.. and infinity: (1, p, p p) / product of (p - q) over the others. */
+void winograd_weight_transform(int tile, double g[WINOGRAD_POINTS][3])
 {
-    static const double two[] = { 0, 1, -1 };
-    static const double four[] = { 0, 0.70710678118654752, -0.70710678118654752,
-                                   1.41421356237309505, -1.41421356237309505 };
-    const double *p = tile == 2 ? two : four;
+    static const double points[][7] = {
+        { 0, 1, -1 },
+        { 0, 0.70710678118654752, -0.70710678118654752, 1.41421356237309505, -1.41421356237309505 },
+        { 0, 0.5, -0.5, 1, -1, 2, -2 },
+    };
+    const double *p = points[tile / 2 - 1];
     int n = tile + 1;
     for (int i = 0; i < n; i++) {
         double others = 1;
@@ -212,11 +147,11 @@ static void weight_transform(int tile, double g[6][3])
 
 void winograd_conv_weights(const struct winograd_conv *w, const float *from, bool turned, float *to)
 {
-    const struct winograd_loops *loops = loops_of(w->level);
+    const struct winograd_loops *loops = winograd_loops_of(w->level);
     int lanes = w->lanes, side = w->tile + 2;
     int64_t inputs = w->in_blocks * lanes, step = w->panels * inputs * 2 * lanes;
-    double g[6][3];
-    weight_transform(w->tile, g);
+    double g[WINOGRAD_POINTS][3];
+    winograd_weight_transform(w->tile, g);
 #pragma omp parallel for num_threads(w->threads) schedule(static) if (w->threads > 1)
     for (int64_t k = 0; k < 2 * w->panels; k++)
         for (int64_t c = 0; c < inputs; c++) {
@@ -231,10 +166,8 @@ void winograd_conv_weights(const struct winograd_conv *w, const float *from, boo
         }
 }
 
-/* The tiles from `first` on, phase by phase of the dilation: a dilation of d makes d x d images,
- * each of every d-th row and column. */
-static void find_tiles(const struct winograd_conv *w, int64_t first, int64_t n,
-                       struct winograd_tile *tiles)
+void winograd_find_tiles(const struct winograd_conv *w, int64_t first, int64_t n,
+                         struct winograd_tile *tiles)
 {
     int64_t d = w->dilation, reach = (w->tile + 1) * d;
     for (int64_t i = 0; i < n; i++) {
@@ -260,7 +193,7 @@ static void find_tiles(const struct winograd_conv *w, int64_t first, int64_t n,
 static void multiply(const struct winograd_conv *w, const float *weights, const float *v, float *m,
                      int64_t n, int64_t first, int64_t panels)
 {
-    const struct winograd_loops *loops = loops_of(w->level);
+    const struct winograd_loops *loops = winograd_loops_of(w->level);
     int64_t lanes = w->lanes, depth = w->in_blocks * lanes, groups = ceil_div(n, loops->rows);
     int64_t points = (w->tile + 2) * (w->tile + 2);
     int64_t lines = ceil_div(2 * lanes * lanes / 16, groups);
@@ -298,16 +231,17 @@ static void run_panels(const struct winograd_run *r, const struct winograd_tile 
     const struct winograd_conv *w = r->w;
     int64_t left = w->panels - first, panels = left < w->block_panels ? left : w->block_panels;
     multiply(w, r->weights, v, m, n, first, panels);
-    loops_of(w->level)->transform_out(w, m, tiles, n, first, panels, r->bias, r->residual, r->y);
+    winograd_loops_of(w->level)->transform_out(w, m, tiles, n, first, panels, r->bias, r->residual,
+                                               r->y);
 }
 
 static void run_block(const struct winograd_run *r, int64_t first, int64_t n, float *v, float *m)
 {
     const struct winograd_conv *w = r->w;
     struct winograd_tile tiles[MOST_TILES];
-    find_tiles(w, first, n, tiles);
+    winograd_find_tiles(w, first, n, tiles);
     for (int64_t c = 0; c < w->in_blocks; c++)
-        loops_of(w->level)->transform_in(w, r->x, tiles, n, c, v);
+        winograd_loops_of(w->level)->transform_in(w, r->x, tiles, n, c, v);
     for (int64_t p = 0; p < w->panels; p += w->block_panels)
         run_panels(r, tiles, n, p, v, m);
 }
@@ -322,10 +256,10 @@ static void run_shared(const struct winograd_run *r, int64_t first, int64_t n)
     {
         struct winograd_tile tiles[MOST_TILES];
         float *m = r->scratch + points * (w->v_step + w->m_step * omp_get_thread_num());
-        find_tiles(w, first, n, tiles);
+        winograd_find_tiles(w, first, n, tiles);
 #pragma omp for schedule(static)
         for (int64_t c = 0; c < w->in_blocks; c++)
-            loops_of(w->level)->transform_in(w, r->x, tiles, n, c, v);
+            winograd_loops_of(w->level)->transform_in(w, r->x, tiles, n, c, v);
 #pragma omp for schedule(static)
         for (int64_t p = 0; p < w->panels; p += w->block_panels)
             run_panels(r, tiles, n, p, v, m);

@@ -1,8 +1,8 @@
 /* winograd_conv.h: 3 x 3 convolutions of stride 1 by Winograd's method with our own kernels, for
  * AVX2 and AVX-512: F(2x2) takes 2.25 times fewer multiplications than the direct method, F(4x4)
- * 4 times fewer. Images are blocked by as many channels as a register has floats. The result does
- * not depend on the number of threads or on the batch: every output is summed in the same order.
- * docs/kernels.md derives the transforms. */
+ * 4 times, F(6x6) 5 times fewer. Images are blocked by as many channels as a register has floats.
+ * The result does not depend on the number of threads or on the batch: every output is summed in
+ * the same order. docs/kernels.md derives the transforms. */
 #ifndef NET_KERNELS_WINOGRAD_CONV_H
 #define NET_KERNELS_WINOGRAD_CONV_H
 #include <stdbool.h>
@@ -18,9 +18,10 @@ struct winograd_conv {
     int64_t pad_top, pad_left, dilation;
     bool relu;
     bool learning; /* weights are transformed anew in every run: that counts in the choice */
+    bool fast;     /* tiles of 6 x 6 may be chosen: less exact */
     int threads;
 
-    int tile;                              /* outputs along a side of a tile: 2 or 4 */
+    int tile;                              /* outputs along a side of a tile: 2, 4 or 6 */
     int lanes;                             /* floats of a register */
     int64_t in_blocks, out_blocks, panels; /* a panel: two blocks of output channels */
     int64_t tiles_y, tiles_x, tiles;       /* tiles_y, tiles_x: of one phase of the dilation */
@@ -32,7 +33,7 @@ struct winograd_conv {
 
 /* Whether the kernels know this processor. */
 bool winograd_conv_available(enum simd level);
-/* Chooses tile (2 or 4; 0: the cheaper one by a model) and blocking. Returns its cost in the model,
+/* Chooses tile (2, 4 or 6; 0: the cheapest by a model) and blocking. Returns its cost in the model,
  * in cycles on one thread, to compare with winograd_conv_direct_cost. */
 double winograd_conv_plan(struct winograd_conv *w, int tile);
 /* The same for a direct convolution. */

@@ -52,6 +52,54 @@ INLINE void VARIANT(outputs_of_4)(VEC *y, const VEC *m)
     y[3] = VEC_FMA(bbb, less_b, VEC_FMA(aaa, less_a, m[5]));
 }
 
+/* Points 0, +-1/2, +-1, +-2, infinity: all factors are exact, and their product is 1. */
+INLINE void VARIANT(points_of_6)(VEC *o, const VEC *d)
+{
+    const VEC half = VEC_SET(0.5f), two = VEC_SET(2.0f), five = VEC_SET(-5.0f);
+    const VEC low = VEC_SET(-1.25f), middle = VEC_SET(-4.25f), high = VEC_SET(5.25f);
+    const VEC four = VEC_SET(4.0f), quarter = VEC_SET(0.25f);
+    VEC even_1 = VEC_FMA(middle, d[4], d[2] + d[6]), odd_1 = VEC_FMA(middle, d[3], d[1] + d[5]);
+    VEC even_h = VEC_FMA(four, d[2], VEC_FMA(five, d[4], d[6]));
+    VEC odd_h = VEC_FMA(four, d[1], VEC_FMA(five, d[3], d[5]));
+    VEC even_2 = VEC_FMA(quarter, d[2], VEC_FMA(low, d[4], d[6]));
+    VEC odd_2 = VEC_FMA(quarter, d[1], VEC_FMA(low, d[3], d[5]));
+    o[0] = VEC_FMA(high, d[2] - d[4], d[6] - d[0]);
+    o[1] = VEC_FMA(half, odd_h, even_h);
+    o[2] = VEC_FMA(-half, odd_h, even_h);
+    o[3] = even_1 + odd_1;
+    o[4] = even_1 - odd_1;
+    o[5] = VEC_FMA(two, odd_2, even_2);
+    o[6] = VEC_FMA(-two, odd_2, even_2);
+    o[7] = VEC_FMA(high, d[3] - d[5], d[7] - d[1]);
+}
+
+INLINE void VARIANT(outputs_of_6)(VEC *y, const VEC *m)
+{
+    VEC sum_h = m[1] + m[2], less_h = m[1] - m[2], sum_1 = m[3] + m[4], less_1 = m[3] - m[4];
+    VEC sum_2 = m[5] + m[6], less_2 = m[5] - m[6];
+    y[0] = m[0] + sum_h + sum_1 + sum_2;
+    y[1] = VEC_FMA(VEC_SET(2.0f), less_2, VEC_FMA(VEC_SET(0.5f), less_h, less_1));
+    y[2] = VEC_FMA(VEC_SET(4.0f), sum_2, VEC_FMA(VEC_SET(0.25f), sum_h, sum_1));
+    y[3] = VEC_FMA(VEC_SET(8.0f), less_2, VEC_FMA(VEC_SET(0.125f), less_h, less_1));
+    y[4] = VEC_FMA(VEC_SET(16.0f), sum_2, VEC_FMA(VEC_SET(0.0625f), sum_h, sum_1));
+    y[5] = VEC_FMA(VEC_SET(32.0f), less_2, VEC_FMA(VEC_SET(0.03125f), less_h, less_1)) + m[7];
+}
+
+/* A dy: from 4 gradients by outputs to the points, the adjoint of outputs_of_4. */
+INLINE void VARIANT(gradients_of_4)(VEC *o, const VEC *y)
+{
+    const VEC a = VEC_SET((float)POINT_A), b = VEC_SET((float)POINT_B);
+    const VEC aa = VEC_SET(0.5f), bb = VEC_SET(2.0f);
+    VEC even_a = VEC_FMA(aa, y[2], y[0]), odd_a = VEC_FMA(aa, y[3], y[1]);
+    VEC even_b = VEC_FMA(bb, y[2], y[0]), odd_b = VEC_FMA(bb, y[3], y[1]);
+    o[0] = y[0];
+    o[1] = VEC_FMA(a, odd_a, even_a);
+    o[2] = VEC_FMA(-a, odd_a, even_a);
+    o[3] = VEC_FMA(b, odd_b, even_b);
+    o[4] = VEC_FMA(-b, odd_b, even_b);
+    o[5] = y[3];
+}
+
 /* One tile x LANES channels -> its points, step floats apart. */
 #define TRANSFORM_IN(m)                                                                            \
     static TARGET void VARIANT(in_##m)(const float *x, ptrdiff_t row, ptrdiff_t column, float *v,  \
@@ -75,6 +123,7 @@ INLINE void VARIANT(outputs_of_4)(VEC *y, const VEC *m)
     }
 TRANSFORM_IN(2)
 TRANSFORM_IN(4)
+TRANSFORM_IN(6)
 
 /* The points of one tile x LANES channels -> outputs; residual NULL: none. */
 #define TRANSFORM_OUT(m)                                                                           \
@@ -107,6 +156,7 @@ TRANSFORM_IN(4)
     }
 TRANSFORM_OUT(2)
 TRANSFORM_OUT(4)
+TRANSFORM_OUT(6)
 
 /* A zero-padded copy of a tile that reaches over the border: [A, A, LANES]. */
 static TARGET void VARIANT(gather)(const struct winograd_conv *w, const struct winograd_tile *t,
@@ -128,7 +178,7 @@ static TARGET void VARIANT(transform_in)(const struct winograd_conv *w, const fl
                                          const struct winograd_tile *tiles, int64_t n, int64_t c,
                                          float *v)
 {
-    float padded[36 * LANES] __attribute__((aligned(64)));
+    float padded[WINOGRAD_POINTS * WINOGRAD_POINTS * LANES] __attribute__((aligned(64)));
     ptrdiff_t row = w->width * LANES * w->dilation, column = LANES * w->dilation;
     for (int64_t i = 0; i < n; i++) {
         const struct winograd_tile *t = &tiles[i];
@@ -139,7 +189,9 @@ static TARGET void VARIANT(transform_in)(const struct winograd_conv *w, const fl
             VARIANT(gather)(w, t, from, padded);
             from = padded, from_row = (w->tile + 2) * LANES, from_column = LANES;
         }
-        if (w->tile == 4)
+        if (w->tile == 6)
+            VARIANT(in_6)(from, from_row, from_column, to, w->v_step);
+        else if (w->tile == 4)
             VARIANT(in_4)(from, from_row, from_column, to, w->v_step);
         else
             VARIANT(in_2)(from, from_row, from_column, to, w->v_step);
@@ -230,7 +282,7 @@ static TARGET void VARIANT(transform_out)(const struct winograd_conv *w, const f
                                           int64_t first, int64_t panels, const float *bias,
                                           const float *residual, float *y)
 {
-    float part[16 * LANES] __attribute__((aligned(64)));
+    float part[36 * LANES] __attribute__((aligned(64)));
     ptrdiff_t row = w->out_width * LANES * w->dilation, column = LANES * w->dilation;
     int64_t end = 2 * (first + panels) < w->out_blocks ? 2 * (first + panels) : w->out_blocks;
     for (int64_t k = 2 * first; k < end; k++) {
@@ -251,7 +303,9 @@ static TARGET void VARIANT(transform_out)(const struct winograd_conv *w, const f
                     VEC_STORE(part + (r * w->tile + c) * LANES,
                               VEC_LOAD(old + r * row + c * column));
             const float *added = whole || !old ? old : part;
-            if (w->tile == 4)
+            if (w->tile == 6)
+                VARIANT(out_6)(points, w->m_step, b, w->relu, added, to, to_row, to_column);
+            else if (w->tile == 4)
                 VARIANT(out_4)(points, w->m_step, b, w->relu, added, to, to_row, to_column);
             else
                 VARIANT(out_2)(points, w->m_step, b, w->relu, added, to, to_row, to_column);
@@ -265,7 +319,7 @@ static TARGET void VARIANT(transform_out)(const struct winograd_conv *w, const f
 
 /* u = G w Gt for `outputs` <= LANES outputs and one input; their 9 taps are lane_step floats apart,
  * points of u step floats. turned: the taps are taken from the last to the first. */
-static TARGET void VARIANT(weight)(int side, const double g[6][3], const float *from,
+static TARGET void VARIANT(weight)(int side, const double g[WINOGRAD_POINTS][3], const float *from,
                                    int64_t lane_step, int64_t outputs, bool turned, float *u,
                                    int64_t step)
 {
@@ -278,7 +332,7 @@ static TARGET void VARIANT(weight)(int side, const double g[6][3], const float *
         } else {
             UNROLL for (int t = 0; t < 9; t++) taps[t * LANES + l] = from[t];
         }
-    double half[6][3][LANES];
+    double half[WINOGRAD_POINTS][3][LANES];
     for (int a = 0; a < side; a++)
         for (int j = 0; j < 3; j++) {
             _Pragma("omp simd") for (int l = 0; l < LANES; l++) half[a][j][l] =
@@ -295,8 +349,122 @@ static TARGET void VARIANT(weight)(int side, const double g[6][3], const float *
         }
 }
 
+/* One tile x LANES channels of a gradient by outputs -> its 36 points. */
+static TARGET void VARIANT(gradient_4)(const float *dy, ptrdiff_t row, ptrdiff_t column, float *z,
+                                       ptrdiff_t step)
+{
+    VEC half[6][4];
+    UNROLL for (int j = 0; j < 4; j++)
+    {
+        VEC y[4], o[6];
+        UNROLL for (int i = 0; i < 4; i++) y[i] = VEC_LOAD(dy + i * row + j * column);
+        VARIANT(gradients_of_4)(o, y);
+        UNROLL for (int i = 0; i < 6; i++) half[i][j] = o[i];
+    }
+    UNROLL for (int i = 0; i < 6; i++)
+    {
+        VEC o[6];
+        VARIANT(gradients_of_4)(o, half[i]);
+        UNROLL for (int j = 0; j < 6; j++) VEC_STORE(z + (i * 6 + j) * step, o[j]);
+    }
+}
+
+/* Block k of the gradient by the outputs of n tiles -> z[points][out_blocks][n][LANES]; outputs of
+ * a tile that are not there are 0. */
+static TARGET void VARIANT(transform_gradient)(const struct winograd_conv *w, const float *dy,
+                                               const struct winograd_tile *tiles, int64_t n,
+                                               int64_t k, float *z)
+{
+    float padded[16 * LANES] __attribute__((aligned(64)));
+    ptrdiff_t row = w->out_width * LANES * w->dilation, column = LANES * w->dilation;
+    for (int64_t i = 0; i < n; i++) {
+        const struct winograd_tile *t = &tiles[i];
+        const float *from = dy + t->out + k * w->out_height * w->out_width * LANES;
+        float *to = z + (k * n + i) * LANES;
+        if (t->rows == 4 && t->columns == 4) {
+            VARIANT(gradient_4)(from, row, column, to, w->m_step);
+            continue;
+        }
+        for (int r = 0; r < 4; r++)
+            for (int c = 0; c < 4; c++)
+                VEC_STORE(padded + (r * 4 + c) * LANES, r < t->rows && c < t->columns
+                                                            ? VEC_LOAD(from + r * row + c * column)
+                                                            : VEC_SET(0.0f));
+        VARIANT(gradient_4)(padded, 4 * LANES, LANES, to, w->m_step);
+    }
+}
+
+/* u[LANES / 2 inputs][2 LANES outputs] = or += the sum over n tiles of v times z; `columns` of the
+ * two registers of outputs are there. While it runs, n registers are fetched from `next`. */
+INLINE void VARIANT(correlate)(int columns, int64_t n, const float *v, const float *z,
+                               ptrdiff_t z_step, bool add, float *u, const float *next)
+{
+    VEC sum[LANES / 2][2];
+    UNROLL for (int r = 0; r < LANES / 2; r++) UNROLL for (int k = 0; k < columns; k++) sum[r][k] =
+        add ? VEC_LOAD(u + (2 * r + k) * LANES) : VEC_SET(0.0f);
+    for (; n > 0; n--, v += LANES, z += LANES, next += LANES) {
+        __builtin_prefetch(next, 0, 2);
+        VEC z0 = VEC_LOAD(z), z1 = columns > 1 ? VEC_LOAD(z + z_step) : z0;
+        UNROLL for (int r = 0; r < LANES / 2; r++)
+        {
+            VEC x = VEC_SET(v[r]);
+            sum[r][0] = VEC_FMA(x, z0, sum[r][0]);
+            if (columns > 1)
+                sum[r][1] = VEC_FMA(x, z1, sum[r][1]);
+        }
+    }
+    UNROLL for (int r = 0; r < LANES / 2; r++) UNROLL for (int k = 0; k < columns; k++)
+        VEC_STORE(u + (2 * r + k) * LANES, sum[r][k]);
+}
+
+/* All inputs of a block with one panel of outputs. */
+static TARGET void VARIANT(correlate_block)(bool one, int64_t n, const float *v, const float *z,
+                                            bool add, float *u, const float *const next[2])
+{
+    for (int half = 0; half < 2; half++, v += LANES / 2, u += LANES * LANES)
+        if (one)
+            VARIANT(correlate)(1, n, v, z, n * LANES, add, u, next[half]);
+        else
+            VARIANT(correlate)(2, n, v, z, n * LANES, add, u, next[half]);
+}
+
+/* Gt u G: the points of LANES outputs and one input, step floats apart, are added to their nine
+ * taps, lane_step floats apart. */
+static TARGET void VARIANT(weight_gradient)(const float g[6][3], const float *u, ptrdiff_t step,
+                                            int64_t outputs, float *to, int64_t lane_step)
+{
+    VEC half[3][6];
+    float taps[9 * LANES] __attribute__((aligned(64)));
+    UNROLL for (int b = 0; b < 6; b++)
+    {
+        UNROLL for (int i = 0; i < 3; i++) half[i][b] = VEC_SET(0.0f);
+        UNROLL for (int a = 0; a < 6; a++)
+        {
+            VEC point = VEC_LOAD(u + (a * 6 + b) * step);
+            UNROLL for (int i = 0; i < 3; i++) half[i][b] =
+                VEC_FMA(VEC_SET(g[a][i]), point, half[i][b]);
+        }
+    }
+    UNROLL for (int i = 0; i < 3; i++) UNROLL for (int j = 0; j < 3; j++)
+    {
+        VEC tap = VEC_SET(0.0f);
+        UNROLL for (int b = 0; b < 6; b++) tap = VEC_FMA(VEC_SET(g[b][j]), half[i][b], tap);
+        VEC_STORE(taps + (i * 3 + j) * LANES, tap);
+    }
+    for (int64_t l = 0; l < outputs; l++, to += lane_step)
+        UNROLL for (int t = 0; t < 9; t++) to[t] += taps[t * LANES + l];
+}
+
 static const struct winograd_loops VARIANT(loops) = {
-    LANES, ROWS, VARIANT(transform_in), VARIANT(products), VARIANT(transform_out), VARIANT(weight)
+    .lanes = LANES,
+    .rows = ROWS,
+    .transform_in = VARIANT(transform_in),
+    .products = VARIANT(products),
+    .transform_out = VARIANT(transform_out),
+    .weight = VARIANT(weight),
+    .transform_gradient = VARIANT(transform_gradient),
+    .correlate = VARIANT(correlate_block),
+    .weight_gradient = VARIANT(weight_gradient),
 };
 #undef INLINE
 #undef UNROLL
