@@ -298,7 +298,7 @@ static void gradients_agree_with_the_direct_sum(void **state)
     (void)state;
     for (int level = SIMD_AVX2; level < SIMD_LEVELS; level++) {
         struct rng rng = rng_new(18, 3, (uint64_t)level);
-        for (int i = 0; i < 24 && winograd_conv_available((enum simd)level); i++)
+        for (int i = 0; i < 12 && winograd_conv_available((enum simd)level); i++)
             check_gradient((enum simd)level, &rng, i);
     }
 }
