@@ -189,6 +189,40 @@ static void agrees_with_the_direct_sum(void **state)
             print_message("level %d is not on this processor: skipped\n", level);
 }
 
+/* Large maps take large tiles, few tiles with many weights small ones; for any number of threads.
+ */
+static void tiles_fit_the_layer(void **state)
+{
+    (void)state;
+    if (!winograd_conv_available(SIMD_AVX2))
+        skip();
+    for (int threads = 1; threads <= 3; threads++) {
+        struct winograd_conv large = { .level = SIMD_AVX2,
+                                       .batch = 1,
+                                       .in_channels = 64,
+                                       .out_channels = 192,
+                                       .height = 112,
+                                       .width = 112,
+                                       .out_height = 112,
+                                       .out_width = 112,
+                                       .pad_top = 1,
+                                       .pad_left = 1,
+                                       .dilation = 1,
+                                       .threads = threads };
+        struct winograd_conv small = large;
+        small.in_channels = small.out_channels = 512;
+        small.height = small.width = small.out_height = small.out_width = 7;
+        double cost = winograd_conv_plan(&large, 0);
+        assert_int_equal(large.tile, 4);
+        assert_true(cost < winograd_conv_direct_cost(&large));
+        winograd_conv_plan(&small, 0);
+        assert_int_equal(small.tile, 2);
+        large.fast = true;
+        winograd_conv_plan(&large, 0);
+        assert_int_equal(large.tile, 6);
+    }
+}
+
 static void residual_may_be_the_output(void **state)
 {
     (void)state;
@@ -395,6 +429,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_direct_sum),
+        cmocka_unit_test(tiles_fit_the_layer),
         cmocka_unit_test(residual_may_be_the_output),
         cmocka_unit_test(gradients_agree_with_the_direct_sum),
         cmocka_unit_test(a_plan_agrees_with_the_direct_plan),

@@ -118,12 +118,13 @@ static double plan_tile(struct winograd_conv *w, int tile)
 double winograd_conv_plan(struct winograd_conv *w, int tile)
 {
     double least = INFINITY;
-    for (int t = 2; tile == 0 && t <= (w->fast ? 6 : 4); t += 2) {
+    int cheapest = 0;
+    for (int t = 2; t <= (w->fast ? 6 : 4); t += 2) {
         double cost = plan_tile(w, t);
         if (cost <= least)
-            least = cost, tile = t;
+            least = cost, cheapest = t;
     }
-    return plan_tile(w, tile);
+    return plan_tile(w, tile ? tile : cheapest);
 }
 
 /* For the points 0, +-p.. and infinity: (1, p, p p) / product of (p - q) over the others. */
