@@ -13,8 +13,14 @@
 #include "patch/stain_sample.h"
 
 #define STITCH_BYTES (INT64_C(64) << 20)
+#define WRITING_SHARE 8 /* stitching and exporters take at most this part of --memory */
 #define STAIN_BAND_BYTES (INT64_C(96) << 20)
 #define STAIN_TILE_PX 224
+
+static int64_t at_most(int64_t bytes, int64_t limit)
+{
+    return bytes < limit ? bytes : limit;
+}
 
 char *predict_folder(const struct predict *predict, size_t slide)
 {
@@ -328,7 +334,9 @@ static bool write_exports(struct predict *predict, size_t slide, const char *fol
     double mpp = options->slide_mpp > 0 ? options->slide_mpp : entry->mpp;
     bool ok = heatmap_open(folder, &heatmap, err) &&
               (store || slide_open(entry->path, mpp, &pixels, err));
-    struct export_request request = { heatmap, pixels, &options->export };
+    struct export_options export = options->export;
+    export.memory_bytes = at_most(export.memory_bytes, options->memory_bytes / WRITING_SHARE);
+    struct export_request request = { heatmap, pixels, &export };
     ok = ok && exports_write(folder, options->exports, &request, ctx, err);
     slide_close(pixels);
     heatmap_close(heatmap);
@@ -344,7 +352,9 @@ bool predict_finish(struct predict *predict, size_t slide, const struct part_pla
     double began = report_clock_s();
     enum predict_state state = predict_look(predict, slide);
     bool ok = state == PREDICT_SCORED || state == PREDICT_DONE ||
-              part_stitch(folder, plan, STITCH_BYTES, ctx, err);
+              part_stitch(folder, plan,
+                          at_most(STITCH_BYTES, predict->options->memory_bytes / WRITING_SHARE),
+                          ctx, err);
     ok = ok && (state == PREDICT_DONE || write_exports(predict, slide, folder, ctx, err));
     if (ok)
         part_remove_all(folder); /* where a run was killed between the heatmap and this */

@@ -330,6 +330,8 @@ static void memory_is_bounded(void **state)
         struct heatmap_info info;
         struct predict_options options = options_of("scan_small", PREDICT_AUTO, 16);
         options.memory_bytes = INT64_C(300) << 20;
+        for (int i = 0; exporters[i]; i++)
+            options.exports[i] = exporters[i];
         float *scores = predict_to("heatmap_memory", slide, &options, 2, &info);
         free(scores);
         _exit(info.scored > 40000 ? 0 : 1);
