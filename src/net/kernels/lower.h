@@ -15,6 +15,10 @@ bool lower_winograd_data(struct plan_node *pn, struct err *err);
 /* The same for the gradients by the weights and the bias. */
 bool lower_winograd_weights_takes(const struct plan_node *pn);
 bool lower_winograd_weights(struct plan_node *pn, struct err *err);
+/* lower_stem.c: our own kernel for the first conv, forward and inference only. The image is plain.
+ */
+bool lower_stem_takes(const struct plan_node *pn);
+bool lower_stem_forward(struct plan_node *pn, struct err *err);
 /* dnnl_linear.c */
 bool lower_linear_forward(struct plan_node *pn, struct err *err);
 bool lower_linear_backward(struct plan_node *pn, struct err *err);

@@ -1,0 +1,95 @@
+/* lower_stem.c: the first convolution of a network as a step of our own kernel, for inference: 7 x
+ * 7 of stride 2 on plain images of three channels. */
+#include "net/kernels/lower.h"
+#include "net/kernels/stem_conv.h"
+
+static enum simd level_of(const struct plan *plan)
+{
+    return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
+}
+
+bool lower_stem_takes(const struct plan_node *pn)
+{
+    const struct conv_attr *a = &pn->node->attr.conv;
+    const struct plan *plan = pn->plan;
+    if (pn->node->op->kind != OP_CONV || plan->options.mode != PLAN_INFER || plan->options.direct ||
+        a->groups != 1 || in_shape(pn, 0)->dim[1] != STEM_CHANNELS ||
+        in_layout(pn, 0) != LAYOUT_PLAIN || !stem_conv_available(level_of(plan)))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (a->kernel[i] != STEM_KERNEL || a->stride[i] != STEM_STRIDE || a->dilation[i] != 1)
+            return false;
+    bool fixed = graph_is_parameter(plan->graph, pn->node->inputs[1]) &&
+                 (!has_input(pn, 2) || graph_is_parameter(plan->graph, pn->node->inputs[2]));
+    return fixed && !has_input(pn, 3) && (a->activation == ACT_NONE || a->activation == ACT_RELU);
+}
+
+static struct stem_conv conv_of(const struct plan_node *pn)
+{
+    const struct conv_attr *a = &pn->node->attr.conv;
+    const struct shape *x = in_shape(pn, 0), *y = out_shape(pn);
+    struct stem_conv c = { .level = level_of(pn->plan),
+                           .batch = x->dim[0],
+                           .out_channels = y->dim[1],
+                           .height = x->dim[2],
+                           .width = x->dim[3],
+                           .out_height = y->dim[2],
+                           .out_width = y->dim[3],
+                           .pad_top = a->pad[0],
+                           .pad_left = a->pad[1],
+                           .relu = a->activation == ACT_RELU,
+                           .threads = pn->plan->options.threads };
+    stem_conv_plan(&c);
+    return c;
+}
+
+static bool run_weights(const struct step *step)
+{
+    stem_conv_weights(step->state, step->at[0], step->at[2], step->at[1]);
+    return true;
+}
+
+static bool run_conv(const struct step *step)
+{
+    stem_conv_run(step->state, step->at[1], step->at[0], step->at[2], step->at[3]);
+    return true;
+}
+
+/* A slot with weights and bias as the kernel wants them, filled once. */
+static int add_weights(struct plan_node *pn, const struct stem_conv *c, struct err *err)
+{
+    struct plan *plan = pn->plan;
+    int from = in_slot(pn, 1, LAYOUT_PLAIN, err);
+    int bias = has_input(pn, 2) ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
+    int to = slot_new(plan, c->weight_floats * sizeof(float));
+    struct step_spec spec = { "weight winograd", run_weights, c, sizeof *c, 0 };
+    if (from == NO_SLOT || to == NO_SLOT || (has_input(pn, 2) && bias == NO_SLOT))
+        return NO_SLOT;
+    plan->slots[to].home = SLOT_WEIGHTS;
+    enum step_phase phase = plan->phase;
+    plan->phase = PHASE_PREPARE;
+    struct step *step = step_add(plan, &spec, err);
+    plan->phase = phase;
+    if (!step || !step_use(step, from, ACCESS_READ, err) || !step_use(step, to, ACCESS_WRITE, err))
+        return NO_SLOT;
+    step_use_optional(step, bias, ACCESS_READ);
+    return to;
+}
+
+bool lower_stem_forward(struct plan_node *pn, struct err *err)
+{
+    struct plan *plan = pn->plan;
+    struct stem_conv c = conv_of(pn);
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err), weights = add_weights(pn, &c, err);
+    int y = out_slot(pn, LAYOUT_BLOCKED);
+    int scratch = slot_new(plan, c.scratch_floats * sizeof(float));
+    double outputs = (double)(c.batch * c.out_channels * c.out_height * c.out_width);
+    struct step_spec spec = { c.level == SIMD_AVX512 ? "conv 7x7 s2 winograd 3 avx512"
+                                                     : "conv 7x7 s2 winograd 3 avx2",
+                              run_conv, &c, sizeof c,
+                              2 * outputs * STEM_CHANNELS * STEM_KERNEL * STEM_KERNEL };
+    struct step *step = step_add(plan, &spec, err);
+    return step && step_use(step, x, ACCESS_READ, err) &&
+           step_use(step, weights, ACCESS_READ, err) && step_use(step, y, ACCESS_WRITE, err) &&
+           step_use(step, scratch, ACCESS_WRITE, err);
+}

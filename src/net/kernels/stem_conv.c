@@ -1,0 +1,281 @@
+/* stem_conv.c: see stem_conv.h. Row by row of the outputs: the two input rows that are new are
+ * split into even and odd columns and transformed into points, into a ring of the last rows; then
+ * for every panel and point a sum over the rows of the kernel, and all points back into outputs.
+ * The vector code is in stem_conv_loops.h. */
+#include "net/kernels/stem_conv.h"
+#include <omp.h>
+#include <string.h>
+#ifdef SIMD_X86
+#include <immintrin.h>
+#endif
+
+enum {
+    TILE = 3,                  /* outputs of a tile */
+    POINTS = 6,                /* of a tile: TILE + 4 taps - 1 */
+    PIXEL = 2 * STEM_CHANNELS, /* an even and an odd column of each channel */
+    RING = 8,                  /* rows that are kept, at least STEM_KERNEL */
+    DEPTH = STEM_KERNEL * PIXEL,
+    /* The last point, infinity, is the last tap: odd columns have three taps and none there. */
+    LAST_DEPTH = STEM_KERNEL * STEM_CHANNELS,
+    ALL_DEPTHS = (POINTS - 1) * DEPTH + LAST_DEPTH,
+    MOST_TILES = 42, /* of a segment: its sums stay in the first-level cache */
+};
+
+/* Points 0, +-a, +-b, infinity, as in winograd_conv_loops.h. */
+#define POINT_A 0.70710678118654752
+#define POINT_B 1.41421356237309505
+
+typedef void (*stem_product)(bool one, bool last, const float *const v[STEM_KERNEL], const float *u,
+                             float *m);
+
+/* The vector code for one instruction set. */
+struct stem_loops {
+    int lanes, rows;
+    void (*points)(const float *split, int64_t n, float *points, int64_t step);
+    const stem_product *products; /* [rows + 1], by the number of tiles */
+    void (*outputs)(const float *m, int64_t step, int64_t n, const float *bias, bool relu, float *y,
+                    int64_t length);
+};
+
+#ifdef SIMD_X86
+#define TARGET SIMD_TARGET_AVX2
+#define VARIANT(name) name##_avx2
+#define LANES 8
+#define ROWS 6
+#define VEC __m256
+#define VEC_LOAD(at) _mm256_loadu_ps(at)
+#define VEC_STORE(at, v) _mm256_storeu_ps(at, v)
+#define VEC_SET(f) _mm256_set1_ps(f)
+#define VEC_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define VEC_MAX(a, b) _mm256_max_ps(a, b)
+#include "net/kernels/stem_conv_loops.h"
+#undef TARGET
+#undef VARIANT
+#undef LANES
+#undef ROWS
+#undef VEC
+#undef VEC_LOAD
+#undef VEC_STORE
+#undef VEC_SET
+#undef VEC_FMA
+#undef VEC_MAX
+#define TARGET SIMD_TARGET_AVX512
+#define VARIANT(name) name##_avx512
+#define LANES 16
+#define ROWS 14
+#define VEC __m512
+#define VEC_LOAD(at) _mm512_loadu_ps(at)
+#define VEC_STORE(at, v) _mm512_storeu_ps(at, v)
+#define VEC_SET(f) _mm512_set1_ps(f)
+#define VEC_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define VEC_MAX(a, b) _mm512_max_ps(a, b)
+#include "net/kernels/stem_conv_loops.h"
+#endif
+
+static const struct stem_loops *loops_of(enum simd level)
+{
+#ifdef SIMD_X86
+    if (level == SIMD_AVX512)
+        return &loops_avx512;
+    if (level == SIMD_AVX2)
+        return &loops_avx2;
+#endif
+    (void)level;
+    return NULL;
+}
+
+bool stem_conv_available(enum simd level)
+{
+    return loops_of(level) != NULL && simd_best() >= level;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t whole_lines(int64_t floats)
+{
+    return ceil_div(floats, 16) * 16;
+}
+
+/* Floats from one point of an input row to the next: two more than needed, see `points`. */
+static int64_t point_step(const struct stem_conv *c)
+{
+    return c->tiles * PIXEL + 2;
+}
+
+/* Bits do not depend on the blocking. */
+void stem_conv_plan(struct stem_conv *c)
+{
+    c->lanes = loops_of(c->level)->lanes;
+    c->out_blocks = ceil_div(c->out_channels, c->lanes);
+    c->panels = ceil_div(c->out_blocks, 2);
+    c->tiles = ceil_div(c->out_width, TILE);
+    c->segments = ceil_div(c->tiles, MOST_TILES);
+    c->segment_tiles = ceil_div(c->tiles, c->segments);
+    c->parts = ceil_div(c->threads, c->batch);
+    if (c->batch % c->threads && c->batch > 1) /* whole images do not share evenly */
+        c->parts = c->threads;
+    if (c->parts > c->out_height)
+        c->parts = c->out_height;
+    c->split_floats = whole_lines((c->tiles * TILE + POINTS) * PIXEL + 2);
+    c->point_floats = whole_lines(POINTS * point_step(c));
+    c->thread_floats =
+        c->split_floats + RING * c->point_floats + POINTS * c->segment_tiles * 2 * c->lanes;
+    c->weight_floats = (size_t)(c->panels * 2 * c->lanes * (ALL_DEPTHS + 1));
+    c->scratch_floats = (size_t)(whole_lines(c->thread_floats) * c->threads);
+    c->thread_floats = whole_lines(c->thread_floats);
+}
+
+/* Rows of G: (1, p, p p, p p p) / product of (p - q) over the other points; infinity: the last tap.
+ */
+static void weight_transform(double g[POINTS][4])
+{
+    static const double p[POINTS - 1] = { 0, POINT_A, -POINT_A, POINT_B, -POINT_B };
+    for (int i = 0; i < POINTS - 1; i++) {
+        double others = 1;
+        for (int j = 0; j < POINTS - 1; j++)
+            others *= j == i ? 1 : p[i] - p[j];
+        for (int t = 0; t < 4; t++)
+            g[i][t] = (t ? g[i][t - 1] * p[i] : 1 / others);
+    }
+    g[POINTS - 1][0] = g[POINTS - 1][1] = g[POINTS - 1][2] = 0, g[POINTS - 1][3] = 1;
+}
+
+/* One row of seven taps at a point: those of its even or odd columns. */
+static double at_point(const double g[4], const float *taps, int odd)
+{
+    double sum = 0;
+    for (int t = 0; 2 * t + odd < STEM_KERNEL; t++)
+        sum += g[t] * (double)taps[2 * t + odd];
+    return sum;
+}
+
+/* To: the panels [point][kernel row][float of a pixel][2][LANES], and then the bias, all filled up
+ * with zeros. */
+void stem_conv_weights(const struct stem_conv *c, const float *from, const float *bias, float *to)
+{
+    int64_t lanes = c->lanes, panel_floats = ALL_DEPTHS * 2 * lanes;
+    float *to_bias = to + c->panels * panel_floats;
+    double g[POINTS][4];
+    weight_transform(g);
+    memset(to, 0, c->weight_floats * sizeof(float));
+    for (int64_t o = 0; o < c->out_channels; o++) {
+        float *u = to + o / (2 * lanes) * panel_floats + o % (2 * lanes);
+        for (int p = 0; p < POINTS; p++)
+            for (int i = 0; i < STEM_KERNEL; i++)
+                for (int e = 0; e < PIXEL; e += p == POINTS - 1 ? 2 : 1, u += 2 * lanes) {
+                    const float *taps =
+                        from + ((o * STEM_CHANNELS + e / 2) * STEM_KERNEL + i) * STEM_KERNEL;
+                    *u = (float)at_point(g[p], taps, e % 2);
+                }
+        if (bias)
+            to_bias[o] = bias[o];
+    }
+}
+
+/* One call's arguments, and one thread's scratch. */
+struct stem_run {
+    const struct stem_conv *c;
+    const float *weights, *x; /* x: one image */
+    float *y;                 /* of the same image */
+    float *split, *ring, *m;
+};
+
+/* Row `row` of the image, zeros outside, as pixels of an even and an odd column of each channel. */
+static void split_row(const struct stem_run *r, int64_t row)
+{
+    const struct stem_conv *c = r->c;
+    int64_t pixels = c->tiles * TILE + POINTS - TILE, first = -c->pad_left;
+    int64_t begin = first < 0 ? ceil_div(-first, 2) : 0, end = (c->width - first) / 2;
+    memset(r->split, 0, (size_t)c->split_floats * sizeof(float));
+    if (row < 0 || row >= c->height)
+        return;
+    end = end < pixels ? end : pixels;
+    for (int k = 0; k < STEM_CHANNELS; k++) {
+        const float *x = r->x + (k * c->height + row) * c->width;
+        for (int64_t i = 0; i < pixels; i++) {
+            if (i == begin) /* both columns lie within the image */
+                for (; i < end; i++)
+                    memcpy(r->split + i * PIXEL + 2 * k, x + first + 2 * i, 2 * sizeof(float));
+            for (int odd = 0; odd < 2 && i < pixels; odd++) {
+                int64_t column = first + 2 * i + odd;
+                if (column >= 0 && column < c->width)
+                    r->split[i * PIXEL + 2 * k + odd] = x[column];
+            }
+        }
+    }
+}
+
+static float *ring_row(const struct stem_run *r, int64_t row)
+{
+    return r->ring + (row + r->c->pad_top) % RING * r->c->point_floats;
+}
+
+/* The tiles of a row from `first` on, n of them, of one panel. */
+static void run_segment(const struct stem_run *r, int64_t row, int64_t panel, int64_t first,
+                        int64_t n)
+{
+    const struct stem_conv *c = r->c;
+    const struct stem_loops *loops = loops_of(c->level);
+    int64_t lanes = c->lanes, groups = ceil_div(n, loops->rows);
+    bool one = 2 * panel + 1 >= c->out_blocks;
+    int64_t panel_floats = ALL_DEPTHS * 2 * lanes, m_step = c->segment_tiles * 2 * lanes;
+    const float *u = r->weights + panel * panel_floats;
+    for (int p = 0; p < POINTS; p++, u += DEPTH * 2 * lanes)
+        for (int64_t g = 0, t = 0; g < groups; g++) {
+            int64_t rows = (n - t + groups - g - 1) / (groups - g);
+            const float *v[STEM_KERNEL];
+            for (int i = 0; i < STEM_KERNEL; i++)
+                v[i] = ring_row(r, STEM_STRIDE * row - c->pad_top + i) + p * point_step(c) +
+                       (first + t) * PIXEL;
+            loops->products[rows](one, p == POINTS - 1, v, u, r->m + p * m_step + t * 2 * lanes);
+            t += rows;
+        }
+    const float *bias = r->weights + c->panels * panel_floats + panel * 2 * lanes;
+    int64_t length = c->out_width - first * TILE;
+    for (int64_t k = 0; k < (one ? 1 : 2); k++)
+        loops->outputs(
+            r->m + k * lanes, m_step, n, bias + k * lanes, c->relu,
+            r->y + (((2 * panel + k) * c->out_height + row) * c->out_width + first * TILE) * lanes,
+            length);
+}
+
+/* Rows of outputs from `begin` to `end`. */
+static void run_rows(const struct stem_run *r, int64_t begin, int64_t end)
+{
+    const struct stem_conv *c = r->c;
+    int64_t ready = STEM_STRIDE * begin - c->pad_top; /* input rows before it are in the ring */
+    for (int64_t row = begin; row < end; row++) {
+        for (; ready < STEM_STRIDE * row - c->pad_top + STEM_KERNEL; ready++) {
+            split_row(r, ready);
+            loops_of(c->level)->points(r->split, c->tiles, ring_row(r, ready), point_step(c));
+        }
+        for (int64_t panel = 0; panel < c->panels; panel++)
+            for (int64_t s = 0; s < c->segments; s++) {
+                int64_t first = c->tiles * s / c->segments;
+                run_segment(r, row, panel, first, c->tiles * (s + 1) / c->segments - first);
+            }
+    }
+}
+
+void stem_conv_run(const struct stem_conv *c, const float *weights, const float *x, float *y,
+                   float *scratch)
+{
+    int64_t in = STEM_CHANNELS * c->height * c->width, items = c->batch * c->parts;
+    int64_t out = c->out_blocks * c->lanes * c->out_height * c->out_width;
+#pragma omp parallel for num_threads(c->threads) schedule(static) if (c->threads > 1 && items > 1)
+    for (int64_t i = 0; i < items; i++) {
+        int64_t image = i / c->parts, part = i % c->parts;
+        float *own = scratch + c->thread_floats * omp_get_thread_num();
+        struct stem_run r = { .c = c,
+                              .weights = weights,
+                              .x = x + image * in,
+                              .y = y + image * out,
+                              .split = own,
+                              .ring = own + c->split_floats };
+        r.m = r.ring + RING * c->point_floats;
+        run_rows(&r, c->out_height * part / c->parts, c->out_height * (part + 1) / c->parts);
+    }
+}
