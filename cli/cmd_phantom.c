@@ -39,7 +39,7 @@ static const struct arg args[] = {
       .value = "S",
       .initial = "1",
       .min = 0,
-      .max = 9007199254740992.0,
+      .max = 9e15,
       .help = "same seed, same bytes" },
     COMMON_ARGS(struct options),
 };

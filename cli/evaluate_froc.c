@@ -174,7 +174,7 @@ bool evaluate_froc(struct app *app, const struct evaluate_options *o, char *cons
         return err_set(err, ERR_USAGE,
                        "froc needs --truth: a folder of annotations or masks, or a slide list");
     if (n_folders > MOST_CURVES)
-        return err_set(err, ERR_USAGE, "more than %d curves", MOST_CURVES);
+        return err_set(err, ERR_USAGE, "more than %d curves; compare fewer at a time", MOST_CURVES);
     struct froc_curve *curves = calloc((size_t)n_folders, sizeof *curves);
     bool ok = (curves || err_memory(err, "the curves")) &&
               compute(app, o, folders, n_folders, curves, err) &&

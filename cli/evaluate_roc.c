@@ -34,7 +34,7 @@ static bool add_curve(struct roc_run *run, const char *path, const char *column,
 {
     const struct evaluate_options *o = run->o;
     if (run->n == MOST_CURVES)
-        return err_set(err, ERR_USAGE, "more than %d curves", MOST_CURVES);
+        return err_set(err, ERR_USAGE, "more than %d curves; compare fewer at a time", MOST_CURVES);
     struct roc_curve *curve = &run->curves[run->n++];
     *curve = (struct roc_curve){ .name = strdup(name), .path = path };
     struct scores_request request = { path,        o->slide, column,          o->label,

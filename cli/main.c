@@ -24,16 +24,18 @@ const struct command *const commands[] = {
     &cmd_status,   &cmd_cancel,   &cmd_task,   NULL,
 };
 
-static atomic_bool stop_asked;
+static atomic_bool stop_asked, told_to_end;
 
 static void on_signal(int number)
 {
     (void)number;
-    if (atomic_exchange(&stop_asked, true))
-        _exit(130); /* asked twice: at once */
+    atomic_store(&stop_asked, true);
+    if (atomic_exchange(&told_to_end, true))
+        _exit(130); /* told twice: at once */
 }
 
-/* From mpirun, which passes it to every rank: asked to stop, never in a hurry. */
+/* From mpirun, which passes it to every rank, or from Grid Engine, which gives it to every process
+ * of a job, whose script then sends SIGTERM: asked to stop, never in a hurry. */
 static void on_relayed_signal(int number)
 {
     (void)number;

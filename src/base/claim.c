@@ -124,7 +124,10 @@ static bool write_lock(struct claim *claim, const char *folder, struct err *err)
         if (wrote && !linked && errno != EEXIST) /* a file system without links */
             linked = rename(own, path) == 0;
         else if (wrote && !linked)
-            ok = err_set(err, ERR_IO, "%s: another run has just begun in this folder", folder);
+            ok = err_set(
+                err, ERR_IO,
+                "%s: another run has just begun in this folder; wait for it or choose another",
+                folder);
         unlink(own);
         if (linked) {
             claim->path = path;

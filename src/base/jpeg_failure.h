@@ -1,4 +1,5 @@
-/* jpeg_failure.h: libjpeg's errors end in a jump with a text, instead of in exit(). */
+/* jpeg_failure.h: libjpeg ends the program at an error; with this, an error is a jump with a text.
+ */
 #ifndef BASE_JPEG_FAILURE_H
 #define BASE_JPEG_FAILURE_H
 #include <setjmp.h>

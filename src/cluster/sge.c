@@ -4,7 +4,9 @@
 #include "cluster/scheduler.h"
 #include "cluster/shell.h"
 
-#define WARNING_S 30 /* SIGUSR1 comes so long before the end of the time, then SIGKILL */
+/* SIGUSR1 comes so long before the end of the time, then SIGKILL; of a short time, at a fifth of
+ * it, within what counts as the end (record_out_of_time). */
+#define WARNING_S 30
 
 static const struct shell_host host = { "sge",
                                         "a submit host of the cluster (are its settings loaded?)" };
@@ -37,7 +39,8 @@ static void directives(FILE *script, const struct job_request *job)
         fprintf(script, "#$ -l %s=%.0fM\n", job->site->memory_resource, options->memory_mb);
     if (job->time_s > 0) {
         time_print(job->time_s, time);
-        time_print(job->time_s > 2 * WARNING_S ? job->time_s - WARNING_S : job->time_s / 2, soft);
+        int64_t warning_s = job->time_s / 5 < WARNING_S ? job->time_s / 5 : WARNING_S;
+        time_print(job->time_s - warning_s, soft);
         fprintf(script, "#$ -l h_rt=%s,s_rt=%s\n", time, soft);
     }
     if (options->partition)

@@ -242,7 +242,8 @@ static bool check_names(const struct builder *builder, struct err *err)
     for (size_t i = 1; ok && i < list->n; i++)
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
             ok = err_set(err, ERR_FORMAT,
-                         "two slides are named '%s': %s and %s; results would overwrite each other",
+                         "two slides are named '%s': %s and %s; results would overwrite each "
+                         "other; rename one",
                          sorted[i]->name, builder->origins[sorted[i - 1] - list->entries],
                          builder->origins[sorted[i] - list->entries]);
     free(sorted);

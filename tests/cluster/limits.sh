@@ -1,35 +1,43 @@
 #!/usr/bin/env bash
-# A time limit that is too short for a job of several tasks: recognised, stated, and the same command
-# again gives those tasks jobs of their own. One that is too short for a single task is refused the
-# next time, unless it is longer.
+# A time limit that is too short for a job of several tasks, on SLURM and on Grid Engine: recognised,
+# stated, and the same command again gives those tasks jobs of their own.
 port=21800
 . "$(dirname "$0")/lib.sh"
 slurm_up 2
+sge_up
 microtome phantom -q -o cohort --slides 2 --size 2048 --seed 1 || fail phantom
-# Stands still in the middle of a task when it was given several, or while $HERE/slow is there.
+# Stands still in the middle of a task when it was given several, until the time is up: SLURM lets it go on
+# before it ends it, Grid Engine warns every process of the job and then kills.
 cat >wrap <<'W'
 case "$*" in *--finish) exec "$@" ;; esac
-[ $# -gt 6 ] || [ -e "$HERE/slow" ] || exec "$@"
+trap 'kill -CONT $!' USR1
+[ $# -gt 6 ] || exec "$@"
 "$@" &
-until grep -qs running "$HERE"/*/tasks/record/*.json; do sleep 0.005; done
+until grep -qs running "$RESULTS"/tasks/record/*.json; do sleep 0.005; done
 kill -STOP $!
 wait $!
 code=$?
 while [ $code -gt 128 ] && kill -0 $! 2>/dev/null; do wait $!; code=$?; done
 exit $code
 W
-export HERE=$here
 site "$here/wrap"
 extract() { # FOLDER OPTIONS...
-    local folder=$1
+    export RESULTS=$here/$1
     shift
-    microtome extract -q cohort/slides.csv -o "$folder" --dense --patch 64 --margin 96 --stride 32 --layout fda "$@"
+    microtome extract -q cohort/slides.csv -o "$RESULTS" --dense --patch 64 --margin 96 --stride 32 --layout fda "$@"
+}
+comes_to_its_limit() { # SCHEDULER TIME SECONDS
+    local short=short_$1 job="--on $1 --jobs 1 --time $2 --site site.yaml --wait"
+    extract "$short" $job --retries 0 >/dev/null 2>"said_$1" && fail "no limit on $1"
+    grep -q 'came to its time limit' "said_$1" || fail "$(cat "said_$1")"
+    microtome status "$short" | grep -q "time limit of $3 s" || fail "$(microtome status "$short")"
+    extract "$short" $job >/dev/null 2>"said_$1" || fail "$(cat "said_$1")"
+    awk 'NF != 1' "$short/tasks/jobs-2.txt" | grep -q . && fail "not shared out anew: $(cat "$short/tasks/jobs-2.txt")"
+    same here "$short"
 }
 extract here --threads 1 >/dev/null || fail "the run here"
-extract short --on slurm --jobs 1 --time 1m --site site.yaml --retries 0 --wait >/dev/null 2>said && fail "no limit"
-grep -q 'came to its time limit' said || fail "$(cat said)"
-microtome status short | grep -q 'time limit of 60 s' || fail "$(microtome status short)"
-extract short --on slurm --jobs 1 --time 1m --site site.yaml --wait >/dev/null 2>said || fail "$(cat said)"
-awk 'NF != 1' short/tasks/jobs-2.txt | grep -q . && fail "not shared out anew: $(cat short/tasks/jobs-2.txt)"
-same here short
+(comes_to_its_limit slurm 1m 60) & # SLURM counts in minutes; both wait at the same time
+on_slurm=$!
+(comes_to_its_limit sge 20s 20) || { kill $on_slurm; exit 1; }
+wait $on_slurm || exit 1
 echo ok

@@ -11,19 +11,13 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/pool.h"
+#include "support/golden_image.h"
 #include "train/augment.h"
 #include "train/augment_ops.h"
 
 static struct image golden(const char *name)
 {
-    const char *source = getenv("SOURCE");
-    char *path = file_format("%s/tests/golden/augment/%s.png", source ? source : ".", name);
-    struct image image = { 0 };
-    struct err err = { 0 };
-    if (!image_read_png(path, 3, &image, &err))
-        fail_msg("%s", err.text);
-    free(path);
-    return image;
+    return golden_image("augment", name);
 }
 
 static struct image copy_of(const struct image *image)

@@ -13,8 +13,8 @@
 #include "base/rng.h"
 #include "net/model_run.h"
 #include "net/weights.h"
-#include "net/zoo/zoo.h"
 #include "tests/unit/support/cohort.h"
+#include "tests/unit/support/drawn_model.h"
 #include "tests/unit/support/train_job.h"
 #include "train/distill.h"
 #include "train/train.h"
@@ -28,34 +28,20 @@
 #define SANITIZED 0
 #endif
 
-/* A padded network with drawn weights as a model in a folder of its own; the caller's. */
-static char *write_teacher(const char *name)
+static void make_scores_lie_between_the_ends(struct graph *graph, struct model_config *config)
 {
-    char *folder = cohort_folder(name), *weights = file_format("%s/model.safetensors", folder);
-    char *json = file_format("%s/config.json", folder);
-    char *classes[] = { "normal", "tumor" };
-    struct zoo_options options = { .height = WINDOW, .width = WINDOW, .classes = 2 };
-    struct graph *graph = NULL;
-    struct model_config config;
-    model_config_init(&config);
-    config.num_classes = 2;
-    config.class_names = classes;
-    config.patch_size_pixels = WINDOW;
-    config.spacing_um_px = 0.5;
-    config.network = config.architecture = "resnet18";
-    assert_true(zoo_build("resnet18", &options, &graph, NULL));
-    assert_true(graph_initialize(graph, 3, NULL));
+    (void)config;
     float *bias = graph_data(graph, graph_find(graph, "fc.bias"));
     float *weight = graph_data(graph, graph_find(graph, "fc.weight"));
     for (int64_t i = 0; i < 2 * 512; i++)
-        weight[i] *= 0.3f; /* scores between the ends */
+        weight[i] *= 0.3f;
     bias[0] = bias[1] = 0;
-    assert_true(weights_write(graph, weights, NULL, 0, NULL));
-    assert_true(model_config_write(json, &config, NULL));
-    graph_free(graph);
-    free(weights);
-    free(json);
-    return folder;
+}
+
+/* A padded network with drawn weights as a model in a folder of its own; the caller's. */
+static char *write_teacher(const char *name)
+{
+    return drawn_model(name, "resnet18", WINDOW, 3, make_scores_lie_between_the_ends);
 }
 
 static void read_settings(const char *const *settings, struct train_config *config)

@@ -12,9 +12,8 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "net/model_run.h"
-#include "net/weights.h"
-#include "net/zoo/zoo.h"
 #include "tests/unit/support/cohort.h"
+#include "tests/unit/support/drawn_model.h"
 #include "train/augment_ops.h"
 #include "train/dataset.h"
 #include "train/mine.h"
@@ -23,30 +22,16 @@
 #define WINDOW 144
 #define PATCHES 9 /* of a store: numbers 0, 2, .. have label 0, 1, 3, .. label 1, the last none */
 
+static void have_its_own_normalisation(struct graph *graph, struct model_config *config)
+{
+    (void)graph;
+    config->mean[0] = 0.4, config->std[1] = 0.5; /* not those of the training's config */
+}
+
 /* A model with drawn weights in a folder of its own; the caller's. */
 static char *write_model(const char *name)
 {
-    char *folder = cohort_folder(name), *weights = file_format("%s/model.safetensors", folder);
-    char *json = file_format("%s/config.json", folder);
-    char *classes[] = { "normal", "tumor" };
-    struct zoo_options options = { .height = WINDOW, .width = WINDOW, .classes = 2 };
-    struct graph *graph = NULL;
-    struct model_config config;
-    model_config_init(&config);
-    config.num_classes = 2;
-    config.class_names = classes;
-    config.patch_size_pixels = WINDOW;
-    config.spacing_um_px = 0.5;
-    config.network = config.architecture = "scan_tiny";
-    config.mean[0] = 0.4, config.std[1] = 0.5; /* not those of the training's config */
-    assert_true(zoo_build("scan_tiny", &options, &graph, NULL));
-    assert_true(graph_initialize(graph, 5, NULL));
-    assert_true(weights_write(graph, weights, NULL, 0, NULL));
-    assert_true(model_config_write(json, &config, NULL));
-    graph_free(graph);
-    free(weights);
-    free(json);
-    return folder;
+    return drawn_model(name, "scan_tiny", WINDOW, 5, have_its_own_normalisation);
 }
 
 static bool is_normal(int number)

@@ -11,19 +11,13 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/rng.h"
+#include "support/golden_image.h"
 #include "tissue/stain.h"
 #include "tissue/stain_fit.h"
 
 static struct image golden(const char *name)
 {
-    const char *source = getenv("SOURCE");
-    char *path = file_format("%s/tests/golden/stain/%s.png", source ? source : ".", name);
-    struct image image = { 0 };
-    struct err err = { 0 };
-    if (!image_read_png(path, 3, &image, &err))
-        fail_msg("%s", err.text);
-    free(path);
-    return image;
+    return golden_image("stain", name);
 }
 
 /* Eight numbers: the matrix and the percentiles, or means and deviations. */
