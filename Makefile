@@ -3,7 +3,6 @@
 #   make test    install what is needed, build, and pass all tests (plain and with sanitizers)
 BUILD ?= build
 JOBS ?= 2
-TEST_JOBS ?= $(shell echo $$(($(JOBS) + 1))) # one of them is a test that waits for a scheduler
 PREFIX ?= /usr/local
 CONFIGURE = cmake -G Ninja -S . -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
@@ -20,10 +19,7 @@ demo: build
 
 test:
 	@scripts/install build test
-	@$(CONFIGURE) -B $(BUILD)-test
-	@cmake --build $(BUILD)-test
-	ctest -j $(TEST_JOBS) --test-dir $(BUILD)-test --output-on-failure
-	@$(MAKE) --no-print-directory asan
+	@scripts/test $(BUILD) $(JOBS) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 
 asan:
 	@scripts/install build test
