@@ -19,18 +19,20 @@ struct model_args {
     const char *model, *network, *weights, *output;
     int64_t init_seed, classes, size, batch, repeats;
     int kernels, memory; /* indices in kernel_choices, memory_choices */
-    bool plan, train, json;
+    bool plan, train, fast, json;
 };
 
-static const char *const kernel_choices[] = { "auto", "direct", "winograd2", "winograd4", NULL };
+static const char *const kernel_choices[] = { "auto",      "direct",    "winograd2",
+                                              "winograd4", "winograd6", NULL };
 static const char *const memory_choices[] = { "plain", "recompute", "half", NULL };
 
 static struct plan_options plan_options_of(const struct app *app, const struct model_args *given)
 {
-    static const int tiles[] = { 0, 0, 2, 4 };
+    static const int tiles[] = { 0, 0, 2, 4, 6 };
     return (struct plan_options){ .threads = pool_workers(app->ctx.pool),
                                   .saving = (enum plan_saving)given->memory,
                                   .direct = given->kernels == 1,
+                                  .fast = given->fast,
                                   .winograd_tile = tiles[given->kernels] };
 }
 
@@ -392,7 +394,12 @@ static const struct arg args[] = {
       .initial = "auto",
       .choices = kernel_choices,
       .help = "for show --plan and bench: 3x3 convolutions direct, or by Winograd's method with "
-              "tiles of 2x2 or 4x4" },
+              "tiles of 2x2, 4x4 or 6x6" },
+    { .name = "fast",
+      .type = ARG_FLAG,
+      .offset = AT(fast),
+      .help = "for show --plan and bench: let --kernels auto take tiles of 6x6, which are less "
+              "exact" },
     { .name = "memory",
       .type = ARG_CHOICE,
       .offset = AT(memory),

@@ -13,6 +13,8 @@
 #define MAX_WINDOW_BLOCK 20
 #define WINDOW_REGION_PX 768
 #define WINDOW_BATCH 8
+#define OTHER_TILES                                                                                \
+    2 /* blocks of other sizes may have other Winograd tiles: at most so much more */
 
 static int64_t common_divisor(int64_t a, int64_t b)
 {
@@ -122,7 +124,8 @@ bool ensemble_init(struct ensemble *ensemble, struct model **models, int n, int6
         return false;
     }
     ensemble->n_classes = ensemble->models[0].model->config.num_classes;
-    return true;
+    ensemble->weights = plan_weights_new();
+    return ensemble->weights || err_memory(err, "weights");
 }
 
 void ensemble_free(struct ensemble *ensemble)
@@ -133,6 +136,7 @@ void ensemble_free(struct ensemble *ensemble)
         free(ensemble->models[i].gain);
         free(ensemble->models[i].offset);
     }
+    plan_weights_free(ensemble->weights);
     *ensemble = (struct ensemble){ 0 };
 }
 
@@ -194,15 +198,17 @@ int64_t ensemble_cost(const struct ensemble *ensemble, int64_t width, int64_t he
 }
 
 /* Memory of a worker on blocks of n cells a side: the largest of its plans, two regions of bytes,
- * logits and scores. */
-static bool measure(const struct ensemble *e, int64_t n, int64_t *bytes, struct err *err)
+ * logits and scores. Also sets what the workers share. */
+static bool measure(struct ensemble *e, int64_t n, int64_t *bytes, struct err *err)
 {
     int64_t region = ensemble_region(e, n), plans = 0;
+    e->shared_bytes = 0;
     for (int i = 0; i < e->n; i++) {
-        int64_t input = e->dense ? ensemble_input(e, &e->models[i], n) : 0, plan = 0;
-        if (!scorer_measure(e, i, input, &plan, err))
+        int64_t input = e->dense ? ensemble_input(e, &e->models[i], n) : 0, plan = 0, shared = 0;
+        if (!scorer_measure(e, i, input, &plan, &shared, err))
             return false;
         plans = plan > plans ? plan : plans;
+        e->shared_bytes += OTHER_TILES * shared;
     }
     *bytes = plans + 2 * 3 * region * region + 2 * n * n * e->n_classes * (int64_t)sizeof(float);
     return true;
@@ -230,12 +236,13 @@ static bool too_large(int64_t need, int64_t bytes, struct err *err)
 
 static bool choose_dense(struct ensemble *e, int64_t bytes, struct err *err)
 {
-    int64_t most = (MAX_INPUT_PX - e->before - e->after) / e->stride + 1, need = 0;
-    e->block = most > 1 ? most : 1;
+    int64_t cells = (MAX_INPUT_PX - e->before - e->after) / e->stride + 1, need = 0;
+    e->block = cells > 1 ? cells : 1;
     e->batch = WINDOW_BATCH;
     while (measure(e, e->block, &need, err)) {
-        if (need <= bytes) {
-            e->worker_bytes = need + need / 2 < bytes ? need + need / 2 : bytes;
+        int64_t most = (bytes - e->shared_bytes) / 2;
+        if (need <= most) {
+            e->worker_bytes = need + need / 2 < most ? need + need / 2 : most;
             for (int i = 1; i <= ENSEMBLE_SIZES; i++) {
                 int64_t size = (e->block * i + ENSEMBLE_SIZES - 1) / ENSEMBLE_SIZES;
                 if (e->n_sizes == 0 || size > e->sizes[e->n_sizes - 1])
@@ -244,8 +251,9 @@ static bool choose_dense(struct ensemble *e, int64_t bytes, struct err *err)
             return true;
         }
         if (e->block == 1)
-            return too_large(need, bytes, err);
-        double step = fmax(0.85, sqrt((double)bytes / (double)need)); /* weights do not shrink */
+            return too_large(need, most, err);
+        double share = fmax(0, (double)most / (double)need);
+        double step = fmax(0.85, sqrt(share)); /* weights do not shrink */
         double region = (double)ensemble_region(e, e->block) * step;
         int64_t less = ((int64_t)region - e->before - e->after) / e->stride + 1;
         e->block = less < 1 ? 1 : less < e->block ? less : e->block - 1;
@@ -260,12 +268,12 @@ static bool choose_windows(struct ensemble *e, int64_t bytes, struct err *err)
     for (e->batch = WINDOW_BATCH; e->batch >= 1; e->batch /= 2) {
         if (!measure(e, e->block, &need, err))
             return false;
-        if (need <= bytes) {
+        if (need <= (bytes - e->shared_bytes) / 2) {
             e->worker_bytes = need;
             return true;
         }
     }
-    return too_large(need, bytes, err);
+    return too_large(need, (bytes - e->shared_bytes) / 2, err);
 }
 
 bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t bytes,
@@ -274,6 +282,13 @@ bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t by
     ensemble->dense = dense;
     ensemble->tta = tta;
     ensemble->n_sizes = 0;
+    ensemble->weights_budget = bytes / 2 / OTHER_TILES / ensemble->n;
     set_reach(ensemble);
+    if (dense ? choose_dense(ensemble, bytes, err) : choose_windows(ensemble, bytes, err))
+        return true;
+    if (ensemble->direct)
+        return false;
+    ensemble->direct = true;
+    *err = (struct err){ 0 };
     return dense ? choose_dense(ensemble, bytes, err) : choose_windows(ensemble, bytes, err);
 }

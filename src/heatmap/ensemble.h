@@ -3,6 +3,7 @@
 #ifndef HEATMAP_ENSEMBLE_H
 #define HEATMAP_ENSEMBLE_H
 #include "net/model.h"
+#include "net/plan_weights.h"
 #include "net/transform.h"
 
 #define ENSEMBLE_MAX 16
@@ -34,7 +35,11 @@ struct ensemble {
     int64_t batch;                 /* windows at a time */
     int64_t sizes[ENSEMBLE_SIZES]; /* cells, ascending: dense blocks are computed at one of these */
     int n_sizes;
-    int64_t worker_bytes; /* that one worker may take: plans, pixels, scores */
+    int64_t worker_bytes;         /* that one worker may take: plans, pixels, scores */
+    int64_t shared_bytes;         /* that all workers together may take: transformed weights */
+    struct plan_weights *weights; /* shared by all plans */
+    int64_t weights_budget;       /* of one plan, see plan_options */
+    bool direct, fast;            /* kernels, see plan_options */
 };
 
 /* Takes over the models. All must have the same classes. */
@@ -46,7 +51,8 @@ void ensemble_free(struct ensemble *ensemble); /* also fine on a zeroed struct *
 bool ensemble_shares(const struct ensemble *ensemble, const char **reason);
 bool ensemble_exact(const struct ensemble *ensemble, const char **reason);
 
-/* Fixes the mode and the size of blocks such that a worker stays within `bytes`. */
+/* Fixes the mode and the size of blocks such that two workers and what they share stay within
+ * `bytes`; with direct convolutions if they would not otherwise. */
 bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t bytes,
                      struct err *err);
 

@@ -193,11 +193,14 @@ static bool describe(struct predict *predict, struct err *err)
     if (how)
         predict->options_text = file_format(
             "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
-            "stain=%s template=%s tta=%d",
+            "stain=%s template=%s tta=%d%s",
             how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
             tissue_method_names[o->tissue_method], o->tissue ? o->tissue : "found", o->min_tissue,
             stain_method_names[o->stain], o->stain_template ? o->stain_template : "built-in",
-            o->tta);
+            o->tta,
+            e->direct ? " kernels=direct"
+            : o->fast ? " kernels=fast"
+                      : "");
     free(how);
     return predict->options_text || err_memory(err, "the options");
 }
@@ -207,15 +210,20 @@ static bool choose_memory(struct predict *predict, bool dense, const struct ctx 
 {
     int64_t memory = predict->options->memory_bytes;
     int64_t base = BASE_BYTES < memory / 3 ? BASE_BYTES : memory / 3;
-    if (!ensemble_choose(&predict->ensemble, dense, predict->options->tta, (memory - base) / 2,
-                         err))
+    struct ensemble *e = &predict->ensemble;
+    e->direct = predict->options->direct;
+    e->fast = predict->options->fast;
+    if (!ensemble_choose(e, dense, predict->options->tta, memory - base, err))
         return false;
-    int64_t workers = (memory - base) / predict->ensemble.worker_bytes;
+    if (e->direct && !predict->options->direct)
+        report_note(ctx->report, "--memory is too little for Winograd convolutions: direct ones "
+                                 "are taken");
+    int64_t workers = (memory - base - e->shared_bytes) / e->worker_bytes;
     predict->workers = workers > 1024 ? 1024 : (int)workers;
     int threads = pool_workers(ctx->pool);
     if (threads > predict->workers)
         report_note(ctx->report, "--memory lets %d of %d threads compute; %.0f MB each",
-                    predict->workers, threads, (double)predict->ensemble.worker_bytes / 1e6);
+                    predict->workers, threads, (double)e->worker_bytes / 1e6);
     return true;
 }
 

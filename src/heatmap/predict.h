@@ -40,6 +40,7 @@ struct predict_options {
     enum stain_method stain;
     const char *stain_template; /* PNG; NULL: the built-in one */
     bool tta;                   /* the mean of the 8 symmetries */
+    bool direct, fast;          /* kernels: see plan_options */
     int64_t memory_bytes;
     int64_t group_cost;                 /* px that pass through the networks in one group */
     int64_t check_windows;              /* random windows of the check */

@@ -63,7 +63,12 @@ void scorer_free(struct scorer *scorer)
 static bool ready_make(const struct ensemble *ensemble, struct ready *ready, struct err *err)
 {
     const struct ensemble_model *m = &ensemble->models[ready->model];
-    struct plan_options options = { .mode = PLAN_INFER, .threads = 1 };
+    struct plan_options options = { .mode = PLAN_INFER,
+                                    .threads = 1,
+                                    .weights = ensemble->weights,
+                                    .weights_budget = (size_t)ensemble->weights_budget,
+                                    .direct = ensemble->direct,
+                                    .fast = ensemble->fast };
     struct dense_spec spec = { m->window, m->dense_stride, ready->height, ready->width };
     struct graph *sized = NULL;
     bool ok = ready->dense ? transform_dense(m->graph, &spec, &sized, err)
@@ -82,7 +87,7 @@ static bool ready_make(const struct ensemble *ensemble, struct ready *ready, str
 }
 
 bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input, int64_t *bytes,
-                    struct err *err)
+                    int64_t *shared_bytes, struct err *err)
 {
     int64_t side = input > 0 ? input : ensemble->models[model].side;
     struct ready ready = {
@@ -91,6 +96,7 @@ bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input, i
     if (!ready_make(ensemble, &ready, err))
         return false;
     *bytes = ready.bytes;
+    *shared_bytes = (int64_t)plan_memory(ready.plan).shared;
     ready_free(&ready);
     return true;
 }

@@ -33,7 +33,8 @@ bool scorer_logits(struct scorer *scorer, int model, bool dense, int symmetry,
                    const struct image *region, int64_t width, int64_t height, float *logits,
                    struct err *err);
 
-/* Bytes of the plan for a dense input of `input` px, or of the batch of windows where it is 0. */
+/* Bytes of the plan for a dense input of `input` px, or of the batch of windows where it is 0;
+ * and of what it shares with other plans of the model. */
 bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input, int64_t *bytes,
-                    struct err *err);
+                    int64_t *shared_bytes, struct err *err);
 #endif

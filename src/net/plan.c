@@ -34,9 +34,9 @@ void plan_free(struct plan *plan)
         if (plan->nodes[i].hint)
             lower_forget(plan->nodes[i].hint);
     lower_close(plan);
+    plan_release(plan);
     free(plan->steps), free(plan->slots), free(plan->values), free(plan->nodes);
     free(plan->outputs);
-    plan_release(plan);
     free(plan->gradients);
     graph_free(plan->own_graph);
     free(plan);
@@ -47,8 +47,8 @@ static bool check_options(const struct graph *graph, const struct plan_options *
 {
     if (options->threads < 1)
         return err_set(err, ERR_USAGE, "%s: a plan needs at least one thread", graph->name);
-    if (options->winograd_tile != 0 && options->winograd_tile != 2 && options->winograd_tile != 4)
-        return err_set(err, ERR_USAGE, "%s: Winograd tiles are 2 or 4", graph->name);
+    if (options->winograd_tile < 0 || options->winograd_tile > 6 || options->winograd_tile % 2)
+        return err_set(err, ERR_USAGE, "%s: Winograd tiles are 2, 4 or 6", graph->name);
     for (int i = 0; i < options->n_keep; i++)
         if (options->keep[i] < 0 || options->keep[i] >= graph->n_values)
             return err_set(err, ERR_USAGE, "%s: a value to keep is not in the graph", graph->name);
@@ -275,10 +275,16 @@ static bool make(const struct graph *graph, const struct plan_options *options, 
     plan->outputs = calloc((size_t)graph->n_outputs + 1, sizeof *plan->outputs);
     int threads = omp_get_max_threads();
     omp_set_num_threads(options->threads);
+    if (options->weights)
+        plan_weights_lock(options->weights);
     bool ok = plan->values && plan->nodes && plan->outputs ? build(plan, segments, err)
                                                            : err_memory(err, graph->name);
     plan->options.keep = NULL; /* was the caller's, and has been noted */
     ok = ok && plan_refresh(plan, err);
+    if (ok)
+        plan_fill_shared(plan);
+    if (options->weights)
+        plan_weights_unlock(options->weights);
     omp_set_num_threads(threads);
     if (!ok) {
         plan_free(plan);

@@ -20,6 +20,7 @@
 #ifndef NET_PLAN_H
 #define NET_PLAN_H
 #include "net/graph.h"
+#include "net/plan_weights.h"
 
 struct plan;
 
@@ -56,8 +57,14 @@ struct plan_options {
     const struct plan_spread *spread; /* PLAN_TRAIN: batch norm takes the statistics of the larger
                                        * batch; must outlive the plan; NULL: of its own */
     bool input_gradients;             /* backward also to the inputs of the graph */
-    int winograd_tile; /* 2 or 4: all Winograd convolutions with this tile, and wherever they can be
-                        * (to compare); 0: the cheaper one, where it is worth it */
+    /* PLAN_INFER: transformed weights are taken from here, where another plan may have left them
+     * already; must outlive the plan, and the parameters must not change. NULL: its own. */
+    struct plan_weights *weights;
+    size_t weights_budget; /* PLAN_INFER: bytes that weights transformed for Winograd convolutions
+                            * may take; layers that do not fit are direct. 0: no bound */
+    int winograd_tile; /* 2, 4 or 6: all Winograd convolutions with this tile, and wherever they can
+                        * be (to compare); 0: the cheaper one, where it is worth it */
+    bool fast;         /* Winograd convolutions may have tiles of 6 x 6: faster, less exact */
     bool direct;       /* no Winograd convolutions: slower, the last digits nearer to the truth */
     bool no_sharing;   /* every tensor its own memory: all readable; for tests and debugging */
     bool profile;      /* measure every step (its shortest run); see plan_print */
@@ -128,6 +135,7 @@ struct plan_memory {
     size_t arena;     /* activations, their gradients, scratch: with sharing */
     size_t unshared;  /* the same without sharing */
     size_t weights;   /* copies of parameters in the kernels' layouts (PLAN_INFER) */
+    size_t shared;    /* the same in options.weights, where other plans may use them */
     size_t gradients; /* of parameters */
 };
 struct plan_memory plan_memory(const struct plan *plan);

@@ -138,7 +138,7 @@ static bool place_slots(struct plan *plan, struct err *err)
         bool in_arena = slot->home == SLOT_ARENA || slot->home == SLOT_KEPT;
         if (in_arena && slot->root == i && slot->first >= 0)
             pieces[n++] = (struct piece){ i, slot->bytes };
-        if (slot->home == SLOT_WEIGHTS) {
+        if (slot->home == SLOT_WEIGHTS && !slot->entry) {
             slot->arena_offset = plan->weights_bytes;
             plan->weights_bytes += aligned(slot->bytes);
         }
@@ -172,8 +172,44 @@ static char *reserve(size_t bytes)
     return at;
 }
 
+/* Weights that other plans have filled already are taken as they are. */
+static bool take_shared(struct plan *plan, struct err *err)
+{
+    struct plan_weights *weights = plan->options.weights;
+    for (int i = 0; i < plan->n_slots && weights; i++) {
+        struct slot *slot = &plan->slots[i];
+        if (slot->home != SLOT_WEIGHTS || !slot->source)
+            continue;
+        slot->entry = plan_weights_take(weights, slot->source, slot->key, slot->bytes);
+        if (!slot->entry)
+            return err_memory(err, "weights");
+        slot->at = plan_weights_at(slot->entry);
+        plan->shared_bytes += slot->bytes;
+    }
+    for (int i = 0; i < plan->n_steps && weights; i++) {
+        struct step *step = &plan->steps[i];
+        for (int k = 0; k < step->n_slots && step->phase == PHASE_PREPARE; k++) {
+            int slot = step->access[k] == ACCESS_WRITE ? step->slot[k] : NO_SLOT;
+            const struct plan_weights_entry *entry =
+                slot == NO_SLOT ? NULL : plan->slots[slot].entry;
+            step->dropped = step->dropped || (entry && plan_weights_filled(entry));
+        }
+    }
+    return true;
+}
+
+void plan_fill_shared(struct plan *plan)
+{
+    for (int i = 0; i < plan->n_slots; i++)
+        if (plan->slots[i].entry)
+            plan_weights_set_filled(plan->slots[i].entry);
+}
+
 void plan_release(struct plan *plan)
 {
+    for (int i = 0; i < plan->n_slots; i++)
+        if (plan->slots[i].entry)
+            plan_weights_return(plan->options.weights, plan->slots[i].entry);
     if (plan->arena)
         munmap(plan->arena, plan->arena_bytes + 1);
     if (plan->weights)
@@ -185,7 +221,7 @@ static void give_addresses(struct plan *plan)
 {
     for (int i = 0; i < plan->n_slots; i++) {
         struct slot *slot = &plan->slots[i];
-        if (slot->home == SLOT_OUTSIDE)
+        if (slot->home == SLOT_OUTSIDE || slot->entry)
             continue;
         const struct slot *root = &plan->slots[slot_root(plan, i)];
         char *base = root->home == SLOT_WEIGHTS ? plan->weights : plan->arena;
@@ -207,7 +243,7 @@ bool plan_place(struct plan *plan, struct err *err)
         drop_copies(plan);
         work_in_place(plan);
     }
-    if (!place_slots(plan, err))
+    if (!take_shared(plan, err) || !place_slots(plan, err))
         return false;
     plan->arena = reserve(plan->arena_bytes);
     plan->weights = reserve(plan->weights_bytes);

@@ -114,11 +114,11 @@ static bool try_winograd(struct plan_node *pn, const struct problem *p, dnnl_pri
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     *pd = NULL;
-    bool fits = !p->transposed && pn->plan->block == 16 && a->groups == 1 && a->kernel[0] == 3 &&
-                a->kernel[1] == 3 && a->stride[0] == 1 && a->stride[1] == 1 &&
-                a->dilation[0] == 1 && a->dilation[1] == 1 && !pn->plan->options.direct &&
-                layout_is_whole(pn->plan, in_shape(pn, 0)) &&
-                layout_is_whole(pn->plan, out_shape(pn));
+    bool fits =
+        !p->transposed && pn->plan->block == 16 && a->groups == 1 && a->kernel[0] == 3 &&
+        a->kernel[1] == 3 && a->stride[0] == 1 && a->stride[1] == 1 && a->dilation[0] == 1 &&
+        a->dilation[1] == 1 && !pn->plan->options.direct && pn->plan->options.weights_budget == 0 &&
+        layout_is_whole(pn->plan, in_shape(pn, 0)) && layout_is_whole(pn->plan, out_shape(pn));
     if (!fits)
         return true;
     struct problem winograd = *p;

@@ -48,6 +48,7 @@ static struct winograd_conv conv_of(const struct plan_node *pn, bool backward)
                                    .dilation = a->dilation[0],
                                    .relu = !backward && a->activation == ACT_RELU,
                                    .learning = pn->plan->options.mode != PLAN_INFER,
+                                   .fast = pn->plan->options.fast,
                                    .threads = pn->plan->options.threads };
 }
 
@@ -55,10 +56,13 @@ bool lower_winograd_takes(const struct plan_node *pn, bool backward)
 {
     if (!is_suitable(pn, backward))
         return false;
+    const struct plan_options *options = &pn->plan->options;
     struct winograd_conv w = conv_of(pn, backward);
-    if (pn->plan->options.winograd_tile)
-        return true;
-    return winograd_conv_plan(&w, 0) < WORTH * winograd_conv_direct_cost(&w);
+    double cost = winograd_conv_plan(&w, options->winograd_tile);
+    size_t bytes = pn->plan->winograd_bytes + w.weight_floats * sizeof(float);
+    if (options->mode == PLAN_INFER && options->weights_budget && bytes > options->weights_budget)
+        return false;
+    return options->winograd_tile || cost < WORTH * winograd_conv_direct_cost(&w);
 }
 
 static bool run_weights(const struct step *step)
@@ -93,7 +97,11 @@ static int add_weights(struct plan_node *pn, const struct winograd_conv *w, bool
         return NO_SLOT;
     enum step_phase phase = plan->phase;
     if (plan->options.mode == PLAN_INFER) {
-        plan->slots[to].home = SLOT_WEIGHTS;
+        struct slot *slot = &plan->slots[to];
+        slot->home = SLOT_WEIGHTS;
+        slot->source = plan->graph->values[pn->node->inputs[1]].data;
+        slot->key = (uint64_t)(w->tile * 64 + w->lanes); /* with the source, tells all */
+        plan->winograd_bytes += slot->bytes;
         plan->phase = PHASE_PREPARE;
     }
     struct step *step = step_add(plan, &spec, err);
@@ -105,13 +113,17 @@ static int add_weights(struct plan_node *pn, const struct winograd_conv *w, bool
 
 static const char *kernel_name(const struct winograd_conv *w, bool backward)
 {
-    static const char *const names[2][2][2] = {
-        { { "conv 3x3 winograd 2x2 avx2", "conv 3x3 winograd 4x4 avx2" },
-          { "conv 3x3 winograd 2x2 avx512", "conv 3x3 winograd 4x4 avx512" } },
-        { { "conv data winograd 2x2 avx2", "conv data winograd 4x4 avx2" },
-          { "conv data winograd 2x2 avx512", "conv data winograd 4x4 avx512" } },
+    static const char *const names[2][2][3] = {
+        { { "conv 3x3 winograd 2x2 avx2", "conv 3x3 winograd 4x4 avx2",
+            "conv 3x3 winograd 6x6 avx2" },
+          { "conv 3x3 winograd 2x2 avx512", "conv 3x3 winograd 4x4 avx512",
+            "conv 3x3 winograd 6x6 avx512" } },
+        { { "conv data winograd 2x2 avx2", "conv data winograd 4x4 avx2",
+            "conv data winograd 6x6 avx2" },
+          { "conv data winograd 2x2 avx512", "conv data winograd 4x4 avx512",
+            "conv data winograd 6x6 avx512" } },
     };
-    return names[backward][w->level == SIMD_AVX512][w->tile == 4];
+    return names[backward][w->level == SIMD_AVX512][w->tile / 2 - 1];
 }
 
 /* The step itself; bias and residual may be NO_SLOT. */

@@ -26,6 +26,10 @@ struct slot {
     size_t offset;   /* in the root's memory */
     size_t arena_offset;
     char *at; /* after binding */
+    /* SLOT_WEIGHTS that plans may share: what they are made from, and which layout */
+    struct buffer *source; /* NULL: not shared */
+    uint64_t key;
+    struct plan_weights_entry *entry;
 };
 
 enum access { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_BOTH = 3 };
@@ -112,7 +116,8 @@ struct plan {
     struct node_state *nodes;   /* [graph->n_nodes] */
     int *outputs;               /* [graph->n_outputs]: slots of the gradients by the outputs */
     char *arena, *weights;
-    size_t arena_bytes, unshared_bytes, weights_bytes;
+    size_t arena_bytes, unshared_bytes, weights_bytes, shared_bytes;
+    size_t winograd_bytes; /* of weights transformed for inference */
     float *gradients;
     int64_t n_gradients;
     struct plan_random random;
@@ -206,5 +211,7 @@ bool step_sum(struct plan *plan, int a, int b, int dst, struct err *err);
 
 /* Lifetimes, sharing, the arena; gives every slot its address and binds the steps. */
 bool plan_place(struct plan *plan, struct err *err);
+/* Weights that were taken from options.weights have been filled. */
+void plan_fill_shared(struct plan *plan);
 void plan_release(struct plan *plan);
 #endif
