@@ -7,7 +7,7 @@
 #include <string.h>
 #include "heatmap/scorer.h"
 
-#define HALO_SHARE 0.8 /* of what a network can see: the outer fifth adds less than 1e-3 to p */
+#define HALO_SHARE 0.9 /* of what a network can see: the outer tenth adds less than 1e-3 to p */
 #define MAX_HALO_PX 256
 #define MAX_INPUT_PX 2560 /* of a dense block: larger ones gain little */
 #define MAX_WINDOW_BLOCK 20

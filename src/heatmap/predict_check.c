@@ -261,6 +261,11 @@ static void tell(const struct predict *predict, const struct ctx *ctx)
                 "%.4f, max %.4f, flipped at 0.5: %.2f %%",
                 (long long)c->windows, fitted, predict->ensemble.tta ? ", in 8 symmetries" : "",
                 c->r, c->mean, c->p95, c->max, 100 * c->flipped);
+    if (raw->windows > 0 && c->mean >= raw->mean)
+        report_warn(ctx->report,
+                    "the calibration brings dense scores no nearer to those of windows; leave "
+                    "--calibrate out, take --mode window, or a model of microtome train "
+                    "--distill-dense");
 }
 
 bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx, struct err *err)
