@@ -25,6 +25,7 @@ folder = os.path.join(build, "bench")
 data, cluster = os.path.join(folder, "cluster_data"), os.path.join(folder, "slurm")
 microtome = os.path.join(build, "microtome")
 log = os.path.join(folder, "cluster.log")
+model = os.path.join(folder, f"cluster_{NETWORK}.onnx")  # drawn once: a task reads weights, as in a real run
 cores = sorted(os.sched_getaffinity(0))
 fixture = os.path.join(here, "..", "tests", "cluster", "slurm")
 os.makedirs(folder, exist_ok=True)
@@ -37,7 +38,7 @@ def slurm(*words):
 
 def predict(out, *options):
     shutil.rmtree(out, ignore_errors=True)
-    seconds, _ = run([microtome, "predict", "-q", os.path.join(data, "slides.csv"), "-o", out, "--network", NETWORK,
+    seconds, _ = run([microtome, "predict", "-q", os.path.join(data, "slides.csv"), "-o", out, "--model", model,
                       "--memory", "600", "--group", str(GROUP_MPX), "--export", "none", *options], set(cores), log)
     return seconds
 
@@ -89,6 +90,7 @@ os.environ["SLURM_CONF"] = os.path.join(cluster, "slurm.conf")
 os.environ["PATH"] += ":/usr/sbin"
 run([microtome, "phantom", "-q", "-o", data, "--slides", str(SLIDES), "--size", str(SIZE_PX), "--seed", "7"],
     set(cores), log)
+run([microtome, "model", "convert", "-q", "--network", NETWORK, "--classes", "2", "-o", model], set(cores), log)
 alone_s = predict(os.path.join(folder, "cluster_0"), "--threads", "1")
 one_s, one_times = on_nodes(1)
 two_s, two_times = on_nodes(2)
