@@ -213,7 +213,8 @@ static void put_model(FILE *out, const struct page *page)
 
 static void put_run(FILE *out, const struct result_run *run)
 {
-    html_put(out, "<tr><td>%s</td><td>%s</td><td class=\"n\">", run->command, run->began);
+    html_put(out, "<tr><td>%s</td><td class=\"time\">%s</td><td class=\"n\">", run->command,
+             run->began);
     if (run->slides > 0)
         html_put(out, "%zu", run->slides);
     if (run->failed > 0)

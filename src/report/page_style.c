@@ -32,6 +32,7 @@ const char page_style[] =
     "th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--rule);"
     "vertical-align:top}\n"
     "td.n,th.n{text-align:right;white-space:nowrap}\n"
+    "td.time{white-space:nowrap}\n"
     "td.name{overflow-wrap:anywhere;min-width:9rem}\n"
     "th button{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;"
     "cursor:pointer;text-decoration:underline dotted}\n"
