@@ -234,8 +234,28 @@ static bool too_large(int64_t need, int64_t bytes, struct err *err)
                    (double)need / 1e6, (double)bytes / 1e6);
 }
 
+/* A try: a region of `side` px needs so many bytes. */
+struct tried {
+    double side, need;
+};
+
+/* The side of the region to try after `now`, of which `most` bytes are too few: what grows with the
+ * area is told from what does not (weights) once there were two tries. */
+static double next_side(const struct tried *before, const struct tried *now, double most)
+{
+    double gain = before->need - now->need;
+    double area = now->side * now->side, more = before->side * before->side - area;
+    if (before->need > 0 && gain > 0 && more > 0 && most > 0) {
+        double wanted = area - (now->need - most) * more / gain;
+        if (wanted > 0)
+            return fmin(0.98, sqrt(wanted / area)) * now->side;
+    }
+    return fmax(0.85, sqrt(fmax(0, most / now->need))) * now->side;
+}
+
 static bool choose_dense(struct ensemble *e, int64_t bytes, struct err *err)
 {
+    struct tried before = { 0 };
     int64_t cells = (MAX_INPUT_PX - e->before - e->after) / e->stride + 1, need = 0;
     e->block = cells > 1 ? cells : 1;
     e->batch = WINDOW_BATCH;
@@ -252,11 +272,11 @@ static bool choose_dense(struct ensemble *e, int64_t bytes, struct err *err)
         }
         if (e->block == 1)
             return too_large(need, most, err);
-        double share = fmax(0, (double)most / (double)need);
-        double step = fmax(0.85, sqrt(share)); /* weights do not shrink */
-        double region = (double)ensemble_region(e, e->block) * step;
-        int64_t less = ((int64_t)region - e->before - e->after) / e->stride + 1;
+        struct tried now = { (double)ensemble_region(e, e->block), (double)need };
+        int64_t side = (int64_t)next_side(&before, &now, (double)most);
+        int64_t less = (side - e->before - e->after) / e->stride + 1;
         e->block = less < 1 ? 1 : less < e->block ? less : e->block - 1;
+        before = now;
     }
     return false;
 }
