@@ -95,10 +95,14 @@ def judge(name, testing, stride):
     """Slides, lesions and cells against the truth; the check of dense against windows, if there was one."""
     at = place(f"{name}-{stride}")
     run("classify", "lesions", at, "-o", at + "-lesions", "-q")
+    scores = lesion_scores(at + "-lesions")
     with open(at + "-scores.csv", "w") as out:
         out.write("slide,score\n")
-        out.writelines(f"{slide},{score}\n" for slide, score in lesion_scores(at + "-lesions").items())
-    roc = json.loads(run("evaluate", "roc", at + "-scores.csv", "--truth", testing, "--positive", "tumor", "--json"))
+        out.writelines(f"{slide},{score}\n" for slide, score in scores.items())
+    roc = None  # of scores that are all the same there is no curve: no slide has a lesion above 0.9
+    if len(set(scores.values())) > 1:
+        roc = json.loads(run("evaluate", "roc", at + "-scores.csv", "--truth", testing, "--positive", "tumor",
+                             "--json"))["curves"][0]
     froc, all_froc = (json.loads(run("evaluate", "froc", at + "-lesions", "--truth", testing, "--json", *rules))
                       for rules in ((), ("--isolated", "0")))
     pixels = json.loads(run("evaluate", "pixels", at, "--truth", testing, "--json"))
@@ -106,13 +110,14 @@ def judge(name, testing, stride):
     if os.path.exists(os.path.join(at, "check.json")):
         with open(os.path.join(at, "check.json")) as file:
             check = json.load(file)["check"]
-    return dict(roc=roc["curves"][0], froc=froc["curves"][0], all_froc=all_froc["curves"][0], pixels=pixels["all"], check=check)
+    return dict(roc=roc, froc=froc["curves"][0], all_froc=all_froc["curves"][0], pixels=pixels["all"], check=check)
 
 
 def print_row(title, stride, row):
     roc, check = row["roc"], row["check"]
     compared = f"{check['r']:.3f} | {check['mean']:.3f} | {100 * check['flipped']:.1f} %" if check else "| |"
-    print(f"| {title} | {stride} | {roc['auc']:.3f} ({roc['delong_95'][0]:.2f}–{roc['delong_95'][1]:.2f}) "
+    auc = f"{roc['auc']:.3f} ({roc['delong_95'][0]:.2f}–{roc['delong_95'][1]:.2f})" if roc else "–"
+    print(f"| {title} | {stride} | {auc} "
           f"| {row['all_froc']['froc']:.3f} | {row['froc']['froc']:.3f} | {row['pixels']['auc']:.3f} "
           f"| {row['cpu_s'] / TESTING:.1f} | {compared} |", flush=True)
 

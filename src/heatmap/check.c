@@ -45,12 +45,14 @@ static int64_t logit_at(const struct check_sample *sample, int64_t window, int64
     return window * floats_of_window(sample) + way * sample->n_classes + class_index;
 }
 
-/* Over windows and symmetries alike: they go through the same line. */
+/* The line that gives dense logits the mean and the spread of the windows', over windows and
+ * symmetries alike. (Least squares would shrink the spread by the correlation: with one of 0.7
+ * hardly a score would come up to a threshold any more.) */
 static void fit_line(const struct check_sample *sample, int model, int64_t class_index,
                      double *gain, double *offset)
 {
     int64_t symmetries = sample->n_symmetries, n = sample->n * symmetries;
-    double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
+    double mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = logit_at(sample, i / symmetries, model, i % symmetries, class_index);
         mean_x += sample->dense[at] / (double)n;
@@ -60,9 +62,11 @@ static void fit_line(const struct check_sample *sample, int model, int64_t class
         int64_t at = logit_at(sample, i / symmetries, model, i % symmetries, class_index);
         double x = sample->dense[at] - mean_x, y = sample->window[at] - mean_y;
         xx += x * x;
+        yy += y * y;
         xy += x * y;
     }
-    *gain = xx > 1e-12 * (double)n ? xy / xx : 1; /* all the same: only an offset */
+    bool varies = xx > 1e-12 * (double)n && xy > 0; /* if not: only an offset */
+    *gain = varies ? sqrt(yy / xx) : 1;
     *offset = mean_y - *gain * mean_x;
 }
 

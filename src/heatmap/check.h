@@ -18,7 +18,7 @@ bool check_sample_add(struct check_sample *sample, const float *dense, const flo
                       struct err *err); /* one window: [models, symmetries, classes] each */
 void check_sample_free(struct check_sample *sample);
 
-/* Least squares of window logits on dense ones, for every model and class: sets gain and offset. */
+/* A line from dense logits to window logits for every model and class: sets gain and offset. */
 bool check_calibrate(const struct check_sample *sample, struct ensemble *ensemble, struct err *err);
 
 /* Of the scores averaged over models and symmetries, with the ensemble's calibration where it has
