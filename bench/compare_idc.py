@@ -1,9 +1,9 @@
 """examples/idc.yaml in this program and in PyTorch: AUC over seeds, wall and CPU time.
 
-    compare_idc.py BUILD FOLDER [SEEDS [EPOCHS]]
+    compare_idc.py BUILD FOLDER [SEEDS [THREADS [microtome | PyTorch]]]
 
-FOLDER holds train.tar and val.tar; with fewer EPOCHS both learn less, by the same protocol. Not part of `make bench`: it takes long and needs the data. The
-figures in docs/training.md come from here.
+FOLDER holds train.tar and val.tar. Not part of `make bench`: it takes long and needs the data. The figures in
+docs/training.md come from here.
 """
 import json
 import os
@@ -14,7 +14,8 @@ import sys
 
 build, data = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 seeds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
-epochs = sys.argv[4] if len(sys.argv) > 4 else "100"
+threads = sys.argv[4] if len(sys.argv) > 4 else "2"
+only = sys.argv[5] if len(sys.argv) > 5 else None
 here = os.path.dirname(os.path.abspath(__file__))
 out = os.path.join(build, "bench", "idc")
 train, val = os.path.join(data, "train.tar"), os.path.join(data, "val.tar")
@@ -22,20 +23,22 @@ train, val = os.path.join(data, "train.tar"), os.path.join(data, "val.tar")
 
 def ours(seed):
     command = [os.path.join(build, "microtome"), "train", os.path.join(here, "..", "examples", "idc.yaml"), "-q",
-               "--json", "--overwrite", "--threads", "2", "-o", out]
-    for setting in (f"data.train={train}", f"data.val={val}", f"seed={seed}", f"train.epochs={epochs}"):
+               "--json", "--overwrite", "--threads", threads, "-o", f"{out}-{seed}"]
+    for setting in (f"data.train={train}", f"data.val={val}", f"seed={seed}"):
         command += ["--set", setting]
     return command
 
 
 def torch(seed):
     return ["/usr/bin/python3", os.path.join(here, "peers", "torch_idc.py"), train, val, "--seed", str(seed),
-            "--epochs", epochs, "--threads", "2"]
+            "--threads", threads]
 
 
 print(f"{'program':10} {'seed':>4} {'AUC':>7} {'wall s':>7} {'CPU s':>7}")
 for name, command in (("microtome", ours), ("PyTorch", torch)):
     aucs = []
+    if only not in (None, name):
+        continue
     for seed in range(1, seeds + 1):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         result = json.loads(subprocess.run(command(seed), check=True, stdout=subprocess.PIPE, text=True).stdout)
@@ -43,5 +46,5 @@ for name, command in (("microtome", ours), ("PyTorch", torch)):
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         aucs.append(result["auc"])
         print(f"{name:10} {seed:4d} {result['auc']:7.4f} {result['seconds']:7.0f} {cpu:7.0f}", flush=True)
-    spread = statistics.stdev(aucs) if seeds > 1 else 0
-    print(f"{name:10} mean {statistics.mean(aucs):7.4f} +- {spread:.4f}", flush=True)
+    if seeds > 1:
+        print(f"{name:10} mean {statistics.mean(aucs):7.4f} +- {statistics.stdev(aucs):.4f}", flush=True)

@@ -3,7 +3,7 @@
     torch_idc.py TRAIN.tar VAL.tar [--seed 1] [--epochs N] [--threads 2] ...
 
 Defaults are those of examples/idc.yaml. Prints the AUC on VAL.tar of the averaged weights after the
-last epoch, and the seconds that training took.
+last epoch, by the mean score of the eight ways to lay a patch, and the seconds that training took.
 """
 import argparse
 import io
@@ -34,6 +34,8 @@ parser.add_argument("--rate", type=float, default=0.1)
 parser.add_argument("--decay", type=float, default=0.0005)
 parser.add_argument("--ema", type=float, default=0.995)
 parser.add_argument("--warmup", type=float, default=1)
+parser.add_argument("--mixup", type=float, default=0)
+parser.add_argument("--smoothing", type=float, default=0)
 parser.add_argument("--threads", type=int, default=2)
 options = parser.parse_args()
 MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
@@ -112,6 +114,25 @@ def prepare(images):
     return (x.float() / 255 - MEAN) / STD
 
 
+def loss_of(x, labels):
+    """With mixup every patch is blended with its neighbour, and their labels alike; see src/train/mix.h."""
+    if options.mixup == 0:
+        return F.cross_entropy(model(x), labels, label_smoothing=options.smoothing)
+    own = torch.from_numpy(rng.beta(options.mixup, options.mixup, len(x))).float()
+    own = torch.maximum(own, 1 - own)
+    with_ = torch.arange(len(x)) ^ 1
+    y = model(own.view(-1, 1, 1, 1) * x + (1 - own).view(-1, 1, 1, 1) * x[with_])
+    each = [F.cross_entropy(y, target, reduction="none", label_smoothing=options.smoothing)
+            for target in (labels, labels[with_])]
+    return (own * each[0] + (1 - own) * each[1]).mean()
+
+
+def scores_of(x):
+    """The mean over the eight ways to lay a patch."""
+    ways = [way.flip(axes) for way in (x, x.transpose(2, 3)) for axes in ((), (2,), (3,), (2, 3))]
+    return torch.stack([model(way).softmax(1)[:, 1] for way in ways]).mean(0)
+
+
 def rate_at(epoch):
     done = (epoch - options.warmup) / max(options.epochs - options.warmup, 1e-9)
     rate = options.rate * (1 + math.cos(math.pi * min(max(done, 0), 1))) / 2
@@ -139,7 +160,7 @@ for epoch in range(options.epochs):
         for group in optimizer.param_groups:
             group["lr"] = rate_at(epoch + step / steps)
         optimizer.zero_grad()
-        F.cross_entropy(model(prepare([vary(images[i], rng) for i in chosen])), labels[chosen]).backward()
+        loss_of(prepare([vary(images[i], rng) for i in chosen]), labels[chosen]).backward()
         optimizer.step()
         keep = min(options.ema, (1 + updates) / (10 + updates))
         updates += 1
@@ -154,5 +175,5 @@ images, labels = read(options.val)
 cut = (options.resize - options.input) // 2
 middle = images[:, cut:cut + options.input, cut:cut + options.input]
 with torch.no_grad():
-    scores = torch.cat([model(prepare(middle[i:i + 64])).softmax(1)[:, 1] for i in range(0, len(middle), 64)])
+    scores = torch.cat([scores_of(prepare(middle[i:i + 64])) for i in range(0, len(middle), 64)])
 print(json.dumps(dict(seed=options.seed, auc=roc_auc_score(labels, scores), seconds=seconds)))

@@ -2,6 +2,7 @@
 # there, a hostfile that is not there. Every time the reason is said once.
 # An error of a rank is said by the rank alone.
 command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
 mkdir data
 echo 'data: { train: data }' >run.yaml
 try() {
