@@ -14,12 +14,12 @@ static void print_result(struct app *app, const struct options *o, const struct 
 {
     if (!o->json) {
         fprintf(app->out,
-                "%s/index.html: %zu slides, %zu with a heatmap; %zu curves, %zu trainings, %zu "
-                "runs",
+                "%s/index.html: slides: %zu, with a heatmap: %zu, curves: %zu, trainings: %zu, "
+                "runs: %zu",
                 o->output, result->slides, result->pictured, result->curves, result->trainings,
                 result->runs);
         if (result->problems > 0)
-            fprintf(app->out, "; %zu problems, told on the page", result->problems);
+            fprintf(app->out, "; problems, told on the page: %zu", result->problems);
         fputc('\n', app->out);
         return;
     }
