@@ -201,16 +201,20 @@ int64_t ensemble_cost(const struct ensemble *ensemble, int64_t width, int64_t he
  * logits and scores. Also sets what the workers share. */
 static bool measure(struct ensemble *e, int64_t n, int64_t *bytes, struct err *err)
 {
-    int64_t region = ensemble_region(e, n), plans = 0;
-    e->shared_bytes = 0;
+    int64_t region = ensemble_region(e, n), weights = 0;
+    e->shared_bytes = e->arena_bytes = 0;
     for (int i = 0; i < e->n; i++) {
-        int64_t input = e->dense ? ensemble_input(e, &e->models[i], n) : 0, plan = 0, shared = 0;
-        if (!scorer_measure(e, i, input, &plan, &shared, err))
+        int64_t input = e->dense ? ensemble_input(e, &e->models[i], n) : 0;
+        struct plan_memory memory;
+        if (!scorer_measure(e, i, input, &memory, err))
             return false;
-        plans = plan > plans ? plan : plans;
-        e->shared_bytes += OTHER_TILES * shared;
+        int64_t arena = (int64_t)memory.arena, its = (int64_t)memory.weights;
+        e->arena_bytes = arena > e->arena_bytes ? arena : e->arena_bytes;
+        weights = its > weights ? its : weights;
+        e->shared_bytes += OTHER_TILES * (int64_t)memory.shared;
     }
-    *bytes = plans + 2 * 3 * region * region + 2 * n * n * e->n_classes * (int64_t)sizeof(float);
+    *bytes = e->arena_bytes + weights + 2 * 3 * region * region +
+             2 * n * n * e->n_classes * (int64_t)sizeof(float);
     return true;
 }
 

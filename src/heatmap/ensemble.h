@@ -36,6 +36,7 @@ struct ensemble {
     int64_t sizes[ENSEMBLE_SIZES]; /* cells, ascending: dense blocks are computed at one of these */
     int n_sizes;
     int64_t worker_bytes;         /* that one worker may take: plans, pixels, scores */
+    int64_t arena_bytes;          /* of these for the activations of whichever plan runs */
     int64_t shared_bytes;         /* that all workers together may take: transformed weights */
     struct plan_weights *weights; /* shared by all plans */
     int64_t weights_budget;       /* of one plan, see plan_options */

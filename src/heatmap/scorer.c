@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "net/plan.h"
+#include <sys/mman.h>
 
 #define MAX_READY 12
 
@@ -24,6 +24,7 @@ struct scorer {
     struct ready ready[MAX_READY];
     int n_ready;
     uint64_t clock;
+    void *arena; /* [ensemble->arena_bytes], of whichever plan runs; pages come with their use */
 };
 
 /* The eight ways to lay a square on itself: transposed, then mirrored in x, y. */
@@ -39,8 +40,17 @@ static struct symmetry symmetry_of(int i)
 struct scorer *scorer_new(const struct ensemble *ensemble)
 {
     struct scorer *scorer = calloc(1, sizeof *scorer);
-    if (scorer)
-        scorer->ensemble = ensemble;
+    if (!scorer)
+        return NULL;
+    scorer->ensemble = ensemble;
+    void *at = mmap(NULL, (size_t)ensemble->arena_bytes + 1, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) {
+        free(scorer);
+        return NULL;
+    }
+    madvise(at, (size_t)ensemble->arena_bytes + 1, MADV_HUGEPAGE); /* a wish */
+    scorer->arena = at;
     return scorer;
 }
 
@@ -57,16 +67,20 @@ void scorer_free(struct scorer *scorer)
         return;
     for (int i = 0; i < scorer->n_ready; i++)
         ready_free(&scorer->ready[i]);
+    munmap(scorer->arena, (size_t)scorer->ensemble->arena_bytes + 1);
     free(scorer);
 }
 
-static bool ready_make(const struct ensemble *ensemble, struct ready *ready, struct err *err)
+static bool ready_make(const struct ensemble *ensemble, void *arena, struct ready *ready,
+                       struct err *err)
 {
     const struct ensemble_model *m = &ensemble->models[ready->model];
     struct plan_options options = { .mode = PLAN_INFER,
                                     .threads = 1,
                                     .weights = ensemble->weights,
                                     .weights_budget = (size_t)ensemble->weights_budget,
+                                    .arena = arena,
+                                    .arena_room = (size_t)ensemble->arena_bytes,
                                     .direct = ensemble->direct,
                                     .fast = ensemble->fast };
     struct dense_spec spec = { m->window, m->dense_stride, ready->height, ready->width };
@@ -82,21 +96,20 @@ static bool ready_make(const struct ensemble *ensemble, struct ready *ready, str
         return false;
     }
     struct plan_memory memory = plan_memory(ready->plan);
-    ready->bytes = (int64_t)(memory.arena + memory.weights);
+    ready->bytes = (int64_t)(memory.weights + (memory.lent ? 0 : memory.arena));
     return true;
 }
 
-bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input, int64_t *bytes,
-                    int64_t *shared_bytes, struct err *err)
+bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input,
+                    struct plan_memory *memory, struct err *err)
 {
     int64_t side = input > 0 ? input : ensemble->models[model].side;
     struct ready ready = {
         .model = model, .dense = input > 0, .batch = ensemble->batch, .height = side, .width = side
     };
-    if (!ready_make(ensemble, &ready, err))
+    if (!ready_make(ensemble, NULL, &ready, err))
         return false;
-    *bytes = ready.bytes;
-    *shared_bytes = (int64_t)plan_memory(ready.plan).shared;
+    *memory = plan_memory(ready.plan);
     ready_free(&ready);
     return true;
 }
@@ -105,7 +118,7 @@ bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input, i
 static void make_room(struct scorer *scorer, int64_t bytes)
 {
     for (;;) {
-        int64_t held = bytes;
+        int64_t held = scorer->ensemble->arena_bytes + bytes;
         int oldest = 0;
         for (int i = 0; i < scorer->n_ready; i++) {
             held += scorer->ready[i].bytes;
@@ -117,22 +130,6 @@ static void make_room(struct scorer *scorer, int64_t bytes)
         ready_free(&scorer->ready[oldest]);
         scorer->ready[oldest] = scorer->ready[--scorer->n_ready];
     }
-}
-
-/* What a plan of this shape will take, by that of a square one of the same area: exact enough to
- * decide what must go before it is made. */
-static int64_t guess_bytes(const struct scorer *scorer, const struct ready *wanted)
-{
-    int64_t most = 0, area = wanted->height * wanted->width * (wanted->dense ? 1 : wanted->batch);
-    for (int i = 0; i < scorer->n_ready; i++) {
-        const struct ready *r = &scorer->ready[i];
-        int64_t its = r->height * r->width * (r->dense ? 1 : r->batch);
-        if (r->model != wanted->model || r->dense != wanted->dense)
-            continue;
-        int64_t bytes = (int64_t)((double)r->bytes * fmax(1, (double)area / (double)its));
-        most = bytes > most ? bytes : most;
-    }
-    return most;
 }
 
 static struct plan *plan_of(struct scorer *scorer, int model, bool dense, int64_t batch,
@@ -150,8 +147,7 @@ static struct plan *plan_of(struct scorer *scorer, int model, bool dense, int64_
             return r->plan;
         }
     }
-    make_room(scorer, guess_bytes(scorer, &wanted));
-    if (!ready_make(scorer->ensemble, &wanted, err))
+    if (!ready_make(scorer->ensemble, scorer->arena, &wanted, err))
         return NULL;
     make_room(scorer, wanted.bytes);
     wanted.used = scorer->clock;

@@ -5,6 +5,7 @@
 #define HEATMAP_SCORER_H
 #include "base/image.h"
 #include "heatmap/ensemble.h"
+#include "net/plan.h"
 
 struct scorer;
 
@@ -33,8 +34,7 @@ bool scorer_logits(struct scorer *scorer, int model, bool dense, int symmetry,
                    const struct image *region, int64_t width, int64_t height, float *logits,
                    struct err *err);
 
-/* Bytes of the plan for a dense input of `input` px, or of the batch of windows where it is 0;
- * and of what it shares with other plans of the model. */
-bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input, int64_t *bytes,
-                    int64_t *shared_bytes, struct err *err);
+/* Memory of the plan for a dense input of `input` px, or of the batch of windows where it is 0. */
+bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input,
+                    struct plan_memory *memory, struct err *err);
 #endif

@@ -60,6 +60,11 @@ struct plan_options {
     /* PLAN_INFER: transformed weights are taken from here, where another plan may have left them
      * already; must outlive the plan, and the parameters must not change. NULL: its own. */
     struct plan_weights *weights;
+    /* PLAN_INFER: where activations may lie, of the caller, aligned to 64 bytes; used if it is
+     * large enough. Plans that share it must not run at the same time; an output is there until
+     * another of them runs. NULL: its own. */
+    void *arena;
+    size_t arena_room;
     size_t weights_budget; /* PLAN_INFER: bytes that weights transformed for Winograd convolutions
                             * may take; layers that do not fit are direct. 0: no bound */
     int winograd_tile; /* 2, 4 or 6: all Winograd convolutions with this tile, and wherever they can
@@ -133,6 +138,7 @@ bool plan_activation_gradient(struct plan *plan, value_id value, float *out, str
 
 struct plan_memory {
     size_t arena;     /* activations, their gradients, scratch: with sharing */
+    bool lent;        /* it lies in options.arena */
     size_t unshared;  /* the same without sharing */
     size_t weights;   /* copies of parameters in the kernels' layouts (PLAN_INFER) */
     size_t shared;    /* the same in options.weights, where other plans may use them */

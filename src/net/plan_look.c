@@ -55,8 +55,9 @@ bool plan_activation_gradient(struct plan *plan, value_id value, float *out, str
 
 struct plan_memory plan_memory(const struct plan *plan)
 {
-    return (struct plan_memory){ plan->arena_bytes, plan->unshared_bytes, plan->weights_bytes,
-                                 plan->shared_bytes, (size_t)plan->n_gradients * sizeof(float) };
+    return (struct plan_memory){ plan->arena_bytes,    plan->arena_lent,
+                                 plan->unshared_bytes, plan->weights_bytes,
+                                 plan->shared_bytes,   (size_t)plan->n_gradients * sizeof(float) };
 }
 
 int plan_steps(const struct plan *plan)

@@ -210,7 +210,7 @@ void plan_release(struct plan *plan)
     for (int i = 0; i < plan->n_slots; i++)
         if (plan->slots[i].entry)
             plan_weights_return(plan->options.weights, plan->slots[i].entry);
-    if (plan->arena)
+    if (plan->arena && !plan->arena_lent)
         munmap(plan->arena, plan->arena_bytes + 1);
     if (plan->weights)
         munmap(plan->weights, plan->weights_bytes + 1);
@@ -245,7 +245,8 @@ bool plan_place(struct plan *plan, struct err *err)
     }
     if (!take_shared(plan, err) || !place_slots(plan, err))
         return false;
-    plan->arena = reserve(plan->arena_bytes);
+    plan->arena_lent = plan->options.arena && plan->options.arena_room >= plan->arena_bytes;
+    plan->arena = plan->arena_lent ? plan->options.arena : reserve(plan->arena_bytes);
     plan->weights = reserve(plan->weights_bytes);
     if (!plan->arena || !plan->weights)
         return err_set(err, ERR_MEMORY, "out of memory: the plan needs %zu MB",

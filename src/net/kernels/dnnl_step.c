@@ -209,6 +209,30 @@ bool dnnl_step_reorder(struct plan *plan, const char *what, const dnnl_memory_de
     return ok;
 }
 
+static uint64_t mix(uint64_t hash, int64_t value)
+{
+    return (hash ^ (uint64_t)value) * UINT64_C(1099511628211);
+}
+
+/* Tells layouts of one tensor apart; 0: of a kind that is not shared. */
+static uint64_t layout_key(const dnnl_memory_desc_t *desc)
+{
+    const dnnl_blocking_desc_t *b = &desc->format_desc.blocking;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    if (desc->format_kind != dnnl_blocked || desc->extra.flags != 0 || desc->offset0 != 0)
+        return 0;
+    for (int i = 0; i < desc->ndims; i++) {
+        hash = mix(hash, desc->dims[i]);
+        hash = mix(hash, desc->padded_dims[i]);
+        hash = mix(hash, b->strides[i]);
+    }
+    for (int i = 0; i < b->inner_nblks; i++) {
+        hash = mix(hash, b->inner_blks[i]);
+        hash = mix(hash, b->inner_idxs[i]);
+    }
+    return hash;
+}
+
 int dnnl_weight(struct plan_node *pn, int i, const dnnl_memory_desc_t *plain,
                 const dnnl_memory_desc_t *to, struct err *err)
 {
@@ -224,6 +248,9 @@ int dnnl_weight(struct plan_node *pn, int i, const dnnl_memory_desc_t *plain,
     enum step_phase phase = plan->phase;
     if (once) {
         plan->slots[slot].home = SLOT_WEIGHTS;
+        plan->slots[slot].key = layout_key(to);
+        if (plan->slots[slot].key)
+            plan->slots[slot].source = plan->graph->values[value].data;
         plan->phase = PHASE_PREPARE;
     }
     bool ok = winograd_knows(to)

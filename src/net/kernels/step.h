@@ -116,6 +116,7 @@ struct plan {
     struct node_state *nodes;   /* [graph->n_nodes] */
     int *outputs;               /* [graph->n_outputs]: slots of the gradients by the outputs */
     char *arena, *weights;
+    bool arena_lent; /* by the caller */
     size_t arena_bytes, unshared_bytes, weights_bytes, shared_bytes;
     size_t winograd_bytes; /* of weights transformed for inference */
     float *gradients;
