@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The 3x3 convolutions of stride 1, layer by layer: direct (oneDNN) against our Winograd kernels with tiles of 2x2
-and 4x4, in ms and effective share of the peak, and which one the plan takes: the Markdown tables of
+"""The 3x3 convolutions of stride 1, layer by layer: direct (oneDNN) against our Winograd kernels with tiles of 2x2,
+4x4 and (only with --fast) 6x6, in ms and effective share of the peak, and which one the plan takes: the Markdown tables of
 docs/kernels.md. Also with oneDNN held to AVX2, as on most clusters.
 
     bench/convolutions.py [BUILD-FOLDER] > tables.md
@@ -32,12 +32,12 @@ def layers(network, batch, size, repeats, kernels, isa):
 
 
 def table(network, batch, size, repeats, isa):
-    runs = {k: layers(network, batch, size, repeats, k, isa) for k in ("direct", "winograd2", "winograd4", "auto")}
+    runs = {k: layers(network, batch, size, repeats, k, isa) for k in ("direct", "winograd2", "winograd4", "winograd6", "auto")}
     peak = runs["auto"][2]
     wide = isa is None
     print(f"**{network}, batch {batch}, {'AVX-512' if wide else 'AVX2'}**: all layers together "
           f"{runs['direct'][1]:.1f} ms direct, {runs['auto'][1]:.1f} ms as planned\n")
-    print("| layer | outputs | direct | F2 | F4 | taken |\n|---|---|---|---|---|---|")
+    print("| layer | outputs | direct | F2 | F4 | F6 | taken |\n|---|---|---|---|---|---|---|")
 
     def cell(kernels, name):
         _, _, ms, gflops = runs[kernels][0][name]
@@ -46,8 +46,8 @@ def table(network, batch, size, repeats, isa):
     for name, (kernel, shape, _, _) in runs["auto"][0].items():
         tile = re.search(r"winograd (\d)", kernel)
         taken = f"F{tile[1]}" if tile else "direct"
-        print(f"| {name} | {shape} | {cell('direct', name)} | {cell('winograd2', name)} | {cell('winograd4', name)} | "
-              f"{taken} |")
+        cells = " | ".join(cell(kernels, name) for kernels in ("direct", "winograd2", "winograd4", "winograd6"))
+        print(f"| {name} | {shape} | {cells} | {taken} |")
     print()
 
 
