@@ -88,14 +88,14 @@ static void plans_of_other_sizes_share(void **state)
     assert_true(plan_memory(a).weights < least && plan_memory(a_own).weights >= least);
     run(a, one), run(b, other), run(a_own, one), run(b_own, other);
     same_output(a, a_own, one), same_output(b, b_own, other);
-    plan_free(a);
+    plan_free(a), plan_free(a_own);
     graph_free(one); /* what the weights were made from stays with those that are left */
     assert_int_equal(plan_weights_bytes(weights), plan_memory(b).shared);
     run(b, other);
     same_output(b, b_own, other);
     plan_free(b);
     assert_int_equal(plan_weights_bytes(weights), 0);
-    plan_free(a_own), plan_free(b_own);
+    plan_free(b_own);
     plan_weights_free(weights);
     graph_free(other), graph_free(g);
 }
