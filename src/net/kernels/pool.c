@@ -1,6 +1,9 @@
 /* pool.c: pooling over all planes of an image; the rows are in pool_loops.h. */
 #include "net/kernels/pool.h"
 #include <string.h>
+#ifdef SIMD_X86
+#include <immintrin.h>
+#endif
 
 /* The loops over the parts of a px are short and must be unrolled to stay in registers. */
 #ifndef __clang__

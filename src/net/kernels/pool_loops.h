@@ -12,6 +12,23 @@ typedef uint16_t VARIANT(shorts) __attribute__((vector_size(LANES * 2), aligned(
 #define TO(p, k) (((VEC *)(void *)(p))[k])
 #define PICK(mask, a, b) ((VEC)(((mask) & (INTS)(a)) | (~(mask) & (INTS)(b))))
 
+/* The larger one, a if they are equal; NaN if either is. The instructions give a where b is NaN. */
+#if LANES == 16
+#define LARGER(a, b) VARIANT(larger)((__m512)(a), (__m512)(b))
+static inline TARGET VEC VARIANT(larger)(__m512 a, __m512 b)
+{
+    return (VEC)_mm512_mask_max_ps(b, _mm512_cmp_ps_mask(b, b, _CMP_ORD_Q), b, a);
+}
+#elif LANES == 8
+#define LARGER(a, b) VARIANT(larger)((__m256)(a), (__m256)(b))
+static inline TARGET VEC VARIANT(larger)(__m256 a, __m256 b)
+{
+    return (VEC)_mm256_blendv_ps(_mm256_max_ps(b, a), b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
+}
+#else
+#define LARGER(a, b) PICK(((b) > (a)) | ((b) != (b)), b, a)
+#endif
+
 static inline TARGET void VARIANT(max_px)(const float *first, int64_t row_step, int64_t step,
                                           int32_t rows, int32_t columns, float *out)
 {
@@ -21,14 +38,47 @@ static inline TARGET void VARIANT(max_px)(const float *first, int64_t row_step, 
     for (int32_t r = 0; r < rows; r++) {
         const float *at = first + r * row_step;
         for (int32_t c = 0; c < columns; c++, at += step)
-            for (int k = 0; k < PARTS; k++) {
-                VEC v = AT(at, k);
-                INTS larger = (v > best[k]) | (v != v);
-                best[k] = PICK(larger, v, best[k]);
-            }
+            for (int k = 0; k < PARTS; k++)
+                best[k] = LARGER(best[k], AT(at, k));
     }
     for (int k = 0; k < PARTS; k++)
         TO(out, k) = best[k];
+}
+
+/* n outputs of windows of 3 x 3 that lie within the image, `stride` apart: the largest of three
+ * rows is taken once for each column. */
+static inline __attribute__((always_inline)) TARGET void
+VARIANT(max_3x3)(const float *first, int64_t row_step, int stride, int64_t n, float *out)
+{
+    for (int k = 0; k < PARTS; k++) {
+        const float *at = first + k * LANES, *under = at + row_step, *last = under + row_step;
+        VEC column[3];
+#define COLUMN(c)                                                                                  \
+    LARGER(LARGER(AT(at + (c)*INNER, 0), AT(under + (c)*INNER, 0)), AT(last + (c)*INNER, 0))
+        column[0] = COLUMN(0), column[1] = COLUMN(1);
+        for (int64_t i = 0; i < n; i++) {
+            column[2] = COLUMN(2);
+            TO(out + i * INNER + k * LANES, 0) = LARGER(LARGER(column[0], column[1]), column[2]);
+            column[0] = column[stride], column[1] = stride == 1 ? column[2] : COLUMN(3);
+            at += stride * INNER, under += stride * INNER, last += stride * INNER;
+        }
+#undef COLUMN
+    }
+}
+
+/* How many outputs from i on max_3x3 can make, which reads one column ahead: 0 if none. */
+static inline int64_t VARIANT(run_3x3)(const struct pool_window *w, int64_t y, int64_t i,
+                                       int32_t *stride)
+{
+    const struct pool_axis *h = &w->axis[0], *v = &w->axis[1];
+    int64_t n = 0;
+    if (h->count[y] != 3 || v->step != 1 || v->count[i] != 3 || i + 1 >= v->out)
+        return 0;
+    *stride = v->begin[i + 1] - v->begin[i];
+    while ((*stride == 1 || *stride == 2) && i + n < v->out && v->count[i + n] == 3 &&
+           v->begin[i + n] == v->begin[i] + n * *stride && v->begin[i + n] + 3 < v->in)
+        n++;
+    return n;
 }
 
 static inline TARGET void VARIANT(max_index_px)(const float *first, int64_t row_step, int64_t step,
@@ -62,14 +112,21 @@ static TARGET void VARIANT(max)(const struct pool_window *w, int64_t y, const fl
     const struct pool_axis *h = &w->axis[0], *v = &w->axis[1];
     int64_t row = v->in * INNER, row_step = h->step * row, step = v->step * INNER;
     int32_t taps = (int32_t)v->taps;
-    for (int64_t i = 0; i < v->out; i++) {
+    for (int64_t i = 0, n; i < v->out; i += n) {
         const float *first = x + h->begin[y] * row + v->begin[i] * INNER;
-        if (!index)
+        int32_t stride = 0, tap = h->tap[y] * taps + v->tap[i];
+        n = index ? 0 : VARIANT(run_3x3)(w, y, i, &stride);
+        if (n > 0 && stride == 1)
+            VARIANT(max_3x3)(first, row_step, 1, n, out + i * INNER);
+        else if (n > 0)
+            VARIANT(max_3x3)(first, row_step, 2, n, out + i * INNER);
+        else if (!index)
             VARIANT(max_px)(first, row_step, step, h->count[y], v->count[i], out + i * INNER);
         else
             VARIANT(max_index_px)
-        (first, row_step, step, h->count[y], v->count[i], h->tap[y] * taps + v->tap[i], taps,
-         out + i * INNER, index + i * INNER);
+        (first, row_step, step, h->count[y], v->count[i], tap, taps, out + i * INNER,
+         index + i * INNER);
+        n = n > 0 ? n : 1;
     }
 }
 
@@ -148,3 +205,4 @@ static const struct pool_rows VARIANT(rows) = { VARIANT(max), VARIANT(max_back),
 #undef AT
 #undef TO
 #undef PICK
+#undef LARGER
