@@ -183,6 +183,8 @@ bool lower_conv_forward(struct plan_node *pn, struct err *err)
         return lower_winograd_forward(pn, err);
     if (lower_stem_takes(pn))
         return lower_stem_forward(pn, err);
+    if (lower_direct_takes(pn))
+        return lower_direct_forward(pn, err);
     struct problem p = problem_of(pn);
     enum layout in = LAYOUT_PLAIN, out = LAYOUT_PLAIN;
     dnnl_primitive_desc_t pd;

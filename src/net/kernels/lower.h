@@ -19,6 +19,9 @@ bool lower_winograd_weights(struct plan_node *pn, struct err *err);
  */
 bool lower_stem_takes(const struct plan_node *pn);
 bool lower_stem_forward(struct plan_node *pn, struct err *err);
+/* lower_direct.c: our own kernels for conv by direct sums, forward; images are blocked. */
+bool lower_direct_takes(const struct plan_node *pn);
+bool lower_direct_forward(struct plan_node *pn, struct err *err);
 /* dnnl_linear.c */
 bool lower_linear_forward(struct plan_node *pn, struct err *err);
 bool lower_linear_backward(struct plan_node *pn, struct err *err);

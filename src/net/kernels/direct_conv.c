@@ -1,0 +1,286 @@
+/* direct_conv.c: see direct_conv.h. A block of pixels is worked on panel by panel, so that a panel
+ * of weights stays in the first-level cache and the inputs in the second; the vector code is in
+ * direct_conv_loops.h. */
+#include "net/kernels/direct_conv.h"
+#include <omp.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef SIMD_X86
+#include <immintrin.h>
+#endif
+
+#define FEW_PIXELS 28          /* for a thread: below, reading all weights for them does not pay */
+#define PANEL_FLOATS (6 << 10) /* of weights, that stay in the first-level cache (24 KB) */
+#define FEW_GROUPS 8           /* of pixels: they use such weights too seldom */
+
+/* What the register kernel is called with. */
+struct direct_tile {
+    const float *v; /* [depth][v_step]: pixels of LANES inputs */
+    ptrdiff_t v_step;
+    const float *u;
+    const float *bias, *begin; /* what the sums begin with; begin: as y; NULL: none */
+    float *y;
+    ptrdiff_t y_step; /* floats from one block of outputs to the next */
+    int64_t depth;
+    bool relu;
+    const float *next_u, *next_v; /* to fetch for every step in depth: so many cache lines */
+    int64_t lines_u, lines_v;
+};
+
+typedef void (*direct_sums)(const struct direct_tile *t);
+
+#define MOST_COLUMNS 3
+
+/* The vector code for one instruction set. */
+struct direct_loops {
+    int lanes;
+    int rows[MOST_COLUMNS + 1];                /* most pixels for 1, 2 and 3 blocks of outputs */
+    const direct_sums *sums[MOST_COLUMNS + 1]; /* [rows + 1]: by the number of pixels */
+    void (*pack)(const struct direct_conv *c, const float *x, int64_t first, int64_t n, float *v,
+                 int64_t step);
+};
+
+#ifdef SIMD_X86
+#define TARGET SIMD_TARGET_AVX2
+#define VARIANT(name) name##_avx2
+#define LANES 8
+#define ROWS 6
+#define VEC __m256
+#define VEC_LOAD(at) _mm256_loadu_ps(at)
+#define VEC_STORE(at, v) _mm256_storeu_ps(at, v)
+#define VEC_SET(f) _mm256_set1_ps(f)
+#define VEC_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define VEC_MAX(a, b) _mm256_max_ps(a, b)
+#include "net/kernels/direct_conv_loops.h"
+#undef TARGET
+#undef VARIANT
+#undef LANES
+#undef ROWS
+#undef VEC
+#undef VEC_LOAD
+#undef VEC_STORE
+#undef VEC_SET
+#undef VEC_FMA
+#undef VEC_MAX
+#define TARGET SIMD_TARGET_AVX512
+#define VARIANT(name) name##_avx512
+#define LANES 16
+#define ROWS 14
+#define VEC __m512
+#define VEC_LOAD(at) _mm512_loadu_ps(at)
+#define VEC_STORE(at, v) _mm512_storeu_ps(at, v)
+#define VEC_SET(f) _mm512_set1_ps(f)
+#define VEC_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define VEC_MAX(a, b) _mm512_max_ps(a, b)
+#include "net/kernels/direct_conv_loops.h"
+#endif
+
+static const struct direct_loops *loops_of(enum simd level)
+{
+#ifdef SIMD_X86
+    if (level == SIMD_AVX512)
+        return &loops_avx512;
+    if (level == SIMD_AVX2)
+        return &loops_avx2;
+#endif
+    (void)level;
+    return NULL;
+}
+
+bool direct_conv_available(enum simd level)
+{
+    return loops_of(level) != NULL && simd_best() >= level;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t at_least(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t cache_floats(void)
+{
+    long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return at_least(bytes, 256 << 10) / (int64_t)sizeof(float);
+}
+
+/* Without padding, strides and taps an image is already in the order of the sums. */
+static bool must_be_packed(const struct direct_conv *c)
+{
+    return c->kernel[0] * c->kernel[1] > 1 || c->stride[0] > 1 || c->stride[1] > 1 || c->pad[0] ||
+           c->pad[1] || c->out_height != c->height || c->out_width != c->width;
+}
+
+/* Floats from one block of inputs to the next in packed form: an odd number of cache lines, so that
+ * they do not fall onto the same place of a cache. */
+static int64_t packed_step(const struct direct_conv *c, int64_t pixels)
+{
+    return (ceil_div(pixels * c->lanes, 16) | 1) * 16;
+}
+
+static int64_t most_pixels(const struct direct_conv *c)
+{
+    return ceil_div(c->out_height * c->out_width, c->pixel_blocks);
+}
+
+/* Bits do not depend on the blocking. */
+void direct_conv_plan(struct direct_conv *c)
+{
+    const struct direct_loops *loops = loops_of(c->level);
+    int64_t pixels = c->out_height * c->out_width, lanes = c->lanes = loops->lanes;
+    c->in_blocks = ceil_div(c->in_channels, lanes);
+    c->out_blocks = ceil_div(c->out_channels, lanes);
+    c->panels = at_least(c->out_blocks / 2, 1);
+    c->depth = c->in_blocks * c->kernel[0] * c->kernel[1];
+    c->packed = must_be_packed(c);
+    int64_t fit = cache_floats() / 2 / (c->depth * lanes) / loops->rows[2] * loops->rows[2];
+    c->pixel_blocks = ceil_div(pixels, at_least(fit, 2 * loops->rows[2]));
+    c->panel_parts = 1;
+    int64_t missing = ceil_div(c->threads, c->batch * c->pixel_blocks);
+    if (missing > 1) {
+        int64_t parts = pixels / FEW_PIXELS / c->pixel_blocks;
+        parts = parts < 1 ? 1 : parts < missing ? parts : missing;
+        c->pixel_blocks *= parts;
+        c->panel_parts =
+            ceil_div(missing, parts) < c->panels ? ceil_div(missing, parts) : c->panels;
+    }
+    c->weight_floats = (size_t)(c->out_blocks * lanes * (c->depth * lanes + 1));
+    c->scratch_floats =
+        c->packed ? (size_t)(c->depth * packed_step(c, most_pixels(c)) * c->threads) : 0;
+}
+
+/* Blocks of outputs of a panel: two, the last one three if they are odd. */
+static int columns_of(const struct direct_conv *c, int64_t panel)
+{
+    return (int)(panel + 1 < c->panels ? 2 : c->out_blocks - 2 * panel);
+}
+
+/* To: the panels [depth][LANES][columns][LANES], and then the bias, all filled up with zeros. */
+void direct_conv_weights(const struct direct_conv *c, const float *from, const float *bias,
+                         float *to)
+{
+    int64_t lanes = c->lanes, taps = c->kernel[0] * c->kernel[1], depth = c->depth * lanes;
+    float *to_bias = to + c->out_blocks * lanes * depth;
+#pragma omp parallel for num_threads(c->threads) schedule(static) if (c->threads > 1)
+    for (int64_t k = 0; k < c->out_blocks; k++) {
+        int64_t panel = k / 2 < c->panels ? k / 2 : c->panels - 1, columns = columns_of(c, panel);
+        float *first = to + panel * 2 * lanes * depth + (k - panel * 2) * lanes;
+        for (int64_t i = 0; i < c->in_blocks * lanes; i++)
+            for (int64_t t = 0; t < taps; t++) {
+                int64_t row = (i / lanes * taps + t) * lanes + i % lanes;
+                for (int64_t l = 0; l < lanes; l++) {
+                    int64_t o = k * lanes + l;
+                    bool there = o < c->out_channels && i < c->in_channels;
+                    first[row * columns * lanes + l] =
+                        there ? from[(o * c->in_channels + i) * taps + t] : 0;
+                }
+            }
+        for (int64_t o = k * lanes; o < (k + 1) * lanes; o++)
+            to_bias[o] = bias && o < c->out_channels ? bias[o] : 0;
+    }
+}
+
+/* One call's arguments. */
+struct direct_run {
+    const struct direct_conv *c;
+    const float *weights, *x, *residual;
+    float *y;
+};
+
+/* A block of n pixels. */
+struct direct_block {
+    const float *v; /* inputs */
+    ptrdiff_t v_step;
+    int64_t n, to;     /* to: where its outputs lie, in the first block of channels */
+    const float *next; /* inputs of the next block; NULL: none, or not yet packed */
+};
+
+/* The sums of a panel over blocks of inputs from `from` to `end`. */
+static void run_chunk(const struct direct_run *r, const struct direct_block *b, int64_t panel,
+                      int64_t from, int64_t end)
+{
+    const struct direct_conv *c = r->c;
+    const struct direct_loops *loops = loops_of(c->level);
+    int64_t lanes = c->lanes, depth = c->depth * lanes, pixels = c->out_height * c->out_width;
+    int64_t columns = columns_of(c, panel), step = columns * lanes * lanes;
+    const float *u = r->weights + panel * 2 * lanes * depth;
+    const float *next = panel + 1 < c->panels ? u + 2 * lanes * depth : r->weights;
+    const float *residual = r->residual ? r->residual + b->to : NULL;
+    const float *bias = r->weights + c->out_blocks * lanes * depth + panel * 2 * lanes;
+    int64_t groups = ceil_div(b->n, loops->rows[columns]), at = 0;
+    struct direct_tile t = { .v_step = b->v_step,
+                             .u = u + from * step,
+                             .bias = from == 0 ? bias : NULL,
+                             .y_step = pixels * lanes,
+                             .depth = end - from,
+                             .relu = c->relu && end == c->depth,
+                             .lines_u = ceil_div(step / 16, groups) };
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t rows = (b->n - at + groups - g - 1) / (groups - g);
+        int64_t out = panel * 2 * pixels * lanes + at * lanes;
+        t.v = b->v + from * b->v_step + at * lanes;
+        t.y = r->y + b->to + out;
+        t.begin = from > 0 ? t.y : residual ? residual + out : NULL;
+        t.next_u = next + from * step + g * t.lines_u * 16;
+        t.next_v = t.v;
+        if (b->next) { /* every panel fetches its part of the next inputs */
+            int64_t first = (panel * b->n + at) * lanes / c->panels / 16;
+            t.lines_v = (panel * b->n + at + rows) * lanes / c->panels / 16 - first;
+            t.next_v = b->next + from * b->v_step + first * 16;
+        }
+        loops->sums[columns][rows](&t);
+        at += rows;
+    }
+}
+
+static void run_panel(const struct direct_run *r, const struct direct_block *b, int64_t panel)
+{
+    const struct direct_conv *c = r->c;
+    int64_t columns = columns_of(c, panel), lanes = c->lanes, chunks = 1;
+    if (b->n > FEW_GROUPS * loops_of(c->level)->rows[columns])
+        chunks = ceil_div(c->depth * columns * lanes * lanes, PANEL_FLOATS);
+    if (chunks > c->depth)
+        chunks = c->depth;
+    for (int64_t i = 0; i < chunks; i++)
+        run_chunk(r, b, panel, c->depth * i / chunks, c->depth * (i + 1) / chunks);
+}
+
+/* A block of pixels of an image and a part of the panels. */
+static void run_item(const struct direct_run *r, int64_t item, float *scratch)
+{
+    const struct direct_conv *c = r->c;
+    int64_t part = item % c->panel_parts, block = item / c->panel_parts % c->pixel_blocks;
+    int64_t image = item / c->panel_parts / c->pixel_blocks, lanes = c->lanes;
+    int64_t pixels = c->out_height * c->out_width;
+    int64_t first = pixels * block / c->pixel_blocks;
+    const float *x = r->x + image * c->in_blocks * c->height * c->width * lanes;
+    struct direct_block b = { .v = x + first * lanes,
+                              .v_step = pixels * lanes,
+                              .n = pixels * (block + 1) / c->pixel_blocks - first,
+                              .to = (image * c->out_blocks * pixels + first) * lanes };
+    if (c->packed) {
+        b.v_step = packed_step(c, b.n);
+        loops_of(c->level)->pack(c, x, first, b.n, scratch, b.v_step);
+        b.v = scratch;
+    } else if (block + 1 < c->pixel_blocks) {
+        b.next = b.v + b.n * lanes;
+    }
+    int64_t end = c->panels * (part + 1) / c->panel_parts;
+    for (int64_t p = c->panels * part / c->panel_parts; p < end; p++)
+        run_panel(r, &b, p);
+}
+
+void direct_conv_run(const struct direct_conv *c, const float *weights, const float *x,
+                     const float *residual, float *y, float *scratch)
+{
+    struct direct_run r = { c, weights, x, residual, y };
+    int64_t items = c->batch * c->pixel_blocks * c->panel_parts;
+    int64_t step = c->packed ? c->depth * packed_step(c, most_pixels(c)) : 0;
+#pragma omp parallel for num_threads(c->threads) schedule(static) if (c->threads > 1 && items > 1)
+    for (int64_t i = 0; i < items; i++)
+        run_item(&r, i, scratch + step * omp_get_thread_num());
+}
