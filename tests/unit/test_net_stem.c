@@ -1,6 +1,7 @@
 /* test_net_stem.c: our kernel for the 7 x 7 first layer against the direct sum in double: odd
  * sizes, small images, any padding, channels that fill no block, batches, bias and ReLU, values
- * with outliers; the same bits for any number of threads; in a plan against the direct plan. */
+ * with outliers; the same bits for any number of threads; in a plan against the direct plan, also
+ * with max pooling in the same step. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,24 +145,30 @@ static void agrees_with_the_direct_sum(void **state)
             print_message("level %d is not on this processor: skipped\n", level);
 }
 
-static void a_plan_agrees_with_the_direct_plan(void **state)
+/* The features of one image batch by several plans; those of our kernels, with pooling in the same
+ * step or (no_sharing) in another one, on one thread or two, are the same bits. */
+static void check_plans(int64_t height, int64_t width, const struct pool_attr *pool)
 {
-    (void)state;
+    static const struct plan_options options[] = { { .threads = 1, .direct = true },
+                                                   { .threads = 1 },
+                                                   { .threads = 2 },
+                                                   { .threads = 1, .no_sharing = true } };
     struct err err = { 0 };
     struct graph *g = graph_new("stem");
-    struct plan *plans[3] = { NULL };
+    struct plan *plans[4] = { NULL };
     struct rng rng = rng_new(8, 8, 9);
-    value_id x = graph_input(g, "input", SHAPE(2, 3, 61, 75));
+    value_id x = graph_input(g, "input", SHAPE(2, 3, height, width));
     x = graph_relu(g, graph_conv(g, x, "a", 40, true, conv_square(7, 2, 3)));
-    graph_output(g, "features", x);
-    if (!graph_ok(g, &err) || !graph_initialize(g, 9, &err))
+    graph_output(g, "features", pool ? graph_max_pool(g, x, *pool) : x);
+    struct graph *fused = NULL;
+    if (!graph_ok(g, &err) || !graph_initialize(g, 9, &err) ||
+        !transform_for_inference(g, NULL, 0, &fused, &err))
         fail_msg("%s", err.text);
-    int64_t in = shape_count(graph_shape(g, g->inputs[0].value));
-    int64_t out = shape_count(graph_shape(g, g->outputs[0].value));
+    int64_t in = shape_count(graph_shape(fused, fused->inputs[0].value));
+    int64_t out = shape_count(graph_shape(fused, fused->outputs[0].value));
     double worst = 0, largest = 0;
-    for (int i = 0; i < 3; i++) {
-        struct plan_options options = { .threads = i ? i : 1, .direct = i == 0 };
-        assert_true(plan_new(g, &options, &plans[i], &err));
+    for (int i = 0; i < 4; i++) {
+        assert_true(plan_new(fused, &options[i], &plans[i], &err));
         for (int64_t k = 0; k < in; k++)
             plan_input(plans[i], 0)[k] = i ? plan_input(plans[0], 0)[k] : (float)rng_normal(&rng);
         assert_true(plan_forward(plans[i], &err));
@@ -171,11 +178,30 @@ static void a_plan_agrees_with_the_direct_plan(void **state)
         worst = fmax(worst, fabs((double)direct_y[k] - (double)y[k]));
         largest = fmax(largest, fabs((double)direct_y[k]));
     }
-    assert_true(worst < 2e-6 * largest);
-    assert_memory_equal(y, plan_output(plans[2], 0), (size_t)out * sizeof(float));
-    for (int i = 0; i < 3; i++)
+    if (!(worst < 2e-6 * largest))
+        fail_msg("%lldx%lld, pooling %d: off by %g of %g", (long long)height, (long long)width,
+                 pool ? (int)pool->kernel[0] : 0, worst, largest);
+    for (int i = 2; i < 4; i++)
+        assert_memory_equal(y, plan_output(plans[i], 0), (size_t)out * sizeof(float));
+    if (pool && pool->dilation[0] < 2 && stem_conv_available(SIMD_AVX2)) /* it is joined */
+        assert_true(plan_steps(plans[1]) < plan_steps(plans[3]));
+    for (int i = 0; i < 4; i++)
         plan_free(plans[i]);
-    graph_free(g);
+    graph_free(g), graph_free(fused);
+}
+
+static void a_plan_agrees_with_the_direct_plan(void **state)
+{
+    (void)state;
+    struct pool_attr pools[] = { pool_square(3, 2, 1), pool_square(3, 2, 0), pool_square(2, 2, 0),
+                                 pool_square(3, 1, 1), pool_square(1, 3, 0), pool_square(3, 2, 1) };
+    pools[1].ceil_mode = true;
+    pools[5].dilation[0] = 3;
+    check_plans(61, 75, NULL);
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
+        check_plans(61, 75, &pools[i]);
+        check_plans(20, 13, &pools[i]);
+    }
 }
 
 int main(void)

@@ -2,6 +2,7 @@
  * node; see op.h and step.h. */
 #ifndef NET_KERNELS_LOWER_H
 #define NET_KERNELS_LOWER_H
+#include "net/kernels/pool.h"
 #include "net/kernels/step.h"
 
 /* dnnl_conv.c: conv and conv_transpose */
@@ -19,6 +20,11 @@ bool lower_winograd_weights(struct plan_node *pn, struct err *err);
  */
 bool lower_stem_takes(const struct plan_node *pn);
 bool lower_stem_forward(struct plan_node *pn, struct err *err);
+/* Whether a max pooling (pn) can be made by the step of this kernel before it, and this: the window
+ * is copied, `tables`, which it points to, is then the step's (also on failure). */
+bool lower_stem_joins(const struct plan_node *pn);
+bool lower_stem_pool(struct plan_node *pn, const struct pool_window *window, int32_t *tables,
+                     struct err *err);
 /* lower_direct.c: our own kernels for conv by direct sums, forward; images are blocked. */
 bool lower_direct_takes(const struct plan_node *pn);
 bool lower_direct_forward(struct plan_node *pn, struct err *err);

@@ -1,7 +1,24 @@
 /* lower_stem.c: the first convolution of a network as a step of our own kernel, for inference: 7 x
  * 7 of stride 2 on plain images of three channels. */
+#include <stdlib.h>
 #include "net/kernels/lower.h"
 #include "net/kernels/stem_conv.h"
+
+/* The slots of the step. */
+enum { STEM_IMAGE, STEM_WEIGHTS, STEM_OUTPUT, STEM_SCRATCH };
+
+struct stem_state {
+    struct stem_conv conv;
+    struct pool_window pool; /* conv.pool points here when it is used */
+    int32_t *tables;         /* of the window; NULL: no pooling */
+};
+
+static void stem_state_free(void *at)
+{
+    struct stem_state *state = at;
+    free(state->tables);
+    free(state);
+}
 
 static enum simd level_of(const struct plan *plan)
 {
@@ -51,7 +68,9 @@ static bool run_weights(const struct step *step)
 
 static bool run_conv(const struct step *step)
 {
-    stem_conv_run(step->state, step->at[1], step->at[0], step->at[2], step->at[3]);
+    const struct stem_state *state = step->state;
+    stem_conv_run(&state->conv, step->at[STEM_WEIGHTS], step->at[STEM_IMAGE], step->at[STEM_OUTPUT],
+                  step->at[STEM_SCRATCH]);
     return true;
 }
 
@@ -84,12 +103,53 @@ bool lower_stem_forward(struct plan_node *pn, struct err *err)
     int y = out_slot(pn, LAYOUT_BLOCKED);
     int scratch = slot_new(plan, c.scratch_floats * sizeof(float));
     double outputs = (double)(c.batch * c.out_channels * c.out_height * c.out_width);
+    struct stem_state state = { .conv = c };
     struct step_spec spec = { c.level == SIMD_AVX512 ? "conv 7x7 s2 winograd 3 avx512"
                                                      : "conv 7x7 s2 winograd 3 avx2",
-                              run_conv, &c, sizeof c,
+                              run_conv, &state, sizeof state,
                               2 * outputs * STEM_CHANNELS * STEM_KERNEL * STEM_KERNEL };
     struct step *step = step_add(plan, &spec, err);
-    return step && step_use(step, x, ACCESS_READ, err) &&
-           step_use(step, weights, ACCESS_READ, err) && step_use(step, y, ACCESS_WRITE, err) &&
-           step_use(step, scratch, ACCESS_WRITE, err);
+    if (!step)
+        return false;
+    step->destroy = stem_state_free;
+    return step_use(step, x, ACCESS_READ, err) && step_use(step, weights, ACCESS_READ, err) &&
+           step_use(step, y, ACCESS_WRITE, err) && step_use(step, scratch, ACCESS_WRITE, err);
+}
+
+/* The step of the stem that makes this node's input, which nothing else needs; NULL: none. Windows
+ * with dilation do not begin one behind the other at the border. */
+static struct step *stem_of(const struct plan_node *pn)
+{
+    struct plan *plan = pn->plan;
+    value_id value = pn->node->inputs[0];
+    struct step *last = plan->n_steps > 0 ? &plan->steps[plan->n_steps - 1] : NULL;
+    if (!last || last->run != run_conv || plan->options.no_sharing || plan->values[value].keep ||
+        last->slot[STEM_OUTPUT] != plan->values[value].slot[LAYOUT_BLOCKED] ||
+        graph_only_user(plan->graph, value) != pn->node || pn->node->attr.pool.dilation[0] != 1)
+        return NULL;
+    return last;
+}
+
+bool lower_stem_joins(const struct plan_node *pn)
+{
+    return stem_of(pn) != NULL;
+}
+
+bool lower_stem_pool(struct plan_node *pn, const struct pool_window *window, int32_t *tables,
+                     struct err *err)
+{
+    struct plan *plan = pn->plan;
+    struct step *step = stem_of(pn);
+    struct stem_state *state = step->state;
+    state->pool = *window, state->tables = tables;
+    state->conv.pool = &state->pool;
+    stem_conv_plan(&state->conv);
+    int y = out_slot(pn, LAYOUT_BLOCKED);
+    int scratch = slot_new(plan, state->conv.scratch_floats * sizeof(float));
+    if (y == NO_SLOT || scratch == NO_SLOT)
+        return err_memory(err, "max pool");
+    step->slot[STEM_OUTPUT] = y, step->slot[STEM_SCRATCH] = scratch;
+    step->kernel = state->conv.level == SIMD_AVX512 ? "conv 7x7 s2 winograd 3 + max pool avx512"
+                                                    : "conv 7x7 s2 winograd 3 + max pool avx2";
+    return true;
 }

@@ -19,6 +19,7 @@ enum {
     LAST_DEPTH = STEM_KERNEL * STEM_CHANNELS,
     ALL_DEPTHS = (POINTS - 1) * DEPTH + LAST_DEPTH,
     MOST_TILES = 42, /* of a segment: its sums stay in the first-level cache */
+    POOL_ROWS = 4, /* pooled rows made at a time: what they need stays in the second-level cache */
 };
 
 /* Points 0, +-a, +-b, infinity, as in winograd_conv_loops.h. */
@@ -105,6 +106,25 @@ static int64_t point_step(const struct stem_conv *c)
     return c->tiles * PIXEL + 2;
 }
 
+/* The row behind the last one that pooled row i needs. */
+static int64_t pool_end(const struct pool_axis *axis, int64_t i)
+{
+    return axis->begin[i] + (axis->count[i] - 1) * axis->step + 1;
+}
+
+/* Rows of outputs that the pooled rows of any turn need. */
+static int64_t most_rows(const struct stem_conv *c)
+{
+    const struct pool_axis *axis = &c->pool->axis[0];
+    int64_t most = 0;
+    for (int64_t i = 0; i < axis->out; i++) {
+        int64_t last = i + c->pool_rows - 1 < axis->out ? i + c->pool_rows - 1 : axis->out - 1;
+        int64_t rows = pool_end(axis, last) - axis->begin[i];
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
 /* Bits do not depend on the blocking. */
 void stem_conv_plan(struct stem_conv *c)
 {
@@ -114,18 +134,21 @@ void stem_conv_plan(struct stem_conv *c)
     c->tiles = ceil_div(c->out_width, TILE);
     c->segments = ceil_div(c->tiles, MOST_TILES);
     c->segment_tiles = ceil_div(c->tiles, c->segments);
+    int64_t rows = c->pool ? c->pool->axis[0].out : c->out_height;
     c->parts = ceil_div(c->threads, c->batch);
     if (c->batch % c->threads && c->batch > 1) /* whole images do not share evenly */
         c->parts = c->threads;
-    if (c->parts > c->out_height)
-        c->parts = c->out_height;
+    if (c->parts > rows)
+        c->parts = rows;
+    c->pool_rows = rows < POOL_ROWS ? rows : POOL_ROWS;
+    c->buffer_rows = c->pool ? most_rows(c) : 0;
     c->split_floats = whole_lines((c->tiles * TILE + POINTS) * PIXEL + 2);
     c->point_floats = whole_lines(POINTS * point_step(c));
-    c->thread_floats =
-        c->split_floats + RING * c->point_floats + POINTS * c->segment_tiles * 2 * c->lanes;
+    c->thread_floats = whole_lines(c->split_floats + RING * c->point_floats +
+                                   POINTS * c->segment_tiles * 2 * c->lanes +
+                                   c->out_blocks * c->buffer_rows * c->out_width * c->lanes);
     c->weight_floats = (size_t)(c->panels * 2 * c->lanes * (ALL_DEPTHS + 1));
-    c->scratch_floats = (size_t)(whole_lines(c->thread_floats) * c->threads);
-    c->thread_floats = whole_lines(c->thread_floats);
+    c->scratch_floats = (size_t)(c->thread_floats * c->threads);
 }
 
 /* Rows of G: (1, p, p p, p p p) / product of (p - q) over the other points; infinity: the last tap.
@@ -179,7 +202,8 @@ void stem_conv_weights(const struct stem_conv *c, const float *from, const float
 struct stem_run {
     const struct stem_conv *c;
     const float *weights, *x; /* x: one image */
-    float *y;                 /* of the same image */
+    float *y;                 /* of the same image: [out_blocks][y_rows][out_width][LANES] */
+    int64_t y_rows, y_first;  /* the row of the outputs that is y's first one */
     float *split, *ring, *m;
 };
 
@@ -235,28 +259,61 @@ static void run_segment(const struct stem_run *r, int64_t row, int64_t panel, in
         }
     const float *bias = r->weights + c->panels * panel_floats + panel * 2 * lanes;
     int64_t length = c->out_width - first * TILE;
-    for (int64_t k = 0; k < (one ? 1 : 2); k++)
-        loops->outputs(
-            r->m + k * lanes, m_step, n, bias + k * lanes, c->relu,
-            r->y + (((2 * panel + k) * c->out_height + row) * c->out_width + first * TILE) * lanes,
-            length);
+    for (int64_t k = 0; k < (one ? 1 : 2); k++) {
+        int64_t at = ((2 * panel + k) * r->y_rows + row - r->y_first) * c->out_width + first * TILE;
+        loops->outputs(r->m + k * lanes, m_step, n, bias + k * lanes, c->relu, r->y + at * lanes,
+                       length);
+    }
 }
 
-/* Rows of outputs from `begin` to `end`. */
-static void run_rows(const struct stem_run *r, int64_t begin, int64_t end)
+/* Rows of outputs from `begin` to `end`; input rows before *ready are in the ring. */
+static void run_rows(const struct stem_run *r, int64_t begin, int64_t end, int64_t *ready)
 {
     const struct stem_conv *c = r->c;
-    int64_t ready = STEM_STRIDE * begin - c->pad_top; /* input rows before it are in the ring */
     for (int64_t row = begin; row < end; row++) {
-        for (; ready < STEM_STRIDE * row - c->pad_top + STEM_KERNEL; ready++) {
-            split_row(r, ready);
-            loops_of(c->level)->points(r->split, c->tiles, ring_row(r, ready), point_step(c));
+        int64_t first = STEM_STRIDE * row - c->pad_top;
+        for (*ready = *ready > first ? *ready : first; *ready < first + STEM_KERNEL; ++*ready) {
+            split_row(r, *ready);
+            loops_of(c->level)->points(r->split, c->tiles, ring_row(r, *ready), point_step(c));
         }
         for (int64_t panel = 0; panel < c->panels; panel++)
             for (int64_t s = 0; s < c->segments; s++) {
-                int64_t first = c->tiles * s / c->segments;
-                run_segment(r, row, panel, first, c->tiles * (s + 1) / c->segments - first);
+                int64_t tile = c->tiles * s / c->segments;
+                run_segment(r, row, panel, tile, c->tiles * (s + 1) / c->segments - tile);
             }
+    }
+}
+
+/* Pooled rows from `begin` to `end` into y, by turns with the rows that they need. */
+static void run_pooled(struct stem_run *r, int64_t begin, int64_t end, float *y)
+{
+    const struct stem_conv *c = r->c;
+    const struct pool_axis *axis = &c->pool->axis[0];
+    int64_t row_floats = c->out_width * c->lanes, done = 0, ready = INT64_MIN;
+    int64_t pooled_floats = c->pool->axis[1].out * c->lanes;
+    int32_t begins[POOL_ROWS];
+    struct pool_window window = *c->pool;
+    window.axis[0].begin = begins;
+    for (int64_t p = begin, n; p < end; p += n) {
+        n = end - p < c->pool_rows ? end - p : c->pool_rows;
+        int64_t first = axis->begin[p], last = pool_end(axis, p + n - 1);
+        int64_t kept = p > begin && done > first ? done - first : 0;
+        for (int64_t b = 0; b < c->out_blocks; b++) { /* those at hand move to the front */
+            float *plane = r->y + b * r->y_rows * row_floats;
+            memmove(plane, plane + (first - r->y_first) * row_floats,
+                    (size_t)(kept * row_floats) * sizeof(float));
+        }
+        r->y_first = first;
+        run_rows(r, first + kept, last, &ready);
+        done = last;
+        window.axis[0].count = axis->count + p;
+        for (int64_t i = 0; i < n; i++)
+            begins[i] = (int32_t)(axis->begin[p + i] - first);
+        const struct pool_rows *rows = pool_rows_get(c->level, c->lanes);
+        for (int64_t b = 0; b < c->out_blocks; b++)
+            for (int64_t i = 0; i < n; i++)
+                rows->max(&window, i, r->y + b * r->y_rows * row_floats,
+                          y + (b * axis->out + p + i) * pooled_floats, NULL);
     }
 }
 
@@ -264,18 +321,27 @@ void stem_conv_run(const struct stem_conv *c, const float *weights, const float 
                    float *scratch)
 {
     int64_t in = STEM_CHANNELS * c->height * c->width, items = c->batch * c->parts;
-    int64_t out = c->out_blocks * c->lanes * c->out_height * c->out_width;
+    int64_t rows = c->pool ? c->pool->axis[0].out : c->out_height;
+    int64_t out = c->out_blocks * c->lanes * rows * (c->pool ? c->pool->axis[1].out : c->out_width);
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (c->threads > 1 && items > 1)
     for (int64_t i = 0; i < items; i++) {
-        int64_t image = i / c->parts, part = i % c->parts;
+        int64_t image = i / c->parts, part = i % c->parts, ready = INT64_MIN;
+        int64_t begin = rows * part / c->parts, end = rows * (part + 1) / c->parts;
         float *own = scratch + c->thread_floats * omp_get_thread_num();
         struct stem_run r = { .c = c,
                               .weights = weights,
                               .x = x + image * in,
                               .y = y + image * out,
+                              .y_rows = c->out_height,
                               .split = own,
                               .ring = own + c->split_floats };
         r.m = r.ring + RING * c->point_floats;
-        run_rows(&r, c->out_height * part / c->parts, c->out_height * (part + 1) / c->parts);
+        if (!c->pool) {
+            run_rows(&r, begin, end, &ready);
+            continue;
+        }
+        r.y = r.m + POINTS * c->segment_tiles * 2 * c->lanes;
+        r.y_rows = c->buffer_rows;
+        run_pooled(&r, begin, end, y + image * out);
     }
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "net/kernels/pool.h"
 #include "net/kernels/simd.h"
 
 enum { STEM_CHANNELS = 3, STEM_KERNEL = 7, STEM_STRIDE = 2 };
@@ -19,12 +20,16 @@ struct stem_conv {
     int64_t pad_top, pad_left;
     bool relu;
     int threads;
+    /* A max pooling of the outputs, whose rows then stay in the cache; NULL: none. Its planes are
+     * the blocks of outputs of all images. */
+    const struct pool_window *pool;
 
-    int lanes;                          /* floats of a register */
-    int64_t out_blocks, panels;         /* a panel: two blocks of output channels */
-    int64_t tiles;                      /* of a row of outputs, three outputs each */
-    int64_t segments, segment_tiles;    /* of a row; the most tiles of one */
-    int64_t parts;                      /* of the rows of an image, each worked on by one thread */
+    int lanes;                       /* floats of a register */
+    int64_t out_blocks, panels;      /* a panel: two blocks of output channels */
+    int64_t tiles;                   /* of a row of outputs, three outputs each */
+    int64_t segments, segment_tiles; /* of a row; the most tiles of one */
+    int64_t parts; /* of the rows of an image (of the pooled rows), each worked on by one thread */
+    int64_t pool_rows, buffer_rows;     /* made at a time: pooled ones, and what they need */
     int64_t split_floats, point_floats; /* of scratch: an input row by pixels, and its points */
     int64_t thread_floats;
     size_t weight_floats, scratch_floats;
@@ -37,8 +42,8 @@ void stem_conv_plan(struct stem_conv *c);
 /* from [O, 3, 7, 7] plain, bias [O] or NULL -> to [c->weight_floats]. */
 void stem_conv_weights(const struct stem_conv *c, const float *from, const float *bias, float *to);
 
-/* y = act(x * weights + bias); x [N, 3, H, W] plain, y blocked. scratch [c->scratch_floats],
- * 64-byte aligned. */
+/* y = act(x * weights + bias), pooled if so wanted; x [N, 3, H, W] plain, y blocked. scratch
+ * [c->scratch_floats], 64-byte aligned. */
 void stem_conv_run(const struct stem_conv *c, const float *weights, const float *x, float *y,
                    float *scratch);
 #endif

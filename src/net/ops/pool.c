@@ -1,5 +1,6 @@
 /* pool.c: max and average pooling of images: sliding, global, adaptive. */
 #include <stdlib.h>
+#include "net/kernels/lower.h"
 #include "net/kernels/pool.h"
 #include "net/kernels/step.h"
 #include "net/ops/ops.h"
@@ -207,6 +208,10 @@ static bool max_forward(struct plan_node *pn, struct err *err)
 {
     enum layout layout = in_layout(pn, 0);
     bool train = pn->plan->options.mode != PLAN_INFER;
+    if (lower_stem_joins(pn)) {
+        struct pooling p;
+        return pooling_of(pn, layout, &p, err) && lower_stem_pool(pn, &p.window, p.tables, err);
+    }
     int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
     size_t bytes = layout_bytes(pn->plan, out_shape(pn), layout);
     pn->state->slot[0] =
