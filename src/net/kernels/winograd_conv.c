@@ -46,7 +46,10 @@ static void choose_blocks(struct winograd_conv *w)
     if (fit > 4 * loops->rows && weights <= 8 * cache)
         fit = 4 * loops->rows;
     int64_t blocks = ceil_div(w->tiles, fit < w->tiles ? fit : w->tiles);
-    w->shared = w->threads > 1 && w->tiles < FEW_TILES * w->threads && w->panels >= w->threads;
+    int64_t few = FEW_TILES * w->threads;
+    if (weights > cache && w->tiles <= fit && points * channels * w->tiles <= cache / 2)
+        few *= 2; /* all inputs stay in the cache while weights pass */
+    w->shared = w->threads > 1 && w->tiles < few && w->panels >= w->threads;
     if (!w->shared && blocks % w->threads)
         blocks += w->threads - blocks % w->threads;
     if (blocks > w->tiles)
@@ -190,9 +193,9 @@ void winograd_find_tiles(const struct winograd_conv *w, int64_t first, int64_t n
     }
 }
 
-/* M of `panels` panels from `first` on, of n tiles: all points. */
-static void multiply(const struct winograd_conv *w, const float *weights, const float *v, float *m,
-                     int64_t n, int64_t first, int64_t panels)
+/* M of `panels` panels from `first` on, of n tiles out of the `v_tiles` of V: all points. */
+static void multiply(const struct winograd_conv *w, const float *weights, const float *v,
+                     int64_t v_tiles, float *m, int64_t n, int64_t first, int64_t panels)
 {
     const struct winograd_loops *loops = winograd_loops_of(w->level);
     int64_t lanes = w->lanes, depth = w->in_blocks * lanes, groups = ceil_div(n, loops->rows);
@@ -212,7 +215,7 @@ static void multiply(const struct winograd_conv *w, const float *weights, const 
             for (int64_t g = 0; g < groups; g++) {
                 int64_t rows = (n - t + groups - g - 1) / (groups - g);
                 loops->products[rows](one, w->in_blocks, v + point * w->v_step + t * lanes,
-                                      n * lanes, u, to + t * lanes, n * lanes,
+                                      v_tiles * lanes, u, to + t * lanes, n * lanes,
                                       next + g * lines * 16 * w->in_blocks, lines);
                 t += rows;
             }
@@ -226,44 +229,54 @@ struct winograd_run {
     float *y, *scratch;
 };
 
-static void run_panels(const struct winograd_run *r, const struct winograd_tile *tiles, int64_t n,
-                       int64_t first, const float *v, float *m)
-{
-    const struct winograd_conv *w = r->w;
-    int64_t left = w->panels - first, panels = left < w->block_panels ? left : w->block_panels;
-    multiply(w, r->weights, v, m, n, first, panels);
-    winograd_loops_of(w->level)->transform_out(w, m, tiles, n, first, panels, r->bias, r->residual,
-                                               r->y);
-}
-
-static void run_block(const struct winograd_run *r, int64_t first, int64_t n, float *v, float *m)
-{
-    const struct winograd_conv *w = r->w;
+/* What one thread has of a block of tiles: where they are, and the products' two sides. */
+struct winograd_work {
     struct winograd_tile tiles[MOST_TILES];
-    winograd_find_tiles(w, first, n, tiles);
-    for (int64_t c = 0; c < w->in_blocks; c++)
-        winograd_loops_of(w->level)->transform_in(w, r->x, tiles, n, c, v);
-    for (int64_t p = 0; p < w->panels; p += w->block_panels)
-        run_panels(r, tiles, n, p, v, m);
+    int64_t n; /* of tiles */
+    float *v, *m;
+};
+
+/* Panels first .. end of the work's tiles from .. to. */
+static void run_panels(const struct winograd_run *r, const struct winograd_work *work,
+                       int64_t first, int64_t end, int64_t from, int64_t to)
+{
+    const struct winograd_conv *w = r->w;
+    for (int64_t p = first, n = to - from; n > 0 && p < end; p += w->block_panels) {
+        int64_t panels = end - p < w->block_panels ? end - p : w->block_panels;
+        multiply(w, r->weights, work->v + from * w->lanes, work->n, work->m, n, p, panels);
+        winograd_loops_of(w->level)->transform_out(w, work->m, work->tiles + from, n, p, panels,
+                                                   r->bias, r->residual, r->y);
+    }
 }
 
-/* Few tiles: all threads transform the inputs, then each takes panels of outputs. */
-static void run_shared(const struct winograd_run *r, int64_t first, int64_t n)
+/* Finds n tiles from `first` on and transforms their inputs into the thread's own V. */
+static void begin_work(const struct winograd_run *r, int64_t first, int64_t n,
+                       struct winograd_work *work)
 {
     const struct winograd_conv *w = r->w;
     int64_t points = (w->tile + 2) * (w->tile + 2);
-    float *v = r->scratch;
+    work->n = n;
+    work->v = r->scratch + points * (w->v_step + w->m_step) * omp_get_thread_num();
+    work->m = work->v + points * w->v_step;
+    winograd_find_tiles(w, first, n, work->tiles);
+    for (int64_t c = 0; c < w->in_blocks; c++)
+        winograd_loops_of(w->level)->transform_in(w, r->x, work->tiles, n, c, work->v);
+}
+
+/* Few tiles: every thread takes as many panels of outputs, and its share of the tiles of the panels
+ * that are left. Each transforms all inputs for itself: that is less than fetching them from
+ * another core. */
+static void run_shared(const struct winograd_run *r, int64_t first, int64_t n)
+{
+    const struct winograd_conv *w = r->w;
 #pragma omp parallel num_threads(w->threads)
     {
-        struct winograd_tile tiles[MOST_TILES];
-        float *m = r->scratch + points * (w->v_step + w->m_step * omp_get_thread_num());
-        winograd_find_tiles(w, first, n, tiles);
-#pragma omp for schedule(static)
-        for (int64_t c = 0; c < w->in_blocks; c++)
-            winograd_loops_of(w->level)->transform_in(w, r->x, tiles, n, c, v);
-#pragma omp for schedule(static)
-        for (int64_t p = 0; p < w->panels; p += w->block_panels)
-            run_panels(r, tiles, n, p, v, m);
+        struct winograd_work work;
+        int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+        int64_t own = w->panels / threads;
+        begin_work(r, first, n, &work);
+        run_panels(r, &work, me * own, (me + 1) * own, 0, n);
+        run_panels(r, &work, threads * own, w->panels, n * me / threads, n * (me + 1) / threads);
     }
 }
 
@@ -271,7 +284,7 @@ void winograd_conv_run(const struct winograd_conv *w, const float *weights, cons
                        const float *bias, const float *residual, float *y, float *scratch)
 {
     struct winograd_run r = { w, weights, x, bias, residual, y, scratch };
-    int64_t blocks = ceil_div(w->tiles, w->block_tiles), points = (w->tile + 2) * (w->tile + 2);
+    int64_t blocks = ceil_div(w->tiles, w->block_tiles);
     if (w->shared) {
         for (int64_t b = 0; b < blocks; b++) {
             int64_t first = w->tiles * b / blocks;
@@ -282,7 +295,8 @@ void winograd_conv_run(const struct winograd_conv *w, const float *weights, cons
 #pragma omp parallel for num_threads(w->threads) schedule(static) if (w->threads > 1 && blocks > 1)
     for (int64_t b = 0; b < blocks; b++) {
         int64_t first = w->tiles * b / blocks, n = w->tiles * (b + 1) / blocks - first;
-        float *v = scratch + points * (w->v_step + w->m_step) * omp_get_thread_num();
-        run_block(&r, first, n, v, v + points * w->v_step);
+        struct winograd_work work;
+        begin_work(&r, first, n, &work);
+        run_panels(&r, &work, 0, w->panels, 0, n);
     }
 }
