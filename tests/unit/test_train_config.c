@@ -155,7 +155,7 @@ static void examples_are_read(void **state)
     char *path = file_format("%s/examples/idc.yaml", getenv("SOURCE"));
     if (!config_read(path, NULL, 0, &config, &err))
         fail_msg("%s", err.text);
-    assert_string_equal(config.network.name, "scan_tiny");
+    assert_string_equal(config.network.name, "resnet18");
     assert_int_equal(config.train.monitor, MONITOR_LAST);
     config_free(&config);
     free(path);
