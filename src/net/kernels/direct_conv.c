@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #endif
 
-#define FEW_PIXELS 28          /* for a thread: below, reading all weights for them does not pay */
+#define FEW_PIXELS 14          /* for a thread: below, reading all weights for them does not pay */
 #define PANEL_FLOATS (6 << 10) /* of weights, that stay in the first-level cache (24 KB) */
 #define FEW_GROUPS 8           /* of pixels: they use such weights too seldom */
 
