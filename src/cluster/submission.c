@@ -10,6 +10,7 @@
 #include "cluster/submit.h"
 
 #define LOOK_EVERY_S 5    /* at the scheduler */
+#define LEAVE_WITHIN_S 20 /* what schedulers take to forget a job that has ended */
 #define STAT_PER_S 2000.0 /* files that waiting may look at, so that it is no load */
 #define GONE_LOOKS 3      /* looks without any job of ours until they count as gone */
 
@@ -149,6 +150,22 @@ static void print_finished(const struct task_list *list, FILE *out)
     free(path);
 }
 
+/* The last job has said its word; while it is still in the queue the same command again would be
+ * refused. Waits for a while until it has left. */
+static void let_jobs_leave(const struct scheduler *scheduler, const struct submission *submission,
+                           const struct ctx *ctx)
+{
+    const struct timespec pause = { 0, 250 * 1000 * 1000 };
+    for (double until_s = report_clock_s() + LEAVE_WITHIN_S;
+         report_clock_s() < until_s && !ctx_stopped(ctx); nanosleep(&pause, NULL)) {
+        struct job_counts counts;
+        struct err ignored = { 0 };
+        if (!scheduler->look(submission->name, &counts, &ignored) ||
+            counts.waiting + counts.running + counts.held == 0)
+            return;
+    }
+}
+
 bool submission_wait(const struct task_list *list, const struct submission *submission,
                      const struct ctx *ctx, FILE *out, struct err *err)
 {
@@ -175,10 +192,11 @@ bool submission_wait(const struct task_list *list, const struct submission *subm
         }
     }
     report_end(ctx->report);
-    if (ended)
+    if (ended) {
+        let_jobs_leave(scheduler, submission, ctx);
         print_finished(list, out);
-    if (ended)
         return good || err_set(err, ERR_MISSING, "%s", text);
+    }
     if (ctx_stopped(ctx))
         return err_set(err, ERR_STOPPED,
                        "stopped waiting; the jobs go on: 'microtome status %s', or 'microtome "
