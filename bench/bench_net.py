@@ -21,7 +21,7 @@ cores = sorted(os.sched_getaffinity(0))
 PYTHON = "/usr/bin/python3"
 CASES = [("googlenet", 1, 30), ("googlenet", 8, 6), ("googlenet", 16, 3), ("resnet18", 8, 5), ("resnet50", 8, 3)]
 TRAIN = ("resnet18", 16, 3)
-ROUNDS = 4  # ours, one and two threads, and the peers by turns: a slow moment of the machine hits all alike
+ROUNDS = 3  # ours, one and two threads, and the peers by turns: a slow moment of the machine hits all alike
 
 
 def output(command, threads, **environment):

@@ -9,6 +9,7 @@
 
 #define MOST_TILES 128 /* of a block */
 #define FEW_TILES 14   /* for a thread: below, reading all weights for them does not pay */
+#define FEW_THREADS 4  /* that transform the inputs each for itself */
 
 bool winograd_conv_available(enum simd level)
 {
@@ -249,7 +250,7 @@ static void run_panels(const struct winograd_run *r, const struct winograd_work 
     }
 }
 
-/* Finds n tiles from `first` on and transforms their inputs into the thread's own V. */
+/* Finds n tiles from `first` on, and gives the thread its V and M. */
 static void begin_work(const struct winograd_run *r, int64_t first, int64_t n,
                        struct winograd_work *work)
 {
@@ -259,13 +260,17 @@ static void begin_work(const struct winograd_run *r, int64_t first, int64_t n,
     work->v = r->scratch + points * (w->v_step + w->m_step) * omp_get_thread_num();
     work->m = work->v + points * w->v_step;
     winograd_find_tiles(w, first, n, work->tiles);
-    for (int64_t c = 0; c < w->in_blocks; c++)
-        winograd_loops_of(w->level)->transform_in(w, r->x, work->tiles, n, c, work->v);
+}
+
+static void transform_inputs(const struct winograd_run *r, const struct winograd_work *work)
+{
+    for (int64_t c = 0; c < r->w->in_blocks; c++)
+        winograd_loops_of(r->w->level)->transform_in(r->w, r->x, work->tiles, work->n, c, work->v);
 }
 
 /* Few tiles: every thread takes as many panels of outputs, and its share of the tiles of the panels
- * that are left. Each transforms all inputs for itself: that is less than fetching them from
- * another core. */
+ * that are left. A few threads transform all inputs each for itself, which is less than fetching
+ * them from another core; more share that too. */
 static void run_shared(const struct winograd_run *r, int64_t first, int64_t n)
 {
     const struct winograd_conv *w = r->w;
@@ -275,6 +280,14 @@ static void run_shared(const struct winograd_run *r, int64_t first, int64_t n)
         int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
         int64_t own = w->panels / threads;
         begin_work(r, first, n, &work);
+        if (threads <= FEW_THREADS) {
+            transform_inputs(r, &work);
+        } else {
+            work.v = r->scratch;
+#pragma omp for schedule(static)
+            for (int64_t c = 0; c < w->in_blocks; c++)
+                winograd_loops_of(w->level)->transform_in(w, r->x, work.tiles, n, c, work.v);
+        }
         run_panels(r, &work, me * own, (me + 1) * own, 0, n);
         run_panels(r, &work, threads * own, w->panels, n * me / threads, n * (me + 1) / threads);
     }
@@ -297,6 +310,7 @@ void winograd_conv_run(const struct winograd_conv *w, const float *weights, cons
         int64_t first = w->tiles * b / blocks, n = w->tiles * (b + 1) / blocks - first;
         struct winograd_work work;
         begin_work(&r, first, n, &work);
+        transform_inputs(&r, &work);
         run_panels(&r, &work, 0, w->panels, 0, n);
     }
 }
