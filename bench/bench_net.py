@@ -1,14 +1,12 @@
 """Whole networks against ONNX Runtime and PyTorch, on one and on two pinned cores.
 
-Rows of two threads against one have a companion: two processes of one thread at once against one alone, which is what
-two cores of the machine give to work that shares nothing. ONNX Runtime comes from PyPI into BUILD/bench/python, where it can be reached; without it its rows
+ONNX Runtime comes from PyPI into BUILD/bench/python, where it can be reached; without it its rows
 are left out, with a word.
 """
 import json
 import os
 import subprocess
 import sys
-import time
 
 from table import Table
 
@@ -35,20 +33,6 @@ def ours(network, batch, threads, repeats, train=False):
     command = [microtome, "model", "bench", "--network", network, "--batch", str(batch), "--threads", str(threads),
                "--repeats", str(repeats), "--json", "--quiet"] + (["--train"] if train else [])
     return json.loads(output(command, threads))
-
-
-def side_by_side(network, batch, repeats):
-    """Milliseconds of one process of one thread while a second one does the same on the other core."""
-    command = [microtome, "model", "bench", "--network", network, "--batch", str(batch), "--threads", "1", "--json",
-               "--quiet", "--repeats"]
-    other = subprocess.Popen(command + [str(100 * repeats)], stdout=subprocess.DEVNULL,
-                             preexec_fn=lambda: os.sched_setaffinity(0, {cores[-2]}))
-    time.sleep(0.5)  # it is past its plan by then
-    try:
-        return json.loads(output(command + [str(repeats)], 1))["best_ms"]
-    finally:
-        other.kill()
-        other.wait()
 
 
 def ort(network, batch, threads, repeats):
@@ -79,7 +63,7 @@ if not with_ort:
 counts = [1, 2][: len(cores)]
 ready = {}
 for network, batch, repeats in CASES:
-    mine, theirs, eager, pair = {t: [] for t in counts}, {t: [] for t in counts}, {t: [] for t in counts}, []
+    mine, theirs, eager = {t: [] for t in counts}, {t: [] for t in counts}, {t: [] for t in counts}
     facts = []
     for turn in range(ROUNDS):
         for threads in counts:
@@ -91,8 +75,6 @@ for network, batch, repeats in CASES:
                 theirs[threads].append(ort(network, batch, threads, repeats))
             if turn % 2 == 0:  # a slow peer that is far behind takes fewer turns
                 eager[threads].append(torch(network, batch, threads, repeats, "infer"))
-        if len(counts) > 1:
-            pair.append(side_by_side(network, batch, repeats))
     ready[network, batch] = min(facts, key=lambda run: run["ready_ms"])
     for threads in counts:
         case = f"{network} b{batch}, {threads} thread{'s' if threads > 1 else ''}"
@@ -101,8 +83,6 @@ for network, batch, repeats in CASES:
         table.add(case, "ms", min(mine[threads]), min(eager[threads]), "PyTorch eager", less_is_better=True)
     if len(counts) > 1:
         table.add(f"{network} b{batch}, two threads", "ms", min(mine[2]), min(mine[1]), "one thread", less_is_better=True)
-        table.add(f"{network} b{batch}, two processes", "ms", min(pair) / 2, min(mine[1]), "one process",
-                  less_is_better=True)
 network, batch, repeats = TRAIN
 mine, eager = {t: [] for t in counts}, {t: [] for t in counts}
 for _ in range(ROUNDS):
