@@ -1,0 +1,37 @@
+/* vectors.h: the words that NAME_loops.h is written in, for one instruction set. Takes SIMD_BITS,
+ * 256 (AVX2) or 512 (AVX-512), and is included again for each: hence no guard. ROWS: rows of sums,
+ * of two registers each, that the registers hold beside inputs and weights. */
+#undef TARGET
+#undef VARIANT
+#undef LANES
+#undef ROWS
+#undef VEC
+#undef VEC_LOAD
+#undef VEC_STORE
+#undef VEC_SET
+#undef VEC_FMA
+#undef VEC_MAX
+#if SIMD_BITS == 256
+#define TARGET SIMD_TARGET_AVX2
+#define VARIANT(name) name##_avx2
+#define LANES 8
+#define ROWS 6
+#define VEC __m256
+#define VEC_LOAD(at) _mm256_loadu_ps(at)
+#define VEC_STORE(at, v) _mm256_storeu_ps(at, v)
+#define VEC_SET(f) _mm256_set1_ps(f)
+#define VEC_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define VEC_MAX(a, b) _mm256_max_ps(a, b)
+#else
+#define TARGET SIMD_TARGET_AVX512
+#define VARIANT(name) name##_avx512
+#define LANES 16
+#define ROWS 14
+#define VEC __m512
+#define VEC_LOAD(at) _mm512_loadu_ps(at)
+#define VEC_STORE(at, v) _mm512_storeu_ps(at, v)
+#define VEC_SET(f) _mm512_set1_ps(f)
+#define VEC_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define VEC_MAX(a, b) _mm512_max_ps(a, b)
+#endif
+#undef SIMD_BITS
