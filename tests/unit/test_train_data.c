@@ -487,6 +487,8 @@ static void real_tars(void **state)
     char *train = file_format("%s/data/idc/train.tar", shared ? shared : "");
     char *val = file_format("%s/data/idc/val.tar", shared ? shared : "");
     if (!file_exists(train)) {
+        free(train);
+        free(val);
         print_message("no shared data: not tested on the IDC patches\n");
         skip();
     }
