@@ -10,9 +10,9 @@ import re
 import subprocess
 import sys
 
+from plan_steps import peak_gflops, steps
+
 CASES = [("googlenet", 1, 224, 100), ("resnet18", 8, 224, 12)]
-LINE = re.compile(r"\s*\d+ forward\s+(\S+)\s+(conv 3x3(?! s).*?)\s+\[([\d, ]*)\]\s+[\d.]+ KB\s+([\d.]+) ms"
-                  r"\s+([\d.]+) GFLOP/s")
 build = sys.argv[1] if len(sys.argv) > 1 else "build"
 
 
@@ -21,14 +21,10 @@ def layers(network, batch, size, repeats, kernels, isa):
     text = subprocess.run([f"{build}/microtome", "model", "show", "--plan", "--network", network, "--batch", str(batch),
                            "--size", str(size), "--threads", "1", "--repeats", str(repeats), "--kernels", kernels],
                           check=True, capture_output=True, text=True, env=env).stdout
-    found = {}
-    for line in text.splitlines():
-        match = LINE.match(line)
-        if match:
-            found[match[1]] = (match[2], match[3], float(match[4]), float(match[5]))
-    total = float(re.search(r"; ([\d.]+) ms, [\d.]+ of ([\d.]+) GFLOP/s$", text.strip())[1])
-    peak = float(re.search(r"of ([\d.]+) GFLOP/s$", text.strip())[1])
-    return found, total, peak
+    passed = steps(text)
+    found = {node: (kernel, shape.strip("[]"), ms, gflops) for node, kernel, shape, ms, gflops in passed
+             if re.match(r"conv 3x3(?! s)", kernel)}
+    return found, sum(step[3] for step in passed), peak_gflops(text)
 
 
 def table(network, batch, size, repeats, isa):

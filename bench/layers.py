@@ -8,8 +8,9 @@ import re
 import subprocess
 import sys
 
+from plan_steps import peak_gflops, steps
+
 CASES = [("googlenet", 1, 300), ("googlenet", 16, 20), ("resnet18", 8, 40), ("resnet50", 8, 20)]
-LINE = re.compile(r"\s*\d+ forward\s+(\S+)\s+(.*?)\s+(\[[\d, ]*\]|-)\s+[\d.]+ KB\s+([\d.]+) ms(?:\s+([\d.]+) GFLOP/s)?")
 build = sys.argv[1] if len(sys.argv) > 1 else "build"
 
 
@@ -21,7 +22,7 @@ def reason(group, batch):
                 "and weights pass through the caches")
     if kernel.startswith("conv 7x7"):
         return "3 input channels: each row of weights is used for few multiply-adds before the next is loaded"
-    if kernel.startswith("conv 1x1"):
+    if "conv 1x1" in kernel:
         if side and side <= 14 and batch == 1:
             return "few pixels for every weight that is read; the last block of pixels is not full"
         return "one multiply-add for every float loaded from the cache; strided where the stage begins"
@@ -38,19 +39,15 @@ def table(network, batch, repeats):
     text = subprocess.run([f"{build}/microtome", "model", "show", "--plan", "--network", network, "--batch", str(batch),
                            "--threads", "1", "--repeats", str(repeats)],
                           check=True, capture_output=True, text=True).stdout
-    peak = float(re.search(r"of ([\d.]+) GFLOP/s$", text.strip())[1])
+    peak = peak_gflops(text)
     groups = {}
-    for line in text.splitlines():
-        found = LINE.match(line)
-        if not found:
-            continue
-        _, kernel, shape, ms, gflops = found.groups()
+    for _, kernel, shape, ms, gflops in steps(text):
         sides = [int(x) for x in re.findall(r"\d+", shape)]
         side = sides[3] if len(sides) == 4 else 0
         entry = groups.setdefault((kernel, side), [0, 0.0, 0.0])
         entry[0] += 1
-        entry[1] += float(ms)
-        entry[2] += float(ms) * float(gflops or 0)
+        entry[1] += ms
+        entry[2] += ms * gflops
     total_ms = sum(entry[1] for entry in groups.values())
     total = sum(entry[2] for entry in groups.values())
     print(f"**{network}, batch {batch}**: {total_ms:.1f} ms, {total / total_ms:.0f} of {peak:.0f} GFLOP/s "

@@ -77,6 +77,7 @@ static bool ready_make(const struct ensemble *ensemble, void *arena, struct read
     const struct ensemble_model *m = &ensemble->models[ready->model];
     struct plan_options options = { .mode = PLAN_INFER,
                                     .threads = 1,
+                                    .by_image = !ready->dense,
                                     .weights = ensemble->weights,
                                     .weights_budget = (size_t)ensemble->weights_budget,
                                     .arena = arena,

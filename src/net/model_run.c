@@ -18,6 +18,7 @@ bool model_run_with(const struct model *model, int64_t batch, int64_t height, in
     struct graph *resized = NULL;
     struct plan_options infer = *options;
     infer.mode = PLAN_INFER;
+    infer.by_image = true;
     bool ok = transform_resize(model->graph, batch, height, width, &resized, err) &&
               transform_for_inference(resized, NULL, 0, &out->graph, err);
     double began_s = report_clock_s();

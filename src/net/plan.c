@@ -8,6 +8,7 @@
 #include <time.h>
 #include "base/report.h"
 #include "net/kernels/lower.h"
+#include "net/plan_images.h"
 #include "net/plan_weave.h"
 #include "net/transform.h"
 
@@ -21,6 +22,7 @@ void plan_free(struct plan *plan)
     if (!plan)
         return;
     plan_free(plan->single);
+    plan_images_free(plan->images);
     for (int i = 0; i < plan->n_steps; i++) {
         struct step *step = &plan->steps[i];
         if (step->borrowed)
@@ -96,7 +98,10 @@ static bool begin_values(struct plan *plan, struct err *err)
         if (graph_is_parameter(graph, i)) {
             state->slot[LAYOUT_PLAIN] = slot_outside(plan, buffer_data(value->data), bytes);
         } else if (value->kind == VALUE_INPUT) {
-            state->slot[LAYOUT_PLAIN] = slot_new(plan, bytes);
+            bool blocked = plan->options.ends == PLAN_ENDS_BLOCKED_INPUTS;
+            state->native = blocked ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
+            state->slot[state->native] =
+                slot_new(plan, layout_bytes(plan, &value->shape, state->native));
             state->keep = true;
         }
         state->wants_gradient =
@@ -128,7 +133,8 @@ static bool plan_one(struct plan *plan, int32_t i, bool backward, struct err *er
 
 static bool plan_outputs(struct plan *plan, struct err *err)
 {
-    for (int i = 0; i < plan->graph->n_outputs; i++) {
+    bool native = plan->options.ends == PLAN_ENDS_NATIVE_OUTPUTS;
+    for (int i = 0; i < plan->graph->n_outputs && !native; i++) {
         value_id value = plan->graph->outputs[i].value;
         struct value_state *state = &plan->values[value];
         if (state->slot[LAYOUT_PLAIN] == NO_SLOT)
@@ -317,11 +323,37 @@ static bool make_within(const struct graph *graph, const struct plan_options *op
                    graph->name, (least >> 20) + 1, options->arena_budget >> 20);
 }
 
+/* *out NULL and true if the graph is not to be parted. */
+static bool make_by_image(const struct graph *graph, const struct plan_options *options,
+                          struct plan **out, struct err *err)
+{
+    struct plan_images *images;
+    *out = NULL;
+    if (!plan_images_new(graph, options, &images, err))
+        return false;
+    if (!images)
+        return true;
+    struct plan *plan = calloc(1, sizeof *plan);
+    if (!plan) {
+        plan_images_free(images);
+        return err_memory(err, graph->name);
+    }
+    plan->graph = graph, plan->options = *options, plan->images = images;
+    *out = plan;
+    return true;
+}
+
 bool plan_new(const struct graph *graph, const struct plan_options *options, struct plan **out,
               struct err *err)
 {
     if (!check_options(graph, options, err))
         return false;
+    if (options->by_image && options->mode == PLAN_INFER) {
+        if (!make_by_image(graph, options, out, err))
+            return false;
+        if (*out)
+            return true;
+    }
     bool recompute = options->saving == SAVING_RECOMPUTE && options->mode != PLAN_INFER;
     if (recompute && options->arena_budget)
         return make_within(graph, options, out, err);
@@ -379,13 +411,24 @@ static bool run_steps(struct plan *plan, int begin, int end, enum step_phase pha
     return ok;
 }
 
+/* What is inside a plan that runs image by image is nowhere for the whole batch. */
+static bool check_whole(const struct plan *plan, struct err *err)
+{
+    return !plan->images ||
+           err_set(err, ERR_USAGE, "%s: this needs a plan without by_image", plan->graph->name);
+}
+
 bool plan_refresh(struct plan *plan, struct err *err)
 {
+    if (!check_whole(plan, err))
+        return false;
     return run_steps(plan, 0, plan->n_steps, PHASE_PREPARE, err);
 }
 
 bool plan_forward(struct plan *plan, struct err *err)
 {
+    if (plan->images)
+        return plan_images_forward(plan->images, err);
     return run_steps(plan, 0, plan->begin_backward, PHASE_FORWARD, err);
 }
 
@@ -393,6 +436,8 @@ bool plan_forward_until(struct plan *plan, value_id value, struct err *err)
 {
     if (value < 0 || value >= plan->graph->n_values)
         return err_set(err, ERR_USAGE, "%s: no such value", plan->graph->name);
+    if (!check_whole(plan, err))
+        return false;
     return run_steps(plan, 0, plan->values[value].ready, PHASE_FORWARD, err);
 }
 
@@ -411,12 +456,16 @@ void plan_set_random(struct plan *plan, uint64_t seed, uint64_t first_sample)
 
 float *plan_input(struct plan *plan, int i)
 {
+    if (plan->images)
+        return plan_images_input(plan->images);
     const struct value_state *state = &plan->values[plan->graph->inputs[i].value];
-    return (float *)(void *)plan->slots[state->slot[LAYOUT_PLAIN]].at;
+    return (float *)(void *)plan->slots[state->slot[state->native]].at;
 }
 
 const float *plan_output(const struct plan *plan, int i)
 {
+    if (plan->images)
+        return plan_images_output(plan->images, i);
     const struct value_state *state = &plan->values[plan->graph->outputs[i].value];
     return (const float *)(const void *)plan->slots[state->slot[LAYOUT_PLAIN]].at;
 }

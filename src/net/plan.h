@@ -45,6 +45,13 @@ struct plan_spread {
     int parts;
 };
 
+/* How the values at the ends of a graph that is a part of another lie. */
+enum plan_ends {
+    PLAN_ENDS_PLAIN,
+    PLAN_ENDS_NATIVE_OUTPUTS, /* outputs as they were made: plan_output is not for them */
+    PLAN_ENDS_BLOCKED_INPUTS, /* inputs as kernels have images */
+};
+
 struct plan_options {
     enum plan_mode mode;
     int threads;          /* >= 1 */
@@ -72,7 +79,11 @@ struct plan_options {
     bool fast;         /* Winograd convolutions may have tiles of 6 x 6: faster, less exact */
     bool direct;       /* no Winograd convolutions: slower, the last digits nearer to the truth */
     bool no_sharing;   /* every tensor its own memory: all readable; for tests and debugging */
-    bool profile;      /* measure every step (its shortest run); see plan_print */
+    bool by_image; /* PLAN_INFER: the first layers may take one image of the batch after another, a
+                    * thread each: faster. Only inputs and outputs can then be looked at, and
+                    * parameters must not change */
+    enum plan_ends ends; /* of parts of a network */
+    bool profile;        /* measure every step (its shortest run); see plan_print */
 };
 
 /* *out is the caller's; free with plan_free. The graph's parameters must have been allocated. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "net/kernels/peak.h"
 #include "net/kernels/step.h"
+#include "net/plan_images.h"
 #include "net/transform.h"
 
 /* [N, C/b, H, W, b] -> [N, C, H, W] */
@@ -38,23 +39,33 @@ static bool read_value(const struct plan *plan, value_id value, int slot, float 
     return true;
 }
 
-bool plan_activation(struct plan *plan, value_id value, float *out, struct err *err)
+static bool is_readable(const struct plan *plan, value_id value, struct err *err)
 {
     if (value < 0 || value >= plan->graph->n_values)
         return err_set(err, ERR_USAGE, "%s: no such value", plan->graph->name);
+    return !plan->images || err_set(err, ERR_USAGE, "%s: not kept; make the plan without by_image",
+                                    plan->graph->values[value].name);
+}
+
+bool plan_activation(struct plan *plan, value_id value, float *out, struct err *err)
+{
+    if (!is_readable(plan, value, err))
+        return false;
     const struct value_state *state = &plan->values[value];
     return read_value(plan, value, state->slot[state->native], out, err);
 }
 
 bool plan_activation_gradient(struct plan *plan, value_id value, float *out, struct err *err)
 {
-    if (value < 0 || value >= plan->graph->n_values)
-        return err_set(err, ERR_USAGE, "%s: no such value", plan->graph->name);
+    if (!is_readable(plan, value, err))
+        return false;
     return read_value(plan, value, plan->values[value].gradient, out, err);
 }
 
 struct plan_memory plan_memory(const struct plan *plan)
 {
+    if (plan->images)
+        return plan_images_memory(plan->images);
     return (struct plan_memory){ plan->arena_bytes,    plan->arena_lent,
                                  plan->unshared_bytes, plan->weights_bytes,
                                  plan->shared_bytes,   (size_t)plan->n_gradients * sizeof(float) };
@@ -62,6 +73,8 @@ struct plan_memory plan_memory(const struct plan *plan)
 
 int plan_steps(const struct plan *plan)
 {
+    if (plan->images)
+        return plan_images_steps(plan->images);
     int count = 0;
     for (int i = 0; i < plan->n_steps; i++)
         count += !plan->steps[i].dropped;
@@ -102,6 +115,10 @@ static void print_step(const struct plan *plan, int i, double peak_gflops, FILE 
 
 void plan_print(const struct plan *plan, FILE *stream)
 {
+    if (plan->images) {
+        plan_images_print(plan->images, stream);
+        return;
+    }
     static const char *const modes[] = { "infer", "train", "tune" };
     double total_s = 0, flops = 0;
     double peak = plan->options.profile ? peak_gflops(plan->options.threads) : 0;

@@ -217,6 +217,14 @@ void plan_release(struct plan *plan)
     plan->arena = plan->weights = NULL;
 }
 
+static void bind_step(struct plan *plan, struct step *step)
+{
+    for (int k = 0; k < step->n_slots; k++)
+        step->at[k] = step->slot[k] == NO_SLOT ? NULL : plan->slots[step->slot[k]].at;
+    if (step->bind)
+        step->bind(step);
+}
+
 static void give_addresses(struct plan *plan)
 {
     for (int i = 0; i < plan->n_slots; i++) {
@@ -227,13 +235,39 @@ static void give_addresses(struct plan *plan)
         char *base = root->home == SLOT_WEIGHTS ? plan->weights : plan->arena;
         slot->at = base + root->arena_offset + slot_offset(plan, i);
     }
+    for (int i = 0; i < plan->n_steps; i++)
+        bind_step(plan, &plan->steps[i]);
+}
+
+/* The memory that `slot` is a part of lies elsewhere, so that the slot begins at `at`. */
+static void move(struct plan *plan, int slot, char *at)
+{
+    int root = slot_root(plan, slot);
+    char *base = at - slot_offset(plan, slot);
+    for (int i = 0; i < plan->n_slots; i++)
+        if (slot_root(plan, i) == root)
+            plan->slots[i].at = base + slot_offset(plan, i);
     for (int i = 0; i < plan->n_steps; i++) {
-        struct step *step = &plan->steps[i];
-        for (int k = 0; k < step->n_slots; k++)
-            step->at[k] = step->slot[k] == NO_SLOT ? NULL : plan->slots[step->slot[k]].at;
-        if (step->bind)
-            step->bind(step);
+        bool touches = false;
+        for (int k = 0; k < plan->steps[i].n_slots; k++) {
+            int used = plan->steps[i].slot[k];
+            touches = touches || (used != NO_SLOT && slot_root(plan, used) == root);
+        }
+        if (touches)
+            bind_step(plan, &plan->steps[i]);
     }
+}
+
+void plan_move_input(struct plan *plan, void *at)
+{
+    const struct value_state *state = &plan->values[plan->graph->inputs[0].value];
+    move(plan, state->slot[state->native], at);
+}
+
+void plan_move_output(struct plan *plan, void *at)
+{
+    const struct value_state *state = &plan->values[plan->graph->outputs[0].value];
+    move(plan, state->slot[state->native], at);
 }
 
 bool plan_place(struct plan *plan, struct err *err)

@@ -7,9 +7,10 @@
 #include "net/transform.h"
 
 struct place {
-    int64_t stride; /* px of the input for one step of the dense map */
-    int64_t spread; /* steps of the dense map for one step of the original one */
-    bool vector;    /* the original was flattened: [N, features] */
+    int64_t stride;          /* px of the input for one step of the dense map */
+    int64_t spread;          /* steps of the dense map for one step of the original one */
+    bool vector;             /* the original was flattened: [N, features] */
+    const struct node *mean; /* a global mean that is taken behind the classifier; NULL: none */
 };
 
 struct dense {
@@ -57,20 +58,45 @@ static bool spread_window(const struct dense *d, const struct node *node, int64_
     return true;
 }
 
-/* A mean or maximum over all that the window held becomes a sliding one. */
-static bool slide_global(struct dense *d, const struct node *node, const int64_t kernel[2],
-                         struct place place, struct err *err)
+/* x under a mean or maximum that slides over as much as the window held. */
+static value_id slide(struct dense *d, const struct node *node, value_id x,
+                      const struct place *place)
 {
     bool is_max = node->op->kind == OP_GLOBAL_MAX_POOL;
-    struct pool_attr attr = { .kernel = { kernel[0], kernel[1] },
+    const struct shape *in = graph_shape(d->window, node->inputs[0]);
+    struct pool_attr attr = { .kernel = { in->dim[2], in->dim[3] },
                               .stride = { 1, 1 },
-                              .dilation = { place.spread, place.spread } };
+                              .dilation = { place->spread, place->spread } };
+    return x == NO_VALUE ? NO_VALUE
+                         : graph_node(d->r.to, is_max ? OP_MAX_POOL : OP_AVERAGE_POOL, node->name,
+                                      &x, 1, &(union attr){ .pool = attr });
+}
+
+/* Whether a linear layer with fewer outputs is all that follows a global pooling. A mean can then
+ * be taken behind it, where it is of a few classes instead of a thousand features. */
+static bool is_only_classified(const struct graph *graph, const struct node *node)
+{
+    const struct node *user = graph_only_user(graph, node->output);
+    if (user && user->op->kind == OP_FLATTEN)
+        user = graph_only_user(graph, user->output);
+    if (!user || user->op->kind != OP_LINEAR || user->attr.linear.activation != ACT_NONE)
+        return false;
+    const struct shape *weight = graph_shape(graph, user->inputs[1]);
+    return weight->dim[0] < weight->dim[1];
+}
+
+/* A mean or maximum over all that the window held becomes a sliding one. */
+static bool slide_global(struct dense *d, const struct node *node, struct place *place,
+                         struct err *err)
+{
     value_id x = rewrite_value(&d->r, node->inputs[0]);
-    value_id made = x == NO_VALUE ? NO_VALUE
-                                  : graph_node(d->r.to, is_max ? OP_MAX_POOL : OP_AVERAGE_POOL,
-                                               node->name, &x, 1, &(union attr){ .pool = attr });
-    d->r.map[node->output] = made;
-    return made != NO_VALUE || graph_ok(d->r.to, err);
+    if (node->op->kind != OP_GLOBAL_MAX_POOL && is_only_classified(d->window, node)) {
+        place->mean = node;
+        d->r.map[node->output] = x;
+    } else {
+        d->r.map[node->output] = slide(d, node, x, place);
+    }
+    return d->r.map[node->output] != NO_VALUE || graph_ok(d->r.to, err);
 }
 
 /* Adaptive pooling to more than one px: windows side by side. */
@@ -94,8 +120,7 @@ static bool divide(struct dense *d, const struct node *node, const struct shape 
 }
 
 /* A linear layer on what was flattened: a convolution as large as the map was. */
-static bool classify(struct dense *d, const struct node *node, const struct place *place,
-                     struct err *err)
+static bool classify(struct dense *d, const struct node *node, struct place *place, struct err *err)
 {
     const struct graph *graph = d->window;
     const struct shape *weight = graph_shape(graph, node->inputs[1]);
@@ -114,8 +139,12 @@ static bool classify(struct dense *d, const struct node *node, const struct plac
                                                SHAPE(weight->dim[0], channels, side, side)) };
     if (node->n_inputs > 2)
         inputs[2] = rewrite_value(&d->r, node->inputs[2]);
-    d->r.map[node->output] = graph_node(d->r.to, OP_CONV, node->name, inputs, node->n_inputs,
-                                        &(union attr){ .conv = attr });
+    value_id made = graph_node(d->r.to, OP_CONV, node->name, inputs, node->n_inputs,
+                               &(union attr){ .conv = attr });
+    if (place->mean)
+        made = slide(d, place->mean, made, place);
+    place->mean = NULL;
+    d->r.map[node->output] = made;
     return true;
 }
 
@@ -140,14 +169,14 @@ static bool dense_pooling(struct dense *d, const struct node *node, struct place
     case OP_ADAPTIVE_AVERAGE_POOL:
         if (attr.adaptive.size[0] * attr.adaptive.size[1] > 1)
             return divide(d, node, in, place, err);
-        return slide_global(d, node, in->dim + 2, *place, err);
+        return slide_global(d, node, place, err);
     case OP_REDUCE_MEAN:
         if (!is_global_mean(node))
             return refuse(node, "", err);
         place->vector = !attr.reduce.keep;
-        return slide_global(d, node, in->dim + 2, *place, err);
+        return slide_global(d, node, place, err);
     default:
-        return slide_global(d, node, in->dim + 2, *place, err);
+        return slide_global(d, node, place, err);
     }
 }
 
@@ -258,7 +287,7 @@ static bool dense_begin(struct dense *d, const struct graph *graph, const struct
         d->r.map[old] = graph_input(d->r.to, d->window->inputs[i].name, shape);
     }
     for (int32_t i = 0; i < graph->n_values; i++)
-        d->places[i] = (struct place){ 1, 1, false };
+        d->places[i] = (struct place){ 1, 1, false, NULL };
     return true;
 }
 

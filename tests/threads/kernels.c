@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "net/kernels/direct_conv.h"
 #include "net/kernels/stem_conv.h"
 #include "net/kernels/winograd_gradient.h"
 #include "net/plan_weights.h"
@@ -98,6 +99,39 @@ static float *stem(enum simd level, int threads, size_t *count)
     return y;
 }
 
+/* Two 1 x 1 convolutions of one input, of one image: the outputs of the second. */
+static float *direct(enum simd level, int64_t side, int threads, size_t *count)
+{
+    struct direct_conv c[2];
+    struct direct_work works[2];
+    for (int i = 0; i < 2; i++) {
+        c[i] = (struct direct_conv){ .level = level,
+                                     .batch = 1,
+                                     .in_channels = 70,
+                                     .out_channels = 40 + 90 * i,
+                                     .height = side,
+                                     .width = side,
+                                     .out_height = side,
+                                     .out_width = side,
+                                     .kernel = { 1, 1 },
+                                     .stride = { 1, 1 },
+                                     .dilation = { 1, 1 },
+                                     .threads = threads };
+        direct_conv_plan(&c[i]);
+        *count = (size_t)(c[i].out_blocks * c[i].lanes * side * side);
+        float *taps = floats((size_t)(c[i].in_channels * c[i].out_channels));
+        float *u = floats(c[i].weight_floats);
+        direct_conv_weights(&c[i], taps, NULL, u);
+        works[i] = (struct direct_work){ &c[i], u, NULL, floats(*count) };
+        free(taps);
+    }
+    float *x = floats((size_t)(c[0].in_blocks * c[0].lanes * side * side));
+    direct_conv_join(c, 2);
+    direct_conv_run(works, 2, x, NULL);
+    free((void *)works[0].weights), free((void *)works[1].weights), free(works[0].y), free(x);
+    return works[1].y;
+}
+
 static bool check_level(enum simd level)
 {
     static const int64_t layers[][3] = { { 26, 40, 1 }, { 4, 130, 1 }, { 19, 24, 3 } };
@@ -110,6 +144,9 @@ static bool check_level(enum simd level)
         ok = same(gradient(w, 1, &count), gradient(w, THREADS, &count), count) && ok;
     }
     ok = same(stem(level, 1, &count), stem(level, THREADS, &count), count) && ok;
+    for (int64_t side = 4; side <= 26; side += 22) /* threads part the outputs; the pixels */
+        ok =
+            same(direct(level, side, 1, &count), direct(level, side, THREADS, &count), count) && ok;
     return ok;
 }
 

@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "net/kernels/direct_conv.h"
 #include "net/plan.h"
+#include "support/golden.h"
 
 /* Filled with NaN, so that what is not written shows. */
 static float *floats(size_t count)
@@ -119,7 +120,8 @@ static void run(struct direct_conv c, const struct tensors *t, const float *resi
     direct_conv_plan(&c);
     float *weights = floats(c.weight_floats), *scratch = floats(c.scratch_floats);
     direct_conv_weights(&c, t->weight, t->bias, weights);
-    direct_conv_run(&c, weights, t->x, residual, y, scratch);
+    struct direct_work work = { &c, weights, residual, y };
+    direct_conv_run(&work, 1, t->x, scratch);
     free(weights), free(scratch);
 }
 
@@ -166,6 +168,68 @@ static void agrees_with_the_sum_in_double(void **state)
             print_message("level %d is not on this processor: skipped\n", level);
 }
 
+#define TOGETHER 3
+
+/* Convolutions of one input, of 5, 70 and 130 outputs. */
+static void check_together(enum simd level, int64_t side)
+{
+    struct rng rng = rng_new(24, 3, (uint64_t)level);
+    struct direct_conv conv[TOGETHER];
+    struct direct_work works[TOGETHER];
+    float *expected[TOGETHER], *x = NULL;
+    for (int threads = 1; threads <= 5; threads++)
+        for (int i = 0; i < TOGETHER; i++) {
+            conv[i] = (struct direct_conv){ .level = level,
+                                            .batch = 2,
+                                            .in_channels = 40,
+                                            .out_channels = 5 + 65 * i,
+                                            .height = side,
+                                            .width = side,
+                                            .out_height = side,
+                                            .out_width = side,
+                                            .kernel = { 1, 1 },
+                                            .stride = { 1, 1 },
+                                            .dilation = { 1, 1 },
+                                            .relu = i == 1,
+                                            .threads = threads };
+            direct_conv_plan(&conv[i]);
+            size_t out = (size_t)(2 * side * side * conv[i].out_blocks * conv[i].lanes);
+            if (threads == 1) {
+                x = x ? x : drawn_blocked(&rng, 2, 40, side * side, conv[i].lanes);
+                float *weight = drawn(&rng, conv[i].out_channels * 40),
+                      *u = floats(conv[i].weight_floats);
+                direct_conv_weights(&conv[i], weight, NULL, u);
+                works[i] = (struct direct_work){ &conv[i], u, NULL, floats(out) };
+                expected[i] = floats(out);
+                struct direct_work alone = { &conv[i], u, NULL, expected[i] };
+                direct_conv_run(&alone, 1, x, NULL);
+                free(weight);
+            }
+            if (i + 1 < TOGETHER)
+                continue;
+            direct_conv_join(conv, TOGETHER);
+            direct_conv_run(works, TOGETHER, x, NULL);
+            for (int k = 0; k < TOGETHER; k++) {
+                size_t floats_out = (size_t)(2 * side * side * conv[k].out_blocks * conv[k].lanes);
+                assert_memory_equal(works[k].y, expected[k], floats_out * sizeof(float));
+                memset(works[k].y, 1, floats_out * sizeof(float));
+            }
+        }
+    for (int i = 0; i < TOGETHER; i++)
+        free((void *)works[i].weights), free(works[i].y), free(expected[i]);
+    free(x);
+}
+
+static void convolutions_together_are_those_alone(void **state)
+{
+    (void)state;
+    for (int level = SIMD_AVX2; level < SIMD_LEVELS; level++)
+        if (direct_conv_available((enum simd)level)) {
+            check_together((enum simd)level, 3);
+            check_together((enum simd)level, 40);
+        }
+}
+
 static void a_plan_agrees_with_oneDNN(void **state)
 {
     (void)state;
@@ -175,8 +239,10 @@ static void a_plan_agrees_with_oneDNN(void **state)
     struct rng rng = rng_new(8, 8, 9);
     value_id x = graph_input(g, "input", SHAPE(2, 32, 58, 60));
     x = graph_relu(g, graph_conv(g, x, "a", 48, true, conv_square(3, 2, 1)));
-    x = graph_conv(g, x, "b", 40, false, conv_square(1, 1, 0));
-    graph_output(g, "features", x);
+    value_id b = graph_conv(g, x, "b", 40, false, conv_square(1, 1, 0));
+    value_id c = graph_relu(g, graph_conv(g, b, "c", 32, true, conv_square(3, 1, 1)));
+    value_id d = graph_relu(g, graph_conv(g, x, "d", 128, true, conv_square(1, 1, 0)));
+    graph_output(g, "features", graph_concat(g, (value_id[]){ d, b, c }, 3, 1));
     if (!graph_ok(g, &err) || !graph_initialize(g, 9, &err))
         fail_msg("%s", err.text);
     int64_t in = shape_count(graph_shape(g, g->inputs[0].value));
@@ -201,11 +267,55 @@ static void a_plan_agrees_with_oneDNN(void **state)
     graph_free(g);
 }
 
+/* Poolings of stride 1 and 2, of two images: made by the convolution that follows, whose threads
+ * part the rows. One that something else reads stays. */
+static void a_pooling_is_made_with_the_convolution(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct graph *g = graph_new("pooled");
+    struct plan *plans[4] = { NULL };
+    struct rng rng = rng_new(8, 8, 10);
+    value_id input = graph_input(g, "input", SHAPE(2, 32, 57, 43));
+    value_id x = graph_conv(g, input, "first", 32, true, conv_square(3, 1, 1));
+    value_id a = graph_max_pool(g, x, pool_square(3, 1, 1));
+    graph_output(g, "a", graph_conv(g, a, "conv_a", 40, true, conv_square(1, 1, 0)));
+    value_id b = graph_max_pool(g, x, pool_square(3, 2, 1));
+    graph_output(g, "b", graph_conv(g, b, "conv_b", 128, true, conv_square(1, 1, 0)));
+    value_id c = graph_max_pool(g, x, pool_square(3, 2, 0));
+    graph_output(g, "c", graph_conv(g, c, "conv_c", 32, true, conv_square(1, 1, 0)));
+    graph_output(g, "pooled", c);
+    if (!graph_ok(g, &err) || !graph_initialize(g, 10, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 4; i++) {
+        struct plan_options options = { .threads = i ? i : 1, .direct = i == 0 };
+        assert_true(plan_new(g, &options, &plans[i], &err));
+        int64_t in = shape_count(graph_shape(g, input));
+        for (int64_t k = 0; k < in; k++)
+            plan_input(plans[i], 0)[k] = i ? plan_input(plans[0], 0)[k] : (float)rng_normal(&rng);
+        assert_true(plan_forward(plans[i], &err));
+        for (int o = 0; o < g->n_outputs; o++) {
+            int64_t out = shape_count(graph_shape(g, g->outputs[o].value));
+            const float *y = plan_output(plans[i], o);
+            assert_true(relative_error(y, plan_output(plans[0], o), out) < 2e-6);
+            if (i > 1)
+                assert_memory_equal(y, plan_output(plans[1], o), (size_t)out * sizeof(float));
+        }
+    }
+    if (direct_conv_available(SIMD_AVX512) && !getenv("DNNL_MAX_CPU_ISA"))
+        assert_int_equal(plan_steps(plans[0]) - plan_steps(plans[1]), 2);
+    for (int i = 0; i < 4; i++)
+        plan_free(plans[i]);
+    graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_sum_in_double),
+        cmocka_unit_test(convolutions_together_are_those_alone),
         cmocka_unit_test(a_plan_agrees_with_oneDNN),
+        cmocka_unit_test(a_pooling_is_made_with_the_convolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

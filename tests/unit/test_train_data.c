@@ -487,9 +487,8 @@ static void real_tars(void **state)
     char *train = file_format("%s/data/idc/train.tar", shared ? shared : "");
     char *val = file_format("%s/data/idc/val.tar", shared ? shared : "");
     if (!file_exists(train)) {
-        free(train);
-        free(val);
         print_message("no shared data: not tested on the IDC patches\n");
+        free(train), free(val);
         skip();
     }
     struct train_config config = config_with(train, val, "classes=[normal, idc]");

@@ -87,8 +87,8 @@ static int64_t cache_floats(void)
 /* Without padding, strides and taps an image is already in the order of the sums. */
 static bool must_be_packed(const struct direct_conv *c)
 {
-    return c->kernel[0] * c->kernel[1] > 1 || c->stride[0] > 1 || c->stride[1] > 1 || c->pad[0] ||
-           c->pad[1] || c->out_height != c->height || c->out_width != c->width;
+    return c->pool || c->kernel[0] * c->kernel[1] > 1 || c->stride[0] > 1 || c->stride[1] > 1 ||
+           c->pad[0] || c->pad[1] || c->out_height != c->height || c->out_width != c->width;
 }
 
 /* Floats from one block of inputs to the next in packed form: an odd number of cache lines, so that
@@ -98,35 +98,81 @@ static int64_t packed_step(const struct direct_conv *c, int64_t pixels)
     return (ceil_div(pixels * c->lanes, 16) | 1) * 16;
 }
 
+/* Pixels that stay together: a row, if rows are pooled. */
+static int64_t pixel_unit(const struct direct_conv *c)
+{
+    return c->pool ? c->out_width : 1;
+}
+
+/* Where a block of pixels begins. */
+static int64_t block_begin(const struct direct_conv *c, int64_t block)
+{
+    int64_t unit = pixel_unit(c), units = c->out_height * c->out_width / unit;
+    return units * block / c->pixel_blocks * unit;
+}
+
 static int64_t most_pixels(const struct direct_conv *c)
 {
-    return ceil_div(c->out_height * c->out_width, c->pixel_blocks);
+    int64_t unit = pixel_unit(c);
+    return ceil_div(c->out_height * c->out_width / unit, c->pixel_blocks) * unit;
+}
+
+/* Their inputs take half of the second-level cache. */
+static void choose_pixel_blocks(struct direct_conv *c)
+{
+    int64_t rows = loops_of(c->level)->rows[2];
+    int64_t fit = cache_floats() / 2 / (c->depth * c->lanes) / rows * rows;
+    c->pixel_blocks = ceil_div(c->out_height * c->out_width, at_least(fit, 2 * rows));
+    if (c->pool && c->pixel_blocks > c->out_height)
+        c->pixel_blocks = c->out_height;
+}
+
+/* Gives every thread something of an image if there is one only: of the pixels, when all threads
+ * then read all weights, or of the weights, when they read all pixels; what is less to read. */
+static void part_among_threads(struct direct_conv *c, size_t weight_floats, int64_t panels)
+{
+    int64_t pixels = c->out_height * c->out_width;
+    int64_t missing = ceil_div(c->threads, c->batch * c->pixel_blocks);
+    c->panel_parts = 1;
+    if (missing < 2)
+        return;
+    int64_t parts = pixels / FEW_PIXELS / c->pixel_blocks;
+    if (c->pool) /* every input is pooled once */
+        parts = c->out_height / c->pixel_blocks;
+    else if ((int64_t)weight_floats > c->in_blocks * c->lanes * pixels && panels >= 2 * missing)
+        parts = 1;
+    parts = parts < 1 ? 1 : parts < missing ? parts : missing;
+    c->pixel_blocks *= parts;
+    c->panel_parts = ceil_div(missing, parts) < panels ? ceil_div(missing, parts) : panels;
 }
 
 /* Bits do not depend on the blocking. */
 void direct_conv_plan(struct direct_conv *c)
 {
     const struct direct_loops *loops = loops_of(c->level);
-    int64_t pixels = c->out_height * c->out_width, lanes = c->lanes = loops->lanes;
+    int64_t lanes = c->lanes = loops->lanes;
     c->in_blocks = ceil_div(c->in_channels, lanes);
     c->out_blocks = ceil_div(c->out_channels, lanes);
     c->panels = at_least(c->out_blocks / 2, 1);
     c->depth = c->in_blocks * c->kernel[0] * c->kernel[1];
     c->packed = must_be_packed(c);
-    int64_t fit = cache_floats() / 2 / (c->depth * lanes) / loops->rows[2] * loops->rows[2];
-    c->pixel_blocks = ceil_div(pixels, at_least(fit, 2 * loops->rows[2]));
-    c->panel_parts = 1;
-    int64_t missing = ceil_div(c->threads, c->batch * c->pixel_blocks);
-    if (missing > 1) {
-        int64_t parts = pixels / FEW_PIXELS / c->pixel_blocks;
-        parts = parts < 1 ? 1 : parts < missing ? parts : missing;
-        c->pixel_blocks *= parts;
-        c->panel_parts =
-            ceil_div(missing, parts) < c->panels ? ceil_div(missing, parts) : c->panels;
-    }
+    choose_pixel_blocks(c);
     c->weight_floats = (size_t)(c->out_blocks * lanes * (c->depth * lanes + 1));
+    part_among_threads(c, c->weight_floats, c->panels);
     c->scratch_floats =
         c->packed ? (size_t)(c->depth * packed_step(c, most_pixels(c)) * c->threads) : 0;
+}
+
+void direct_conv_join(struct direct_conv *convs, int n)
+{
+    size_t weight_floats = 0;
+    int64_t panels = 0;
+    for (int i = 0; i < n; i++)
+        weight_floats += convs[i].weight_floats, panels += convs[i].panels;
+    for (int i = 0; i < n; i++) {
+        choose_pixel_blocks(&convs[i]);
+        part_among_threads(&convs[i], weight_floats, panels);
+    }
 }
 
 /* Blocks of outputs of a panel: two, the last one three if they are odd. */
@@ -162,31 +208,34 @@ void direct_conv_weights(const struct direct_conv *c, const float *from, const f
 
 /* One call's arguments. */
 struct direct_run {
-    const struct direct_conv *c;
-    const float *weights, *x, *residual;
-    float *y;
+    const struct direct_work *works;
+    int n;
+    const float *x;
+    int64_t panels, blocks; /* of outputs, of all convolutions */
 };
 
 /* A block of n pixels. */
 struct direct_block {
     const float *v; /* inputs */
     ptrdiff_t v_step;
-    int64_t n, to;     /* to: where its outputs lie, in the first block of channels */
-    const float *next; /* inputs of the next block; NULL: none, or not yet packed */
+    int64_t n, to;             /* to: where its outputs lie, in the first block of channels */
+    const float *next;         /* inputs of the next block; NULL: none, or not yet packed */
+    int64_t panel, panels;     /* for fetching it: panels before this convolution, and of all */
+    const float *next_weights; /* of the convolution that follows */
 };
 
 /* The sums of a panel over blocks of inputs from `from` to `end`. */
-static void run_chunk(const struct direct_run *r, const struct direct_block *b, int64_t panel,
+static void run_chunk(const struct direct_work *w, const struct direct_block *b, int64_t panel,
                       int64_t from, int64_t end)
 {
-    const struct direct_conv *c = r->c;
+    const struct direct_conv *c = w->conv;
     const struct direct_loops *loops = loops_of(c->level);
     int64_t lanes = c->lanes, depth = c->depth * lanes, pixels = c->out_height * c->out_width;
     int64_t columns = columns_of(c, panel), step = columns * lanes * lanes;
-    const float *u = r->weights + panel * 2 * lanes * depth;
-    const float *next = panel + 1 < c->panels ? u + 2 * lanes * depth : r->weights;
-    const float *residual = r->residual ? r->residual + b->to : NULL;
-    const float *bias = r->weights + c->out_blocks * lanes * depth + panel * 2 * lanes;
+    const float *u = w->weights + panel * 2 * lanes * depth;
+    const float *next = panel + 1 < c->panels ? u + 2 * lanes * depth : b->next_weights;
+    const float *residual = w->residual ? w->residual + b->to : NULL;
+    const float *bias = w->weights + c->out_blocks * lanes * depth + panel * 2 * lanes;
     int64_t groups = ceil_div(b->n, loops->rows[columns]), at = 0;
     struct direct_tile t = { .v_step = b->v_step,
                              .u = u + from * step,
@@ -199,13 +248,14 @@ static void run_chunk(const struct direct_run *r, const struct direct_block *b, 
         int64_t rows = (b->n - at + groups - g - 1) / (groups - g);
         int64_t out = panel * 2 * pixels * lanes + at * lanes;
         t.v = b->v + from * b->v_step + at * lanes;
-        t.y = r->y + b->to + out;
+        t.y = w->y + b->to + out;
         t.begin = from > 0 ? t.y : residual ? residual + out : NULL;
         t.next_u = next + from * step + g * t.lines_u * 16;
         t.next_v = t.v;
         if (b->next) { /* every panel fetches its part of the next inputs */
-            int64_t first = (panel * b->n + at) * lanes / c->panels / 16;
-            t.lines_v = (panel * b->n + at + rows) * lanes / c->panels / 16 - first;
+            int64_t before = (b->panel + panel) * b->n + at;
+            int64_t first = before * lanes / b->panels / 16;
+            t.lines_v = (before + rows) * lanes / b->panels / 16 - first;
             t.next_v = b->next + from * b->v_step + first * 16;
         }
         loops->sums[columns][rows](&t);
@@ -213,47 +263,90 @@ static void run_chunk(const struct direct_run *r, const struct direct_block *b, 
     }
 }
 
-static void run_panel(const struct direct_run *r, const struct direct_block *b, int64_t panel)
+static void run_panel(const struct direct_work *w, const struct direct_block *b, int64_t panel)
 {
-    const struct direct_conv *c = r->c;
+    const struct direct_conv *c = w->conv;
     int64_t columns = columns_of(c, panel), lanes = c->lanes, chunks = 1;
     if (b->n > FEW_GROUPS * loops_of(c->level)->rows[columns])
         chunks = ceil_div(c->depth * columns * lanes * lanes, PANEL_FLOATS);
     if (chunks > c->depth)
         chunks = c->depth;
     for (int64_t i = 0; i < chunks; i++)
-        run_chunk(r, b, panel, c->depth * i / chunks, c->depth * (i + 1) / chunks);
+        run_chunk(w, b, panel, c->depth * i / chunks, c->depth * (i + 1) / chunks);
+}
+
+/* What a part has of a panel: the parts take as much of all panels, one after another, so that a
+ * panel between two of them is parted by its pixels. In units of a block / panel_parts the part
+ * begins `begin` behind the panel and has `length`. */
+static void run_share(const struct direct_work *w, const struct direct_block *whole, int64_t panel,
+                      int64_t begin, int64_t length)
+{
+    int64_t units = columns_of(w->conv, panel) * w->conv->panel_parts;
+    int64_t from = begin < 0 ? 0 : begin, to = begin + length < units ? begin + length : units;
+    struct direct_block b = *whole;
+    if (from >= to)
+        return;
+    from = whole->n * from / units, to = whole->n * to / units;
+    b.v += from * w->conv->lanes, b.to += from * w->conv->lanes;
+    b.n = to - from;
+    if (b.n > 0)
+        run_panel(w, &b, panel);
+}
+
+/* n pixels of an image from pixel `first` on, whole rows, pooled -> v [in_blocks][step]. */
+static void pool_rows(const struct direct_conv *c, const float *x, int64_t image, int64_t first,
+                      int64_t n, float *v, int64_t step)
+{
+    const struct pool_window *pool = c->pool;
+    const struct pool_rows *rows = pool_rows_get(c->level, c->lanes);
+    int64_t plane = pool->axis[0].in * pool->axis[1].in * c->lanes;
+    x += image * c->in_blocks * plane;
+    for (int64_t b = 0; b < c->in_blocks; b++, x += plane, v += step)
+        for (int64_t i = 0; i < n; i += c->out_width)
+            rows->max(pool, (first + i) / c->out_width, x, v + i * c->lanes, NULL);
 }
 
 /* A block of pixels of an image and a part of the panels. */
 static void run_item(const struct direct_run *r, int64_t item, float *scratch)
 {
-    const struct direct_conv *c = r->c;
+    const struct direct_conv *c = r->works[0].conv;
     int64_t part = item % c->panel_parts, block = item / c->panel_parts % c->pixel_blocks;
     int64_t image = item / c->panel_parts / c->pixel_blocks, lanes = c->lanes;
     int64_t pixels = c->out_height * c->out_width;
-    int64_t first = pixels * block / c->pixel_blocks;
+    int64_t first = block_begin(c, block);
     const float *x = r->x + image * c->in_blocks * c->height * c->width * lanes;
     struct direct_block b = { .v = x + first * lanes,
                               .v_step = pixels * lanes,
-                              .n = pixels * (block + 1) / c->pixel_blocks - first,
-                              .to = (image * c->out_blocks * pixels + first) * lanes };
+                              .n = block_begin(c, block + 1) - first,
+                              .panels = r->panels };
     if (c->packed) {
         b.v_step = packed_step(c, b.n);
-        loops_of(c->level)->pack(c, x, first, b.n, scratch, b.v_step);
+        if (c->pool)
+            pool_rows(c, r->x, image, first, b.n, scratch, b.v_step);
+        else
+            loops_of(c->level)->pack(c, x, first, b.n, scratch, b.v_step);
         b.v = scratch;
     } else if (block + 1 < c->pixel_blocks) {
         b.next = b.v + b.n * lanes;
     }
-    int64_t end = c->panels * (part + 1) / c->panel_parts;
-    for (int64_t p = c->panels * part / c->panel_parts; p < end; p++)
-        run_panel(r, &b, p);
+    for (int64_t i = 0, before = 0; i < r->n; i++) {
+        const struct direct_work *w = &r->works[i];
+        b.to = (image * w->conv->out_blocks * pixels + first) * lanes;
+        b.next_weights = r->works[(i + 1) % r->n].weights;
+        for (int64_t p = 0; p < w->conv->panels; p++) {
+            run_share(w, &b, p, part * r->blocks - before * c->panel_parts, r->blocks);
+            before += columns_of(w->conv, p);
+        }
+        b.panel += w->conv->panels;
+    }
 }
 
-void direct_conv_run(const struct direct_conv *c, const float *weights, const float *x,
-                     const float *residual, float *y, float *scratch)
+void direct_conv_run(const struct direct_work *works, int n, const float *x, float *scratch)
 {
-    struct direct_run r = { c, weights, x, residual, y };
+    const struct direct_conv *c = works[0].conv;
+    struct direct_run r = { works, n, x, 0, 0 };
+    for (int i = 0; i < n; i++)
+        r.panels += works[i].conv->panels, r.blocks += works[i].conv->out_blocks;
     int64_t items = c->batch * c->pixel_blocks * c->panel_parts;
     int64_t step = c->packed ? c->depth * packed_step(c, most_pixels(c)) : 0;
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (c->threads > 1 && items > 1)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "net/kernels/pool.h"
 #include "net/kernels/simd.h"
 
 /* One convolution; the first part is given, the rest filled by direct_conv_plan. */
@@ -17,27 +18,40 @@ struct direct_conv {
     int64_t kernel[2], stride[2], dilation[2], pad[2]; /* h, w; pad: top, left */
     bool relu;
     int threads;
+    /* 1 x 1: a max pooling makes the inputs (height, width) from a larger or as large image x,
+     * whose planes are the blocks of inputs of all images; NULL: none. */
+    const struct pool_window *pool;
 
     int lanes; /* floats of a register */
     int64_t in_blocks, out_blocks,
-        panels;           /* a panel: two blocks of outputs, the last may be 3 or 1 */
-    int64_t depth;        /* blocks of input channels x taps */
-    bool packed;          /* inputs are copied into the order of the sums, a block at a time */
+        panels;    /* a panel: two blocks of outputs, the last may be 3 or 1 */
+    int64_t depth; /* blocks of input channels x taps */
+    bool packed;   /* inputs are copied (pooled) into the order of the sums, a block at a time */
     int64_t pixel_blocks; /* of an image, worked on one after another */
-    int64_t panel_parts;  /* few pixels: threads part the panels too */
+    int64_t panel_parts;  /* more weights than pixels: threads part the panels, too */
     size_t weight_floats, scratch_floats;
 };
 
 /* Whether the kernels know this processor. */
 bool direct_conv_available(enum simd level);
 void direct_conv_plan(struct direct_conv *c);
+/* For n planned ones that are run together; see direct_conv_run. */
+void direct_conv_join(struct direct_conv *convs, int n);
 
 /* from [O, I, kh, kw] plain, bias [O] or NULL -> to [c->weight_floats]. */
 void direct_conv_weights(const struct direct_conv *c, const float *from, const float *bias,
                          float *to);
 
-/* y = act(x * weights + bias + residual); x, residual and y blocked. residual may be NULL, and may
- * be y. scratch [c->scratch_floats], 64-byte aligned. */
-void direct_conv_run(const struct direct_conv *c, const float *weights, const float *x,
-                     const float *residual, float *y, float *scratch);
+/* A convolution and what it works on: y = act(x * weights + bias + residual); residual and y
+ * blocked. residual may be NULL, and may be y. */
+struct direct_work {
+    const struct direct_conv *conv;
+    const float *weights, *residual;
+    float *y;
+};
+
+/* n convolutions of the same x, blocked, that were joined: they differ in nothing but the outputs,
+ * and n is 1 if inputs are packed. A block of pixels goes through all of them while it is in the
+ * cache. scratch [scratch_floats], 64-byte aligned. */
+void direct_conv_run(const struct direct_work *works, int n, const float *x, float *scratch);
 #endif

@@ -178,6 +178,8 @@ static void describe(const struct plan_node *pn, char *text, size_t room)
 bool lower_conv_forward(struct plan_node *pn, struct err *err)
 {
     struct plan *plan = pn->plan;
+    if (pn->state->fused)
+        return true;
     bool own = lower_winograd_takes(pn, false);
     if (own && plan->options.mode == PLAN_INFER)
         return lower_winograd_forward(pn, err);

@@ -25,9 +25,14 @@ bool lower_stem_forward(struct plan_node *pn, struct err *err);
 bool lower_stem_joins(const struct plan_node *pn);
 bool lower_stem_pool(struct plan_node *pn, const struct pool_window *window, int32_t *tables,
                      struct err *err);
-/* lower_direct.c: our own kernels for conv by direct sums, forward; images are blocked. */
+/* lower_direct.c: our own kernels for conv by direct sums, forward; images are blocked. A 1 x 1
+ * convolution makes the max pooling before it, too. */
 bool lower_direct_takes(const struct plan_node *pn);
 bool lower_direct_forward(struct plan_node *pn, struct err *err);
+/* A max pooling that is the step added last, and that nothing but this convolution needs: gives up
+ * its step; *x is what it reads, the window and its tables are the caller's. False: none. */
+bool lower_take_max_pool(struct plan_node *pn, struct pool_window *window, int32_t **tables,
+                         int *x);
 /* dnnl_linear.c */
 bool lower_linear_forward(struct plan_node *pn, struct err *err);
 bool lower_linear_backward(struct plan_node *pn, struct err *err);

@@ -1,45 +1,99 @@
 /* lower_direct.c: convolutions as steps of our own direct kernels, for inference: where oneDNN's
  * are measured to be slower. */
+#include <stdlib.h>
 #include "net/kernels/direct_conv.h"
 #include "net/kernels/lower.h"
+
+#define MOST_TOGETHER 4
 
 static enum simd level_of(const struct plan *plan)
 {
     return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
 }
 
+static bool is_1x1(const struct plan_node *pn)
+{
+    const struct conv_attr *a = &pn->node->attr.conv;
+    return a->kernel[0] == 1 && a->kernel[1] == 1 && a->stride[0] == 1 && a->stride[1] == 1 &&
+           a->pad[0] == 0 && a->pad[1] == 0;
+}
+
+/* Small maps of several images would read the weights once for each. */
+static bool has_pixels(const struct plan_node *pn)
+{
+    const struct shape *y = out_shape(pn);
+    return y->dim[0] == 1 || y->dim[2] * y->dim[3] >= 14 * 14;
+}
+
+/* Whether the map stays in the caches: oneDNN's kernel for 1 x 1 is ahead on larger ones. */
+static bool is_small(const struct plan_node *pn)
+{
+    const struct shape *y = out_shape(pn);
+    return y->dim[2] * y->dim[3] <= 56 * 56;
+}
+
+static bool follows_max_pool(const struct plan_node *pn)
+{
+    const struct graph *graph = pn->plan->graph;
+    value_id x = pn->node->inputs[0];
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i].output == x)
+            return graph->nodes[i].op->kind == OP_MAX_POOL && graph_only_user(graph, x) == pn->node;
+    return false;
+}
+
 /* Where it was measured to be faster than oneDNN's, which reaches 85 % of the peak for wide 1 x 1
- * convolutions: with AVX-512, and there up to four blocks of outputs or an odd number of them; 3 x
- * 3 of stride 2 on large maps. Small maps of several images would read the weights once for each.
- */
+ * convolutions: with AVX-512, and there up to four blocks of outputs or an odd number of them, up
+ * to eight on small maps and with a pooling; 3 x 3 of stride 2 on large maps. */
 static bool is_faster(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *y = out_shape(pn);
-    int64_t pixels = y->dim[2] * y->dim[3], block = pn->plan->block;
-    int64_t blocks = (y->dim[1] + block - 1) / block;
-    if (level_of(pn->plan) != SIMD_AVX512)
-        return false;
+    int64_t block = pn->plan->block, blocks = (y->dim[1] + block - 1) / block;
     if (a->kernel[0] == 3 && a->kernel[1] == 3)
-        return a->stride[0] == 2 && a->stride[1] == 2 && pixels >= 28 * 28;
-    return a->kernel[0] == 1 && a->kernel[1] == 1 && a->stride[0] == 1 && a->stride[1] == 1 &&
-           blocks > 1 && (blocks <= 4 || blocks % 2 == 1) && (y->dim[0] == 1 || pixels >= 14 * 14);
+        return a->stride[0] == 2 && a->stride[1] == 2 && y->dim[2] * y->dim[3] >= 28 * 28;
+    int64_t most = is_small(pn) || follows_max_pool(pn) ? 8 : 4;
+    return is_1x1(pn) && blocks > 1 && (blocks <= most || blocks % 2 == 1) && has_pixels(pn);
 }
 
-bool lower_direct_takes(const struct plan_node *pn)
+static bool is_suitable(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct plan *plan = pn->plan;
     if (pn->node->op->kind != OP_CONV || plan->options.mode != PLAN_INFER || plan->options.direct ||
-        a->groups != 1 || !direct_conv_available(level_of(plan)) ||
+        a->groups != 1 || level_of(plan) != SIMD_AVX512 || !direct_conv_available(SIMD_AVX512) ||
         !graph_is_parameter(plan->graph, pn->node->inputs[1]) ||
         (has_input(pn, 2) && !graph_is_parameter(plan->graph, pn->node->inputs[2])))
         return false;
     return (a->activation == ACT_NONE || a->activation == ACT_RELU) &&
-           in_shape(pn, 0)->dim[1] >= plan->block && is_faster(pn);
+           in_shape(pn, 0)->dim[1] >= plan->block;
 }
 
-static struct direct_conv conv_of(const struct plan_node *pn)
+/* 1 x 1 convolutions of one input: this one and those that follow in the graph, which are worked on
+ * together. members [MOST_TOGETHER]. */
+static int find_group(const struct plan_node *pn, struct plan_node *members)
+{
+    const struct graph *graph = pn->plan->graph;
+    bool alike = is_1x1(pn) && has_pixels(pn) && is_small(pn) && !has_input(pn, 3);
+    int n = 0;
+    members[n++] = *pn;
+    for (int32_t i = (int32_t)(pn->node - graph->nodes) + 1; alike && i < graph->n_nodes; i++) {
+        struct plan_node other = { pn->plan, &graph->nodes[i], &pn->plan->nodes[i] };
+        if (other.node->op->kind == OP_CONV && other.node->inputs[0] == pn->node->inputs[0] &&
+            !other.state->fused && is_suitable(&other) && is_1x1(&other) && !has_input(&other, 3) &&
+            n < MOST_TOGETHER)
+            members[n++] = other;
+    }
+    return n;
+}
+
+bool lower_direct_takes(const struct plan_node *pn)
+{
+    struct plan_node members[MOST_TOGETHER];
+    return is_suitable(pn) && (is_faster(pn) || find_group(pn, members) > 1);
+}
+
+static struct direct_conv conv_of(const struct plan_node *pn, const struct pool_window *pool)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *x = in_shape(pn, 0), *y = out_shape(pn);
@@ -52,7 +106,8 @@ static struct direct_conv conv_of(const struct plan_node *pn)
                              .out_height = y->dim[2],
                              .out_width = y->dim[3],
                              .relu = a->activation == ACT_RELU,
-                             .threads = pn->plan->options.threads };
+                             .threads = pn->plan->options.threads,
+                             .pool = pool };
     for (int i = 0; i < 2; i++) {
         c.kernel[i] = a->kernel[i], c.stride[i] = a->stride[i];
         c.dilation[i] = a->dilation[i], c.pad[i] = a->pad[i];
@@ -67,62 +122,112 @@ static bool run_weights(const struct step *step)
     return true;
 }
 
-static bool run_conv(const struct step *step)
+/* What one step does; its slots: x, scratch, residual, then weights and output of each. */
+struct direct_group {
+    int n;
+    struct direct_conv conv[MOST_TOGETHER];
+    struct pool_window pool; /* where conv[0].pool points */
+    int32_t *tables;         /* of the window; NULL: no pooling */
+};
+enum { GROUP_X, GROUP_SCRATCH, GROUP_RESIDUAL, GROUP_FIRST };
+
+static void group_free(void *at)
 {
-    direct_conv_run(step->state, step->at[1], step->at[0], step->at[2], step->at[3], step->at[4]);
+    struct direct_group *group = at;
+    free(group->tables);
+    free(group);
+}
+
+static bool run_group(const struct step *step)
+{
+    const struct direct_group *group = step->state;
+    struct direct_work works[MOST_TOGETHER];
+    for (int i = 0; i < group->n; i++)
+        works[i] =
+            (struct direct_work){ &group->conv[i], step->at[GROUP_FIRST + 2 * i],
+                                  step->at[GROUP_RESIDUAL], step->at[GROUP_FIRST + 2 * i + 1] };
+    direct_conv_run(works, group->n, step->at[GROUP_X], step->at[GROUP_SCRATCH]);
     return true;
 }
 
-/* A slot with weights and bias as the kernel wants them: filled once. */
-static int add_weights(struct plan_node *pn, const struct direct_conv *c, struct err *err)
+/* Told apart from the layouts of other kernels. */
+static uint64_t layout_key(const struct direct_conv *c)
 {
-    struct plan *plan = pn->plan;
-    int from = in_slot(pn, 1, LAYOUT_PLAIN, err),
-        to = slot_new(plan, c->weight_floats * sizeof(float));
-    int bias = has_input(pn, 2) ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
-    struct step_spec spec = { "weight direct", run_weights, c, sizeof *c, 0 };
-    if (from == NO_SLOT || to == NO_SLOT || (has_input(pn, 2) && bias == NO_SLOT))
-        return NO_SLOT;
-    enum step_phase phase = plan->phase;
-    plan->slots[to].home = SLOT_WEIGHTS;
-    plan->phase = PHASE_PREPARE;
-    struct step *step = step_add(plan, &spec, err);
-    plan->phase = phase;
-    if (!step || !step_use(step, from, ACCESS_READ, err))
-        return NO_SLOT;
-    step_use_optional(step, bias, ACCESS_READ);
-    return step_use(step, to, ACCESS_WRITE, err) ? to : NO_SLOT;
+    return (uint64_t)(1 << 16 | c->lanes);
 }
 
-static const char *kernel_name(const struct direct_conv *c)
+static const char *kernel_name(const struct direct_group *group)
 {
-    static const char *const names[2][2] = {
-        { "conv 3x3 s2 direct avx2", "conv 3x3 s2 direct avx512" },
-        { "conv 1x1 direct avx2", "conv 1x1 direct avx512" },
-    };
-    return names[c->kernel[0] == 1 && c->kernel[1] == 1][c->level == SIMD_AVX512];
+    static const char *const together[] = { "", "conv 1x1 direct avx512",
+                                            "2 conv 1x1 direct avx512", "3 conv 1x1 direct avx512",
+                                            "4 conv 1x1 direct avx512" };
+    if (group->tables)
+        return "max pool + conv 1x1 direct avx512";
+    return group->conv[0].kernel[0] == 3 ? "conv 3x3 s2 direct avx512" : together[group->n];
+}
+
+static int weights_of(struct plan_node *pn, const struct direct_conv *c, struct err *err)
+{
+    struct step_spec spec = { "weight direct", run_weights, c, sizeof *c, 0 };
+    return step_prepare(pn, &spec, c->weight_floats * sizeof(float), layout_key(c), err);
+}
+
+/* Weights and output of every member go to slots [n][2]. */
+static double add_members(struct plan_node *members, struct direct_group *group, int slots[][2],
+                          struct err *err)
+{
+    double flops = 0;
+    for (int i = 0; i < group->n; i++) {
+        const struct direct_conv *c = &group->conv[i];
+        group->conv[i] = conv_of(&members[i], group->tables ? &group->pool : NULL);
+        slots[i][0] = weights_of(&members[i], c, err);
+        slots[i][1] = out_slot(&members[i], LAYOUT_BLOCKED);
+        members[i].state->fused = i > 0;
+        flops += 2 * (double)(c->batch * c->out_channels * c->out_height * c->out_width) *
+                 (double)(c->in_channels * c->kernel[0] * c->kernel[1]);
+    }
+    direct_conv_join(group->conv, group->n);
+    return flops;
+}
+
+/* The step of a group, whose tables become its own also on failure. */
+static struct step *add_group(struct plan *plan, const struct direct_group *group, double flops,
+                              struct err *err)
+{
+    struct step_spec spec = { kernel_name(group), run_group, group, sizeof *group, flops };
+    struct step *step = step_add(plan, &spec, err);
+    if (!step) {
+        free(group->tables);
+        return NULL;
+    }
+    struct direct_group *own = step->state;
+    step->destroy = group_free;
+    own->conv[0].pool = group->tables ? &own->pool : NULL;
+    return step;
 }
 
 bool lower_direct_forward(struct plan_node *pn, struct err *err)
 {
-    struct plan *plan = pn->plan;
-    struct direct_conv c = conv_of(pn);
-    int x = in_slot(pn, 0, LAYOUT_BLOCKED, err);
+    struct plan_node members[MOST_TOGETHER];
+    struct direct_group group = { .n = find_group(pn, members) };
+    int slots[MOST_TOGETHER][2], x = NO_SLOT;
+    if (!is_1x1(pn) || !lower_take_max_pool(pn, &group.pool, &group.tables, &x))
+        x = in_slot(pn, 0, LAYOUT_BLOCKED, err);
     int residual = has_input(pn, 3) ? in_slot(pn, 3, LAYOUT_BLOCKED, err) : NO_SLOT;
-    int y = out_slot(pn, LAYOUT_BLOCKED), weights = add_weights(pn, &c, err);
-    int scratch = slot_new(plan, c.scratch_floats * sizeof(float));
-    double outputs = (double)(c.batch * c.out_channels * c.out_height * c.out_width);
-    struct step_spec spec = { kernel_name(&c), run_conv, &c, sizeof c,
-                              2 * outputs * (double)(c.in_channels * c.kernel[0] * c.kernel[1]) };
+    double flops = add_members(members, &group, slots, err);
+    int scratch = slot_new(pn->plan, group.conv[0].scratch_floats * sizeof(float));
+    struct step *step = add_group(pn->plan, &group, flops, err);
+    if (!step || !step_use(step, x, ACCESS_READ, err) ||
+        !step_use(step, scratch, ACCESS_WRITE, err))
+        return false;
     if (has_input(pn, 3) && residual == NO_SLOT)
         return err_memory(err, "conv");
-    struct step *step = step_add(plan, &spec, err);
-    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, weights, ACCESS_READ, err))
-        return false;
     step_use_optional(step, residual, ACCESS_READ);
-    if (!step_use(step, y, ACCESS_WRITE, err) || !step_use(step, scratch, ACCESS_WRITE, err))
-        return false;
+    for (int i = 0; i < group.n; i++)
+        if (!step_use(step, slots[i][0], ACCESS_READ, err) ||
+            !step_use(step, slots[i][1], ACCESS_WRITE, err))
+            return false;
     if (residual != NO_SLOT)
-        step_in_place(step, 2, -1, 3);
+        step_in_place(step, GROUP_RESIDUAL, -1, GROUP_FIRST + 1);
     return true;
 }

@@ -62,7 +62,7 @@ static struct stem_conv conv_of(const struct plan_node *pn)
 
 static bool run_weights(const struct step *step)
 {
-    stem_conv_weights(step->state, step->at[0], step->at[2], step->at[1]);
+    stem_conv_weights(step->state, step->at[0], step->at[1], step->at[2]);
     return true;
 }
 
@@ -74,32 +74,19 @@ static bool run_conv(const struct step *step)
     return true;
 }
 
-/* A slot with weights and bias as the kernel wants them, filled once. */
-static int add_weights(struct plan_node *pn, const struct stem_conv *c, struct err *err)
+/* Told apart from the layouts of other kernels. */
+static uint64_t layout_key(const struct stem_conv *c)
 {
-    struct plan *plan = pn->plan;
-    int from = in_slot(pn, 1, LAYOUT_PLAIN, err);
-    int bias = has_input(pn, 2) ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
-    int to = slot_new(plan, c->weight_floats * sizeof(float));
-    struct step_spec spec = { "weight winograd", run_weights, c, sizeof *c, 0 };
-    if (from == NO_SLOT || to == NO_SLOT || (has_input(pn, 2) && bias == NO_SLOT))
-        return NO_SLOT;
-    plan->slots[to].home = SLOT_WEIGHTS;
-    enum step_phase phase = plan->phase;
-    plan->phase = PHASE_PREPARE;
-    struct step *step = step_add(plan, &spec, err);
-    plan->phase = phase;
-    if (!step || !step_use(step, from, ACCESS_READ, err) || !step_use(step, to, ACCESS_WRITE, err))
-        return NO_SLOT;
-    step_use_optional(step, bias, ACCESS_READ);
-    return to;
+    return (uint64_t)(2 << 16 | c->level);
 }
 
 bool lower_stem_forward(struct plan_node *pn, struct err *err)
 {
     struct plan *plan = pn->plan;
     struct stem_conv c = conv_of(pn);
-    int x = in_slot(pn, 0, LAYOUT_PLAIN, err), weights = add_weights(pn, &c, err);
+    struct step_spec prepare = { "weight winograd", run_weights, &c, sizeof c, 0 };
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err);
+    int weights = step_prepare(pn, &prepare, c.weight_floats * sizeof(float), layout_key(&c), err);
     int y = out_slot(pn, LAYOUT_BLOCKED);
     int scratch = slot_new(plan, c.scratch_floats * sizeof(float));
     double outputs = (double)(c.batch * c.out_channels * c.out_height * c.out_width);

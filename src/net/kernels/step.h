@@ -92,7 +92,8 @@ struct value_state {
 struct node_state {
     int slot[4];
     void *hint; /* a primitive description of oneDNN, destroyed after planning */
-    bool fused; /* relu: done by the batch norm before it, forward and backward */
+    bool fused; /* relu: done by the batch norm before it, forward and backward; conv: done with
+                 * another of the same input */
 };
 
 struct plan_random {
@@ -124,7 +125,8 @@ struct plan {
     struct plan_random random;
     plan_gradient_hook hook;
     void *hook_arg;
-    struct plan *single; /* batch 1, for per-sample gradients; made when first asked for */
+    struct plan_images *images; /* all else is theirs then; NULL: none */
+    struct plan *single;        /* batch 1, for per-sample gradients; made when first asked for */
 };
 
 /* What an op is given to plan a node. */
@@ -199,6 +201,12 @@ bool step_use(struct step *step, int slot, enum access access, struct err *err);
 void step_use_optional(struct step *step, int slot, enum access access);
 void step_in_place(struct step *step, int from, int from_too, int to);
 
+/* A slot with the weight (input 1) and the bias (input 2, if any) in a kernel's own layout, for
+ * inference: the step `spec` makes it once from at[0], at[1] (NULL: no bias) into at[2], or another
+ * plan has made it already. `layout` tells it from other layouts of the same weight. */
+int step_prepare(struct plan_node *pn, const struct step_spec *spec, size_t bytes, uint64_t layout,
+                 struct err *err);
+
 /* dst = src, or a part of dst at copy_offset; left out where the memory can be shared. */
 bool step_copy(struct plan *plan, int src, int dst, size_t copy_offset, size_t bytes,
                struct err *err);
@@ -215,4 +223,8 @@ bool plan_place(struct plan *plan, struct err *err);
 /* Weights that were taken from options.weights have been filled. */
 void plan_fill_shared(struct plan *plan);
 void plan_release(struct plan *plan);
+/* Input 0, output 0: it lies here from now on, as long as it is needed. Aligned as floats for an
+ * input that is plain, to 64 bytes else. */
+void plan_move_input(struct plan *plan, void *at);
+void plan_move_output(struct plan *plan, void *at);
 #endif

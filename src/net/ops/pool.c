@@ -204,6 +204,24 @@ static bool add_pooling(struct plan_node *pn, const char *name, enum layout layo
     return true;
 }
 
+bool lower_take_max_pool(struct plan_node *pn, struct pool_window *window, int32_t **tables, int *x)
+{
+    struct plan *plan = pn->plan;
+    value_id value = pn->node->inputs[0];
+    struct step *last = plan->n_steps > 0 ? &plan->steps[plan->n_steps - 1] : NULL;
+    if (!last || last->run != run_max || last->phase != PHASE_FORWARD || plan->options.no_sharing ||
+        plan->values[value].keep || last->slot[1] != plan->values[value].slot[LAYOUT_BLOCKED] ||
+        graph_only_user(plan->graph, value) != pn->node)
+        return false;
+    struct pooling *p = last->state;
+    if (p->window.axis[0].step > 1) /* blocks of pixels would need too many rows */
+        return false;
+    *window = p->window, *tables = p->tables, *x = last->slot[0];
+    free(p);
+    plan->n_steps--;
+    return true;
+}
+
 static bool max_forward(struct plan_node *pn, struct err *err)
 {
     enum layout layout = in_layout(pn, 0);
