@@ -9,85 +9,34 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/rng.h"
 #include "net/kernels/direct_conv.h"
-#include "net/plan.h"
-#include "support/golden.h"
-
-/* Filled with NaN, so that what is not written shows. */
-static float *floats(size_t count)
-{
-    void *at = NULL;
-    if (posix_memalign(&at, 64, (count + 1) * sizeof(float)) != 0)
-        abort();
-    memset(at, 0xff, (count + 1) * sizeof(float));
-    return at;
-}
-
-static float *drawn(struct rng *rng, int64_t count)
-{
-    float *values = floats((size_t)count);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = (float)rng_normal(rng);
-    return values;
-}
-
-/* A blocked tensor; the channels that fill a block are 0. */
-static float *drawn_blocked(struct rng *rng, int64_t batch, int64_t channels, int64_t pixels,
-                            int64_t lanes)
-{
-    int64_t blocks = (channels + lanes - 1) / lanes;
-    float *values = drawn(rng, batch * blocks * pixels * lanes);
-    for (int64_t i = 0; i < batch * blocks * pixels * lanes; i++)
-        if (i / (pixels * lanes) % blocks * lanes + i % lanes >= channels)
-            values[i] = 0;
-    return values;
-}
+#include "tests/unit/support/convs.h"
 
 struct tensors {
     float *x, *weight, *bias, *residual, *y; /* bias and residual may be NULL */
 };
 
-/* One output before the activation; *size is the root of the sum of its squared terms. */
-static double direct(const struct direct_conv *c, const struct tensors *t, int64_t n, int64_t o,
-                     int64_t pixel, double *size)
-{
-    int64_t taps = c->kernel[0] * c->kernel[1], in = c->height * c->width;
-    double sum = t->bias ? (double)t->bias[o] : 0, squares = sum * sum;
-    for (int64_t i = 0; i < c->in_channels * taps; i++) {
-        int64_t channel = i / taps, row = i % taps / c->kernel[1], column = i % c->kernel[1];
-        int64_t y = pixel / c->out_width * c->stride[0] + row * c->dilation[0] - c->pad[0];
-        int64_t x = pixel % c->out_width * c->stride[1] + column * c->dilation[1] - c->pad[1];
-        if (y < 0 || y >= c->height || x < 0 || x >= c->width)
-            continue;
-        int64_t at = ((n * c->in_blocks + channel / c->lanes) * in + y * c->width + x) * c->lanes +
-                     channel % c->lanes;
-        double term = (double)t->weight[o * c->in_channels * taps + i] * (double)t->x[at];
-        sum += term, squares += term * term;
-    }
-    *size = sqrt(squares);
-    return sum;
-}
-
-/* The largest error of any output, in units of the largest size. */
 static double error_of(const struct direct_conv *c, const struct tensors *t)
 {
-    double worst = 0, largest = 0;
-    int64_t pixels = c->out_height * c->out_width, channels = c->out_blocks * c->lanes;
-    for (int64_t i = 0; i < c->batch * channels * pixels; i++) {
-        int64_t n = i / (channels * pixels), o = i / pixels % channels, p = i % pixels;
-        int64_t at = ((n * c->out_blocks + o / c->lanes) * pixels + p) * c->lanes + o % c->lanes;
-        if (o >= c->out_channels) { /* what fills the block */
-            assert_true(t->y[at] == 0);
-            continue;
-        }
-        double size, sum = direct(c, t, n, o, p, &size);
-        sum += t->residual ? (double)t->residual[at] : 0;
-        double error = fabs((double)t->y[at] - (c->relu && sum < 0 ? 0 : sum));
-        worst = error <= worst ? worst : error; /* NaN: worst of all */
-        largest = fmax(largest, size);
-    }
-    return worst / largest;
+    struct conv_result result = { .batch = c->batch,
+                                  .in_channels = c->in_channels,
+                                  .out_channels = c->out_channels,
+                                  .height = c->height,
+                                  .width = c->width,
+                                  .out_height = c->out_height,
+                                  .out_width = c->out_width,
+                                  .kernel = { c->kernel[0], c->kernel[1] },
+                                  .stride = { c->stride[0], c->stride[1] },
+                                  .dilation = { c->dilation[0], c->dilation[1] },
+                                  .pad = { c->pad[0], c->pad[1] },
+                                  .lanes = c->lanes,
+                                  .relu = c->relu,
+                                  .x = t->x,
+                                  .weight = t->weight,
+                                  .y = t->y,
+                                  .bias = t->bias,
+                                  .residual = t->residual };
+    return convs_error(&result);
 }
 
 static struct direct_conv draw_conv(struct rng *rng, enum simd level, int i)
@@ -118,7 +67,7 @@ static struct direct_conv draw_conv(struct rng *rng, enum simd level, int i)
 static void run(struct direct_conv c, const struct tensors *t, const float *residual, float *y)
 {
     direct_conv_plan(&c);
-    float *weights = floats(c.weight_floats), *scratch = floats(c.scratch_floats);
+    float *weights = convs_floats(c.weight_floats), *scratch = convs_floats(c.scratch_floats);
     direct_conv_weights(&c, t->weight, t->bias, weights);
     struct direct_work work = { &c, weights, residual, y };
     direct_conv_run(&work, 1, t->x, scratch);
@@ -134,18 +83,18 @@ static void check_level(enum simd level)
         int64_t pixels = c.out_height * c.out_width;
         size_t out = (size_t)(c.batch * c.out_blocks * c.lanes * pixels);
         struct tensors t = {
-            drawn_blocked(&rng, c.batch, c.in_channels, c.height * c.width, c.lanes),
-            drawn(&rng, c.out_channels * c.in_channels * c.kernel[0] * c.kernel[1]),
-            i % 3 ? drawn(&rng, c.out_channels) : NULL,
-            i % 5 > 2 ? drawn_blocked(&rng, c.batch, c.out_channels, pixels, c.lanes) : NULL,
-            floats(out)
+            convs_drawn_blocked(&rng, c.batch, c.in_channels, c.height * c.width, c.lanes),
+            convs_drawn(&rng, c.out_channels * c.in_channels * c.kernel[0] * c.kernel[1]),
+            i % 3 ? convs_drawn(&rng, c.out_channels) : NULL,
+            i % 5 > 2 ? convs_drawn_blocked(&rng, c.batch, c.out_channels, pixels, c.lanes) : NULL,
+            convs_floats(out)
         };
         run(c, &t, t.residual, t.y);
         double error = error_of(&c, &t); /* of floats that are summed one after another */
         double terms = (double)(c.in_channels * c.kernel[0] * c.kernel[1]);
         if (!(error < 1e-6 + 2e-7 * sqrt(terms)))
             fail_msg("level %d, shape %d: off by %g", (int)level, i, error);
-        float *other = floats(out);
+        float *other = convs_floats(out);
         for (c.threads = 2; c.threads <= 5; c.threads++) {
             run(c, &t, t.residual, other);
             assert_memory_equal(other, t.y, out * sizeof(float));
@@ -161,11 +110,7 @@ static void check_level(enum simd level)
 static void agrees_with_the_sum_in_double(void **state)
 {
     (void)state;
-    for (int level = SIMD_AVX2; level < SIMD_LEVELS; level++)
-        if (direct_conv_available((enum simd)level))
-            check_level((enum simd)level);
-        else
-            print_message("level %d is not on this processor: skipped\n", level);
+    convs_each_level(direct_conv_available, check_level);
 }
 
 #define TOGETHER 3
@@ -195,12 +140,12 @@ static void check_together(enum simd level, int64_t side)
             direct_conv_plan(&conv[i]);
             size_t out = (size_t)(2 * side * side * conv[i].out_blocks * conv[i].lanes);
             if (threads == 1) {
-                x = x ? x : drawn_blocked(&rng, 2, 40, side * side, conv[i].lanes);
-                float *weight = drawn(&rng, conv[i].out_channels * 40),
-                      *u = floats(conv[i].weight_floats);
+                x = x ? x : convs_drawn_blocked(&rng, 2, 40, side * side, conv[i].lanes);
+                float *weight = convs_drawn(&rng, conv[i].out_channels * 40),
+                      *u = convs_floats(conv[i].weight_floats);
                 direct_conv_weights(&conv[i], weight, NULL, u);
-                works[i] = (struct direct_work){ &conv[i], u, NULL, floats(out) };
-                expected[i] = floats(out);
+                works[i] = (struct direct_work){ &conv[i], u, NULL, convs_floats(out) };
+                expected[i] = convs_floats(out);
                 struct direct_work alone = { &conv[i], u, NULL, expected[i] };
                 direct_conv_run(&alone, 1, x, NULL);
                 free(weight);
@@ -220,23 +165,27 @@ static void check_together(enum simd level, int64_t side)
     free(x);
 }
 
+static void check_small_and_large(enum simd level)
+{
+    check_together(level, 3);
+    check_together(level, 40);
+}
+
 static void convolutions_together_are_those_alone(void **state)
 {
     (void)state;
-    for (int level = SIMD_AVX2; level < SIMD_LEVELS; level++)
-        if (direct_conv_available((enum simd)level)) {
-            check_together((enum simd)level, 3);
-            check_together((enum simd)level, 40);
-        }
+    convs_each_level(direct_conv_available, check_small_and_large);
 }
+
+static const struct plan_options plan_kinds[] = {
+    { .threads = 1, .direct = true }, { .threads = 1 }, { .threads = 2 }, { .threads = 3 }
+};
 
 static void a_plan_agrees_with_oneDNN(void **state)
 {
     (void)state;
     struct err err = { 0 };
     struct graph *g = graph_new("narrow");
-    struct plan *plans[3] = { NULL };
-    struct rng rng = rng_new(8, 8, 9);
     value_id x = graph_input(g, "input", SHAPE(2, 32, 58, 60));
     x = graph_relu(g, graph_conv(g, x, "a", 48, true, conv_square(3, 2, 1)));
     value_id b = graph_conv(g, x, "b", 40, false, conv_square(1, 1, 0));
@@ -245,25 +194,7 @@ static void a_plan_agrees_with_oneDNN(void **state)
     graph_output(g, "features", graph_concat(g, (value_id[]){ d, b, c }, 3, 1));
     if (!graph_ok(g, &err) || !graph_initialize(g, 9, &err))
         fail_msg("%s", err.text);
-    int64_t in = shape_count(graph_shape(g, g->inputs[0].value));
-    int64_t out = shape_count(graph_shape(g, g->outputs[0].value));
-    double worst = 0, largest = 0;
-    for (int i = 0; i < 3; i++) {
-        struct plan_options options = { .threads = i ? i : 1, .direct = i == 0 };
-        assert_true(plan_new(g, &options, &plans[i], &err));
-        for (int64_t k = 0; k < in; k++)
-            plan_input(plans[i], 0)[k] = i ? plan_input(plans[0], 0)[k] : (float)rng_normal(&rng);
-        assert_true(plan_forward(plans[i], &err));
-    }
-    const float *expected = plan_output(plans[0], 0), *y = plan_output(plans[1], 0);
-    for (int64_t k = 0; k < out; k++) {
-        worst = fmax(worst, fabs((double)expected[k] - (double)y[k]));
-        largest = fmax(largest, fabs((double)expected[k]));
-    }
-    assert_true(worst < 2e-6 * largest);
-    assert_memory_equal(y, plan_output(plans[2], 0), (size_t)out * sizeof(float));
-    for (int i = 0; i < 3; i++)
-        plan_free(plans[i]);
+    convs_compare_plans(g, plan_kinds, 3, NULL);
     graph_free(g);
 }
 
@@ -274,8 +205,7 @@ static void a_pooling_is_made_with_the_convolution(void **state)
     (void)state;
     struct err err = { 0 };
     struct graph *g = graph_new("pooled");
-    struct plan *plans[4] = { NULL };
-    struct rng rng = rng_new(8, 8, 10);
+    int steps[4];
     value_id input = graph_input(g, "input", SHAPE(2, 32, 57, 43));
     value_id x = graph_conv(g, input, "first", 32, true, conv_square(3, 1, 1));
     value_id a = graph_max_pool(g, x, pool_square(3, 1, 1));
@@ -287,25 +217,9 @@ static void a_pooling_is_made_with_the_convolution(void **state)
     graph_output(g, "pooled", c);
     if (!graph_ok(g, &err) || !graph_initialize(g, 10, &err))
         fail_msg("%s", err.text);
-    for (int i = 0; i < 4; i++) {
-        struct plan_options options = { .threads = i ? i : 1, .direct = i == 0 };
-        assert_true(plan_new(g, &options, &plans[i], &err));
-        int64_t in = shape_count(graph_shape(g, input));
-        for (int64_t k = 0; k < in; k++)
-            plan_input(plans[i], 0)[k] = i ? plan_input(plans[0], 0)[k] : (float)rng_normal(&rng);
-        assert_true(plan_forward(plans[i], &err));
-        for (int o = 0; o < g->n_outputs; o++) {
-            int64_t out = shape_count(graph_shape(g, g->outputs[o].value));
-            const float *y = plan_output(plans[i], o);
-            assert_true(relative_error(y, plan_output(plans[0], o), out) < 2e-6);
-            if (i > 1)
-                assert_memory_equal(y, plan_output(plans[1], o), (size_t)out * sizeof(float));
-        }
-    }
+    convs_compare_plans(g, plan_kinds, 4, steps);
     if (direct_conv_available(SIMD_AVX512) && !getenv("DNNL_MAX_CPU_ISA"))
-        assert_int_equal(plan_steps(plans[0]) - plan_steps(plans[1]), 2);
-    for (int i = 0; i < 4; i++)
-        plan_free(plans[i]);
+        assert_int_equal(steps[0] - steps[1], 2);
     graph_free(g);
 }
 

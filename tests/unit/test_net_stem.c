@@ -7,77 +7,33 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include "base/rng.h"
 #include "net/kernels/stem_conv.h"
-#include "net/plan.h"
 #include "net/transform.h"
+#include "tests/unit/support/convs.h"
 
-/* Filled with NaN, so that what is not written shows. */
-static float *floats(size_t count)
-{
-    void *at = NULL;
-    if (posix_memalign(&at, 64, (count + 1) * sizeof(float)) != 0)
-        abort();
-    memset(at, 0xff, (count + 1) * sizeof(float));
-    return at;
-}
-
-/* Mostly small, now and then large, as activations and weights are. */
-static float draw(struct rng *rng)
-{
-    double x = rng_normal(rng);
-    return (float)(rng_between(rng, 0, 1) < 0.01 ? 20 * x : x);
-}
-
-static float *drawn(struct rng *rng, int64_t count)
-{
-    float *values = floats((size_t)count);
-    for (int64_t i = 0; i < count; i++)
-        values[i] = draw(rng);
-    return values;
-}
-
-/* One output without activation; *size is the root of the sum of its squared terms. */
-static double direct(const struct stem_conv *c, const float *x, const float *weight, double bias,
-                     int64_t n, int64_t o, int64_t row, int64_t column, double *size)
-{
-    double sum = bias, squares = bias * bias;
-    for (int64_t i = 0; i < 3 * 7 * 7; i++) {
-        int64_t channel = i / 49, y = 2 * row + i / 7 % 7 - c->pad_top;
-        int64_t at = 2 * column + i % 7 - c->pad_left;
-        if (y < 0 || y >= c->height || at < 0 || at >= c->width)
-            continue;
-        double term = (double)weight[o * 147 + i] *
-                      (double)x[((n * 3 + channel) * c->height + y) * c->width + at];
-        sum += term, squares += term * term;
-    }
-    *size = sqrt(squares);
-    return sum;
-}
-
-/* The largest error of any output, in units of the largest size. */
 static double error_of(const struct stem_conv *c, const float *x, const float *weight,
                        const float *bias, const float *y)
 {
-    double worst = 0, largest = 0;
-    int64_t channels = c->out_blocks * c->lanes, pixels = c->out_height * c->out_width;
-    for (int64_t i = 0; i < c->batch * channels * pixels; i++) {
-        int64_t n = i / (channels * pixels), o = i / pixels % channels, p = i % pixels;
-        float got = y[((n * c->out_blocks + o / c->lanes) * pixels + p) * c->lanes + o % c->lanes];
-        if (o >= c->out_channels) { /* what fills the block */
-            assert_true(got == 0);
-            continue;
-        }
-        double size, sum = direct(c, x, weight, bias ? (double)bias[o] : 0, n, o, p / c->out_width,
-                                  p % c->out_width, &size);
-        double error = fabs((double)got - (c->relu && sum < 0 ? 0 : sum));
-        worst = error <= worst ? worst : error; /* NaN: worst of all */
-        largest = fmax(largest, size);
-    }
-    return worst / largest;
+    struct conv_result result = { .batch = c->batch,
+                                  .in_channels = STEM_CHANNELS,
+                                  .out_channels = c->out_channels,
+                                  .height = c->height,
+                                  .width = c->width,
+                                  .out_height = c->out_height,
+                                  .out_width = c->out_width,
+                                  .kernel = { STEM_KERNEL, STEM_KERNEL },
+                                  .stride = { STEM_STRIDE, STEM_STRIDE },
+                                  .dilation = { 1, 1 },
+                                  .pad = { c->pad_top, c->pad_left },
+                                  .lanes = c->lanes,
+                                  .plain = true,
+                                  .relu = c->relu,
+                                  .x = x,
+                                  .weight = weight,
+                                  .y = y,
+                                  .bias = bias };
+    return convs_error(&result);
 }
 
 static struct stem_conv draw_conv(struct rng *rng, enum simd level, int i)
@@ -104,7 +60,7 @@ static void run(struct stem_conv c, const float *x, const float *weight, const f
                 float *y)
 {
     stem_conv_plan(&c);
-    float *weights = floats(c.weight_floats), *scratch = floats(c.scratch_floats);
+    float *weights = convs_floats(c.weight_floats), *scratch = convs_floats(c.scratch_floats);
     stem_conv_weights(&c, weight, bias, weights);
     stem_conv_run(&c, weights, x, y, scratch);
     free(weights), free(scratch);
@@ -117,10 +73,10 @@ static void check_level(enum simd level)
         struct stem_conv c = draw_conv(&rng, level, i);
         stem_conv_plan(&c);
         int64_t out = c.batch * c.out_blocks * c.lanes * c.out_height * c.out_width;
-        float *x = drawn(&rng, c.batch * 3 * c.height * c.width);
-        float *weight = drawn(&rng, c.out_channels * 147);
-        float *bias = i % 3 ? drawn(&rng, c.out_channels) : NULL;
-        float *y = floats((size_t)out), *other = floats((size_t)out);
+        float *x = convs_drawn(&rng, c.batch * 3 * c.height * c.width);
+        float *weight = convs_drawn(&rng, c.out_channels * 147);
+        float *bias = i % 3 ? convs_drawn(&rng, c.out_channels) : NULL;
+        float *y = convs_floats((size_t)out), *other = convs_floats((size_t)out);
         run(c, x, weight, bias, y);
         double error = error_of(&c, x, weight, bias, y);
         if (!(error < 2e-6))
@@ -138,15 +94,10 @@ static void check_level(enum simd level)
 static void agrees_with_the_direct_sum(void **state)
 {
     (void)state;
-    for (int level = SIMD_AVX2; level < SIMD_LEVELS; level++)
-        if (stem_conv_available((enum simd)level))
-            check_level((enum simd)level);
-        else
-            print_message("level %d is not on this processor: skipped\n", level);
+    convs_each_level(stem_conv_available, check_level);
 }
 
-/* The features of one image batch by several plans; those of our kernels, with pooling in the same
- * step or (no_sharing) in another one, on one thread or two, are the same bits. */
+/* With pooling in the same step or (no_sharing) in another one. */
 static void check_plans(int64_t height, int64_t width, const struct pool_attr *pool)
 {
     static const struct plan_options options[] = { { .threads = 1, .direct = true },
@@ -155,8 +106,7 @@ static void check_plans(int64_t height, int64_t width, const struct pool_attr *p
                                                    { .threads = 1, .no_sharing = true } };
     struct err err = { 0 };
     struct graph *g = graph_new("stem");
-    struct plan *plans[4] = { NULL };
-    struct rng rng = rng_new(8, 8, 9);
+    int steps[4];
     value_id x = graph_input(g, "input", SHAPE(2, 3, height, width));
     x = graph_relu(g, graph_conv(g, x, "a", 40, true, conv_square(7, 2, 3)));
     graph_output(g, "features", pool ? graph_max_pool(g, x, *pool) : x);
@@ -164,29 +114,9 @@ static void check_plans(int64_t height, int64_t width, const struct pool_attr *p
     if (!graph_ok(g, &err) || !graph_initialize(g, 9, &err) ||
         !transform_for_inference(g, NULL, 0, &fused, &err))
         fail_msg("%s", err.text);
-    int64_t in = shape_count(graph_shape(fused, fused->inputs[0].value));
-    int64_t out = shape_count(graph_shape(fused, fused->outputs[0].value));
-    double worst = 0, largest = 0;
-    for (int i = 0; i < 4; i++) {
-        assert_true(plan_new(fused, &options[i], &plans[i], &err));
-        for (int64_t k = 0; k < in; k++)
-            plan_input(plans[i], 0)[k] = i ? plan_input(plans[0], 0)[k] : (float)rng_normal(&rng);
-        assert_true(plan_forward(plans[i], &err));
-    }
-    const float *direct_y = plan_output(plans[0], 0), *y = plan_output(plans[1], 0);
-    for (int64_t k = 0; k < out; k++) {
-        worst = fmax(worst, fabs((double)direct_y[k] - (double)y[k]));
-        largest = fmax(largest, fabs((double)direct_y[k]));
-    }
-    if (!(worst < 2e-6 * largest))
-        fail_msg("%lldx%lld, pooling %d: off by %g of %g", (long long)height, (long long)width,
-                 pool ? (int)pool->kernel[0] : 0, worst, largest);
-    for (int i = 2; i < 4; i++)
-        assert_memory_equal(y, plan_output(plans[i], 0), (size_t)out * sizeof(float));
+    convs_compare_plans(fused, options, 4, steps);
     if (pool && pool->dilation[0] < 2 && stem_conv_available(SIMD_AVX2)) /* it is joined */
-        assert_true(plan_steps(plans[1]) < plan_steps(plans[3]));
-    for (int i = 0; i < 4; i++)
-        plan_free(plans[i]);
+        assert_true(steps[1] < steps[3]);
     graph_free(g), graph_free(fused);
 }
 

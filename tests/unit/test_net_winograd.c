@@ -9,27 +9,9 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include "base/rng.h"
 #include "net/kernels/winograd_gradient.h"
-#include "net/plan.h"
 #include "net/transform.h"
-
-static float *floats(size_t count)
-{
-    void *at = NULL;
-    if (posix_memalign(&at, 64, (count + 16) * sizeof(float)) != 0)
-        abort();
-    memset(at, 0, (count + 16) * sizeof(float));
-    return at;
-}
-
-/* Mostly small, now and then large, as activations and weights are. */
-static float draw(struct rng *rng)
-{
-    double x = rng_normal(rng);
-    return (float)(rng_between(rng, 0, 1) < 0.01 ? 20 * x : x);
-}
+#include "tests/unit/support/convs.h"
 
 struct tensors {
     float *x, *weight, *bias, *residual, *y; /* x, residual, y: blocked */
@@ -45,25 +27,14 @@ static size_t at(const struct winograd_conv *w, int64_t blocks, int64_t height, 
 
 static struct tensors tensors_of(const struct winograd_conv *w, struct rng *rng)
 {
-    size_t in = (size_t)(w->batch * w->in_blocks * w->lanes * w->height * w->width);
-    size_t out = (size_t)(w->batch * w->out_blocks * w->lanes * w->out_height * w->out_width);
-    size_t weights = (size_t)(w->out_channels * w->in_channels * 9);
-    struct tensors t = { floats(in), floats(weights), floats((size_t)w->out_channels), floats(out),
-                         floats(out) };
-    for (int64_t n = 0; n < w->batch; n++) {
-        for (int64_t c = 0; c < w->in_channels; c++)
-            for (int64_t p = 0; p < w->height * w->width; p++)
-                t.x[at(w, w->in_blocks, w->height, w->width, n, c, p / w->width, p % w->width)] =
-                    draw(rng);
-        for (int64_t k = 0; k < w->out_channels; k++)
-            for (int64_t p = 0; p < w->out_height * w->out_width; p++)
-                t.residual[at(w, w->out_blocks, w->out_height, w->out_width, n, k, p / w->out_width,
-                              p % w->out_width)] = draw(rng);
-    }
-    for (size_t i = 0; i < weights; i++)
-        t.weight[i] = 0.1f * draw(rng);
-    for (int64_t k = 0; k < w->out_channels; k++)
-        t.bias[k] = draw(rng);
+    int64_t out = w->out_height * w->out_width, weights = w->out_channels * w->in_channels * 9;
+    struct tensors t = { convs_drawn_blocked(rng, w->batch, w->in_channels, w->height * w->width,
+                                             w->lanes),
+                         convs_drawn(rng, weights), convs_drawn(rng, w->out_channels),
+                         convs_drawn_blocked(rng, w->batch, w->out_channels, out, w->lanes),
+                         convs_floats((size_t)(w->batch * w->out_blocks * w->lanes * out)) };
+    for (int64_t i = 0; i < weights; i++)
+        t.weight[i] *= 0.1f;
     return t;
 }
 
@@ -72,57 +43,40 @@ static void tensors_free(struct tensors *t)
     free(t->x), free(t->weight), free(t->bias), free(t->residual), free(t->y);
 }
 
-/* One output without bias, residual and activation; *size is the sum of the sizes of its terms. */
-static double direct(const struct winograd_conv *w, const struct tensors *t, bool turned, int64_t n,
-                     int64_t k, int64_t y, int64_t x, double *size)
-{
-    double sum = 0;
-    *size = 0;
-    for (int64_t c = 0; c < w->in_channels; c++)
-        for (int tap = 0; tap < 9; tap++) {
-            int64_t row = y - w->pad_top + tap / 3 * w->dilation;
-            int64_t column = x - w->pad_left + tap % 3 * w->dilation;
-            if (row < 0 || row >= w->height || column < 0 || column >= w->width)
-                continue;
-            size_t weight = (size_t)(turned ? (c * w->out_channels + k) * 9 + 8 - tap
-                                            : (k * w->in_channels + c) * 9 + tap);
-            double term = (double)t->weight[weight] *
-                          (double)t->x[at(w, w->in_blocks, w->height, w->width, n, c, row, column)];
-            sum += term, *size += term * term;
-        }
-    return sum;
-}
-
 static void run(struct winograd_conv w, int tile, bool turned, bool with_bias, bool with_residual,
                 const struct tensors *t, float *y)
 {
     winograd_conv_plan(&w, tile);
-    float *weights = floats(w.weight_floats), *scratch = floats(w.scratch_floats);
+    float *weights = convs_floats(w.weight_floats), *scratch = convs_floats(w.scratch_floats);
     winograd_conv_weights(&w, t->weight, turned, weights);
     winograd_conv_run(&w, weights, t->x, with_bias ? t->bias : NULL,
                       with_residual ? t->residual : NULL, y, scratch);
     free(weights), free(scratch);
 }
 
-/* The largest error of any output, in units of the largest typical size of an output. */
 static double error_of(const struct winograd_conv *w, const struct tensors *t, bool turned,
                        bool with_bias, bool with_residual)
 {
-    double worst = 0, scale = 0;
-    for (int64_t n = 0; n < w->batch; n++)
-        for (int64_t k = 0; k < w->out_channels; k++)
-            for (int64_t y = 0; y < w->out_height; y++)
-                for (int64_t x = 0; x < w->out_width; x++) {
-                    size_t i = at(w, w->out_blocks, w->out_height, w->out_width, n, k, y, x);
-                    double size, expected = direct(w, t, turned, n, k, y, x, &size);
-                    expected += with_bias ? (double)t->bias[k] : 0;
-                    expected += with_residual ? (double)t->residual[i] : 0;
-                    if (w->relu && expected < 0)
-                        expected = 0;
-                    worst = fmax(worst, fabs(expected - (double)t->y[i]));
-                    scale = fmax(scale, sqrt(size) + 1);
-                }
-    return worst / scale;
+    struct conv_result result = { .batch = w->batch,
+                                  .in_channels = w->in_channels,
+                                  .out_channels = w->out_channels,
+                                  .height = w->height,
+                                  .width = w->width,
+                                  .out_height = w->out_height,
+                                  .out_width = w->out_width,
+                                  .kernel = { 3, 3 },
+                                  .stride = { 1, 1 },
+                                  .dilation = { w->dilation, w->dilation },
+                                  .pad = { w->pad_top, w->pad_left },
+                                  .lanes = w->lanes,
+                                  .turned = turned,
+                                  .relu = w->relu,
+                                  .x = t->x,
+                                  .weight = t->weight,
+                                  .y = t->y,
+                                  .bias = with_bias ? t->bias : NULL,
+                                  .residual = with_residual ? t->residual : NULL };
+    return convs_error(&result);
 }
 
 static struct winograd_conv draw_conv(struct rng *rng, enum simd level)
@@ -167,11 +121,9 @@ static void check_level(enum simd level)
                      (int)level, tile, (long long)w.batch, (long long)w.in_channels,
                      (long long)w.height, (long long)w.width, (long long)w.out_channels,
                      (long long)w.pad_top, (long long)w.dilation, error);
-        for (int64_t k = w.out_channels; k < w.out_blocks * w.lanes; k++) /* what fills the block */
-            assert_true(t.y[at(&w, w.out_blocks, w.out_height, w.out_width, 0, k, 0, 0)] == 0);
         size_t bytes =
             sizeof(float) * (size_t)(w.batch * w.out_blocks * w.lanes * w.out_height * w.out_width);
-        float *other = floats(bytes / sizeof(float));
+        float *other = convs_floats(bytes / sizeof(float));
         for (w.threads = 2; w.threads <= 6; w.threads += w.threads < 3 ? 1 : 3) {
             run(w, tile, turned, with_bias, with_residual, &t, other);
             assert_memory_equal(other, t.y, bytes);
@@ -184,11 +136,7 @@ static void check_level(enum simd level)
 static void agrees_with_the_direct_sum(void **state)
 {
     (void)state;
-    for (int level = SIMD_AVX2; level < SIMD_LEVELS; level++)
-        if (winograd_conv_available((enum simd)level))
-            check_level((enum simd)level);
-        else
-            print_message("level %d is not on this processor: skipped\n", level);
+    convs_each_level(winograd_conv_available, check_level);
 }
 
 /* Large maps take large tiles, few tiles with many weights small ones; for any number of threads.
@@ -247,8 +195,7 @@ static void run_gradient(struct winograd_gradient g, const struct tensors *t, fl
                          float *bias)
 {
     winograd_gradient_plan(&g);
-    float *scratch = floats(g.scratch_floats);
-    memset(scratch, 0xff, g.scratch_floats * sizeof(float)); /* NaN: nothing may be read before */
+    float *scratch = convs_floats(g.scratch_floats);
     winograd_gradient_run(&g, t->x, t->residual, weights, bias, scratch);
     free(scratch);
 }
@@ -258,16 +205,20 @@ static double direct_gradient(const struct winograd_conv *w, const struct tensor
                               int64_t c, int tap, double *size)
 {
     double sum = 0, squares = 0;
-    for (int64_t i = 0; i < w->batch * w->out_height * w->out_width; i++) {
-        int64_t n = i / w->out_width / w->out_height, y = i / w->out_width % w->out_height;
-        int64_t x = i % w->out_width, row = y - w->pad_top + tap / 3 * w->dilation;
-        int64_t column = x - w->pad_left + tap % 3 * w->dilation;
-        if (row < 0 || row >= w->height || column < 0 || column >= w->width)
-            continue;
-        double term =
-            (double)t->x[at(w, w->in_blocks, w->height, w->width, n, c, row, column)] *
-            (double)t->residual[at(w, w->out_blocks, w->out_height, w->out_width, n, k, y, x)];
-        sum += term, squares += term * term;
+    for (int64_t n = 0; n < w->batch; n++) {
+        const float *in = t->x + at(w, w->in_blocks, w->height, w->width, n, c, 0, 0);
+        const float *out = t->residual;
+        out += at(w, w->out_blocks, w->out_height, w->out_width, n, k, 0, 0);
+        for (int64_t y = 0; y < w->out_height; y++)
+            for (int64_t x = 0; x < w->out_width; x++) {
+                int64_t row = y - w->pad_top + tap / 3 * w->dilation;
+                int64_t column = x - w->pad_left + tap % 3 * w->dilation;
+                if (row < 0 || row >= w->height || column < 0 || column >= w->width)
+                    continue;
+                double term = (double)in[(row * w->width + column) * w->lanes] *
+                              (double)out[(y * w->out_width + x) * w->lanes];
+                sum += term, squares += term * term;
+            }
     }
     *size = sqrt(squares);
     return sum;
@@ -306,7 +257,7 @@ static void check_gradient(enum simd level, struct rng *rng, int i)
     struct tensors t = tensors_of(w, rng);
     float *weights[3], *bias[3];
     for (int run = 0; run < 3; run++) {
-        weights[run] = floats(count), bias[run] = floats(outputs);
+        weights[run] = convs_floats(count), bias[run] = convs_floats(outputs);
         for (size_t k = 0; k < count; k++)
             weights[run][k] = 1;
         for (size_t k = 0; k < outputs; k++)
@@ -360,32 +311,13 @@ static struct graph *network(void)
 static void a_plan_agrees_with_the_direct_plan(void **state)
 {
     (void)state;
+    static const struct plan_options options[] = {
+        { .threads = 1, .direct = true }, { .threads = 1 }, { .threads = 2 }, { .threads = 3 }
+    };
     struct err err = { 0 };
     struct graph *g = network(), *fused = NULL;
-    struct plan *plans[4] = { NULL };
-    struct rng rng = rng_new(8, 8, 8);
     assert_true(transform_for_inference(g, NULL, 0, &fused, &err));
-    int64_t in = shape_count(graph_shape(fused, fused->inputs[0].value));
-    int64_t out = shape_count(graph_shape(fused, fused->outputs[0].value));
-    for (int i = 0; i < 4; i++) {
-        struct plan_options options = { .threads = i ? i : 1, .direct = i == 0 };
-        assert_true(plan_new(fused, &options, &plans[i], &err));
-        for (int64_t k = 0; k < in; k++)
-            plan_input(plans[i], 0)[k] = i ? plan_input(plans[0], 0)[k] : (float)rng_normal(&rng);
-        assert_true(plan_forward(plans[i], &err));
-    }
-    double worst = 0, largest = 0;
-    for (int64_t k = 0; k < out; k++) {
-        worst = fmax(
-            worst, fabs((double)plan_output(plans[1], 0)[k] - (double)plan_output(plans[0], 0)[k]));
-        largest = fmax(largest, fabs((double)plan_output(plans[0], 0)[k]));
-    }
-    assert_true(worst < 2e-6 * largest);
-    for (int i = 2; i < 4; i++)
-        assert_memory_equal(plan_output(plans[1], 0), plan_output(plans[i], 0),
-                            (size_t)out * sizeof(float));
-    for (int i = 0; i < 4; i++)
-        plan_free(plans[i]);
+    convs_compare_plans(fused, options, 4, NULL);
     graph_free(g), graph_free(fused);
 }
 
