@@ -2,16 +2,10 @@
 # ends all with 75; a killed rank ends all; going on gives the bits of a run that was never stopped;
 # ranks that hold other data, settings or code are found. scan_tiny has batch norm: epochs end with
 # a comparison of all weights and statistics over the ranks, here after every second step.
-command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
 root=
 [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
 export OMPI_MCA_rmaps_base_oversubscribe=1
-# Leaks are looked for in one run of each kind: to tell ours from Open MPI's takes whole stacks, and four
-# times the time. Other errors of memory are looked for in all.
-leaks=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
-microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit
-microtome extract -q cohort/slides.csv -o stores --random 12 --patch 160 >/dev/null || exit
+. "$(dirname "$0")/support/ranks.sh"
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 144 }
 data: { train: stores, val_fraction: 0.5, workers: 1 }
@@ -20,7 +14,6 @@ schedule: { learning_rate: 0.005 }
 checkpoint: { every_steps: 1, keep: 20 }
 Y
 train() { microtome train run.yaml -q --threads 1 "$@" 2>err.txt >/dev/null; }
-same() { cmp "$1/model.safetensors" "$2/model.safetensors" && cmp "$1/scores.csv" "$2/scores.csv" && echo "$1 = $2"; }
 ASAN_OPTIONS=$leaks train -o two --ranks 2 || { cat err.txt; grep -q 'no MPI' err.txt && exit 77; exit 1; }
 grep -c . two/scores.csv
 grep '"ranks"' two/run.json

@@ -1,14 +1,8 @@
 # Deep gradient compression on ranks, by real mpirun: with all sent it is momentum as ever; with little
 # sent the ranks stay equal (every epoch ends with a comparison), the network learns, and a stopped run
 # goes on bit for bit, rests included.
-command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
 /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "no numpy" >&2; exit 77; }
-# Leaks are looked for in one run of each kind: to tell ours from Open MPI's takes whole stacks, and four
-# times the time. Other errors of memory are looked for in all.
-leaks=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
-microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit
-microtome extract -q cohort/slides.csv -o stores --random 12 --patch 160 >/dev/null || exit
+. "$(dirname "$0")/support/ranks.sh"
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 144 }
 data: { train: stores, val_fraction: 0.5, workers: 1 }
@@ -21,15 +15,9 @@ train() { microtome train run.yaml -q --threads 1 --ranks 2 "$@" 2>err.txt >/dev
 train -o plain --set train.epochs=1 || { grep -q 'no MPI' err.txt && exit 77; exit 1; }
 ASAN_OPTIONS=$leaks train -o all --set train.epochs=1 --set ranks.compress=true --set ranks.compress_keep=1
 /usr/bin/python3 - <<'P'
-import json, struct
 import numpy as np
-def read(path):
-    data = open(path, "rb").read()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    return {k: np.frombuffer(data, "<f4", (v["data_offsets"][1] - v["data_offsets"][0]) // 4, 8 + size + v["data_offsets"][0])
-            for k, v in header.items() if k != "__metadata__"}
-a, b = read("plain/model.safetensors"), read("all/model.safetensors")
+from weights import read
+a, b = read("plain"), read("all")
 print("all sent: within 1e-6:", max(float(np.abs(a[k] - b[k]).max()) for k in a) < 1e-6)
 P
 few="--set ranks.compress=true --set ranks.compress_keep=0.01 --set ranks.compress_warmup=1"

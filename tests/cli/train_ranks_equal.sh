@@ -2,14 +2,8 @@
 # with batch norm over all ranks (ranks.sync_bn, on one rank too) the same, near without it on one rank
 # (statistics in float), far without it on ranks. The optimizer's state in parts = whole, bit for bit, also when a run goes on the
 # other way; a run goes on with another number of ranks.
-command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
 /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "no numpy" >&2; exit 77; }
-# Leaks are looked for in one run of each kind: to tell ours from Open MPI's takes whole stacks, and four
-# times the time. Other errors of memory are looked for in all.
-leaks=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
-microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit
-microtome extract -q cohort/slides.csv -o stores --random 12 --patch 160 >/dev/null || exit
+. "$(dirname "$0")/support/ranks.sh"
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 144 }
 data: { train: stores, val_fraction: 0.5, workers: 1 }
@@ -18,17 +12,11 @@ schedule: { learning_rate: 0.005 }
 checkpoint: { every_steps: 1, keep: 20 }
 Y
 train() { microtome train run.yaml -q --threads 1 "$@" 2>err.txt >/dev/null || { sed -n 1,3p err.txt; false; }; }
-same() { cmp "$1/model.safetensors" "$2/model.safetensors" && cmp "$1/scores.csv" "$2/scores.csv" && echo "$1 = $2"; }
 apart() { # the largest difference of weights in two folders, against a limit
     /usr/bin/python3 - "$@" <<'P'
-import json, struct, sys
+import sys
 import numpy as np
-def read(folder):
-    data = open(folder + "/model.safetensors", "rb").read()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + size])
-    return {k: np.frombuffer(data, "<f4", (v["data_offsets"][1] - v["data_offsets"][0]) // 4, 8 + size + v["data_offsets"][0])
-            for k, v in header.items() if k != "__metadata__"}
+from weights import read
 a, b = read(sys.argv[1]), read(sys.argv[2])
 most = max(float(np.abs(a[k] - b[k]).max()) for k in a)
 sense, limit = sys.argv[3][0], float(sys.argv[3][1:])

@@ -2,11 +2,9 @@
 # three ranks and on one. The rounding of float is what limits how near they are to each other: the
 # first layer's gradient is a small rest of large sums. A step of rate 1 without momentum shows the
 # gradient in the weights.
-command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
 /usr/bin/python3 -c 'import torch, h5py' 2>/dev/null || { echo "no torch and h5py" >&2; exit 77; }
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
-microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit
-microtome extract -q cohort/slides.csv -o stores --random 12 --patch 160 >/dev/null || exit
+. "$(dirname "$0")/support/ranks.sh"
+export ASAN_OPTIONS=$leaks
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 160 }
 data:
@@ -24,26 +22,13 @@ train -o ranks --set train.batch=12 --ranks 3
 train -o one
 train -o start --set schedule.learning_rate=1e-12
 /usr/bin/python3 - <<'P'
-import json
-import struct
-
 import h5py
 import numpy as np
 import torch
 from torch.nn import functional as F
+from weights import read
 
 torch.set_num_threads(1)
-
-
-def read(folder):
-    data = open(folder + "/model.safetensors", "rb").read()
-    size = struct.unpack("<Q", data[:8])[0]
-    values = {}
-    for name, entry in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__" and "running" not in name:
-            begin, end = entry["data_offsets"]
-            values[name] = np.frombuffer(data, "<f4", (end - begin) // 4, 8 + size + begin).reshape(entry["shape"])
-    return values
 
 
 def gradient(start):
@@ -77,7 +62,7 @@ blocks = torch.tensor(np.concatenate([store["blocks"][:] for store in stores])).
 labels = torch.tensor(np.concatenate([store["labels"][:] for store in stores]).astype(np.int64))
 mean, std = (torch.tensor(v, dtype=torch.float64).view(3, 1, 1) for v in ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]))
 pixels = ((blocks.double() / 255 - mean) / std).float()
-start = read("start")
+start = {name: value for name, value in read("start").items() if "running" not in name}
 truth = gradient(start)
 one, ranks = step(start, "one"), step(start, "ranks")
 size = np.linalg.norm(truth)

@@ -17,17 +17,12 @@ echo - >>"$LOG"
 exit $code
 W
 site "$here/wrap"
-extract() { # FOLDER OPTIONS...
-    local folder=$1
-    shift
-    microtome extract -q slides -o "$folder" --random 3 --patch 32 --tissue-fraction 0 --white 1 \
-        --label-rule none "$@" >"$folder.txt" || fail "$folder"
-}
+store() { extract "$@" >"$1.txt" || fail "$1"; } # FOLDER OPTIONS...
 most() { awk '$0 == "+" { n++ } $0 == "-" { n-- } n > most { most = n } END { print most }' "$1"; }
-extract one
+store one
 for on in slurm sge; do
     export LOG=$here/$on.log
-    extract limited_$on --on $on --wait --site site.yaml --max-running 2
+    store limited_$on --on $on --wait --site site.yaml --max-running 2
     same one limited_$on
     [ "$(most "$LOG")" -le 2 ] || fail "$(most "$LOG") at once, not 2, on $on"
     [ "$(grep -cx + "$LOG")" = 14 ] || fail "tasks ran $(grep -cx + "$LOG") times"
@@ -35,11 +30,11 @@ for on in slurm sge; do
     [ -e limited_$on/tasks/log/submit-1.log ] || fail "no master job"
 done
 export LOG=$here/wide.log
-extract wide --on slurm --wait --site site.yaml
+store wide --on slurm --wait --site site.yaml
 same one wide
 [ "$(most "$LOG")" -ge 3 ] || fail "arrays of a submission without a limit did not run side by side"
 export LOG=$here/shared.log
-extract shared --on slurm --wait --site site.yaml --jobs 3
+store shared --on slurm --wait --site site.yaml --jobs 3
 same one shared
 [ "$(grep -cx + "$LOG")" = 3 ] || fail "14 tasks in 3 jobs were $(grep -cx + "$LOG") calls"
 echo ok

@@ -54,3 +54,43 @@ links() { # N
 site() { # WRAPPER
     printf 'container: bash %s\nprogram: %s\n' "$1" "$here/bin/microtome" >site.yaml
 }
+# A few small patches of every slide that `links` made.
+extract() { # FOLDER OPTIONS...
+    local folder=$1
+    shift
+    microtome extract -q slides -o "$folder" --random 3 --patch 32 --tissue-fraction 0 --white 1 \
+        --label-rule none "$@"
+}
+# A site on which task 1 is killed once, 2 exits with 1 until there is a file `repaired`, and the whole
+# job of 3 is killed once. CASE, of TASK.TRY, adds another. The tasks that began are in the file `began`.
+failing_site() { # [CASE]
+    export HERE=$here
+    cat >wrap <<W
+for task; do :; done # the last argument
+[ "\$task" = --finish ] && exec "\$@"
+echo "\$task" | tee -a "\$HERE/began" >>"\$HERE/tries"
+case \$task.\$(grep -cx "\$task" "\$HERE/tries") in
+1.1) "\$@" & kill -9 \$!; wait \$!; exit \$? ;;
+2.*) [ -e "\$HERE/repaired" ] || exit 1 ;;
+3.1) kill -9 \$PPID; exit 1 ;;
+${1:-}
+esac
+"\$@"
+W
+    site "$here/wrap"
+}
+# What a run in `hurt` on that site leaves: tasks 2 and 3 of N are missing, which was stated, and the same
+# command again does these alone; then all is as in the folder `one`.
+missing_then_whole() { # SCHEDULER N
+    grep -q "2 of $2 tasks have no result" hurt.err || fail "$(cat hurt.err)"
+    grep -q 'task 3, s3: did not begin' hurt.err || fail "$(cat hurt.err)"
+    [ "$(ls hurt/*.h5 | wc -l)" = $(($2 - 2)) ] || fail "$(ls hurt)"
+    [ "$(grep -cx 1 began)" = 2 ] || fail "the killed task ran $(grep -cx 1 began) times"
+    microtome status hurt | grep -q "2 of $2" || fail "$(microtome status hurt)"
+    touch repaired
+    : >began
+    extract hurt --on "$1" --site site.yaml --wait >again.txt || fail "the second run"
+    [ "$(sort began | xargs)" = "2 3" ] || fail "the second run did tasks $(sort began | xargs)"
+    same one hurt
+    [ -z "$(ls hurt/tasks/work)" ] || fail "left in tasks/work: $(ls hurt/tasks/work)"
+}
