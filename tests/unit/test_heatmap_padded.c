@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "heatmap/predict.h"
-#include "net/onnx.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/plain_slide.h"
 #include "tests/unit/support/predictions.h"
@@ -24,39 +23,11 @@
 #define SANITIZED 0
 #endif
 
-/* A small network with zero padding, as ONNX, with a window of 64 px. */
-static char *padded_network(void)
-{
-    struct err err = { 0 };
-    char *folder = cohort_folder("heatmap_onnx"), *path = file_format("%s/padded.onnx", folder);
-    struct graph *graph = graph_new("padded");
-    value_id x = graph_input(graph, "input", SHAPE(1, 3, 64, 64));
-    x = graph_relu(graph, graph_conv(graph, x, "conv1", 8, true, conv_square(5, 2, 2)));
-    x = graph_max_pool(graph, x, pool_square(3, 2, 1));
-    for (int i = 0; i < 4; i++) {
-        char name[] = { 'b', (char)('0' + i), 0 };
-        x = graph_relu(graph, graph_conv(graph, x, name, 16, true, conv_square(3, 1, 1)));
-    }
-    x = graph_relu(graph, graph_conv(graph, x, "conv2", 24, true, conv_square(3, 2, 1)));
-    x = graph_flatten(graph, graph_global_average_pool(graph, x));
-    graph_output(graph, "logits", graph_linear(graph, x, "fc", 2, true));
-    assert_true(graph_initialize(graph, 5, &err));
-    float *weights = graph_data(graph, graph_find(graph, "fc.weight"));
-    for (int i = 0; i < 48; i++)
-        weights[i] *= 30; /* scores that tell places apart */
-    if (!onnx_write(graph, path, NULL, &err))
-        fail_msg("%s", err.text);
-    graph_free(graph);
-    free(folder);
-    return path;
-}
-
 /* Padded networks: the sizes of blocks agree to 1e-3, the difference to windows is measured. */
 static void padded_networks(void **state)
 {
     (void)state;
-    char *slide = plain_slide_write("heatmap_padded.tiff", 900, 600, 0.25),
-         *onnx = padded_network();
+    char *slide = plain_slide_write("heatmap_padded.tiff", 900, 600, 0.25), *onnx = padded_onnx();
     struct heatmap_info info, raw;
     struct predict_options options = options_of(NULL, PREDICT_DENSE, 16);
     options.models[0] = (struct model_source){ .file = onnx };
@@ -100,8 +71,7 @@ static void padded_networks(void **state)
 static void turned_windows_are_checked(void **state)
 {
     (void)state;
-    char *slide = plain_slide_write("heatmap_turned.tiff", 700, 500, 0.25),
-         *onnx = padded_network();
+    char *slide = plain_slide_write("heatmap_turned.tiff", 700, 500, 0.25), *onnx = padded_onnx();
     struct heatmap_info info, plain, turned;
     struct predict_options options = options_of(NULL, PREDICT_DENSE, 32);
     options.models[0] = (struct model_source){ .file = onnx };
@@ -151,9 +121,9 @@ static void another_cohort_is_checked_again(void **state)
 {
     (void)state;
     char *first = plain_slide_write("heatmap_first.tiff", 700, 500, 0.25),
-         *second = plain_slide_write("heatmap_second.tiff", 800, 500, 0.25),
-         *onnx = padded_network(), *folder = cohort_folder("heatmap_cohort"),
-         *json = file_format("%s/check.json", folder), *text[3] = { 0 };
+         *second = plain_slide_write("heatmap_second.tiff", 800, 500, 0.25), *onnx = padded_onnx(),
+         *folder = cohort_folder("heatmap_cohort"), *json = file_format("%s/check.json", folder),
+         *text[3] = { 0 };
     struct slide_entry entries[] = { entry_of(first, "first"), entry_of(second, "second") };
     struct predict_options options = options_of(NULL, PREDICT_DENSE, 32);
     struct err err = { 0 };
@@ -172,8 +142,8 @@ static void another_cohort_is_checked_again(void **state)
     folder = cohort_folder("heatmap_cohort");
     assert_true(run_slides(folder, entries, 1, &options, &err));
     assert_false(run_slides(folder, entries, 2, &options, &err));
-    const char *was = strstr(err.text, "was: cohort="), *now = strstr(err.text, "now: cohort=");
-    if (!was || !now || strncmp(was + 5, now + 5, strlen("cohort=") + 16) == 0)
+    const char *was = strstr(err.text, "then: cohort="), *now = strstr(err.text, "now:  cohort=");
+    if (!was || !now || strncmp(was + 6, now + 6, strlen("cohort=") + 16) == 0)
         fail_msg("%s", err.text);
     for (size_t i = 0; i < 3; i++)
         free(text[i]);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include "base/file.h"
 #include "base/pool.h"
+#include "net/onnx.h"
 #include "tests/unit/support/cohort.h"
 
 struct slide_entry entry_of(char *path, char *name)
@@ -32,6 +33,32 @@ struct predict_options options_of(const char *network, enum predict_mode mode, i
     options.mode = mode;
     options.stride = stride;
     return options;
+}
+
+char *padded_onnx(void)
+{
+    struct err err = { 0 };
+    char *folder = cohort_folder("heatmap_onnx"), *path = file_format("%s/padded.onnx", folder);
+    struct graph *graph = graph_new("padded");
+    value_id x = graph_input(graph, "input", SHAPE(1, 3, 64, 64));
+    x = graph_relu(graph, graph_conv(graph, x, "conv1", 8, true, conv_square(5, 2, 2)));
+    x = graph_max_pool(graph, x, pool_square(3, 2, 1));
+    for (int i = 0; i < 4; i++) {
+        char name[] = { 'b', (char)('0' + i), 0 };
+        x = graph_relu(graph, graph_conv(graph, x, name, 16, true, conv_square(3, 1, 1)));
+    }
+    x = graph_relu(graph, graph_conv(graph, x, "conv2", 24, true, conv_square(3, 2, 1)));
+    x = graph_flatten(graph, graph_global_average_pool(graph, x));
+    graph_output(graph, "logits", graph_linear(graph, x, "fc", 2, true));
+    assert_true(graph_initialize(graph, 5, &err));
+    float *weights = graph_data(graph, graph_find(graph, "fc.weight"));
+    for (int i = 0; i < 48; i++)
+        weights[i] *= 30; /* scores that tell places apart */
+    if (!onnx_write(graph, path, NULL, &err))
+        fail_msg("%s", err.text);
+    graph_free(graph);
+    free(folder);
+    return path;
 }
 
 float *predict_to(const char *folder_name, char *slide, const struct predict_options *options,

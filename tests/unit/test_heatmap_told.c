@@ -1,0 +1,135 @@
+/* test_heatmap_told.c: what predict tells a user: that memory is too little for Winograd's
+ * convolutions, so that direct ones are used, and that a calibration does not help. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/file.h"
+#include "base/pool.h"
+#include "base/report.h"
+#include "net/kernels/winograd_conv.h"
+#include "net/onnx.h"
+#include "tests/unit/support/cohort.h"
+#include "tests/unit/support/plain_slide.h"
+#include "tests/unit/support/predictions.h"
+
+/* What opening the models, and planning the slide if `plans`, tells; the caller's. */
+static char *told(char *slide, const struct predict_options *options, bool plans)
+{
+    char *folder = cohort_folder("heatmap_told"), *text = NULL;
+    size_t size = 0;
+    struct slide_entry entry = entry_of(slide, "s");
+    struct slide_list slides = { &entry, 1 };
+    FILE *stream = open_memstream(&text, &size);
+    assert_non_null(stream);
+    struct ctx ctx = { .pool = pool_new(1), .report = report_new(stream, REPORT_LINES) };
+    struct predict *predict = NULL;
+    struct part_plan plan = { 0 };
+    struct err err = { 0 };
+    if (!predict_open(options, &slides, folder, &ctx, &predict, &err) ||
+        (plans && !predict_plan(predict, 0, &ctx, &plan, &err)))
+        fail_msg("%s", err.text);
+    part_plan_free(&plan);
+    predict_close(predict);
+    report_free(ctx.report);
+    pool_free(ctx.pool);
+    assert_int_equal(fclose(stream), 0);
+    free(folder);
+    return text;
+}
+
+static bool says(char *text, const char *words)
+{
+    bool found = strstr(text, words) != NULL;
+    free(text);
+    return found;
+}
+
+/* The transformed weights of ResNet-18 do not fit beside the rest: scores are those of --kernels
+ * direct, to the bit, and not the usual ones. */
+static void tight_memory_means_direct_kernels(void **state)
+{
+    (void)state;
+    if (!winograd_conv_available(SIMD_AVX2))
+        skip();
+    char *slide = plain_slide_write("heatmap_told.tiff", 600, 500, 0.25);
+    struct heatmap_info info;
+    struct predict_options roomy = options_of("resnet18", PREDICT_WINDOW, 128), tight = roomy;
+    tight.memory_bytes = INT64_C(160) << 20;
+    struct predict_options direct = roomy;
+    direct.direct = true;
+    assert_false(says(told(slide, &roomy, false), "direct ones are used"));
+    assert_true(says(told(slide, &tight, false), "too little for Winograd convolutions"));
+    assert_false(says(told(slide, &direct, false), "direct ones are used"));
+    float *usual = predict_to("heatmap_told_usual", slide, &roomy, 1, &info);
+    float *fallen = predict_to("heatmap_told_tight", slide, &tight, 1, &info);
+    float *wanted = predict_to("heatmap_told_direct", slide, &direct, 1, &info);
+    size_t bytes = (size_t)(info.width * info.height * info.n_classes) * sizeof(float);
+    assert_memory_equal(fallen, wanted, bytes);
+    assert_memory_not_equal(fallen, usual, bytes);
+    free(usual), free(fallen), free(wanted);
+    unlink(slide);
+    free(slide);
+}
+
+/* A network whose padding is felt by windows with glass at their border, and by no others: the mean
+ * of a colour, which any run computes alike, and of what is bright around a pixel. The latter
+ * weighs so much that any glass gives a score of 1, of windows as of a dense run. */
+static char *uneven_onnx(void)
+{
+    struct err err = { 0 };
+    char *folder = cohort_folder("heatmap_uneven"), *path = file_format("%s/net.onnx", folder);
+    struct graph *graph = graph_new("uneven");
+    value_id x = graph_input(graph, "input", SHAPE(1, 3, 64, 64));
+    value_id colour = graph_conv(graph, x, "colour", 1, true, conv_square(1, 4, 0));
+    value_id bright =
+        graph_relu(graph, graph_conv(graph, x, "bright", 1, true, conv_square(9, 4, 4)));
+    x = graph_concat(graph, (value_id[]){ colour, bright }, 2, 1);
+    x = graph_flatten(graph, graph_global_average_pool(graph, x));
+    graph_output(graph, "logits", graph_linear(graph, x, "fc", 2, true));
+    assert_true(graph_ok(graph, &err) && graph_initialize(graph, 1, &err));
+    static const float red_less_blue[] = { 1, 0, -1 }, classes[] = { 0, 0, 20, 1000 };
+    memcpy(graph_data(graph, graph_find(graph, "colour.weight")), red_less_blue, 12);
+    memcpy(graph_data(graph, graph_find(graph, "fc.weight")), classes, 16);
+    float *around = graph_data(graph, graph_find(graph, "bright.weight"));
+    for (int i = 0; i < 3 * 81; i++)
+        around[i] = 1.0f / (3 * 81);
+    graph_data(graph, graph_find(graph, "bright.bias"))[0] = -0.8f;
+    graph_data(graph, graph_find(graph, "colour.bias"))[0] = 0;
+    memset(graph_data(graph, graph_find(graph, "fc.bias")), 0, 8);
+    if (!onnx_write(graph, path, NULL, &err))
+        fail_msg("%s", err.text);
+    graph_free(graph);
+    free(folder);
+    return path;
+}
+
+/* A line mends a difference that all windows have alike. Here it is fitted to logits that differ
+ * where scores do not, and spoils the scores of all the others. */
+static void a_calibration_that_does_not_help_is_told(void **state)
+{
+    (void)state;
+    char *slide = plain_slide_write("heatmap_told.tiff", 700, 500, 0.25);
+    char *even = padded_onnx(), *uneven = uneven_onnx();
+    struct predict_options options = options_of(NULL, PREDICT_DENSE, 16);
+    options.calibration = CALIBRATE_AFFINE;
+    options.models[0] = (struct model_source){ .file = uneven };
+    assert_true(says(told(slide, &options, true), "no nearer to those of windows; leave --calib"));
+    options.models[0] = (struct model_source){ .file = even };
+    assert_false(says(told(slide, &options, true), "no nearer"));
+    unlink(slide);
+    free(slide), free(even), free(uneven);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tight_memory_means_direct_kernels),
+        cmocka_unit_test(a_calibration_that_does_not_help_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
