@@ -76,6 +76,29 @@ static void score_window(struct model_run *run, const float *crop, int64_t left,
     out[1] = plan_output(run->plan, 0)[1];
 }
 
+/* The loss of a map of the teacher's own window scores, [BATCH, 2, 4, 4], cut by hand. */
+static double loss_of_windows(struct distill *distill, const struct batch *batch,
+                              const char *teacher, float *map)
+{
+    struct model *model = NULL;
+    struct model_run run = { 0 };
+    struct err err = { 0 };
+    double loss = NAN;
+    assert_true(model_open(&(struct model_source){ .file = teacher }, &model, &err));
+    assert_true(model_run_new(model, 1, WINDOW, WINDOW, 1, false, &run, &err));
+    for (int64_t i = 0; i < BATCH * 16; i++) {
+        float logits[2];
+        score_window(&run, batch->pixels + i / 16 * 3 * CROP * CROP, i % 4 * 32, i / 4 % 4 * 32,
+                     logits);
+        map[i / 16 * 32 + i % 16] = logits[0];
+        map[i / 16 * 32 + 16 + i % 16] = logits[1];
+    }
+    assert_true(distill_compare(distill, batch, 5, map, 4, &loss, NULL, &err));
+    model_run_free(&run);
+    model_close(model);
+    return loss;
+}
+
 /* A dense map that holds what windows cut by hand score has no loss; its gradient elsewhere is
  * that of central differences, and zero outside of the margin. */
 static void check_loss(const char *teacher, const char *loss_setting)
@@ -124,21 +147,9 @@ static void check_loss(const char *teacher, const char *loss_setting)
                      numeric);
     }
     assert_int_equal(used, BATCH * 3 * 2);
-    struct model *model = NULL;
-    struct model_run run = { 0 };
-    assert_true(model_open(&(struct model_source){ .file = teacher }, &model, &err));
-    assert_true(model_run_new(model, 1, WINDOW, WINDOW, 1, false, &run, &err));
-    for (int64_t i = 0; i < BATCH * 16; i++) {
-        float logits[2];
-        score_window(&run, pixels + i / 16 * 3 * CROP * CROP, i % 4 * 32, i / 4 % 4 * 32, logits);
-        map[i / 16 * 32 + i % 16] = logits[0];
-        map[i / 16 * 32 + 16 + i % 16] = logits[1];
-    }
-    assert_true(distill_compare(distill, &batch, 5, map, 4, &loss, NULL, &err));
+    loss = loss_of_windows(distill, &batch, teacher, map);
     if (!(fabs(loss) < 1e-7))
         fail_msg("%s: loss %g of the windows' own scores", loss_setting, loss);
-    model_run_free(&run);
-    model_close(model);
     distill_free(distill);
     graph_free(dense);
     config_free(&config);

@@ -1,5 +1,5 @@
-/* What doctor finds: the limits of containers in both versions of control groups, the state of a
- * folder, and that every finding says what it means and what to do. */
+/* test_doctor.c: what doctor finds: the limits of containers in both versions of control groups,
+ * the state of a folder, and that every finding says what it means and what to do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -86,6 +86,31 @@ static void check_damage(const char *folder, const struct part_plan *plan,
     free(part);
 }
 
+/* heatmap.npy with cells of several parts where they belong; its bytes are the caller's. */
+static char *check_npy(const char *folder, size_t *size)
+{
+    struct err err = { 0 };
+    char *npy = file_format("%s/heatmap.npy", folder), *bytes = NULL;
+    assert_true(file_read(npy, 1 << 20, &bytes, size, &err));
+    assert_int_equal(*size, 128 + 25 * 20 * 3 * 4);
+    const float *cells = (const float *)(bytes + 128);
+    assert_true(cells[(3 * 25 + 8) * 3 + 1] == 1000 + (1 * 9 + 1) * 3 + 1);
+    assert_true(cells[(19 * 25 + 24) * 3] == 4000 + 4 * 3 && isnan(cells[5 * 3]));
+    free(npy);
+    return bytes;
+}
+
+static void write_parts(const char *folder, const struct part_plan *plan,
+                        const float *const *scores)
+{
+    struct err err = { 0 };
+    for (int64_t g = plan->n_groups - 1; g >= 0; g--) {
+        assert_false(part_exists(folder, plan, g));
+        assert_true(part_write(folder, plan, g, scores + plan->groups[g].first, &err));
+        assert_true(part_exists(folder, plan, g));
+    }
+}
+
 /* Blocks of all kinds of places, in groups; rows come together whatever the memory. */
 static void parts_are_stitched(void **state)
 {
@@ -127,23 +152,13 @@ static void parts_are_stitched(void **state)
     }
     struct pool *pool = pool_new(1);
     struct ctx ctx = { .pool = pool };
-    char *before = NULL, *npy = file_format("%s/heatmap.npy", folder);
+    char *before = NULL;
     for (int64_t memory = 1; memory <= 1 << 20; memory = memory == 1 ? 1000 : memory * 1024) {
-        for (int64_t g = plan.n_groups - 1; g >= 0; g--) {
-            assert_false(part_exists(folder, &plan, g));
-            const float *const *first = (const float *const *)scores + plan.groups[g].first;
-            assert_true(part_write(folder, &plan, g, first, &err));
-            assert_true(part_exists(folder, &plan, g));
-        }
+        write_parts(folder, &plan, (const float *const *)scores);
         if (!part_stitch(folder, &plan, memory, &ctx, &err))
             fail_msg("%s", err.text);
-        char *now = NULL;
         size_t size = 0;
-        assert_true(file_read(npy, 1 << 20, &now, &size, &err));
-        assert_int_equal(size, 128 + 25 * 20 * 3 * 4);
-        const float *cells = (const float *)(now + 128);
-        assert_true(cells[(3 * 25 + 8) * 3 + 1] == 1000 + (1 * 9 + 1) * 3 + 1);
-        assert_true(cells[(19 * 25 + 24) * 3] == 4000 + 4 * 3 && isnan(cells[5 * 3]));
+        char *now = check_npy(folder, &size);
         if (before)
             assert_memory_equal(before, now, size);
         free(before);
@@ -156,7 +171,7 @@ static void parts_are_stitched(void **state)
     part_plan_free(&made);
     part_plan_free(&plan);
     pool_free(pool);
-    free(before), free(npy), free(folder);
+    free(before), free(folder);
 }
 
 int main(void)

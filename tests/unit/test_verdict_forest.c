@@ -139,7 +139,72 @@ static char *only_match(const char *folder, const char *kind)
     return path;
 }
 
-/* The 266 training slides of CAMELYON16 -> its 129 test slides. */
+/* Areas on the test slides and on what was left out of the bags, means over seeds. */
+static void train_and_apply(const struct feature_table *train_set, const struct forest_data *tests,
+                            double *area, double *unseen)
+{
+    enum { SEEDS = 5 };
+    struct forest_data data = { train_set->n, 30, train_set->values, train_set->positive };
+    struct ctx ctx = { .pool = pool_new(2) };
+    struct err err = { 0 };
+    *area = *unseen = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct forest_options options = {
+            .trees = 200, .min_leaf = 1, .bootstrap = true, .seed = seed
+        };
+        struct forest forest;
+        assert_true(forest_train(&data, (const char *const *)train_set->names, &options, &ctx,
+                                 &forest, &err));
+        *area += area_on(&forest, tests) / SEEDS;
+        *unseen += forest.oob_auc / SEEDS;
+        forest_free(&forest);
+    }
+    pool_free(ctx.pool);
+}
+
+/* The features of one threshold, "5" or "9": from the 266 training slides to the 129 test slides,
+ * whose labels are in the table. */
+static void check_camelyon16(const char *folder, const char *kind, const json_t *golden,
+                             const struct slide_table *table, const bool *labels)
+{
+    struct err err = { 0 };
+    char *paths[3];
+    static const char *const parts[3] = { "normal", "tumor", "test" };
+    for (int i = 0; i < 3; i++) {
+        char *name = file_format("%s_%s", parts[i], kind);
+        paths[i] = only_match(folder, name);
+        free(name);
+    }
+    struct feature_table train_set, test_set;
+    struct feature_request request = { .paths = (const char *[]){ paths[0], paths[1] },
+                                       .n_paths = 2,
+                                       .slide_column = "name",
+                                       .label_column = "tumor" };
+    if (!feature_table_read(&request, &train_set, &err))
+        fail_msg("%s", err.text);
+    struct feature_request apply = { .paths = (const char *[]){ paths[2] },
+                                     .n_paths = 1,
+                                     .slide_column = "name",
+                                     .names = (const char *const *)train_set.names,
+                                     .n_names = (size_t)train_set.n_features };
+    assert_true(feature_table_read(&apply, &test_set, &err));
+    assert_int_equal(train_set.n, 266);
+    assert_int_equal(train_set.n_features, 30);
+    bool positive[129];
+    for (int64_t i = 0; i < test_set.n; i++)
+        positive[i] = labels[slide_table_find(table, test_set.slides[i])];
+    struct forest_data test_data = { test_set.n, 30, test_set.values, positive };
+    double area, unseen;
+    train_and_apply(&train_set, &test_data, &area, &unseen);
+    const json_t *want = json_object_get(json_object_get(golden, "camelyon16"), kind);
+    print_message("test AUC %.4f (scikit-learn %.4f), out-of-bag %.4f (%.4f)\n", area,
+                  golden_number(want, "auc", 0), unseen, golden_number(want, "oob_auc", 0));
+    assert_near(area, golden_number(want, "auc", 0), .02, "area on test slides");
+    assert_near(unseen, golden_number(want, "oob_auc", 0), .02, "out-of-bag area");
+    feature_table_free(&train_set), feature_table_free(&test_set);
+    free(paths[0]), free(paths[1]), free(paths[2]);
+}
+
 static void camelyon16_slides(void **state)
 {
     (void)state;
@@ -151,62 +216,16 @@ static void camelyon16_slides(void **state)
         skip();
     }
     json_t *golden = golden_json("tests/golden/verdict/forest.json");
-    static const char *const kinds[2][3] = { { "normal_5", "tumor_5", "test_5" },
-                                             { "normal_9", "tumor_9", "test_9" } };
     struct slide_table table;
     struct err err = { 0 };
+    bool labels[129];
     int column;
     assert_true(slide_table_read(truth, "slide_name", &table, &err));
     assert_true(slide_table_column(&table, "truth", "", &column, &err));
-    bool labels[129];
     assert_int_equal(table.n, 129);
     assert_true(slide_table_labels(&table, column, NULL, labels, &err));
-    for (int k = 0; k < 2; k++) {
-        enum { SEEDS = 5 };
-        char *normal = only_match(folder, kinds[k][0]), *tumor = only_match(folder, kinds[k][1]);
-        char *tests = only_match(folder, kinds[k][2]);
-        struct feature_table train_set, test_set;
-        struct feature_request request = { .paths = (const char *[]){ normal, tumor },
-                                           .n_paths = 2,
-                                           .slide_column = "name",
-                                           .label_column = "tumor" };
-        if (!feature_table_read(&request, &train_set, &err))
-            fail_msg("%s", err.text);
-        struct feature_request apply = { .paths = (const char *[]){ tests },
-                                         .n_paths = 1,
-                                         .slide_column = "name",
-                                         .names = (const char *const *)train_set.names,
-                                         .n_names = (size_t)train_set.n_features };
-        assert_true(feature_table_read(&apply, &test_set, &err));
-        assert_int_equal(train_set.n, 266);
-        assert_int_equal(train_set.n_features, 30);
-        bool positive[129];
-        for (int64_t i = 0; i < test_set.n; i++)
-            positive[i] = labels[slide_table_find(&table, test_set.slides[i])];
-        struct forest_data data = { train_set.n, 30, train_set.values, train_set.positive };
-        struct forest_data test_data = { test_set.n, 30, test_set.values, positive };
-        struct ctx ctx = { .pool = pool_new(2) };
-        double area = 0, unseen = 0;
-        for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            struct forest_options options = {
-                .trees = 200, .min_leaf = 1, .bootstrap = true, .seed = seed
-            };
-            struct forest forest;
-            assert_true(forest_train(&data, (const char *const *)train_set.names, &options, &ctx,
-                                     &forest, &err));
-            area += area_on(&forest, &test_data) / SEEDS;
-            unseen += forest.oob_auc / SEEDS;
-            forest_free(&forest);
-        }
-        json_t *want = json_object_get(json_object_get(golden, "camelyon16"), k ? "9" : "5");
-        print_message("test AUC %.4f (scikit-learn %.4f), out-of-bag %.4f (%.4f)\n", area,
-                      golden_number(want, "auc", 0), unseen, golden_number(want, "oob_auc", 0));
-        assert_near(area, golden_number(want, "auc", 0), .02, "area on test slides");
-        assert_near(unseen, golden_number(want, "oob_auc", 0), .02, "out-of-bag area");
-        pool_free(ctx.pool);
-        feature_table_free(&train_set), feature_table_free(&test_set);
-        free(normal), free(tumor), free(tests);
-    }
+    check_camelyon16(folder, "5", golden, &table, labels);
+    check_camelyon16(folder, "9", golden, &table, labels);
     slide_table_free(&table), free(truth);
     json_decref(golden);
 }
