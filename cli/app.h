@@ -13,30 +13,57 @@ struct common_options {
     bool quiet;
 };
 
-#define COMMON_ARGS(options_type)                                                                  \
-    { .name = "threads",                                                                           \
-      .type = ARG_INT,                                                                             \
-      .offset = offsetof(options_type, common.threads),                                            \
-      .value = "N",                                                                                \
-      .initial = "0",                                                                              \
-      .min = 0,                                                                                    \
-      .max = 1024,                                                                                 \
-      .help = "threads to use; 0: one for each processor" },                                       \
+/* Entries of a table of options; AT(field) is where a file's option struct has the field. A number
+ * without limits has 0 and 0. */
+#define FLAG_ARG(word, field, text)                                                                \
     {                                                                                              \
-        .name = "quiet", .letter = 'q', .type = ARG_FLAG,                                          \
-        .offset = offsetof(options_type, common.quiet),                                            \
+        .name = word, .type = ARG_FLAG, .offset = AT(field), .help = text                          \
+    }
+#define TEXT_ARG(word, field, unit, start, text)                                                   \
+    {                                                                                              \
+        .name = word, .type = ARG_TEXT, .offset = AT(field), .value = unit, .initial = start,      \
+        .help = text                                                                               \
+    }
+#define TEXTS_ARG(word, field, unit, text)                                                         \
+    {                                                                                              \
+        .name = word, .type = ARG_TEXTS, .offset = AT(field), .value = unit, .help = text          \
+    }
+#define INT_ARG(word, field, unit, start, low, high, text)                                         \
+    {                                                                                              \
+        .name = word, .type = ARG_INT, .offset = AT(field), .value = unit, .initial = start,       \
+        .min = low, .max = high, .help = text                                                      \
+    }
+#define REAL_ARG(word, field, unit, start, low, high, text)                                        \
+    {                                                                                              \
+        .name = word, .type = ARG_REAL, .offset = AT(field), .value = unit, .initial = start,      \
+        .min = low, .max = high, .help = text                                                      \
+    }
+#define CHOICE_ARG(word, field, unit, start, names, text)                                          \
+    {                                                                                              \
+        .name = word, .type = ARG_CHOICE, .offset = AT(field), .value = unit, .initial = start,    \
+        .choices = names, .help = text                                                             \
+    }
+/* For commands that write to the folder `output`. */
+#define OUTPUT_ARG(text)                                                                           \
+    {                                                                                              \
+        .name = "output", .letter = 'o', .type = ARG_TEXT, .offset = AT(output), .value = "DIR",   \
+        .required = true, .help = text                                                             \
+    }
+
+#define COMMON_ARGS                                                                                \
+    INT_ARG("threads", common.threads, "N", "0", 0, 1024,                                          \
+            "threads to use; 0: one for each processor"),                                          \
+    {                                                                                              \
+        .name = "quiet", .letter = 'q', .type = ARG_FLAG, .offset = AT(common.quiet),              \
         .help = "no progress, only warnings and errors"                                            \
     }
 
 /* For commands that read slides. */
 #define SLIDES_ARE                                                                                 \
     "SLIDES are slide files, folders, globs in quotes, or CSV lists with a column 'slide'."
-#define SLIDE_MPP_ARG(options_type, field)                                                         \
-    {                                                                                              \
-        .name = "slide-mpp", .type = ARG_REAL, .offset = offsetof(options_type, field),            \
-        .value = "UM", .min = 0.01, .max = 1000,                                                   \
-        .help = "um per level-0 pixel, whatever the slides say"                                    \
-    }
+#define SLIDE_MPP_ARG                                                                              \
+    REAL_ARG("slide-mpp", slide_mpp, "UM", NULL, 0.01, 1000,                                       \
+             "um per level-0 pixel, whatever the slides say")
 
 struct app {
     struct ctx ctx;

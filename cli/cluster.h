@@ -25,84 +25,33 @@ bool cluster_begin(const struct task_list *list, const struct slide_list *slides
 /* DIR/tasks/slides.csv, the caller's; NULL if no memory. */
 char *cluster_slides_path(const char *folder);
 
-#define CLUSTER_ARG(options_type, field) .offset = offsetof(options_type, cluster.field)
-
-#define CLUSTER_ARGS(options_type)                                                                 \
-    { .name = "on",                                                                                \
-      .type = ARG_CHOICE,                                                                          \
-      CLUSTER_ARG(options_type, on),                                                               \
-      .value = "WHERE",                                                                            \
-      .initial = "local",                                                                          \
-      .choices = scheduler_choices,                                                                \
-      .help = "where it runs: this computer, or jobs of a cluster's scheduler; see "               \
-              "docs/cluster.md" },                                                                 \
-        { .name = "partition",                                                                     \
-          .type = ARG_TEXT,                                                                        \
-          CLUSTER_ARG(options_type, partition),                                                    \
-          .value = "NAME",                                                                         \
-          .help = "of the jobs (SLURM)" },                                                         \
-        { .name = "queue",                                                                         \
-          .type = ARG_TEXT,                                                                        \
-          CLUSTER_ARG(options_type, partition),                                                    \
-          .value = "NAME",                                                                         \
-          .help = "of the jobs (Grid Engine)" },                                                   \
-        { .name = "account",                                                                       \
-          .type = ARG_TEXT,                                                                        \
-          CLUSTER_ARG(options_type, account),                                                      \
-          .value = "NAME",                                                                         \
-          .help = "account or project that the jobs are charged to" },                             \
-        { .name = "cpus",                                                                          \
-          .type = ARG_INT,                                                                         \
-          CLUSTER_ARG(options_type, cpus),                                                         \
-          .value = "N",                                                                            \
-          .initial = "1",                                                                          \
-          .min = 1,                                                                                \
-          .max = 1024,                                                                             \
-          .help = "processors, and threads, of a job (of a rank, where there are several)" },      \
-        { .name = "time",                                                                          \
-          .type = ARG_TEXT,                                                                        \
-          CLUSTER_ARG(options_type, time),                                                         \
-          .value = "TIME",                                                                         \
-          .help = "longest time of a job: 90s, 30m, 2h, 1d or HH:MM:SS" },                         \
-        { .name = "site",                                                                          \
-          .type = ARG_TEXT,                                                                        \
-          CLUSTER_ARG(options_type, site),                                                         \
-          .value = "FILE",                                                                         \
-          .help = "YAML of what the cluster needs: modules, flags, container" },                   \
-        { .name = "dry-run",                                                                       \
-          .type = ARG_FLAG,                                                                        \
-          CLUSTER_ARG(options_type, dry_run),                                                      \
-          .help = "write and print the jobs' scripts; submit nothing" },                           \
-    {                                                                                              \
-        .name = "wait", .type = ARG_FLAG, CLUSTER_ARG(options_type, wait),                         \
-        .help = "return when the jobs have ended, instead of when they are submitted"              \
-    }
+#define CLUSTER_ARGS                                                                               \
+    CHOICE_ARG("on", cluster.on, "WHERE", "local", scheduler_choices,                              \
+               "where it runs: this computer, or jobs of a cluster's scheduler; see "              \
+               "docs/cluster.md"),                                                                 \
+        TEXT_ARG("partition", cluster.partition, "NAME", NULL, "partition of the jobs (SLURM)"),   \
+        TEXT_ARG("queue", cluster.partition, "NAME", NULL, "queue of the jobs (Grid Engine)"),     \
+        TEXT_ARG("account", cluster.account, "NAME", NULL,                                         \
+                 "account or project that the jobs are charged to"),                               \
+        INT_ARG("cpus", cluster.cpus, "N", "1", 1, 1024,                                           \
+                "processors, and threads, of a job (of a rank, where there are several)"),         \
+        TEXT_ARG("time", cluster.time, "TIME", NULL,                                               \
+                 "longest time of a job: 90s, 30m, 2h, 1d or HH:MM:SS"),                           \
+        TEXT_ARG("site", cluster.site, "FILE", NULL,                                               \
+                 "YAML of what the cluster needs: modules, flags, container"),                     \
+        FLAG_ARG("dry-run", cluster.dry_run, "write and print the jobs' scripts; submit nothing"), \
+        FLAG_ARG("wait", cluster.wait,                                                             \
+                 "return when the jobs have ended, instead of when they are submitted")
 
 /* For commands whose tasks are many. */
-#define CLUSTER_ARRAY_ARGS(options_type)                                                           \
-    { .name = "max-running",                                                                       \
-      .type = ARG_INT,                                                                             \
-      CLUSTER_ARG(options_type, max_running),                                                      \
-      .value = "N",                                                                                \
-      .min = 1,                                                                                    \
-      .max = 1e6,                                                                                  \
-      .help = "never more jobs than this at once" },                                               \
-        { .name = "retries",                                                                       \
-          .type = ARG_INT,                                                                         \
-          CLUSTER_ARG(options_type, retries),                                                      \
-          .value = "N",                                                                            \
-          .initial = "1",                                                                          \
-          .max = 100,                                                                              \
-          .help = "how often a job tries a failed task again" },                                   \
-    {                                                                                              \
-        .name = "jobs", .type = ARG_INT, CLUSTER_ARG(options_type, jobs), .value = "N", .min = 1,  \
-        .max = 1e8,                                                                                \
-        .help = "share the tasks among so many jobs, by cost; a job for each task if not given"    \
-    }
+#define CLUSTER_ARRAY_ARGS                                                                         \
+    INT_ARG("max-running", cluster.max_running, "N", NULL, 1, 1e6,                                 \
+            "never more jobs than this at once"),                                                  \
+        INT_ARG("retries", cluster.retries, "N", "1", 0, 100,                                      \
+                "how often a job tries a failed task again"),                                      \
+        INT_ARG("jobs", cluster.jobs, "N", NULL, 1, 1e8,                                           \
+                "share the tasks among so many jobs, by cost; a job for each task if not given")
 
-#define CLUSTER_MEMORY_ARG(options_type)                                                           \
-    {                                                                                              \
-        .name = "memory", .type = ARG_REAL, CLUSTER_ARG(options_type, memory_mb), .value = "MB",   \
-        .min = 10, .max = 1e8, .help = "memory of a job"                                           \
-    }
+#define CLUSTER_MEMORY_ARG                                                                         \
+    REAL_ARG("memory", cluster.memory_mb, "MB", NULL, 10, 1e8, "memory of a job")
 #endif

@@ -10,7 +10,9 @@ struct cancel_args {
     struct common_options common;
 };
 
-static const struct arg args[] = { COMMON_ARGS(struct cancel_args) };
+#define AT(field) offsetof(struct cancel_args, field)
+
+static const struct arg args[] = { COMMON_ARGS };
 
 static bool cancel_jobs(struct app *app, const struct submission *submission, bool *found,
                         struct err *err)

@@ -6,17 +6,6 @@
 #include "verdict/features.h"
 
 #define AT(field) offsetof(struct classify_options, field)
-#define TEXT_ARG(word, field, unit, start, text)                                                   \
-    {                                                                                              \
-        .name = word, .type = ARG_TEXT, .offset = AT(field), .value = unit, .initial = start,      \
-        .help = text                                                                               \
-    }
-
-#define REAL_ARG(word, field, unit, start, low, high, text)                                        \
-    {                                                                                              \
-        .name = word, .type = ARG_REAL, .offset = AT(field), .value = unit, .initial = start,      \
-        .min = low, .max = high, .help = text                                                      \
-    }
 
 static const struct arg args[] = {
     { .name = "output",
@@ -26,22 +15,12 @@ static const struct arg args[] = {
       .value = "PATH",
       .help = "features, apply: the table (standard output if not given); train: the forest; "
               "lesions: a folder" },
-    { .name = "set",
-      .type = ARG_CHOICE,
-      .offset = AT(set),
-      .value = "NAME",
-      .initial = "fda",
-      .choices = feature_set_names,
-      .help = "features: the 30 of the FDA's study or the 31 of Wang et al." },
+    CHOICE_ARG("set", set, "NAME", "fda", feature_set_names,
+               "features: the 30 of the FDA's study or the 31 of Wang et al."),
     TEXT_ARG("class", class_name, "NAME", NULL,
              "features, lesions: the class of the heatmap; needed where it has more than two"),
-    { .name = "method",
-      .type = ARG_CHOICE,
-      .offset = AT(method),
-      .value = "NAME",
-      .initial = "components",
-      .choices = lesion_method_names,
-      .help = "lesions: connected regions, or non-maximum suppression" },
+    CHOICE_ARG("method", method, "NAME", "components", lesion_method_names,
+               "lesions: connected regions, or non-maximum suppression"),
     REAL_ARG("threshold", threshold, "P", "0.9", 0, 1,
              "features (fda) and lesions by components: regions are above it"),
     REAL_ARG("open", open_um, "UM", "10", 0, 1e6,
@@ -62,38 +41,19 @@ static const struct arg args[] = {
     TEXT_ARG("positive", positive, "WORD", NULL, "train: labels are words; this one is positive"),
     TEXT_ARG("truth", truth, "FILE", NULL,
              "train: a CSV with slides and labels, if the features have none"),
-    { .name = "ignore",
-      .type = ARG_TEXTS,
-      .offset = AT(ignored),
-      .value = "NAME",
-      .help = "train: a column that is no feature; may be given several times" },
+    TEXTS_ARG("ignore", ignored, "NAME",
+              "train: a column that is no feature; may be given several times"),
     TEXT_ARG("trees", trees, "N", "500", "train: trees of the forest"),
     TEXT_ARG("depth", depth, "N", "0", "train: depth of a tree at most; 0: no limit"),
     TEXT_ARG("split-features", split_features, "N", "0",
              "train: features drawn for a split; 0: the root of their number"),
     TEXT_ARG("min-leaf", min_leaf, "N", "1", "train: slides in a leaf at least"),
-    { .name = "no-bootstrap",
-      .type = ARG_FLAG,
-      .offset = AT(no_bootstrap),
-      .help = "train: every tree sees all slides" },
-    { .name = "folds",
-      .type = ARG_INT,
-      .offset = AT(folds),
-      .value = "N",
-      .initial = "5",
-      .min = 2,
-      .max = 1000,
-      .help = "train: folds of the cross-validation, where an option has several values" },
-    { .name = "seed",
-      .type = ARG_INT,
-      .offset = AT(seed),
-      .value = "N",
-      .initial = "1",
-      .min = 0,
-      .max = 9e15,
-      .help = "train: seed of the forest and the folds" },
-    { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the results as JSON" },
-    COMMON_ARGS(struct classify_options),
+    FLAG_ARG("no-bootstrap", no_bootstrap, "train: every tree sees all slides"),
+    INT_ARG("folds", folds, "N", "5", 2, 1000,
+            "train: folds of the cross-validation, where an option has several values"),
+    INT_ARG("seed", seed, "N", "1", 0, 9e15, "train: seed of the forest and the folds"),
+    FLAG_ARG("json", json, "print the results as JSON"),
+    COMMON_ARGS,
 };
 
 static bool run(struct app *app, const void *options, const struct args_result *operands,
@@ -117,8 +77,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
         if (strcmp(word, names[i]) != 0)
             continue;
         if (operands->n_operands < 2)
-            return err_set(err, ERR_USAGE, "'%s' needs %s; see microtome classify --help", word,
-                           actions[i].takes);
+            return err_set(err, ERR_USAGE, "'%s' needs %s; 'microtome classify --help' tells more",
+                           word, actions[i].takes);
         return actions[i].run(app, options, operands->operands + 1, operands->n_operands - 1, err);
     }
     return names_refuse(word, names, N, err);
@@ -132,9 +92,10 @@ const struct command cmd_classify = {
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
-                  "'features' writes a table with a row a slide from heatmaps (folders that "
-                  "'microtome predict' made). 'train' makes a random forest from tables with a row "
-                  "a slide: a column with the "
+                  "'features' writes a table with one row for each slide from heatmaps (folders "
+                  "that "
+                  "'microtome predict' made). 'train' makes a random forest from such "
+                  "tables: a column with the "
                   "slides, one with the labels, all others are features. Where --trees, --depth, "
                   "--split-features or --min-leaf name several values (with commas), all "
                   "combinations are cross-validated and the best is taken. It prints the "

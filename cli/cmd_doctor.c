@@ -72,12 +72,11 @@ static bool run(struct app *app, const void *options, const struct args_result *
     return !broken || err_set(err, ERR_MISSING, "something necessary is broken");
 }
 
+#define AT(field) offsetof(struct options, field)
+
 static const struct arg args[] = {
-    { .name = "json",
-      .type = ARG_FLAG,
-      .offset = offsetof(struct options, json),
-      .help = "print the findings as JSON" },
-    COMMON_ARGS(struct options),
+    FLAG_ARG("json", json, "print the findings as JSON"),
+    COMMON_ARGS,
 };
 
 const struct command cmd_doctor = {

@@ -18,88 +18,40 @@ bool evaluate_plot(const struct evaluate_options *o, const struct chart *chart, 
 }
 
 #define AT(field) offsetof(struct evaluate_options, field)
-#define TEXT_ARG(word, field, unit, start, text)                                                   \
-    {                                                                                              \
-        .name = word, .type = ARG_TEXT, .offset = AT(field), .value = unit, .initial = start,      \
-        .help = text                                                                               \
-    }
 
 static const struct arg args[] = {
     TEXT_ARG("truth", truth, "PATH", NULL,
              "roc: a CSV with slides and labels, if the scores have none; froc, pixels: a folder "
              "of annotations or masks, or a CSV with the columns slide and annotation"),
-    { .name = "score",
-      .type = ARG_TEXTS,
-      .offset = AT(scores),
-      .value = "NAME",
-      .help = "roc: column of the scores ('score' if not given); several give several curves" },
+    TEXTS_ARG("score", scores, "NAME",
+              "roc: column of the scores ('score' if not given); several give several curves"),
     TEXT_ARG("label", label, "NAME", "label",
              "roc: column of the labels: 0 and 1, or normal and tumor"),
     TEXT_ARG("slide", slide, "NAME", "slide", "column of the slides"),
     TEXT_ARG("positive", positive, "WORD", NULL, "roc: labels are words; this one is positive"),
-    { .name = "allow-missing",
-      .type = ARG_FLAG,
-      .offset = AT(allow_missing),
-      .help = "leave out slides that have no score, label, heatmap, list of lesions or truth" },
-    { .name = "bootstrap",
-      .type = ARG_INT,
-      .offset = AT(bootstrap),
-      .value = "N",
-      .initial = "2000",
-      .min = 0,
-      .max = 1000000,
-      .help =
-          "roc: replicates of the bootstrap; 0: none; fewer, but at least 200, where scores are "
-          "very many" },
-    { .name = "seed",
-      .type = ARG_INT,
-      .offset = AT(seed),
-      .value = "N",
-      .initial = "1",
-      .min = 0,
-      .max = 9e15,
-      .help = "roc: seed of the bootstrap" },
-    { .name = "mpp",
-      .type = ARG_REAL,
-      .offset = AT(mpp),
-      .value = "UM",
-      .initial = "0",
-      .min = 0,
-      .max = 100,
-      .help = "froc: um per level-0 pixel, for the sizes in the rules; 0: what the column mpp of "
-              "--truth says of each slide, or else 0.243" },
-    { .name = "isolated",
-      .type = ARG_REAL,
-      .offset = AT(isolated),
-      .value = "UM",
-      .initial = "275",
-      .min = 0,
-      .max = 1e6,
-      .help = "froc: lesions whose longest axis is below it are isolated tumour cells and do not "
-              "count" },
-    { .name = "downsample",
-      .type = ARG_REAL,
-      .offset = AT(downsample),
-      .value = "N",
-      .initial = "32",
-      .min = 1,
-      .max = 1024,
-      .help = "froc, pixels: level-0 pixels per mask pixel" },
-    { .name = "threshold",
-      .type = ARG_REAL,
-      .offset = AT(threshold),
-      .value = "P",
-      .initial = "0.5",
-      .min = 0,
-      .max = 1,
-      .help = "pixels: a cell is called tumour above it, for Dice and IoU" },
+    FLAG_ARG("allow-missing", allow_missing,
+             "leave out slides that have no score, label, heatmap, list of lesions or truth"),
+    INT_ARG("bootstrap", bootstrap, "N", "2000", 0, 1000000,
+            "roc: replicates of the bootstrap; 0: none; for very many scores fewer are drawn, at "
+            "least 200"),
+    INT_ARG("seed", seed, "N", "1", 0, 9e15, "roc: seed of the bootstrap"),
+    REAL_ARG("mpp", mpp, "UM", "0", 0, 100,
+             "froc: um per level-0 pixel, for the sizes in the rules; 0: what the column mpp of "
+             "--truth says of each slide, or else 0.243"),
+    REAL_ARG("isolated", isolated, "UM", "275", 0, 1e6,
+             "froc: lesions whose longest axis is below it are isolated tumour cells and do not "
+             "count"),
+    REAL_ARG("downsample", downsample, "N", "32", 1, 1024,
+             "froc, pixels: level-0 pixels per mask pixel"),
+    REAL_ARG("threshold", threshold, "P", "0.5", 0, 1,
+             "pixels: a cell is called tumour above it, for Dice and IoU"),
     TEXT_ARG("class", class_name, "NAME", NULL,
              "pixels: the class of the heatmap; needed where it has more than two"),
     TEXT_ARG("plot", plot, "NAME", NULL, "roc, froc: draw the curves as NAME.svg and NAME.png"),
     TEXT_ARG("points", points, "FILE", NULL, "roc, froc: write the points of the curves as CSV"),
-    { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the results as JSON" },
-    { .name = "csv", .type = ARG_FLAG, .offset = AT(csv), .help = "print the results as CSV" },
-    COMMON_ARGS(struct evaluate_options),
+    FLAG_ARG("json", json, "print the results as JSON"),
+    FLAG_ARG("csv", csv, "print the results as CSV"),
+    COMMON_ARGS,
 };
 
 static bool run(struct app *app, const void *options, const struct args_result *operands,
@@ -125,8 +77,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
         if (strcmp(word, names[i]) != 0)
             continue;
         if (operands->n_operands < 2)
-            return err_set(err, ERR_USAGE, "'%s' needs %s; see microtome evaluate --help", word,
-                           actions[i].takes);
+            return err_set(err, ERR_USAGE, "'%s' needs %s; 'microtome evaluate --help' tells more",
+                           word, actions[i].takes);
         return actions[i].run(app, o, operands->operands + 1, operands->n_operands - 1, err);
     }
     return names_refuse(word, names, N, err);
@@ -139,7 +91,8 @@ const struct command cmd_evaluate = {
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
-                  "'roc' takes tables with a row a slide (columns slide, score, label) and prints "
+                  "'roc' takes tables with one row for each slide (columns slide, score, label) "
+                  "and prints "
                   "the area under the ROC curve with 95 % intervals by DeLong and by bootstrap, "
                   "the "
                   "threshold of the greatest sensitivity + specificity, and, for several files or "

@@ -185,18 +185,14 @@ static bool run_info(struct app *app, const void *options, const struct args_res
     return telling.failed == 0;
 }
 
-static const struct arg info_args[] = {
-    { .name = "json",
-      .type = ARG_FLAG,
-      .offset = offsetof(struct info_options, json),
-      .help = "write JSON: an array with an object for each slide" },
-    { .name = "thumbnail",
-      .type = ARG_TEXT,
-      .offset = offsetof(struct info_options, thumbnail),
-      .value = "FILE",
-      .help = "also write a PNG of the whole slide, its longer side 1024 px; for one slide" },
-    SLIDE_MPP_ARG(struct info_options, slide_mpp),
-    COMMON_ARGS(struct info_options),
+#define AT(field) offsetof(struct info_options, field)
+
+static const struct arg args[] = {
+    FLAG_ARG("json", json, "write JSON: an array with an object for each slide"),
+    TEXT_ARG("thumbnail", thumbnail, "FILE", NULL,
+             "also write a PNG of the whole slide, its longer side 1024 px; for one slide"),
+    SLIDE_MPP_ARG,
+    COMMON_ARGS,
 };
 
 const struct command cmd_info = {
@@ -212,8 +208,8 @@ const struct command cmd_info = {
               .example = "microtome info slide.svs\n"
                          "microtome info --json slides/ > slides.json\n"
                          "microtome info --thumbnail slide.png slide.svs",
-              .args = info_args,
-              .n_args = sizeof info_args / sizeof *info_args },
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct info_options),
     .run = run_info,
 };

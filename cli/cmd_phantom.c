@@ -9,39 +9,22 @@ struct options {
     int64_t slides, size, seed;
 };
 
+#define AT(field) offsetof(struct options, field)
+
 static const struct arg args[] = {
-    { .name = "output",
-      .letter = 'o',
-      .type = ARG_TEXT,
-      .offset = offsetof(struct options, output),
-      .value = "DIR",
-      .required = true,
-      .help = "folder for slides, annotations and slides.csv" },
+    OUTPUT_ARG("folder for slides, annotations and slides.csv"),
     { .name = "slides",
       .type = ARG_INT,
-      .offset = offsetof(struct options, slides),
+      .offset = AT(slides),
       .value = "N",
       .required = true,
       .min = 1,
       .max = 10000,
       .help = "number of slides" },
-    { .name = "size",
-      .type = ARG_INT,
-      .offset = offsetof(struct options, size),
-      .value = "PX",
-      .initial = "16384",
-      .min = PHANTOM_SIZE_MIN,
-      .max = PHANTOM_SIZE_MAX,
-      .help = "width and height of a slide at 0.25 um/px" },
-    { .name = "seed",
-      .type = ARG_INT,
-      .offset = offsetof(struct options, seed),
-      .value = "S",
-      .initial = "1",
-      .min = 0,
-      .max = 9e15,
-      .help = "same seed, same bytes" },
-    COMMON_ARGS(struct options),
+    INT_ARG("size", size, "PX", "16384", PHANTOM_SIZE_MIN, PHANTOM_SIZE_MAX,
+            "width and height of a slide at 0.25 um/px"),
+    INT_ARG("seed", seed, "S", "1", 0, 9e15, "same seed, same bytes"),
+    COMMON_ARGS,
 };
 
 static bool run(struct app *app, const void *options, const struct args_result *operands,

@@ -51,25 +51,13 @@ static bool run(struct app *app, const void *options, const struct args_result *
     return true;
 }
 
+#define AT(field) offsetof(struct options, field)
+
 static const struct arg args[] = {
-    { .name = "output",
-      .letter = 'o',
-      .type = ARG_TEXT,
-      .offset = offsetof(struct options, output),
-      .value = "DIR",
-      .required = true,
-      .help = "folder for the page and its pictures" },
-    { .name = "title",
-      .type = ARG_TEXT,
-      .offset = offsetof(struct options, title),
-      .value = "TEXT",
-      .initial = "microtome report",
-      .help = "title of the page" },
-    { .name = "json",
-      .type = ARG_FLAG,
-      .offset = offsetof(struct options, json),
-      .help = "print what went into the page as JSON" },
-    COMMON_ARGS(struct options),
+    OUTPUT_ARG("folder for the page and its pictures"),
+    TEXT_ARG("title", title, "TEXT", "microtome report", "title of the page"),
+    FLAG_ARG("json", json, "print what went into the page as JSON"),
+    COMMON_ARGS,
 };
 
 const struct command cmd_report = {

@@ -17,17 +17,16 @@ struct status_args {
     bool watch, json;
 };
 
+#define AT(field) offsetof(struct status_args, field)
+
 static const struct arg args[] = {
     { .name = "watch",
       .letter = 'w',
       .type = ARG_FLAG,
-      .offset = offsetof(struct status_args, watch),
+      .offset = AT(watch),
       .help = "show it again and again until the jobs have ended" },
-    { .name = "json",
-      .type = ARG_FLAG,
-      .offset = offsetof(struct status_args, json),
-      .help = "print it as JSON" },
-    COMMON_ARGS(struct status_args),
+    FLAG_ARG("json", json, "print it as JSON"),
+    COMMON_ARGS,
 };
 
 static void print_counts(FILE *out, const char *name, const struct slide_status *slide)

@@ -10,12 +10,11 @@ struct task_args {
     bool finish;
 };
 
+#define AT(field) offsetof(struct task_args, field)
+
 static const struct arg args[] = {
-    { .name = "finish",
-      .type = ARG_FLAG,
-      .offset = offsetof(struct task_args, finish),
-      .help = "put the tasks' results together, state what is missing" },
-    COMMON_ARGS(struct task_args),
+    FLAG_ARG("finish", finish, "put the tasks' results together, state what is missing"),
+    COMMON_ARGS,
 };
 
 static bool parse_range(const char *text, int64_t *first, int64_t *last, struct err *err)

@@ -12,31 +12,12 @@ struct options {
     double close_um, open_um, min_area_um2, min_hole_um2, downsample, slide_mpp;
 };
 
-#define REAL_ARG(word, field, unit, start, low, high, text)                                        \
-    {                                                                                              \
-        .name = word, .type = ARG_REAL, .offset = offsetof(struct options, field), .value = unit,  \
-        .initial = start, .min = low, .max = high, .help = text                                    \
-    }
-#define FLAG_ARG(word, field, text)                                                                \
-    {                                                                                              \
-        .name = word, .type = ARG_FLAG, .offset = offsetof(struct options, field), .help = text    \
-    }
+#define AT(field) offsetof(struct options, field)
 
 static const struct arg args[] = {
-    { .name = "output",
-      .letter = 'o',
-      .type = ARG_TEXT,
-      .offset = offsetof(struct options, output),
-      .value = "DIR",
-      .required = true,
-      .help = "folder for the results" },
-    { .name = "method",
-      .type = ARG_CHOICE,
-      .offset = offsetof(struct options, method),
-      .value = "NAME",
-      .initial = "fda",
-      .choices = tissue_method_names,
-      .help = "fda: Otsu on hue and saturation; process: on grey; ncrf: on RGB and saturation" },
+    OUTPUT_ARG("folder for the results"),
+    CHOICE_ARG("method", method, "NAME", "fda", tissue_method_names,
+               "fda: Otsu on hue and saturation; process: on grey; ncrf: on RGB and saturation"),
     FLAG_ARG("use-value", use_value, "fda: also drop what is pale or black, as for training"),
     FLAG_ARG("no-pen", no_pen, "leave marker and black areas in"),
     REAL_ARG("close", close_um, "UM", "20", 0, 1e6, "close gaps of up to twice this radius"),
@@ -44,10 +25,10 @@ static const struct arg args[] = {
     REAL_ARG("min-area", min_area_um2, "UM2", "10000", 0, 1e12, "drop smaller pieces of tissue"),
     REAL_ARG("min-hole", min_hole_um2, "UM2", "20000", 0, 1e12, "fill smaller holes"),
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024, "level-0 pixels per mask pixel"),
-    SLIDE_MPP_ARG(struct options, slide_mpp),
+    SLIDE_MPP_ARG,
     FLAG_ARG("json", json, "print the results as JSON"),
     FLAG_ARG("overwrite", overwrite, "make again what is there already"),
-    COMMON_ARGS(struct options),
+    COMMON_ARGS,
 };
 
 struct printer {

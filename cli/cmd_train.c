@@ -298,7 +298,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
     if (operands->n_operands == 0 && given->settings.n == 0)
         return err_set(err, ERR_USAGE, "needs CONFIG.yaml; --template prints one");
     if (!given->output)
-        return err_set(err, ERR_USAGE, "needs --output DIR");
+        return err_set(err, ERR_USAGE, "--output DIR is required");
     if (!is_rank && !cluster_check(&given->cluster, err))
         return false;
     if (!is_rank && given->cluster.on > 0 && given->overwrite)
@@ -317,48 +317,24 @@ static const struct arg args[] = {
       .type = ARG_TEXT,
       .offset = AT(output),
       .value = "DIR",
-      .help = "where weights, metrics and checkpoints go" },
-    { .name = "set",
-      .type = ARG_TEXTS,
-      .offset = AT(settings),
-      .value = "KEY=VALUE",
-      .help = "a key of the config, e.g. train.epochs=20; may be given many times" },
-    { .name = "distill-dense",
-      .type = ARG_TEXT,
-      .offset = AT(teacher),
-      .value = "MODEL",
-      .help = "fit MODEL's network, run densely, to its own window scores; needs no labels, but "
-              "patches larger than its window" },
-    { .name = "ranks",
-      .type = ARG_INT,
-      .offset = AT(ranks),
-      .value = "N",
-      .initial = "1",
-      .min = 1,
-      .max = 1 << 20,
-      .help = "train on so many processes, started by mpirun; --threads is then for each" },
-    { .name = "mine",
-      .type = ARG_TEXT,
-      .offset = AT(miner),
-      .value = "MODEL",
-      .help = "first score the stores of mine.stores with MODEL and add the false positives "
-              "(DIR/hard_negatives.csv) to training" },
-    { .name = "resume",
-      .type = ARG_FLAG,
-      .offset = AT(resume),
-      .help = "go on from the last checkpoint in DIR, if there is one" },
-    { .name = "overwrite",
-      .type = ARG_FLAG,
-      .offset = AT(overwrite),
-      .help = "begin anew although DIR holds a training" },
-    { .name = "template",
-      .type = ARG_FLAG,
-      .offset = AT(template),
-      .help = "print a commented config with all defaults and end" },
-    { .name = "json", .type = ARG_FLAG, .offset = AT(json), .help = "print the result as JSON" },
-    CLUSTER_ARGS(struct train_args),
-    CLUSTER_MEMORY_ARG(struct train_args),
-    COMMON_ARGS(struct train_args),
+      .help = "folder for weights, metrics and checkpoints (required, but for --template)" },
+    TEXTS_ARG("set", settings, "KEY=VALUE",
+              "set a key of the config, e.g. train.epochs=20; may be given many times"),
+    TEXT_ARG("distill-dense", teacher, "MODEL", NULL,
+             "fit MODEL's network, run densely, to its own window scores; needs no labels, but "
+             "patches larger than its window"),
+    INT_ARG("ranks", ranks, "N", "1", 1, 1 << 20,
+            "train on N processes, started by mpirun; --threads is then for each"),
+    TEXT_ARG("mine", miner, "MODEL", NULL,
+             "first score the stores of mine.stores with MODEL and add the false positives "
+             "(DIR/hard_negatives.csv) to training"),
+    FLAG_ARG("resume", resume, "go on from the last checkpoint in DIR, if there is one"),
+    FLAG_ARG("overwrite", overwrite, "begin anew although DIR holds a training"),
+    FLAG_ARG("template", template, "print a commented config with all defaults and end"),
+    FLAG_ARG("json", json, "print the result as JSON"),
+    CLUSTER_ARGS,
+    CLUSTER_MEMORY_ARG,
+    COMMON_ARGS,
 };
 
 const struct command cmd_train = {

@@ -17,41 +17,15 @@ struct tune_args {
     bool json;
 };
 
-#define OPTION(field) .offset = offsetof(struct tune_args, field)
+#define AT(field) offsetof(struct tune_args, field)
 
 static const struct arg args[] = {
-    { .name = "output",
-      .letter = 'o',
-      .type = ARG_TEXT,
-      OPTION(output),
-      .value = "DIR",
-      .required = true,
-      .help = "folder on the file system to be measured; gets tune.csv, tune.svg and tune.png" },
-    { .name = "patches",
-      .type = ARG_INT,
-      OPTION(patches),
-      .value = "N",
-      .initial = "400",
-      .min = 2,
-      .max = 100000,
-      .help = "patches to store and read" },
-    { .name = "patch",
-      .type = ARG_INT,
-      OPTION(patch),
-      .value = "PX",
-      .initial = "448",
-      .min = 16,
-      .max = 4096,
-      .help = "their width and height" },
-    { .name = "seed",
-      .type = ARG_INT,
-      OPTION(seed),
-      .value = "S",
-      .initial = "0",
-      .max = 9e15,
-      .help = "same seed, same patches" },
-    { .name = "json", .type = ARG_FLAG, OPTION(json), .help = "print the result as JSON" },
-    COMMON_ARGS(struct tune_args),
+    OUTPUT_ARG("folder on the file system to be measured; gets tune.csv, tune.svg and tune.png"),
+    INT_ARG("patches", patches, "N", "400", 2, 100000, "patches to store and read"),
+    INT_ARG("patch", patch, "PX", "448", 16, 4096, "their width and height"),
+    INT_ARG("seed", seed, "S", "0", 0, 9e15, "same seed, same patches"),
+    FLAG_ARG("json", json, "print the result as JSON"),
+    COMMON_ARGS,
 };
 
 static void print_table(FILE *out, const struct tune_row *rows, int64_t n)
@@ -162,8 +136,8 @@ const struct command cmd_tune = {
                   "Stores random patches of the first slide in groups of several sizes (extract "
                   "--layout fda), reads them back, a whole group at a time and patch by patch, and "
                   "suggests a size for extract --group. Give -o a folder on the file system that "
-                  "the stores will lie on. What the system keeps in memory is given up before each "
-                  "reading, as far as it lets itself be asked. " SLIDES_ARE,
+                  "the stores will lie on. Before each reading the system is asked to "
+                  "forget what it keeps of them in memory. " SLIDES_ARE,
               .example = "microtome tune slides.csv -o /scratch/tune",
               .args = args,
               .n_args = sizeof args / sizeof *args },

@@ -1,0 +1,32 @@
+/* predict.h: what the files of the command predict share. */
+#ifndef CLI_PREDICT_H
+#define CLI_PREDICT_H
+#include "cli/cluster.h"
+#include "heatmap/predict.h"
+
+struct predict_args {
+    struct common_options common;
+    const char *output, *network, *weights, *tissue, *stain_template, *exports, *class_name;
+    struct arg_texts models;
+    bool tta, overwrite, json, fast;
+    int64_t stride, init_seed, classes, check_windows, seed, memory_mb, group_mpx, tile;
+    double mpp, slide_mpp, mpp_tolerance, tissue_fraction, threshold;
+    int mode, calibrate, method, stain, kernels;
+    struct cluster_options cluster;
+};
+
+extern const struct command cmd_predict;
+
+/* What was given, checked. *out points into it. */
+bool predict_args_options(const struct predict_args *given, struct predict_options *out,
+                          struct err *err);
+
+/* The rows of a cohort as a table or, with --json, as JSON. */
+void predict_args_print(const struct predict_args *given, FILE *stream,
+                        const struct predict_row *rows, size_t n,
+                        const struct predict_times *times);
+
+/* Plans the slides here and has them scored by jobs. */
+bool predict_on_cluster(struct app *app, const struct predict_args *given,
+                        const struct predict_request *request, struct err *err);
+#endif

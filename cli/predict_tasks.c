@@ -1,0 +1,192 @@
+/* predict_tasks.c: microtome predict on a cluster: a task is a group of blocks of a slide. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/claim.h"
+#include "base/file.h"
+#include "base/report.h"
+#include "cli/predict.h"
+
+struct predict_work {
+    struct predict_args *given;
+    char **argv;
+    struct slide_list slides;
+    struct predict_request request;
+    struct predict *predict; /* NULL until the first task */
+    struct part_plan plan;   /* of slide `at` */
+    size_t at;
+};
+
+static void tasks_close(void *state)
+{
+    struct predict_work *work = state;
+    part_plan_free(&work->plan);
+    predict_close(work->predict);
+    slide_list_free(&work->slides);
+    free(work->given);
+    free(work->argv);
+    free(work);
+}
+
+static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void **state,
+                       struct err *err)
+{
+    (void)ctx;
+    struct predict_work *work = calloc(1, sizeof *work);
+    char *slides = cluster_slides_path(list->folder);
+    void *options = NULL;
+    struct args_result operands;
+    bool ok = (work && slides) || err_memory(err, "the tasks");
+    ok = ok && cluster_parse(list, &cmd_predict, &options, &operands, &work->argv, err);
+    if (work)
+        work->given = options;
+    ok = ok && predict_args_options(work->given, &work->request.options, err) &&
+         slide_list_load(slides, &work->slides, err);
+    free(slides);
+    if (ok) {
+        work->request.slides = &work->slides;
+        work->request.folder = list->folder;
+        work->request.argc = list->argc;
+        work->request.argv = list->argv;
+        *state = work;
+    } else if (work) {
+        tasks_close(work);
+    }
+    return ok;
+}
+
+static bool find_slide(const struct slide_list *slides, const char *name, size_t *out,
+                       struct err *err)
+{
+    for (size_t i = 0; i < slides->n; i++)
+        if (strcmp(slides->entries[i].name, name) == 0) {
+            *out = i;
+            return true;
+        }
+    return err_set(err, ERR_FORMAT, "%s: is not in tasks/slides.csv; submit again", name);
+}
+
+static bool tasks_score(void *state, const struct task *task, const char *path,
+                        const struct ctx *ctx, struct err *err)
+{
+    (void)path; /* in place: it is where the group's part goes */
+    struct predict_work *work = state;
+    struct predict_request *request = &work->request;
+    size_t slide = 0;
+    if (!find_slide(&work->slides, task->slide, &slide, err))
+        return false;
+    if (!work->predict &&
+        !predict_open(&request->options, &work->slides, request->folder, ctx, &work->predict, err))
+        return false;
+    if (work->plan.n_groups == 0 || slide != work->at) {
+        part_plan_free(&work->plan);
+        work->plan = (struct part_plan){ 0 };
+        if (!predict_plan(work->predict, slide, ctx, &work->plan, err))
+            return false;
+        work->at = slide;
+    }
+    if (task->part >= work->plan.n_groups)
+        return err_set(err, ERR_FORMAT, "%s: has no group %lld; submit again", task->slide,
+                       (long long)task->part);
+    return predict_group(work->predict, slide, &work->plan, task->part, ctx, err);
+}
+
+static bool tasks_stitch(void *state, const struct task_list *list, const struct task_end *ends,
+                         const struct ctx *ctx, FILE *out, struct err *err)
+{
+    struct predict_work *work = state;
+    struct predict_task *tasks = calloc(work->slides.n + 1, sizeof *tasks);
+    struct predict_row *rows = calloc(work->slides.n + 1, sizeof *rows);
+    struct predict_times times = { 0 };
+    size_t n_rows = 0, slide = 0;
+    bool ok = (tasks && rows) || err_memory(err, "the slides");
+    for (int64_t i = 0; ok && i < list->n; i++) {
+        ok = find_slide(&work->slides, list->items[i].slide, &slide, err);
+        tasks[slide].seconds += ends[i].seconds;
+        tasks[slide].cpu_s += ends[i].cpu_s;
+        if (!tasks[slide].error)
+            tasks[slide].error = ends[i].error;
+    }
+    work->request.tasks = tasks;
+    ok = ok && predict_cohort(&work->request, ctx, rows, &n_rows, &times, err);
+    predict_args_print(work->given, out, rows, n_rows, &times);
+    free(tasks);
+    free(rows);
+    return ok;
+}
+
+const struct task_kind predict_tasks = {
+    .name = "predict",
+    .open = tasks_open,
+    .run = tasks_score,
+    .in_place = true,
+    .finish = tasks_stitch,
+    .close = tasks_close,
+};
+
+/* One slide's groups. Of a slide that is done nothing is listed; one that cannot be planned is told
+ * now and recorded at the end. */
+static bool list_groups(struct predict *predict, size_t slide,
+                        const struct predict_request *request, const struct ctx *ctx,
+                        struct task_list *list, struct err *err)
+{
+    const char *name = request->slides->entries[slide].name;
+    struct part_plan plan = { 0 };
+    struct err why = { 0 };
+    enum predict_state state = predict_look(predict, slide);
+    if (state == PREDICT_DONE || state == PREDICT_SCORED)
+        return true;
+    if (!predict_plan(predict, slide, ctx, &plan, &why)) {
+        if (why.kind == ERR_STOPPED)
+            *err = why;
+        else
+            report_warn(ctx->report, "%s", why.text);
+        return why.kind != ERR_STOPPED;
+    }
+    char *whole = file_format("%s/heatmap.json", name);
+    bool ok = whole || err_memory(err, "the task list");
+    for (int64_t group = 0; ok && group < plan.n_groups; group++) {
+        char *file = part_path(name, group);
+        ok = file ? list_add(list, name, group, (double)plan.groups[group].cost, file, whole, err)
+                  : err_memory(err, "the task list");
+        free(file);
+    }
+    free(whole);
+    part_plan_free(&plan);
+    return ok;
+}
+
+/* Slides are planned here, by this process; scored by jobs. */
+static bool list_slides(const struct predict_request *request, const struct ctx *ctx,
+                        struct task_list *list, struct err *err)
+{
+    struct predict *predict = NULL;
+    bool ok =
+        predict_open(&request->options, request->slides, request->folder, ctx, &predict, err) &&
+        predict_prepare(request, predict, err);
+    report_begin(ctx->report, "planning", (int64_t)request->slides->n, "slides");
+    for (size_t i = 0; ok && i < request->slides->n; i++) {
+        ok = ctx_stopped(ctx) ? err_stopped(err) : list_groups(predict, i, request, ctx, list, err);
+        report_advance(ctx->report, 1);
+    }
+    report_end(ctx->report);
+    predict_close(predict);
+    return ok;
+}
+
+bool predict_on_cluster(struct app *app, const struct predict_args *given,
+                        const struct predict_request *request, struct err *err)
+{
+    struct task_list list = { 0 };
+    struct claim *claim = NULL;
+    struct cluster_options cluster = given->cluster;
+    cluster.memory_mb = (double)given->memory_mb * 1.1 + 200; /* program and libraries */
+    bool ok = list_new(given->output, "predict", app->argc, app->argv, &list, err) &&
+              cluster_begin(&list, request->slides, &claim, err) &&
+              list_slides(request, &app->ctx, &list, err);
+    if (ok)
+        ok = cluster_submit(&list, &predict_tasks, &cluster, claim, &app->ctx, app->out, err);
+    else
+        claim_release(claim);
+    list_free(&list);
+    return ok;
+}
