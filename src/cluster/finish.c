@@ -1,11 +1,11 @@
 /* finish.c: tasks_finish (tasks.h): what all tasks left is counted, put together and told. */
 #include <dirent.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/json_file.h"
 #include "base/json.h"
 #include "cluster/tasks.h"
 
@@ -209,11 +209,8 @@ bool tasks_finish(const struct task_list *list, const struct task_kind *kind, co
 
 bool tasks_finished(const struct task_list *list, double since, bool *ok, char text[900])
 {
-    char *json = NULL, *path = file_format("%s/tasks/finished.json", list->folder);
-    size_t size = 0;
-    json_t *root = path && file_exists(path) && file_read(path, 1 << 16, &json, &size, NULL)
-                       ? json_loadb(json, size, 0, NULL)
-                       : NULL;
+    char *path = file_format("%s/tasks/finished.json", list->folder);
+    json_t *root = path ? json_file_read(path, 1 << 16, NULL) : NULL;
     const char *said = "";
     double at = 0;
     int good = 0;
@@ -223,7 +220,6 @@ bool tasks_finished(const struct task_list *list, double since, bool *ok, char t
     *ok = there && good;
     snprintf(text, 900, "%s", there ? said : "");
     json_decref(root);
-    free(json);
     free(path);
     return there;
 }

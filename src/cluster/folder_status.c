@@ -1,13 +1,13 @@
 /* folder_status.c: see folder_status.h. */
 #include "cluster/folder_status.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include "base/file.h"
+#include "base/json_file.h"
 
 #define MAX_RUN_BYTES ((size_t)1 << 30)
 
@@ -80,18 +80,6 @@ static bool understand(const json_t *root, const char *path, struct folder_statu
     return true;
 }
 
-static bool load(const char *path, json_t **out, struct err *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    json_error_t why;
-    if (!file_read(path, MAX_RUN_BYTES, &text, &size, err))
-        return false;
-    *out = json_loadb(text, size, 0, &why);
-    free(text);
-    return *out || err_set(err, ERR_FORMAT, "%s: line %d: %s", path, why.line, why.text);
-}
-
 bool folder_status_look(const char *folder, struct folder_status *out, struct err *err)
 {
     *out = (struct folder_status){ 0 };
@@ -105,7 +93,8 @@ bool folder_status_look(const char *folder, struct folder_status *out, struct er
                      "predict%s",
                      folder,
                      file_is_folder(folder) ? " (a run writes it with its first slide)" : "");
-    ok = ok && load(path, &root, err) && understand(root, path, out, err);
+    ok =
+        ok && (root = json_file_read(path, MAX_RUN_BYTES, err)) && understand(root, path, out, err);
     if (ok) {
         out->age_s = fmax(0, difftime(time(NULL), facts.st_mtime));
         out->claimed = claim_look(folder, &out->holder) && out->holder.alive;

@@ -3,13 +3,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/json_file.h"
 #include "base/json.h"
 #include "base/version.h"
 
@@ -175,17 +175,13 @@ bool list_write(const struct task_list *list, struct err *err)
 
 static bool read_command(struct task_list *list, struct err *err)
 {
-    char *text = NULL, *path = file_format("%s/tasks/command.json", list->folder);
-    size_t size = 0;
-    json_t *root = NULL;
+    char *path = file_format("%s/tasks/command.json", list->folder);
+    json_t *root = path ? json_file_read(path, MAX_COMMAND_BYTES, err) : NULL;
     const char *kind = NULL, *cwd = NULL;
     json_t *arguments = NULL;
-    bool ok = path ? file_read(path, MAX_COMMAND_BYTES, &text, &size, err)
-                   : err_memory(err, "the task list");
+    bool ok = path ? root != NULL : err_memory(err, "the task list");
     if (ok) {
-        root = json_loadb(text, size, 0, NULL);
-        ok = root &&
-             json_unpack(root, "{s:s, s:s, s:o}", "kind", &kind, "folder", &cwd, "arguments",
+        ok = json_unpack(root, "{s:s, s:s, s:o}", "kind", &kind, "folder", &cwd, "arguments",
                          &arguments) == 0 &&
              json_is_array(arguments) && json_array_size(arguments) >= 2;
         for (size_t i = 0; ok && i < json_array_size(arguments); i++)
@@ -204,7 +200,6 @@ static bool read_command(struct task_list *list, struct err *err)
             err_memory(err, "the task list");
     }
     json_decref(root);
-    free(text);
     free(path);
     return ok;
 }

@@ -2,12 +2,12 @@
 #include "cluster/record.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/json_file.h"
 #include "base/json.h"
 
 #define MAX_RECORD_BYTES (1 << 16)
@@ -84,14 +84,10 @@ static enum task_state state_named(const char *name)
 void record_read(const struct task_list *list, int64_t id, struct task_record *out)
 {
     *out = (struct task_record){ 0 };
-    char *text = NULL,
-         *path = file_format("%s/tasks/record/%lld.json", list->folder, (long long)id);
-    size_t size = 0;
+    char *path = file_format("%s/tasks/record/%lld.json", list->folder, (long long)id);
     const char *state = "", *host = "", *log = "", *error = "";
     json_int_t limit_s = 0, job_tasks = 0, threads = 0, attempts = 0, pid = 0;
-    json_t *root = path && file_read(path, MAX_RECORD_BYTES, &text, &size, NULL)
-                       ? json_loadb(text, size, 0, NULL)
-                       : NULL;
+    json_t *root = path ? json_file_read(path, MAX_RECORD_BYTES, NULL) : NULL;
     if (root &&
         json_unpack(root, "{s:s, s:F, s:F, s?F, s:F, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}",
                     "state", &state, "began", &out->began, "ended", &out->ended, "cpu_s",
@@ -111,7 +107,6 @@ void record_read(const struct task_list *list, int64_t id, struct task_record *o
         *out = (struct task_record){ 0 };
     }
     json_decref(root);
-    free(text);
     free(path);
 }
 

@@ -73,13 +73,7 @@ static void submit_functions(FILE *script, const struct cluster_options *options
 
 static bool submit(const char *script, struct err *err)
 {
-    struct said said;
-    if (!shell_run_on(&host, (char *[]){ "qsub", "-terse", (char *)script, NULL }, &said, err))
-        return false;
-    bool ok = said.code == 0 ||
-              err_set(err, ERR_MISSING, "%.900s", said.errors[0] ? said.errors : said.out);
-    said_free(&said);
-    return ok;
+    return shell_submit(&host, (char *[]){ "qsub", "-terse", (char *)script, NULL }, err);
 }
 
 static bool explain(const char *text, const struct cluster_options *options, struct err *err)
@@ -131,11 +125,7 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
 
 static bool cancel(const char *name, struct err *err)
 {
-    struct said said;
-    if (!shell_ask(&host, (char *[]){ "qdel", (char *)name, NULL }, &said, err))
-        return false;
-    said_free(&said);
-    return true;
+    return shell_ask(&host, (char *[]){ "qdel", (char *)name, NULL }, NULL, err);
 }
 
 const struct scheduler scheduler_sge = {

@@ -55,8 +55,8 @@ bool shell_run(char *const *argv, struct said *out, struct err *err)
     return ok;
 }
 
-bool shell_run_on(const struct shell_host *host, char *const *argv, struct said *out,
-                  struct err *err)
+static bool run_on(const struct shell_host *host, char *const *argv, struct said *out,
+                   struct err *err)
 {
     struct err why = { 0 };
     if (shell_run(argv, out, &why))
@@ -71,14 +71,26 @@ bool shell_run_on(const struct shell_host *host, char *const *argv, struct said 
 
 bool shell_ask(const struct shell_host *host, char *const *argv, struct said *out, struct err *err)
 {
-    if (!shell_run_on(host, argv, out, err))
+    struct said own, *said = out ? out : &own;
+    if (!run_on(host, argv, said, err))
         return false;
-    if (out->code == 0)
-        return true;
-    err_set(err, ERR_MISSING, "--on %s: %s does not answer: %.600s", host->on, argv[0],
-            out->errors[0] ? out->errors : out->out);
-    said_free(out);
-    return false;
+    bool ok =
+        said->code == 0 || err_set(err, ERR_MISSING, "--on %s: %s does not answer: %.600s",
+                                   host->on, argv[0], said->errors[0] ? said->errors : said->out);
+    if (!ok || !out)
+        said_free(said);
+    return ok;
+}
+
+bool shell_submit(const struct shell_host *host, char *const *argv, struct err *err)
+{
+    struct said said;
+    if (!run_on(host, argv, &said, err))
+        return false;
+    bool ok = said.code == 0 ||
+              err_set(err, ERR_MISSING, "%.900s", said.errors[0] ? said.errors : said.out);
+    said_free(&said);
+    return ok;
 }
 
 void said_free(struct said *said)

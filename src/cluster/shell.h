@@ -16,15 +16,17 @@ struct said {
 bool shell_run(char *const *argv, struct said *out, struct err *err);
 void said_free(struct said *said);
 
-/* The same of a scheduler's program, which must be there. */
+/* A scheduler, whose programs must be there. */
 struct shell_host {
     const char *on;    /* as in --on */
     const char *where; /* its programs are: "a login node of the cluster (...)" */
 };
-bool shell_run_on(const struct shell_host *host, char *const *argv, struct said *out,
-                  struct err *err);
-/* The same; and it must succeed. */
+/* The same of a scheduler's program, which must succeed. out may be NULL: what it says does not
+ * matter. */
 bool shell_ask(const struct shell_host *host, char *const *argv, struct said *out, struct err *err);
+
+/* Runs what submits a job; the error is what it says itself, for scheduler.explain. */
+bool shell_submit(const struct shell_host *host, char *const *argv, struct err *err);
 
 /* err_set(ERR_USAGE): `option` names something that is not here; argv lists what is, a line each.
  */

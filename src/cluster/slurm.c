@@ -77,13 +77,7 @@ static void submit_functions(FILE *script, const struct cluster_options *options
 
 static bool submit(const char *script, struct err *err)
 {
-    struct said said;
-    if (!shell_run_on(&host, (char *[]){ "sbatch", "--parsable", (char *)script, NULL }, &said,
-                      err))
-        return false;
-    bool ok = said.code == 0 || err_set(err, ERR_MISSING, "%.900s", said.errors);
-    said_free(&said);
-    return ok;
+    return shell_submit(&host, (char *[]){ "sbatch", "--parsable", (char *)script, NULL }, err);
 }
 
 static bool explain(const char *text, const struct cluster_options *options, struct err *err)
@@ -139,11 +133,7 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
 
 static bool cancel(const char *name, struct err *err)
 {
-    struct said said;
-    if (!shell_ask(&host, (char *[]){ "scancel", "--name", (char *)name, NULL }, &said, err))
-        return false;
-    said_free(&said);
-    return true;
+    return shell_ask(&host, (char *[]){ "scancel", "--name", (char *)name, NULL }, NULL, err);
 }
 
 const struct scheduler scheduler_slurm = {

@@ -1,10 +1,10 @@
 /* submission.c: the record of a submission, and waiting for its end (submit.h). */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/json_file.h"
 #include "base/json.h"
 #include "base/report.h"
 #include "cluster/submit.h"
@@ -17,13 +17,10 @@
 bool submission_read(const struct task_list *list, struct submission *out)
 {
     *out = (struct submission){ 0 };
-    char *text = NULL, *path = file_format("%s/tasks/submission.json", list->folder);
-    size_t size = 0;
+    char *path = file_format("%s/tasks/submission.json", list->folder);
     const char *scheduler = "", *name = "";
     json_int_t number = 0, tasks = 0, jobs = 0, arrays = 0, time_s = 0;
-    json_t *root = path && file_exists(path) && file_read(path, 1 << 16, &text, &size, NULL)
-                       ? json_loadb(text, size, 0, NULL)
-                       : NULL;
+    json_t *root = path ? json_file_read(path, 1 << 16, NULL) : NULL;
     bool there =
         root && json_unpack(root, "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:F}", "scheduler",
                             &scheduler, "name", &name, "number", &number, "tasks", &tasks, "jobs",
@@ -39,7 +36,6 @@ bool submission_read(const struct task_list *list, struct submission *out)
         out->time_s = time_s;
     }
     json_decref(root);
-    free(text);
     free(path);
     return there;
 }

@@ -31,7 +31,8 @@ static char *in_tasks(const struct work *work, const char *name, const char *ext
                        (long long)work->submission.number, extension);
 }
 
-bool script_program(FILE *script, const struct site *site, struct err *err)
+/* "apptainer exec x.sif microtome", quoted. */
+static bool script_program(FILE *script, const struct site *site, struct err *err)
 {
     char self[4096] = "microtome";
     if (!site->container && !site->program) {
@@ -46,7 +47,8 @@ bool script_program(FILE *script, const struct site *site, struct err *err)
     return true;
 }
 
-void script_setup(FILE *script, const struct site *site)
+/* Modules and setup lines. */
+static void script_setup(FILE *script, const struct site *site)
 {
     for (size_t i = 0; i < site->modules.n; i++)
         fprintf(script, "module load %s\n", site->modules.items[i]);

@@ -47,10 +47,6 @@ bool cluster_submit_one(const struct task_list *list, const struct task_kind *ki
 /* Fails if jobs of the last submission are alive; else the number and name of the next one. */
 bool submission_begin(const struct task_list *list, const struct scheduler *scheduler,
                       struct submission *out, struct err *err);
-/* "apptainer exec x.sif microtome", for scripts; quoted. */
-bool script_program(FILE *script, const struct site *site, struct err *err);
-/* Modules and setup lines. */
-void script_setup(FILE *script, const struct site *site);
 /* Waits for tasks_finished after submission->at, with a progress bar of complete tasks; prints what
  * it printed. */
 bool submission_wait(const struct task_list *list, const struct submission *submission,

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
+#include "base/json_file.h"
 #include "base/version.h"
 
 #define MAX_JSON_BYTES (256u << 20)
@@ -199,18 +199,6 @@ bool heatmap_json_get(const json_t *object, const char *path, struct heatmap_inf
 
 bool heatmap_json_load(const char *path, json_t **out, struct err *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    json_error_t why;
-    if (!file_read(path, MAX_JSON_BYTES, &text, &size, err))
-        return false;
-    *out = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
-    free(text);
-    if (!*out)
-        return err_set(err, ERR_FORMAT, "%s: line %d: %s", path, why.line, why.text);
-    if (json_is_object(*out))
-        return true;
-    json_decref(*out);
-    *out = NULL;
-    return err_set(err, ERR_FORMAT, "%s: is not a JSON object", path);
+    *out = json_file_read(path, MAX_JSON_BYTES, err);
+    return *out != NULL;
 }

@@ -1,9 +1,9 @@
 /* results_runs.c: what run.json and the files of a training say (results.h). */
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/json_file.h"
 #include "report/results.h"
 
 #define MOST_JSON_BYTES ((size_t)128 << 20)
@@ -13,24 +13,14 @@
 static json_t *load(struct results *results, const char *folder, const char *name, bool *ok,
                     struct err *err)
 {
-    char *path = file_format("%s/%s", folder, name), *text = NULL;
-    size_t size = 0;
+    char *path = file_format("%s/%s", folder, name);
     json_t *object = NULL;
-    json_error_t why;
     struct err problem = { 0 };
     *ok = path || err_memory(err, folder);
     if (*ok && file_exists(path)) {
-        if (file_read(path, MOST_JSON_BYTES, &text, &size, &problem))
-            object = json_loadb(text, size, 0, &why);
-        if (text && !json_is_object(object))
-            err_set(&problem, ERR_FORMAT, "%s: not the JSON that a run leaves", path);
-        if (!json_is_object(object)) {
-            json_decref(object);
-            object = NULL;
-            *ok = results_problem(results, problem.text, err);
-        }
+        object = json_file_read(path, MOST_JSON_BYTES, &problem);
+        *ok = object || results_problem(results, problem.text, err);
     }
-    free(text);
     free(path);
     return object;
 }
