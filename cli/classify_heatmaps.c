@@ -73,7 +73,7 @@ static bool run_all(struct heat_run *run, char *const *paths, int n_paths, const
     if (!heat_list(paths, n_paths, &run->folders, &run->n, &unfinished, err))
         return false;
     if (unfinished > 0)
-        report_warn(run->app->ctx.report, "%zu slides have no heatmap yet and are left out",
+        report_warn(run->app->ctx.report, "slides left out, as they have no heatmap yet: %zu",
                     unfinished);
     run->tasks = calloc(run->n, sizeof *run->tasks);
     if (!run->tasks)

@@ -159,8 +159,9 @@ static bool compute(struct app *app, const struct evaluate_options *o, char *con
         ok = ok && froc_of_folder(folder, &truth, &rules, o->allow_missing, &app->ctx,
                                   &curves[i].cohort, err);
         if (ok && curves[i].cohort.left_out > 0)
-            report_warn(app->ctx.report, "%s: left out %lld slides without truth or without a list",
-                        folder, (long long)curves[i].cohort.left_out);
+            report_warn(app->ctx.report,
+                        "%s: slides left out, as they have no truth or no list: %lld", folder,
+                        (long long)curves[i].cohort.left_out);
         free(folder);
     }
     truth_list_free(&truth);

@@ -84,7 +84,7 @@ static bool do_all(struct pixel_run *run, char *const *paths, int n_paths, struc
     run->rows = calloc(n + 1, sizeof *run->rows);
     bool ok = run->rows || err_memory(err, "the list of heatmaps");
     if (unfinished > 0)
-        report_warn(run->app->ctx.report, "%zu slides have no heatmap yet", unfinished);
+        report_warn(run->app->ctx.report, "slides without a heatmap yet: %zu", unfinished);
     report_begin(run->app->ctx.report, "pixels", (int64_t)n, "slides");
     for (size_t i = 0; ok && i < n; i++) {
         struct heatmap *heatmap = NULL;
@@ -98,7 +98,8 @@ static bool do_all(struct pixel_run *run, char *const *paths, int n_paths, struc
     if (ok)
         run->rows[run->n] = row_of(NULL, &run->all);
     if (ok && run->left_out > 0)
-        report_warn(run->app->ctx.report, "left out %lld slides without truth or without a heatmap",
+        report_warn(run->app->ctx.report,
+                    "slides left out, as they have no truth or no heatmap: %lld",
                     (long long)run->left_out);
     return ok;
 }

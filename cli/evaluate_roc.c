@@ -46,7 +46,7 @@ static bool add_curve(struct roc_run *run, const char *path, const char *column,
     int64_t left_out = curve->scores.without_label + curve->scores.without_score;
     if (left_out > 0)
         report_warn(run->app->ctx.report,
-                    "%s: left out %lld slides without a label and %lld without a score", path,
+                    "%s: slides left out: %lld without a label, %lld without a score", path,
                     (long long)curve->scores.without_label, (long long)curve->scores.without_score);
     struct roc_options options = { o->bootstrap, (uint64_t)o->seed };
     if (options.replicates * curve->scores.n > MOST_DRAWS) {

@@ -42,8 +42,8 @@ static bool parse_json(const struct source *source, json_t **out, struct err *er
                        source->path, MAX_JSON_BYTES >> 20);
     json_error_t why;
     *out = json_loadb(source->text, source->size, 0, &why);
-    return *out || err_set(err, ERR_FORMAT, "%s: line %d: not valid JSON: %s", source->path,
-                           why.line, why.text);
+    return *out ||
+           err_set(err, ERR_FORMAT, "%s:%d: not JSON: %s", source->path, why.line, why.text);
 }
 
 static const struct format *find_format(const struct source *source, struct err *err)

@@ -49,7 +49,7 @@ static bool take_group(void *user, const struct xml_element *element, struct err
     if (strcmp(element->name, "Group"))
         return true;
     if (groups->n == MAX_GROUPS)
-        return err_set(err, ERR_FORMAT, "%s: line %lld: more than %d groups", element->path,
+        return err_set(err, ERR_FORMAT, "%s:%lld: more than %d groups", element->path,
                        (long long)element->line, MAX_GROUPS);
     struct group *group = &groups->items[groups->n++];
     xml_text(element, "Name", group->name, sizeof group->name);
@@ -102,7 +102,7 @@ static bool start_annotation(struct reading *reading, const struct xml_element *
         drawing_ignore(reading->drawing, no_area ? type : group);
         return true;
     }
-    struct place place = { "line", element->line };
+    struct place place = { NULL, element->line };
     return drawing_region(reading->drawing, meaning, place, err) &&
            drawing_ring(reading->drawing, err);
 }

@@ -81,5 +81,7 @@ bool drawing_refuse(const char *path, struct place place, struct err *err, const
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (!place.what)
+        return err_set(err, ERR_FORMAT, "%s:%" PRId64 ": %s", path, place.number, text);
     return err_set(err, ERR_FORMAT, "%s: %s %" PRId64 ": %s", path, place.what, place.number, text);
 }

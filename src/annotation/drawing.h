@@ -11,7 +11,7 @@
 #define DRAWING_LIMIT_PX 1e8 /* no slide is that large: a coordinate beyond is a mistake */
 
 struct place {
-    const char *what; /* "line", "feature", "positive region": static text */
+    const char *what; /* "feature", "positive region": static text; NULL: a line of the file */
     int64_t number;   /* counted from 1 */
 };
 

@@ -59,7 +59,7 @@ static bool start_region(struct reading *reading, const struct xml_element *elem
         drawing_ignore(reading->drawing, no_area ? "arrow or ruler" : reading->layer);
         return true;
     }
-    struct place place = { "line", element->line };
+    struct place place = { NULL, element->line };
     return drawing_region(reading->drawing, meaning, place, err) &&
            drawing_ring(reading->drawing, err);
 }

@@ -57,7 +57,7 @@ static void on_document_type(void *data, const xmlChar *name, const xmlChar *ext
     if (walk->failed)
         return;
     err_set(walk->err, ERR_FORMAT,
-            "%s: line %d: the file declares a document type, which could hold an entity bomb; "
+            "%s:%d: the file declares a document type, which could hold an entity bomb; "
             "remove the <!DOCTYPE ...>",
             walk->path, xmlSAX2GetLineNumber(walk->parser));
     stop(walk);
@@ -70,7 +70,7 @@ static void on_error(void *data, xmlErrorPtr error)
         return;
     const char *message = error->message ? error->message : "cannot be parsed";
     err_set(walk->err, error->code == XML_ERR_NO_MEMORY ? ERR_MEMORY : ERR_FORMAT,
-            "%s: line %d: not well-formed XML: %.*s", walk->path, error->line,
+            "%s:%d: not well-formed XML: %.*s", walk->path, error->line,
             (int)strcspn(message, "\n"), message);
     stop(walk);
 }
@@ -156,7 +156,7 @@ bool xml_number(const struct xml_element *element, const char *attribute, bool r
     if (!xml_text(element, attribute, text, sizeof text)) {
         if (!required)
             return true;
-        return err_set(err, ERR_FORMAT, "%s: line %lld: <%s> has no %s", element->path,
+        return err_set(err, ERR_FORMAT, "%s:%lld: <%s> has no %s", element->path,
                        (long long)element->line, element->name, attribute);
     }
     char *comma = strchr(text, '.') ? NULL : strchr(text, ','); /* some locales write 12,5 */
@@ -166,7 +166,7 @@ bool xml_number(const struct xml_element *element, const char *attribute, bool r
     double value = strtod(text, &end);
     end += strspn(end, " \t\r\n");
     if (end == text || *end || !isfinite(value))
-        return err_set(err, ERR_FORMAT, "%s: line %lld: %s=\"%s\" is not a number", element->path,
+        return err_set(err, ERR_FORMAT, "%s:%lld: %s=\"%s\" is not a number", element->path,
                        (long long)element->line, attribute, text);
     *out = value;
     return true;

@@ -10,7 +10,7 @@ bool image_new(struct image *image, int64_t width, int64_t height, int channels,
     *image = (struct image){ .width = width, .height = height, .channels = channels };
     if (width < 1 || height < 1 || __builtin_mul_overflow((size_t)width, (size_t)height, &bytes) ||
         __builtin_mul_overflow(bytes, (size_t)channels, &bytes) || bytes > (size_t)INT64_MAX)
-        return err_set(err, ERR_FORMAT, "an image of %lld x %lld pixels cannot be",
+        return err_set(err, ERR_FORMAT, "an image of %lld x %lld px is empty or too large",
                        (long long)width, (long long)height);
     image->px = calloc(bytes, 1);
     return image->px ? true : err_memory(err, "an image");

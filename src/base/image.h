@@ -26,8 +26,6 @@ static inline uint8_t *image_at(const struct image *image, int64_t x, int64_t y)
 /* Reads any PNG as RGB (palette, grey and 16 bit converted, alpha laid on white) or, with
  * channels = 1, as grey. */
 bool image_read_png(const char *path, int channels, struct image *out, struct err *err);
-/* Reads a JPEG as RGB. */
-bool image_read_jpeg(const char *path, struct image *out, struct err *err);
 /* Reads a PNG or a JPEG as RGB, told apart by their first bytes. */
 bool image_read(const char *path, struct image *out, struct err *err);
 /* The same from a file's bytes in memory; name only names it in messages. */

@@ -35,17 +35,6 @@ static bool read_open_jpeg(FILE *stream, const char *path, struct image *out, st
     return ok;
 }
 
-bool image_read_jpeg(const char *path, struct image *out, struct err *err)
-{
-    *out = (struct image){ 0 };
-    FILE *stream = fopen(path, "rb");
-    if (!stream)
-        return err_errno(err, path, "open");
-    bool ok = read_open_jpeg(stream, path, out, err);
-    fclose(stream);
-    return ok;
-}
-
 /* PNG or JPEG, by the first bytes; both begin anew at the start of the stream. */
 static bool read_any(FILE *stream, const char *path, struct image *out, struct err *err)
 {
@@ -76,7 +65,7 @@ bool image_decode(const uint8_t *bytes, size_t size, const char *name, struct im
 {
     *out = (struct image){ 0 };
     if (size == 0)
-        return err_set(err, ERR_FORMAT, "%s: empty", name);
+        return err_set(err, ERR_FORMAT, "%s: is empty", name);
     FILE *stream = fmemopen((void *)bytes, size, "rb");
     if (!stream)
         return err_errno(err, name, "open");

@@ -32,6 +32,15 @@ static bool complain(const char *path, const yaml_node_t *node, const char *what
     return err_set(err, ERR_USAGE, "%s:%zu: %s", path, node->start_mark.line + 1, what);
 }
 
+static bool complain_value(const char *path, const struct site_key *key, const yaml_node_t *node,
+                           struct err *err)
+{
+    char text[120];
+    snprintf(text, sizeof text, "%s should be one line of text%s", key->name,
+             key->lines ? ", or a list of lines" : "");
+    return complain(path, node, text, err);
+}
+
 /* One line of text: it goes into a script. */
 static const char *line_of(const yaml_node_t *node)
 {
@@ -59,17 +68,17 @@ static bool add_line(struct site_lines *lines, const char *text, struct err *err
 }
 
 static bool set_lines(yaml_document_t *document, const yaml_node_t *node, const char *path,
-                      struct site_lines *out, struct err *err)
+                      const struct site_key *key, struct site_lines *out, struct err *err)
 {
     if (node->type == YAML_SCALAR_NODE && line_of(node))
         return add_line(out, line_of(node), err);
     if (node->type != YAML_SEQUENCE_NODE)
-        return complain(path, node, "should be a list of lines", err);
+        return complain_value(path, key, node, err);
     for (yaml_node_item_t *item = node->data.sequence.items.start;
          item < node->data.sequence.items.top; item++) {
         const yaml_node_t *part = yaml_document_get_node(document, *item);
         if (!line_of(part))
-            return complain(path, part, "should be one line of text", err);
+            return complain_value(path, key, part, err);
         if (!add_line(out, line_of(part), err))
             return false;
     }
@@ -86,8 +95,9 @@ static const struct site_key *find_key(const yaml_node_t *node, const char *path
             return &keys[i];
     }
     const char *nearest = given ? names_nearest(given, names, N_KEYS) : NULL;
-    snprintf(text, sizeof text, "no key '%.100s'%s%s", given ? given : "",
-             nearest ? "; did you mean " : "; docs/cluster.md lists them", nearest ? nearest : "");
+    snprintf(text, sizeof text, "no key '%.100s'%s%s%s", given ? given : "",
+             nearest ? "; did you mean " : "; docs/cluster.md lists them", nearest ? nearest : "",
+             nearest ? "?" : "");
     complain(path, node, text, err);
     return NULL;
 }
@@ -99,7 +109,7 @@ static bool read_document(yaml_document_t *document, const char *path, struct si
     if (!root)
         return true; /* an empty file */
     if (root->type != YAML_MAPPING_NODE)
-        return complain(path, root, "should be lines of KEY: VALUE", err);
+        return complain(path, root, "the file should be lines of KEY: VALUE", err);
     for (yaml_node_pair_t *pair = root->data.mapping.pairs.start;
          pair < root->data.mapping.pairs.top; pair++) {
         const yaml_node_t *value = yaml_document_get_node(document, pair->value);
@@ -108,10 +118,10 @@ static bool read_document(yaml_document_t *document, const char *path, struct si
         if (!key)
             return false;
         if (key->lines) {
-            if (!set_lines(document, value, path, (void *)((char *)out + key->offset), err))
+            if (!set_lines(document, value, path, key, (void *)((char *)out + key->offset), err))
                 return false;
         } else if (!line_of(value)) {
-            return complain(path, value, "should be one line of text", err);
+            return complain_value(path, key, value, err);
         } else if (!set_text((char **)((char *)out + key->offset), line_of(value), err)) {
             return false;
         }
@@ -138,8 +148,8 @@ bool site_parse(const char *text, size_t size, const char *path, struct site *ou
         ok = read_document(&document, path, out, err);
         yaml_document_delete(&document);
     } else {
-        err_set(err, ERR_USAGE, "%s:%zu: %s", path, parser.problem_mark.line + 1,
-                parser.problem ? parser.problem : "is not YAML");
+        err_set(err, ERR_USAGE, "%s:%zu: not YAML: %s", path, parser.problem_mark.line + 1,
+                parser.problem ? parser.problem : "unreadable");
     }
     yaml_parser_delete(&parser);
     return ok;

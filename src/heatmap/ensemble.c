@@ -233,8 +233,8 @@ static void set_reach(struct ensemble *e)
 static bool too_large(int64_t need, int64_t bytes, struct err *err)
 {
     return err_set(err, ERR_USAGE,
-                   "--memory: even the smallest piece of work needs %.0f MB for a worker, and "
-                   "there are %.0f; pass more",
+                   "--memory: even the smallest piece of work needs %.0f MB, and %.0f MB are left "
+                   "for it; pass more",
                    (double)need / 1e6, (double)bytes / 1e6);
 }
 

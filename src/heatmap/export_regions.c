@@ -84,7 +84,10 @@ static bool trace(const struct export_request *request, struct regions *regions,
     uint8_t *mask = NULL;
     bool ok = blocks_open(&blocks, request->heatmap, regions->side, memory / 4, err);
     if (ok && blocks.across >= INT32_MAX)
-        ok = err_set(err, ERR_FORMAT, "%s: too wide for outlines", info->slide);
+        ok = err_set(err, ERR_FORMAT,
+                     "%s: %lld columns are too many for outlines; make the heatmap with a larger "
+                     "--stride",
+                     info->slide, (long long)blocks.across);
     if (ok) {
         row = malloc((size_t)(blocks.across * classes) * sizeof *row);
         values = malloc((size_t)blocks.across * sizeof *values);

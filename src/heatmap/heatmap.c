@@ -52,7 +52,7 @@ bool heatmap_find_class(const struct heatmap_info *info, const char *name, int64
     if (end != name && !*end && *out >= 0 && *out < info->n_classes)
         return true;
     heatmap_list_classes(info, names, sizeof names);
-    return err_set(err, ERR_USAGE, "has no such class (%s); pass --class NAME", names);
+    return err_set(err, ERR_USAGE, "has no class '%.100s'; --class may be %s", name, names);
 }
 
 struct heatmap_cell heatmap_cell(const struct heatmap_info *info, int64_t column, int64_t row)
@@ -82,7 +82,8 @@ static bool read_at(const struct heatmap *heatmap, void *out, int64_t bytes, int
         if (got < 0)
             return err_errno(err, heatmap->path, "read");
         if (got == 0)
-            return err_set(err, ERR_FORMAT, "%s: ends too early", heatmap->path);
+            return err_set(err, ERR_FORMAT, "%s: ends too early; predict the slide again",
+                           heatmap->path);
         at += got, offset += got, bytes -= got;
     }
     return true;
@@ -129,7 +130,8 @@ static bool check_npy(struct heatmap *heatmap, struct err *err)
         return err_errno(err, heatmap->path, "read");
     double want = (double)height * (double)width * (double)classes * sizeof(float);
     if ((double)(status.st_size - heatmap->offset) < want)
-        return err_set(err, ERR_FORMAT, "%s: ends too early", heatmap->path);
+        return err_set(err, ERR_FORMAT, "%s: ends too early; predict the slide again",
+                       heatmap->path);
     return true;
 }
 

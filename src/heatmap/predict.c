@@ -217,7 +217,7 @@ static bool choose_memory(struct predict *predict, bool dense, const struct ctx 
         return false;
     if (e->direct && !predict->options->direct)
         report_note(ctx->report, "--memory is too little for Winograd convolutions: direct ones "
-                                 "are taken");
+                                 "are used");
     int64_t workers = (memory - base - e->shared_bytes) / e->worker_bytes;
     predict->workers = workers > 1024 ? 1024 : (int)workers;
     int threads = pool_workers(ctx->pool);
@@ -231,7 +231,8 @@ static bool open_models(struct predict *predict, struct err *err)
 {
     const struct predict_options *options = predict->options;
     struct model *models[PREDICT_MAX_MODELS] = { 0 };
-    bool ok = options->n_models > 0 || err_set(err, ERR_USAGE, "pass --model or --network");
+    bool ok =
+        options->n_models > 0 || err_set(err, ERR_USAGE, "pass --model FILE, or --network NAME");
     for (int i = 0; ok && i < options->n_models; i++)
         ok = model_open(&options->models[i], &models[i], err);
     ok = ok && ensemble_init(&predict->ensemble, models, options->n_models, options->stride, err);

@@ -264,8 +264,8 @@ static void tell(const struct predict *predict, const struct ctx *ctx)
     if (raw->windows > 0 && c->mean >= raw->mean)
         report_warn(ctx->report,
                     "the calibration brings dense scores no nearer to those of windows; leave "
-                    "--calibrate out, take --mode window, or a model of microtome train "
-                    "--distill-dense");
+                    "--calibrate out, use --mode window, or a model that 'microtome train "
+                    "--distill-dense' made");
 }
 
 bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx, struct err *err)

@@ -138,11 +138,11 @@ static bool refuse(const struct predict_request *request, const struct predict *
     other_words(other ? other : "", text, was, sizeof was);
     other_words(text, other ? other : "", now, sizeof now);
     free(other);
-    return err_set(err, ERR_USAGE,
-                   "%.300s/%.100s: has a heatmap or a plan of other options or another model; pass "
-                   "--overwrite or another -o folder\n  was: %s\n  now: %s",
-                   request->folder, request->slides->entries[slide].name,
-                   was[0] ? was : "not known", now);
+    return err_set(
+        err, ERR_USAGE,
+        "%.300s/%.100s: was made with other options or another model; pass --overwrite or "
+        "another -o folder\n  then: %s\n  now:  %s",
+        request->folder, request->slides->entries[slide].name, was[0] ? was : "not known", now);
 }
 
 bool predict_prepare(const struct predict_request *request, const struct predict *predict,

@@ -75,8 +75,8 @@ bool predict_source(const struct predict *predict, size_t slide, const char *mas
     bool ok = check_mpp(predict, entry->path, out, err);
     if (ok && out->store && options->stain != STAIN_NONE)
         ok = err_set(err, ERR_USAGE,
-                     "%s: stains of a patch store are normalised when it is made: microtome "
-                     "extract --stain %s",
+                     "%s: stains of a patch store are normalised when it is made; leave --stain "
+                     "out, or make it with 'microtome extract --stain %s'",
                      entry->path, stain_method_names[options->stain]);
     ok = ok && source_find_tissue(out, options->tissue_method, mask, err);
     if (!ok)
@@ -95,7 +95,8 @@ bool predict_fit_stain(const struct predict *predict, struct source *source, con
     struct patch_list tiles = { 0 };
     bool ok = grid_list(&grid, &source->raster, source->sums, 0.05, &tiles, err);
     if (ok && tiles.n == 0)
-        ok = err_set(err, ERR_MISSING, "%s: too little tissue to fit its stains",
+        ok = err_set(err, ERR_MISSING,
+                     "%s: too little tissue to fit its stains; leave --stain out for it",
                      slide_info(source->slide)->path);
     ok = ok &&
          stain_sample_fit(method, &source->raster, source->sums, &tiles, STAIN_TILE_PX,
@@ -177,7 +178,9 @@ bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
         ok = make_plan(predict, slide, folder, ctx, err);
     ok = ok && part_plan_read(folder, out, err);
     if (ok && strcmp(out->info.options, predict->options_text) != 0) {
-        ok = err_set(err, ERR_USAGE, "%s: was made with other options; pass --overwrite", path);
+        ok =
+            err_set(err, ERR_USAGE,
+                    "%s: was made with other options; pass --overwrite or another -o folder", path);
         part_plan_free(out);
     }
     free(folder);

@@ -35,7 +35,8 @@ static bool index_patches(struct source *source, const char *path, struct err *e
     s->rows = (source->raster.height + s->stride - 1) / s->stride;
     if (s->columns < 1 || s->rows < 1 || s->columns > MAX_GRID_TILES / s->rows ||
         patches->n > INT32_MAX)
-        return err_set(err, ERR_FORMAT, "%s: its grid has no sensible size", path);
+        return err_set(err, ERR_FORMAT, "%s: its grid is empty or too large; make the store again",
+                       path);
     s->at = malloc((size_t)(s->columns * s->rows) * sizeof *s->at);
     if (!s->at)
         return err_memory(err, path);
@@ -72,8 +73,8 @@ static bool open_store(const char *path, struct source *out, struct err *err)
         !(facts->downsample >= 1e-6 && facts->downsample <= 1e6) || facts->width_l0 < 1 ||
         facts->height_l0 < 1 || facts->width_l0 > MAX_SIDE_L0 || facts->height_l0 > MAX_SIDE_L0)
         return err_set(err, ERR_FORMAT,
-                       "%s: is not a dense grid, which a heatmap needs; make one with microtome "
-                       "extract --dense",
+                       "%s: is not a dense grid, which a heatmap needs; make one with 'microtome "
+                       "extract --dense'",
                        path);
     out->width_l0 = facts->width_l0;
     out->height_l0 = facts->height_l0;

@@ -16,8 +16,8 @@ static bool check_labels(const struct loss_classes *spec, const int32_t *labels,
         if (labels[i] == LOSS_IGNORE)
             continue;
         if (labels[i] < 0 || labels[i] >= spec->classes)
-            return err_set(err, ERR_FORMAT, "label %d of sample %lld; there are %lld classes",
-                           labels[i], (long long)(i / spec->places), (long long)spec->classes);
+            return err_set(err, ERR_FORMAT, "sample %lld has the label %d; labels are 0 to %lld",
+                           (long long)(i / spec->places), labels[i], (long long)spec->classes - 1);
         *total += class_weight(spec, labels[i]);
     }
     return true;

@@ -138,7 +138,7 @@ static bool check_ports(const struct model *model, struct err *err)
 {
     const struct graph *graph = model->graph;
     if (graph->n_inputs != 1 || graph_shape(graph, graph->inputs[0].value)->rank != 4)
-        return err_set(err, ERR_FORMAT, "%s: takes something else than one image [N, C, H, W]",
+        return err_set(err, ERR_FORMAT, "%s: takes something other than one image [N, C, H, W]",
                        model->name);
     return true;
 }

@@ -133,8 +133,8 @@ static bool read_step(const struct reader *r, const json_t *step, size_t place)
                read_channels(r, json_object_get(arguments, "std"), "transform: Normalize: std", 0,
                              r->config->std);
     return err_set(r->err, ERR_FORMAT,
-                   "%s: 'transform': '%.80s' is not known; Resize, ToTensor and Normalize are",
-                   r->path, name);
+                   "%s: 'transform': '%.80s' is not one of Resize, ToTensor, Normalize", r->path,
+                   name);
 }
 
 static bool read_transform(const struct reader *r, const json_t *json)
@@ -178,7 +178,8 @@ static bool read_all(const struct reader *r, const json_t *root)
 {
     struct model_config *config = r->config;
     if (!json_is_object(root))
-        return err_set(r->err, ERR_FORMAT, "%s: not a model configuration: no object", r->path);
+        return err_set(r->err, ERR_FORMAT, "%s: not a model configuration: it holds no JSON object",
+                       r->path);
     int64_t n_classes;
     if (!read_whole(r, json_object_get(root, "num_classes"), "num_classes", CLASSES_LIMIT,
                     &n_classes))
@@ -206,7 +207,7 @@ bool model_config_parse(const char *text, size_t size, const char *path, struct 
     model_config_init(out);
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
     if (!root)
-        return err_set(err, ERR_FORMAT, "%s: line %d: not JSON: %s", path, why.line, why.text);
+        return err_set(err, ERR_FORMAT, "%s:%d: not JSON: %s", path, why.line, why.text);
     struct reader reader = { path, out, err };
     bool ok = read_all(&reader, root);
     json_decref(root);

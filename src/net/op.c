@@ -45,14 +45,6 @@ const struct op *op_get(enum op_kind kind)
     return table[kind];
 }
 
-const struct op *op_by_name(const char *name)
-{
-    for (int i = 0; i < OP_KINDS; i++)
-        if (strcmp(table[i]->name, name) == 0)
-            return table[i];
-    return NULL;
-}
-
 static double field_value(const struct attr_field *field, const union attr *attr, int i)
 {
     const char *at = (const char *)attr + field->offset;
@@ -109,6 +101,12 @@ int axis_of(int64_t axis, int rank)
     if (axis < 0)
         axis += rank;
     return axis >= 0 && axis < rank ? (int)axis : -1;
+}
+
+bool no_axis(int64_t axis, int rank, struct err *err)
+{
+    return err_set(err, ERR_FORMAT, "there is no axis %lld: the input has %d", (long long)axis,
+                   rank);
 }
 
 int64_t window_extent(int64_t extent, int64_t kernel, int64_t stride, int64_t pad_begin,

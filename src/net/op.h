@@ -80,8 +80,6 @@ struct op {
 
 /* Never NULL for a kind below OP_KINDS. */
 const struct op *op_get(enum op_kind kind);
-/* NULL if there is none of this name. */
-const struct op *op_by_name(const char *name);
 
 /* Every field against its limits. */
 bool op_check_attr(const struct op *op, const union attr *attr, struct err *err);
@@ -89,6 +87,8 @@ bool op_attr_equal(const struct op *op, const union attr *a, const union attr *b
 
 /* axis in [0, rank), negative ones counted from the end; -1 if it is out of range. */
 int axis_of(int64_t axis, int rank);
+/* The error where axis_of finds none. Returns false. */
+bool no_axis(int64_t axis, int rank, struct err *err);
 
 /* The output extent of a window that slides over an extent; < 1 if it does not fit. */
 int64_t window_extent(int64_t extent, int64_t kernel, int64_t stride, int64_t pad_begin,

@@ -56,7 +56,8 @@ static bool check_options(const struct graph *graph, const struct plan_options *
             return err_set(err, ERR_USAGE, "%s: a value to keep is not in the graph", graph->name);
     for (int32_t i = 0; i < graph->n_values; i++)
         if (graph_is_parameter(graph, i) && !graph->values[i].data)
-            return err_set(err, ERR_MISSING, "%s: it has no floats; load or initialise the weights",
+            return err_set(err, ERR_MISSING,
+                           "%s: has no values yet; load or initialise the weights",
                            graph->values[i].name);
     return graph_ok(graph, err);
 }

@@ -28,7 +28,7 @@ static bool read_value(const struct plan *plan, value_id value, int slot, float 
     const struct shape *shape = graph_shape(plan->graph, value);
     const char *name = plan->graph->values[value].name;
     if (slot == NO_SLOT)
-        return err_set(err, ERR_USAGE, "%s: nothing is computed for it", name);
+        return err_set(err, ERR_USAGE, "%s: this plan does not compute it", name);
     if (!state->keep && !plan->options.no_sharing)
         return err_set(err, ERR_USAGE, "%s: not kept; name it in plan_options.keep", name);
     const float *at = (const float *)(const void *)plan->slots[slot].at;

@@ -45,7 +45,7 @@ static bool has_floats(const struct graph *graph, const struct node *node, int f
     for (int i = first; i < node->n_inputs; i++)
         if (node->inputs[i] != NO_VALUE && !graph_data(graph, node->inputs[i]))
             return err_set(err, ERR_MISSING,
-                           "%s: it has no floats; load the weights before folding",
+                           "%s: has no values yet; load the weights before folding",
                            graph->values[node->inputs[i]].name);
     return true;
 }

@@ -96,12 +96,14 @@ static bool check_annotation(const struct work *work, const char *path, struct e
     const char *name = NULL;
     int64_t ignored = annotation_ignored(work->annotation, &name);
     if (ignored > 0)
-        report_warn(work->ctx->report, "%s: %lld drawn regions count as nothing, the first is '%s'",
-                    path, (long long)ignored, name);
+        report_warn(work->ctx->report,
+                    "%s: drawn regions that count as nothing: %lld; the first is '%s'", path,
+                    (long long)ignored, name);
     int64_t repaired = annotation_repaired(work->annotation);
     if (repaired > 0)
-        report_warn(work->ctx->report, "%s: %lld drawn regions cross themselves and were repaired",
-                    path, (long long)repaired);
+        report_warn(work->ctx->report,
+                    "%s: drawn regions that crossed themselves and were repaired: %lld", path,
+                    (long long)repaired);
     if (!annotation_bounds(work->annotation, &x0, &y0, &x1, &y1))
         return true;
     if (x1 <= 0 || y1 <= 0 || x0 >= width || y0 >= height)

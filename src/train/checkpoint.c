@@ -105,9 +105,9 @@ bool checkpoint_load(const struct checkpoint *checkpoint, const struct state_arr
         const struct safetensors_tensor *tensor =
             safetensors_find(&checkpoint->file, arrays[i].name);
         if (arrays[i].count > 0 && (!tensor || tensor->count != arrays[i].count))
-            return err_set(err, ERR_FORMAT, "%s: %s is %s: of another network or config",
+            return err_set(err, ERR_FORMAT, "%s: '%s' %s; it is of another network or config",
                            checkpoint->file.path, arrays[i].name,
-                           tensor ? "of another size" : "not in it");
+                           tensor ? "has another size" : "is not in it");
     }
     for (size_t i = 0; i < n; i++)
         if (arrays[i].count > 0)

@@ -176,7 +176,7 @@ static bool set_key(const struct reading *reading, const struct config_key *key,
         break;
     }
     if (!scalar(node))
-        return complain_value(reading, key, node, "a text", err);
+        return complain_value(reading, key, node, "text", err);
     free(*(char **)slot);
     *(char **)slot = strdup(scalar(node));
     return *(char **)slot ? true : err_memory(err, "the config");

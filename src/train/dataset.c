@@ -191,7 +191,8 @@ static bool check_leak(const struct dataset *dataset, struct err *err)
         return true;
     return err_set(err, ERR_FORMAT,
                    "%d of %d patients are in both training and validation, e.g. '%s': what is "
-                   "measured there would not be true of new patients",
+                   "measured there would not be true of new patients; give data.val other "
+                   "patients, or leave it out for a split by patient",
                    both, dataset->n_patients, dataset->patients[first]);
 }
 
@@ -206,8 +207,8 @@ static bool check_classes(const struct dataset *dataset, const struct train_conf
     for (int64_t c = 0; ok && labelled && c < dataset->n_classes; c++)
         if (count[c] == 0)
             ok = err_set(err, ERR_MISSING,
-                         "class '%s' has no training sample (of %lld in all); nothing could be "
-                         "learnt about it",
+                         "class '%s' has no training sample (of %lld in all); add some, or take it "
+                         "out of classes",
                          config->classes.items[c], (long long)n);
     free(count);
     return ok;
@@ -232,7 +233,8 @@ static bool compile_patterns(struct listing *listing, struct err *err)
         }
         listing->n_patterns++;
         if (regex->re_nsub < 1)
-            return err_set(err, ERR_USAGE, "data.patient: '%s' has no group ( )", pattern);
+            return err_set(err, ERR_USAGE,
+                           "data.patient: '%s' has no group; put ( ) around the patient", pattern);
     }
     return true;
 }
@@ -266,7 +268,8 @@ bool dataset_open(const struct train_config *config, struct dataset *out, struct
                                .config = config,
                                .labels = labelled ? LABELS_NEEDED : LABELS_IGNORED };
     if (config->data.train.n == 0)
-        return err_set(err, ERR_USAGE, "data.train names no data");
+        return err_set(err, ERR_USAGE,
+                       "data.train names no data; name stores, folders or tar files there");
     bool ok = compile_patterns(&listing, err) &&
               add_all(&listing, &config->data.train, DATA_TRAIN, err) &&
               add_all(&listing, &config->data.val, DATA_VAL, err);

@@ -101,7 +101,9 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
     }
     return added > 0 || listing->labels == LABELS_NORMAL
                ? true
-               : err_set(err, ERR_FORMAT, "%s: no labelled patch in it", source->path);
+               : err_set(err, ERR_FORMAT,
+                         "%s: no labelled patch in it; extract it with annotations or labels",
+                         source->path);
 }
 
 bool source_open_store(struct listing *listing, const char *path, struct err *err)
@@ -235,10 +237,11 @@ static bool add_image(struct listing *listing, const char *path, const char *nam
     if (sample.label < 0 && listing->labels == LABELS_NORMAL)
         return true;
     if (sample.label < 0)
-        return err_set(err, ERR_FORMAT,
-                       "%s: %s: no class: neither _class0 in the name nor a folder named as one of "
-                       "classes",
-                       path, name);
+        return err_set(
+            err, ERR_FORMAT,
+            "%s: %s: no class: neither _class0 in the name nor a folder named after one of "
+            "the classes",
+            path, name);
     return patient_of_file(listing, name, &sample.patient, err) &&
            dataset_add_sample(listing->dataset, &sample, err);
 }

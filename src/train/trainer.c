@@ -122,11 +122,12 @@ static bool choose_crop(struct trainer *trainer, struct err *err)
         return true;
     if (config->train.tta)
         return err_set(err, ERR_USAGE,
-                       "train.tta: a teacher is compared as patches lie; leave it "
+                       "train.tta: a teacher is compared on patches as they lie; leave it "
                        "out");
     if (mpp > 0 && wanted > 0 && fabs(mpp / wanted - 1) > 0.05)
-        return err_set(err, ERR_USAGE, "the stores have %g um/px, the teacher takes %g", mpp,
-                       wanted);
+        return err_set(err, ERR_USAGE,
+                       "the stores have %g um/px, the teacher takes %g; extract with --mpp %g", mpp,
+                       wanted, wanted);
     trainer->crop_px = config->distill.crop_px > 0 ? config->distill.crop_px : patch;
     return true;
 }
@@ -139,10 +140,12 @@ static bool open_data(struct trainer *trainer, struct err *err)
         return false;
     trainer->data_hash = dataset_hash(&trainer->dataset);
     if (config->data.resize_px > 0 && config->data.resize_px < config->network.input_px)
-        return err_set(err, ERR_USAGE, "data.resize_px is smaller than network.input_px");
+        return err_set(
+            err, ERR_USAGE,
+            "data.resize_px %lld is smaller than network.input_px %lld; make it as large",
+            (long long)config->data.resize_px, (long long)config->network.input_px);
     if (config->data.spacing_um_px <= 0 && trainer->dataset.mpp <= 0)
-        return err_set(err, ERR_USAGE,
-                       "the data do not say their um per pixel; set data.spacing_um_px");
+        return err_set(err, ERR_USAGE, "the data do not say their um/px; set data.spacing_um_px");
     if (!dataset_patch_px(&trainer->dataset, 0, &trainer->patch_px, err) ||
         !choose_crop(trainer, err) ||
         !augment_stain_target(config->augment.stain, config->stain_template, &trainer->stain_target,

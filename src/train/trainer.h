@@ -118,8 +118,6 @@ bool trainer_step(struct trainer *trainer, struct err *err);
 bool trainer_evaluate(struct trainer *trainer, bool tta, struct predictions *out, struct err *err);
 /* The network as it is used and written. */
 const struct graph *trainer_model(const struct trainer *trainer);
-bool predictions_add(struct predictions *to, const float *logits, const int32_t *labels,
-                     const int64_t *samples, int64_t n, double loss_sum, struct err *err);
 void predictions_free(struct predictions *predictions);
 
 /* trainer_save.c, trainer_resume.c */

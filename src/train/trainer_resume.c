@@ -137,10 +137,12 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
     if (ok && (!then || !data || get_int(state, "seen") < 0 || get_int(state, "epoch") < 0 ||
                get_int(state, "step") < 0 || get_int(state, "step_images") < 1 ||
                place_of(trainer, state) > trainer->steps_per_epoch))
-        ok = err_set(err, ERR_FORMAT, "%s: not a checkpoint of this version", path);
+        ok = err_set(err, ERR_FORMAT,
+                     "%s: not a checkpoint of this version; pass --overwrite to begin anew", path);
     ok = ok && same_config(path, then, config, same_ranks, err);
     if (ok && strcmp(data, hash) != 0)
-        ok = err_set(err, ERR_USAGE, "%s: the data are not those it was begun with", path);
+        ok = err_set(err, ERR_USAGE, "%s: begun with other data; use the same or another folder",
+                     path);
     if (ok && !same_ranks)
         report_note(trainer->ctx->report,
                     "begun on %lld ranks with %lld patches in a step, now on %d with %lld: %s",
@@ -165,7 +167,8 @@ static bool load_seen(struct trainer *trainer, const struct checkpoint *checkpoi
     int64_t n = get_int(state, "seen");
     const struct safetensors_tensor *found = safetensors_find(&checkpoint->file, "seen/labels");
     if (n > 0 && (!found || found->count != n))
-        return err_set(err, ERR_FORMAT, "%s: not a checkpoint of this version",
+        return err_set(err, ERR_FORMAT,
+                       "%s: not a checkpoint of this version; pass --overwrite to begin anew",
                        checkpoint->file.path);
     float *labels = calloc((size_t)n + 1, sizeof *labels);
     seen->scores = calloc((size_t)(n * seen->classes) + 1, sizeof *seen->scores);
@@ -222,8 +225,11 @@ static bool resume_from(struct trainer *trainer, const struct checkpoint *checkp
 {
     const char *path = trainer_leads(trainer) ? checkpoint->file.path : trainer->request->folder;
     json_t *state = json_loads(text, 0, NULL);
-    bool ok = state ? check_state(trainer, path, state, err)
-                    : err_set(err, ERR_FORMAT, "%s: not a checkpoint of this version", path);
+    bool ok =
+        state
+            ? check_state(trainer, path, state, err)
+            : err_set(err, ERR_FORMAT,
+                      "%s: not a checkpoint of this version; pass --overwrite to begin anew", path);
     ok = trainer_agree(trainer, ok, err) && load_state(trainer, checkpoint, state, err) &&
          trainer_compress_load(trainer, get_int(state, "ranks") == trainer->request->ranks->size,
                                err);

@@ -32,8 +32,8 @@ static bool make_room(struct predictions *to, int64_t n)
     return scores && labels && samples;
 }
 
-bool predictions_add(struct predictions *to, const float *logits, const int32_t *labels,
-                     const int64_t *samples, int64_t n, double loss_sum, struct err *err)
+static bool predictions_add(struct predictions *to, const float *logits, const int32_t *labels,
+                            const int64_t *samples, int64_t n, double loss_sum, struct err *err)
 {
     double *scores = calloc((size_t)to->classes, sizeof *scores);
     if (!scores || !make_room(to, n)) {

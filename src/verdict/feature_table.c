@@ -31,7 +31,7 @@ static bool choose_names(const struct feature_request *r, const struct csv *firs
         out->n_features++;
     }
     return out->n_features > 0 ||
-           err_set(err, ERR_FORMAT, "%s:1: no columns of features", first->path);
+           err_set(err, ERR_FORMAT, "%s:1: no column holds features", first->path);
 }
 
 /* Makes room for the rows of a table. */
@@ -107,7 +107,7 @@ static bool add_table(const struct feature_request *r, const char *path,
     for (size_t i = 0; ok && i < table.n; i++) {
         for (int64_t k = 0; ok && r->n_paths > 1 && k < out->n - (int64_t)i; k++)
             if (strcmp(out->slides[k], table.slides[i]) == 0)
-                ok = err_set(err, ERR_FORMAT, "%s:%d: slide '%s' is in a table before already",
+                ok = err_set(err, ERR_FORMAT, "%s:%d: slide '%s' is in an earlier table already",
                              path, table.csv.lines[table.rows[i]], table.slides[i]);
         out->slides[out->n] = ok ? strdup(table.slides[i]) : NULL;
         ok = ok && (out->slides[out->n] || err_memory(err, path));

@@ -90,7 +90,7 @@ static bool check(const struct forest_data *data, const struct forest_options *o
                        "other class, or check the column of the labels and --positive",
                        (long long)data->n, positives ? "positive" : "negative");
     if (o->split_features > data->n_features)
-        return err_set(err, ERR_USAGE, "%lld features a split, but there are only %lld",
+        return err_set(err, ERR_USAGE, "--split-features %lld: there are only %lld features",
                        (long long)o->split_features, (long long)data->n_features);
     return true;
 }

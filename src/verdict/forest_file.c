@@ -191,12 +191,12 @@ static bool get_forest(const json_t *root, struct forest *out, struct err *err)
     if (json_integer_value(json_object_get(root, "version")) != VERSION)
         return err_set(err, ERR_FORMAT, "a forest of another version; train it again");
     if (!get_options(root, out))
-        return err_set(err, ERR_FORMAT, "'options' is not complete or out of range");
+        return err_set(err, ERR_FORMAT, "'options' is incomplete or out of range");
     if (!get_features(root, out, err))
         return false;
     if (json_array_size(trees) != (size_t)out->options.trees)
-        return err_set(err, ERR_FORMAT, "%zu trees, but options say %lld", json_array_size(trees),
-                       (long long)out->options.trees);
+        return err_set(err, ERR_FORMAT, "it has %zu trees, but 'options' says %lld",
+                       json_array_size(trees), (long long)out->options.trees);
     out->trees = calloc((size_t)out->options.trees, sizeof *out->trees);
     if (!out->trees)
         return err_memory(err, "a forest");

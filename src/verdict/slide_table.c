@@ -169,7 +169,8 @@ bool slide_table_labels(const struct slide_table *table, int column, const char 
         if (positive_word) {
             positive[i] = strcmp(cell, positive_word) == 0;
             if (!*cell)
-                return refuse_cell(table, i, column, "is no label", err);
+                return refuse_cell(table, i, column,
+                                   "is no label; give the slide one or remove its row", err);
             continue;
         }
         int meaning = meaning_of(cell);

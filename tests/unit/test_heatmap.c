@@ -308,7 +308,7 @@ static void broken_weights_are_told_of(void **state)
         assert_true(predict_clear(predict, 0, &err));
         assert_true(predict_plan(predict, 0, &ctx, &plan, &err));
         assert_false(predict_groups(predict, 0, &plan, &ctx, &err));
-        assert_non_null(strstr(err.text, "no numbers"));
+        assert_non_null(strstr(err.text, "not numbers"));
         part_plan_free(&plan);
         predict_close(predict);
     }

@@ -1,5 +1,5 @@
-/* The report: text cannot become markup, pictures are what the heatmap says, results are found by
- * what they are, and what is broken is told and skipped. */
+/* test_report.c: text cannot become markup, pictures are what the heatmap says, results are found
+ * by what they are, and what is broken is told and skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

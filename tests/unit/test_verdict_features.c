@@ -191,7 +191,7 @@ static void heatmaps_are_found_and_read(void **state)
     assert_true(heat_class(heatmap, "normal", &index, &err) && index == 0);
     assert_true(heat_class(heatmap, "1", &index, &err) && index == 1);
     assert_false(heat_class(heatmap, "tumor", &index, &err));
-    assert_string_equal(err.text, "two: has no such class (normal, tumour); pass --class NAME");
+    assert_string_equal(err.text, "two: has no class 'tumor'; --class may be normal, tumour");
     assert_true(heat_field_read(heatmap, 1, &field, &err));
     assert_true(field.width == 4 && field.height == 3 && field.tissue == 10);
     assert_true(field.values[0] == 0 && field.values[1] == 0 && field.values[2] == 0.25f);

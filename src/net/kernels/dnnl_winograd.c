@@ -144,6 +144,6 @@ bool winograd_step(struct plan *plan, const dnnl_memory_desc_t *to, int from, in
     return step && step_use(step, from, ACCESS_READ, err) && step_use(step, dst, ACCESS_WRITE, err);
 #else
     (void)plan, (void)to, (void)from, (void)dst;
-    return err_set(err, ERR_USAGE, "no winograd weights on this processor");
+    return err_set(err, ERR_USAGE, "Winograd weights: not for this kind of processor");
 #endif
 }

@@ -46,10 +46,11 @@ static value_id relu(struct onnx_import *im, onnx_node *node, const char *suffix
     return x == NO_VALUE ? NO_VALUE : onnx_add(im, node, suffix, OP_RELU, &x, 1, NULL, err);
 }
 
-/* max(x, low) = relu(x - low) + low, and min(y, high) = high - relu(high - y): differences to the
- * limit, so that nothing is lost far from it. */
-value_id onnx_clipped(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
-                      double low, double high, struct err *err)
+/* clip(x, low, high) from ReLUs; infinite limits do not count. max(x, low) = relu(x - low) + low,
+ * and min(y, high) = high - relu(high - y): differences to the limit, so that nothing is lost far
+ * from it. */
+static value_id clipped(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
+                        double low, double high, struct err *err)
 {
     bool below = isfinite(low), above = isfinite(high);
     if (below && low == 0) {
@@ -93,7 +94,7 @@ bool onnx_clip(struct onnx_import *im, onnx_node *node, struct err *err)
     if (x == NO_VALUE || !limit(im, node, 1, "min", -INFINITY, &low, err) ||
         !limit(im, node, 2, "max", INFINITY, &high, err))
         return false;
-    return onnx_bind(im, node, 0, onnx_clipped(im, node, NULL, x, low, high, err), err);
+    return onnx_bind(im, node, 0, clipped(im, node, NULL, x, low, high, err), err);
 }
 
 bool onnx_hard_sigmoid(struct onnx_import *im, onnx_node *node, struct err *err)
@@ -101,14 +102,14 @@ bool onnx_hard_sigmoid(struct onnx_import *im, onnx_node *node, struct err *err)
     value_id x = onnx_value(im, node, 0, err);
     x = onnx_add_scale(im, node, ".line", x, (double)onnx_float(node, "alpha", 0.2f),
                        (double)onnx_float(node, "beta", 0.5f), err);
-    return onnx_bind(im, node, 0, onnx_clipped(im, node, NULL, x, 0, 1, err), err);
+    return onnx_bind(im, node, 0, clipped(im, node, NULL, x, 0, 1, err), err);
 }
 
 bool onnx_hard_swish(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     value_id x = onnx_value(im, node, 0, err);
     value_id gate = onnx_add_scale(im, node, ".line", x, 1.0 / 6, 0.5, err);
-    gate = onnx_clipped(im, node, ".gate", gate, 0, 1, err);
+    gate = clipped(im, node, ".gate", gate, 0, 1, err);
     if (gate == NO_VALUE)
         return false;
     value_id y = onnx_add(im, node, NULL, OP_MUL, (value_id[]){ x, gate }, 2, NULL, err);
@@ -160,8 +161,7 @@ bool onnx_softmax(struct onnx_import *im, onnx_node *node, struct err *err)
     int64_t given = onnx_int(node, "axis", im->opset < 13 ? 1 : -1);
     int axis = axis_of(given, shape.rank);
     if (axis < 0)
-        return err_set(err, ERR_FORMAT, "axis %lld of an input with %d axes", (long long)given,
-                       shape.rank);
+        return no_axis(given, shape.rank, err);
     bool together = im->opset < 13 && shape_span(&shape, axis + 1, shape.rank) > 1;
     union attr attr = { .axis = { axis } };
     if (!together)

@@ -63,8 +63,7 @@ bool onnx_axes(struct onnx_import *im, onnx_node *node, int64_t input_since, int
     for (int i = 0; i < n; i++) {
         int axis = axis_of(axes[i], rank);
         if (axis < 0)
-            return err_set(err, ERR_FORMAT, "axis %lld of a tensor with %d axes",
-                           (long long)axes[i], rank);
+            return no_axis(axes[i], rank, err);
         *bits |= 1u << axis;
     }
     return true;

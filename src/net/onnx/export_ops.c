@@ -205,7 +205,8 @@ static void group_norm(struct onnx_builder *b, const struct node *node)
     int64_t groups = node->attr.norm.groups;
     float ones[MOST], zeros[MOST] = { 0 };
     if (groups > MOST) {
-        err_set(&b->err, ERR_USAGE, "%s: more than %d groups", node->name, MOST);
+        err_set(&b->err, ERR_USAGE, "%s: has %lld groups; at most %d can be written to ONNX",
+                node->name, (long long)groups, MOST);
         return;
     }
     for (int64_t i = 0; i < groups; i++)
@@ -493,6 +494,6 @@ void onnx_export_node(struct onnx_builder *b, const struct node *node)
     if (exporters[node->op->kind])
         exporters[node->op->kind](b, node);
     else
-        err_set(&b->err, ERR_USAGE, "%s: the operation %s cannot be written", node->name,
+        err_set(&b->err, ERR_USAGE, "%s: the operation %s cannot be written to ONNX", node->name,
                 node->op->name);
 }

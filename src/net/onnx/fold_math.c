@@ -107,7 +107,7 @@ static struct host *binary(const struct fold_args *args, enum math math)
         if (whole) {
             if (!math_ints(math, a->ints[ia], b->ints[ib], &host->ints[i])) {
                 host_free(host);
-                return fold_fail(args, "a division by 0 or a number that is too large");
+                return fold_fail(args, "a constant is divided by 0, or a number becomes too large");
             }
         } else if (type == HOST_INT) {
             host->ints[i] = host_number(a, ia) == host_number(b, ib);
@@ -289,7 +289,7 @@ struct host *fold_reduce_prod(const struct fold_args *args)
     for (int64_t i = 0; i < x->count; i++)
         if (__builtin_mul_overflow(host->ints[0], x->ints[i], &host->ints[0])) {
             host_free(host);
-            return fold_fail(args, "a number that is too large");
+            return fold_fail(args, "a number becomes too large");
         }
     return host;
 }

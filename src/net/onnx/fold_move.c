@@ -47,7 +47,7 @@ struct host *fold_reshape(const struct fold_args *args)
         if (shape.dim[i] == -1 && open < 0)
             open = i;
         else if (shape.dim[i] < 0 || __builtin_mul_overflow(known, shape.dim[i], &known))
-            return fold_fail(args, "the shape does not fit");
+            return fold_fail(args, "the shape does not fit the number of elements");
     }
     if (open >= 0)
         shape.dim[open] = known ? x->count / known : 0;
@@ -152,8 +152,10 @@ struct host *fold_concat(const struct fold_args *args)
     const struct host *first = args->in[0];
     int axis = axis_of(onnx_int(args->node, "axis", 1), first->shape.rank);
     struct shape shape = first->shape;
-    if (axis < 0)
-        return fold_fail(args, "there is no such axis");
+    if (axis < 0) {
+        no_axis(onnx_int(args->node, "axis", 1), first->shape.rank, args->err);
+        return NULL;
+    }
     for (int i = 1; i < args->n; i++) {
         struct shape other = args->in[i] ? args->in[i]->shape : shape;
         if (!args->in[i] || args->in[i]->type != first->type || other.rank != shape.rank ||
@@ -214,7 +216,7 @@ struct host *fold_slice(const struct fold_args *args)
         int axis = axis_of(count[2] ? list[2][i] : i, shape.rank);
         int64_t by = count[3] ? list[3][i] : 1, begin = list[0][i];
         if (axis < 0 || by == 0)
-            return fold_fail(args, "there is no such axis or step");
+            return fold_fail(args, "an axis does not exist, or a step is 0");
         int64_t left = slice_axis(shape.dim[axis], &begin, list[1][i], by);
         base += left ? begin * step[axis] : 0;
         if (left > 1)
@@ -230,7 +232,7 @@ struct host *fold_gather(const struct fold_args *args)
     int axis = axis_of(onnx_int(args->node, "axis", 0), x->shape.rank);
     if (axis < 0 || !places || places->type != HOST_INT ||
         x->shape.rank - 1 + places->shape.rank > SHAPE_DIMS)
-        return fold_fail(args, "there is no such axis, or the places are not whole numbers");
+        return fold_fail(args, "the axis does not exist, or the places are not whole numbers");
     struct shape shape = { 0, { 0 } };
     for (int i = 0; i < axis; i++)
         shape.dim[shape.rank++] = x->shape.dim[i];
@@ -267,7 +269,7 @@ struct host *fold_expand(const struct fold_args *args)
         if (wanted.dim[i] < 0)
             return fold_fail(args, "the shape has a negative extent");
     if (!shape_broadcast(&x->shape, &wanted, &shape))
-        return fold_fail(args, "the input cannot take the shape");
+        return fold_fail(args, "the input cannot be repeated to the shape that is asked for");
     strides_of(&x->shape, stride);
     for (int i = 0; i < x->shape.rank; i++)
         step[shape.rank - x->shape.rank + i] = x->shape.dim[i] == 1 ? 0 : stride[i];

@@ -188,9 +188,6 @@ ONNX_HANDLER(onnx_pad);
 ONNX_HANDLER(onnx_resize);
 ONNX_HANDLER(onnx_upsample);
 
-/* clip(x, low, high) from ReLUs; infinite limits do not count. */
-value_id onnx_clipped(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
-                      double low, double high, struct err *err);
 /* The weight [O, C] and the bias of a linear layer; see linear.c. */
 value_id onnx_linear(struct onnx_import *im, onnx_node *node, value_id x, const struct host *b,
                      bool b_transposed, float alpha, value_id bias, struct err *err);

@@ -151,9 +151,9 @@ bool onnx_gemm(struct onnx_import *im, onnx_node *node, struct err *err)
     if (a == NO_VALUE)
         return false;
     if (onnx_shape(im, a)->rank != 2)
-        return err_set(err, ERR_FORMAT, "A has %d axes", onnx_shape(im, a)->rank);
+        return err_set(err, ERR_FORMAT, "A has %d axes, not 2", onnx_shape(im, a)->rank);
     if (alpha == 0)
-        return err_set(err, ERR_FORMAT, "alpha is 0");
+        return err_set(err, ERR_FORMAT, "alpha 0 is not supported");
     const struct host *b = onnx_known(im, node, 1, NULL), *c = onnx_known(im, node, 2, NULL);
     bool linear = b && b->shape.rank == 2 && !onnx_int(node, "transA", 0);
     int64_t outputs = linear ? b->shape.dim[transposed ? 0 : 1] : 0;

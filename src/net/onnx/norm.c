@@ -57,7 +57,7 @@ static value_id per_channel(struct onnx_import *im, onnx_node *node, size_t i, i
     if (!host)
         return NO_VALUE;
     if (host->count != groups) {
-        err_set(err, ERR_FORMAT, "%lld weights for %lld groups", (long long)host->count,
+        err_set(err, ERR_FORMAT, "there are %lld weights for %lld groups", (long long)host->count,
                 (long long)groups);
         return NO_VALUE;
     }
@@ -105,8 +105,7 @@ bool onnx_layer_norm(struct onnx_import *im, onnx_node *node, struct err *err)
     if (onnx_wanted(im, node, 1) || onnx_wanted(im, node, 2))
         return err_set(err, ERR_FORMAT, "mean and deviation as outputs are not supported");
     if (axis < 0)
-        return err_set(err, ERR_FORMAT, "axis %lld of an input with %d axes",
-                       (long long)onnx_int(node, "axis", -1), x.rank);
+        return no_axis(onnx_int(node, "axis", -1), x.rank, err);
     for (int i = axis; i < x.rank; i++)
         extent.dim[extent.rank++] = x.dim[i];
     inputs[1] = onnx_parameter(im, node, 1, extent, false, err);

@@ -79,14 +79,15 @@ static bool take_scales(const struct host *scales, const int64_t *axes, int name
 {
     int n = named ? named : 4;
     if (scales->count != n)
-        return err_set(err, ERR_FORMAT, "%lld scales", (long long)scales->count);
+        return err_set(err, ERR_FORMAT, "there are %lld scales for %d axes",
+                       (long long)scales->count, n);
     for (int i = 0; i < n; i++) {
         int axis = named ? axis_of(axes[i], 4) : i;
         double scale = host_number(scales, i);
         if (axis < 0 || (axis < 2 && scale != 1))
             return err_set(err, ERR_FORMAT, "only height and width can be resized");
         if (axis >= 2 && !(scale > 0 && scale < 1e6))
-            return err_set(err, ERR_FORMAT, "the scale %g", scale);
+            return err_set(err, ERR_FORMAT, "the scale %g is not between 0 and 1e6", scale);
         if (axis >= 2)
             r->scale[axis - 2] = scale;
     }
@@ -98,14 +99,16 @@ static bool take_sizes(const struct host *sizes, const struct shape *x, const in
 {
     int n = named ? named : 4;
     if (sizes->count != n || sizes->type != HOST_INT)
-        return err_set(err, ERR_FORMAT, "%lld sizes", (long long)sizes->count);
+        return err_set(err, ERR_FORMAT, "there are %lld sizes for %d axes, or they are not whole",
+                       (long long)sizes->count, n);
     for (int i = 0; i < n; i++) {
         int axis = named ? axis_of(axes[i], 4) : i;
         int64_t size = sizes->ints[i];
         if (axis < 0 || (axis < 2 && size != x->dim[axis]))
             return err_set(err, ERR_FORMAT, "only height and width can be resized");
         if (size < 1 || size > INT32_MAX)
-            return err_set(err, ERR_FORMAT, "the size %lld", (long long)size);
+            return err_set(err, ERR_FORMAT, "the size %lld is not between 1 and 2^31",
+                           (long long)size);
         if (axis >= 2) {
             r->size[axis - 2] = size;
             r->scale[axis - 2] = (double)size / (double)x->dim[axis];
@@ -158,7 +161,7 @@ bool onnx_upsample(struct onnx_import *im, onnx_node *node, struct err *err)
     }
     const Onnx__AttributeProto *list = onnx_attribute(node, "scales");
     if (!list || list->n_floats != 4)
-        return err_set(err, ERR_FORMAT, "scales are missing");
+        return err_set(err, ERR_FORMAT, "four scales are needed");
     struct host scales = { .type = HOST_FLOAT, .count = 4, .floats = list->floats };
     return take_scales(&scales, NULL, 0, &r, err) && make_node(im, node, x, &r, err);
 }

@@ -49,7 +49,7 @@ bool onnx_slice(struct onnx_import *im, onnx_node *node, struct err *err)
         struct slice_attr slice = { r.axes[i], r.starts[i], r.ends[i], r.steps[i] };
         int axis = axis_of(slice.axis, onnx_shape(im, x)->rank);
         if (axis < 0)
-            return err_set(err, ERR_FORMAT, "there is no axis %lld", (long long)slice.axis);
+            return no_axis(slice.axis, onnx_shape(im, x)->rank, err);
         int64_t extent = onnx_shape(im, x)->dim[axis];
         if (slice.begin < -extent)
             slice.begin = 0;
@@ -81,10 +81,12 @@ bool onnx_split(struct onnx_import *im, onnx_node *node, struct err *err)
     if (x == NO_VALUE)
         return false;
     int axis = axis_of(onnx_int(node, "axis", 0), onnx_shape(im, x)->rank);
-    int parts = (int)(node->n_output < MOST ? node->n_output : 0);
-    if (axis < 0 || parts < 1)
-        return err_set(err, ERR_FORMAT, "axis %lld into %zu parts",
-                       (long long)onnx_int(node, "axis", 0), node->n_output);
+    if (axis < 0)
+        return no_axis(onnx_int(node, "axis", 0), onnx_shape(im, x)->rank, err);
+    if (node->n_output < 1 || node->n_output > MOST)
+        return err_set(err, ERR_FORMAT, "there are %zu parts; 1 to %d are supported",
+                       node->n_output, MOST);
+    int parts = (int)node->n_output;
     int64_t extent = onnx_shape(im, x)->dim[axis];
     int given = im->opset < 13      ? onnx_int_list(node, "split", sizes, MOST, err)
                 : onnx_has(node, 1) ? onnx_ints(im, node, 1, "split", sizes, MOST, err)
@@ -92,12 +94,13 @@ bool onnx_split(struct onnx_import *im, onnx_node *node, struct err *err)
     if (given < 0)
         return false;
     if (given && given != parts)
-        return err_set(err, ERR_FORMAT, "%d sizes for %d outputs", given, parts);
+        return err_set(err, ERR_FORMAT, "there are %d sizes for %d outputs", given, parts);
     int64_t each = (extent + parts - 1) / parts;
     for (int i = 0; i < parts; i++) {
         int64_t size = given ? sizes[i] : i + 1 < parts ? each : extent - begin;
         if (size < 1 || size > extent - begin)
-            return err_set(err, ERR_FORMAT, "part %d has the size %lld", i, (long long)size);
+            return err_set(err, ERR_FORMAT, "part %d has the size %lld; %lld are left", i,
+                           (long long)size, (long long)(extent - begin));
         value_id y = part(im, node, i ? ".part" : NULL, x, axis, begin, begin + size, err);
         if (!onnx_bind(im, node, (size_t)i, y, err))
             return false;
@@ -126,8 +129,8 @@ bool onnx_gather(struct onnx_import *im, onnx_node *node, struct err *err)
     for (int64_t i = 0; i < count; i++) {
         at[i] = places->ints[i] < 0 ? places->ints[i] + extent : places->ints[i];
         if (at[i] < 0 || at[i] >= extent)
-            return err_set(err, ERR_FORMAT, "place %lld of %lld", (long long)places->ints[i],
-                           (long long)extent);
+            return err_set(err, ERR_FORMAT, "there is no place %lld: the axis has %lld",
+                           (long long)places->ints[i], (long long)extent);
         run = run && at[i] == at[0] + i;
     }
     value_id y = NO_VALUE;
@@ -161,11 +164,12 @@ static bool read_pads(struct onnx_import *im, onnx_node *node, int rank, int64_t
     if (n < 0 || named < 0)
         return false;
     if (n != 2 * (named ? named : rank))
-        return err_set(err, ERR_FORMAT, "%d pads for %d axes", n, named ? named : rank);
+        return err_set(err, ERR_FORMAT, "there are %d pads for %d axes; two for each are needed", n,
+                       named ? named : rank);
     for (int i = 0; i < n / 2; i++) {
         int axis = named ? axis_of(axes[i], rank) : i;
         if (axis < 0)
-            return err_set(err, ERR_FORMAT, "there is no axis %lld", (long long)axes[i]);
+            return no_axis(axes[i], rank, err);
         front[axis] = pads[i], back[axis] = pads[n / 2 + i];
     }
     return true;

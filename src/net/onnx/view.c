@@ -83,7 +83,8 @@ bool onnx_unsqueeze(struct onnx_import *im, onnx_node *node, struct err *err)
         return false;
     struct shape shape = *onnx_shape(im, x), target = { shape.rank + added, { 0 } };
     if (target.rank > SHAPE_DIMS)
-        return err_set(err, ERR_FORMAT, "more than %d axes", SHAPE_DIMS);
+        return err_set(err, ERR_FORMAT, "the output has %d axes; at most %d are supported",
+                       target.rank, SHAPE_DIMS);
     if (!onnx_axes(im, node, 13, target.rank, &axes, &given, err))
         return false;
     int from = 0;
@@ -112,7 +113,7 @@ bool onnx_concat(struct onnx_import *im, onnx_node *node, struct err *err)
     value_id inputs[MOST], like = NO_VALUE;
     size_t n = node->n_input;
     if (n < 1 || n > MOST)
-        return err_set(err, ERR_FORMAT, "%zu inputs; 1 to %d are supported", n, MOST);
+        return err_set(err, ERR_FORMAT, "there are %zu inputs; 1 to %d are supported", n, MOST);
     int64_t axis = onnx_int(node, "axis", 1);
     for (size_t i = 0; i < n; i++) {
         inputs[i] = onnx_value(im, node, i, err);
@@ -145,7 +146,8 @@ bool onnx_expand(struct onnx_import *im, onnx_node *node, struct err *err)
         return false;
     const struct host *source = onnx_known(im, node, 1, NULL);
     if (!shape_check(&wanted, "the shape", err) || !shape_broadcast(&shape, &wanted, &full))
-        return err_set(err, ERR_FORMAT, "the input cannot take the shape");
+        return err_set(err, ERR_FORMAT,
+                       "the input cannot be repeated to the shape that is asked for");
     struct shape repeated = shape;
     if (repeated.rank)
         repeated.dim[0] = full.dim[0];

@@ -32,7 +32,8 @@ static bool in_range(const int64_t *values, int n, int64_t min, const char *name
 {
     for (int i = 0; i < n; i++)
         if (values[i] < min || values[i] > INT32_MAX)
-            return err_set(err, ERR_FORMAT, "%s has the entry %lld", name, (long long)values[i]);
+            return err_set(err, ERR_FORMAT, "%s has the entry %lld; at least %lld is needed", name,
+                           (long long)values[i], (long long)min);
     return true;
 }
 
@@ -133,7 +134,7 @@ static int conv_inputs(struct onnx_import *im, onnx_node *node, struct window *w
     int64_t groups = onnx_int(node, "group", 1);
     int64_t outputs = weight->dim[0];
     if (transposed && (groups < 1 || __builtin_mul_overflow(weight->dim[1], groups, &outputs))) {
-        err_set(err, ERR_FORMAT, "%lld groups", (long long)groups);
+        err_set(err, ERR_FORMAT, "%lld groups are not possible", (long long)groups);
         return 0;
     }
     inputs[2] = onnx_parameter(im, node, 2, SHAPE(outputs), false, err);
@@ -179,7 +180,7 @@ static bool transpose_padding(onnx_node *node, struct window *w, const struct sh
         return true;
     }
     if (n && n < w->spatial)
-        return err_set(err, ERR_FORMAT, "output_shape has %d entries", n);
+        return err_set(err, ERR_FORMAT, "output_shape has %d entries for %d axes", n, w->spatial);
     for (int i = 0; i < w->spatial; i++) {
         int axis = i + 2 - w->spatial;
         wanted[axis] = n ? given[n - w->spatial + i] : x->dim[2 + axis] * w->stride[axis];
@@ -254,7 +255,7 @@ static bool global_pool(struct onnx_import *im, onnx_node *node, enum op_kind ki
     int rank = onnx_shape(im, x)->rank;
     struct window w = { .spatial = rank - 2 };
     if (rank != 3 && rank != 4)
-        return err_set(err, ERR_FORMAT, "an input with %d axes; 3 and 4 are supported", rank);
+        return err_set(err, ERR_FORMAT, "the input has %d axes; 3 and 4 are supported", rank);
     x = as_image(im, node, x, err);
     if (x == NO_VALUE)
         return false;

@@ -84,7 +84,8 @@ static bool transpose_shape(const union attr *attr, const struct shape *const *i
                        "the weight is %s with %lld groups; the input has %lld channels",
                        shape_text(weight, text), (long long)a->groups, (long long)x->dim[1]);
     if (a->activation != ACT_NONE)
-        return err_set(err, ERR_FORMAT, "an activation cannot be fused to it");
+        return err_set(err, ERR_FORMAT,
+                       "an activation cannot be fused to a transposed convolution");
     int64_t outputs = weight->dim[1] * a->groups;
     if (n_inputs > 2 && in[2] && !shape_is_vector(in[2], outputs, "bias", err))
         return false;

@@ -44,8 +44,7 @@ static bool concat_shape(const union attr *attr, const struct shape *const *in, 
     char a[SHAPE_TEXT], b[SHAPE_TEXT];
     int axis = axis_of(attr->axis.axis, in[0]->rank);
     if (axis < 0)
-        return err_set(err, ERR_FORMAT, "axis %lld of %s", (long long)attr->axis.axis,
-                       shape_text(in[0], a));
+        return no_axis(attr->axis.axis, in[0]->rank, err);
     *out = *in[0];
     for (int i = 1; i < n_inputs; i++) {
         struct shape other = *in[i];

@@ -25,7 +25,8 @@ static bool mean_shape(const union attr *attr, const struct shape *const *in, in
     const struct shape *x = in[0];
     char text[SHAPE_TEXT];
     if (attr->reduce.axes >> x->rank)
-        return err_set(err, ERR_FORMAT, "%s has no such axes", shape_text(x, text));
+        return err_set(err, ERR_FORMAT, "the input is %s; it has too few axes for this mean",
+                       shape_text(x, text));
     struct shape y = { 0, { 0 } };
     for (int i = 0; i < x->rank; i++) {
         bool reduced = attr->reduce.axes >> i & 1;
@@ -40,10 +41,8 @@ static bool softmax_shape(const union attr *attr, const struct shape *const *in,
                           struct shape *out, struct err *err)
 {
     (void)n_inputs;
-    char text[SHAPE_TEXT];
     if (axis_of(attr->axis.axis, in[0]->rank) < 0)
-        return err_set(err, ERR_FORMAT, "axis %lld of %s", (long long)attr->axis.axis,
-                       shape_text(in[0], text));
+        return no_axis(attr->axis.axis, in[0]->rank, err);
     *out = *in[0];
     return true;
 }

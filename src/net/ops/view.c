@@ -61,10 +61,8 @@ static bool flatten_shape(const union attr *attr, const struct shape *const *in,
     (void)n_inputs;
     const struct shape *x = in[0];
     int64_t axis = attr->axis.axis < 0 ? attr->axis.axis + x->rank : attr->axis.axis;
-    char text[SHAPE_TEXT];
     if (axis < 0 || axis > x->rank)
-        return err_set(err, ERR_FORMAT, "axis %lld of %s", (long long)attr->axis.axis,
-                       shape_text(x, text));
+        return no_axis(attr->axis.axis, x->rank, err);
     *out = SHAPE(shape_span(x, 0, (int)axis), shape_span(x, (int)axis, x->rank));
     return true;
 }
