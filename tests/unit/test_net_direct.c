@@ -51,7 +51,7 @@ static struct direct_conv draw_conv(struct rng *rng, enum simd level, int i)
                              .threads = 1 };
     for (int k = 0; k < 2; k++) {
         bool plain = i % 2 == 0; /* 1 x 1 */
-        c.kernel[k] = plain ? 1 : 1 + (int64_t)rng_between(rng, 0, 3);
+        c.kernel[k] = plain ? 1 : 1 + (int64_t)rng_between(rng, 0, i % 3 ? 3 : 7);
         c.stride[k] = i % 4 == 0 ? 1 : 1 + (int64_t)rng_between(rng, 0, 2);
         c.dilation[k] = 1 + (int64_t)rng_between(rng, 0, 2);
         c.pad[k] = plain ? 0 : (int64_t)rng_between(rng, 0, 3);
