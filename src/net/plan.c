@@ -349,7 +349,7 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
 {
     if (!check_options(graph, options, err))
         return false;
-    if (options->by_image && options->mode == PLAN_INFER) {
+    if (options->by_image && options->mode == PLAN_INFER && options->n_keep == 0) {
         if (!make_by_image(graph, options, out, err))
             return false;
         if (*out)

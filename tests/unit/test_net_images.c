@@ -148,6 +148,22 @@ static void what_lies_inside_is_refused(void **state)
     graph_free(g);
 }
 
+static void values_to_keep_are_kept(void **state)
+{
+    (void)state;
+    struct graph *g = network(4, true);
+    struct err err = { 0 };
+    value_id small = graph_find(g, "small");
+    float *y = calloc((size_t)shape_count(graph_shape(g, small)), sizeof *y);
+    struct plan *plan = plan_of(
+        g, (struct plan_options){ .threads = 1, .by_image = true, .keep = &small, .n_keep = 1 });
+    run(plan);
+    assert_true(y && plan_activation(plan, small, y, &err));
+    plan_free(plan);
+    free(y);
+    graph_free(g);
+}
+
 static void one_image_or_small_maps_are_not_parted(void **state)
 {
     (void)state;
@@ -170,6 +186,7 @@ int main(void)
         cmocka_unit_test(memory_may_be_lent),
         cmocka_unit_test(transformed_weights_are_held_once),
         cmocka_unit_test(what_lies_inside_is_refused),
+        cmocka_unit_test(values_to_keep_are_kept),
         cmocka_unit_test(one_image_or_small_maps_are_not_parted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
