@@ -230,12 +230,11 @@ static void set_reach(struct ensemble *e)
     }
 }
 
-static bool too_large(int64_t need, int64_t bytes, struct err *err)
+static bool too_large(struct ensemble *e, int64_t need, struct err *err)
 {
-    return err_set(err, ERR_USAGE,
-                   "--memory: even the smallest piece of work needs %.0f MB, and %.0f MB are left "
-                   "for it; pass more",
-                   (double)need / 1e6, (double)bytes / 1e6);
+    e->least_bytes = e->shared_bytes + 2 * need;
+    return err_set(err, ERR_USAGE, "even the smallest block needs %lld MB",
+                   (long long)(e->least_bytes >> 20) + 1);
 }
 
 /* A try: a region of `side` px needs so many bytes. */
@@ -275,7 +274,7 @@ static bool choose_dense(struct ensemble *e, int64_t bytes, struct err *err)
             return true;
         }
         if (e->block == 1)
-            return too_large(need, most, err);
+            return too_large(e, need, err);
         struct tried now = { (double)ensemble_region(e, e->block), (double)need };
         int64_t side = (int64_t)next_side(&before, &now, (double)most);
         int64_t less = (side - e->before - e->after) / e->stride + 1;
@@ -297,7 +296,7 @@ static bool choose_windows(struct ensemble *e, int64_t bytes, struct err *err)
             return true;
         }
     }
-    return too_large(need, (bytes - e->shared_bytes) / 2, err);
+    return too_large(e, need, err);
 }
 
 bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t bytes,
@@ -306,6 +305,7 @@ bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t by
     ensemble->dense = dense;
     ensemble->tta = tta;
     ensemble->n_sizes = 0;
+    ensemble->least_bytes = 0;
     ensemble->weights_budget = bytes / 2 / OTHER_TILES / ensemble->n;
     set_reach(ensemble);
     if (dense ? choose_dense(ensemble, bytes, err) : choose_windows(ensemble, bytes, err))
@@ -313,6 +313,7 @@ bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t by
     if (ensemble->direct)
         return false;
     ensemble->direct = true;
+    ensemble->least_bytes = 0;
     *err = (struct err){ 0 };
     return dense ? choose_dense(ensemble, bytes, err) : choose_windows(ensemble, bytes, err);
 }

@@ -40,7 +40,8 @@ struct ensemble {
     int64_t shared_bytes;         /* that all workers together may take: transformed weights */
     struct plan_weights *weights; /* shared by all plans */
     int64_t weights_budget;       /* of one plan, see plan_options */
-    bool direct, fast;            /* kernels, see plan_options */
+    int64_t least_bytes; /* that ensemble_choose needs, where it was given less; 0: enough */
+    bool direct, fast;   /* kernels, see plan_options */
 };
 
 /* Takes over the models. All must have the same classes. */
@@ -53,7 +54,8 @@ bool ensemble_shares(const struct ensemble *ensemble, const char **reason);
 bool ensemble_exact(const struct ensemble *ensemble, const char **reason);
 
 /* Fixes the mode and the size of blocks such that two workers and what they share stay within
- * `bytes`; with direct convolutions if they would not otherwise. */
+ * `bytes`; with direct convolutions if they would not otherwise. Where that is not possible either,
+ * ensemble->least_bytes says what would do. */
 bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t bytes,
                      struct err *err);
 

@@ -205,16 +205,31 @@ static bool describe(struct predict *predict, struct err *err)
     return predict->options_text || err_memory(err, "the options");
 }
 
+/* Of `memory`, what is kept for all but workers. */
+static int64_t base_of(int64_t memory)
+{
+    return BASE_BYTES < memory / 3 ? BASE_BYTES : memory / 3;
+}
+
+static bool too_little(int64_t memory, int64_t least, struct err *err)
+{
+    least += BASE_BYTES < least / 2 ? BASE_BYTES : least / 2; /* so that base_of it is left out */
+    return err_set(err, ERR_USAGE,
+                   "--memory: %lld MB are too little, even with the smallest blocks; pass at least "
+                   "%lld",
+                   (long long)(memory >> 20), (long long)(least >> 20) + 1);
+}
+
 static bool choose_memory(struct predict *predict, bool dense, const struct ctx *ctx,
                           struct err *err)
 {
     int64_t memory = predict->options->memory_bytes;
-    int64_t base = BASE_BYTES < memory / 3 ? BASE_BYTES : memory / 3;
+    int64_t base = base_of(memory);
     struct ensemble *e = &predict->ensemble;
     e->direct = predict->options->direct;
     e->fast = predict->options->fast;
     if (!ensemble_choose(e, dense, predict->options->tta, memory - base, err))
-        return false;
+        return e->least_bytes > 0 ? too_little(memory, e->least_bytes, err) : false;
     if (e->direct && !predict->options->direct)
         report_note(ctx->report, "--memory is too little for Winograd convolutions: direct ones "
                                  "are used");

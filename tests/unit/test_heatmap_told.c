@@ -1,5 +1,5 @@
 /* test_heatmap_told.c: what predict tells a user: that memory is too little for Winograd's
- * convolutions, so that direct ones are used, and that a calibration does not help. */
+ * convolutions, so that direct ones are used, or for any; that a calibration does not help. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,6 +42,18 @@ static char *told(char *slide, const struct predict_options *options, bool plans
     return text;
 }
 
+static bool opens(const struct predict_options *options, struct err *err)
+{
+    struct slide_entry entry = entry_of("s.tiff", "s");
+    struct slide_list slides = { &entry, 1 };
+    struct ctx ctx = { .pool = pool_new(1) };
+    struct predict *predict = NULL;
+    bool ok = predict_open(options, &slides, "heatmap_told", &ctx, &predict, err);
+    predict_close(predict);
+    pool_free(ctx.pool);
+    return ok;
+}
+
 static bool says(char *text, const char *words)
 {
     bool found = strstr(text, words) != NULL;
@@ -59,7 +71,7 @@ static void tight_memory_means_direct_kernels(void **state)
     char *slide = plain_slide_write("heatmap_told.tiff", 600, 500, 0.25);
     struct heatmap_info info;
     struct predict_options roomy = options_of("resnet18", PREDICT_WINDOW, 128), tight = roomy;
-    tight.memory_bytes = INT64_C(160) << 20;
+    tight.memory_bytes = INT64_C(170) << 20;
     struct predict_options direct = roomy;
     direct.direct = true;
     assert_false(says(told(slide, &roomy, false), "direct ones are used"));
@@ -74,6 +86,26 @@ static void tight_memory_means_direct_kernels(void **state)
     free(usual), free(fallen), free(wanted);
     unlink(slide);
     free(slide);
+}
+
+/* The error names the least that does. */
+static void too_little_memory_names_what_is_needed(void **state)
+{
+    (void)state;
+    struct predict_options options = options_of("resnet18", PREDICT_WINDOW, 128);
+    struct err err = { 0 };
+    int64_t least = 0;
+    options.memory_bytes = INT64_C(64) << 20;
+    assert_false(opens(&options, &err));
+    const char *said = strstr(err.text, "--memory: 64 MB are too little"), *at = NULL;
+    if (!said || !(at = strstr(said, "pass at least ")))
+        fail_msg("%s", err.text);
+    least = strtoll(at + strlen("pass at least "), NULL, 10);
+    options.memory_bytes = least << 20;
+    if (!opens(&options, &err))
+        fail_msg("with %lld: %s", (long long)least, err.text);
+    options.memory_bytes = (least - 1) << 20;
+    assert_false(opens(&options, &err));
 }
 
 /* A network whose padding is felt by windows with glass at their border, and by no others: the mean
@@ -129,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tight_memory_means_direct_kernels),
+        cmocka_unit_test(too_little_memory_names_what_is_needed),
         cmocka_unit_test(a_calibration_that_does_not_help_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
