@@ -141,11 +141,6 @@ static bool make_options(const struct extract_args *given, struct extract_option
     return true;
 }
 
-static const char *state_name(enum run_state state)
-{
-    return state == RUN_DONE ? "done" : state == RUN_KEPT ? "kept" : "failed";
-}
-
 static void print_rows(FILE *stream, const struct extract_row *rows, size_t n)
 {
     fprintf(stream, "%-32s %10s %10s %10s %8s  %s\n", "slide", "patches", "tumor", "normal",
@@ -154,7 +149,7 @@ static void print_rows(FILE *stream, const struct extract_row *rows, size_t n)
         const struct extract_result *result = &rows[i].result;
         fprintf(stream, "%-32s %10lld %10lld %10lld %8lld  %s\n", rows[i].slide,
                 (long long)result->patches, (long long)result->tumor, (long long)result->normal,
-                (long long)result->groups, state_name(rows[i].state));
+                (long long)result->groups, run_state_names[rows[i].state]);
     }
 }
 
@@ -168,7 +163,7 @@ static void print_json(FILE *stream, const struct extract_row *rows, size_t n)
         const struct extract_result *result = &rows[i].result;
         json_out_object_line(&json, NULL);
         json_out_text(&json, "slide", rows[i].slide);
-        json_out_text(&json, "state", state_name(rows[i].state));
+        json_out_text(&json, "state", run_state_names[rows[i].state]);
         json_out_int(&json, "patches", result->patches);
         json_out_int(&json, "tumor", result->tumor);
         json_out_int(&json, "normal", result->normal);

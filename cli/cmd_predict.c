@@ -163,11 +163,6 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     return choose_models(given, out, err) && choose_exports(given->exports, out->exports, err);
 }
 
-static const char *state_name(enum run_state state)
-{
-    return state == RUN_DONE ? "done" : state == RUN_KEPT ? "kept" : "failed";
-}
-
 static void print_rows(FILE *stream, const struct predict_row *rows, size_t n)
 {
     fprintf(stream, "%-32s %8s %8s %12s %8s %8s  %s\n", "slide", "width", "height", "scored",
@@ -175,7 +170,7 @@ static void print_rows(FILE *stream, const struct predict_row *rows, size_t n)
     for (size_t i = 0; i < n; i++)
         fprintf(stream, "%-32s %8lld %8lld %12lld %8.4f %8.4f  %s\n", rows[i].slide,
                 (long long)rows[i].width, (long long)rows[i].height, (long long)rows[i].scored,
-                rows[i].mean, rows[i].max, state_name(rows[i].state));
+                rows[i].mean, rows[i].max, run_state_names[rows[i].state]);
 }
 
 static void print_json(FILE *stream, const struct predict_row *rows, size_t n,
@@ -188,7 +183,7 @@ static void print_json(FILE *stream, const struct predict_row *rows, size_t n,
     for (size_t i = 0; i < n; i++) {
         json_out_object_line(&json, NULL);
         json_out_text(&json, "slide", rows[i].slide);
-        json_out_text(&json, "state", state_name(rows[i].state));
+        json_out_text(&json, "state", run_state_names[rows[i].state]);
         json_out_int(&json, "width", rows[i].width);
         json_out_int(&json, "height", rows[i].height);
         json_out_int(&json, "blocks", rows[i].blocks);

@@ -29,7 +29,7 @@ struct run {
     size_t n, room, planned;
 };
 
-static const char *const state_names[] = { "done", "kept", "failed" };
+const char *const run_state_names[] = { "done", "kept", "failed" };
 
 static void time_text(char out[TIME_TEXT])
 {
@@ -80,7 +80,7 @@ static void write_item(struct json_out *json, const struct run_item *item)
     json_out_object_line(json, NULL);
     json_out_text(json, "name", item->name);
     json_out_text(json, "path", item->path);
-    json_out_text(json, "state", state_names[item->state]);
+    json_out_text(json, "state", run_state_names[item->state]);
     json_out_real(json, "seconds", item->seconds);
     for (size_t i = 0; i < item->n_facts; i++)
         json_out_real(json, item->facts[i].name, item->facts[i].value);
@@ -140,7 +140,7 @@ static void write_csv(const struct run *run, FILE *stream)
         csv_write_cell(stream, item->path);
         fputc(',', stream);
         csv_write_cell(stream, item->name);
-        fprintf(stream, ",%s,%.3f", state_names[item->state], item->seconds);
+        fprintf(stream, ",%s,%.3f", run_state_names[item->state], item->seconds);
         for (size_t j = 0; j < n_facts; j++) {
             fputc(',', stream);
             if (j < item->n_facts)

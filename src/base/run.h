@@ -13,6 +13,7 @@ enum run_state {
     RUN_KEPT,   /* was complete already */
     RUN_FAILED, /* could not be read or written; the error says why */
 };
+extern const char *const run_state_names[]; /* in the order of the enum */
 
 #define RUN_MAX_FACTS 12
 

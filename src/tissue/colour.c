@@ -47,3 +47,17 @@ uint8_t colour_grey(const uint8_t rgb[3])
 {
     return (uint8_t)((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
 }
+
+void colour_invert(const double m[3][3], double out[3][3])
+{
+    double determinant = 0;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) {
+            int a = (j + 1) % 3, b = (j + 2) % 3, c = (i + 1) % 3, d = (i + 2) % 3;
+            out[i][j] = m[a][c] * m[b][d] - m[a][d] * m[b][c];
+        }
+    for (int i = 0; i < 3; i++)
+        determinant += m[0][i] * out[i][0];
+    for (int i = 0; i < 9; i++)
+        out[i / 3][i % 3] /= determinant;
+}

@@ -1,4 +1,4 @@
-/* colour.h: one pixel -> what thresholds look at. */
+/* colour.h: one pixel -> what thresholds look at; arithmetic of colour spaces. */
 #ifndef TISSUE_COLOUR_H
 #define TISSUE_COLOUR_H
 #include <stdint.h>
@@ -13,4 +13,7 @@ struct colour_hsv colour_hsv(const uint8_t rgb[3]);
 double colour_saturation(const uint8_t rgb[3]);
 
 uint8_t colour_grey(const uint8_t rgb[3]); /* ITU-R 601, as PIL's "L" */
+
+/* The inverse of a matrix from one colour space to another. */
+void colour_invert(const double m[3][3], double out[3][3]);
 #endif

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "tissue/colour.h"
 #include "tissue/stain_fit.h"
 
 typedef float lanes __attribute__((vector_size(16)));
@@ -143,20 +144,6 @@ static void match_lab(const struct stain_fit *source, const struct stain_fit *ta
     out[2] = out[1] - lab[2] / 200;
 }
 
-static void invert(const double m[3][3], double out[3][3])
-{
-    double determinant = 0;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            int a = (j + 1) % 3, b = (j + 2) % 3, c = (i + 1) % 3, d = (i + 2) % 3;
-            out[i][j] = m[a][c] * m[b][d] - m[a][d] * m[b][c];
-        }
-    for (int i = 0; i < 3; i++)
-        determinant += m[0][i] * out[i][0];
-    for (int i = 0; i < 9; i++)
-        out[i / 3][i % 3] /= determinant;
-}
-
 static bool prepare_lab(struct stain_transform *transform, const struct stain_fit *source,
                         const struct stain_fit *target, struct err *err)
 {
@@ -165,7 +152,7 @@ static bool prepare_lab(struct stain_transform *transform, const struct stain_fi
         if (!(source->lab_std[c] > 0) || !isfinite(target->lab_std[c]))
             return err_set(err, ERR_USAGE, "a stain fit of one colour cannot be applied");
     stain_linear_table(linear);
-    invert(stain_xyz_of_rgb, inverse);
+    colour_invert(stain_xyz_of_rgb, inverse);
     match_lab(source, target, (double[3]){ 0 }, origin);
     for (int in = 0; in < 3; in++) {
         double unit[3] = { in == 0, in == 1, in == 2 };

@@ -48,26 +48,12 @@ void augment_hsv(struct image *patch, const double offset[3])
 /* Rows: haematoxylin, eosin, DAB in optical density of R, G, B (Ruifrok and Johnston 2001). */
 static const double hed[3][3] = { { .65, .70, .29 }, { .07, .99, .11 }, { .27, .57, .78 } };
 
-static void invert(const double m[3][3], double out[3][3])
-{
-    double determinant = 0;
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            int a = (j + 1) % 3, b = (j + 2) % 3, c = (i + 1) % 3, d = (i + 2) % 3;
-            out[i][j] = m[a][c] * m[b][d] - m[a][d] * m[b][c];
-            if (i == 0)
-                determinant += m[j][0] * out[0][j];
-        }
-    for (int i = 0; i < 9; i++)
-        out[i / 3][i % 3] /= determinant;
-}
-
 /* Stains are density * inverse; back it is stains * hed: one affine map of densities. */
 static void density_map(const double scale[3], const double shift[3], float matrix[3][3],
                         float added[3])
 {
     double inverse[3][3];
-    invert(hed, inverse);
+    colour_invert(hed, inverse);
     for (int to = 0; to < 3; to++) {
         double constant = 0;
         for (int from = 0; from < 3; from++) {

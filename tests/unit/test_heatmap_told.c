@@ -14,6 +14,7 @@
 #include "net/kernels/winograd_conv.h"
 #include "net/onnx.h"
 #include "tests/unit/support/cohort.h"
+#include "tests/unit/support/drawn_model.h"
 #include "tests/unit/support/plain_slide.h"
 #include "tests/unit/support/predictions.h"
 
@@ -69,8 +70,11 @@ static void tight_memory_means_direct_kernels(void **state)
     if (!winograd_conv_available(SIMD_AVX2))
         skip();
     char *slide = plain_slide_write("heatmap_told.tiff", 600, 500, 0.25);
+    char *model = drawn_model("heatmap_told_model", "resnet18", 224, 3, NULL);
     struct heatmap_info info;
-    struct predict_options roomy = options_of("resnet18", PREDICT_WINDOW, 128), tight = roomy;
+    struct predict_options roomy = options_of(NULL, PREDICT_WINDOW, 64);
+    roomy.models[0] = (struct model_source){ .file = model };
+    struct predict_options tight = roomy;
     tight.memory_bytes = INT64_C(170) << 20;
     struct predict_options direct = roomy;
     direct.direct = true;
@@ -85,14 +89,16 @@ static void tight_memory_means_direct_kernels(void **state)
     assert_memory_not_equal(fallen, usual, bytes);
     free(usual), free(fallen), free(wanted);
     unlink(slide);
-    free(slide);
+    free(slide), free(model);
 }
 
 /* The error names the least that does. */
 static void too_little_memory_names_what_is_needed(void **state)
 {
     (void)state;
-    struct predict_options options = options_of("resnet18", PREDICT_WINDOW, 128);
+    char *model = drawn_model("heatmap_told_model", "resnet18", 224, 3, NULL);
+    struct predict_options options = options_of(NULL, PREDICT_WINDOW, 64);
+    options.models[0] = (struct model_source){ .file = model };
     struct err err = { 0 };
     int64_t least = 0;
     options.memory_bytes = INT64_C(64) << 20;
@@ -106,6 +112,7 @@ static void too_little_memory_names_what_is_needed(void **state)
         fail_msg("with %lld: %s", (long long)least, err.text);
     options.memory_bytes = (least - 1) << 20;
     assert_false(opens(&options, &err));
+    free(model);
 }
 
 /* A network whose padding is felt by windows with glass at their border, and by no others: the mean
