@@ -134,7 +134,7 @@ static bool make_options(const struct extract_args *given, struct extract_option
     if (given->group_memory > 0) {
         double patches = given->group_memory * 1e6 / ((double)side * (double)side * 3);
         if (patches < 1)
-            return err_set(err, ERR_USAGE, "--group-memory: a patch alone takes %.1f MB",
+            return err_set(err, ERR_USAGE, "--group-memory: a patch alone takes %.1f MB; pass more",
                            (double)(side * side * 3) / 1e6);
         out->group = (int64_t)patches;
     }

@@ -140,8 +140,8 @@ bool store_read(struct store *store, int64_t first, int64_t n, uint8_t *out, str
 {
     if (first < 0 || n < 0 || first > store->reader.patches.n ||
         n > store->reader.patches.n - first)
-        return err_set(err, ERR_USAGE, "%s: patches %lld to %lld of %lld", store->reader.path,
-                       (long long)first, (long long)(first + n - 1),
+        return err_set(err, ERR_USAGE, "%s: patches %lld to %lld do not exist; it has %lld",
+                       store->reader.path, (long long)first, (long long)(first + n - 1),
                        (long long)store->reader.patches.n);
     struct h5_voice voice;
     h5_quiet(&voice);

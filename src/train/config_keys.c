@@ -45,16 +45,19 @@ static const char *const distill_losses[] = { "probabilities", "logits", NULL };
     }
 
 const struct config_key config_keys[] = {
-    INT("seed", seed, 0, 9e15, "0", "of weights, order and augmentation: same seed, same run"),
+    INT("seed", seed, 0, 9e15, "0",
+        "of weights, order and augmentation; the same seed gives the same run"),
     TEXTS("classes", classes, "[normal, tumor]",
-          "their names; label 0 of a store is the first. In folders of images a class is a folder "
+          "names of the classes; label 0 of a store is the first. In folders of images a class is "
+          "a folder "
           "of this name, or _class0 in the file's name"),
 
-    TEXT("network.name", network.name, "scan_tiny", "'microtome model list' names them"),
+    TEXT("network.name", network.name, "scan_tiny",
+         "network of the zoo; 'microtome model list' names them"),
     INT("network.input_px", network.input_px, 8, 8192, "224",
         "side of what the network sees; patches are cropped to it"),
     CHOICE("network.padding", network.padding, paddings, "zero",
-           "of all convolutions and poolings; valid: none, for exact heatmaps"),
+           "at the borders of convolutions and poolings; valid: none, for exact heatmaps"),
     TEXT("network.weights", network.weights, "''", "safetensors to start from; '': drawn by seed"),
     TEXTS("network.fresh", network.fresh, "[fc., head., classifier.]",
           "layers that may be missing in the starting weights or differ in shape: a new head"),
@@ -128,24 +131,33 @@ const struct config_key config_keys[] = {
            "when loss or gradient is not a number: stop, or skip the step"),
 
     CHOICE("optimizer.name", optimizer.kind, optimizer_names, "sgd", "how gradients move weights"),
-    REAL("optimizer.momentum", optimizer.momentum, 0, 0.9999, "0.9", "sgd, lars"),
-    BOOL("optimizer.nesterov", optimizer.nesterov, "false", "sgd"),
-    REAL("optimizer.beta1", optimizer.beta1, 0, 0.999999, "0.9", "adam, adamw"),
-    REAL("optimizer.beta2", optimizer.beta2, 0, 0.999999, "0.999", "adam, adamw"),
-    REAL("optimizer.epsilon", optimizer.epsilon, 1e-16, 1, "1.0e-8", "adam, adamw"),
+    REAL("optimizer.momentum", optimizer.momentum, 0, 0.9999, "0.9",
+         "share of the last step in the next one; for sgd and lars"),
+    BOOL("optimizer.nesterov", optimizer.nesterov, "false", "Nesterov's form of momentum; for sgd"),
+    REAL("optimizer.beta1", optimizer.beta1, 0, 0.999999, "0.9",
+         "decay of the mean of gradients; for adam and adamw"),
+    REAL("optimizer.beta2", optimizer.beta2, 0, 0.999999, "0.999",
+         "decay of the mean of their squares; for adam and adamw"),
+    REAL("optimizer.epsilon", optimizer.epsilon, 1e-16, 1, "1.0e-8",
+         "added to the root of that mean; for adam and adamw"),
     REAL("optimizer.weight_decay", optimizer.weight_decay, 0, 10, "0.0001",
-         "not on norms and biases"),
-    REAL("optimizer.trust", optimizer.trust, 1e-9, 10, "0.001", "lars"),
+         "pulls weights to 0, but not norms and biases"),
+    REAL("optimizer.trust", optimizer.trust, 1e-9, 10, "0.001", "trust coefficient; for lars"),
 
     CHOICE("schedule.name", schedule.kind, schedule_names, "cosine",
-           "of the learning rate; plateau: falls when the monitor does, from the best weights"),
+           "course of the learning rate; plateau: it falls when the monitor no longer improves, "
+           "and the "
+           "training goes on from the best weights"),
     REAL("schedule.learning_rate", schedule.learning_rate, 1e-12, 1000, "0.05",
          "for one rank; see ranks.scale_rate"),
     REAL("schedule.min_learning_rate", schedule.min_learning_rate, 0, 1000, "0",
          "cosine ends here; step and plateau never go below"),
-    REAL("schedule.warmup_epochs", schedule.warmup_epochs, 0, 1000000, "0", "linear"),
-    REAL("schedule.step_epochs", schedule.step_epochs, 0.001, 1000000, "10", "for step"),
-    REAL("schedule.factor", schedule.factor, 1e-6, 1, "0.1", "for step and plateau"),
+    REAL("schedule.warmup_epochs", schedule.warmup_epochs, 0, 1000000, "0",
+         "epochs in which the rate rises to learning_rate"),
+    REAL("schedule.step_epochs", schedule.step_epochs, 0.001, 1000000, "10",
+         "for step: epochs between two falls"),
+    REAL("schedule.factor", schedule.factor, 1e-6, 1, "0.1",
+         "for step and plateau: what the rate is multiplied with when it falls"),
     INT("schedule.patience", schedule.patience, 1, 1000000, "5",
         "for plateau: epochs without improvement before the rate falls"),
     INT("schedule.stop_patience", schedule.stop_patience, 0, 1000000, "0",
@@ -170,8 +182,9 @@ const struct config_key config_keys[] = {
     INT("ranks.bucket_mb", ranks.bucket_mb, 1, 4096, "25", "gradients summed in one message"),
 
     INT("checkpoint.every_steps", checkpoint.every_steps, 0, 1000000000, "0",
-        "besides those at the end of every epoch; 0: none"),
-    INT("checkpoint.keep", checkpoint.keep, 1, 1000, "2", "the last so many are kept"),
+        "steps between checkpoints, besides those at the end of every epoch; 0: none"),
+    INT("checkpoint.keep", checkpoint.keep, 1, 1000, "2",
+        "how many of the last checkpoints are kept"),
 
     TEXT("distill.teacher", distill.teacher, "''",
          "a model whose window scores its own densely run network is fitted to, without labels; as "
@@ -180,13 +193,13 @@ const struct config_key config_keys[] = {
         "side of the crops that are run densely; 0: the whole patch"),
     INT("distill.margin_px", distill.margin_px, 0, 4096, "80",
         "windows nearer to the border of a crop are not compared"),
-    INT("distill.windows", distill.windows, 1, 65536, "4", "compared in every crop"),
+    INT("distill.windows", distill.windows, 1, 65536, "4", "windows compared in every crop"),
     CHOICE("distill.loss", distill.loss, distill_losses, "probabilities",
            "probabilities: their divergence; logits: the square of their difference"),
 
     TEXTS("mine.stores", mine.stores, "[]", "patch stores of normal tissue, for --mine"),
     REAL("mine.threshold", mine.threshold, 0, 1, "0.5",
          "a patch that scores this or more is a false positive"),
-    INT("mine.limit", mine.limit, 0, 1e12, "0", "the worst so many are kept; 0: all"),
+    INT("mine.limit", mine.limit, 0, 1e12, "0", "how many of the worst are kept; 0: all"),
 };
 const size_t config_n_keys = sizeof config_keys / sizeof *config_keys;
