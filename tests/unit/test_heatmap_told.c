@@ -62,6 +62,18 @@ static bool says(char *text, const char *words)
     return found;
 }
 
+/* Megabytes that predict says are the least for this model. */
+static int64_t least_mb(struct predict_options options)
+{
+    struct err err = { 0 };
+    options.memory_bytes = INT64_C(64) << 20;
+    assert_false(opens(&options, &err));
+    const char *said = strstr(err.text, "--memory: 64 MB are too little"), *at = NULL;
+    if (!said || !(at = strstr(said, "pass at least ")))
+        fail_msg("%s", err.text);
+    return strtoll(at + strlen("pass at least "), NULL, 10);
+}
+
 /* The transformed weights of ResNet-18 do not fit beside the rest: scores are those of --kernels
  * direct, to the bit, and not the usual ones. */
 static void tight_memory_means_direct_kernels(void **state)
@@ -75,7 +87,7 @@ static void tight_memory_means_direct_kernels(void **state)
     struct predict_options roomy = options_of(NULL, PREDICT_WINDOW, 64);
     roomy.models[0] = (struct model_source){ .file = model };
     struct predict_options tight = roomy;
-    tight.memory_bytes = INT64_C(170) << 20;
+    tight.memory_bytes = least_mb(roomy) << 20;
     struct predict_options direct = roomy;
     direct.direct = true;
     assert_false(says(told(slide, &roomy, false), "direct ones are used"));
@@ -100,13 +112,7 @@ static void too_little_memory_names_what_is_needed(void **state)
     struct predict_options options = options_of(NULL, PREDICT_WINDOW, 64);
     options.models[0] = (struct model_source){ .file = model };
     struct err err = { 0 };
-    int64_t least = 0;
-    options.memory_bytes = INT64_C(64) << 20;
-    assert_false(opens(&options, &err));
-    const char *said = strstr(err.text, "--memory: 64 MB are too little"), *at = NULL;
-    if (!said || !(at = strstr(said, "pass at least ")))
-        fail_msg("%s", err.text);
-    least = strtoll(at + strlen("pass at least "), NULL, 10);
+    int64_t least = least_mb(options);
     options.memory_bytes = least << 20;
     if (!opens(&options, &err))
         fail_msg("with %lld: %s", (long long)least, err.text);
