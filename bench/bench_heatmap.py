@@ -13,7 +13,7 @@ import sys
 
 import numpy
 
-from measure import run
+from measure import have_onnxruntime, run
 from table import Table
 
 build = os.path.abspath(sys.argv[1])
@@ -80,18 +80,9 @@ def peer(kind, network, slide, tiles):
     return float(said)
 
 
-def have_ort():
-    if not os.path.isdir(os.path.join(site, "onnxruntime")):
-        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--no-warn-conflicts", "--root-user-action=ignore",
-                        "--target", site, "onnxruntime"])
-    return os.path.isdir(os.path.join(site, "onnxruntime"))
-
-
 os.makedirs(folder, exist_ok=True)
 table = Table("heatmap", folder)
-peers = ["torch"] + (["onnxruntime"] if have_ort() else [])
-if len(peers) == 1:
-    print("ONNX Runtime cannot be had here: its rows are left out")
+peers = ["torch"] + (["onnxruntime"] if have_onnxruntime(PYTHON, site) else [])
 PEER_NAMES = {"torch": "PyTorch eager, windows by 14", "onnxruntime": "ONNX Runtime, windows by 14"}
 small, middle = phantom("heatmap_1024", 1024, 1), phantom("heatmap_12288", 12288, 1)
 notes = []

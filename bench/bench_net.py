@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+from measure import have_onnxruntime
 from table import Table
 
 build = os.path.abspath(sys.argv[1])
@@ -48,18 +49,9 @@ def torch(network, batch, threads, repeats, mode):
                          str(repeats), mode], threads))
 
 
-def have_ort():
-    if not os.path.isdir(os.path.join(site, "onnxruntime")):
-        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--no-warn-conflicts", "--root-user-action=ignore",
-                        "--target", site, "onnxruntime"])
-    return os.path.isdir(os.path.join(site, "onnxruntime"))
-
-
 os.makedirs(folder, exist_ok=True)
 table = Table("net", folder)
-with_ort = have_ort()
-if not with_ort:
-    print("ONNX Runtime cannot be had here: its rows are left out")
+with_ort = have_onnxruntime(PYTHON, site)
 counts = [1, 2][: len(cores)]
 ready = {}
 for network, batch, repeats in CASES:

@@ -1,5 +1,6 @@
-"""Runs a command on pinned cores and tells its wall time and peak memory."""
+"""Runs a command on pinned cores and tells its wall time and peak memory; gets a peer from PyPI."""
 import os
+import subprocess
 import time
 
 
@@ -28,3 +29,14 @@ def best(command, cores, log, repeats, before=lambda: None):
         before()
         runs.append(run(command, cores, log))
     return min(seconds for seconds, _ in runs), max(megabytes for _, megabytes in runs)
+
+
+def have_onnxruntime(python, site):
+    """Whether the folder `site` holds ONNX Runtime, which is fetched from PyPI if it does not and can be."""
+    there = os.path.join(site, "onnxruntime")
+    if not os.path.isdir(there):
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-warn-conflicts", "--root-user-action=ignore",
+                        "--target", site, "onnxruntime"])
+    if not os.path.isdir(there):
+        print("ONNX Runtime cannot be had here: its rows are left out")
+    return os.path.isdir(there)
