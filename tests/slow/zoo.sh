@@ -15,4 +15,5 @@ rm -rf "$fresh"
 mkdir -p "$fresh"
 export PYTHONDONTWRITEBYTECODE=1
 export OMP_NUM_THREADS=1 # the parts share the machine
+export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=8000000000 # what a case has touched serves the next
 "$python" "$golden/check_zoo.py" "$fresh" "$BINARIES/test_zoo" "$part" "$parts"

@@ -41,6 +41,7 @@ RECORD = np.dtype([("key", "<u8"), ("eval", "<f4", (2,)), ("train", "<f4", (2,))
                    ("slack", "<f2", (2,))])
 MARGIN = 5e-6  # of the root mean square of an activation: several times float32's error here
 NEVER_ADDED = ("bn1.bias", ".bn.bias", "norm1.bias", "norm2.bias")  # norms before no residual sum
+BLOCK = 1 << 15  # numbers made at a time, within the cache
 SMALL = 64  # an output with at most so many values is written in full, and so are two gradients
 
 
@@ -51,17 +52,25 @@ def fnv(text):
     return value
 
 
-def numbers(name, n):
-    """n numbers in [-1, 1), exact in float32: SplitMix64 of the hash of the name and the index."""
+def mixed(first, past, key):
+    """SplitMix64: the numbers first to past - 1 of the stream of a key."""
     with np.errstate(over="ignore"):
-        z = np.arange(1, n + 1, dtype=np.uint64)
+        z = np.arange(first, past, dtype=np.uint64)
         z *= np.uint64(0x9E3779B97F4A7C15)
-        z += np.uint64(fnv(name))
+        z += np.uint64(key)
         for shift, factor in (30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1):
             z ^= z >> np.uint64(shift)
             z *= np.uint64(factor)
-    z >>= np.uint64(40)
-    u = z.astype(np.float32)  # below 2^24: exact, and so is what follows
+    return z
+
+
+def numbers(name, n):
+    """n numbers in [-1, 1), exact in float32: SplitMix64 of the hash of the name and the index."""
+    key, u = fnv(name), np.empty(n, np.float32)
+    for at in range(0, n, BLOCK):
+        z = mixed(at + 1, min(at + BLOCK, n) + 1, key)
+        z >>= np.uint64(40)
+        u[at:at + BLOCK] = z  # below 2^24: exact, and so is what follows
     u /= np.float32(2**23)
     u -= np.float32(1)
     return u
@@ -194,7 +203,7 @@ def run(case, mode, dtype):
         found["input " + name] = ("gradient", tensor.grad)
     for name, tensor in outputs.items():
         found["output " + name] = ("output", tensor.detach())
-    return {name: (kind, tuple(t.shape), t.detach().numpy().astype(np.float64).ravel())
+    return {name: (kind, tuple(t.shape), t.detach().numpy().astype(np.float64, copy=False).ravel())
             for name, (kind, t) in found.items()}
 
 
@@ -240,7 +249,7 @@ def make_records(both, stream=None):
         for mode, of_mode in ("eval", of_eval), ("train", values):
             record[mode] = np.linalg.norm(of_mode), np.dot(of_mode, dots)
             if stream:
-                stream.write(of_mode.astype("<f4").tobytes())
+                stream.write(of_mode.astype("<f4"))
     return records
 
 
