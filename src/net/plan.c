@@ -484,7 +484,7 @@ float *plan_gradients(struct plan *plan, int64_t *count)
 
 float *plan_parameter_gradient(struct plan *plan, value_id parameter)
 {
-    int64_t offset = plan->values[parameter].grad_offset;
+    int64_t offset = plan->gradients ? plan->values[parameter].grad_offset : -1;
     return offset < 0 ? NULL : plan->gradients + offset;
 }
 

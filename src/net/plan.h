@@ -80,8 +80,8 @@ struct plan_options {
     bool direct;       /* no Winograd convolutions: slower, the last digits nearer to the truth */
     bool no_sharing;   /* every tensor its own memory: all readable; for tests and debugging */
     bool by_image; /* PLAN_INFER: the first layers may take one image of the batch after another, a
-                    * thread each: faster. Only inputs and outputs can then be looked at, and
-                    * parameters must not change */
+                    * thread each: faster. Where they do, nothing can be read but plan_input and
+                    * plan_output, and parameters must not change */
     enum plan_ends ends; /* of parts of a network */
     bool profile;        /* measure every step (its shortest run); see plan_print */
 };

@@ -19,6 +19,7 @@ struct plan_images {
     int threads;
     int64_t batch, n_alone; /* images; those that the threads do alone */
     float *input;           /* [batch][image_floats] */
+    size_t input_bytes;     /* with what follows up to the next piece */
     bool input_lent;
     int64_t image_floats;
     size_t row_bytes; /* of an image in the input of the tail */
@@ -68,7 +69,8 @@ static bool is_by_image(const struct node *node)
 static bool belongs_to_head(const struct graph *graph, const struct node *node)
 {
     const struct shape *shape = graph_shape(graph, node->output);
-    if (!is_by_image(node) || shape->rank != 4)
+    int64_t batch = graph_shape(graph, graph->inputs[0].value)->dim[0];
+    if (!is_by_image(node) || shape->rank != 4 || shape->dim[0] != batch)
         return false;
     return node->op->kind != OP_CONV || shape->dim[2] * shape->dim[3] >= FEW_PIXELS;
 }
@@ -111,9 +113,9 @@ struct loan {
     size_t room;
 };
 
+/* bytes: of whole lines, as all pieces. */
 static void *take(struct loan *loan, size_t bytes)
 {
-    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (!loan->at || loan->room < bytes)
         return NULL;
     void *taken = loan->at;
@@ -156,14 +158,20 @@ static bool make_input(struct plan_images *images, struct loan *loan, struct err
 {
     images->image_floats = shape_count(graph_shape(images->head, images->head->inputs[0].value));
     size_t bytes = (size_t)(images->image_floats * images->batch) * sizeof(float);
-    images->input = take(loan, bytes);
+    images->input_bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    images->input = take(loan, images->input_bytes);
     images->input_lent = images->input != NULL;
     if (!images->input)
-        images->input = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+        images->input = aligned_alloc(ALIGNMENT, images->input_bytes);
     if (!images->input)
         return err_memory(err, "images");
-    memset(images->input, 0, bytes);
+    memset(images->input, 0, images->input_bytes);
     return true;
+}
+
+static const struct plan *any_head(const struct plan_images *images)
+{
+    return images->alone ? images->alone[0] : images->together;
 }
 
 static enum layout native_output(const struct plan *plan)
@@ -181,20 +189,33 @@ static bool make(struct plan_images *images, struct plan_options options, struct
         return err_memory(err, "plan");
     if (!make_input(images, &loan, err) || !make_heads(images, &options, &loan, err))
         return false;
-    const struct plan *head = images->alone ? images->alone[0] : images->together;
+    const struct plan *head = any_head(images);
     enum layout layout = native_output(head);
     images->row_bytes =
         layout_bytes(head, graph_shape(images->head, images->head->outputs[0].value), layout);
     options.ends = layout == LAYOUT_BLOCKED ? PLAN_ENDS_BLOCKED_INPUTS : PLAN_ENDS_PLAIN;
+    if (options.weights_budget) /* what the head has left; 0 would be no bound */
+        options.weights_budget = options.weights_budget > head->winograd_bytes
+                                     ? options.weights_budget - head->winograd_bytes
+                                     : 1;
     return make_plan(images->tail, &options, &loan, &images->rest, err);
+}
+
+/* Whether one value is all that joins the parts, and holds as many images as the input. It does not
+ * where outputs are among the first layers, nor where a parameter is as large as the batch. */
+static bool fit_together(const struct graph *graph, const struct plan_images *images)
+{
+    const struct graph *head = images->head, *tail = images->tail;
+    return head->n_outputs == 1 && tail->n_inputs == 1 && tail->n_outputs == graph->n_outputs &&
+           graph_shape(head, head->outputs[0].value)->dim[0] == 1;
 }
 
 bool plan_images_new(const struct graph *graph, const struct plan_options *options,
                      struct plan_images **out, struct err *err)
 {
     *out = NULL;
-    int64_t batch = graph_shape(graph, graph->inputs[0].value)->dim[0];
-    value_id cut = graph->n_inputs == 1 && batch > 1 ? find_cut(graph) : NO_VALUE;
+    int64_t batch = graph->n_inputs == 1 ? graph_shape(graph, graph->inputs[0].value)->dim[0] : 0;
+    value_id cut = batch > 1 ? find_cut(graph) : NO_VALUE;
     if (cut == NO_VALUE)
         return true;
     struct plan_images *images = calloc(1, sizeof *images);
@@ -205,12 +226,13 @@ bool plan_images_new(const struct graph *graph, const struct plan_options *optio
     bool ok = transform_cut(graph, cut, &head, &images->tail, err) &&
               transform_resize(head, 1, 0, 0, &images->head, err);
     graph_free(head);
-    if (!ok || !make(images, *options, err)) {
+    bool parted = ok && fit_together(graph, images);
+    ok = ok && (!parted || make(images, *options, err));
+    if (ok && parted)
+        *out = images;
+    else
         plan_images_free(images);
-        return false;
-    }
-    *out = images;
-    return true;
+    return ok;
 }
 
 static bool run_image(const struct plan_images *images, struct plan *plan, int64_t image,
@@ -233,7 +255,11 @@ bool plan_images_forward(struct plan_images *images, struct err *err)
             ok = run_image(images, images->alone[me], i, &problem);
         if (!ok) {
 #pragma omp critical(plan_images_failed)
-            *err = problem, all = false;
+            {
+                all = false;
+                if (err)
+                    *err = problem;
+            }
         }
     }
     for (int64_t i = images->n_alone; i < images->batch && all; i++)
@@ -264,8 +290,9 @@ static void add_memory(struct plan_memory *sum, const struct plan *plan)
 /* Weights that the threads share are counted once. */
 struct plan_memory plan_images_memory(const struct plan_images *images)
 {
-    size_t input = (size_t)(images->image_floats * images->batch) * sizeof(float);
-    struct plan_memory sum = { .arena = input, .lent = images->input_lent, .unshared = input };
+    struct plan_memory sum = { .arena = images->input_bytes,
+                               .lent = images->input_lent,
+                               .unshared = images->input_bytes };
     add_memory(&sum, images->together);
     for (int i = 0; images->alone && i < images->threads; i++) {
         size_t shared = sum.shared;
@@ -278,11 +305,6 @@ struct plan_memory plan_images_memory(const struct plan_images *images)
         sum.shared = 0;
     }
     return sum;
-}
-
-static const struct plan *any_head(const struct plan_images *images)
-{
-    return images->alone ? images->alone[0] : images->together;
 }
 
 int plan_images_steps(const struct plan_images *images)

@@ -83,17 +83,33 @@ static bool take_over(struct plan *plan, int i, int from_slot, int to_slot)
     return true;
 }
 
+/* Whether the step reads memory that it may write over in another way than that allows for, as a
+ * convolution that is added to its own input does. */
+static bool reads_elsewhere(const struct plan *plan, const struct step *step, int from)
+{
+    int root = slot_root(plan, step->slot[from]);
+    for (int k = 0; k < step->n_slots; k++)
+        if (k != step->from && k != step->from_too && k != step->to && step->slot[k] != NO_SLOT &&
+            slot_root(plan, step->slot[k]) == root)
+            return true;
+    return false;
+}
+
+static bool works_in_place(struct plan *plan, int i, int from)
+{
+    const struct step *step = &plan->steps[i];
+    return from >= 0 && step->slot[from] != NO_SLOT && !reads_elsewhere(plan, step, from) &&
+           take_over(plan, i, step->slot[from], step->slot[step->to]);
+}
+
 static void work_in_place(struct plan *plan)
 {
     for (int i = 0; i < plan->n_steps; i++) {
         struct step *step = &plan->steps[i];
         if (step->sharing != SHARING_IN_PLACE || step->slot[step->to] == NO_SLOT)
             continue;
-        if (step->from >= 0 && step->slot[step->from] != NO_SLOT &&
-            take_over(plan, i, step->slot[step->from], step->slot[step->to]))
-            continue;
-        if (step->from_too >= 0 && step->slot[step->from_too] != NO_SLOT)
-            take_over(plan, i, step->slot[step->from_too], step->slot[step->to]);
+        if (!works_in_place(plan, i, step->from))
+            works_in_place(plan, i, step->from_too);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/kernels/direct_conv.h"
+#include "net/transform.h"
 #include "tests/unit/support/convs.h"
 
 struct tensors {
@@ -223,6 +224,51 @@ static void a_pooling_is_made_with_the_convolution(void **state)
     graph_free(g);
 }
 
+/* A convolution is added to its own input, or to what the pooling before it reads: then the sum
+ * must not be written over it. */
+static void the_residual_may_be_the_input(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct graph *g = graph_new("added to itself"), *fused = NULL;
+    value_id x = graph_input(g, "input", SHAPE(2, 32, 57, 43));
+    x = graph_conv(g, x, "first", 64, true, conv_square(3, 1, 1));
+    x = graph_relu(g, graph_add(g, x, graph_conv(g, x, "a", 64, true, conv_square(1, 1, 0))));
+    x = graph_relu(g, graph_add(g, x, graph_conv(g, x, "b", 64, true, conv_square(3, 1, 1))));
+    value_id pooled = graph_max_pool(g, x, pool_square(3, 1, 1));
+    x = graph_add(g, x, graph_conv(g, pooled, "c", 64, true, conv_square(1, 1, 0)));
+    value_id half = graph_conv(g, x, "half", 32, true, conv_square(1, 1, 0));
+    value_id both = graph_concat(g, (value_id[]){ half, graph_relu(g, half) }, 2, 1);
+    x = graph_add(g, both, graph_conv(g, half, "d", 64, true, conv_square(1, 1, 0)));
+    graph_output(g, "y", graph_conv(g, x, "last", 32, true, conv_square(1, 1, 0)));
+    if (!graph_ok(g, &err) || !graph_initialize(g, 11, &err) ||
+        !transform_fuse(g, NULL, 0, &fused, &err))
+        fail_msg("%s", err.text);
+    convs_compare_plans(fused, plan_kinds, 4, NULL);
+    graph_free(fused), graph_free(g);
+}
+
+/* 1 x 1 convolutions that pad the end only give larger maps: alone, beside others of the same
+ * input, behind a pooling. */
+static void padding_may_be_at_the_end_only(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct graph *g = graph_new("padded at the end");
+    struct conv_attr padded = conv_square(1, 1, 0);
+    padded.pad[2] = 1, padded.pad[3] = 2;
+    value_id x = graph_input(g, "input", SHAPE(2, 32, 20, 21));
+    x = graph_conv(g, x, "first", 32, true, conv_square(3, 1, 1));
+    graph_output(g, "a", graph_conv(g, x, "conv_a", 48, true, conv_square(1, 1, 0)));
+    graph_output(g, "b", graph_conv(g, x, "conv_b", 48, true, padded));
+    x = graph_max_pool(g, x, pool_square(3, 1, 1));
+    graph_output(g, "c", graph_conv(g, x, "conv_c", 48, true, padded));
+    if (!graph_ok(g, &err) || !graph_initialize(g, 12, &err))
+        fail_msg("%s", err.text);
+    convs_compare_plans(g, plan_kinds, 4, NULL);
+    graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +276,8 @@ int main(void)
         cmocka_unit_test(convolutions_together_are_those_alone),
         cmocka_unit_test(a_plan_agrees_with_oneDNN),
         cmocka_unit_test(a_pooling_is_made_with_the_convolution),
+        cmocka_unit_test(the_residual_may_be_the_input),
+        cmocka_unit_test(padding_may_be_at_the_end_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

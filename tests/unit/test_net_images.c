@@ -21,12 +21,21 @@ static void fill(float *to, int64_t n, uint64_t stream, float scale)
         to[i] = scale * (float)rng_between(&rng, -1, 1);
 }
 
+static void draw_weights(struct graph *g)
+{
+    struct err err = { 0 };
+    if (!graph_ok(g, &err) || !graph_allocate(g, &err))
+        fail_msg("%s", err.text);
+    for (int32_t i = 0; i < g->n_values; i++)
+        if (graph_is_parameter(g, i))
+            fill(graph_data(g, i), shape_count(graph_shape(g, i)), (uint64_t)i, 0.2f);
+}
+
 /* Two branches that are joined, a pooling, a residual sum; then maps of few pixels. 24 channels: no
  * whole blocks. Without `maps` it has none of many pixels. */
 static struct graph *network(int64_t batch, bool maps)
 {
     struct graph *g = graph_new("two parts");
-    struct err err = { 0 };
     int64_t side = maps ? 66 : 18;
     value_id x = graph_input(g, "input", SHAPE(batch, 3, side, side - 3));
     x = graph_relu(g, graph_conv(g, x, "stem", 16, true, conv_square(3, 2, 1)));
@@ -38,11 +47,7 @@ static struct graph *network(int64_t batch, bool maps)
     x = graph_relu(g, graph_conv(g, x, "small", 32, true, conv_square(3, 1, 1)));
     x = graph_flatten(g, graph_global_average_pool(g, x));
     graph_output(g, "logits", graph_linear(g, x, "fc", CLASSES, true));
-    if (!graph_ok(g, &err) || !graph_allocate(g, &err))
-        fail_msg("%s", err.text);
-    for (int32_t i = 0; i < g->n_values; i++)
-        if (graph_is_parameter(g, i))
-            fill(graph_data(g, i), shape_count(graph_shape(g, i)), (uint64_t)i, 0.2f);
+    draw_weights(g);
     return g;
 }
 
@@ -144,6 +149,7 @@ static void what_lies_inside_is_refused(void **state)
     assert_non_null(strstr(err.text, "by_image"));
     assert_false(plan_forward_until(plan, logits, &err));
     assert_false(plan_refresh(plan, &err));
+    assert_null(plan_parameter_gradient(plan, graph_find(g, "fc.weight")));
     plan_free(plan);
     graph_free(g);
 }
@@ -179,6 +185,99 @@ static void one_image_or_small_maps_are_not_parted(void **state)
     }
 }
 
+/* A plan by image against one of the whole batch, all outputs. */
+static void check_same(struct graph *g)
+{
+    draw_weights(g);
+    struct plan *whole = plan_of(g, (struct plan_options){ .threads = 1 });
+    struct plan *plan = plan_of(g, (struct plan_options){ .threads = 2, .by_image = true });
+    run(whole), run(plan);
+    for (int i = 0; i < g->n_outputs; i++) {
+        int64_t n = shape_count(graph_shape(g, g->outputs[i].value));
+        assert_true(relative_error(plan_output(plan, i), plan_output(whole, i), n) < 1e-5);
+    }
+    plan_free(whole), plan_free(plan);
+    graph_free(g);
+}
+
+/* Outputs among the first layers: the value behind them, one before it, one beside it. */
+static void outputs_may_be_anywhere(void **state)
+{
+    (void)state;
+    for (int where = 0; where < 3; where++) {
+        struct graph *g = graph_new("outputs");
+        value_id x = graph_input(g, "input", SHAPE(3, 3, 40, 40));
+        value_id a = graph_relu(g, graph_conv(g, x, "a", 16, true, conv_square(3, 1, 1)));
+        value_id beside = graph_conv(g, a, "beside", 5, true, conv_square(1, 1, 0));
+        value_id b = graph_relu(g, graph_conv(g, a, "b", 32, true, conv_square(3, 1, 1)));
+        x = graph_conv(g, b, "small", 32, true, conv_square(3, 2, 1));
+        x = graph_flatten(g, graph_global_average_pool(g, x));
+        graph_output(g, "early", where == 0 ? b : where == 1 ? a : beside);
+        graph_output(g, "logits", graph_linear(g, x, "fc", CLASSES, true));
+        check_same(g);
+    }
+}
+
+/* Images that are not independent of their place in the batch. */
+static void batches_that_are_joined_are_not_parted(void **state)
+{
+    (void)state;
+    struct graph *own = graph_new("a sum of its own for each image");
+    value_id y = graph_input(own, "input", SHAPE(3, 3, 40, 40));
+    y = graph_conv(own, y, "a", 16, true, conv_square(3, 1, 1));
+    y = graph_relu(own, graph_add(own, y, graph_parameter(own, "own", SHAPE(3, 16, 1, 1))));
+    y = graph_flatten(own, graph_global_average_pool(own, y));
+    graph_output(own, "logits", graph_linear(own, y, "fc", CLASSES, true));
+    check_same(own);
+    struct graph *g = graph_new("twice as many");
+    value_id x = graph_input(g, "input", SHAPE(3, 3, 40, 40));
+    value_id a = graph_conv(g, x, "a", 16, true, conv_square(3, 1, 1));
+    value_id b = graph_conv(g, x, "b", 16, true, conv_square(3, 1, 1));
+    x = graph_relu(g, graph_concat(g, (value_id[]){ a, b }, 2, 0));
+    x = graph_flatten(g, graph_global_average_pool(g, x));
+    graph_output(g, "logits", graph_linear(g, x, "fc", CLASSES, true));
+    check_same(g);
+}
+
+/* What plan_memory tells is enough to lend, also where the images fill no whole line. */
+static void memory_as_told_suffices(void **state)
+{
+    (void)state;
+    struct graph *g = network(3, true);
+    struct plan *own = plan_of(g, (struct plan_options){ .threads = 2, .by_image = true });
+    size_t room = plan_memory(own).arena;
+    void *arena = aligned_alloc(64, (room + 63) / 64 * 64);
+    struct plan *lent =
+        plan_of(g, (struct plan_options){
+                       .threads = 2, .by_image = true, .arena = arena, .arena_room = room });
+    assert_true(plan_memory(lent).lent);
+    plan_free(own), plan_free(lent);
+    free(arena);
+    graph_free(g);
+}
+
+static size_t weights_of(const struct graph *g, struct plan_options options)
+{
+    struct plan *plan = plan_of(g, options);
+    size_t bytes = plan_memory(plan).weights;
+    plan_free(plan);
+    return bytes;
+}
+
+/* The bound of transformed weights is for both parts together. */
+static void both_parts_share_the_budget(void **state)
+{
+    (void)state;
+    struct graph *g = network(4, true);
+    struct plan_options options = { .threads = 1, .winograd_tile = 6, .by_image = true };
+    struct plan_options direct = { .threads = 1, .direct = true, .by_image = true };
+    size_t all = weights_of(g, options), least = weights_of(g, direct);
+    options.weights_budget = all / 4 * 3;
+    if (all > 2 * least) /* the processor has Winograd kernels */
+        assert_in_range(weights_of(g, options), least, options.weights_budget);
+    graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,6 +287,10 @@ int main(void)
         cmocka_unit_test(what_lies_inside_is_refused),
         cmocka_unit_test(values_to_keep_are_kept),
         cmocka_unit_test(one_image_or_small_maps_are_not_parted),
+        cmocka_unit_test(outputs_may_be_anywhere),
+        cmocka_unit_test(batches_that_are_joined_are_not_parted),
+        cmocka_unit_test(memory_as_told_suffices),
+        cmocka_unit_test(both_parts_share_the_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

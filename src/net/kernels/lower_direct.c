@@ -15,7 +15,7 @@ static bool is_1x1(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     return a->kernel[0] == 1 && a->kernel[1] == 1 && a->stride[0] == 1 && a->stride[1] == 1 &&
-           a->pad[0] == 0 && a->pad[1] == 0;
+           a->pad[0] == 0 && a->pad[1] == 0 && a->pad[2] == 0 && a->pad[3] == 0;
 }
 
 /* Small maps of several images would read the weights once for each. */
