@@ -9,7 +9,8 @@
 struct plan_images;
 
 /* *out NULL and true where there is nothing to part: one image, several inputs, outputs among the
- * first layers, or no single value between the two kinds of layers. Where the network is cut depends on its graph alone. */
+ * first layers, or no single value between the two kinds of layers. Where the network is cut
+ * depends on its graph alone. */
 bool plan_images_new(const struct graph *graph, const struct plan_options *options,
                      struct plan_images **out, struct err *err);
 void plan_images_free(struct plan_images *images);

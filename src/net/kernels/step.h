@@ -223,8 +223,8 @@ bool plan_place(struct plan *plan, struct err *err);
 /* Weights that were taken from options.weights have been filled. */
 void plan_fill_shared(struct plan *plan);
 void plan_release(struct plan *plan);
-/* Input 0, output 0: it lies here from now on, as long as it is needed. Aligned as floats where it is
- * plain, as a block of channels else. */
+/* Input 0, output 0: it lies here from now on, as long as it is needed. Aligned as floats where it
+ * is plain, as a block of channels else. */
 void plan_move_input(struct plan *plan, void *at);
 void plan_move_output(struct plan *plan, void *at);
 #endif
