@@ -4,7 +4,7 @@
 # a comparison of all weights and statistics over the ranks, here after every second step.
 root=
 [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
-export OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 . "$(dirname "$0")/support/ranks.sh"
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 144 }
@@ -32,10 +32,14 @@ same shown hidden
 mpirun $root -n 2 --bind-to none microtome train run.yaml -q --threads 1 -o by_hand >/dev/null && same two by_hand
 
 echo "--- SIGTERM to one rank"
-rank_of() { # the process id of a rank that trains into folder $1; $2: head or tail
-    for pid in $(pgrep -f "train run.yaml .*-o $1( |\$)"); do
-        tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=' && echo "$pid"
-    done | "$2" -n 1
+second_rank() { # the process id of the second of two ranks that train into folder $1, once both are there
+    for _ in $(seq 300); do
+        set -- "$1" $(for pid in $(pgrep -f "train run.yaml .*-o $1( |\$)"); do
+            tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=' && echo "$pid"
+        done)
+        [ $# -lt 3 ] || { echo "$3" && return; }
+        sleep 0.1
+    done
 }
 wait_for() { # a checkpoint in folder $1
     for _ in $(seq 1200); do
@@ -44,8 +48,9 @@ wait_for() { # a checkpoint in folder $1
     done
 }
 train -o term --ranks 2 &
+rank=$(second_rank term)
 wait_for term
-kill -TERM "$(rank_of term tail)"
+kill -TERM "$rank"
 wait $!
 echo "exit $?"
 sed 's/[0-9]\+/N/g' err.txt
@@ -62,8 +67,9 @@ train -o program --ranks 2 --resume && same two program
 
 echo "--- kill -9 of one rank"
 train -o killed --ranks 2 &
+rank=$(second_rank killed)
 wait_for killed
-kill -9 "$(rank_of killed tail)"
+kill -9 "$rank"
 began=$(date +%s)
 wait $!
 echo "exit $?"

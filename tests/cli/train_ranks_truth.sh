@@ -4,7 +4,6 @@
 # gradient in the weights.
 /usr/bin/python3 -c 'import torch, h5py' 2>/dev/null || { echo "no torch and h5py" >&2; exit 77; }
 . "$(dirname "$0")/support/ranks.sh"
-export ASAN_OPTIONS=$leaks
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 160 }
 data:
@@ -19,7 +18,7 @@ ranks: { sync_bn: true, scale_rate: false }
 Y
 train() { microtome train run.yaml -q --threads 1 "$@" >/dev/null 2>err.txt || { cat err.txt; grep -q 'no MPI' err.txt && exit 77; exit 1; }; }
 train -o ranks --set train.batch=12 --ranks 3
-train -o one
+ASAN_OPTIONS=$leaks train -o one # with ranks: in train_ranks_equal
 train -o start --set schedule.learning_rate=1e-12
 /usr/bin/python3 - <<'P'
 import h5py
