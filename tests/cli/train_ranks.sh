@@ -32,10 +32,10 @@ same shown hidden
 mpirun $root -n 2 --bind-to none microtome train run.yaml -q --threads 1 -o by_hand >/dev/null && same two by_hand
 
 echo "--- SIGTERM to one rank"
-second_rank() { # the process id of the second of two ranks that train into folder $1, once both are there
+second_rank() { # the process id of the second of two ranks that train from here into folder $1, once both are there
     for _ in $(seq 300); do
         set -- "$1" $(for pid in $(pgrep -f "train run.yaml .*-o $1( |\$)"); do
-            tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=' && echo "$pid"
+            [ "/proc/$pid/cwd" -ef . ] && tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=' && echo "$pid"
         done)
         [ $# -lt 3 ] || { echo "$3" && return; }
         sleep 0.1

@@ -141,7 +141,7 @@ static void further_options(void **state)
 static void tasks_give_the_same_bytes(void **state)
 {
     (void)state;
-    char *path = plain_slide_write("heatmap_tasks.tiff", 2600, 1500, 0.25);
+    char *path = plain_slide_write("heatmap_tasks.tiff", 2000, 1250, 0.25);
     struct heatmap_info info;
     struct predict_options options = options_of("scan_small", PREDICT_AUTO, 16);
     options.memory_bytes = INT64_C(130) << 20;
