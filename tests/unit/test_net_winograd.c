@@ -139,6 +139,34 @@ static void agrees_with_the_direct_sum(void **state)
     convs_each_level(winograd_conv_available, check_level);
 }
 
+/* Every number of outputs that the last row and column of tiles may have. */
+static void check_ends(enum simd level)
+{
+    struct rng rng = rng_new(19, 3, (uint64_t)level);
+    for (int i = 0; i < 2 * 8 * 8; i++) {
+        int tile = i / 64 ? 4 : 2;
+        struct winograd_conv w = draw_conv(&rng, level);
+        w.in_channels = 20, w.dilation = w.pad_top = w.pad_left = 1;
+        w.height = w.out_height = i % 8 + 1, w.width = w.out_width = i / 8 % 8 + 1;
+        winograd_conv_plan(&w, tile);
+        assert_int_equal(w.end_rows, (w.out_height - 1) % tile + 1);
+        assert_int_equal(w.end_columns, (w.out_width - 1) % tile + 1);
+        struct tensors t = tensors_of(&w, &rng);
+        run(w, tile, false, true, i % 2, &t, t.y);
+        double error = error_of(&w, &t, false, true, i % 2);
+        if (!(error < (tile == 4 ? 6e-6 : 2e-6)))
+            fail_msg("level %d F%d %lldx%lld: off by %g", (int)level, tile, (long long)w.height,
+                     (long long)w.width, error);
+        tensors_free(&t);
+    }
+}
+
+static void the_last_tiles_make_what_is_there(void **state)
+{
+    (void)state;
+    convs_each_level(winograd_conv_available, check_ends);
+}
+
 /* Large maps take large tiles, few tiles with many weights small ones; for any number of threads.
  */
 static void tiles_fit_the_layer(void **state)
@@ -363,6 +391,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_direct_sum),
+        cmocka_unit_test(the_last_tiles_make_what_is_there),
         cmocka_unit_test(tiles_fit_the_layer),
         cmocka_unit_test(residual_may_be_the_output),
         cmocka_unit_test(gradients_agree_with_the_direct_sum),

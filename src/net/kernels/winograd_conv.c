@@ -75,14 +75,16 @@ static void choose_blocks(struct winograd_conv *w)
  * 2 bytes a cycle. */
 static double cost_of(const struct winograd_conv *w)
 {
-    double points = (double)((w->tile + 2) * (w->tile + 2)), tiles = (double)w->tiles;
+    int64_t sides_y = (w->tiles_y - 1) * (w->tile + 2) + w->end_rows + 2;
+    int64_t sides_x = (w->tiles_x - 1) * (w->tile + 2) + w->end_columns + 2;
+    double points = (double)(w->batch * w->dilation * w->dilation * sides_y * sides_x);
     double in = (double)w->in_blocks, out = (double)w->out_blocks;
-    double products = points * tiles * in * w->lanes * out / (2 * 0.85);
+    double products = points * in * w->lanes * out / (2 * 0.85);
     double blocks = (double)ceil_div(w->tiles, w->block_tiles);
     double weights = (double)w->weight_floats * 4 * blocks / 5;
     double transform = w->learning ? (double)w->weight_floats * 4 / 2 : 0;
     return (products > weights ? products : weights) + 0.25 * weights + transform +
-           4 * points * tiles * (in + out);
+           4 * points * (in + out);
 }
 
 /* oneDNN's direct kernels reach 90 % of two multiply-adds a cycle with AVX2, 55 % with AVX-512 on
@@ -94,14 +96,18 @@ double winograd_conv_direct_cost(const struct winograd_conv *w)
     return 9 * outputs * (double)(w->in_blocks * w->lanes * w->out_blocks) / (2 * reached);
 }
 
-void winograd_count_tiles(struct winograd_conv *w)
+void winograd_count_tiles(struct winograd_conv *w, bool small_ends)
 {
+    int64_t rows = ceil_div(w->out_height, w->dilation); /* of the largest phase */
+    int64_t columns = ceil_div(w->out_width, w->dilation);
     w->lanes = winograd_loops_of(w->level)->lanes;
     w->in_blocks = ceil_div(w->in_channels, w->lanes);
     w->out_blocks = ceil_div(w->out_channels, w->lanes);
     w->panels = ceil_div(w->out_blocks, 2);
-    w->tiles_y = ceil_div(ceil_div(w->out_height, w->dilation), w->tile);
-    w->tiles_x = ceil_div(ceil_div(w->out_width, w->dilation), w->tile);
+    w->tiles_y = ceil_div(rows, w->tile);
+    w->tiles_x = ceil_div(columns, w->tile);
+    w->end_rows = small_ends ? (int)(rows - (w->tiles_y - 1) * w->tile) : w->tile;
+    w->end_columns = small_ends ? (int)(columns - (w->tiles_x - 1) * w->tile) : w->tile;
     w->tiles = w->batch * w->dilation * w->dilation * w->tiles_y * w->tiles_x;
 }
 
@@ -110,7 +116,7 @@ static double plan_tile(struct winograd_conv *w, int tile)
 {
     int threads = w->threads;
     w->tile = tile;
-    winograd_count_tiles(w);
+    winograd_count_tiles(w, tile < 6);
     w->threads = 1;
     choose_blocks(w);
     double cost = cost_of(w);
@@ -174,7 +180,7 @@ void winograd_conv_weights(const struct winograd_conv *w, const float *from, boo
 void winograd_find_tiles(const struct winograd_conv *w, int64_t first, int64_t n,
                          struct winograd_tile *tiles)
 {
-    int64_t d = w->dilation, reach = (w->tile + 1) * d;
+    int64_t d = w->dilation;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = first + i;
         int64_t tile_x = at % w->tiles_x, tile_y = at / w->tiles_x % w->tiles_y;
@@ -190,37 +196,11 @@ void winograd_find_tiles(const struct winograd_conv *w, int64_t first, int64_t n
                  w->lanes;
         t->rows = (int)(rows < w->tile ? rows : w->tile);
         t->columns = (int)(columns < w->tile ? columns : w->tile);
-        t->inside = t->y >= 0 && t->x >= 0 && t->y + reach < w->height && t->x + reach < w->width;
+        t->made_rows = tile_y + 1 < w->tiles_y ? w->tile : w->end_rows;
+        t->made_columns = tile_x + 1 < w->tiles_x ? w->tile : w->end_columns;
+        t->inside = t->y >= 0 && t->x >= 0 && t->y + (t->made_rows + 1) * d < w->height &&
+                    t->x + (t->made_columns + 1) * d < w->width;
     }
-}
-
-/* M of `panels` panels from `first` on, of n tiles out of the `v_tiles` of V: all points. */
-static void multiply(const struct winograd_conv *w, const float *weights, const float *v,
-                     int64_t v_tiles, float *m, int64_t n, int64_t first, int64_t panels)
-{
-    const struct winograd_loops *loops = winograd_loops_of(w->level);
-    int64_t lanes = w->lanes, depth = w->in_blocks * lanes, groups = ceil_div(n, loops->rows);
-    int64_t points = (w->tile + 2) * (w->tile + 2);
-    int64_t lines = ceil_div(2 * lanes * lanes / 16, groups);
-    for (int64_t point = 0; point < points; point++)
-        for (int64_t p = 0; p < panels; p++) {
-            const float *u = weights + (point * w->panels + first + p) * depth * 2 * lanes;
-            bool last = p + 1 == panels, very_last = last && point + 1 == points;
-            const float *next =
-                very_last ? u
-                : last    ? weights + ((point + 1) * w->panels + first) * depth * 2 * lanes
-                          : u + depth * 2 * lanes;
-            bool one = 2 * (first + p) + 1 >= w->out_blocks;
-            float *to = m + point * w->m_step + p * 2 * n * lanes;
-            int64_t t = 0;
-            for (int64_t g = 0; g < groups; g++) {
-                int64_t rows = (n - t + groups - g - 1) / (groups - g);
-                loops->products[rows](one, w->in_blocks, v + point * w->v_step + t * lanes,
-                                      v_tiles * lanes, u, to + t * lanes, n * lanes,
-                                      next + g * lines * 16 * w->in_blocks, lines);
-                t += rows;
-            }
-        }
 }
 
 /* One call's arguments. */
@@ -230,12 +210,65 @@ struct winograd_run {
     float *y, *scratch;
 };
 
+/* Tiles by their place, in the order of a block: those of the last column, the whole ones, those of
+ * the last row, the corner. */
+enum { END_COLUMN, WHOLE, END_ROW, CORNER, PLACES };
+
 /* What one thread has of a block of tiles: where they are, and the products' two sides. */
 struct winograd_work {
     struct winograd_tile tiles[MOST_TILES];
-    int64_t n; /* of tiles */
+    int64_t begin[PLACES]; /* the first tile of each place */
+    int64_t n;             /* of tiles */
     float *v, *m;
 };
+
+/* Which of the work's tiles from .. to have a point: those at the border have fewer points, and
+ * order_tiles puts those that share one beside each other. */
+static void tiles_of_point(const struct winograd_conv *w, const struct winograd_work *work,
+                           int64_t point, int64_t *from, int64_t *to)
+{
+    int64_t i = point / (w->tile + 2), j = point % (w->tile + 2), last = w->tile + 1;
+    bool in_end_rows = i <= w->end_rows || i == last;
+    bool in_end_columns = j <= w->end_columns || j == last;
+    int64_t first = in_end_columns ? 0 : work->begin[WHOLE];
+    int64_t end =
+        in_end_rows ? in_end_columns ? work->n : work->begin[CORNER] : work->begin[END_ROW];
+    *from = *from > first ? *from : first;
+    *to = *to < end ? *to : end;
+}
+
+/* M of `panels` panels from `first` on, of the work's tiles from .. to: all points. */
+static void multiply(const struct winograd_conv *w, const float *weights,
+                     const struct winograd_work *work, int64_t from, int64_t to, int64_t first,
+                     int64_t panels)
+{
+    const struct winograd_loops *loops = winograd_loops_of(w->level);
+    int64_t lanes = w->lanes, depth = w->in_blocks * lanes;
+    int64_t points = (w->tile + 2) * (w->tile + 2), panel = depth * 2 * lanes;
+    for (int64_t point = 0; point < points; point++) {
+        int64_t t0 = from, t1 = to;
+        tiles_of_point(w, work, point, &t0, &t1);
+        int64_t groups = t1 > t0 ? ceil_div(t1 - t0, loops->rows) : 0;
+        int64_t lines = groups ? ceil_div(2 * lanes * lanes / 16, groups) : 0;
+        const float *u = weights + (point * w->panels + first) * panel;
+        for (int64_t p = 0; p < panels; p++, u += panel) {
+            bool last = p + 1 == panels, very_last = last && point + 1 == points;
+            const float *next = very_last ? u
+                                : last    ? u + (w->panels - panels + 1) * panel
+                                          : u + panel;
+            bool one = 2 * (first + p) + 1 >= w->out_blocks;
+            const float *v = work->v + point * w->v_step;
+            float *m = work->m + point * w->m_step + p * 2 * (to - from) * lanes;
+            for (int64_t g = 0, t = t0; g < groups; g++) {
+                int64_t rows = (t1 - t + groups - g - 1) / (groups - g);
+                loops->products[rows](one, w->in_blocks, v + t * lanes, work->n * lanes, u,
+                                      m + (t - from) * lanes, (to - from) * lanes,
+                                      next + g * lines * 16 * w->in_blocks, lines);
+                t += rows;
+            }
+        }
+    }
+}
 
 /* Panels first .. end of the work's tiles from .. to. */
 static void run_panels(const struct winograd_run *r, const struct winograd_work *work,
@@ -244,10 +277,31 @@ static void run_panels(const struct winograd_run *r, const struct winograd_work 
     const struct winograd_conv *w = r->w;
     for (int64_t p = first, n = to - from; n > 0 && p < end; p += w->block_panels) {
         int64_t panels = end - p < w->block_panels ? end - p : w->block_panels;
-        multiply(w, r->weights, work->v + from * w->lanes, work->n, work->m, n, p, panels);
+        multiply(w, r->weights, work, from, to, p, panels);
         winograd_loops_of(w->level)->transform_out(w, work->m, work->tiles + from, n, p, panels,
                                                    r->bias, r->residual, r->y);
     }
+}
+
+static int place_of(const struct winograd_conv *w, const struct winograd_tile *t)
+{
+    bool end_row = t->made_rows < w->tile, end_column = t->made_columns < w->tile;
+    return end_row ? end_column ? CORNER : END_ROW : end_column ? END_COLUMN : WHOLE;
+}
+
+/* Tiles that have the same points come together. */
+static void order_tiles(const struct winograd_conv *w, struct winograd_work *work)
+{
+    struct winograd_tile found[MOST_TILES];
+    int64_t next[PLACES + 1] = { 0 };
+    for (int64_t i = 0; i < work->n; i++) {
+        found[i] = work->tiles[i];
+        next[place_of(w, &found[i]) + 1]++;
+    }
+    for (int p = 0; p < PLACES; p++)
+        next[p + 1] += next[p], work->begin[p] = next[p];
+    for (int64_t i = 0; i < work->n; i++)
+        work->tiles[next[place_of(w, &found[i])]++] = found[i];
 }
 
 /* Finds n tiles from `first` on, and gives the thread its V and M. */
@@ -260,6 +314,7 @@ static void begin_work(const struct winograd_run *r, int64_t first, int64_t n,
     work->v = r->scratch + points * (w->v_step + w->m_step) * omp_get_thread_num();
     work->m = work->v + points * w->v_step;
     winograd_find_tiles(w, first, n, work->tiles);
+    order_tiles(w, work);
 }
 
 static void transform_inputs(const struct winograd_run *r, const struct winograd_work *work)

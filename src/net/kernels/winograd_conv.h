@@ -25,6 +25,7 @@ struct winograd_conv {
     int lanes;                             /* floats of a register */
     int64_t in_blocks, out_blocks, panels; /* a panel: two blocks of output channels */
     int64_t tiles_y, tiles_x, tiles;       /* tiles_y, tiles_x: of one phase of the dilation */
+    int end_rows, end_columns;             /* outputs made by the last tile along a side */
     int64_t block_tiles, block_panels;     /* worked on at a time */
     int64_t v_step, m_step;                /* floats from one point to the next in scratch */
     bool shared; /* few tiles: threads share transformed inputs and part the panels */

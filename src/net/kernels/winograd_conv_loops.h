@@ -2,170 +2,97 @@
  *   TARGET, VARIANT(name), VEC (a register of LANES floats), VEC_LOAD, VEC_STORE, VEC_SET,
  *   VEC_FMA(a, b, c) = a b + c, VEC_MAX(a, b) (b where a is NaN) and ROWS, the tiles of the largest
  *   register kernel: ROWS x 2 sums, 2 weights and 1 input fill the registers.
- * A tile of m x m outputs has A x A points, A = m + 2. */
+ * A tile of m x m outputs has (m + 2) x (m + 2) points. */
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Bt d: from A inputs of a row to the points. o must not be d. */
-INLINE void VARIANT(points_of_2)(VEC *o, const VEC *d)
+#include "net/kernels/winograd_points.h"
+
+/* rows x columns outputs of a tile, LANES channels -> the points that they are made from, step
+ * floats apart. */
+INLINE void VARIANT(in)(int tile, int rows, int columns, const float *x, ptrdiff_t row,
+                        ptrdiff_t column, float *v, ptrdiff_t step)
 {
-    o[0] = d[2] - d[0];
-    o[1] = d[2] + d[1];
-    o[2] = d[2] - d[1];
-    o[3] = d[3] - d[1];
-}
-
-/* At m: from the points to the outputs. */
-INLINE void VARIANT(outputs_of_2)(VEC *y, const VEC *m)
-{
-    y[0] = m[0] + (m[1] + m[2]);
-    y[1] = (m[1] - m[2]) + m[3];
-}
-
-/* Points 0, +-a, +-b, infinity; 1/sqrt(2) and sqrt(2) lose four times less than 1 and 2. */
-#define POINT_A 0.70710678118654752
-#define POINT_B 1.41421356237309505
-
-INLINE void VARIANT(points_of_4)(VEC *o, const VEC *d)
-{
-    const VEC a = VEC_SET((float)POINT_A), b = VEC_SET((float)POINT_B);
-    const VEC aa = VEC_SET(-0.5f), bb = VEC_SET(-2.0f), sum = VEC_SET(-2.5f); /* a a b b = 1 */
-    VEC even_b = VEC_FMA(bb, d[2], d[4]), odd_b = VEC_FMA(bb, d[1], d[3]);
-    VEC even_a = VEC_FMA(aa, d[2], d[4]), odd_a = VEC_FMA(aa, d[1], d[3]);
-    o[0] = VEC_FMA(sum, d[2], d[4]) + d[0];
-    o[1] = VEC_FMA(a, odd_b, even_b);
-    o[2] = VEC_FMA(-a, odd_b, even_b);
-    o[3] = VEC_FMA(b, odd_a, even_a);
-    o[4] = VEC_FMA(-b, odd_a, even_a);
-    o[5] = VEC_FMA(sum, d[3], d[5]) + d[1];
-}
-
-INLINE void VARIANT(outputs_of_4)(VEC *y, const VEC *m)
-{
-    const VEC a = VEC_SET((float)POINT_A), b = VEC_SET((float)POINT_B);
-    const VEC aa = VEC_SET(0.5f), bb = VEC_SET(2.0f);
-    const VEC aaa = VEC_SET((float)(POINT_A * 0.5)), bbb = VEC_SET((float)(POINT_B * 2));
-    VEC sum_a = m[1] + m[2], less_a = m[1] - m[2], sum_b = m[3] + m[4], less_b = m[3] - m[4];
-    y[0] = m[0] + sum_a + sum_b;
-    y[1] = VEC_FMA(b, less_b, a * less_a);
-    y[2] = VEC_FMA(bb, sum_b, aa * sum_a);
-    y[3] = VEC_FMA(bbb, less_b, VEC_FMA(aaa, less_a, m[5]));
-}
-
-/* Points 0, +-1/2, +-1, +-2, infinity: all factors are exact, and their product is 1. */
-INLINE void VARIANT(points_of_6)(VEC *o, const VEC *d)
-{
-    const VEC half = VEC_SET(0.5f), two = VEC_SET(2.0f), five = VEC_SET(-5.0f);
-    const VEC low = VEC_SET(-1.25f), middle = VEC_SET(-4.25f), high = VEC_SET(5.25f);
-    const VEC four = VEC_SET(4.0f), quarter = VEC_SET(0.25f);
-    VEC even_1 = VEC_FMA(middle, d[4], d[2] + d[6]), odd_1 = VEC_FMA(middle, d[3], d[1] + d[5]);
-    VEC even_h = VEC_FMA(four, d[2], VEC_FMA(five, d[4], d[6]));
-    VEC odd_h = VEC_FMA(four, d[1], VEC_FMA(five, d[3], d[5]));
-    VEC even_2 = VEC_FMA(quarter, d[2], VEC_FMA(low, d[4], d[6]));
-    VEC odd_2 = VEC_FMA(quarter, d[1], VEC_FMA(low, d[3], d[5]));
-    o[0] = VEC_FMA(high, d[2] - d[4], d[6] - d[0]);
-    o[1] = VEC_FMA(half, odd_h, even_h);
-    o[2] = VEC_FMA(-half, odd_h, even_h);
-    o[3] = even_1 + odd_1;
-    o[4] = even_1 - odd_1;
-    o[5] = VEC_FMA(two, odd_2, even_2);
-    o[6] = VEC_FMA(-two, odd_2, even_2);
-    o[7] = VEC_FMA(high, d[3] - d[5], d[7] - d[1]);
-}
-
-INLINE void VARIANT(outputs_of_6)(VEC *y, const VEC *m)
-{
-    VEC sum_h = m[1] + m[2], less_h = m[1] - m[2], sum_1 = m[3] + m[4], less_1 = m[3] - m[4];
-    VEC sum_2 = m[5] + m[6], less_2 = m[5] - m[6];
-    y[0] = m[0] + sum_h + sum_1 + sum_2;
-    y[1] = VEC_FMA(VEC_SET(2.0f), less_2, VEC_FMA(VEC_SET(0.5f), less_h, less_1));
-    y[2] = VEC_FMA(VEC_SET(4.0f), sum_2, VEC_FMA(VEC_SET(0.25f), sum_h, sum_1));
-    y[3] = VEC_FMA(VEC_SET(8.0f), less_2, VEC_FMA(VEC_SET(0.125f), less_h, less_1));
-    y[4] = VEC_FMA(VEC_SET(16.0f), sum_2, VEC_FMA(VEC_SET(0.0625f), sum_h, sum_1));
-    y[5] = VEC_FMA(VEC_SET(32.0f), less_2, VEC_FMA(VEC_SET(0.03125f), less_h, less_1)) + m[7];
-}
-
-/* A dy: from 4 gradients by outputs to the points, the adjoint of outputs_of_4. */
-INLINE void VARIANT(gradients_of_4)(VEC *o, const VEC *y)
-{
-    const VEC a = VEC_SET((float)POINT_A), b = VEC_SET((float)POINT_B);
-    const VEC aa = VEC_SET(0.5f), bb = VEC_SET(2.0f);
-    VEC even_a = VEC_FMA(aa, y[2], y[0]), odd_a = VEC_FMA(aa, y[3], y[1]);
-    VEC even_b = VEC_FMA(bb, y[2], y[0]), odd_b = VEC_FMA(bb, y[3], y[1]);
-    o[0] = y[0];
-    o[1] = VEC_FMA(a, odd_a, even_a);
-    o[2] = VEC_FMA(-a, odd_a, even_a);
-    o[3] = VEC_FMA(b, odd_b, even_b);
-    o[4] = VEC_FMA(-b, odd_b, even_b);
-    o[5] = y[3];
-}
-
-/* One tile x LANES channels -> its points, step floats apart. */
-#define TRANSFORM_IN(m)                                                                            \
-    static TARGET void VARIANT(in_##m)(const float *x, ptrdiff_t row, ptrdiff_t column, float *v,  \
-                                       ptrdiff_t step)                                             \
-    {                                                                                              \
-        enum { A = m + 2 };                                                                        \
-        VEC half[A][A];                                                                            \
-        UNROLL for (int j = 0; j < A; j++)                                                         \
-        {                                                                                          \
-            VEC d[A], o[A];                                                                        \
-            UNROLL for (int i = 0; i < A; i++) d[i] = VEC_LOAD(x + i * row + j * column);          \
-            VARIANT(points_of_##m)(o, d);                                                          \
-            UNROLL for (int i = 0; i < A; i++) half[i][j] = o[i];                                  \
-        }                                                                                          \
-        UNROLL for (int i = 0; i < A; i++)                                                         \
-        {                                                                                          \
-            VEC o[A];                                                                              \
-            VARIANT(points_of_##m)(o, half[i]);                                                    \
-            UNROLL for (int j = 0; j < A; j++) VEC_STORE(v + (i * A + j) * step, o[j]);            \
-        }                                                                                          \
+    VEC half[WINOGRAD_POINTS][WINOGRAD_POINTS];
+    UNROLL for (int j = 0; j < columns + 2; j++)
+    {
+        VEC d[WINOGRAD_POINTS], o[WINOGRAD_POINTS];
+        UNROLL for (int i = 0; i < rows + 2; i++) d[i] = VEC_LOAD(x + i * row + j * column);
+        VARIANT(points_of)(tile, rows, o, d);
+        UNROLL for (int i = 0; i < rows + 2; i++) half[i][j] = o[i];
     }
-TRANSFORM_IN(2)
-TRANSFORM_IN(4)
-TRANSFORM_IN(6)
-
-/* The points of one tile x LANES channels -> outputs; residual NULL: none. */
-#define TRANSFORM_OUT(m)                                                                           \
-    static TARGET void VARIANT(out_##m)(const float *points, ptrdiff_t step, VEC bias, bool relu,  \
-                                        const float *residual, float *y, ptrdiff_t row,            \
-                                        ptrdiff_t column)                                          \
-    {                                                                                              \
-        enum { A = m + 2 };                                                                        \
-        VEC half[m][A], zero = VEC_SET(0.0f);                                                      \
-        UNROLL for (int j = 0; j < A; j++)                                                         \
-        {                                                                                          \
-            VEC d[A], o[m];                                                                        \
-            UNROLL for (int i = 0; i < A; i++) d[i] = VEC_LOAD(points + (i * A + j) * step);       \
-            VARIANT(outputs_of_##m)(o, d);                                                         \
-            UNROLL for (int i = 0; i < m; i++) half[i][j] = o[i];                                  \
-        }                                                                                          \
-        UNROLL for (int i = 0; i < m; i++)                                                         \
-        {                                                                                          \
-            VEC o[m];                                                                              \
-            VARIANT(outputs_of_##m)(o, half[i]);                                                   \
-            UNROLL for (int j = 0; j < m; j++)                                                     \
-            {                                                                                      \
-                ptrdiff_t at = i * row + j * column;                                               \
-                VEC value = o[j] + bias;                                                           \
-                if (residual)                                                                      \
-                    value += VEC_LOAD(residual + at);                                              \
-                VEC_STORE(y + at, relu ? VEC_MAX(zero, value) : value);                            \
-            }                                                                                      \
-        }                                                                                          \
+    UNROLL for (int i = 0; i < rows + 2; i++)
+    {
+        VEC o[WINOGRAD_POINTS];
+        float *to = v + winograd_point(tile, rows, i) * (tile + 2) * step;
+        VARIANT(points_of)(tile, columns, o, half[i]);
+        UNROLL for (int j = 0; j < columns + 2; j++)
+            VEC_STORE(to + winograd_point(tile, columns, j) * step, o[j]);
     }
-TRANSFORM_OUT(2)
-TRANSFORM_OUT(4)
-TRANSFORM_OUT(6)
+}
 
-/* A zero-padded copy of a tile that reaches over the border: [A, A, LANES]. */
+/* The points of rows x columns outputs, LANES channels -> the outputs; residual NULL: none. */
+INLINE void VARIANT(out)(int tile, int rows, int columns, const float *points, ptrdiff_t step,
+                         const struct winograd_end *end, const float *residual, float *y,
+                         ptrdiff_t row, ptrdiff_t column)
+{
+    VEC half[WINOGRAD_POINTS][WINOGRAD_POINTS], zero = VEC_SET(0.0f), bias = VEC_LOAD(end->bias);
+    UNROLL for (int j = 0; j < columns + 2; j++)
+    {
+        VEC d[WINOGRAD_POINTS], o[WINOGRAD_POINTS];
+        const float *from = points + winograd_point(tile, columns, j) * step;
+        UNROLL for (int i = 0; i < rows + 2; i++) d[i] =
+            VEC_LOAD(from + winograd_point(tile, rows, i) * (tile + 2) * step);
+        VARIANT(outputs_of)(tile, rows, o, d);
+        UNROLL for (int i = 0; i < rows; i++) half[i][j] = o[i];
+    }
+    UNROLL for (int i = 0; i < rows; i++)
+    {
+        VEC o[WINOGRAD_POINTS];
+        VARIANT(outputs_of)(tile, columns, o, half[i]);
+        UNROLL for (int j = 0; j < columns; j++)
+        {
+            ptrdiff_t at = i * row + j * column;
+            VEC value = o[j] + bias;
+            if (residual)
+                value += VEC_LOAD(residual + at);
+            VEC_STORE(y + at, end->relu ? VEC_MAX(zero, value) : value);
+        }
+    }
+}
+
+#define TRANSFORMS(tile, r, c)                                                                     \
+    static TARGET void VARIANT(in_##tile##_##r##_##c)(const float *x, ptrdiff_t row,               \
+                                                      ptrdiff_t column, float *v, ptrdiff_t step)  \
+    {                                                                                              \
+        VARIANT(in)(tile, r, c, x, row, column, v, step);                                          \
+    }                                                                                              \
+    static TARGET void VARIANT(out_##tile##_##r##_##c)(                                            \
+        const float *points, ptrdiff_t step, const struct winograd_end *end,                       \
+        const float *residual, float *y, ptrdiff_t row, ptrdiff_t column)                          \
+    {                                                                                              \
+        VARIANT(out)(tile, r, c, points, step, end, residual, y, row, column);                     \
+    }
+#define NAMES(tile, r, c)                                                                          \
+    [tile / 2 - 1][r - 1][c - 1] = { VARIANT(in_##tile##_##r##_##c),                               \
+                                     VARIANT(out_##tile##_##r##_##c) },
+#define EACH_TILE(f)                                                                               \
+    f(2, 1, 1) f(2, 1, 2) f(2, 2, 1) f(2, 2, 2) f(4, 1, 1) f(4, 1, 2) f(4, 1, 3) f(4, 1, 4)        \
+        f(4, 2, 1) f(4, 2, 2) f(4, 2, 3) f(4, 2, 4) f(4, 3, 1) f(4, 3, 2) f(4, 3, 3) f(4, 3, 4)    \
+            f(4, 4, 1) f(4, 4, 2) f(4, 4, 3) f(4, 4, 4) f(6, 6, 6)
+EACH_TILE(TRANSFORMS)
+
+/* By the tile, and the outputs that are made along its sides. */
+static const struct winograd_transforms VARIANT(transforms)[3][6][6] = { EACH_TILE(NAMES) };
+
+/* A zero-padded copy of a tile that reaches over the border: [made_rows + 2, made_columns + 2,
+ * LANES]. */
 static TARGET void VARIANT(gather)(const struct winograd_conv *w, const struct winograd_tile *t,
                                    const float *x, float *to)
 {
-    int side = w->tile + 2;
     int64_t d = w->dilation;
-    for (int i = 0; i < side; i++)
-        for (int j = 0; j < side; j++, to += LANES) {
+    for (int i = 0; i < t->made_rows + 2; i++)
+        for (int j = 0; j < t->made_columns + 2; j++, to += LANES) {
             int64_t row = t->y + i * d, column = t->x + j * d;
             bool inside = row >= 0 && row < w->height && column >= 0 && column < w->width;
             VEC_STORE(to,
@@ -187,14 +114,11 @@ static TARGET void VARIANT(transform_in)(const struct winograd_conv *w, const fl
         ptrdiff_t from_row = row, from_column = column;
         if (!t->inside) {
             VARIANT(gather)(w, t, from, padded);
-            from = padded, from_row = (w->tile + 2) * LANES, from_column = LANES;
+            from = padded, from_row = (t->made_columns + 2) * LANES, from_column = LANES;
         }
-        if (w->tile == 6)
-            VARIANT(in_6)(from, from_row, from_column, to, w->v_step);
-        else if (w->tile == 4)
-            VARIANT(in_4)(from, from_row, from_column, to, w->v_step);
-        else
-            VARIANT(in_2)(from, from_row, from_column, to, w->v_step);
+        VARIANT(transforms)
+        [w->tile / 2 - 1][t->made_rows - 1][t->made_columns - 1].in(from, from_row, from_column, to,
+                                                                    w->v_step);
     }
 }
 
@@ -284,31 +208,26 @@ static TARGET void VARIANT(transform_out)(const struct winograd_conv *w, const f
 {
     float part[36 * LANES] __attribute__((aligned(64)));
     ptrdiff_t row = w->out_width * LANES * w->dilation, column = LANES * w->dilation;
-    int64_t end = 2 * (first + panels) < w->out_blocks ? 2 * (first + panels) : w->out_blocks;
-    for (int64_t k = 2 * first; k < end; k++) {
-        float bias_lanes[LANES] __attribute__((aligned(64))) = { 0 };
+    int64_t last = 2 * (first + panels) < w->out_blocks ? 2 * (first + panels) : w->out_blocks;
+    for (int64_t k = 2 * first; k < last; k++) {
+        struct winograd_end end = { .relu = w->relu };
         for (int l = 0; bias && l < LANES && k * LANES + l < w->out_channels; l++)
-            bias_lanes[l] = bias[k * LANES + l];
-        VEC b = VEC_LOAD(bias_lanes);
+            end.bias[l] = bias[k * LANES + l];
         for (int64_t i = 0; i < n; i++) {
             const struct winograd_tile *t = &tiles[i];
             const float *points = m + ((k - 2 * first) * n + i) * LANES;
             int64_t at = t->out + k * w->out_height * w->out_width * LANES;
             const float *old = residual ? residual + at : NULL;
-            bool whole = t->rows == w->tile && t->columns == w->tile;
+            bool whole = t->rows == t->made_rows && t->columns == t->made_columns;
             float *to = whole ? y + at : part;
             ptrdiff_t to_row = whole ? row : w->tile * LANES, to_column = whole ? column : LANES;
             for (int r = 0; !whole && old && r < t->rows; r++)
                 for (int c = 0; c < t->columns; c++)
                     VEC_STORE(part + (r * w->tile + c) * LANES,
                               VEC_LOAD(old + r * row + c * column));
-            const float *added = whole || !old ? old : part;
-            if (w->tile == 6)
-                VARIANT(out_6)(points, w->m_step, b, w->relu, added, to, to_row, to_column);
-            else if (w->tile == 4)
-                VARIANT(out_4)(points, w->m_step, b, w->relu, added, to, to_row, to_column);
-            else
-                VARIANT(out_2)(points, w->m_step, b, w->relu, added, to, to_row, to_column);
+            VARIANT(transforms)
+            [w->tile / 2 - 1][t->made_rows - 1][t->made_columns - 1].out(
+                points, w->m_step, &end, whole || !old ? old : part, to, to_row, to_column);
             for (int r = 0; !whole && r < t->rows; r++)
                 for (int c = 0; c < t->columns; c++)
                     VEC_STORE(y + at + r * row + c * column,
@@ -470,6 +389,7 @@ static const struct winograd_loops VARIANT(loops) = {
 #undef UNROLL
 #undef POINT_A
 #undef POINT_B
-#undef TRANSFORM_IN
-#undef TRANSFORM_OUT
+#undef TRANSFORMS
+#undef NAMES
+#undef EACH_TILE
 #undef PRODUCT

@@ -57,7 +57,7 @@ double winograd_gradient_plan(struct winograd_gradient *g)
 {
     struct winograd_conv *w = &g->conv;
     w->tile = TILE;
-    winograd_count_tiles(w);
+    winograd_count_tiles(w, false);
     int64_t taps = POINTS * w->in_blocks * w->out_blocks * w->lanes * w->lanes;
     int64_t fit = taps > 4 * winograd_cache_floats() ? MOST_TILES : MOST_TILES / 2;
     g->blocks = w->tiles <= MOST_TILES ? 1 : ceil_div(w->tiles, fit);

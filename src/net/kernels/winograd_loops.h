@@ -12,12 +12,33 @@ struct winograd_tile {
     int64_t in, out;   /* floats from the begin of x and y to its corner, in the first block */
     int64_t y, x;      /* of the corner in the input; may be outside */
     int rows, columns; /* outputs that are there */
-    bool inside;       /* reads no padding */
+    int made_rows, made_columns; /* outputs that are made: at a border fewer, from fewer points */
+    bool inside;                 /* reads no padding */
 };
 
 typedef void (*winograd_product)(bool one, int64_t blocks, const float *v, ptrdiff_t v_step,
                                  const float *u, float *m, ptrdiff_t m_step, const float *next,
                                  int64_t lines);
+
+/* What becomes of the sums of a register of channels. */
+struct winograd_end {
+    float bias[16];
+    bool relu;
+};
+
+/* The transforms of one kind of tile. */
+struct winograd_transforms {
+    void (*in)(const float *x, ptrdiff_t row, ptrdiff_t column, float *v, ptrdiff_t step);
+    void (*out)(const float *points, ptrdiff_t step, const struct winograd_end *end,
+                const float *residual, float *y, ptrdiff_t row, ptrdiff_t column);
+};
+
+/* The points along a side from which some of its outputs are made are the first ones and the last,
+ * infinity: which is the i-th of them. */
+static inline int winograd_point(int tile, int outputs, int i)
+{
+    return i <= outputs ? i : tile + 1;
+}
 
 /* The vector code for one instruction set. */
 struct winograd_loops {
@@ -46,8 +67,8 @@ const struct winograd_loops *winograd_loops_of(enum simd level);
  * each of every d-th row and column. */
 void winograd_find_tiles(const struct winograd_conv *w, int64_t first, int64_t n,
                          struct winograd_tile *tiles);
-/* The tiles of the output, for w->tile. */
-void winograd_count_tiles(struct winograd_conv *w);
+/* The tiles of the output, for w->tile; small_ends: those at the border make what is there. */
+void winograd_count_tiles(struct winograd_conv *w, bool small_ends);
 /* An odd number of cache lines, so that points do not fall onto the same place of a cache. */
 int64_t winograd_odd_lines(int64_t floats);
 /* Of the second-level cache. */
