@@ -3,6 +3,7 @@
  * multiply-adds is off and sums have a fixed order, so all of them give the same floats. */
 #ifndef NET_KERNELS_SIMD_H
 #define NET_KERNELS_SIMD_H
+#include <stdbool.h>
 
 enum simd { SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512, SIMD_LEVELS };
 
@@ -32,4 +33,8 @@ static inline enum simd simd_best(void)
 #endif
     return SIMD_PORTABLE;
 }
+
+/* Multiply-adds of a whole register that this processor begins in a cycle: two, or one where its
+ * units are half as wide as the registers. */
+int simd_multiply_adds(enum simd level);
 #endif

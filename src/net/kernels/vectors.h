@@ -8,6 +8,7 @@
 #undef VEC
 #undef VEC_LOAD
 #undef VEC_STORE
+#undef VEC_STREAM
 #undef VEC_SET
 #undef VEC_FMA
 #undef VEC_MAX
@@ -19,6 +20,7 @@
 #define VEC __m256
 #define VEC_LOAD(at) _mm256_loadu_ps(at)
 #define VEC_STORE(at, v) _mm256_storeu_ps(at, v)
+#define VEC_STREAM(at, v) _mm256_stream_ps(at, v)
 #define VEC_SET(f) _mm256_set1_ps(f)
 #define VEC_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define VEC_MAX(a, b) _mm256_max_ps(a, b)
@@ -30,6 +32,7 @@
 #define VEC __m512
 #define VEC_LOAD(at) _mm512_loadu_ps(at)
 #define VEC_STORE(at, v) _mm512_storeu_ps(at, v)
+#define VEC_STREAM(at, v) _mm512_stream_ps(at, v)
 #define VEC_SET(f) _mm512_set1_ps(f)
 #define VEC_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define VEC_MAX(a, b) _mm512_max_ps(a, b)

@@ -69,31 +69,34 @@ static void choose_blocks(struct winograd_conv *w)
     w->scratch_floats = (size_t)(points * (w->v_step + w->m_step) * w->threads);
 }
 
-/* Cycles, by measured constants: register kernels reach 85 % of two multiply-adds a cycle, weights
+/* Cycles, by measured constants: register kernels reach 85 % of the multiply-adds, weights
  * come at about 5 bytes a cycle (they pass once for every block of tiles), a point of a tile takes
  * about 4 cycles to transform for each register, there or back; transforming weights writes
- * 2 bytes a cycle. */
+ * 4 bytes a cycle. */
 static double cost_of(const struct winograd_conv *w)
 {
     int64_t sides_y = (w->tiles_y - 1) * (w->tile + 2) + w->end_rows + 2;
     int64_t sides_x = (w->tiles_x - 1) * (w->tile + 2) + w->end_columns + 2;
     double points = (double)(w->batch * w->dilation * w->dilation * sides_y * sides_x);
     double in = (double)w->in_blocks, out = (double)w->out_blocks;
-    double products = points * in * w->lanes * out / (2 * 0.85);
+    double products = points * in * w->lanes * out / (simd_multiply_adds(w->level) * 0.85);
     double blocks = (double)ceil_div(w->tiles, w->block_tiles);
     double weights = (double)w->weight_floats * 4 * blocks / 5;
-    double transform = w->learning ? (double)w->weight_floats * 4 / 2 : 0;
+    double transform = w->learning ? (double)w->weight_floats * 4 / 4 : 0;
     return (products > weights ? products : weights) + 0.25 * weights + transform +
            4 * points * (in + out);
 }
 
-/* oneDNN's direct kernels reach 90 % of two multiply-adds a cycle with AVX2, 55 % with AVX-512 on
- * maps of 28 x 28 and less (85 % on larger ones, where Winograd's lead does not hang on it). */
+/* oneDNN's direct kernels reach 90 % of the multiply-adds with AVX2, 55 % with two of AVX-512 on
+ * maps of 28 x 28 and less (85 % on larger ones, where Winograd's lead does not hang on it), 98 %
+ * with one. */
 double winograd_conv_direct_cost(const struct winograd_conv *w)
 {
     double outputs = (double)(w->batch * w->out_height * w->out_width);
-    double reached = w->level == SIMD_AVX512 ? 0.55 : 0.9;
-    return 9 * outputs * (double)(w->in_blocks * w->lanes * w->out_blocks) / (2 * reached);
+    double reached = w->level == SIMD_AVX2               ? 2 * 0.9
+                     : simd_multiply_adds(w->level) == 2 ? 2 * 0.55
+                                                         : 0.98;
+    return 9 * outputs * (double)(w->in_blocks * w->lanes * w->out_blocks) / reached;
 }
 
 void winograd_count_tiles(struct winograd_conv *w, bool small_ends)
@@ -158,23 +161,11 @@ void winograd_weight_transform(int tile, double g[WINOGRAD_POINTS][3])
 
 void winograd_conv_weights(const struct winograd_conv *w, const float *from, bool turned, float *to)
 {
-    const struct winograd_loops *loops = winograd_loops_of(w->level);
-    int lanes = w->lanes, side = w->tile + 2;
-    int64_t inputs = w->in_blocks * lanes, step = w->panels * inputs * 2 * lanes;
     double g[WINOGRAD_POINTS][3];
     winograd_weight_transform(w->tile, g);
 #pragma omp parallel for num_threads(w->threads) schedule(static) if (w->threads > 1)
-    for (int64_t k = 0; k < 2 * w->panels; k++)
-        for (int64_t c = 0; c < inputs; c++) {
-            int64_t first = k * lanes, left = c < w->in_channels ? w->out_channels - first : 0;
-            int64_t outputs = left < 0 ? 0 : left < lanes ? left : lanes;
-            int64_t lane_step = turned ? 9 : w->in_channels * 9;
-            const float *taps = outputs ? from + first * lane_step : from;
-            if (outputs)
-                taps += turned ? c * w->out_channels * 9 : c * 9;
-            float *u = to + (k / 2 * inputs + c) * 2 * lanes + k % 2 * lanes;
-            loops->weight(side, (const double(*)[3])g, taps, lane_step, outputs, turned, u, step);
-        }
+    for (int64_t p = 0; p < w->panels; p++)
+        winograd_loops_of(w->level)->weights(w, (const double(*)[3])g, p, from, turned, to);
 }
 
 void winograd_find_tiles(const struct winograd_conv *w, int64_t first, int64_t n,

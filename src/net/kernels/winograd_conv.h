@@ -40,8 +40,8 @@ double winograd_conv_plan(struct winograd_conv *w, int tile);
 /* The same for a direct convolution. */
 double winograd_conv_direct_cost(const struct winograd_conv *w);
 
-/* from [O, I, 3, 3] plain -> to [w->weight_floats]. turned: from is [I, O, 3, 3] and rotated by
- * half a turn, as the gradient by the input needs it. */
+/* from [O, I, 3, 3] plain -> to [w->weight_floats], 64-byte aligned. turned: from is [I, O, 3, 3]
+ * and rotated by half a turn, as the gradient by the input needs it. */
 void winograd_conv_weights(const struct winograd_conv *w, const float *from, bool turned,
                            float *to);
 

@@ -1,7 +1,8 @@
 /* winograd_conv_loops.h: the vector code, included once for each instruction set with
- *   TARGET, VARIANT(name), VEC (a register of LANES floats), VEC_LOAD, VEC_STORE, VEC_SET,
- *   VEC_FMA(a, b, c) = a b + c, VEC_MAX(a, b) (b where a is NaN) and ROWS, the tiles of the largest
- *   register kernel: ROWS x 2 sums, 2 weights and 1 input fill the registers.
+ *   TARGET, VARIANT(name), VEC (a register of LANES floats), VEC_LOAD, VEC_STORE, VEC_STREAM (past
+ *   the caches), VEC_SET, VEC_FMA(a, b, c) = a b + c, VEC_MAX(a, b) (b where a is NaN) and ROWS,
+ *   the tiles of the largest register kernel: ROWS x 2 sums, 2 weights and 1 input fill the
+ *   registers.
  * A tile of m x m outputs has (m + 2) x (m + 2) points. */
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #define UNROLL _Pragma("GCC unroll 16")
@@ -236,36 +237,72 @@ static TARGET void VARIANT(transform_out)(const struct winograd_conv *w, const f
     }
 }
 
-/* u = G w Gt for `outputs` <= LANES outputs and one input; their 9 taps are lane_step floats apart,
- * points of u step floats. turned: the taps are taken from the last to the first. */
-static TARGET void VARIANT(weight)(int side, const double g[WINOGRAD_POINTS][3], const float *from,
-                                   int64_t lane_step, int64_t outputs, bool turned, float *u,
-                                   int64_t step)
+/* G t: from three taps of a panel of outputs to the points of a side, by rows of g for 0, p, -p, ..
+ * and infinity: what is even in p and what is odd is the same for p and -p. */
+INLINE void VARIANT(spread)(int side, const double g[WINOGRAD_POINTS][3], const double *t0,
+                            const double *t1, const double *t2, double o[][2 * LANES])
 {
-    float taps[9 * LANES] __attribute__((aligned(64)));
-    if (outputs < LANES)
+    _Pragma("omp simd") for (int l = 0; l < 2 * LANES; l++)
+    {
+        o[0][l] = g[0][0] * t0[l];
+        o[side - 1][l] = t2[l];
+    }
+    for (int p = 1; p < side - 1; p += 2) {
+        _Pragma("omp simd") for (int l = 0; l < 2 * LANES; l++)
+        {
+            double even = g[p][0] * t0[l] + g[p][2] * t2[l], odd = g[p][1] * t1[l];
+            o[p][l] = even + odd;
+            o[p + 1][l] = even - odd;
+        }
+    }
+}
+
+/* u = G w Gt for a panel, of which `outputs` are there, and one input; their 9 taps are lane_step
+ * floats apart, points of u step floats. turned: the taps are taken from the last to the first. */
+INLINE void VARIANT(weight)(int side, const double g[WINOGRAD_POINTS][3], const float *from,
+                            int64_t lane_step, int64_t outputs, bool turned, float *u, int64_t step)
+{
+    double taps[9][2 * LANES], half[3][WINOGRAD_POINTS][2 * LANES];
+    if (outputs < 2 * LANES)
         memset(taps, 0, sizeof taps);
     for (int64_t l = 0; l < outputs; l++, from += lane_step)
         if (turned) {
-            UNROLL for (int t = 0; t < 9; t++) taps[t * LANES + l] = from[8 - t];
+            UNROLL for (int t = 0; t < 9; t++) taps[t][l] = (double)from[8 - t];
         } else {
-            UNROLL for (int t = 0; t < 9; t++) taps[t * LANES + l] = from[t];
+            UNROLL for (int t = 0; t < 9; t++) taps[t][l] = (double)from[t];
         }
-    double half[WINOGRAD_POINTS][3][LANES];
-    for (int a = 0; a < side; a++)
-        for (int j = 0; j < 3; j++) {
-            _Pragma("omp simd") for (int l = 0; l < LANES; l++) half[a][j][l] =
-                g[a][0] * (double)taps[j * LANES + l] +
-                g[a][1] * (double)taps[(3 + j) * LANES + l] +
-                g[a][2] * (double)taps[(6 + j) * LANES + l];
-        }
-    for (int a = 0; a < side; a++)
+    for (int j = 0; j < 3; j++)
+        VARIANT(spread)(side, g, taps[j], taps[3 + j], taps[6 + j], half[j]);
+    for (int a = 0; a < side; a++, u += side * step) {
+        double points[WINOGRAD_POINTS][2 * LANES];
+        float line[2 * LANES] __attribute__((aligned(64)));
+        VARIANT(spread)(side, g, half[0][a], half[1][a], half[2][a], points);
         for (int b = 0; b < side; b++) {
-            float *to = u + (a * side + b) * step;
-            _Pragma("omp simd") for (int l = 0; l < LANES; l++) to[l] =
-                (float)(g[b][0] * half[a][0][l] + g[b][1] * half[a][1][l] +
-                        g[b][2] * half[a][2][l]);
+            _Pragma("omp simd") for (int l = 0; l < 2 * LANES; l++) line[l] = (float)points[b][l];
+            VEC_STREAM(u + b * step, VEC_LOAD(line));
+            VEC_STREAM(u + b * step + LANES, VEC_LOAD(line + LANES));
         }
+    }
+}
+
+/* A panel of weights with all its inputs, past the caches, which would first fetch what it
+ * overwrites. g: rows of G; the rest as winograd_conv_weights. */
+static TARGET void VARIANT(weights)(const struct winograd_conv *w,
+                                    const double g[WINOGRAD_POINTS][3], int64_t panel,
+                                    const float *from, bool turned, float *to)
+{
+    int64_t inputs = w->in_blocks * LANES, first = panel * 2 * LANES;
+    int64_t left = w->out_channels - first, outputs = left < 2 * LANES ? left : 2 * LANES;
+    int64_t lane_step = turned ? 9 : w->in_channels * 9;
+    int64_t input_step = turned ? w->out_channels * 9 : 9;
+    for (int64_t c = 0; c < inputs; c++) {
+        bool there = c < w->in_channels;
+        VARIANT(weight)
+        (w->tile + 2, g, there ? from + first * lane_step + c * input_step : from, lane_step,
+         there ? outputs : 0, turned, to + (panel * inputs + c) * 2 * LANES,
+         w->panels * inputs * 2 * LANES);
+    }
+    _mm_sfence();
 }
 
 /* One tile x LANES channels of a gradient by outputs -> its 36 points. */
@@ -380,7 +417,7 @@ static const struct winograd_loops VARIANT(loops) = {
     .transform_in = VARIANT(transform_in),
     .products = VARIANT(products),
     .transform_out = VARIANT(transform_out),
-    .weight = VARIANT(weight),
+    .weights = VARIANT(weights),
     .transform_gradient = VARIANT(transform_gradient),
     .correlate = VARIANT(correlate_block),
     .weight_gradient = VARIANT(weight_gradient),

@@ -49,8 +49,8 @@ struct winograd_loops {
     void (*transform_out)(const struct winograd_conv *w, const float *m,
                           const struct winograd_tile *tiles, int64_t n, int64_t first,
                           int64_t panels, const float *bias, const float *residual, float *y);
-    void (*weight)(int side, const double g[WINOGRAD_POINTS][3], const float *from,
-                   int64_t lane_step, int64_t outputs, bool turned, float *u, int64_t step);
+    void (*weights)(const struct winograd_conv *w, const double g[WINOGRAD_POINTS][3],
+                    int64_t panel, const float *from, bool turned, float *to);
     /* of the gradient by the weights, with tiles of 4 x 4 */
     void (*transform_gradient)(const struct winograd_conv *w, const float *dy,
                                const struct winograd_tile *tiles, int64_t n, int64_t k, float *z);
