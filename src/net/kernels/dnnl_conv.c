@@ -6,7 +6,6 @@
 /* One convolution as oneDNN sees it. */
 struct problem {
     bool transposed;
-    dnnl_alg_kind_t method; /* of the pass that is planned */
     enum activation activation;
     bool sum, bias;
     dnnl_memory_desc_t weight; /* plain, [g, O, I, kh, kw] or [O, I, kh, kw] */
@@ -36,7 +35,6 @@ static struct problem problem_of(const struct plan_node *pn)
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *w = in_shape(pn, 1), *y = out_shape(pn), *x = in_shape(pn, 0);
     struct problem p = { .transposed = pn->node->op->kind == OP_CONV_TRANSPOSE,
-                         .method = dnnl_convolution_direct,
                          .activation = a->activation,
                          .sum = has_input(pn, 3),
                          .bias = has_input(pn, 2) };
@@ -96,9 +94,9 @@ static bool forward_pd(struct plan_node *pn, const struct problem *p, enum layou
                 ? dnnl_dilated_deconvolution_forward_desc_init(
                       &desc, prop, dnnl_deconvolution_direct, &src, &weight, bias, &dst, p->strides,
                       p->dilates, p->pad_begin, p->pad_end)
-                : dnnl_dilated_convolution_forward_desc_init(&desc, prop, p->method, &src, &weight,
-                                                             bias, &dst, p->strides, p->dilates,
-                                                             p->pad_begin, p->pad_end);
+                : dnnl_dilated_convolution_forward_desc_init(&desc, prop, dnnl_convolution_direct,
+                                                             &src, &weight, bias, &dst, p->strides,
+                                                             p->dilates, p->pad_begin, p->pad_end);
         ok = dnnl_ok(status, "conv", err);
         if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine, NULL) !=
                       dnnl_success)
@@ -106,24 +104,6 @@ static bool forward_pd(struct plan_node *pn, const struct problem *p, enum layou
     }
     dnnl_primitive_attr_destroy(attr);
     return ok;
-}
-
-/* Winograd's method where oneDNN has it (AVX-512): 3 x 3, no stride, no dilation, whole blocks. */
-static bool try_winograd(struct plan_node *pn, const struct problem *p, dnnl_primitive_desc_t *pd,
-                         struct err *err)
-{
-    const struct conv_attr *a = &pn->node->attr.conv;
-    *pd = NULL;
-    bool fits =
-        !p->transposed && pn->plan->block == 16 && a->groups == 1 && a->kernel[0] == 3 &&
-        a->kernel[1] == 3 && a->stride[0] == 1 && a->stride[1] == 1 && a->dilation[0] == 1 &&
-        a->dilation[1] == 1 && !pn->plan->options.direct && pn->plan->options.weights_budget == 0 &&
-        layout_is_whole(pn->plan, in_shape(pn, 0)) && layout_is_whole(pn->plan, out_shape(pn));
-    if (!fits)
-        return true;
-    struct problem winograd = *p;
-    winograd.method = dnnl_convolution_winograd;
-    return forward_pd(pn, &winograd, LAYOUT_BLOCKED, LAYOUT_BLOCKED, pd, err);
 }
 
 /* The best of the layouts: a generated kernel, then a gemm, then anything. */
@@ -139,13 +119,7 @@ static bool choose_forward(struct plan_node *pn, const struct problem *p, enum l
     bool few = in_shape(pn, 0)->dim[1] < 4 && in_layout(pn, 0) == LAYOUT_PLAIN;
     const enum layout(*order)[2] = few ? plain_first : blocked_first;
     int best_rank = -1;
-    if (!try_winograd(pn, p, best, err))
-        return false;
-    pn->state->slot[2] = *best ? (int)dnnl_convolution_winograd : (int)dnnl_convolution_direct;
-    if (*best) {
-        *in = *out = LAYOUT_BLOCKED;
-        return true;
-    }
+    *best = NULL;
     for (int i = 0; i < 3 && best_rank < 2; i++) {
         dnnl_primitive_desc_t pd;
         if (!forward_pd(pn, p, order[i][0], order[i][1], &pd, err))
@@ -230,8 +204,8 @@ static bool data_pd(struct plan_node *pn, const struct problem *p, enum layout i
                                      &desc, dnnl_deconvolution_direct, &src, &weight, &dst,
                                      p->strides, p->dilates, p->pad_begin, p->pad_end)
                                : dnnl_dilated_convolution_backward_data_desc_init(
-                                     &desc, p->method, &src, &weight, &dst, p->strides, p->dilates,
-                                     p->pad_begin, p->pad_end);
+                                     &desc, dnnl_convolution_direct, &src, &weight, &dst,
+                                     p->strides, p->dilates, p->pad_begin, p->pad_end);
     *pd = NULL;
     bool ok = dnnl_ok(status, "conv backward", err) && attr_new(&attr, err);
     if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine,
@@ -241,23 +215,15 @@ static bool data_pd(struct plan_node *pn, const struct problem *p, enum layout i
     return ok;
 }
 
-/* The ways to run a backward pass, in the order in which they are tried: as forward did; directly;
- * with the other layout of the input; all plain (large kernels with large strides). */
-struct way {
-    struct problem problem;
-    enum layout in, out;
-};
+/* The ways to run a backward pass, in the order in which they are tried: as forward did; with the
+ * other layout of the input; all plain (large kernels with large strides). */
+#define WAYS 3
 
-#define WAYS 4
-
-static void ways_of(const struct problem *p, enum layout in, enum layout out, struct way ways[WAYS])
+static void ways_of(enum layout in, enum layout out, enum layout ways[WAYS][2])
 {
-    struct problem direct = *p;
-    direct.method = dnnl_convolution_direct;
-    ways[0] = (struct way){ *p, in, out };
-    ways[1] = (struct way){ direct, in, out };
-    ways[2] = (struct way){ direct, in == LAYOUT_PLAIN ? LAYOUT_BLOCKED : LAYOUT_PLAIN, out };
-    ways[3] = (struct way){ direct, LAYOUT_PLAIN, LAYOUT_PLAIN };
+    ways[0][0] = in, ways[0][1] = out;
+    ways[1][0] = in == LAYOUT_PLAIN ? LAYOUT_BLOCKED : LAYOUT_PLAIN, ways[1][1] = out;
+    ways[2][0] = ways[2][1] = LAYOUT_PLAIN;
 }
 
 /* Makes a description for one way; *pd NULL if oneDNN has none. */
@@ -269,13 +235,13 @@ static bool choose_backward(struct plan_node *pn, const struct problem *p, enum 
                             enum layout *out, make_pd make, dnnl_primitive_desc_t *best,
                             struct err *err)
 {
-    struct way ways[WAYS];
+    enum layout ways[WAYS][2];
     int best_rank = -1;
     *best = NULL;
-    ways_of(p, *in, *out, ways);
+    ways_of(*in, *out, ways);
     for (int i = 0; i < WAYS && best_rank < 2; i++) {
         dnnl_primitive_desc_t pd;
-        if (!make(pn, &ways[i].problem, ways[i].in, ways[i].out, &pd, err)) {
+        if (!make(pn, p, ways[i][0], ways[i][1], &pd, err)) {
             dnnl_primitive_desc_destroy(*best);
             return false;
         }
@@ -283,7 +249,7 @@ static bool choose_backward(struct plan_node *pn, const struct problem *p, enum 
         if (rank > best_rank) {
             dnnl_primitive_desc_destroy(*best);
             *best = pd, best_rank = rank;
-            *in = ways[i].in, *out = ways[i].out;
+            *in = ways[i][0], *out = ways[i][1];
         } else {
             dnnl_primitive_desc_destroy(pd);
         }
@@ -327,8 +293,8 @@ static bool weights_pd(struct plan_node *pn, const struct problem *p, enum layou
                                      &desc, dnnl_deconvolution_direct, &src, &weight, bias_desc,
                                      &dst, p->strides, p->dilates, p->pad_begin, p->pad_end)
                                : dnnl_dilated_convolution_backward_weights_desc_init(
-                                     &desc, p->method, &src, &weight, bias_desc, &dst, p->strides,
-                                     p->dilates, p->pad_begin, p->pad_end);
+                                     &desc, dnnl_convolution_direct, &src, &weight, bias_desc, &dst,
+                                     p->strides, p->dilates, p->pad_begin, p->pad_end);
     *pd = NULL;
     bool ok = dnnl_ok(status, "conv backward", err) && attr_new(&attr, err);
     if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine,
@@ -371,7 +337,6 @@ bool lower_conv_backward(struct plan_node *pn, struct err *err)
 {
     struct problem p = problem_of(pn);
     enum layout in = (enum layout)pn->state->slot[0], out = (enum layout)pn->state->slot[1];
-    p.method = (dnnl_alg_kind_t)pn->state->slot[2];
     if (p.activation != ACT_NONE || p.sum)
         return err_set(err, ERR_USAGE,
                        "a fused convolution cannot be trained; use the graph "

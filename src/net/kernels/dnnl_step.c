@@ -2,7 +2,6 @@
 #include "net/kernels/dnnl_step.h"
 #include <stdlib.h>
 #include <string.h>
-#include "net/kernels/dnnl_winograd.h"
 
 struct dnnl_state {
     dnnl_primitive_t primitive;
@@ -253,9 +252,7 @@ int dnnl_weight(struct plan_node *pn, int i, const dnnl_memory_desc_t *plain,
             plan->slots[slot].source = plan->graph->values[value].data;
         plan->phase = PHASE_PREPARE;
     }
-    bool ok = winograd_knows(to)
-                  ? winograd_step(plan, to, from, slot, err)
-                  : dnnl_step_reorder(plan, "weight", plain, from, to, slot, false, err);
+    bool ok = dnnl_step_reorder(plan, "weight", plain, from, to, slot, false, err);
     plan->phase = phase;
     return ok ? slot : NO_SLOT;
 }

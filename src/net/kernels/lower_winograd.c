@@ -178,7 +178,7 @@ bool lower_winograd_weights_takes(const struct plan_node *pn)
         (bias && parameter_gradient_slot(pn, 2) == NO_SLOT))
         return false;
     struct winograd_gradient g = { .conv = conv_of(pn, false) };
-    return winograd_gradient_plan(&g) < WORTH * winograd_gradient_other_cost(&g);
+    return winograd_gradient_plan(&g) < WORTH * winograd_gradient_direct_cost(&g);
 }
 
 static bool run_weight_gradient(const struct step *step)

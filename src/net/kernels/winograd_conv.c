@@ -7,9 +7,8 @@
 #include <unistd.h>
 #include "net/kernels/winograd_loops.h"
 
-#define MOST_TILES 128 /* of a block */
-#define FEW_TILES 14   /* for a thread: below, reading all weights for them does not pay */
-#define FEW_THREADS 4  /* that transform the inputs each for itself */
+#define FEW_TILES 14  /* for a thread: below, reading all weights for them does not pay */
+#define FEW_THREADS 4 /* that transform the inputs each for itself */
 
 bool winograd_conv_available(enum simd level)
 {
@@ -19,11 +18,6 @@ bool winograd_conv_available(enum simd level)
 static int64_t ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
-}
-
-int64_t winograd_odd_lines(int64_t floats)
-{
-    return (ceil_div(floats, 16) | 1) * 16;
 }
 
 int64_t winograd_cache_floats(void)
@@ -43,7 +37,7 @@ static void choose_blocks(struct winograd_conv *w)
     if (fit < 2 * loops->rows)
         fit = 2 * loops->rows;
     if (weights > 8 * cache) /* read from memory: for as many tiles as possible */
-        fit = MOST_TILES / loops->rows * loops->rows;
+        fit = WINOGRAD_MOST_TILES / loops->rows * loops->rows;
     if (fit > 4 * loops->rows && weights <= 8 * cache)
         fit = 4 * loops->rows;
     int64_t blocks = ceil_div(w->tiles, fit < w->tiles ? fit : w->tiles);
@@ -75,9 +69,7 @@ static void choose_blocks(struct winograd_conv *w)
  * 4 bytes a cycle. */
 static double cost_of(const struct winograd_conv *w)
 {
-    int64_t sides_y = (w->tiles_y - 1) * (w->tile + 2) + w->end_rows + 2;
-    int64_t sides_x = (w->tiles_x - 1) * (w->tile + 2) + w->end_columns + 2;
-    double points = (double)(w->batch * w->dilation * w->dilation * sides_y * sides_x);
+    double points = winograd_count_points(w);
     double in = (double)w->in_blocks, out = (double)w->out_blocks;
     double products = points * in * w->lanes * out / (simd_multiply_adds(w->level) * 0.85);
     double blocks = (double)ceil_div(w->tiles, w->block_tiles);
@@ -99,27 +91,12 @@ double winograd_conv_direct_cost(const struct winograd_conv *w)
     return 9 * outputs * (double)(w->in_blocks * w->lanes * w->out_blocks) / reached;
 }
 
-void winograd_count_tiles(struct winograd_conv *w, bool small_ends)
-{
-    int64_t rows = ceil_div(w->out_height, w->dilation); /* of the largest phase */
-    int64_t columns = ceil_div(w->out_width, w->dilation);
-    w->lanes = winograd_loops_of(w->level)->lanes;
-    w->in_blocks = ceil_div(w->in_channels, w->lanes);
-    w->out_blocks = ceil_div(w->out_channels, w->lanes);
-    w->panels = ceil_div(w->out_blocks, 2);
-    w->tiles_y = ceil_div(rows, w->tile);
-    w->tiles_x = ceil_div(columns, w->tile);
-    w->end_rows = small_ends ? (int)(rows - (w->tiles_y - 1) * w->tile) : w->tile;
-    w->end_columns = small_ends ? (int)(columns - (w->tiles_x - 1) * w->tile) : w->tile;
-    w->tiles = w->batch * w->dilation * w->dilation * w->tiles_y * w->tiles_x;
-}
-
 /* Sets all but the choice; returns the cost on one thread: the choice must not depend on them. */
 static double plan_tile(struct winograd_conv *w, int tile)
 {
     int threads = w->threads;
     w->tile = tile;
-    winograd_count_tiles(w, tile < 6);
+    winograd_count_tiles(w);
     w->threads = 1;
     choose_blocks(w);
     double cost = cost_of(w);
@@ -168,32 +145,6 @@ void winograd_conv_weights(const struct winograd_conv *w, const float *from, boo
         winograd_loops_of(w->level)->weights(w, (const double(*)[3])g, p, from, turned, to);
 }
 
-void winograd_find_tiles(const struct winograd_conv *w, int64_t first, int64_t n,
-                         struct winograd_tile *tiles)
-{
-    int64_t d = w->dilation;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = first + i;
-        int64_t tile_x = at % w->tiles_x, tile_y = at / w->tiles_x % w->tiles_y;
-        at /= w->tiles_x * w->tiles_y;
-        int64_t phase_x = at % d, phase_y = at / d % d, image = at / d / d;
-        int64_t y = phase_y + d * w->tile * tile_y, x = phase_x + d * w->tile * tile_x;
-        int64_t rows = y < w->out_height ? ceil_div(w->out_height - y, d) : 0;
-        int64_t columns = x < w->out_width ? ceil_div(w->out_width - x, d) : 0;
-        struct winograd_tile *t = &tiles[i];
-        t->y = y - w->pad_top, t->x = x - w->pad_left;
-        t->in = (image * w->in_blocks * w->height * w->width + t->y * w->width + t->x) * w->lanes;
-        t->out = (image * w->out_blocks * w->out_height * w->out_width + y * w->out_width + x) *
-                 w->lanes;
-        t->rows = (int)(rows < w->tile ? rows : w->tile);
-        t->columns = (int)(columns < w->tile ? columns : w->tile);
-        t->made_rows = tile_y + 1 < w->tiles_y ? w->tile : w->end_rows;
-        t->made_columns = tile_x + 1 < w->tiles_x ? w->tile : w->end_columns;
-        t->inside = t->y >= 0 && t->x >= 0 && t->y + (t->made_rows + 1) * d < w->height &&
-                    t->x + (t->made_columns + 1) * d < w->width;
-    }
-}
-
 /* One call's arguments. */
 struct winograd_run {
     const struct winograd_conv *w;
@@ -201,32 +152,11 @@ struct winograd_run {
     float *y, *scratch;
 };
 
-/* Tiles by their place, in the order of a block: those of the last column, the whole ones, those of
- * the last row, the corner. */
-enum { END_COLUMN, WHOLE, END_ROW, CORNER, PLACES };
-
 /* What one thread has of a block of tiles: where they are, and the products' two sides. */
 struct winograd_work {
-    struct winograd_tile tiles[MOST_TILES];
-    int64_t begin[PLACES]; /* the first tile of each place */
-    int64_t n;             /* of tiles */
+    struct winograd_block block;
     float *v, *m;
 };
-
-/* Which of the work's tiles from .. to have a point: those at the border have fewer points, and
- * order_tiles puts those that share one beside each other. */
-static void tiles_of_point(const struct winograd_conv *w, const struct winograd_work *work,
-                           int64_t point, int64_t *from, int64_t *to)
-{
-    int64_t i = point / (w->tile + 2), j = point % (w->tile + 2), last = w->tile + 1;
-    bool in_end_rows = i <= w->end_rows || i == last;
-    bool in_end_columns = j <= w->end_columns || j == last;
-    int64_t first = in_end_columns ? 0 : work->begin[WHOLE];
-    int64_t end =
-        in_end_rows ? in_end_columns ? work->n : work->begin[CORNER] : work->begin[END_ROW];
-    *from = *from > first ? *from : first;
-    *to = *to < end ? *to : end;
-}
 
 /* M of `panels` panels from `first` on, of the work's tiles from .. to: all points. */
 static void multiply(const struct winograd_conv *w, const float *weights,
@@ -238,7 +168,7 @@ static void multiply(const struct winograd_conv *w, const float *weights,
     int64_t points = (w->tile + 2) * (w->tile + 2), panel = depth * 2 * lanes;
     for (int64_t point = 0; point < points; point++) {
         int64_t t0 = from, t1 = to;
-        tiles_of_point(w, work, point, &t0, &t1);
+        winograd_tiles_of_point(w, &work->block, point, &t0, &t1);
         int64_t groups = t1 > t0 ? ceil_div(t1 - t0, loops->rows) : 0;
         int64_t lines = groups ? ceil_div(2 * lanes * lanes / 16, groups) : 0;
         const float *u = weights + (point * w->panels + first) * panel;
@@ -252,7 +182,7 @@ static void multiply(const struct winograd_conv *w, const float *weights,
             float *m = work->m + point * w->m_step + p * 2 * (to - from) * lanes;
             for (int64_t g = 0, t = t0; g < groups; g++) {
                 int64_t rows = (t1 - t + groups - g - 1) / (groups - g);
-                loops->products[rows](one, w->in_blocks, v + t * lanes, work->n * lanes, u,
+                loops->products[rows](one, w->in_blocks, v + t * lanes, work->block.n * lanes, u,
                                       m + (t - from) * lanes, (to - from) * lanes,
                                       next + g * lines * 16 * w->in_blocks, lines);
                 t += rows;
@@ -269,30 +199,9 @@ static void run_panels(const struct winograd_run *r, const struct winograd_work 
     for (int64_t p = first, n = to - from; n > 0 && p < end; p += w->block_panels) {
         int64_t panels = end - p < w->block_panels ? end - p : w->block_panels;
         multiply(w, r->weights, work, from, to, p, panels);
-        winograd_loops_of(w->level)->transform_out(w, work->m, work->tiles + from, n, p, panels,
-                                                   r->bias, r->residual, r->y);
+        winograd_loops_of(w->level)->transform_out(w, work->m, work->block.tiles + from, n, p,
+                                                   panels, r->bias, r->residual, r->y);
     }
-}
-
-static int place_of(const struct winograd_conv *w, const struct winograd_tile *t)
-{
-    bool end_row = t->made_rows < w->tile, end_column = t->made_columns < w->tile;
-    return end_row ? end_column ? CORNER : END_ROW : end_column ? END_COLUMN : WHOLE;
-}
-
-/* Tiles that have the same points come together. */
-static void order_tiles(const struct winograd_conv *w, struct winograd_work *work)
-{
-    struct winograd_tile found[MOST_TILES];
-    int64_t next[PLACES + 1] = { 0 };
-    for (int64_t i = 0; i < work->n; i++) {
-        found[i] = work->tiles[i];
-        next[place_of(w, &found[i]) + 1]++;
-    }
-    for (int p = 0; p < PLACES; p++)
-        next[p + 1] += next[p], work->begin[p] = next[p];
-    for (int64_t i = 0; i < work->n; i++)
-        work->tiles[next[place_of(w, &found[i])]++] = found[i];
 }
 
 /* Finds n tiles from `first` on, and gives the thread its V and M. */
@@ -301,17 +210,15 @@ static void begin_work(const struct winograd_run *r, int64_t first, int64_t n,
 {
     const struct winograd_conv *w = r->w;
     int64_t points = (w->tile + 2) * (w->tile + 2);
-    work->n = n;
+    winograd_find_block(w, first, n, &work->block);
     work->v = r->scratch + points * (w->v_step + w->m_step) * omp_get_thread_num();
     work->m = work->v + points * w->v_step;
-    winograd_find_tiles(w, first, n, work->tiles);
-    order_tiles(w, work);
 }
 
 static void transform_inputs(const struct winograd_run *r, const struct winograd_work *work)
 {
     for (int64_t c = 0; c < r->w->in_blocks; c++)
-        winograd_loops_of(r->w->level)->transform_in(r->w, r->x, work->tiles, work->n, c, work->v);
+        winograd_loops_of(r->w->level)->transform_in(r->w, r->x, &work->block, c, work->v);
 }
 
 /* Few tiles: every thread takes as many panels of outputs, and its share of the tiles of the panels
@@ -332,7 +239,7 @@ static void run_shared(const struct winograd_run *r, int64_t first, int64_t n)
             work.v = r->scratch;
 #pragma omp for schedule(static)
             for (int64_t c = 0; c < w->in_blocks; c++)
-                winograd_loops_of(w->level)->transform_in(w, r->x, work.tiles, n, c, work.v);
+                winograd_loops_of(w->level)->transform_in(w, r->x, &work.block, c, work.v);
         }
         run_panels(r, &work, me * own, (me + 1) * own, 0, n);
         run_panels(r, &work, threads * own, w->panels, n * me / threads, n * (me + 1) / threads);

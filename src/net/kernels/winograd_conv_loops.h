@@ -103,15 +103,14 @@ static TARGET void VARIANT(gather)(const struct winograd_conv *w, const struct w
 
 /* LANES channels of n tiles -> v[points][in_blocks][n][LANES], block c of the channels. */
 static TARGET void VARIANT(transform_in)(const struct winograd_conv *w, const float *x,
-                                         const struct winograd_tile *tiles, int64_t n, int64_t c,
-                                         float *v)
+                                         const struct winograd_block *block, int64_t c, float *v)
 {
     float padded[WINOGRAD_POINTS * WINOGRAD_POINTS * LANES] __attribute__((aligned(64)));
     ptrdiff_t row = w->width * LANES * w->dilation, column = LANES * w->dilation;
-    for (int64_t i = 0; i < n; i++) {
-        const struct winograd_tile *t = &tiles[i];
+    for (int64_t i = 0; i < block->n; i++) {
+        const struct winograd_tile *t = &block->tiles[i];
         const float *from = x + t->in + c * w->height * w->width * LANES;
-        float *to = v + (c * n + i) * LANES;
+        float *to = v + (c * block->n + i) * LANES;
         ptrdiff_t from_row = row, from_column = column;
         if (!t->inside) {
             VARIANT(gather)(w, t, from, padded);
@@ -305,48 +304,72 @@ static TARGET void VARIANT(weights)(const struct winograd_conv *w,
     _mm_sfence();
 }
 
-/* One tile x LANES channels of a gradient by outputs -> its 36 points. */
-static TARGET void VARIANT(gradient_4)(const float *dy, ptrdiff_t row, ptrdiff_t column, float *z,
-                                       ptrdiff_t step)
+/* rows x columns outputs of a tile of 4, LANES channels of a gradient by outputs -> the points that
+ * they are made from. */
+INLINE void VARIANT(back)(int rows, int columns, const float *dy, ptrdiff_t row, ptrdiff_t column,
+                          float *z, ptrdiff_t step)
 {
     VEC half[6][4];
-    UNROLL for (int j = 0; j < 4; j++)
+    UNROLL for (int j = 0; j < columns; j++)
     {
         VEC y[4], o[6];
-        UNROLL for (int i = 0; i < 4; i++) y[i] = VEC_LOAD(dy + i * row + j * column);
-        VARIANT(gradients_of_4)(o, y);
-        UNROLL for (int i = 0; i < 6; i++) half[i][j] = o[i];
+        UNROLL for (int i = 0; i < rows; i++) y[i] = VEC_LOAD(dy + i * row + j * column);
+        VARIANT(gradients_of)(rows, o, y);
+        UNROLL for (int i = 0; i < rows + 2; i++) half[i][j] = o[i];
     }
-    UNROLL for (int i = 0; i < 6; i++)
+    UNROLL for (int i = 0; i < rows + 2; i++)
     {
         VEC o[6];
-        VARIANT(gradients_of_4)(o, half[i]);
-        UNROLL for (int j = 0; j < 6; j++) VEC_STORE(z + (i * 6 + j) * step, o[j]);
+        float *to = z + winograd_point(4, rows, i) * 6 * step;
+        VARIANT(gradients_of)(columns, o, half[i]);
+        UNROLL for (int j = 0; j < columns + 2; j++)
+            VEC_STORE(to + winograd_point(4, columns, j) * step, o[j]);
     }
 }
 
-/* Block k of the gradient by the outputs of n tiles -> z[points][out_blocks][n][LANES]; outputs of
- * a tile that are not there are 0. */
+#define BACK(r, c)                                                                                 \
+    static TARGET void VARIANT(back_##r##_##c)(const float *dy, ptrdiff_t row, ptrdiff_t column,   \
+                                               float *z, ptrdiff_t step)                           \
+    {                                                                                              \
+        VARIANT(back)(r, c, dy, row, column, z, step);                                             \
+    }
+#define BACK_ROW(r) BACK(r, 1) BACK(r, 2) BACK(r, 3) BACK(r, 4)
+#define BACK_NAMES(r)                                                                              \
+    {                                                                                              \
+        VARIANT(back_##r##_1), VARIANT(back_##r##_2), VARIANT(back_##r##_3), VARIANT(back_##r##_4) \
+    }
+BACK_ROW(1)
+BACK_ROW(2)
+BACK_ROW(3)
+BACK_ROW(4)
+
+/* By the outputs that are made along the sides. */
+static void (*const VARIANT(backs)[4][4])(const float *dy, ptrdiff_t row, ptrdiff_t column,
+                                          float *z,
+                                          ptrdiff_t step) = { BACK_NAMES(1), BACK_NAMES(2),
+                                                              BACK_NAMES(3), BACK_NAMES(4) };
+
+/* Block k of the gradient by the outputs of the tiles -> z[points][out_blocks][n][LANES]; outputs
+ * of a tile that are not there are 0. */
 static TARGET void VARIANT(transform_gradient)(const struct winograd_conv *w, const float *dy,
-                                               const struct winograd_tile *tiles, int64_t n,
-                                               int64_t k, float *z)
+                                               const struct winograd_block *block, int64_t k,
+                                               float *z)
 {
     float padded[16 * LANES] __attribute__((aligned(64)));
     ptrdiff_t row = w->out_width * LANES * w->dilation, column = LANES * w->dilation;
-    for (int64_t i = 0; i < n; i++) {
-        const struct winograd_tile *t = &tiles[i];
+    for (int64_t i = 0; i < block->n; i++) {
+        const struct winograd_tile *t = &block->tiles[i];
         const float *from = dy + t->out + k * w->out_height * w->out_width * LANES;
-        float *to = z + (k * n + i) * LANES;
-        if (t->rows == 4 && t->columns == 4) {
-            VARIANT(gradient_4)(from, row, column, to, w->m_step);
-            continue;
-        }
-        for (int r = 0; r < 4; r++)
-            for (int c = 0; c < 4; c++)
+        float *to = z + (k * block->n + i) * LANES;
+        bool whole = t->rows == t->made_rows && t->columns == t->made_columns;
+        for (int r = 0; !whole && r < t->made_rows; r++)
+            for (int c = 0; c < t->made_columns; c++)
                 VEC_STORE(padded + (r * 4 + c) * LANES, r < t->rows && c < t->columns
                                                             ? VEC_LOAD(from + r * row + c * column)
                                                             : VEC_SET(0.0f));
-        VARIANT(gradient_4)(padded, 4 * LANES, LANES, to, w->m_step);
+        VARIANT(backs)
+        [t->made_rows - 1][t->made_columns - 1](whole ? from : padded, whole ? row : 4 * LANES,
+                                                whole ? column : LANES, to, w->m_step);
     }
 }
 
@@ -375,13 +398,14 @@ INLINE void VARIANT(correlate)(int columns, int64_t n, const float *v, const flo
 
 /* All inputs of a block with one panel of outputs. */
 static TARGET void VARIANT(correlate_block)(bool one, int64_t n, const float *v, const float *z,
-                                            bool add, float *u, const float *const next[2])
+                                            ptrdiff_t z_step, bool add, float *u,
+                                            const float *const next[2])
 {
     for (int half = 0; half < 2; half++, v += LANES / 2, u += LANES * LANES)
         if (one)
-            VARIANT(correlate)(1, n, v, z, n * LANES, add, u, next[half]);
+            VARIANT(correlate)(1, n, v, z, z_step, add, u, next[half]);
         else
-            VARIANT(correlate)(2, n, v, z, n * LANES, add, u, next[half]);
+            VARIANT(correlate)(2, n, v, z, z_step, add, u, next[half]);
 }
 
 /* Gt u G: the points of LANES outputs and one input, step floats apart, are added to their nine
@@ -429,4 +453,7 @@ static const struct winograd_loops VARIANT(loops) = {
 #undef TRANSFORMS
 #undef NAMES
 #undef EACH_TILE
+#undef BACK
+#undef BACK_ROW
+#undef BACK_NAMES
 #undef PRODUCT

@@ -8,8 +8,7 @@
 
 #define TILE 4
 #define POINTS 36
-#define MOST_TILES 128 /* of a block */
-#define MANY_BYTES 5   /* a cycle: from beyond the second-level cache */
+#define MANY_BYTES 5 /* a cycle: from beyond the second-level cache */
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -38,29 +37,30 @@ static void choose_chunks(struct winograd_gradient *g, int threads)
     g->chunk_floats = (size_t)(POINTS * g->u_step);
 }
 
-/* Cycles, by measured constants: register kernels reach 85 % of two multiply-adds a cycle, a point
- * takes 10 cycles to transform for each register; V and Z pass once for each chunk, U twice for
- * each block of tiles but the first; the taps of a register of outputs take 600 cycles. */
+/* Cycles, by measured constants: register kernels reach 85 % of the multiply-adds, a point takes 10
+ * cycles to transform for each register; V and Z pass once for each chunk, U twice for each block
+ * of tiles but the first; the taps of a register of outputs take 600 cycles. */
 static double cost_of(const struct winograd_gradient *g)
 {
     const struct winograd_conv *w = &g->conv;
-    double tiles = (double)w->tiles, in = (double)w->in_blocks, out = (double)w->out_blocks;
-    double products = POINTS * tiles * in * w->lanes * out / (2 * 0.85);
+    double points = winograd_count_points(w), in = (double)w->in_blocks,
+           out = (double)w->out_blocks;
+    double products = points * in * w->lanes * out / (simd_multiply_adds(w->level) * 0.85);
     double sides = in * (double)g->chunks_out + out * (double)g->chunks_in;
-    double bytes = POINTS * tiles * sides * w->lanes * 4 +
+    double bytes = points * sides * w->lanes * 4 +
                    POINTS * in * out * w->lanes * w->lanes * 8 * (double)(g->blocks - 1);
-    return products + 10 * POINTS * tiles * (in + out) + bytes / MANY_BYTES +
-           600 * in * w->lanes * out;
+    return products + 10 * points * (in + out) + bytes / MANY_BYTES + 600 * in * w->lanes * out;
 }
 
 double winograd_gradient_plan(struct winograd_gradient *g)
 {
     struct winograd_conv *w = &g->conv;
     w->tile = TILE;
-    winograd_count_tiles(w, false);
+    winograd_count_tiles(w);
     int64_t taps = POINTS * w->in_blocks * w->out_blocks * w->lanes * w->lanes;
-    int64_t fit = taps > 4 * winograd_cache_floats() ? MOST_TILES : MOST_TILES / 2;
-    g->blocks = w->tiles <= MOST_TILES ? 1 : ceil_div(w->tiles, fit);
+    int64_t fit =
+        taps > 4 * winograd_cache_floats() ? WINOGRAD_MOST_TILES : WINOGRAD_MOST_TILES / 2;
+    g->blocks = w->tiles <= WINOGRAD_MOST_TILES ? 1 : ceil_div(w->tiles, fit);
     w->block_tiles = ceil_div(w->tiles, g->blocks);
     w->v_step = winograd_odd_lines(w->block_tiles * w->in_blocks * w->lanes);
     w->m_step = winograd_odd_lines(w->block_tiles * w->out_blocks * w->lanes);
@@ -72,34 +72,34 @@ double winograd_gradient_plan(struct winograd_gradient *g)
     return cost;
 }
 
-/* Its Winograd kernel takes two thirds of the ideal direct time and 110 cycles for each pair of
- * channels; its direct one reaches 85 % of the peak with AVX2, half of it with AVX-512. */
-double winograd_gradient_other_cost(const struct winograd_gradient *g)
+/* oneDNN's direct kernels reach 85 % of the multiply-adds, half of them with two of AVX-512. */
+double winograd_gradient_direct_cost(const struct winograd_gradient *g)
 {
     const struct winograd_conv *w = &g->conv;
     double outputs = (double)(w->batch * w->out_height * w->out_width);
-    double pairs = (double)(w->in_blocks * w->lanes * w->out_blocks * w->lanes);
-    double ideal = 9 * outputs * pairs / (2 * w->lanes);
-    bool whole = w->in_channels % w->lanes == 0 && w->out_channels % w->lanes == 0;
-    if (w->level == SIMD_AVX512 && whole && w->dilation == 1)
-        return 0.66 * ideal + 110 * pairs;
-    return ideal / (w->level == SIMD_AVX512 ? 0.5 : 0.85);
+    int units = simd_multiply_adds(w->level);
+    double reached = w->level == SIMD_AVX512 && units == 2 ? 0.5 : 0.85;
+    return 9 * outputs * (double)(w->in_blocks * w->lanes * w->out_blocks) / (units * reached);
 }
 
-/* A chunk of U, [point][panel][input][2 registers of outputs]: = or += the products of n tiles. V
- * of the next inputs and Z of the next panel are fetched meanwhile. */
-static void multiply(const struct winograd_gradient *g, int64_t chunk, int64_t n, const float *v,
-                     const float *z, bool add, float *u)
+/* A chunk of U, [point][panel][input][2 registers of outputs]: = or += the products of the block's
+ * tiles. V of the next inputs and Z of the next panel are fetched meanwhile. */
+static void multiply(const struct winograd_gradient *g, int64_t chunk,
+                     const struct winograd_block *block, const float *v, const float *z, bool add,
+                     float *u)
 {
     const struct winograd_conv *w = &g->conv;
     const struct winograd_loops *loops = winograd_loops_of(w->level);
-    int64_t lanes = w->lanes, part = n * lanes;
+    int64_t lanes = w->lanes, part = block->n * lanes;
     int64_t c0 = chunk % g->chunks_in * g->chunk_inputs,
             p0 = chunk / g->chunks_in * g->chunk_panels;
     int64_t inputs = w->in_blocks - c0 < g->chunk_inputs ? w->in_blocks - c0 : g->chunk_inputs;
     int64_t panels = w->panels - p0 < g->chunk_panels ? w->panels - p0 : g->chunk_panels;
     v += c0 * part, z += 2 * p0 * part;
-    for (int64_t point = 0; point < POINTS; point++, v += w->v_step, z += w->m_step)
+    for (int64_t point = 0; point < POINTS; point++, v += w->v_step, z += w->m_step) {
+        int64_t from = 0, to = block->n;
+        winograd_tiles_of_point(w, block, point, &from, &to);
+        int64_t n = to > from ? to - from : 0, first = from * lanes;
         for (int64_t p = 0; p < panels; p++)
             for (int64_t c = 0; c < inputs; c++) {
                 const float *next_z = p + 1 < panels ? z + 2 * (p + 1) * part : z + w->m_step;
@@ -108,9 +108,11 @@ static void multiply(const struct winograd_gradient *g, int64_t chunk, int64_t n
                                                           : v + w->v_step,
                                          next_z + c * 2 * n / inputs * lanes };
                 loops->correlate(
-                    2 * (p0 + p) + 1 >= w->out_blocks, n, v + c * part, z + 2 * p * part, add,
+                    2 * (p0 + p) + 1 >= w->out_blocks, n, v + c * part + first,
+                    z + 2 * p * part + first, part, add,
                     u + point * g->u_step + (p * g->chunk_inputs + c) * 2 * lanes * lanes, next);
             }
+    }
 }
 
 /* A chunk of U, complete, is added to the taps. */
@@ -162,20 +164,20 @@ void winograd_gradient_run(const struct winograd_gradient *g, const float *x, co
         taps[i / 3][i % 3] = (float)transform[i / 3][i % 3];
 #pragma omp parallel num_threads(w->threads) if (w->threads > 1)
     for (int64_t b = 0; b < g->blocks; b++) {
-        struct winograd_tile tiles[MOST_TILES];
+        struct winograd_block block;
         int64_t first = w->tiles * b / g->blocks, n = w->tiles * (b + 1) / g->blocks - first;
-        winograd_find_tiles(w, first, n, tiles);
+        winograd_find_block(w, first, n, &block);
 #pragma omp for schedule(static, 1)
         for (int64_t i = 0; i < w->in_blocks + w->out_blocks; i++)
             if (i < w->in_blocks)
-                loops->transform_in(w, x, tiles, n, i, v);
+                loops->transform_in(w, x, &block, i, v);
             else
-                loops->transform_gradient(w, dy, tiles, n, i - w->in_blocks, z);
+                loops->transform_gradient(w, dy, &block, i - w->in_blocks, z);
 #pragma omp for schedule(static, 1)
         for (int64_t chunk = 0; chunk < g->chunks_in * g->chunks_out; chunk++) {
             int64_t place = g->blocks == 1 ? omp_get_thread_num() : chunk;
             float *its = u + (size_t)place * g->chunk_floats;
-            multiply(g, chunk, n, v, z, b > 0, its);
+            multiply(g, chunk, &block, v, z, b > 0, its);
             if (b + 1 == g->blocks)
                 finish(g, chunk, (const float(*)[3])taps, its, weights);
         }

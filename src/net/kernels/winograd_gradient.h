@@ -16,11 +16,10 @@ struct winograd_gradient {
 };
 
 /* Chooses the blocking. Returns its cost in cycles on one thread, by a model; to compare with
- * winograd_gradient_other_cost. */
+ * winograd_gradient_direct_cost. */
 double winograd_gradient_plan(struct winograd_gradient *g);
-/* The same for oneDNN: its own Winograd kernel where it has one (AVX-512, whole blocks, no
- * dilation), else direct. */
-double winograd_gradient_other_cost(const struct winograd_gradient *g);
+/* The same for a direct convolution. */
+double winograd_gradient_direct_cost(const struct winograd_gradient *g);
 
 /* Adds to weights [O, I, 3, 3] plain and bias [O] (may be NULL). x, dy: blocked. scratch
  * [g->scratch_floats], 64-byte aligned. */

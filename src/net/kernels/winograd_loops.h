@@ -5,7 +5,8 @@
 #define NET_KERNELS_WINOGRAD_LOOPS_H
 #include "net/kernels/winograd_conv.h"
 
-#define WINOGRAD_POINTS 8 /* along a side of the largest tile */
+#define WINOGRAD_POINTS 8       /* along a side of the largest tile */
+#define WINOGRAD_MOST_TILES 128 /* of a block */
 
 /* Where a tile lies. */
 struct winograd_tile {
@@ -14,6 +15,22 @@ struct winograd_tile {
     int rows, columns; /* outputs that are there */
     int made_rows, made_columns; /* outputs that are made: at a border fewer, from fewer points */
     bool inside;                 /* reads no padding */
+};
+
+/* Tiles by their place, in the order of a block: those of the last column, the whole ones, those of
+ * the last row, the corner. So those that have a point lie beside each other, whatever point. */
+enum winograd_place {
+    WINOGRAD_END_COLUMN,
+    WINOGRAD_WHOLE,
+    WINOGRAD_END_ROW,
+    WINOGRAD_CORNER,
+    WINOGRAD_PLACES
+};
+
+/* Tiles that are worked on together. */
+struct winograd_block {
+    struct winograd_tile tiles[WINOGRAD_MOST_TILES];
+    int64_t n, begin[WINOGRAD_PLACES]; /* the first tile of each place */
 };
 
 typedef void (*winograd_product)(bool one, int64_t blocks, const float *v, ptrdiff_t v_step,
@@ -44,7 +61,7 @@ static inline int winograd_point(int tile, int outputs, int i)
 struct winograd_loops {
     int lanes, rows;
     void (*transform_in)(const struct winograd_conv *w, const float *x,
-                         const struct winograd_tile *tiles, int64_t n, int64_t c, float *v);
+                         const struct winograd_block *block, int64_t c, float *v);
     const winograd_product *products; /* [rows + 1], by the number of tiles */
     void (*transform_out)(const struct winograd_conv *w, const float *m,
                           const struct winograd_tile *tiles, int64_t n, int64_t first,
@@ -53,9 +70,9 @@ struct winograd_loops {
                     int64_t panel, const float *from, bool turned, float *to);
     /* of the gradient by the weights, with tiles of 4 x 4 */
     void (*transform_gradient)(const struct winograd_conv *w, const float *dy,
-                               const struct winograd_tile *tiles, int64_t n, int64_t k, float *z);
-    void (*correlate)(bool one, int64_t n, const float *v, const float *z, bool add, float *u,
-                      const float *const next[2]);
+                               const struct winograd_block *block, int64_t k, float *z);
+    void (*correlate)(bool one, int64_t n, const float *v, const float *z, ptrdiff_t z_step,
+                      bool add, float *u, const float *const next[2]);
     void (*weight_gradient)(const float g[6][3], const float *u, ptrdiff_t step, int64_t outputs,
                             float *to, int64_t lane_step);
 };
@@ -63,12 +80,16 @@ struct winograd_loops {
 /* NULL if there is none for this level. */
 const struct winograd_loops *winograd_loops_of(enum simd level);
 
-/* The tiles from `first` on, phase by phase of the dilation: a dilation of d makes d x d images,
- * each of every d-th row and column. */
-void winograd_find_tiles(const struct winograd_conv *w, int64_t first, int64_t n,
-                         struct winograd_tile *tiles);
-/* The tiles of the output, for w->tile; small_ends: those at the border make what is there. */
-void winograd_count_tiles(struct winograd_conv *w, bool small_ends);
+/* Counts the tiles of the output, for w->tile. */
+void winograd_count_tiles(struct winograd_conv *w);
+/* The points of all of them. */
+double winograd_count_points(const struct winograd_conv *w);
+/* n tiles from `first` on. */
+void winograd_find_block(const struct winograd_conv *w, int64_t first, int64_t n,
+                         struct winograd_block *block);
+/* Which of the tiles from .. to have a point. */
+void winograd_tiles_of_point(const struct winograd_conv *w, const struct winograd_block *block,
+                             int64_t point, int64_t *from, int64_t *to);
 /* An odd number of cache lines, so that points do not fall onto the same place of a cache. */
 int64_t winograd_odd_lines(int64_t floats);
 /* Of the second-level cache. */

@@ -142,7 +142,7 @@ INLINE void VARIANT(outputs_of_6)(VEC *y, const VEC *m)
     y[5] = VEC_FMA(VEC_SET(32.0f), less_2, VEC_FMA(VEC_SET(0.03125f), less_h, less_1)) + m[7];
 }
 
-/* A dy: from 4 gradients by outputs to the points, the adjoint of outputs_of_4. */
+/* A dy: from gradients by outputs to the points, the adjoint of outputs_of_4. */
 INLINE void VARIANT(gradients_of_4)(VEC *o, const VEC *y)
 {
     const VEC a = VEC_SET((float)POINT_A), b = VEC_SET((float)POINT_B);
@@ -155,6 +155,26 @@ INLINE void VARIANT(gradients_of_4)(VEC *o, const VEC *y)
     o[3] = VEC_FMA(b, odd_b, even_b);
     o[4] = VEC_FMA(-b, odd_b, even_b);
     o[5] = y[3];
+}
+
+INLINE void VARIANT(gradients_of_4_for_3)(VEC *o, const VEC *y)
+{
+    const VEC a = VEC_SET((float)POINT_A), b = VEC_SET((float)POINT_B);
+    VEC even = VEC_FMA(VEC_SET(0.5f), y[2], y[0]);
+    o[0] = y[0];
+    o[1] = VEC_FMA(a, y[1], even);
+    o[2] = VEC_FMA(-a, y[1], even);
+    o[3] = VEC_FMA(b, y[1], VEC_FMA(VEC_SET(2.0f), y[2], y[0]));
+    o[4] = y[2];
+}
+
+INLINE void VARIANT(gradients_of_4_for_2)(VEC *o, const VEC *y)
+{
+    const VEC a = VEC_SET((float)POINT_A);
+    o[0] = y[0];
+    o[1] = VEC_FMA(a, y[1], y[0]);
+    o[2] = VEC_FMA(-a, y[1], y[0]);
+    o[3] = y[1];
 }
 
 /* `outputs` outputs of a side of `tile`, both known when it is compiled. */
@@ -190,4 +210,17 @@ INLINE void VARIANT(outputs_of)(int tile, int outputs, VEC *y, const VEC *m)
         VARIANT(outputs_of_4_for_2)(y, m);
     else
         VARIANT(outputs_of_2)(y, m);
+}
+
+/* Of a side of 4. */
+INLINE void VARIANT(gradients_of)(int outputs, VEC *o, const VEC *y)
+{
+    if (outputs == 4)
+        VARIANT(gradients_of_4)(o, y);
+    else if (outputs == 3)
+        VARIANT(gradients_of_4_for_3)(o, y);
+    else if (outputs == 2)
+        VARIANT(gradients_of_4_for_2)(o, y);
+    else
+        o[0] = o[1] = o[2] = y[0];
 }
