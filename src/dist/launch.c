@@ -118,7 +118,10 @@ static bool wait_for(const struct launch *launch, pid_t pid, struct err *err)
 
 /* --- why mpirun failed --- */
 
-/* Its first words, between ruled lines, on one line. */
+#define TRIALS 8 /* Open MPI 4 often loses what a rank says that fails as it starts */
+
+/* Its first words, between ruled lines, on one line; what it logs of itself ("[host:process] ..")
+ * is none. */
 static void squeeze(FILE *said, char *text, size_t size)
 {
     char line[512];
@@ -128,7 +131,7 @@ static void squeeze(FILE *said, char *text, size_t size)
         bool rule = strncmp(line, "-----", 5) == 0;
         if (rule && n > 0)
             break;
-        for (const char *from = rule ? "" : line; *from && n + 2 < size; from++) {
+        for (const char *from = rule || line[0] == '[' ? "" : line; *from && n + 2 < size; from++) {
             bool space = isspace((unsigned char)*from);
             if (!space || (n > 0 && text[n - 1] != ' '))
                 text[n++] = space ? ' ' : *from;
@@ -137,33 +140,44 @@ static void squeeze(FILE *said, char *text, size_t size)
     text[n > 0 && text[n - 1] == ' ' ? n - 1 : n] = 0;
 }
 
-/* After exit codes that mpirun and the ranks have in common: ranks that only begin and end. If they
- * cannot, `err` gets what mpirun says of it; else the ranks had begun and have said themselves what
- * was wrong. */
-static bool try_ranks(const struct launch *launch, char *number, char *program, struct err *err)
+/* Not what Open MPI says after the reason, which alone says little. */
+static bool is_reason(const char *text)
 {
-    char *const arguments[] = { launch->trial, NULL };
-    char **line = command_line(arguments, false, number, program), text[800] = "";
+    return text[0] && strncmp(text, "It looks like MPI_INIT failed", 29) != 0;
+}
+
+/* Runs the line; whether it ended well. text: what it said. */
+static bool try_line(char *const *line, char *text, size_t size)
+{
     FILE *said = tmpfile();
     pid_t pid = 0;
     int status = 0;
-    bool well = true;
-    if (line && said && spawn(&pid, line, fileno(said)) == 0) {
+    if (said && spawn(&pid, line, fileno(said)) == 0) {
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
-        well = status == 0;
+        squeeze(said, text, size);
     }
-    if (!well) {
-        squeeze(said, text, sizeof text);
+    if (said)
+        fclose(said);
+    return status == 0;
+}
+
+/* After exit codes that mpirun and the ranks have in common: ranks that only begin and end. If they
+ * cannot, `err` gets what mpirun says of it; else the ranks had begun and have said themselves what
+ * was wrong. */
+static void try_ranks(const struct launch *launch, char *number, char *program, struct err *err)
+{
+    char *const arguments[] = { launch->trial, NULL };
+    char **line = command_line(arguments, false, number, program), text[800] = "";
+    bool well = !line;
+    for (int i = 0; i < TRIALS && !well && !is_reason(text); i++)
+        well = try_line(line, text, sizeof text);
+    if (!well)
         err_set(err, ERR_MISSING,
                 "mpirun cannot start %s ranks: %s; mend Open MPI's settings (OMPI_MCA_..., "
                 "hostfiles), or train without --ranks",
                 number, text[0] ? text : "it does not say why");
-    }
-    if (said)
-        fclose(said);
     free(line);
-    return well;
 }
 
 bool launch_ranks(const struct launch *launch, struct err *err)
