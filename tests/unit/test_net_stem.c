@@ -134,11 +134,27 @@ static void a_plan_agrees_with_the_direct_plan(void **state)
     }
 }
 
+static void it_can_be_trained(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct graph *g = graph_new("stem");
+    value_id x = graph_input(g, "input", SHAPE(2, 3, 61, 75));
+    x = graph_relu(g, graph_conv(g, x, "a", 40, true, conv_square(7, 2, 3)));
+    x = graph_max_pool(g, x, pool_square(3, 2, 1));
+    graph_output(g, "features", graph_conv(g, x, "b", 20, false, conv_square(1, 1, 0)));
+    if (!graph_ok(g, &err) || !graph_initialize(g, 9, &err))
+        fail_msg("%s", err.text);
+    convs_compare_gradients(g);
+    graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_direct_sum),
         cmocka_unit_test(a_plan_agrees_with_the_direct_plan),
+        cmocka_unit_test(it_can_be_trained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -349,41 +349,11 @@ static void a_plan_agrees_with_the_direct_plan(void **state)
     graph_free(g), graph_free(fused);
 }
 
-/* Gradients of all parameters and of the input; the last digits differ. */
 static void gradients_agree_with_the_direct_plan(void **state)
 {
     (void)state;
-    struct err err = { 0 };
     struct graph *g = network();
-    struct plan *plans[2] = { NULL };
-    int64_t in = shape_count(graph_shape(g, g->inputs[0].value)), count;
-    int64_t out = shape_count(graph_shape(g, g->outputs[0].value));
-    for (int i = 0; i < 2; i++) {
-        struct rng rng = rng_new(8, 9, 8);
-        struct plan_options options = { .mode = PLAN_TRAIN, .threads = 1, .direct = i == 0 };
-        assert_true(plan_new(g, &options, &plans[i], &err));
-        for (int64_t k = 0; k < in; k++)
-            plan_input(plans[i], 0)[k] = (float)rng_normal(&rng);
-        assert_true(plan_forward(plans[i], &err));
-        for (int64_t k = 0; k < out; k++)
-            plan_output_gradient(plans[i], 0)[k] = (float)rng_normal(&rng);
-        assert_true(plan_backward(plans[i], &err));
-    }
-    for (int32_t v = 0; v < g->n_values; v++) {
-        const float *a = plan_parameter_gradient(plans[0], v);
-        const float *b = plan_parameter_gradient(plans[1], v);
-        if (!a)
-            continue;
-        double difference = 0, size = 0;
-        count = shape_count(graph_shape(g, v));
-        for (int64_t k = 0; k < count; k++) {
-            difference += ((double)a[k] - (double)b[k]) * ((double)a[k] - (double)b[k]);
-            size += (double)a[k] * (double)a[k];
-        }
-        if (!(difference <= 1e-10 * size))
-            fail_msg("%s: off by %g", g->values[v].name, sqrt(difference / size));
-    }
-    plan_free(plans[0]), plan_free(plans[1]);
+    convs_compare_gradients(g);
     graph_free(g);
 }
 

@@ -154,10 +154,10 @@ bool lower_conv_forward(struct plan_node *pn, struct err *err)
     struct plan *plan = pn->plan;
     if (pn->state->fused)
         return true;
-    bool own = lower_winograd_takes(pn, false);
+    bool own = lower_winograd_takes(pn, false), stem = lower_stem_takes(pn);
     if (own && plan->options.mode == PLAN_INFER)
         return lower_winograd_forward(pn, err);
-    if (lower_stem_takes(pn))
+    if (stem && plan->options.mode == PLAN_INFER)
         return lower_stem_forward(pn, err);
     if (lower_direct_takes(pn))
         return lower_direct_forward(pn, err);
@@ -170,6 +170,8 @@ bool lower_conv_forward(struct plan_node *pn, struct err *err)
     pn->state->slot[0] = (int)in, pn->state->slot[1] = (int)out;
     if (own && in == LAYOUT_BLOCKED && out == LAYOUT_BLOCKED)
         return lower_winograd_forward(pn, err); /* pd is for the gradient by the weights */
+    if (stem && in == LAYOUT_PLAIN && out == LAYOUT_BLOCKED)
+        return lower_stem_forward(pn, err);
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_weights_md);
     int src = in_slot(pn, 0, in, err);
     int w = dnnl_weight(pn, 1, &p.weight, weight, err);

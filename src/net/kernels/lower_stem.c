@@ -1,5 +1,5 @@
-/* lower_stem.c: the first convolution of a network as a step of our own kernel, for inference: 7 x
- * 7 of stride 2 on plain images of three channels. */
+/* lower_stem.c: the first convolution of a network as a step of our own kernel: 7 x 7 of stride 2
+ * on plain images of three channels. */
 #include <stdlib.h>
 #include "net/kernels/lower.h"
 #include "net/kernels/stem_conv.h"
@@ -29,9 +29,9 @@ bool lower_stem_takes(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct plan *plan = pn->plan;
-    if (pn->node->op->kind != OP_CONV || plan->options.mode != PLAN_INFER || plan->options.direct ||
-        a->groups != 1 || in_shape(pn, 0)->dim[1] != STEM_CHANNELS ||
-        in_layout(pn, 0) != LAYOUT_PLAIN || !stem_conv_available(level_of(plan)))
+    if (pn->node->op->kind != OP_CONV || plan->options.direct || a->groups != 1 ||
+        in_shape(pn, 0)->dim[1] != STEM_CHANNELS || in_layout(pn, 0) != LAYOUT_PLAIN ||
+        !stem_conv_available(level_of(plan)))
         return false;
     for (int i = 0; i < 2; i++)
         if (a->kernel[i] != STEM_KERNEL || a->stride[i] != STEM_STRIDE || a->dilation[i] != 1)
@@ -110,7 +110,8 @@ static struct step *stem_of(const struct plan_node *pn)
     struct plan *plan = pn->plan;
     value_id value = pn->node->inputs[0];
     struct step *last = plan->n_steps > 0 ? &plan->steps[plan->n_steps - 1] : NULL;
-    if (!last || last->run != run_conv || plan->options.no_sharing || plan->values[value].keep ||
+    if (!last || last->run != run_conv || plan->options.mode != PLAN_INFER ||
+        plan->options.no_sharing || plan->values[value].keep ||
         last->slot[STEM_OUTPUT] != plan->values[value].slot[LAYOUT_BLOCKED] ||
         graph_only_user(plan->graph, value) != pn->node || pn->node->attr.pool.dilation[0] != 1)
         return NULL;

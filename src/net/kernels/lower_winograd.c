@@ -67,13 +67,13 @@ bool lower_winograd_takes(const struct plan_node *pn, bool backward)
 
 static bool run_weights(const struct step *step)
 {
-    winograd_conv_weights(step->state, step->at[0], false, step->at[1]);
+    winograd_conv_weights(step->state, step->at[0], false, step->at[2]);
     return true;
 }
 
 static bool run_turned_weights(const struct step *step)
 {
-    winograd_conv_weights(step->state, step->at[0], true, step->at[1]);
+    winograd_conv_weights(step->state, step->at[0], true, step->at[2]);
     return true;
 }
 
@@ -84,31 +84,16 @@ static bool run_conv(const struct step *step)
     return true;
 }
 
-/* A slot with the transformed weights: filled once for inference, else in every run. */
 static int add_weights(struct plan_node *pn, const struct winograd_conv *w, bool turned,
                        struct err *err)
 {
-    struct plan *plan = pn->plan;
-    int from = in_slot(pn, 1, LAYOUT_PLAIN, err);
-    int to = slot_new(plan, w->weight_floats * sizeof(float));
     struct step_spec spec = { "weight winograd", turned ? run_turned_weights : run_weights, w,
                               sizeof *w, 0 };
-    if (from == NO_SLOT || to == NO_SLOT)
-        return NO_SLOT;
-    enum step_phase phase = plan->phase;
-    if (plan->options.mode == PLAN_INFER) {
-        struct slot *slot = &plan->slots[to];
-        slot->home = SLOT_WEIGHTS;
-        slot->source = plan->graph->values[pn->node->inputs[1]].data;
-        slot->key = (uint64_t)(w->tile * 64 + w->lanes); /* with the source, tells all */
-        plan->winograd_bytes += slot->bytes;
-        plan->phase = PHASE_PREPARE;
-    }
-    struct step *step = step_add(plan, &spec, err);
-    plan->phase = phase;
-    bool ok =
-        step && step_use(step, from, ACCESS_READ, err) && step_use(step, to, ACCESS_WRITE, err);
-    return ok ? to : NO_SLOT;
+    size_t bytes = w->weight_floats * sizeof(float);
+    uint64_t layout = (uint64_t)(w->tile * 64 + w->lanes); /* with the source, tells all */
+    if (pn->plan->options.mode == PLAN_INFER)
+        pn->plan->winograd_bytes += bytes;
+    return step_prepare(pn, &spec, bytes, layout, err);
 }
 
 static const char *kernel_name(const struct winograd_conv *w, bool backward)

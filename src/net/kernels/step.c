@@ -154,14 +154,16 @@ int step_prepare(struct plan_node *pn, const struct step_spec *spec, size_t byte
     int bias = has_input(pn, 2) ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
     if (from == NO_SLOT || to == NO_SLOT || (has_input(pn, 2) && bias == NO_SLOT))
         return NO_SLOT;
-    struct slot *slot = &plan->slots[to];
-    slot->home = SLOT_WEIGHTS;
-    slot->source = plan->graph->values[pn->node->inputs[1]].data;
-    slot->key = layout;
-    if (bias != NO_SLOT) /* a weight may be used with several */
-        slot->key ^= (uint64_t)(uintptr_t)plan->graph->values[pn->node->inputs[2]].data << 8;
     enum step_phase phase = plan->phase;
-    plan->phase = PHASE_PREPARE;
+    if (plan->options.mode == PLAN_INFER) {
+        struct slot *slot = &plan->slots[to];
+        slot->home = SLOT_WEIGHTS;
+        slot->source = plan->graph->values[pn->node->inputs[1]].data;
+        slot->key = layout;
+        if (bias != NO_SLOT) /* a weight may be used with several */
+            slot->key ^= (uint64_t)(uintptr_t)plan->graph->values[pn->node->inputs[2]].data << 8;
+        plan->phase = PHASE_PREPARE;
+    }
     struct step *step = step_add(plan, spec, err);
     plan->phase = phase;
     if (!step || !step_use(step, from, ACCESS_READ, err))

@@ -201,9 +201,10 @@ bool step_use(struct step *step, int slot, enum access access, struct err *err);
 void step_use_optional(struct step *step, int slot, enum access access);
 void step_in_place(struct step *step, int from, int from_too, int to);
 
-/* A slot with the weight (input 1) and the bias (input 2, if any) in a kernel's own layout, for
- * inference: the step `spec` makes it once from at[0], at[1] (NULL: no bias) into at[2], or another
- * plan has made it already. `layout` tells it from other layouts of the same weight. */
+/* A slot with the weight (input 1) and the bias (input 2, if any) in a kernel's own layout: the
+ * step `spec` makes it from at[0], at[1] (NULL: no bias) into at[2]; for inference once, if another
+ * plan has not made it already, else in every run. `layout` tells it from other layouts of the same
+ * weight. */
 int step_prepare(struct plan_node *pn, const struct step_spec *spec, size_t bytes, uint64_t layout,
                  struct err *err);
 

@@ -178,3 +178,56 @@ void convs_compare_plans(const struct graph *graph, const struct plan_options *o
     }
     free(first), free(second);
 }
+
+/* Draws values and gradients by the outputs, and runs a plan for training there and back. */
+static void train_plan(const struct graph *graph, struct plan *plan)
+{
+    struct rng rng = rng_new(8, 9, 8);
+    struct err err = { 0 };
+    int64_t in = shape_count(graph_shape(graph, graph->inputs[0].value));
+    int64_t out = shape_count(graph_shape(graph, graph->outputs[0].value));
+    for (int64_t k = 0; k < in; k++)
+        plan_input(plan, 0)[k] = (float)rng_normal(&rng);
+    assert_true(plan_forward(plan, &err));
+    for (int64_t k = 0; k < out; k++)
+        plan_output_gradient(plan, 0)[k] = (float)rng_normal(&rng);
+    assert_true(plan_backward(plan, &err));
+}
+
+static void compare_tensors(const char *name, const float *a, const float *b, int64_t count)
+{
+    double difference = 0, size = 0;
+    for (int64_t k = 0; k < count; k++) {
+        difference += ((double)a[k] - (double)b[k]) * ((double)a[k] - (double)b[k]);
+        size += (double)a[k] * (double)a[k];
+    }
+    if (!(difference <= 1e-10 * size))
+        fail_msg("%s: off by %g", name, sqrt(difference / size));
+}
+
+void convs_compare_gradients(struct graph *graph)
+{
+    struct plan *plans[2] = { NULL };
+    struct err err = { 0 };
+    int64_t out = shape_count(graph_shape(graph, graph->outputs[0].value));
+    for (int i = 0; i < 2; i++) {
+        struct plan_options options = { .mode = PLAN_TRAIN, .threads = 1, .direct = i == 0 };
+        if (!plan_new(graph, &options, &plans[i], &err))
+            fail_msg("%s", err.text);
+    }
+    for (int run = 0; run < 2; run++) {
+        train_plan(graph, plans[0]), train_plan(graph, plans[1]);
+        compare_tensors("outputs", plan_output(plans[0], 0), plan_output(plans[1], 0), out);
+        for (int32_t v = 0; v < graph->n_values; v++) {
+            const float *gradient = plan_parameter_gradient(plans[0], v);
+            int64_t count = shape_count(graph_shape(graph, v));
+            if (!gradient)
+                continue;
+            compare_tensors(graph->values[v].name, gradient, plan_parameter_gradient(plans[1], v),
+                            count);
+            for (int64_t k = 0; k < count; k++) /* the second run is with other weights */
+                graph_data(graph, v)[k] *= 1 + (float)(k % 7) / 8;
+        }
+    }
+    plan_free(plans[0]), plan_free(plans[1]);
+}

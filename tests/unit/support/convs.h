@@ -43,4 +43,9 @@ void convs_each_level(bool (*available)(enum simd level), void (*check)(enum sim
  * steps [n] (may be NULL) gets how many steps each plan has. */
 void convs_compare_plans(const struct graph *graph, const struct plan_options *options, int n,
                          int *steps);
+
+/* Trains two steps, with other weights in the second, by the direct plan and by the default one:
+ * outputs and gradients of all parameters agree but for the last digits. The graph has one input
+ * and one output; its weights are changed. */
+void convs_compare_gradients(struct graph *graph);
 #endif
