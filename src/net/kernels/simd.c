@@ -2,6 +2,7 @@
 #include "net/kernels/simd.h"
 #ifdef SIMD_X86
 #include <cpuid.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define ZEN_3_AND_4 0x19 /* family; of the two only Zen 4 has AVX-512 */
@@ -22,8 +23,11 @@ static bool is_amd(unsigned family)
 int simd_multiply_adds(enum simd level)
 {
 #ifdef SIMD_X86
-    if (level == SIMD_AVX512 && is_amd(ZEN_3_AND_4))
-        return 1;
+    static atomic_int of_avx512; /* asked once: a virtual machine's host has to answer */
+    if (level == SIMD_AVX512 && !of_avx512)
+        of_avx512 = is_amd(ZEN_3_AND_4) ? 1 : 2;
+    if (level == SIMD_AVX512)
+        return of_avx512;
 #endif
     (void)level;
     return 2;
