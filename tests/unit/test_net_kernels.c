@@ -47,15 +47,15 @@ static void rows_are_the_same_on_all_levels(void **state)
     assert_true(isnan(out[5]));
 }
 
-/* 3 x 3, one px of padding before. */
-static void make_axis(struct pool_axis *axis, int stride, int32_t tables[4][SIDE])
+/* 3 x 3 with taps `step` px apart and one tap of padding before; as many as lie within. */
+static void make_axis(struct pool_axis *axis, int stride, int step, int32_t tables[4][SIDE])
 {
-    *axis = (struct pool_axis){ .in = SIDE, .out = 5, .step = 1, .taps = 3 };
+    *axis = (struct pool_axis){ .in = SIDE, .step = step, .taps = 3 };
     axis->begin = tables[0], axis->count = tables[1], axis->divisor = tables[2];
     axis->tap = tables[3];
-    for (int i = 0; i < 5; i++) {
-        int start = stride * i - 1;
-        tables[0][i] = start < 0 ? 0 : start;
+    for (int start = -step; start + 2 * step < SIDE; start += stride, axis->out++) {
+        int i = (int)axis->out;
+        tables[0][i] = start < 0 ? start + step : start;
         tables[3][i] = start < 0;
         tables[1][i] = 3 - (start < 0);
         tables[2][i] = 3;
@@ -69,10 +69,11 @@ static void pooling_is_the_same_on_all_levels(void **state)
     static uint16_t index[2][IN];
     int32_t tables[4][SIDE];
     static const int64_t inners[] = { 1, 8, 16 };
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 18; k++) {
         struct pool_window w = { .planes = PLANES, .inner = inners[k % 3], .threads = 2 };
-        int64_t n_in = PLANES * SIDE * SIDE * w.inner, n_out = PLANES * 25 * w.inner;
-        make_axis(&w.axis[0], 1 + k / 3, tables), w.axis[1] = w.axis[0];
+        make_axis(&w.axis[0], 1 + k / 3 % 2, 1 + k / 6, tables), w.axis[1] = w.axis[0];
+        int64_t n_in = PLANES * SIDE * SIDE * w.inner;
+        int64_t n_out = PLANES * w.axis[0].out * w.axis[1].out * w.inner;
         noise(x, n_in, 3);
         x[0] = NAN, x[1] = -INFINITY, x[(2 * SIDE + 3) * w.inner] = NAN;
         for (enum simd level = SIMD_PORTABLE; level <= simd_best(); level++) {

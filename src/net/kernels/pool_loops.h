@@ -45,38 +45,42 @@ static inline TARGET void VARIANT(max_px)(const float *first, int64_t row_step, 
         TO(out, k) = best[k];
 }
 
-/* n outputs of windows of 3 x 3 that lie within the image, `stride` apart: the largest of three
- * rows is taken once for each column. */
+/* n outputs of windows of 3 x 3 that lie within the image, taps `step` px apart, windows `stride`
+ * times as far: the largest of three rows is taken once for each column. */
 static inline __attribute__((always_inline)) TARGET void
-VARIANT(max_3x3)(const float *first, int64_t row_step, int stride, int64_t n, float *out)
+VARIANT(max_3x3)(const float *first, int64_t row_step, int64_t step, int stride, int64_t n,
+                 float *out, int64_t out_step)
 {
     for (int k = 0; k < PARTS; k++) {
         const float *at = first + k * LANES, *under = at + row_step, *last = under + row_step;
+        float *to = out + k * LANES;
         VEC column[3];
 #define COLUMN(c)                                                                                  \
-    LARGER(LARGER(AT(at + (c)*INNER, 0), AT(under + (c)*INNER, 0)), AT(last + (c)*INNER, 0))
+    LARGER(LARGER(AT(at + (c)*step, 0), AT(under + (c)*step, 0)), AT(last + (c)*step, 0))
         column[0] = COLUMN(0), column[1] = COLUMN(1);
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n; i++, to += out_step) {
             column[2] = COLUMN(2);
-            TO(out + i * INNER + k * LANES, 0) = LARGER(LARGER(column[0], column[1]), column[2]);
+            TO(to, 0) = LARGER(LARGER(column[0], column[1]), column[2]);
             column[0] = column[stride], column[1] = stride == 1 ? column[2] : COLUMN(3);
-            at += stride * INNER, under += stride * INNER, last += stride * INNER;
+            at += stride * step, under += stride * step, last += stride * step;
         }
 #undef COLUMN
     }
 }
 
-/* How many outputs from i on max_3x3 can make, which reads one column ahead: 0 if none. */
+/* How many outputs from i on max_3x3 can make, which reads one column ahead: 0 if none. With taps
+ * further apart than px, of every such px. */
 static inline int64_t VARIANT(run_3x3)(const struct pool_window *w, int64_t y, int64_t i,
                                        int32_t *stride)
 {
     const struct pool_axis *h = &w->axis[0], *v = &w->axis[1];
     int64_t n = 0;
-    if (h->count[y] != 3 || v->step != 1 || v->count[i] != 3 || i + 1 >= v->out)
+    if (h->count[y] != 3 || v->count[i] != 3 || i + 1 >= v->out)
         return 0;
     *stride = v->begin[i + 1] - v->begin[i];
-    while ((*stride == 1 || *stride == 2) && i + n < v->out && v->count[i + n] == 3 &&
-           v->begin[i + n] == v->begin[i] + n * *stride && v->begin[i + n] + 3 < v->in)
+    while ((*stride == 1 || (*stride == 2 && v->step == 1)) && i + n < v->out &&
+           v->count[i + n] == 3 && v->begin[i + n] == v->begin[i] + n * *stride &&
+           v->begin[i + n] + 3 * v->step < v->in)
         n++;
     return n;
 }
@@ -116,13 +120,15 @@ static TARGET void VARIANT(max)(const struct pool_window *w, int64_t y, const fl
         const float *first = x + h->begin[y] * row + v->begin[i] * INNER;
         int32_t stride = 0, tap = h->tap[y] * taps + v->tap[i];
         n = index ? 0 : VARIANT(run_3x3)(w, y, i, &stride);
-        if (n > 0 && stride == 1)
-            VARIANT(max_3x3)(first, row_step, 1, n, out + i * INNER);
-        else if (n > 0)
-            VARIANT(max_3x3)(first, row_step, 2, n, out + i * INNER);
-        else if (!index)
+        for (int64_t p = 0; stride == 1 && p < v->step && p < n; p++)
+            VARIANT(max_3x3)
+            (first + p * INNER, row_step, step, 1, (n - p + v->step - 1) / v->step,
+             out + (i + p) * INNER, step);
+        if (n > 0 && stride == 2)
+            VARIANT(max_3x3)(first, row_step, INNER, 2, n, out + i * INNER, INNER);
+        else if (!n && !index)
             VARIANT(max_px)(first, row_step, step, h->count[y], v->count[i], out + i * INNER);
-        else
+        else if (!n)
             VARIANT(max_index_px)
         (first, row_step, step, h->count[y], v->count[i], tap, taps, out + i * INNER,
          index + i * INNER);
