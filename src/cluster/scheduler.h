@@ -34,6 +34,7 @@ struct job_counts {
 
 struct scheduler {
     const char *name, *title; /* "slurm", "SLURM" */
+    const char *mark;         /* of a line of a script that is for it: "#SBATCH" */
     const char *log_signs;    /* of an array's log: "%A.%a" */
     const char *element;      /* shell: the element's number, from 1 */
     const char *log_shell;    /* shell: the same log name at run time */

@@ -47,8 +47,6 @@ static void directives(FILE *script, const struct job_request *job)
         fprintf(script, "#$ -q %s\n", options->partition);
     if (options->account)
         fprintf(script, "#$ -P %s\n", options->account);
-    for (size_t i = 0; i < job->site->flags.n; i++)
-        fprintf(script, "#$ %s\n", job->site->flags.items[i]);
 }
 
 /* -hold_jid waits for the end of a job, good or bad. */
@@ -104,11 +102,9 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
     *out = (struct job_counts){ 0 };
     if (!shell_ask(&host, (char *[]){ "qstat", "-u", "*", "-g", "d", NULL }, &said, err))
         return false;
-    for (char *line = said.out, *next; line && *line; line = next) {
+    char *rest, *line = strtok_r(said.out, "\n", &rest);
+    for (; line; line = strtok_r(NULL, "\n", &rest)) {
         char job[32], prior[32], named[64], user[64], state[32];
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = 0;
         if (sscanf(line, "%31s %31s %63s %63s %31s", job, prior, named, user, state) != 5 ||
             strcmp(named, name) != 0)
             continue;
@@ -131,6 +127,7 @@ static bool cancel(const char *name, struct err *err)
 const struct scheduler scheduler_sge = {
     .name = "sge",
     .title = "Grid Engine",
+    .mark = "#$",
     .log_signs = "$JOB_ID.$TASK_ID",
     .element = "$SGE_TASK_ID",
     .log_shell = "$JOB_ID.$SGE_TASK_ID",

@@ -47,8 +47,6 @@ static void directives(FILE *script, const struct job_request *job)
         fprintf(script, "#SBATCH --partition=%s\n", options->partition);
     if (options->account)
         fprintf(script, "#SBATCH --account=%s\n", options->account);
-    for (size_t i = 0; i < job->site->flags.n; i++)
-        fprintf(script, "#SBATCH %s\n", job->site->flags.items[i]);
 }
 
 /* A variable named in --export would make every node run a login shell first; from the environment
@@ -115,10 +113,8 @@ static bool look(const char *name, struct job_counts *out, struct err *err)
                    (char *[]){ "squeue", "-h", "-r", "-o", "%T %r", "--name", (char *)name, NULL },
                    &said, err))
         return false;
-    for (char *line = said.out, *next; line && *line; line = next) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = 0;
+    char *rest, *line = strtok_r(said.out, "\n", &rest);
+    for (; line; line = strtok_r(NULL, "\n", &rest)) {
         if (strstr(line, "DependencyNeverSatisfied") || strstr(line, "eld") ||
             strstr(line, "PartitionConfig") || strstr(line, "BadConstraints"))
             out->held++;
@@ -139,6 +135,7 @@ static bool cancel(const char *name, struct err *err)
 const struct scheduler scheduler_slurm = {
     .name = "slurm",
     .title = "SLURM",
+    .mark = "#SBATCH",
     .log_signs = "%A.%a",
     .element = "$SLURM_ARRAY_TASK_ID",
     .log_shell = "$SLURM_ARRAY_JOB_ID.$SLURM_ARRAY_TASK_ID",

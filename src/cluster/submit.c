@@ -68,6 +68,8 @@ static void write_head(FILE *script, const struct work *work, const char *log_na
                                .ranks = work->ranks };
     fputs("#!/bin/bash\n", script);
     work->scheduler->directives(script, &job);
+    for (size_t i = 0; i < work->site.flags.n; i++)
+        fprintf(script, "%s %s\n", work->scheduler->mark, work->site.flags.items[i]);
 }
 
 static void write_tasks_folder(FILE *script, const struct work *work)
@@ -88,6 +90,23 @@ static void write_check(FILE *script)
           script);
 }
 
+static void write_setup(FILE *script, const struct work *work)
+{
+    write_tasks_folder(script, work);
+    write_check(script);
+    script_setup(script, &work->site);
+}
+
+/* "microtome task FOLDER" */
+static bool write_task(FILE *script, const struct work *work, struct err *err)
+{
+    if (!script_program(script, &work->site, err))
+        return false;
+    fputs(" task ", script);
+    shell_quote(script, work->list->folder);
+    return true;
+}
+
 static bool write_array(const struct work *work, FILE *script, struct err *err)
 {
     write_head(script, work, work->scheduler->log_signs, work->submission.time_s);
@@ -95,9 +114,7 @@ static bool write_array(const struct work *work, FILE *script, struct err *err)
             "# One element of the array: runs the tasks on its line of jobs-%lld.txt. Tasks whose "
             "file\n# exists are passed over, so that it may be run again at any time.\n",
             (long long)work->submission.number);
-    write_tasks_folder(script, work);
-    write_check(script);
-    script_setup(script, &work->site);
+    write_setup(script, work);
     fputs("trap : USR1 # of a time limit that is near: for the program, not for this shell\n",
           script);
     fprintf(script, "line=$((${MICROTOME_OFFSET:-0} + %s))\n", work->scheduler->element);
@@ -106,10 +123,8 @@ static bool write_array(const struct work *work, FILE *script, struct err *err)
             "    MICROTOME_LOG=\"log/%s.log\"\n",
             (long long)work->submission.time_s, work->scheduler->log_shell);
     fprintf(script, "for attempt in $(seq 0 %lld); do\n    ", (long long)work->options->retries);
-    if (!script_program(script, &work->site, err))
+    if (!write_task(script, work, err))
         return false;
-    fputs(" task ", script);
-    shell_quote(script, work->list->folder);
     fprintf(script, " --threads %lld \\\n        $(sed -n \"${line}p\" \"$tasks/jobs-%lld.txt\")\n",
             (long long)work->options->cpus, (long long)work->submission.number);
     fputs("    code=$?\n"
@@ -129,13 +144,9 @@ static bool write_last(const struct work *work, FILE *script, struct err *err)
         "# Runs when all elements have ended, well or not: puts the results together, states what "
         "is\n# missing and then exits with 1.\n",
         script);
-    write_tasks_folder(script, work);
-    write_check(script);
-    script_setup(script, &work->site);
-    if (!script_program(script, &work->site, err))
+    write_setup(script, work);
+    if (!write_task(script, work, err))
         return false;
-    fputs(" task ", script);
-    shell_quote(script, work->list->folder);
     fprintf(script, " --threads %lld --finish\n", (long long)work->options->cpus);
     return true;
 }
@@ -150,17 +161,13 @@ static bool write_single(const struct work *work, FILE *script, struct err *err)
         "# Warned before its time ends, the program saves and ends with 75; then the job goes back "
         "into\n# the queue and goes on from there.\n",
         script);
-    write_tasks_folder(script, work);
-    write_check(script);
-    script_setup(script, &work->site);
+    write_setup(script, work);
     fprintf(script,
             "export MICROTOME_JOB_BEGAN=$(date +%%s) MICROTOME_TIME_LIMIT=%lld "
             "MICROTOME_LOG=log/%s.log\n",
             (long long)work->submission.time_s, log);
-    if (!script_program(script, &work->site, err))
+    if (!write_task(script, work, err))
         return false;
-    fputs(" task ", script);
-    shell_quote(script, work->list->folder);
     fprintf(script,
             " --threads %lld 1 &\n"
             "child=$!\n"
@@ -177,10 +184,8 @@ static bool write_single(const struct work *work, FILE *script, struct err *err)
             "    exit $code\n"
             "fi\n",
             (long long)work->options->cpus, work->scheduler->requeue);
-    if (!script_program(script, &work->site, err))
+    if (!write_task(script, work, err))
         return false;
-    fputs(" task ", script);
-    shell_quote(script, work->list->folder);
     fputs(" --finish\n", script);
     return true;
 }
