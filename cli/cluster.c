@@ -10,15 +10,22 @@ extern const struct task_kind extract_tasks, predict_tasks, train_tasks;
 
 const struct task_kind *const task_kinds[] = { &extract_tasks, &predict_tasks, &train_tasks, NULL };
 
-bool cluster_parse(const struct task_list *list, const struct command *command, void **options,
-                   struct args_result *operands, char ***argv, struct err *err)
+bool cluster_parse(const struct task_list *list, const struct command *command,
+                   struct cluster_given *out, struct err *err)
 {
-    *argv = calloc((size_t)list->argc + 1, sizeof **argv);
-    *options = calloc(1, command->options_size);
-    if (!*argv || !*options)
+    out->argv = calloc((size_t)list->argc + 1, sizeof *out->argv);
+    out->options = calloc(1, command->options_size);
+    if (!out->argv || !out->options)
         return err_memory(err, "options");
-    memcpy(*argv, list->argv, (size_t)list->argc * sizeof **argv); /* parsing reorders it */
-    return args_parse(&command->spec, list->argc - 1, *argv + 1, *options, operands, err);
+    memcpy(out->argv, list->argv, (size_t)list->argc * sizeof *out->argv); /* parsing reorders it */
+    return args_parse(&command->spec, list->argc - 1, out->argv + 1, out->options, &out->operands,
+                      err);
+}
+
+void cluster_given_free(struct cluster_given *given)
+{
+    free(given->options);
+    free(given->argv);
 }
 
 bool cluster_check(const struct cluster_options *options, struct err *err)
@@ -50,10 +57,15 @@ bool cluster_check_idle(const char *folder, struct err *err)
         (long long)(counts.waiting + counts.running), folder);
 }
 
+static char *slides_path(const char *folder)
+{
+    return file_format("%s/tasks/slides.csv", folder);
+}
+
 bool cluster_begin(const struct task_list *list, const struct slide_list *slides,
                    struct claim **claim, struct err *err)
 {
-    char *folder = file_format("%s/tasks", list->folder), *path = cluster_slides_path(list->folder);
+    char *folder = file_format("%s/tasks", list->folder), *path = slides_path(list->folder);
     bool ok = (folder && path) || err_memory(err, "the task list");
     ok = ok && claim_take(list->folder, claim, err) && cluster_check_idle(list->folder, err) &&
          file_make_folder(folder, err) && slide_list_save(slides, path, err);
@@ -62,7 +74,10 @@ bool cluster_begin(const struct task_list *list, const struct slide_list *slides
     return ok;
 }
 
-char *cluster_slides_path(const char *folder)
+bool cluster_slides(const struct task_list *list, struct slide_list *out, struct err *err)
 {
-    return file_format("%s/tasks/slides.csv", folder);
+    char *path = slides_path(list->folder);
+    bool ok = path ? slide_list_load(path, out, err) : err_memory(err, "the tasks");
+    free(path);
+    return ok;
 }

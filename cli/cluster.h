@@ -8,10 +8,17 @@
 /* NULL-terminated. */
 extern const struct task_kind *const task_kinds[];
 
-/* argv of the list parsed anew as the command's options: *options is the caller's (free), operands
- * point into *argv, which is the caller's too. */
-bool cluster_parse(const struct task_list *list, const struct command *command, void **options,
-                   struct args_result *operands, char ***argv, struct err *err);
+/* What a list of tasks was made with: its command line, parsed anew. */
+struct cluster_given {
+    void *options; /* of the command */
+    struct args_result operands;
+    char **argv; /* which options and operands point into */
+};
+
+/* Free *out with cluster_given_free, also after an error. */
+bool cluster_parse(const struct task_list *list, const struct command *command,
+                   struct cluster_given *out, struct err *err);
+void cluster_given_free(struct cluster_given *given);
 
 /* Checks what only makes sense with a scheduler, and that there is one, before any work is done. */
 bool cluster_check(const struct cluster_options *options, struct err *err);
@@ -22,8 +29,8 @@ bool cluster_check_idle(const char *folder, struct err *err);
 bool cluster_begin(const struct task_list *list, const struct slide_list *slides,
                    struct claim **claim, struct err *err);
 
-/* DIR/tasks/slides.csv, the caller's; NULL if no memory. */
-char *cluster_slides_path(const char *folder);
+/* The slides that were kept for the tasks. *out is the caller's; free with slide_list_free. */
+bool cluster_slides(const struct task_list *list, struct slide_list *out, struct err *err);
 
 #define CLUSTER_ARGS                                                                               \
     CHOICE_ARG("on", cluster.on, "WHERE", "local", scheduler_choices,                              \

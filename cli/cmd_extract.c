@@ -176,11 +176,19 @@ static void print_json(FILE *stream, const struct extract_row *rows, size_t n)
     json_out_end(&json);
 }
 
+static void print_result(const struct extract_args *given, FILE *stream,
+                         const struct extract_row *rows, size_t n)
+{
+    if (n > 0 && given->json)
+        print_json(stream, rows, n);
+    else if (n > 0)
+        print_rows(stream, rows, n);
+}
+
 /* --- on a cluster: a task is a slide --- */
 
 struct extract_state {
-    struct extract_args *given;
-    char **argv;
+    struct cluster_given given;
     struct slide_list slides;
     struct extract_request request;
     struct stain_fit target;
@@ -190,8 +198,7 @@ static void tasks_close(void *state)
 {
     struct extract_state *s = state;
     slide_list_free(&s->slides);
-    free(s->given);
-    free(s->argv);
+    cluster_given_free(&s->given);
     free(s);
 }
 
@@ -200,23 +207,20 @@ static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void
 {
     (void)ctx;
     struct extract_state *s = calloc(1, sizeof *s);
-    char *slides = cluster_slides_path(list->folder);
-    void *options = NULL;
-    struct args_result operands;
-    bool ok = (s && slides) || err_memory(err, "the tasks");
-    ok = ok && cluster_parse(list, &cmd_extract, &options, &operands, &s->argv, err);
-    if (s)
-        s->given = options;
-    ok = ok && make_options(s->given, &s->request.options, err) &&
-         slide_list_load(slides, &s->slides, err) &&
-         extract_target(&s->request.options, &s->target, err);
+    bool ok = (s || err_memory(err, "the tasks")) &&
+              cluster_parse(list, &cmd_extract, &s->given, err) &&
+              make_options(s->given.options, &s->request.options, err) &&
+              cluster_slides(list, &s->slides, err) &&
+              extract_target(&s->request.options, &s->target, err);
     if (ok && (int64_t)s->slides.n != list->n)
-        ok = err_set(err, ERR_FORMAT, "%s: does not belong to the task list; submit again", slides);
-    free(slides);
+        ok = err_set(err, ERR_FORMAT,
+                     "%s/tasks/slides.csv: does not belong to the task list; submit again",
+                     list->folder);
     if (ok) {
+        const struct extract_args *given = s->given.options;
         s->request.slides = &s->slides;
         s->request.folder = list->folder;
-        s->request.preview = s->given->preview;
+        s->request.preview = given->preview;
         s->request.argc = list->argc;
         s->request.argv = list->argv;
         *state = s;
@@ -247,10 +251,7 @@ static bool tasks_count(void *state, const struct task_list *list, const struct 
         tasks[i] = (struct extract_task){ ends[i].seconds, ends[i].cpu_s, ends[i].error };
     s->request.tasks = tasks;
     ok = ok && extract_cohort(&s->request, ctx, rows, &n_rows, err);
-    if (n_rows > 0 && s->given->json)
-        print_json(out, rows, n_rows);
-    else if (n_rows > 0)
-        print_rows(out, rows, n_rows);
+    print_result(s->given.options, out, rows, n_rows);
     free(tasks);
     free(rows);
     return ok;
@@ -306,10 +307,7 @@ static bool run_here(struct app *app, const struct extract_args *given,
     bool ok = cluster_check_idle(given->output, err);
     ok = ok && (rows ? extract_cohort(request, &app->ctx, rows, &n_rows, err)
                      : err_memory(err, "the slides"));
-    if (n_rows > 0 && given->json)
-        print_json(app->out, rows, n_rows);
-    else if (n_rows > 0)
-        print_rows(app->out, rows, n_rows);
+    print_result(given, app->out, rows, n_rows);
     free(rows);
     return ok;
 }

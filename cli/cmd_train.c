@@ -180,10 +180,7 @@ static bool train_here(struct app *app, const struct train_args *given, const ch
 /* --- on a cluster: one task, which is one job of all ranks --- */
 
 struct train_work {
-    struct train_args *given;
-    struct args_result operands;
-    const struct task_list *list;
-    char **argv; /* of the list, parsed: reordered */
+    struct cluster_given given;
     char **line; /* of the list, for the ranks: it goes on where there is a checkpoint */
     int n_line;
     char threads[16];
@@ -192,8 +189,7 @@ struct train_work {
 static void tasks_close(void *state)
 {
     struct train_work *work = state;
-    free(work->given);
-    free(work->argv);
+    cluster_given_free(&work->given);
     free(work->line);
     free(work);
 }
@@ -203,30 +199,26 @@ static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void
 {
     static char resume[] = "--resume", threads[] = "--threads";
     struct train_work *work = calloc(1, sizeof *work);
-    void *options = NULL;
-    bool ok = work || err_memory(err, "the task");
-    ok = ok && cluster_parse(list, &cmd_train, &options, &work->operands, &work->argv, err);
-    if (work) {
-        work->given = options;
+    if (work)
         work->line = calloc((size_t)list->argc + 4, sizeof *work->line);
-        ok = ok && (work->line || err_memory(err, "the task"));
-    }
-    if (!ok) {
+    bool ok = (work && work->line) || err_memory(err, "the task");
+    if (!ok || !cluster_parse(list, &cmd_train, &work->given, err)) {
         if (work)
             tasks_close(work);
         return false;
     }
+    struct train_args *given = work->given.options;
     snprintf(work->threads, sizeof work->threads, "%d", pool_workers(ctx->pool));
     for (int i = 0; i < list->argc; i++)
         work->line[work->n_line++] = list->argv[i];
-    if (!work->given->resume)
+    if (!given->resume)
         work->line[work->n_line++] = resume;
-    if (work->given->common.threads == 0) {
+    if (given->common.threads == 0) {
         work->line[work->n_line++] = threads;
         work->line[work->n_line++] = work->threads;
     }
-    work->given->common.threads = pool_workers(ctx->pool);
-    work->given->resume = true;
+    given->common.threads = pool_workers(ctx->pool);
+    given->resume = true;
     *state = work;
     return true;
 }
@@ -238,8 +230,9 @@ static bool tasks_train(void *state, const struct task *task, const char *path,
     struct train_work *work = state;
     struct app app = { .ctx = *ctx, .out = stdout, .argc = work->n_line, .argv = work->line };
     struct file_out out;
-    const char *config = work->operands.n_operands ? work->operands.operands[0] : NULL;
-    if (!train_here(&app, work->given, config, err) || !file_out_open(&out, path, err))
+    const struct args_result *operands = &work->given.operands;
+    const char *config = operands->n_operands ? operands->operands[0] : NULL;
+    if (!train_here(&app, work->given.options, config, err) || !file_out_open(&out, path, err))
         return false;
     fputs("the training is complete\n", out.stream);
     return file_out_commit(&out, err);

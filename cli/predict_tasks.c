@@ -7,8 +7,7 @@
 #include "cli/predict.h"
 
 struct predict_work {
-    struct predict_args *given;
-    char **argv;
+    struct cluster_given given;
     struct slide_list slides;
     struct predict_request request;
     struct predict *predict; /* NULL until the first task */
@@ -22,8 +21,7 @@ static void tasks_close(void *state)
     part_plan_free(&work->plan);
     predict_close(work->predict);
     slide_list_free(&work->slides);
-    free(work->given);
-    free(work->argv);
+    cluster_given_free(&work->given);
     free(work);
 }
 
@@ -32,16 +30,10 @@ static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void
 {
     (void)ctx;
     struct predict_work *work = calloc(1, sizeof *work);
-    char *slides = cluster_slides_path(list->folder);
-    void *options = NULL;
-    struct args_result operands;
-    bool ok = (work && slides) || err_memory(err, "the tasks");
-    ok = ok && cluster_parse(list, &cmd_predict, &options, &operands, &work->argv, err);
-    if (work)
-        work->given = options;
-    ok = ok && predict_args_options(work->given, &work->request.options, err) &&
-         slide_list_load(slides, &work->slides, err);
-    free(slides);
+    bool ok = (work || err_memory(err, "the tasks")) &&
+              cluster_parse(list, &cmd_predict, &work->given, err) &&
+              predict_args_options(work->given.options, &work->request.options, err) &&
+              cluster_slides(list, &work->slides, err);
     if (ok) {
         work->request.slides = &work->slides;
         work->request.folder = list->folder;
@@ -108,7 +100,7 @@ static bool tasks_stitch(void *state, const struct task_list *list, const struct
     }
     work->request.tasks = tasks;
     ok = ok && predict_cohort(&work->request, ctx, rows, &n_rows, &times, err);
-    predict_args_print(work->given, out, rows, n_rows, &times);
+    predict_args_print(work->given.options, out, rows, n_rows, &times);
     free(tasks);
     free(rows);
     return ok;
