@@ -1,7 +1,7 @@
 /* classify.h: what the parts of `microtome classify` share: their options. */
 #ifndef CLI_CLASSIFY_H
 #define CLI_CLASSIFY_H
-#include "cli/app.h"
+#include "cli/action.h"
 
 struct classify_options {
     struct common_options common;
@@ -14,14 +14,7 @@ struct classify_options {
     double threshold, stop, radius_um, open_um, close_um;
 };
 
-bool classify_train(struct app *app, const struct classify_options *o, char *const *files,
-                    int n_files, struct err *err);
-bool classify_apply(struct app *app, const struct classify_options *o, char *const *files,
-                    int n_files, struct err *err);
-bool classify_features(struct app *app, const struct classify_options *o, char *const *paths,
-                       int n_paths, struct err *err);
-bool classify_lesions(struct app *app, const struct classify_options *o, char *const *paths,
-                      int n_paths, struct err *err);
+action_fn classify_features, classify_train, classify_apply, classify_lesions;
 
 enum lesion_method { LESIONS_COMPONENTS, LESIONS_SUPPRESSION };
 extern const char *const lesion_method_names[]; /* NULL-terminated, in the order of the enum */

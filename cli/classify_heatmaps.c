@@ -138,9 +138,10 @@ static void write_features(const struct heat_run *run, FILE *out)
     }
 }
 
-bool classify_features(struct app *app, const struct classify_options *o, char *const *paths,
-                       int n_paths, struct err *err)
+bool classify_features(struct app *app, const void *options, char *const *paths, int n_paths,
+                       struct err *err)
 {
+    const struct classify_options *o = options;
     struct heat_run run = { .app = app, .o = o, .work = compute_features };
     struct file_out file;
     bool ok = run_all(&run, paths, n_paths, "features", err);
@@ -181,9 +182,10 @@ static bool find_lesions(const struct heat_run *run, struct heat_task *task,
     return ok;
 }
 
-bool classify_lesions(struct app *app, const struct classify_options *o, char *const *paths,
-                      int n_paths, struct err *err)
+bool classify_lesions(struct app *app, const void *options, char *const *paths, int n_paths,
+                      struct err *err)
 {
+    const struct classify_options *o = options;
     struct heat_run run = { .app = app, .o = o, .work = find_lesions };
     if (!o->output)
         return err_set(err, ERR_USAGE, "lesions needs -o FOLDER for the lists");

@@ -173,13 +173,14 @@ static void json_forest(struct json_out *json, const struct feature_table *table
     json_out_close_object(json);
 }
 
-bool classify_train(struct app *app, const struct classify_options *o, char *const *files,
-                    int n_files, struct err *err)
+bool classify_train(struct app *app, const void *options, char *const *files, int n_files,
+                    struct err *err)
 {
+    const struct classify_options *o = options;
     struct grid grid;
     struct feature_table table = { 0 };
     struct forest forest = { 0 };
-    struct forest_options options;
+    struct forest_options chosen;
     struct json_out json = { 0 };
     struct feature_request request = { .paths = (const char *const *)files,
                                        .n_paths = (size_t)n_files,
@@ -198,8 +199,8 @@ bool classify_train(struct app *app, const struct classify_options *o, char *con
         json_out_object(&json, NULL);
     }
     bool ok =
-        choose(app, o, &grid, &data, &json, &options, err) &&
-        forest_train(&data, (const char *const *)table.names, &options, &app->ctx, &forest, err) &&
+        choose(app, o, &grid, &data, &json, &chosen, err) &&
+        forest_train(&data, (const char *const *)table.names, &chosen, &app->ctx, &forest, err) &&
         forest_write(o->output, &forest, err);
     if (ok && o->json)
         json_forest(&json, &table, &forest);
@@ -223,9 +224,10 @@ static void write_scores(FILE *out, const struct forest *forest, const struct fe
     }
 }
 
-bool classify_apply(struct app *app, const struct classify_options *o, char *const *files,
-                    int n_files, struct err *err)
+bool classify_apply(struct app *app, const void *options, char *const *files, int n_files,
+                    struct err *err)
 {
+    const struct classify_options *o = options;
     struct forest forest = { 0 };
     struct feature_table table = { 0 };
     struct file_out file;

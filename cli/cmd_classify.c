@@ -1,7 +1,5 @@
 /* cmd_classify.c: heatmaps -> features -> a forest -> slide scores; heatmaps -> lesions. */
 #include <stddef.h>
-#include <string.h>
-#include "base/names.h"
 #include "cli/classify.h"
 #include "verdict/features.h"
 
@@ -59,29 +57,14 @@ static const struct arg args[] = {
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
-    static const struct {
-        const char *name;
-        bool (*run)(struct app *, const struct classify_options *, char *const *, int,
-                    struct err *);
-        const char *takes;
-    } actions[] = {
+    static const struct action actions[] = {
         { "features", classify_features, "a folder of heatmaps" },
         { "train", classify_train, "CSVs of features" },
         { "apply", classify_apply, "CSVs of features" },
         { "lesions", classify_lesions, "a folder of heatmaps" },
     };
-    enum { N = sizeof actions / sizeof *actions };
-    const char *names[N], *word = operands->operands[0];
-    for (size_t i = 0; i < N; i++) {
-        names[i] = actions[i].name;
-        if (strcmp(word, names[i]) != 0)
-            continue;
-        if (operands->n_operands < 2)
-            return err_set(err, ERR_USAGE, "'%s' needs %s; 'microtome classify --help' tells more",
-                           word, actions[i].takes);
-        return actions[i].run(app, options, operands->operands + 1, operands->n_operands - 1, err);
-    }
-    return names_refuse(word, names, N, err);
+    return action_run(actions, sizeof actions / sizeof *actions, "classify", app, options, operands,
+                      err);
 }
 
 const struct command cmd_classify = {

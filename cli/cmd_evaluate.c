@@ -1,9 +1,7 @@
 /* cmd_evaluate.c: scores, lesions and heatmaps against the truth. */
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/file.h"
-#include "base/names.h"
 #include "cli/evaluate.h"
 #include "plot/curves.h"
 
@@ -57,31 +55,16 @@ static const struct arg args[] = {
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
-    static const struct {
-        const char *name;
-        bool (*run)(struct app *, const struct evaluate_options *, char *const *, int,
-                    struct err *);
-        const char *takes;
-    } actions[] = {
+    static const struct action actions[] = {
         { "roc", evaluate_roc, "a CSV of slide scores" },
         { "froc", evaluate_froc, "a folder of lesion lists" },
         { "pixels", evaluate_pixels, "a folder of heatmaps" },
     };
-    enum { N = sizeof actions / sizeof *actions };
     const struct evaluate_options *o = options;
-    const char *names[N], *word = operands->operands[0];
     if (o->json && o->csv)
         return err_set(err, ERR_USAGE, "--json and --csv exclude each other");
-    for (size_t i = 0; i < N; i++) {
-        names[i] = actions[i].name;
-        if (strcmp(word, names[i]) != 0)
-            continue;
-        if (operands->n_operands < 2)
-            return err_set(err, ERR_USAGE, "'%s' needs %s; 'microtome evaluate --help' tells more",
-                           word, actions[i].takes);
-        return actions[i].run(app, o, operands->operands + 1, operands->n_operands - 1, err);
-    }
-    return names_refuse(word, names, N, err);
+    return action_run(actions, sizeof actions / sizeof *actions, "evaluate", app, options, operands,
+                      err);
 }
 
 const struct command cmd_evaluate = {

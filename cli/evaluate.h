@@ -1,7 +1,7 @@
 /* evaluate.h: what the parts of `microtome evaluate` share: its options and how results go out. */
 #ifndef CLI_EVALUATE_H
 #define CLI_EVALUATE_H
-#include "cli/app.h"
+#include "cli/action.h"
 
 struct evaluate_options {
     struct common_options common;
@@ -12,12 +12,7 @@ struct evaluate_options {
     double mpp, isolated, downsample, threshold;
 };
 
-bool evaluate_roc(struct app *app, const struct evaluate_options *o, char *const *files,
-                  int n_files, struct err *err);
-bool evaluate_froc(struct app *app, const struct evaluate_options *o, char *const *folders,
-                   int n_folders, struct err *err);
-bool evaluate_pixels(struct app *app, const struct evaluate_options *o, char *const *paths,
-                     int n_paths, struct err *err);
+action_fn evaluate_roc, evaluate_froc, evaluate_pixels;
 
 struct chart;
 /* Writes PLOT.svg and PLOT.png; does nothing without --plot. */

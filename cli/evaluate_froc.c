@@ -168,9 +168,10 @@ static bool compute(struct app *app, const struct evaluate_options *o, char *con
     return ok;
 }
 
-bool evaluate_froc(struct app *app, const struct evaluate_options *o, char *const *folders,
-                   int n_folders, struct err *err)
+bool evaluate_froc(struct app *app, const void *options, char *const *folders, int n_folders,
+                   struct err *err)
 {
+    const struct evaluate_options *o = options;
     if (!o->truth)
         return err_set(err, ERR_USAGE,
                        "froc needs --truth: a folder of annotations or masks, or a slide list");

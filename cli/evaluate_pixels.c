@@ -169,9 +169,10 @@ static void print_json(FILE *out, const struct pixel_run *run)
     json_out_end(&json);
 }
 
-bool evaluate_pixels(struct app *app, const struct evaluate_options *o, char *const *paths,
-                     int n_paths, struct err *err)
+bool evaluate_pixels(struct app *app, const void *options, char *const *paths, int n_paths,
+                     struct err *err)
 {
+    const struct evaluate_options *o = options;
     struct pixel_run run = { .app = app, .o = o };
     if (!o->truth)
         return err_set(err, ERR_USAGE,

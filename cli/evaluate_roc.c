@@ -303,9 +303,10 @@ static bool plot(struct roc_run *run, struct err *err)
     return ok;
 }
 
-bool evaluate_roc(struct app *app, const struct evaluate_options *o, char *const *files,
-                  int n_files, struct err *err)
+bool evaluate_roc(struct app *app, const void *options, char *const *files, int n_files,
+                  struct err *err)
 {
+    const struct evaluate_options *o = options;
     struct roc_run *run = calloc(1, sizeof *run);
     bool ok = run || err_memory(err, "the curves");
     if (ok)
