@@ -30,13 +30,25 @@ static void complete(union attr *attr)
     complete_ones(&attr->conv.groups, 1);
 }
 
-static bool check_weight(const struct conv_attr *a, const struct shape *weight, struct err *err)
+/* Weight and bias against the input; a transposed convolution has its outputs where another has its
+ * inputs. */
+static bool check_inputs(const struct conv_attr *a, const struct shape *const *in, int n_inputs,
+                         bool transposed, int64_t *outputs, struct err *err)
 {
+    const struct shape *x = in[0], *weight = in[1];
     char text[SHAPE_TEXT];
+    if (!shape_is_image(x, err))
+        return false;
     if (weight->rank != 4 || weight->dim[2] != a->kernel[0] || weight->dim[3] != a->kernel[1])
         return err_set(err, ERR_FORMAT, "the weight is %s; the kernel is %lld x %lld",
                        shape_text(weight, text), (long long)a->kernel[0], (long long)a->kernel[1]);
-    return true;
+    int64_t whole = weight->dim[0], parts = weight->dim[1] * a->groups;
+    if ((transposed ? whole : parts) != x->dim[1] || whole % a->groups)
+        return err_set(err, ERR_FORMAT,
+                       "the weight is %s with %lld groups; the input has %lld channels",
+                       shape_text(weight, text), (long long)a->groups, (long long)x->dim[1]);
+    *outputs = transposed ? parts : whole;
+    return n_inputs <= 2 || !in[2] || shape_is_vector(in[2], *outputs, "bias", err);
 }
 
 /* x [N, C, H, W], weight [O, C/groups, kh, kw] -> [N, O, H', W'] */
@@ -44,16 +56,10 @@ static bool conv_shape(const union attr *attr, const struct shape *const *in, in
                        struct shape *out, struct err *err)
 {
     const struct conv_attr *a = &attr->conv;
-    const struct shape *x = in[0], *weight = in[1];
+    const struct shape *x = in[0];
     char text[SHAPE_TEXT];
-    if (!shape_is_image(x, err) || !check_weight(a, weight, err))
-        return false;
-    int64_t outputs = weight->dim[0];
-    if (weight->dim[1] * a->groups != x->dim[1] || outputs % a->groups)
-        return err_set(err, ERR_FORMAT,
-                       "the weight is %s with %lld groups; the input has %lld channels",
-                       shape_text(weight, text), (long long)a->groups, (long long)x->dim[1]);
-    if (n_inputs > 2 && in[2] && !shape_is_vector(in[2], outputs, "bias", err))
+    int64_t outputs;
+    if (!check_inputs(a, in, n_inputs, false, &outputs, err))
         return false;
     struct shape y = { 4, { x->dim[0], outputs } };
     for (int i = 0; i < 2; i++) {
@@ -75,20 +81,14 @@ static bool transpose_shape(const union attr *attr, const struct shape *const *i
                             struct shape *out, struct err *err)
 {
     const struct conv_attr *a = &attr->conv;
-    const struct shape *x = in[0], *weight = in[1];
+    const struct shape *x = in[0];
     char text[SHAPE_TEXT];
-    if (!shape_is_image(x, err) || !check_weight(a, weight, err))
+    int64_t outputs;
+    if (!check_inputs(a, in, n_inputs, true, &outputs, err))
         return false;
-    if (weight->dim[0] != x->dim[1] || x->dim[1] % a->groups)
-        return err_set(err, ERR_FORMAT,
-                       "the weight is %s with %lld groups; the input has %lld channels",
-                       shape_text(weight, text), (long long)a->groups, (long long)x->dim[1]);
     if (a->activation != ACT_NONE)
         return err_set(err, ERR_FORMAT,
                        "an activation cannot be fused to a transposed convolution");
-    int64_t outputs = weight->dim[1] * a->groups;
-    if (n_inputs > 2 && in[2] && !shape_is_vector(in[2], outputs, "bias", err))
-        return false;
     struct shape y = { 4, { x->dim[0], outputs } };
     for (int i = 0; i < 2; i++) {
         if (a->output_pad[i] >= a->stride[i] && a->output_pad[i] >= a->dilation[i])

@@ -117,20 +117,11 @@ static value_id block8(struct graph *graph, value_id x, const char *name, float 
     return residual(graph, x, name, branches, 2, scale);
 }
 
-static value_id stem(struct graph *graph, value_id x)
-{
-    x = zoo_conv_unit(graph, x, "conv2d_1a", 32, conv_square(3, 2, 0));
-    x = zoo_conv_unit(graph, x, "conv2d_2a", 32, conv_square(3, 1, 0));
-    x = zoo_conv_unit(graph, x, "conv2d_2b", 64, conv_square(3, 1, 1));
-    x = graph_max_pool(graph, x, pool_square(3, 2, 0));
-    x = zoo_conv_unit(graph, x, "conv2d_3b", 80, conv_square(1, 1, 0));
-    x = zoo_conv_unit(graph, x, "conv2d_4a", 192, conv_square(3, 1, 0));
-    return graph_max_pool(graph, x, pool_square(3, 2, 0));
-}
-
 void zoo_inception_resnet_v2(struct graph *graph, const struct zoo_options *options)
 {
-    value_id x = mixed_5b(graph, stem(graph, zoo_image(graph, options)));
+    static const char *const stem[5] = { "conv2d_1a", "conv2d_2a", "conv2d_2b", "conv2d_3b",
+                                         "conv2d_4a" };
+    value_id x = mixed_5b(graph, zoo_inception_stem(graph, zoo_image(graph, options), stem));
     for (int i = 0; i < 10; i++)
         x = block35(graph, x, zoo_name("repeat.%d", i).text);
     x = mixed_6a(graph, x);

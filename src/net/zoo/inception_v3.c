@@ -117,17 +117,6 @@ static value_id inception_e(struct graph *graph, value_id x, const char *name)
     return graph_concat(graph, branches, 6, 1);
 }
 
-static value_id stem(struct graph *graph, value_id x)
-{
-    x = zoo_conv_unit(graph, x, "Conv2d_1a_3x3", 32, conv_square(3, 2, 0));
-    x = zoo_conv_unit(graph, x, "Conv2d_2a_3x3", 32, conv_square(3, 1, 0));
-    x = zoo_conv_unit(graph, x, "Conv2d_2b_3x3", 64, conv_square(3, 1, 1));
-    x = graph_max_pool(graph, x, pool_square(3, 2, 0));
-    x = zoo_conv_unit(graph, x, "Conv2d_3b_1x1", 80, conv_square(1, 1, 0));
-    x = zoo_conv_unit(graph, x, "Conv2d_4a_3x3", 192, conv_square(3, 1, 0));
-    return graph_max_pool(graph, x, pool_square(3, 2, 0));
-}
-
 static void auxiliary(struct graph *graph, value_id x, int64_t classes)
 {
     x = graph_average_pool(graph, x, pool_square(5, 3, 0));
@@ -139,7 +128,9 @@ static void auxiliary(struct graph *graph, value_id x, int64_t classes)
 
 void zoo_inception_v3(struct graph *graph, const struct zoo_options *options)
 {
-    value_id x = stem(graph, zoo_image(graph, options));
+    static const char *const stem[5] = { "Conv2d_1a_3x3", "Conv2d_2a_3x3", "Conv2d_2b_3x3",
+                                         "Conv2d_3b_1x1", "Conv2d_4a_3x3" };
+    value_id x = zoo_inception_stem(graph, zoo_image(graph, options), stem);
     x = inception_a(graph, x, "Mixed_5b", 32);
     x = inception_a(graph, x, "Mixed_5c", 64);
     x = inception_a(graph, x, "Mixed_5d", 64);

@@ -43,6 +43,17 @@ value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int6
     return graph_relu(graph, x);
 }
 
+value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const names[5])
+{
+    x = zoo_conv_unit(graph, x, names[0], 32, conv_square(3, 2, 0));
+    x = zoo_conv_unit(graph, x, names[1], 32, conv_square(3, 1, 0));
+    x = zoo_conv_unit(graph, x, names[2], 64, conv_square(3, 1, 1));
+    x = graph_max_pool(graph, x, pool_square(3, 2, 0));
+    x = zoo_conv_unit(graph, x, names[3], 80, conv_square(1, 1, 0));
+    x = zoo_conv_unit(graph, x, names[4], 192, conv_square(3, 1, 0));
+    return graph_max_pool(graph, x, pool_square(3, 2, 0));
+}
+
 /* [N, T, heads d] -> [N, heads, T, d] */
 static value_id split_heads(struct graph *graph, value_id x, int64_t heads)
 {

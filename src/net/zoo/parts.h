@@ -22,6 +22,9 @@ struct conv_attr zoo_same(int64_t height, int64_t width);
 /* Inception's unit: prefix.conv without bias, prefix.bn (epsilon 1e-3), ReLU. */
 value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int64_t channels,
                        struct conv_attr attr);
+/* The first layers of Inception v3 and of what came after it: units of these names, two max pools.
+ */
+value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const names[5]);
 
 /* q, k, v [N, T, heads d] -> softmax(q kt / sqrt(d)) v, heads apart, [N, T, heads d] */
 value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v,
