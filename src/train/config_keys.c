@@ -11,38 +11,22 @@ static const char *const savings[] = { "plain", "recompute", "half", NULL };
 static const char *const distill_losses[] = { "probabilities", "logits", NULL };
 
 #define AT(field) offsetof(struct train_config, field)
+#define KEY(kind, key, field, value, text, ...)                                                    \
+    {                                                                                              \
+        .path = key, .type = kind, .offset = AT(field), .initial = value, .help = text,            \
+        __VA_ARGS__                                                                                \
+    }
 #define INT(key, field, from, to, value, text)                                                     \
-    {                                                                                              \
-        .path = key, .type = CONFIG_INT, .offset = AT(field), .min = from, .max = to,              \
-        .initial = value, .help = text                                                             \
-    }
+    KEY(CONFIG_INT, key, field, value, text, .min = from, .max = to)
 #define REAL(key, field, from, to, value, text)                                                    \
-    {                                                                                              \
-        .path = key, .type = CONFIG_REAL, .offset = AT(field), .min = from, .max = to,             \
-        .initial = value, .help = text                                                             \
-    }
+    KEY(CONFIG_REAL, key, field, value, text, .min = from, .max = to)
 #define RGB(key, field, from, to, value, text)                                                     \
-    {                                                                                              \
-        .path = key, .type = CONFIG_RGB, .offset = AT(field), .min = from, .max = to,              \
-        .initial = value, .help = text                                                             \
-    }
-#define BOOL(key, field, value, text)                                                              \
-    {                                                                                              \
-        .path = key, .type = CONFIG_BOOL, .offset = AT(field), .initial = value, .help = text      \
-    }
-#define TEXT(key, field, value, text)                                                              \
-    {                                                                                              \
-        .path = key, .type = CONFIG_TEXT, .offset = AT(field), .initial = value, .help = text      \
-    }
-#define TEXTS(key, field, value, text)                                                             \
-    {                                                                                              \
-        .path = key, .type = CONFIG_TEXTS, .offset = AT(field), .initial = value, .help = text     \
-    }
+    KEY(CONFIG_RGB, key, field, value, text, .min = from, .max = to)
+#define BOOL(key, field, value, text) KEY(CONFIG_BOOL, key, field, value, text, )
+#define TEXT(key, field, value, text) KEY(CONFIG_TEXT, key, field, value, text, )
+#define TEXTS(key, field, value, text) KEY(CONFIG_TEXTS, key, field, value, text, )
 #define CHOICE(key, field, names, value, text)                                                     \
-    {                                                                                              \
-        .path = key, .type = CONFIG_CHOICE, .offset = AT(field), .choices = names,                 \
-        .initial = value, .help = text                                                             \
-    }
+    KEY(CONFIG_CHOICE, key, field, value, text, .choices = names)
 
 const struct config_key config_keys[] = {
     INT("seed", seed, 0, 9e15, "0",
