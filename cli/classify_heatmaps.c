@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "cli/classify.h"
@@ -109,7 +110,7 @@ static bool finish(struct heat_run *run, bool ok, struct err *err)
     for (size_t i = 0; run->tasks && i < run->n; i++)
         free(run->tasks[i].slide);
     free(run->tasks);
-    heat_list_free(run->folders, run->n);
+    folder_names_free(run->folders, run->n);
     return ok;
 }
 

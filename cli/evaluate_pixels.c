@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/csv.h"
+#include "base/folder.h"
 #include "base/json.h"
 #include "base/report.h"
 #include "cli/evaluate.h"
@@ -93,7 +94,7 @@ static bool do_all(struct pixel_run *run, char *const *paths, int n_paths, struc
         report_advance(run->app->ctx.report, 1);
     }
     report_end(run->app->ctx.report);
-    heat_list_free(folders, n);
+    folder_names_free(folders, n);
     ok = ok && check_truth(run, err);
     if (ok)
         run->rows[run->n] = row_of(NULL, &run->all);

@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+int names_order(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 static int edit_distance(const char *a, const char *b)
 {
     enum { LIMIT = 40 };

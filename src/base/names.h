@@ -1,9 +1,12 @@
-/* names.h: lists of names in sentences. */
+/* names.h: lists of names, in order and in sentences. */
 #ifndef BASE_NAMES_H
 #define BASE_NAMES_H
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/err.h"
+
+/* For qsort of char *: by their bytes, the same order in every locale. */
+int names_order(const void *a, const void *b);
 
 /* "a, b, c" in text [size], which is given back. Only whole names: where not all find room, the
  * list ends in "...". */

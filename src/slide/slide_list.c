@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/names.h"
 
 static const char *const slide_extensions[] = { ".svs", ".tif", ".tiff", ".ndpi",    ".vms",
                                                 ".vmu", ".scn", ".mrxs", ".svslide", ".bif" };
@@ -177,11 +178,6 @@ static bool add_folder(struct builder *builder, const char *folder, struct err *
     return ok;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static bool add_glob(struct builder *builder, const char *pattern, struct err *err)
 {
     glob_t found = { 0 };
@@ -193,7 +189,7 @@ static bool add_glob(struct builder *builder, const char *pattern, struct err *e
     else if (code != 0)
         ok = err_set(err, ERR_IO, "%s: the files cannot be listed", pattern);
     if (code == 0)
-        qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_text);
+        qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, names_order);
     for (size_t i = 0; ok && i < found.gl_pathc; i++)
         if (!file_is_folder(found.gl_pathv[i]))
             ok = add_path(builder, found.gl_pathv[i], err);

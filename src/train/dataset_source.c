@@ -2,10 +2,10 @@
 #include "train/dataset_source.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/folder.h"
 
 #define MAX_OPEN_STORES 32
 #define MAX_DEPTH 16
@@ -260,40 +260,6 @@ static bool add_tar(struct listing *listing, const char *path, struct err *err)
            err_set(err, ERR_FORMAT, "%s: no PNG or JPEG in it", path);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Names below `path`, sorted; *out is the caller's. */
-static bool list_folder(const char *path, char ***out, size_t *n, struct err *err)
-{
-    DIR *folder = opendir(path);
-    struct dirent *entry;
-    bool ok = folder || err_errno(err, path, "open");
-    while (ok && (entry = readdir(folder))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        char **more = realloc(*out, (*n + 1) * sizeof *more);
-        if (more)
-            *out = more;
-        ok = (more && (more[*n] = strdup(entry->d_name))) || err_memory(err, path);
-        *n += ok;
-    }
-    if (folder)
-        closedir(folder);
-    if (ok && *n > 0)
-        qsort(*out, *n, sizeof **out, by_name);
-    return ok;
-}
-
-static void free_names(char **names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free(names[i]);
-    free(names);
-}
-
 /* Images below source->path/below, at any depth. */
 static bool walk(struct listing *listing, int32_t number, const char *below, int depth,
                  struct err *err)
@@ -304,7 +270,7 @@ static bool walk(struct listing *listing, int32_t number, const char *below, int
     bool ok = folder || err_memory(err, "a folder of images");
     if (ok && depth > MAX_DEPTH)
         ok = err_set(err, ERR_FORMAT, "%s: folders are nested too deeply", folder);
-    ok = ok && list_folder(folder, &names, &n, err);
+    ok = ok && folder_names(folder, NULL, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++) {
         struct source *source = &listing->dataset->sources[number];
         char *name = file_format("%s/%s", below, names[i]);
@@ -322,7 +288,7 @@ static bool walk(struct listing *listing, int32_t number, const char *below, int
         free(name);
         free(path);
     }
-    free_names(names, n);
+    folder_names_free(names, n);
     free(folder);
     return ok;
 }
@@ -331,7 +297,7 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
 {
     char **names = NULL;
     size_t n = 0, stores = 0;
-    bool ok = list_folder(path, &names, &n, err);
+    bool ok = folder_names(path, NULL, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++) {
         if (strcmp(file_extension(names[i]), ".h5") != 0)
             continue;
@@ -340,7 +306,7 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
         free(store);
         stores++;
     }
-    free_names(names, n);
+    folder_names_free(names, n);
     if (!ok || stores > 0)
         return ok;
     int64_t before = listing->dataset->n_samples;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/report.h"
 #include "verdict/truth_mask.h"
 

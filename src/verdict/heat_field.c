@@ -1,12 +1,12 @@
 /* heat_field.c: see heat_field.h. */
 #include "verdict/heat_field.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
 #include "base/file.h"
+#include "base/folder.h"
 
 #define MOST_CELLS (INT64_C(1) << 28)
 #define BAND_BYTES (INT64_C(16) << 20)
@@ -78,14 +78,11 @@ static bool add(struct list *list, const char *folder, struct err *err)
 
 static bool add_below(struct list *list, const char *path, size_t *unfinished, struct err *err)
 {
-    DIR *dir = opendir(path);
-    bool ok = true;
-    if (!dir)
-        return err_errno(err, path, "open");
-    for (const struct dirent *entry; ok && (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.')
-            continue;
-        char *folder = file_format("%s/%s", path, entry->d_name);
+    char **names;
+    size_t n;
+    bool ok = folder_names(path, NULL, &names, &n, err);
+    for (size_t i = 0; ok && i < n; i++) {
+        char *folder = file_format("%s/%s", path, names[i]);
         if (!folder)
             ok = err_memory(err, path);
         else if (holds(folder, "heatmap.json"))
@@ -94,13 +91,8 @@ static bool add_below(struct list *list, const char *path, size_t *unfinished, s
             *unfinished += holds(folder, "plan.json");
         free(folder);
     }
-    closedir(dir);
+    folder_names_free(names, n);
     return ok;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 bool heat_list(char *const *paths, int n_paths, char ***folders, size_t *n, size_t *unfinished,
@@ -122,20 +114,11 @@ bool heat_list(char *const *paths, int n_paths, char ***folders, size_t *n, size
             ok = err_set(err, ERR_MISSING,
                          "%s: no heatmaps in it; 'microtome predict -o %s' makes them", paths[i],
                          paths[i]);
-        if (ok)
-            qsort(list.folders + before, list.n - before, sizeof *list.folders, by_text);
     }
     *folders = list.folders, *n = list.n;
     if (!ok) {
-        heat_list_free(list.folders, list.n);
+        folder_names_free(list.folders, list.n);
         *folders = NULL, *n = 0;
     }
     return ok;
-}
-
-void heat_list_free(char **folders, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free(folders[i]);
-    free(folders);
 }

@@ -22,9 +22,8 @@ bool heat_field_read(const struct heatmap *heatmap, int64_t class_index, struct 
                      struct err *err);
 
 /* Folders that hold a heatmap: every path that is one, and those directly below every other path,
- * sorted by name; *folders [*n] are the caller's, free with heat_list_free. unfinished counts
+ * sorted by name; *folders [*n] are the caller's, free with folder_names_free. unfinished counts
  * folders below with a plan but no heatmap yet. */
 bool heat_list(char *const *paths, int n_paths, char ***folders, size_t *n, size_t *unfinished,
                struct err *err);
-void heat_list_free(char **folders, size_t n);
 #endif

@@ -27,10 +27,4 @@ bool truth_list_read(const char *path, const char *slide_column, struct truth_li
 void truth_list_free(struct truth_list *list); /* also fine on a zeroed struct */
 /* NULL if there is none. */
 const struct truth_entry *truth_list_find(const struct truth_list *list, const char *slide);
-
-/* Files of a folder with one of the endings (NULL-terminated, with the dot), sorted by name: *names
- * [*n] without folder, the caller's; free with folder_names_free. */
-bool folder_names(const char *folder, const char *const *endings, char ***names, size_t *n,
-                  struct err *err);
-void folder_names_free(char **names, size_t n);
 #endif

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/names.h"
 #include "net/onnx.h"
 #include "net/onnx/host.h"
 #include "net/onnx/model.h"
@@ -326,11 +327,6 @@ static void run_case(const char *folder, struct tally *tally)
     free(path);
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* at_least: so many passed when this was written; fewer are a step back. */
 static void run_group(const char *group, bool networks, int at_least)
 {
@@ -346,7 +342,7 @@ static void run_group(const char *group, bool networks, int at_least)
             names[n++] = file_format("%s/%s", folder, entry->d_name);
     if (listing)
         closedir(listing);
-    qsort(names, n, sizeof *names, by_text);
+    qsort(names, n, sizeof *names, names_order);
     for (size_t i = 0; i < n; i++) {
         run_case(names[i], &tally);
         free(names[i]);

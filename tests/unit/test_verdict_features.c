@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/folder.h"
 #include "support/golden_json.h"
 #include "verdict/features.h"
 #include "verdict/lesion_finder.h"
@@ -182,7 +183,7 @@ static void heatmaps_are_found_and_read(void **state)
     assert_int_equal(n, 2);
     assert_int_equal(unfinished, 0);
     assert_string_equal(folders[0], three);
-    heat_list_free(folders, n);
+    folder_names_free(folders, n);
     assert_false(heat_list(&empty, 1, &folders, &n, &unfinished, &err));
     assert_non_null(strstr(err.text, "no heatmaps in it; 'microtome predict"));
 
