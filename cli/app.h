@@ -85,4 +85,6 @@ struct command {
 
 /* In the order of the pipeline, NULL-terminated. */
 extern const struct command *const commands[];
+/* NULL: there is none of this name. */
+const struct command *command_called(const char *name);
 #endif

@@ -39,14 +39,6 @@ static void describe_man(FILE *stream)
           stream);
 }
 
-static const struct command *command_called(const char *name)
-{
-    for (size_t i = 0; commands[i]; i++)
-        if (strcmp(commands[i]->spec.name, name) == 0)
-            return commands[i];
-    return NULL;
-}
-
 /* What may follow an option that takes one of a few words. */
 static void complete_choices(const struct args_spec *spec, FILE *stream)
 {

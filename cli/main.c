@@ -66,7 +66,7 @@ static int exit_code(const struct err *err)
     }
 }
 
-static const struct command *find_command(const char *name)
+const struct command *command_called(const char *name)
 {
     for (size_t i = 0; commands[i]; i++)
         if (strcmp(commands[i]->spec.name, name) == 0)
@@ -159,7 +159,7 @@ int main(int argc, char **argv)
         return describe_for_build(argv[1] + 11, stdout);
     if (strcmp(argv[1], APP_TRY_RANKS) == 0)
         return try_ranks();
-    const struct command *command = find_command(argv[1]);
+    const struct command *command = command_called(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
     catch_signals();
