@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/claim.h"
+#include "base/divide.h"
 #include "base/file.h"
 #include "base/report.h"
 #include "cluster/pack.h"
@@ -307,8 +308,7 @@ static bool pack_missing(struct work *work, struct err *err)
          pack_tasks(list, ids, n, alone, work->options->jobs, &work->packed, err);
     work->submission.tasks = n;
     work->submission.jobs = ok ? work->packed.n_jobs : 0;
-    work->submission.arrays =
-        ok ? (work->packed.n_jobs + work->max_array - 1) / work->max_array : 0;
+    work->submission.arrays = ok ? ceil_div(work->packed.n_jobs, work->max_array) : 0;
     free(ids);
     free(alone);
     return ok;

@@ -4,14 +4,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 
 bool blocks_open(struct blocks *blocks, const struct heatmap *heatmap, int64_t side,
                  int64_t memory_bytes, struct err *err)
 {
     const struct heatmap_info *info = heatmap_info(heatmap);
     *blocks = (struct blocks){ .heatmap = heatmap, .side = side, .n_classes = info->n_classes };
-    blocks->across = (info->width - 1) / side + 1;
-    blocks->down = (info->height - 1) / side + 1;
+    blocks->across = ceil_div(info->width, side);
+    blocks->down = ceil_div(info->height, side);
     blocks->rows_at_a_time = heatmap_rows_in(info, memory_bytes);
     size_t classes = (size_t)info->n_classes;
     blocks->rows = calloc((size_t)(blocks->rows_at_a_time * info->width), classes * sizeof(float));

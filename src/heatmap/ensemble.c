@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "heatmap/scorer.h"
 
 #define HALO_SHARE 0.9 /* of what a network can see: the outer tenth adds less than 1e-3 to p */
@@ -58,7 +59,7 @@ static bool look_at_field(struct ensemble_model *m, int64_t stride, struct err *
     if (m->shares && !m->field.exact) {
         int64_t halo = (int64_t)ceil(HALO_SHARE * (double)(m->field.receptive_px - m->window) / 2);
         halo = halo < 0 ? 0 : halo < MAX_HALO_PX ? halo : MAX_HALO_PX;
-        m->halo = (halo + m->dense_stride - 1) / m->dense_stride * m->dense_stride;
+        m->halo = ceil_div(halo, m->dense_stride) * m->dense_stride;
     }
     return true;
 }
@@ -267,7 +268,7 @@ static bool choose_dense(struct ensemble *e, int64_t bytes, struct err *err)
         if (need <= most) {
             e->worker_bytes = need + need / 2 < most ? need + need / 2 : most;
             for (int i = 1; i <= ENSEMBLE_SIZES; i++) {
-                int64_t size = (e->block * i + ENSEMBLE_SIZES - 1) / ENSEMBLE_SIZES;
+                int64_t size = ceil_div(e->block * i, ENSEMBLE_SIZES);
                 if (e->n_sizes == 0 || size > e->sizes[e->n_sizes - 1])
                     e->sizes[e->n_sizes++] = size;
             }

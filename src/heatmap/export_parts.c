@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/divide.h"
 
 double export_short(float score)
 {
@@ -31,7 +32,7 @@ bool export_tiles(const struct export_request *request, const struct ctx *ctx,
 {
     const struct heatmap_info *info = heatmap_info(request->heatmap);
     int64_t side = request->options->tile_px > 0 ? request->options->tile_px : info->window;
-    side = side <= info->stride ? 1 : (side - 1) / info->stride + 1;
+    side = side <= info->stride ? 1 : ceil_div(side, info->stride);
     struct blocks blocks;
     if (!blocks_open(&blocks, request->heatmap, side, request->options->memory_bytes / 4, err))
         return false;

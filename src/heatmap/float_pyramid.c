@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+#include "base/divide.h"
 #include "base/pool.h"
 
 /* Scores hardly shrink further with more effort; the empty part does at once. */
@@ -35,11 +36,6 @@ struct pyramid {
     struct deflated *tiles; /* [levels[0].across] */
     float *tile_px;         /* [workers, tile, tile] */
 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 int64_t float_pyramid_bytes(int64_t width, int64_t tile_px)
 {

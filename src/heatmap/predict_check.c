@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "base/file.h"
 #include "base/report.h"
 #include "base/rng.h"
@@ -111,7 +112,7 @@ static bool sample_cohort(struct sampler *s, const struct ctx *ctx, struct err *
 {
     const struct predict *predict = s->predict;
     size_t n = predict->slides->n, used = n < MAX_SLIDES ? n : MAX_SLIDES;
-    int64_t squares = (predict->options->check_windows + SIDE * SIDE - 1) / (SIDE * SIDE);
+    int64_t squares = ceil_div(predict->options->check_windows, SIDE * SIDE);
     struct err why = { 0 };
     for (size_t i = 0; i < used; i++) {
         int64_t share =

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/divide.h"
 #include "base/file.h"
 #include "base/report.h"
 #include "heatmap/cover.h"
@@ -123,8 +124,8 @@ static bool describe(const struct predict *predict, size_t slide, const struct s
         .origin_x = e->stride / 2,
         .origin_y = e->stride / 2,
         .window = e->models[0].window,
-        .width = (source->raster.width + e->stride - 1) / e->stride,
-        .height = (source->raster.height + e->stride - 1) / e->stride,
+        .width = ceil_div(source->raster.width, e->stride),
+        .height = ceil_div(source->raster.height, e->stride),
         .n_classes = e->n_classes,
         .class_names = e->models[0].model->config.class_names,
         .mode = e->dense ? "dense" : "window",

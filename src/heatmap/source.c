@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "base/file.h"
 #include "patch/grid.h"
 #include "patch/store.h"
@@ -31,8 +32,8 @@ static bool index_patches(struct source *source, const char *path, struct err *e
 {
     struct source_store *s = source->store;
     const struct patch_list *patches = store_patches(s->store);
-    s->columns = (source->raster.width + s->stride - 1) / s->stride;
-    s->rows = (source->raster.height + s->stride - 1) / s->stride;
+    s->columns = ceil_div(source->raster.width, s->stride);
+    s->rows = ceil_div(source->raster.height, s->stride);
     if (s->columns < 1 || s->rows < 1 || s->columns > MAX_GRID_TILES / s->rows ||
         patches->n > INT32_MAX)
         return err_set(err, ERR_FORMAT, "%s: its grid is empty or too large; make the store again",
@@ -149,7 +150,7 @@ bool source_find_tissue(struct source *source, enum tissue_method method, const 
 
 static int64_t floor_div(int64_t a, int64_t b)
 {
-    return a >= 0 ? a / b : -((-a + b - 1) / b);
+    return a >= 0 ? a / b : -ceil_div(-a, b);
 }
 
 /* Tiles [*first, *last] whose patch holds all of [begin, end) in one direction. */

@@ -2,6 +2,7 @@
  * gradients of single samples. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "net/kernels/peak.h"
 #include "net/kernels/step.h"
 #include "net/plan_images.h"
@@ -11,7 +12,7 @@
 static void unblock(const struct shape *shape, int block, const float *from, float *to)
 {
     int64_t channels = shape->dim[1], pixels = shape->dim[2] * shape->dim[3];
-    int64_t blocks = (channels + block - 1) / block;
+    int64_t blocks = ceil_div(channels, block);
     for (int64_t n = 0; n < shape->dim[0]; n++)
         for (int64_t c = 0; c < channels; c++) {
             const float *in = from + (n * blocks + c / block) * pixels * block + c % block;

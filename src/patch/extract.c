@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "base/file.h"
 #include "base/report.h"
 #include "base/version.h"
@@ -369,11 +370,6 @@ static bool write_store(struct work *work, const struct stain_fit *target, const
     return ok;
 }
 
-static int64_t groups_of(int64_t patches, int64_t group)
-{
-    return (patches + group - 1) / group;
-}
-
 static void count_patches(const struct work *work, struct extract_result *out)
 {
     int64_t group = work->options->group;
@@ -384,10 +380,10 @@ static void count_patches(const struct work *work, struct extract_result *out)
         out->tumor += work->patches.items[i].label > 0;
         out->normal += work->patches.items[i].label == 0;
     }
-    out->groups = groups_of(out->patches, group);
+    out->groups = ceil_div(out->patches, group);
     if (work->options->layout == STORE_PROCESS) /* its groups are of one class each */
-        out->groups = groups_of(out->tumor, group) + groups_of(out->normal, group) +
-                      groups_of(out->patches - out->tumor - out->normal, group);
+        out->groups = ceil_div(out->tumor, group) + ceil_div(out->normal, group) +
+                      ceil_div(out->patches - out->tumor - out->normal, group);
 }
 
 /* What the list of patches was made from. */

@@ -3,6 +3,7 @@
 #include "patch/units.h"
 
 #include <stdlib.h>
+#include "base/divide.h"
 
 int64_t units_block_size(int64_t patch, int64_t stride)
 {
@@ -77,7 +78,7 @@ static bool map_new(const struct patch_list *patches, int64_t patch, int64_t blo
         map->columns = (x1 - map->x0) / block;
         map->rows = (y1 - map->y0) / block;
     }
-    map->n_words = (map->columns * map->rows + 63) / 64;
+    map->n_words = ceil_div(map->columns * map->rows, 64);
     map->bits = calloc((size_t)map->n_words + 1, sizeof *map->bits);
     map->ranks = calloc((size_t)map->n_words + 1, sizeof *map->ranks);
     return map->bits && map->ranks ? true : err_memory(err, "the grid of blocks");

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 
 #define ROWS_BYTES (INT64_C(16) << 20)
 #define MOST_BLOCKS (INT64_C(1) << 20)
@@ -40,8 +41,8 @@ static bool begin(struct scan *scan, int64_t width, int64_t height, struct err *
     scan->px_per_row = cell_l0 * (double)height / (double)info->height_l0;
     scan->block = info->window / info->stride > 1 ? info->window / info->stride : 1;
     do {
-        scan->blocks_wide = (info->width + scan->block - 1) / scan->block;
-        scan->blocks_high = (info->height + scan->block - 1) / scan->block;
+        scan->blocks_wide = ceil_div(info->width, scan->block);
+        scan->blocks_high = ceil_div(info->height, scan->block);
     } while (scan->blocks_wide * scan->blocks_high > MOST_BLOCKS && (scan->block *= 2));
     size_t blocks = (size_t)(scan->blocks_wide * scan->blocks_high);
     scan->best = malloc((blocks + 1) * sizeof *scan->best);

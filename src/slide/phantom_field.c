@@ -2,6 +2,7 @@
 #include "slide/phantom_field.h"
 
 #include <math.h>
+#include "base/divide.h"
 #include "slide/phantom_noise.h"
 
 /* Structures have the size that biology gives them, unless the slide is too small for that. */
@@ -113,7 +114,7 @@ static struct node evaluate(const struct phantom_plan *plan, float x, float y)
 
 static int64_t floor_to_step(int64_t px)
 {
-    int64_t node = px >= 0 ? px / LATTICE_STEP : -((-px + LATTICE_STEP - 1) / LATTICE_STEP);
+    int64_t node = px >= 0 ? px / LATTICE_STEP : -ceil_div(-px, LATTICE_STEP);
     return node * LATTICE_STEP;
 }
 

@@ -2,6 +2,7 @@
 #include "slide/ring.h"
 
 #include <stdlib.h>
+#include "base/divide.h"
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
@@ -10,12 +11,12 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 
 static int64_t grid_columns(const struct ring *ring)
 {
-    return (ring->width + ring->tile_width - 1) / ring->tile_width;
+    return ceil_div(ring->width, ring->tile_width);
 }
 
 static int64_t slots_for(const struct ring *ring, int64_t max_rows)
 {
-    int64_t all = (ring->height + ring->tile_height - 1) / ring->tile_height;
+    int64_t all = ceil_div(ring->height, ring->tile_height);
     return clamp(ring_tiles_under(max_rows, ring->tile_height), 1, all);
 }
 

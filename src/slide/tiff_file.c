@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <tiffio.h>
+#include "base/divide.h"
 
 #define MAX_DIRECTORIES 128
 #define MAX_TILE_PX 4096                   /* a ring holds whole rows of tiles */
@@ -126,8 +127,8 @@ static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory 
     d->unfit = why_unfit(tiff, d);
     if (d->unfit)
         return true;
-    d->columns = (d->width + d->tile_width - 1) / d->tile_width;
-    d->rows = (d->height + d->tile_height - 1) / d->tile_height;
+    d->columns = ceil_div(d->width, d->tile_width);
+    d->rows = ceil_div(d->height, d->tile_height);
     return copy_places(tiff, file_size, d, err);
 }
 

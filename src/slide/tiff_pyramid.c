@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/report.h"
@@ -33,11 +34,6 @@ struct pyramid {
     struct tiff_jpeg_bytes *encoded; /* [levels[0].across] */
     struct tiff_out out;
 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static bool check_options(const struct tiff_pyramid_options *o, const char *path, struct err *err)
 {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "net/model_run.h"
@@ -118,7 +119,7 @@ static bool choose_places(struct distill *d, const struct graph *dense, struct e
     const struct shape *shape = graph_shape(dense, dense->outputs[0].value);
     int64_t margin = d->config->distill.margin_px;
     d->classes = shape->dim[1], d->rows = shape->dim[2], d->columns = shape->dim[3];
-    d->first = (margin + d->stride_px - 1) / d->stride_px;
+    d->first = ceil_div(margin, d->stride_px);
     int64_t last = (d->crop_px - d->window_px - margin) / d->stride_px;
     last = last < d->rows - 1 ? last : d->rows - 1;
     d->side = d->crop_px < d->window_px + margin ? 0 : last - d->first + 1;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "base/report.h"
 #include "net/loss.h"
 
@@ -83,7 +84,7 @@ bool loader_new(const struct loader_options *options, struct loader **out, struc
     pthread_cond_init(&loader->changed, NULL);
     struct order_options order = order_options(loader, 0);
     int64_t n = order_count(options->dataset, &order), global = options->batch * options->ranks;
-    loader->n_batches = options->train ? n / global : (n + global - 1) / global;
+    loader->n_batches = options->train ? n / global : ceil_div(n, global);
     loader->sample_floats = 3 * options->input_px * options->input_px;
     bool ok = true;
     for (int i = 0; i < AHEAD; i++) {

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include "base/divide.h"
 
 #define SPAN_COUNT 16384
 #define NORM_PARTS 256
@@ -307,10 +308,10 @@ static double sum_of_squares(const float *x, int64_t n)
 double optimizer_norm(const float *gradients, int64_t count, int threads)
 {
     double parts[NORM_PARTS] = { 0 }, sum = 0;
-    int64_t part = (count + NORM_PARTS - 1) / NORM_PARTS;
+    int64_t part = ceil_div(count, NORM_PARTS);
     int64_t least = SPAN_COUNT / 4; /* short vectors: fewer parts */
     part = part < least ? least : part;
-    int64_t n_parts = (count + part - 1) / part;
+    int64_t n_parts = ceil_div(count, part);
 #pragma omp parallel for num_threads(threads) if (threads > 1 && n_parts > 1)
     for (int64_t i = 0; i < n_parts; i++) {
         int64_t at = i * part;

@@ -1,6 +1,8 @@
 /* elementwise.c: rows of floats, cut into pieces for threads. */
 #include "net/kernels/elementwise.h"
 
+#include "base/divide.h"
+
 #define TARGET
 #define VARIANT(name) name##_portable
 #include "net/kernels/elementwise_loops.h"
@@ -23,21 +25,14 @@
 
 elementwise_fn elementwise_get(enum elementwise kind, enum simd level)
 {
-#ifdef SIMD_X86
-    if (level == SIMD_AVX512)
-        return rows_avx512[kind];
-    if (level == SIMD_AVX2)
-        return rows_avx2[kind];
-#endif
-    (void)level;
-    return rows_portable[kind];
+    return SIMD_PICK(level, rows, rows_portable)[kind];
 }
 
 void elementwise_run(enum elementwise kind, int64_t count, const float *a, const float *b,
                      float *out, struct elementwise_args args, int threads)
 {
     elementwise_fn row = elementwise_get(kind, simd_best());
-    int64_t pieces = (count + PIECE - 1) / PIECE;
+    int64_t pieces = ceil_div(count, PIECE);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && pieces > 1)
     for (int64_t p = 0; p < pieces; p++) {
         int64_t begin = p * PIECE, length = count - begin < PIECE ? count - begin : PIECE;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/divide.h"
 
 #define LANES 8
 #define COLUMNS 64
@@ -174,7 +175,7 @@ void normalize_back(const struct normalize *n, const float *x, const float *weig
 {
     int64_t length = n->parts * n->run;
     bool columns = n->run == 1 && n->cycle == 1;
-    int64_t pieces = columns ? (n->parts + COLUMNS - 1) / COLUMNS : n->cycle * n->parts;
+    int64_t pieces = columns ? ceil_div(n->parts, COLUMNS) : n->cycle * n->parts;
     if (!dweight && !dbias)
         pieces = 0;
 #pragma omp parallel for num_threads(n->threads) schedule(static) if (n->threads > 1)

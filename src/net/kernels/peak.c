@@ -43,16 +43,9 @@ LOOP(peak_avx512, SIMD_TARGET_AVX512, 16)
 
 static peak_fn choose(int *lanes)
 {
-#ifdef SIMD_X86
     enum simd level = simd_best();
-    *lanes = level == SIMD_AVX512 ? 16 : 8;
-    if (level == SIMD_AVX512)
-        return peak_avx512;
-    if (level == SIMD_AVX2)
-        return peak_avx2;
-#endif
-    *lanes = 4;
-    return peak_portable;
+    *lanes = level == SIMD_AVX512 ? 16 : level == SIMD_AVX2 ? 8 : 4;
+    return SIMD_PICK(level, peak, peak_portable);
 }
 
 double peak_gflops(int threads)

@@ -26,14 +26,7 @@ struct resample_rows {
 
 static const struct resample_rows *rows_get(enum simd level)
 {
-#ifdef SIMD_X86
-    if (level == SIMD_AVX512)
-        return &rows_avx512;
-    if (level == SIMD_AVX2)
-        return &rows_avx2;
-#endif
-    (void)level;
-    return &rows_portable;
+    return SIMD_PICK(level, &rows, &rows_portable);
 }
 
 void resample_pad_axis(struct resample_axis *axis, enum pad_mode mode, int64_t begin)

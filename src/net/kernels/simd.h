@@ -19,6 +19,11 @@ enum simd { SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512, SIMD_LEVELS };
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,"                      \
                           "prefer-vector-width=512")))
 #endif
+/* What is made for a level: name_avx512, name_avx2 or, of all others, `other`. */
+#define SIMD_PICK(level, name, other)                                                              \
+    ((level) == SIMD_AVX512 ? name##_avx512 : (level) == SIMD_AVX2 ? name##_avx2 : (other))
+#else
+#define SIMD_PICK(level, name, other) ((void)(level), (other))
 #endif
 
 /* The best level of this processor. */

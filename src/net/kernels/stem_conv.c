@@ -8,6 +8,7 @@
 #ifdef SIMD_X86
 #include <immintrin.h>
 #endif
+#include "base/divide.h"
 
 enum {
     TILE = 3,                  /* outputs of a tile */
@@ -51,24 +52,12 @@ struct stem_loops {
 
 static const struct stem_loops *loops_of(enum simd level)
 {
-#ifdef SIMD_X86
-    if (level == SIMD_AVX512)
-        return &loops_avx512;
-    if (level == SIMD_AVX2)
-        return &loops_avx2;
-#endif
-    (void)level;
-    return NULL;
+    return SIMD_PICK(level, &loops, NULL);
 }
 
 bool stem_conv_available(enum simd level)
 {
     return loops_of(level) != NULL && simd_best() >= level;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
 }
 
 static int64_t whole_lines(int64_t floats)
@@ -225,7 +214,7 @@ static void run_segment(const struct stem_run *r, int64_t row, int64_t panel, in
     const float *u = r->weights + panel * panel_floats;
     for (int p = 0; p < POINTS; p++, u += DEPTH * 2 * lanes)
         for (int64_t g = 0, t = 0; g < groups; g++) {
-            int64_t rows = (n - t + groups - g - 1) / (groups - g);
+            int64_t rows = ceil_div(n - t, groups - g);
             const float *v[STEM_KERNEL];
             for (int i = 0; i < STEM_KERNEL; i++)
                 v[i] = ring_row(r, STEM_STRIDE * row - c->pad_top + i) + p * point_step(c) +

@@ -2,6 +2,7 @@
 #include "net/kernels/step.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "net/kernels/elementwise.h"
 
 static bool grow(void **items, int *room, int used, size_t size)
@@ -76,7 +77,7 @@ void layout_extents(const struct plan *plan, const struct shape *shape, enum lay
     if (layout == LAYOUT_BLOCKED) {
         for (int i = 0; i < 4; i++)
             extents[i] = shape->dim[i];
-        extents[1] = (shape->dim[1] + plan->block - 1) / plan->block;
+        extents[1] = ceil_div(shape->dim[1], plan->block);
         extents[4] = plan->block;
         return;
     }

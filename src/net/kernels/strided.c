@@ -2,6 +2,7 @@
  * counted up, cut into pieces for threads. */
 #include "net/kernels/strided.h"
 #include <string.h>
+#include "base/divide.h"
 
 #define LANES 16
 
@@ -157,7 +158,7 @@ void strided_sum(const struct strided *s, const float *a, float factor, float *o
     struct strided kept = part_of(s, false), over = part_of(s, true);
     int last = kept.rank - 1;
     int64_t step = kept.a[last], out_step = kept.out[last];
-    int64_t pieces = (kept.extent[last] + LANES - 1) / LANES, rows = outer_count(&kept);
+    int64_t pieces = ceil_div(kept.extent[last], LANES), rows = outer_count(&kept);
 #pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
     for (int64_t p = 0; p < rows * pieces; p++) {
         int64_t oa, ob, oo, begin = p % pieces * LANES;

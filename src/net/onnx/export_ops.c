@@ -2,6 +2,7 @@
  * read it back. The node that the importer names a layer after carries the layer's name. */
 #include <math.h>
 #include <string.h>
+#include "base/divide.h"
 #include "net/onnx/build.h"
 
 static const char *in(const struct onnx_builder *b, const struct node *node, int i)
@@ -276,7 +277,7 @@ static const char *mean_matrix(struct onnx_builder *b, const struct node *node, 
     if (!floats)
         return "";
     for (int64_t o = 0; o < to; o++) {
-        int64_t begin = o * from / to, end = ((o + 1) * from + to - 1) / to;
+        int64_t begin = o * from / to, end = ceil_div((o + 1) * from, to);
         for (int64_t i = begin; i < end; i++)
             floats[turned ? o * from + i : i * to + o] = 1 / (float)(end - begin);
     }

@@ -1,6 +1,7 @@
 /* slice.c: parts of tensors, and borders around them. */
 #include <stdlib.h>
 #include <string.h>
+#include "base/divide.h"
 #include "net/onnx/import.h"
 
 /* starts, ends, axes, steps of Slice, from inputs or, before opset 10, attributes. */
@@ -95,7 +96,7 @@ bool onnx_split(struct onnx_import *im, onnx_node *node, struct err *err)
         return false;
     if (given && given != parts)
         return err_set(err, ERR_FORMAT, "there are %d sizes for %d outputs", given, parts);
-    int64_t each = (extent + parts - 1) / parts;
+    int64_t each = ceil_div(extent, parts);
     for (int i = 0; i < parts; i++) {
         int64_t size = given ? sizes[i] : i + 1 < parts ? each : extent - begin;
         if (size < 1 || size > extent - begin)

@@ -1,5 +1,6 @@
 /* window.c: convolutions and pooling. Signals (one spatial axis) are images of height 1. */
 #include <string.h>
+#include "base/divide.h"
 #include "net/onnx/import.h"
 
 /* The attributes that convolutions and pooling share, for images; those of a signal stand in the
@@ -67,7 +68,7 @@ static void resolve_auto_pad(struct window *w, const struct shape *x)
         return;
     for (int i = 0; i < 2; i++) {
         int64_t extent = x->dim[2 + i];
-        int64_t count = (extent + w->stride[i] - 1) / w->stride[i];
+        int64_t count = ceil_div(extent, w->stride[i]);
         int64_t total =
             (count - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - extent;
         if (total < 0)

@@ -1,5 +1,6 @@
 /* arithmetic.c: sums, differences, products and quotients of two tensors, and of a tensor and a
  * number. */
+#include "base/divide.h"
 #include "net/kernels/step.h"
 #include "net/kernels/strided.h"
 #include "net/ops/ops.h"
@@ -89,7 +90,7 @@ static enum layout operand_strides(const struct plan_node *pn, int i, enum layou
         bool repeated = k < lead || (x->dim[k - lead] == 1 && y->dim[k] > 1);
         int64_t extent = k < lead ? 1 : x->dim[k - lead];
         if (channels && k == 1)
-            extent = (extent + block - 1) / block;
+            extent = ceil_div(extent, block);
         strides[k] = repeated ? 0 : stride;
         stride *= extent;
     }

@@ -1,5 +1,6 @@
 /* join.c: tensors put together and taken apart: concat, slice, pad and crop, repetition. */
 #include <string.h>
+#include "base/divide.h"
 #include "net/kernels/strided.h"
 #include "net/ops/ops.h"
 #include "net/ops/resampling.h"
@@ -75,7 +76,7 @@ static bool slice_shape(const union attr *attr, const struct shape *const *in, i
         return err_set(err, ERR_FORMAT, "nothing of %s is left along axis %lld",
                        shape_text(in[0], text), (long long)a->axis);
     *out = *in[0];
-    out->dim[axis] = (end - begin + a->step - 1) / a->step;
+    out->dim[axis] = ceil_div(end - begin, a->step);
     return true;
 }
 
@@ -252,7 +253,7 @@ static struct part slice_part(const struct plan_node *pn, enum layout layout, bo
         begin /= b, end /= b, extent /= b, behind *= b;
     else if (layout == LAYOUT_BLOCKED && axis >= 2)
         behind *= b, before /= b;
-    int64_t taken = (end - begin + step - 1) / step;
+    int64_t taken = ceil_div(end - begin, step);
     struct part part = { .walk = { .rank = 3, .extent = { before, taken, behind } } };
     int64_t whole[3] = { extent * behind, step * behind, 1 };
     int64_t small[3] = { taken * behind, behind, 1 };

@@ -1,5 +1,6 @@
 /* pool.c: max and average pooling of images: sliding, global, adaptive. */
 #include <stdlib.h>
+#include "base/divide.h"
 #include "net/kernels/lower.h"
 #include "net/kernels/pool.h"
 #include "net/kernels/step.h"
@@ -89,7 +90,7 @@ static bool slide(struct pool_axis *axis, const struct pool_attr *a, int i)
     axis->taps = kernel;
     for (int64_t o = 0; o < axis->out; o++) {
         int64_t start = o * a->stride[i] - a->pad[i];
-        int64_t skip = start < 0 ? (-start + dilation - 1) / dilation : 0;
+        int64_t skip = start < 0 ? ceil_div(-start, dilation) : 0;
         int64_t reach = (axis->in - 1 - start) / dilation + 1;
         int64_t padded = (axis->in + a->pad[2 + i] - 1 - start) / dilation + 1;
         int64_t end = reach < kernel ? reach : kernel;
@@ -110,7 +111,7 @@ static void divide(struct pool_axis *axis)
     axis->step = 1;
     for (int64_t o = 0; o < axis->out; o++) {
         int64_t begin = o * axis->in / axis->out;
-        int64_t end = ((o + 1) * axis->in + axis->out - 1) / axis->out;
+        int64_t end = ceil_div((o + 1) * axis->in, axis->out);
         axis->begin[o] = (int32_t)begin;
         axis->tap[o] = 0;
         axis->count[o] = axis->divisor[o] = (int32_t)(end - begin);

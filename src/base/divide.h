@@ -1,0 +1,11 @@
+/* divide.h: whole numbers divided with rounding. */
+#ifndef BASE_DIVIDE_H
+#define BASE_DIVIDE_H
+#include <stdint.h>
+
+/* a / b, rounded up; neither is negative. */
+static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+#endif
