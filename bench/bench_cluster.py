@@ -13,22 +13,17 @@ import subprocess
 import sys
 
 from measure import run
+from setting import cores, folder, here, microtome
 from table import Table
 
 SIZE_PX, SLIDES, NETWORK, GROUP_MPX = 8192, 2, "scan_base", 4
 DEFAULT_GROUP_MPX = 64  # of predict --group: a task of a real run
 CORES, GROUPS = 4000, 27280
 PUBLISHED = 0.97  # 95 to 99 %
-build = sys.argv[1]
-here = os.path.dirname(os.path.abspath(__file__))
-folder = os.path.join(build, "bench")
 data, cluster = os.path.join(folder, "cluster_data"), os.path.join(folder, "slurm")
-microtome = os.path.join(build, "microtome")
 log = os.path.join(folder, "cluster.log")
 model = os.path.join(folder, f"cluster_{NETWORK}.onnx")  # drawn once: a task reads weights, as in a real run
-cores = sorted(os.sched_getaffinity(0))
 fixture = os.path.join(here, "..", "tests", "cluster", "slurm")
-os.makedirs(folder, exist_ok=True)
 
 
 def slurm(*words):

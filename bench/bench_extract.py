@@ -5,22 +5,16 @@ On one 32,768 x 32,768 phantom slide, dense 448-px patches, one pinned core, end
 import os
 import re
 import shutil
-import sys
 
 from measure import best
+from setting import PYTHON, build, cores, folder, here, microtome
 from table import Table
 
 SIZE_PX = 32768
-build = sys.argv[1]
-here = os.path.dirname(os.path.abspath(__file__))
-folder = os.path.join(build, "bench")
 data = os.path.join(folder, "data")
 out = os.path.join(folder, "out")
-microtome = os.path.join(build, "microtome")
 log = os.path.join(folder, "extract.log")
-cores = sorted(os.sched_getaffinity(0))
 one, two = {cores[-1]}, set(cores[-2:])
-os.makedirs(folder, exist_ok=True)
 
 
 def extract(layout, threads, pinned, repeats):
@@ -53,7 +47,7 @@ def remove_peer():
         os.remove(peer_out)
 
 
-peer_s, peer_mb = best(["/usr/bin/python3", os.path.join(here, "peers", "openslide_h5py.py"), slide, model, peer_out],
+peer_s, peer_mb = best([PYTHON, os.path.join(here, "peers", "openslide_h5py.py"), slide, model, peer_out],
                        one, log, 2, before=remove_peer)
 blocks_s, blocks_mb = extract("blocks", 1, one, 3)
 blocks_two_s, _ = extract("blocks", 2, two, 3) if len(cores) > 1 else (None, None)

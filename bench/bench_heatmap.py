@@ -9,20 +9,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 
 import numpy
 
-from measure import have_onnxruntime, run
+from measure import have_onnxruntime, output, run
+from setting import PYTHON, cores, folder, here, microtome, site
 from table import Table
 
-build = os.path.abspath(sys.argv[1])
-here = os.path.dirname(os.path.abspath(__file__))
-folder = os.path.join(build, "bench")
-site = os.path.join(folder, "python")
-microtome = os.path.join(build, "microtome")
-cores = sorted(os.sched_getaffinity(0))
-PYTHON = "/usr/bin/python3"
 STRIDE, TILE = 16, 224
 CAMELYON16_TILES = 10.9e6
 PUBLISHED_CORE_HOURS = 133034
@@ -68,19 +61,15 @@ def inner_tiles(heatmap, count):
 
 
 def peer(kind, network, slide, tiles):
-    model, environment = network, {"OMP_NUM_THREADS": "1"}
+    model, environment = network, {}
     if kind == "onnxruntime":
         environment["PYTHONPATH"] = site  # with a NumPy of its own, that Debian's PyTorch cannot use
         model = os.path.join(folder, network + "_2.onnx")
         subprocess.run([microtome, "model", "convert", "--network", network, "--classes", "2", "-o", model, "--quiet"],
                        check=True)
-    said = subprocess.run([PYTHON, os.path.join(here, "peers", "windows.py"), kind, model, slide, *tiles], check=True,
-                          text=True, stdout=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, cores[-1:]),
-                          env={**os.environ, **environment}).stdout
-    return float(said)
+    return float(output([PYTHON, os.path.join(here, "peers", "windows.py"), kind, model, slide, *tiles], 1, **environment))
 
 
-os.makedirs(folder, exist_ok=True)
 table = Table("heatmap", folder)
 peers = ["torch"] + (["onnxruntime"] if have_onnxruntime(PYTHON, site) else [])
 PEER_NAMES = {"torch": "PyTorch eager, windows by 14", "onnxruntime": "ONNX Runtime, windows by 14"}

@@ -6,28 +6,14 @@ are left out, with a word.
 import json
 import os
 import subprocess
-import sys
 
-from measure import have_onnxruntime
+from measure import have_onnxruntime, output
+from setting import PYTHON, cores, folder, here, microtome, site
 from table import Table
 
-build = os.path.abspath(sys.argv[1])
-here = os.path.dirname(os.path.abspath(__file__))
-folder = os.path.join(build, "bench")
-site = os.path.join(folder, "python")
-microtome = os.path.join(build, "microtome")
-cores = sorted(os.sched_getaffinity(0))
-PYTHON = "/usr/bin/python3"
 CASES = [("googlenet", 1, 30), ("googlenet", 8, 6), ("googlenet", 16, 3), ("resnet18", 8, 5), ("resnet50", 8, 3)]
 TRAIN = ("resnet18", 16, 3)
 ROUNDS = 3  # ours, one and two threads, and the peers by turns: a slow moment of the machine hits all alike
-
-
-def output(command, threads, **environment):
-    pinned = set(cores[-threads:])
-    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
-                          preexec_fn=lambda: os.sched_setaffinity(0, pinned),
-                          env={**os.environ, "OMP_NUM_THREADS": str(threads), **environment}).stdout
 
 
 def ours(network, batch, threads, repeats, train=False):
@@ -49,7 +35,6 @@ def torch(network, batch, threads, repeats, mode):
                          str(repeats), mode], threads))
 
 
-os.makedirs(folder, exist_ok=True)
 table = Table("net", folder)
 with_ort = have_onnxruntime(PYTHON, site)
 counts = [1, 2][: len(cores)]

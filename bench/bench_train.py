@@ -9,25 +9,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 
+from measure import output
+from setting import PYTHON, cores, folder, here, microtome
 from table import Table
 
-build = os.path.abspath(sys.argv[1])
-here = os.path.dirname(os.path.abspath(__file__))
-folder = os.path.join(build, "bench")
 data = os.path.join(folder, "train-data")
-microtome = os.path.join(build, "microtome")
-cores = sorted(os.sched_getaffinity(0))
-PYTHON = "/usr/bin/python3"
 BATCH, WORKERS, EPOCHS, ROUNDS = 16, 2, 2, 2
-
-
-def output(command, threads):
-    pinned = set(cores[-threads:])
-    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
-                          preexec_fn=lambda: os.sched_setaffinity(0, pinned),
-                          env={**os.environ, "OMP_NUM_THREADS": str(threads)}).stdout
 
 
 def make_stores():
@@ -59,7 +47,6 @@ def torch(train, threads):
     return result["images_per_s"], result["waiting"]
 
 
-os.makedirs(folder, exist_ok=True)
 table = Table("train", folder)
 stores, others = make_stores()
 for threads in sorted({1, min(2, len(cores))}):

@@ -3,6 +3,8 @@ import os
 import subprocess
 import time
 
+from setting import cores as all_cores
+
 
 def run(command, cores, log):
     """Seconds and peak resident MB of one run; its output goes to the file `log`. Ends the bench if it fails."""
@@ -20,6 +22,14 @@ def run(command, cores, log):
     if status != 0:
         raise SystemExit(f"{' '.join(command)}: failed, see {log}")
     return seconds, usage.ru_maxrss / 1024
+
+
+def output(command, threads, **environment):
+    """What a command prints, on as many cores as it has threads."""
+    pinned = set(all_cores[-threads:])
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
+                          preexec_fn=lambda: os.sched_setaffinity(0, pinned),
+                          env={**os.environ, "OMP_NUM_THREADS": str(threads), **environment}).stdout
 
 
 def best(command, cores, log, repeats, before=lambda: None):

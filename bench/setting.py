@@ -1,0 +1,12 @@
+"""Where a bench works: the build that the command line names, what is in it, and the cores that may be used."""
+import os
+import sys
+
+PYTHON = "/usr/bin/python3"
+build = os.path.abspath(sys.argv[1])
+here = os.path.dirname(os.path.abspath(__file__))
+folder = os.path.join(build, "bench")
+site = os.path.join(folder, "python")  # what peers need from PyPI
+microtome = os.path.join(build, "microtome")
+cores = sorted(os.sched_getaffinity(0))
+os.makedirs(folder, exist_ok=True)
