@@ -1,21 +1,14 @@
 #!/usr/bin/env python3
 """Writes net_block.bin: a small residual network (stem, two residual blocks, one of them with a
 stride and a projection, a joined branch, mean, linear) with PyTorch 1.13: parameters, input, output
-in training and in evaluation, running statistics after one step, gradients. Format: net_ops.py."""
-import struct
-import sys
+in training and in evaluation, running statistics after one step, gradients. Format: records.py."""
 import torch
 from torch import nn
 
+from records import writer
+
 torch.manual_seed(3)
-out = open(sys.argv[1] if len(sys.argv) > 1 else "net_block.bin", "wb")
-
-
-def record(name, t):
-    t = t.detach().to(torch.float32).contiguous()
-    out.write(name.encode() + b"\0" + struct.pack("<i", t.dim()))
-    out.write(struct.pack("<%dq" % t.dim(), *t.shape))
-    out.write(t.numpy().tobytes())
+record = writer("net_block.bin")
 
 
 class Block(nn.Module):

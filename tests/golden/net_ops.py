@@ -1,24 +1,17 @@
 #!/usr/bin/env python3
 """Writes net_ops.bin: small tensors in, out and their gradients for every op, by PyTorch in double.
 
-A record is: name (NUL-terminated), int32 rank, int64 extents, float32 data. For a case NAME there
-are NAME/x0, x1, .. (inputs and parameters in the order of the node's inputs), NAME/y, NAME/g (the
-gradient by y) and NAME/d0, d1, .. (by x0, x1, ..); test_net_ops.c builds the same node.
+Format: records.py. For a case NAME there are NAME/x0, x1, .. (inputs and parameters in the order of
+the node's inputs), NAME/y, NAME/g (the gradient by y) and NAME/d0, d1, .. (by x0, x1, ..);
+test_net_ops.c builds the same node.
 """
-import struct
-import sys
 import torch
 import torch.nn.functional as F
 
+from records import writer
+
 torch.manual_seed(7)
-out = open(sys.argv[1] if len(sys.argv) > 1 else "net_ops.bin", "wb")
-
-
-def record(name, t):
-    t = t.detach().to(torch.float32).contiguous()
-    out.write(name.encode() + b"\0" + struct.pack("<i", t.dim()))
-    out.write(struct.pack("<%dq" % t.dim(), *t.shape))
-    out.write(t.numpy().tobytes())
+record = writer("net_ops.bin")
 
 
 def case(name, fn, *shapes, positive=()):

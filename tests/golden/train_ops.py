@@ -1,28 +1,19 @@
 #!/usr/bin/env python3
 """Writes train_ops.bin: optimisers, schedules and metrics by PyTorch and scikit-learn.
 
-A record is as in net_ops.py. Optimisers run ten steps in double on the gradients grad/STEP/w and
+Format: records.py. Optimisers run ten steps in double on the gradients grad/STEP/w and
 grad/STEP/b from start/w and start/b; w decays, b (a bias) does not. A number that needs more than
 a float is a record of two: the float and what is missing.
 """
-import os
-import struct
-import sys
 import numpy
 import torch
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, f1_score, roc_auc_score
 
+from records import writer
+
 torch.manual_seed(11)
-here = os.path.dirname(os.path.abspath(__file__))
-out = open(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "train_ops.bin"), "wb")
+record = writer("train_ops.bin")
 STEPS = 10
-
-
-def record(name, t):
-    t = torch.as_tensor(t).detach().to(torch.float32).contiguous()
-    out.write(name.encode() + b"\0" + struct.pack("<i", t.dim()))
-    out.write(struct.pack("<%dq" % t.dim(), *t.shape))
-    out.write(t.numpy().tobytes())
 
 
 def precise(name, x):
@@ -157,4 +148,3 @@ for classes in (2, 3):
     precise(name + "balanced", balanced_accuracy_score(truth, said))
     precise(name + "f1", f1_score(truth, said, average="binary" if classes == 2 else "macro"))
     precise(name + "area", area)
-out.close()
