@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/report.h"
 #include "base/rng.h"
+#include "tests/unit/support/paths.h"
 
 static struct annotation *must_parse(const char *text)
 {
@@ -92,7 +93,7 @@ static void compare_with_golden(const char *path, const struct annotation *annot
 static void masks_are_those_of_rational_arithmetic(void **state)
 {
     (void)state;
-    char *folder = file_format("%s/tests/golden/annotation", getenv("SOURCE"));
+    char *folder = source_path("tests/golden/annotation");
     DIR *listing = opendir(folder);
     assert_non_null(listing);
     int cases = 0;

@@ -17,7 +17,7 @@
 
 static struct image golden(const char *name)
 {
-    return golden_image("augment", name);
+    return golden_image("augment", name, 3);
 }
 
 static struct image copy_of(const struct image *image)

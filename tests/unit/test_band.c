@@ -12,13 +12,8 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "slide/band.h"
+#include "tests/unit/support/paths.h"
 #include "tests/unit/support/tiff_maker.h"
-
-static char *scratch_path(const char *name)
-{
-    const char *folder = getenv("SCRATCH");
-    return file_format("%s/%s", folder ? folder : "/tmp", name);
-}
 
 static struct tiff_flavour plain_flavour(void)
 {

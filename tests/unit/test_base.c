@@ -20,12 +20,7 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/run.h"
-
-static char *scratch_path(const char *name)
-{
-    const char *folder = getenv("SCRATCH");
-    return file_format("%s/%s", folder ? folder : "/tmp", name);
-}
+#include "tests/unit/support/paths.h"
 
 /* Known answers of philox4x32-10, from the kat_vectors file of the Random123 distribution. */
 static void philox_gives_the_published_vectors(void **state)

@@ -14,14 +14,7 @@
 #include "plot/axis.h"
 #include "plot/curves.h"
 #include "plot/sketch.h"
-
-static char *scratch(const char *name)
-{
-    const char *folder = getenv("SCRATCH");
-    char *path = file_format("%s/%s", folder ? folder : ".", name);
-    assert_non_null(path);
-    return path;
-}
+#include "tests/unit/support/paths.h"
 
 static char *text_of(const char *path)
 {
@@ -98,8 +91,8 @@ static void draw_training(const char *svg, const char *png)
 static void a_training_is_drawn(void **state)
 {
     (void)state;
-    char *svg = scratch("curves.svg"), *png = scratch("curves.png");
-    char *svg_again = scratch("curves_again.svg");
+    char *svg = scratch_path("curves.svg"), *png = scratch_path("curves.png");
+    char *svg_again = scratch_path("curves_again.svg");
     struct image image = { 0 };
     struct err err = { 0 };
     draw_training(svg, png);
@@ -124,7 +117,7 @@ static void a_training_is_drawn(void **state)
 static void odd_data_do_no_harm(void **state)
 {
     (void)state;
-    char *svg = scratch("odd.svg"), *png = scratch("odd.png");
+    char *svg = scratch_path("odd.svg"), *png = scratch_path("odd.png");
     struct err err = { 0 };
     static const double rows[][3] = { { NAN, NAN, NAN },   { 0, 0, 0 }, { 1e300, -1e300, INFINITY },
                                       { -5, NAN, 1e-300 }, { 3, 3, 3 }, { 1e9, 1e9 + 1, 1e9 } };
@@ -151,7 +144,7 @@ static void odd_data_do_no_harm(void **state)
 static void a_single_epoch_is_a_dot(void **state)
 {
     (void)state;
-    char *svg = scratch("one.svg"), *png = scratch("one.png");
+    char *svg = scratch_path("one.svg"), *png = scratch_path("one.png");
     struct err err = { 0 };
     struct image image = { 0 };
     const double x = 1, y = 0.7;
@@ -169,7 +162,7 @@ static void a_single_epoch_is_a_dot(void **state)
 static void charts_have_their_own_x(void **state)
 {
     (void)state;
-    char *svg = scratch("chart.svg"), *png = scratch("chart.png");
+    char *svg = scratch_path("chart.svg"), *png = scratch_path("chart.png");
     struct err err = { 0 };
     struct image image = { 0 };
     static const double few_x[] = { 0, 0, 1 }, few_y[] = { 0, 0.8, 1 };
@@ -208,7 +201,7 @@ static void charts_have_their_own_x(void **state)
 static void confusions_are_drawn(void **state)
 {
     (void)state;
-    char *svg = scratch("confusion.svg"), *png = scratch("confusion.png");
+    char *svg = scratch_path("confusion.svg"), *png = scratch_path("confusion.png");
     struct err err = { 0 };
     static const int64_t counts[] = { 812, 31, 7, 40, 903, 0, 0, 0, 0 };
     static const char *const names[] = { "normal", "tumour", "a very long name of a class" };
@@ -220,7 +213,8 @@ static void confusions_are_drawn(void **state)
     assert_true(file_exists(png));
     free(text);
     int64_t *many = calloc(200 * 200, sizeof *many);
-    char *many_svg = scratch("confusion_many.svg"), *many_png = scratch("confusion_many.png");
+    char *many_svg = scratch_path("confusion_many.svg"),
+         *many_png = scratch_path("confusion_many.png");
     assert_true(curves_confusion(many_svg, many_png, many, NULL, 200, &err));
     free(well_formed(many_svg));
     free(many), free(svg), free(png), free(many_svg), free(many_png);
@@ -229,7 +223,7 @@ static void confusions_are_drawn(void **state)
 static void a_folder_that_is_not_there_is_named(void **state)
 {
     (void)state;
-    char *path = scratch("absent/confusion.svg");
+    char *path = scratch_path("absent/confusion.svg");
     struct err err = { 0 };
     assert_false(curves_confusion(path, NULL, (int64_t[]){ 1, 0, 0, 1 },
                                   (const char *const[]){ "a", "b" }, 2, &err));

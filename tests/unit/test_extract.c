@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "patch/extract.h"
+#include "tests/unit/support/paths.h"
 #include "tests/unit/support/plain_slide.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -22,12 +23,6 @@
 #else
 #define SANITIZED 0
 #endif
-
-static char *scratch_path(const char *name)
-{
-    const char *folder = getenv("SCRATCH");
-    return file_format("%s/%s", folder ? folder : "/tmp", name);
-}
 
 static struct slide_entry entry_of(char *path)
 {

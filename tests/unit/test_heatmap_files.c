@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "heatmap/part.h"
 #include "tests/unit/support/cohort.h"
+#include "tests/unit/support/heatmaps.h"
 
 static void files_hold_what_was_written(void **state)
 {
@@ -117,21 +118,8 @@ static void parts_are_stitched(void **state)
     (void)state;
     struct err err = { 0 };
     char *folder = cohort_folder("heatmap_parts"), *names[] = { "a", "b", "c" };
-    struct heatmap_info info = { .slide = "a",
-                                 .path = "a.tiff",
-                                 .width_l0 = 400,
-                                 .height_l0 = 320,
-                                 .downsample = 1,
-                                 .stride = 16,
-                                 .window = 32,
-                                 .width = 25,
-                                 .height = 20,
-                                 .n_classes = 3,
-                                 .class_names = names,
-                                 .mode = "window",
-                                 .models = "m",
-                                 .model_hash = "0",
-                                 .options = "o" };
+    struct heatmap_info info = heatmaps_facts("a", 400, 320, 3); /* 25 x 20 cells */
+    info.class_names = names;
     static const struct part_block blocks[] = {
         { 0, 0, 5, 3, 10 },   { 7, 2, 9, 4, 30 },  { 16, 0, 9, 7, 20 },
         { 3, 8, 10, 12, 50 }, { 20, 19, 5, 1, 9 },

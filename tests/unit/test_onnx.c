@@ -15,11 +15,13 @@
 #include "net/plan.h"
 #include "net/transform.h"
 #include "support/golden.h"
+#include "support/paths.h"
 
 static char *scratch(const char *name, const char *extension)
 {
-    const char *folder = getenv("SCRATCH");
-    return file_format("%s/onnx/%s%s", folder ? folder : ".", name, extension);
+    char *file = file_format("onnx/%s%s", name, extension), *path = scratch_path(file);
+    free(file);
+    return path;
 }
 
 /* Every windowed, resampling and elementwise op of images. */

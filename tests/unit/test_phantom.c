@@ -20,14 +20,9 @@
 #include "slide/phantom_draw.h"
 #include "slide/phantom_plan.h"
 #include "tests/unit/support/lda.h"
+#include "tests/unit/support/paths.h"
 
 enum { PATCH = 224, COHORT = 20, PER_SLIDE = 16 };
-
-static char *scratch_path(const char *name)
-{
-    const char *folder = getenv("SCRATCH");
-    return file_format("%s/%s", folder ? folder : "/tmp", name);
-}
 
 static bool make_cohort(const char *folder, int64_t n, uint64_t seed, int threads, struct err *err)
 {

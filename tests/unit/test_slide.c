@@ -14,13 +14,8 @@
 #include "base/pool.h"
 #include "slide/band.h"
 #include "slide/tiff_file.h"
+#include "tests/unit/support/paths.h"
 #include "tests/unit/support/tiff_maker.h"
-
-static char *scratch_path(const char *name)
-{
-    const char *folder = getenv("SCRATCH");
-    return file_format("%s/%s", folder ? folder : "/tmp", name);
-}
 
 static struct tiff_flavour plain_flavour(void)
 {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "slide/slide_list.h"
+#include "tests/unit/support/paths.h"
 
 static char
     *folder; /* holds b.SVS, a.tiff, c.ndpi, notes.txt, a folder d.svs and an empty folder */
@@ -31,8 +32,7 @@ static void touch(const char *name)
 static int make_folder(void **state)
 {
     (void)state;
-    const char *scratch = getenv("SCRATCH");
-    folder = file_format("%s/slide-list", scratch ? scratch : "/tmp");
+    folder = scratch_path("slide-list");
     char *inner = in_folder("d.svs"), *empty = in_folder("empty");
     bool ok = file_make_folder(inner, NULL) && file_make_folder(empty, NULL);
     touch("b.SVS");

@@ -12,12 +12,13 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "support/golden_image.h"
+#include "support/paths.h"
 #include "tissue/stain.h"
 #include "tissue/stain_fit.h"
 
 static struct image golden(const char *name)
 {
-    return golden_image("stain", name);
+    return golden_image("stain", name, 3);
 }
 
 /* Eight numbers: the matrix and the percentiles, or means and deviations. */
@@ -35,8 +36,7 @@ static void numbers_of(const struct stain_fit *fit, double out[8])
 
 static void golden_fit(const char *image, enum stain_method method, double want[8])
 {
-    const char *source = getenv("SOURCE");
-    char *path = file_format("%s/tests/golden/stain/fits.txt", source ? source : ".");
+    char *path = source_path("tests/golden/stain/fits.txt");
     FILE *file = fopen(path, "r");
     char line[512], name[32], word[32];
     assert_non_null(file);

@@ -13,12 +13,7 @@
 #include "base/rng.h"
 #include "patch/h5.h"
 #include "patch/store.h"
-
-static char *scratch_path(const char *name)
-{
-    const char *folder = getenv("SCRATCH");
-    return file_format("%s/%s", folder ? folder : "/tmp", name);
-}
+#include "tests/unit/support/paths.h"
 
 static uint8_t pixel(int64_t x, int64_t y, int channel)
 {

@@ -12,14 +12,9 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "slide/tiff_pyramid.h"
+#include "tests/unit/support/paths.h"
 
 enum { WIDTH = 1531, HEIGHT = 1037 };
-
-static char *scratch_path(const char *name)
-{
-    const char *folder = getenv("SCRATCH");
-    return file_format("%s/%s", folder ? folder : "/tmp", name);
-}
 
 /* Smooth colours that JPEG keeps to within a few grey values, different at every place. */
 static void colour_at(double x, double y, double rgb[3])

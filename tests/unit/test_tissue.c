@@ -10,8 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
 #include "base/rng.h"
+#include "tests/unit/support/golden_image.h"
+#include "tests/unit/support/paths.h"
 #include "tissue/colour.h"
 #include "tissue/method.h"
 #include "tissue/morphology.h"
@@ -20,14 +21,7 @@
 
 static struct image golden(const char *name, int channels)
 {
-    const char *source = getenv("SOURCE");
-    char *path = file_format("%s/tests/golden/tissue/%s.png", source ? source : ".", name);
-    struct image image = { 0 };
-    struct err err = { 0 };
-    if (!image_read_png(path, channels, &image, &err))
-        fail_msg("%s", err.text);
-    free(path);
-    return image;
+    return golden_image("tissue", name, channels);
 }
 
 static void assert_same(const struct image *got, const char *name)
@@ -453,12 +447,6 @@ static void tracer_keeps_within_its_limit(void **state)
     assert_int_equal(err.kind, ERR_MEMORY);
     assert_true(outline_tracer_full(tracer));
     outline_tracer_free(tracer);
-}
-
-static char *scratch_path(const char *name)
-{
-    const char *folder = getenv("SCRATCH");
-    return file_format("%s/%s", folder ? folder : "/tmp", name);
 }
 
 static double ring_area(const json_t *ring)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "tests/unit/support/paths.h"
 #include "train/config.h"
 
 static bool parse(const char *text, const char *setting, struct train_config *out, struct err *err)
@@ -152,7 +153,7 @@ static void examples_are_read(void **state)
     (void)state;
     struct train_config config;
     struct err err = { 0 };
-    char *path = file_format("%s/examples/idc.yaml", getenv("SOURCE"));
+    char *path = source_path("examples/idc.yaml");
     if (!config_read(path, NULL, 0, &config, &err))
         fail_msg("%s", err.text);
     assert_string_equal(config.network.name, "resnet18");

@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "support/golden_json.h"
+#include "support/heatmaps.h"
+#include "support/paths.h"
 #include "verdict/features.h"
 #include "verdict/lesion_finder.h"
 
@@ -135,25 +137,8 @@ static void a_plateau_is_placed_in_its_middle(void **state)
 static void write_heatmap(const char *folder, const char *slide, int64_t n_classes)
 {
     static char *names[] = { "normal", "tumour", "other" };
-    struct heatmap_info info = { .slide = (char *)slide,
-                                 .path = "a.tif",
-                                 .width_l0 = 64,
-                                 .height_l0 = 48,
-                                 .mpp_l0 = 0.5,
-                                 .mpp = 0.5,
-                                 .downsample = 1,
-                                 .stride = 16,
-                                 .origin_x = 8,
-                                 .origin_y = 8,
-                                 .window = 16,
-                                 .width = 4,
-                                 .height = 3,
-                                 .n_classes = n_classes,
-                                 .class_names = names,
-                                 .mode = "window",
-                                 .models = "m",
-                                 .model_hash = "0123456789abcdef",
-                                 .options = "o" };
+    struct heatmap_info info = heatmaps_facts(slide, 64, 48, n_classes); /* 4 x 3 cells */
+    info.class_names = names;
     struct heatmap_writer *writer;
     struct err err = { 0 };
     float rows[12 * 3];
@@ -167,7 +152,7 @@ static void write_heatmap(const char *folder, const char *slide, int64_t n_class
 static void heatmaps_are_found_and_read(void **state)
 {
     (void)state;
-    char *root = file_format("%s/verdict_heatmaps", getenv("SCRATCH"));
+    char *root = scratch_path("verdict_heatmaps");
     char *two = file_format("%s/two", root), *three = file_format("%s/three", root);
     char *empty = file_format("%s/empty", root);
     char **folders;

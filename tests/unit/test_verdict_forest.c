@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "support/golden_json.h"
+#include "support/paths.h"
 #include "verdict/feature_table.h"
 #include "verdict/forest.h"
 
@@ -264,7 +265,7 @@ static void a_written_forest_reads_back(void **state)
     };
     struct forest forest, read;
     struct err err = { 0 };
-    char *path = file_format("%s/forest.json", getenv("SCRATCH"));
+    char *path = scratch_path("forest.json");
     train(&set.data, &options, 1, &forest);
     assert_true(forest_write(path, &forest, &err));
     if (!forest_read(path, &read, &err))

@@ -12,6 +12,7 @@
 #include <tiff.h>
 #include "base/file.h"
 #include "support/golden_json.h"
+#include "support/paths.h"
 #include "support/tiff_maker.h"
 #include "tissue/morphology.h"
 #include "verdict/froc.h"
@@ -240,9 +241,7 @@ static void lists_are_read_as_they_come(void **state)
 static void truth_comes_from_drawings_and_masks(void **state)
 {
     (void)state;
-    const char *folder = getenv("SCRATCH");
-    char *drawn = file_format("%s/froc_truth.xml", folder);
-    char *painted = file_format("%s/froc_truth.png", folder);
+    char *drawn = scratch_path("froc_truth.xml"), *painted = scratch_path("froc_truth.png");
     struct err err = { 0 };
     struct truth_mask from_drawing, from_mask;
     struct image mask;
@@ -282,7 +281,7 @@ static void truth_comes_from_drawings_and_masks(void **state)
 static void truth_comes_from_pyramids(void **state)
 {
     (void)state;
-    char *path = file_format("%s/froc_truth_mask.tif", getenv("SCRATCH"));
+    char *path = scratch_path("froc_truth_mask.tif");
     const struct tiff_flavour flavour = { .mode = "w",
                                           .compression = COMPRESSION_LZW,
                                           .photometric = PHOTOMETRIC_RGB,

@@ -14,6 +14,8 @@
 #include "base/image.h"
 #include "base/rng.h"
 #include "support/golden_json.h"
+#include "support/heatmaps.h"
+#include "support/paths.h"
 #include "verdict/pixels.h"
 
 #define WIDTH 50
@@ -21,38 +23,16 @@
 #define STRIDE 16
 #define DOWNSAMPLE 2 /* level-0 px per raster px: a cell is 32 level-0 px */
 
-static char *scratch(const char *name)
-{
-    char *path = file_format("%s/pixels_%s", getenv("SCRATCH"), name);
-    assert_non_null(path);
-    return path;
-}
-
 static struct heatmap *make_heatmap(const float *scores)
 {
-    static char *names[] = { "normal", "tumour" };
-    struct heatmap_info info = { .slide = "s",
-                                 .path = "s.tif",
-                                 .width_l0 = WIDTH * STRIDE * DOWNSAMPLE,
-                                 .height_l0 = HEIGHT * STRIDE * DOWNSAMPLE,
-                                 .downsample = DOWNSAMPLE,
-                                 .stride = STRIDE,
-                                 .origin_x = STRIDE / 2,
-                                 .origin_y = STRIDE / 2,
-                                 .window = STRIDE,
-                                 .width = WIDTH,
-                                 .height = HEIGHT,
-                                 .n_classes = 2,
-                                 .class_names = names,
-                                 .mode = "window",
-                                 .models = "m",
-                                 .model_hash = "0123456789abcdef",
-                                 .options = "o" };
+    struct heatmap_info info =
+        heatmaps_facts("s", WIDTH * STRIDE * DOWNSAMPLE, HEIGHT * STRIDE * DOWNSAMPLE, 2);
+    info.downsample = DOWNSAMPLE, info.width = WIDTH, info.height = HEIGHT;
     struct heatmap_writer *writer;
     struct heatmap *heatmap;
     struct err err = { 0 };
     float *both = malloc(2 * WIDTH * HEIGHT * sizeof *both);
-    char *folder = scratch("heatmap");
+    char *folder = scratch_path("pixels_heatmap");
     for (int i = 0; i < WIDTH * HEIGHT; i++)
         both[2 * i] = 1 - scores[i], both[2 * i + 1] = scores[i];
     if (!file_make_folder(folder, &err) || !heatmap_create(folder, &info, &writer, &err) ||
@@ -104,7 +84,7 @@ static void against_a_drawing_and_a_mask(void **state)
     struct err err = { 0 };
     struct ctx ctx = { 0 };
     struct image mask;
-    char *drawn = scratch("truth.json"), *painted = scratch("truth.png");
+    char *drawn = scratch_path("pixels_truth.json"), *painted = scratch_path("pixels_truth.png");
     /* Level-0 box 320..960 x 160..800: cells 10..29 x 5..24; in a mask of 16 px a pixel 20..59. */
     assert_true(image_new(&mask, 2 * WIDTH, 2 * HEIGHT, 1, &err));
     for (int y = 0; y < HEIGHT; y++)

@@ -11,12 +11,7 @@
 #include "base/file.h"
 #include "net/model_config.h"
 #include "net/weights.h"
-
-static char *in_folder(const char *variable, const char *name)
-{
-    const char *folder = getenv(variable);
-    return file_format("%s/%s", folder ? folder : ".", name);
-}
+#include "tests/unit/support/paths.h"
 
 static double expected(const char *type, int64_t i)
 {
@@ -31,7 +26,7 @@ static double expected(const char *type, int64_t i)
 static void reads_what_pytorch_writes(void **state)
 {
     (void)state;
-    char *path = in_folder("SOURCE", "tests/golden/weights.safetensors");
+    char *path = source_path("tests/golden/weights.safetensors");
     struct safetensors file;
     struct err err = { 0 };
     float floats[12];
@@ -153,7 +148,7 @@ static void weights_come_back(void **state)
 {
     (void)state;
     struct graph *a = network(3), *b = network(3);
-    char *path = in_folder("SCRATCH", "small.safetensors");
+    char *path = scratch_path("small.safetensors");
     struct err err = { 0 };
     struct weights_report report;
     const struct safetensors_note note = { "epoch", "12" };
@@ -180,7 +175,7 @@ static void a_new_head_stays_as_it_is(void **state)
 {
     (void)state;
     struct graph *pretrained = network(5), *ours = network(2), *untouched = network(2);
-    char *path = in_folder("SCRATCH", "head.safetensors");
+    char *path = scratch_path("head.safetensors");
     struct err err = { 0 };
     struct weights_report report;
     const char *head = "fc.";
@@ -208,7 +203,7 @@ static void missing_and_unexpected_are_listed(void **state)
 {
     (void)state;
     struct graph *ours = network(2);
-    char *path = in_folder("SCRATCH", "other.safetensors");
+    char *path = scratch_path("other.safetensors");
     float floats[16] = { 0 };
     struct err err = { 0 };
     struct weights_report report;
@@ -249,7 +244,7 @@ static void config_of_wsinfer(void **state)
     (void)state;
     struct model_config config, again;
     struct err err = { 0 };
-    char *path = in_folder("SCRATCH", "config.json");
+    char *path = scratch_path("config.json");
     if (!model_config_parse(wsinfer, strlen(wsinfer), "config.json", &config, &err))
         fail_msg("%s", err.text);
     assert_int_equal(config.num_classes, 2);

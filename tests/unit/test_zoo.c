@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "net/plan.h"
 #include "net/transform.h"
+#include "support/paths.h"
 #include "support/zoo_golden.h"
 
 static const double output_tolerance = 1e-4, gradient_tolerance = 1e-3;
@@ -307,7 +308,7 @@ static void same_as_pytorch(void **state)
 {
     const struct zoo_case *zoo_case = *state;
     struct zoo_golden golden;
-    char *folder = file_format("%s/tests/golden/zoo", getenv("SOURCE"));
+    char *folder = source_path("tests/golden/zoo");
     const char *full = getenv("ZOO_FULL");
     assert_true(zoo_golden_read(&golden, full ? full : folder, full, zoo_case->name));
     int64_t *counts = calloc(golden.n_records, sizeof *counts);
@@ -333,8 +334,7 @@ static bool is_wanted(const char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    const char *source = getenv("SOURCE");
-    char *folder = file_format("%s/tests/golden/zoo", source ? source : ".");
+    char *folder = source_path("tests/golden/zoo");
     struct zoo_case *cases = NULL;
     size_t n = zoo_cases(folder, &cases), wanted = 0;
     struct CMUnitTest *tests = calloc(n + 1, sizeof *tests);

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "patch/store.h"
+#include "tests/unit/support/paths.h"
 
 void cohort_patch(int patient, int number, int64_t side, struct image *out)
 {
@@ -41,8 +42,7 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
 
 char *cohort_folder(const char *name)
 {
-    const char *scratch = getenv("SCRATCH");
-    char *path = file_format("%s/%s", scratch ? scratch : "/tmp", name);
+    char *path = scratch_path(name);
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     assert_true(file_make_folder(path, NULL));
     return path;

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "tests/unit/support/paths.h"
 
 void golden_open(struct golden *golden, const char *path)
 {
     struct err err = { 0 };
-    const char *source = getenv("SOURCE");
-    char *full = file_format("%s/%s", source ? source : ".", path);
+    char *full = source_path(path);
     size_t size = 0, at = 0;
     *golden = (struct golden){ 0 };
     if (!file_read(full, (size_t)1 << 30, &golden->text, &size, &err))

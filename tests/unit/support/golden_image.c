@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include "base/file.h"
 #include "tests/unit/support/golden_image.h"
+#include "tests/unit/support/paths.h"
 
-struct image golden_image(const char *folder, const char *name)
+struct image golden_image(const char *folder, const char *name, int channels)
 {
-    const char *source = getenv("SOURCE");
-    char *path = file_format("%s/tests/golden/%s/%s.png", source ? source : ".", folder, name);
+    char *file = file_format("tests/golden/%s/%s.png", folder, name), *path = source_path(file);
     struct image image = { 0 };
     struct err err = { 0 };
-    if (!image_read_png(path, 3, &image, &err))
+    if (!image_read_png(path, channels, &image, &err))
         fail_msg("%s", err.text);
-    free(path);
+    free(file), free(path);
     return image;
 }

@@ -3,6 +3,7 @@
 #define TESTS_UNIT_SUPPORT_GOLDEN_IMAGE_H
 #include "base/image.h"
 
-/* tests/golden/<folder>/<name>.png as RGB; the caller's. The test fails if it cannot be read. */
-struct image golden_image(const char *folder, const char *name);
+/* tests/golden/<folder>/<name>.png with so many channels, 1 or 3; the caller's. The test fails if
+ * it cannot be read. */
+struct image golden_image(const char *folder, const char *name, int channels);
 #endif

@@ -6,12 +6,11 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
-#include "base/file.h"
+#include "tests/unit/support/paths.h"
 
 json_t *golden_json(const char *path)
 {
-    const char *source = getenv("SOURCE");
-    char *full = file_format("%s/%s", source ? source : ".", path);
+    char *full = source_path(path);
     json_error_t why;
     json_t *json = json_load_file(full, 0, &why);
     if (!json)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include "base/file.h"
+#include "support/paths.h"
 
 static char normal[] = "Normal", tumor[] = "Tumor", window[] = "window",
             hash[] = "0123456789abcdef";
@@ -39,8 +40,9 @@ struct heatmap_info heatmaps_facts(const char *name, int64_t width_l0, int64_t h
 
 char *heatmaps_path(const char *name, const char *file)
 {
-    const char *scratch = getenv("SCRATCH");
-    return file_format("%s/%s/%s", scratch ? scratch : ".", name, file);
+    char *folder = scratch_path(name), *path = file_format("%s/%s", folder, file);
+    free(folder);
+    return path;
 }
 
 struct heatmap *heatmaps_make(const struct heatmap_info *info, heatmaps_score score)

@@ -5,9 +5,9 @@
 #include "tests/unit/support/plain_slide.h"
 #include <cmocka.h>
 #include <stdlib.h>
-#include "base/file.h"
 #include "base/pool.h"
 #include "slide/tiff_pyramid.h"
+#include "tests/unit/support/paths.h"
 
 struct drawing {
     int64_t tissue_from, tissue_to; /* columns */
@@ -37,8 +37,7 @@ static bool draw(void *arg, int64_t x0, int64_t y0, int64_t width, int64_t heigh
 static char *write_slide(const char *name, int64_t width, int64_t height, double mpp,
                          struct drawing drawing)
 {
-    const char *folder = getenv("SCRATCH");
-    char *path = file_format("%s/%s", folder ? folder : "/tmp", name);
+    char *path = scratch_path(name);
     struct tiff_pyramid_options options = { .width = width, .height = height, .mpp = mpp };
     struct pool *pool = pool_new(0);
     struct ctx ctx = { .pool = pool };
