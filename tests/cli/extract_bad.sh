@@ -21,18 +21,16 @@ echo "--- annotations"
 cp -r cohort/slides one
 name=$(basename "$good" .tiff)
 mkdir far bow bomb nan
-printf '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon","coordinates":[[[90000,0],[90100,0],[90100,90],[90000,0]]]}}]}' >far/$name.geojson
-microtome extract -q one -o far-out --dense --annotations far >/dev/null
-echo "exit $?"
-printf '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon","coordinates":[[[-90,0],[90,90],[90,0],[-90,90],[-90,0]]]}}]}' >bow/$name.geojson
-microtome extract -q one -o bow-out --dense --annotations bow >/dev/null
-echo "exit $?"
+polygon() { printf '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon","coordinates":[[%s]]}}]}' "$1"; }
+with() { microtome extract -q one -o "$1-out" --dense --annotations "$1" >/dev/null; echo "exit $?"; }
+polygon '[90000,0],[90100,0],[90100,90],[90000,0]' >far/$name.geojson
+with far
+polygon '[-90,0],[90,90],[90,0],[-90,90],[-90,0]' >bow/$name.geojson
+with bow
 printf '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "x"><!ENTITY c "&b;&b;&b;&b;">]><ASAP_Annotations>&c;</ASAP_Annotations>' >bomb/$name.xml
-microtome extract -q one -o bomb-out --dense --annotations bomb >/dev/null
-echo "exit $?"
-printf '{"type":"FeatureCollection","features":[{"type":"Feature","properties":{},"geometry":{"type":"Polygon","coordinates":[[[NaN,0],[90,0],[90,90],[NaN,0]]]}}]}' >nan/$name.geojson
-microtome extract -q one -o nan-out --dense --annotations nan >/dev/null
-echo "exit $?"
+with bomb
+polygon '[NaN,0],[90,0],[90,90],[NaN,0]' >nan/$name.geojson
+with nan
 ls nan-out bomb-out
 mkdir others && cp bow/$name.geojson others/another.geojson
 microtome extract -q one -o others-out --dense --annotations others >/dev/null
