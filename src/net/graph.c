@@ -2,6 +2,7 @@
 #include "net/graph.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/file.h"
 
 struct graph *graph_new(const char *name)
@@ -55,19 +56,6 @@ bool graph_ok(const struct graph *graph, struct err *err)
     return true;
 }
 
-/* Room for one more of `size` bytes behind `used`; false if no memory. */
-static bool grow(void **items, int32_t *room, int32_t used, size_t size)
-{
-    if (used < *room)
-        return true;
-    int32_t wanted = *room ? *room * 2 : 64;
-    void *larger = reallocarray(*items, (size_t)wanted, size);
-    if (!larger)
-        return false;
-    *items = larger, *room = wanted;
-    return true;
-}
-
 static value_id add_value(struct graph *graph, enum value_kind kind, const char *name,
                           struct shape shape)
 {
@@ -79,9 +67,8 @@ static value_id add_value(struct graph *graph, enum value_kind kind, const char 
         for (int32_t i = 0; i < graph->n_values; i++)
             if (graph->values[i].kind != VALUE_NODE && strcmp(graph->values[i].name, name) == 0)
                 return failed(graph, ERR_FORMAT, name, "the name is used twice");
-    void *items = graph->values;
-    bool room = grow(&items, &graph->room_values, graph->n_values, sizeof *graph->values);
-    graph->values = items;
+    bool room = array_grow(&graph->values, &graph->room_values, graph->n_values + 1,
+                           sizeof *graph->values, name, NULL);
     char *copy = room ? strdup(name) : NULL;
     if (!copy)
         return failed(graph, ERR_MEMORY, name, "out of memory");
@@ -235,13 +222,9 @@ value_id graph_node(struct graph *graph, enum op_kind kind, const char *name,
     }
     if (!prepare_node(graph, &node, inputs, attr) || !node_shape(graph, &node, &shape, &graph->err))
         goto done;
-    void *items = graph->nodes;
-    bool room = grow(&items, &graph->room_nodes, graph->n_nodes, sizeof *graph->nodes);
-    graph->nodes = items;
-    if (!room) {
-        err_memory(&graph->err, node.name);
+    if (!array_grow(&graph->nodes, &graph->room_nodes, graph->n_nodes + 1, sizeof *graph->nodes,
+                    node.name, &graph->err))
         goto done;
-    }
     output = add_value(graph, VALUE_NODE, node.name, shape);
     if (output == NO_VALUE)
         goto done;

@@ -82,7 +82,7 @@ struct graph {
     struct graph_port *inputs, *outputs;
     int n_inputs, n_outputs;
     struct err err; /* the first failure of a builder */
-    int32_t room_values, room_nodes;
+    int64_t room_values, room_nodes;
 };
 
 /* An empty graph, the caller's; free with graph_free. NULL if no memory. */

@@ -2,6 +2,7 @@
 #include "net/plan_weave.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 
 static void find_uses(struct weave *w)
 {
@@ -42,13 +43,8 @@ bool weave_begin(struct weave *w, struct plan *plan, struct err *err)
 
 bool weave_place(struct weave *w, int before, struct err *err)
 {
-    if (w->n_new == w->room) {
-        int room = w->room ? w->room * 2 : 64;
-        int *larger = reallocarray(w->behind, (size_t)room, sizeof *larger);
-        if (!larger)
-            return err_memory(err, "plan");
-        w->behind = larger, w->room = room;
-    }
+    if (!array_grow(&w->behind, &w->room, w->n_new + 1, sizeof *w->behind, "plan", err))
+        return false;
     w->behind[w->n_new++] = before;
     return true;
 }

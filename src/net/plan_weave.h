@@ -19,7 +19,8 @@ struct weave {
     int n_slots;           /* at the beginning */
     int n_steps;           /* of the old list */
     int *behind;           /* [room]: old index in front of which each new step comes */
-    int n_new, room;
+    int n_new;
+    int64_t room;
 };
 
 /* Begins; end with weave_end, also after a failure. New steps are made by weave_copy or step_add,

@@ -2,27 +2,14 @@
 #include "net/kernels/step.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/divide.h"
 #include "net/kernels/elementwise.h"
 
-static bool grow(void **items, int *room, int used, size_t size)
-{
-    if (used < *room)
-        return true;
-    int wanted = *room ? *room * 2 : 256;
-    void *larger = reallocarray(*items, (size_t)wanted, size);
-    if (!larger)
-        return false;
-    *items = larger, *room = wanted;
-    return true;
-}
-
 int slot_new(struct plan *plan, size_t bytes)
 {
-    void *items = plan->slots;
-    bool ok = grow(&items, &plan->room_slots, plan->n_slots, sizeof *plan->slots);
-    plan->slots = items;
-    if (!ok)
+    if (!array_grow(&plan->slots, &plan->room_slots, plan->n_slots + 1, sizeof *plan->slots, "plan",
+                    NULL))
         return NO_SLOT;
     plan->slots[plan->n_slots] =
         (struct slot){ .bytes = bytes, .first = -1, .last = -1, .root = plan->n_slots };
@@ -100,9 +87,8 @@ size_t layout_bytes(const struct plan *plan, const struct shape *shape, enum lay
 
 struct step *step_add(struct plan *plan, const struct step_spec *spec, struct err *err)
 {
-    void *items = plan->steps;
-    bool ok = grow(&items, &plan->room_steps, plan->n_steps, sizeof *plan->steps);
-    plan->steps = items;
+    bool ok = array_grow(&plan->steps, &plan->room_steps, plan->n_steps + 1, sizeof *plan->steps,
+                         spec->kernel, NULL);
     void *state = ok ? malloc(spec->state_size + 1) : NULL;
     if (!state) {
         err_memory(err, spec->kernel);

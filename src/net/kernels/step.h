@@ -107,9 +107,10 @@ struct plan {
     int block;  /* channels of a block: 16 or 8 */
     void *dnnl; /* engine and stream; see dnnl_step.h */
     struct slot *slots;
-    int n_slots, room_slots;
+    int n_slots;
     struct step *steps;
-    int n_steps, room_steps;
+    int n_steps;
+    int64_t room_slots, room_steps;
     int begin_backward;         /* all steps from here on are PHASE_BACKWARD */
     enum step_phase phase;      /* while planning */
     int32_t planning;           /* the node that is being planned; -1: none */
