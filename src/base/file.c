@@ -46,6 +46,14 @@ bool file_is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+void file_remove_in(const char *folder, const char *name)
+{
+    char *path = file_format("%s/%s", folder, name);
+    if (path)
+        unlink(path);
+    free(path);
+}
+
 bool file_make_folder(const char *path, struct err *err)
 {
     char *partial = strdup(path);
@@ -88,6 +96,14 @@ bool file_out_open(struct file_out *out, const char *path, struct err *err)
     err_errno(err, path, "write");
     file_out_discard(out);
     return false;
+}
+
+bool file_out_open_in(struct file_out *out, const char *folder, const char *name, struct err *err)
+{
+    char *path = file_format("%s/%s", folder, name);
+    bool ok = path ? file_out_open(out, path, err) : err_memory(err, name);
+    free(path);
+    return ok;
 }
 
 static bool sync_path(const char *path, int flags, const char *named, struct err *err)

@@ -19,12 +19,17 @@ struct file_out {
  * themselves. End with file_out_commit or file_out_discard. */
 bool file_out_open(struct file_out *out, const char *path, struct err *err);
 bool file_out_reserve(struct file_out *out, const char *path, struct err *err);
+/* file_out_open of folder/name. */
+bool file_out_open_in(struct file_out *out, const char *folder, const char *name, struct err *err);
 
 /* Closes, syncs and renames; every step is checked. On failure the .part is removed. */
 bool file_out_commit(struct file_out *out, struct err *err);
 
 /* Removes the .part. Does nothing on an output that was committed or never begun. */
 void file_out_discard(struct file_out *out);
+
+/* Removes folder/name if it is there and can be. */
+void file_remove_in(const char *folder, const char *name);
 
 /* Creates the folder and its parents. */
 bool file_make_folder(const char *path, struct err *err);

@@ -9,7 +9,6 @@
 #include "base/claim.h"
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/report.h"
 #include "base/version.h"
 
@@ -66,15 +65,6 @@ bool run_begin(const char *folder, size_t planned, int argc, char *const *argv, 
     return true;
 }
 
-static bool open_in_folder(const struct run *run, const char *name, struct file_out *out,
-                           struct err *err)
-{
-    char *path = file_format("%s/%s", run->folder, name);
-    bool ok = path ? file_out_open(out, path, err) : err_memory(err, "the run record");
-    free(path);
-    return ok;
-}
-
 static void write_item(struct json_out *json, const struct run_item *item)
 {
     json_out_object_line(json, NULL);
@@ -89,21 +79,26 @@ static void write_item(struct json_out *json, const struct run_item *item)
     json_out_close_object(json);
 }
 
+void run_put_command(struct json_out *json, int argc, char *const *argv, const char *host)
+{
+    json_out_text(json, "program", "microtome");
+    json_out_text(json, "version", MICROTOME_VERSION);
+    json_out_array_line(json, "arguments");
+    for (int i = 0; i < argc; i++)
+        json_out_text(json, NULL, argv[i]);
+    json_out_close_array(json);
+    json_out_text(json, "host", host);
+}
+
 static bool save_json(const struct run *run, struct err *err)
 {
     struct file_out out;
-    if (!open_in_folder(run, "run.json", &out, err))
+    if (!file_out_open_in(&out, run->folder, "run.json", err))
         return false;
     struct json_out json;
     json_out_begin(&json, out.stream);
     json_out_object(&json, NULL);
-    json_out_text(&json, "program", "microtome");
-    json_out_text(&json, "version", MICROTOME_VERSION);
-    json_out_array_line(&json, "arguments");
-    for (int i = 0; i < run->argc; i++)
-        json_out_text(&json, NULL, run->argv[i]);
-    json_out_close_array(&json);
-    json_out_text(&json, "host", run->host);
+    run_put_command(&json, run->argc, run->argv, run->host);
     json_out_text(&json, "began", run->began);
     json_out_text(&json, "ended", run->ended[0] ? run->ended : NULL);
     json_out_real(&json, "seconds", report_clock_s() - run->began_s);
@@ -155,7 +150,7 @@ static void write_csv(const struct run *run, FILE *stream)
 static bool save(const struct run *run, struct err *err)
 {
     struct file_out out;
-    if (!open_in_folder(run, "slides.csv", &out, err))
+    if (!file_out_open_in(&out, run->folder, "slides.csv", err))
         return false;
     write_csv(run, out.stream);
     return file_out_commit(&out, err) && save_json(run, err);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/err.h"
+#include "base/json.h"
 
 enum run_state {
     RUN_DONE,   /* made in this run */
@@ -50,4 +51,7 @@ void run_spent(struct run *run, double cpu_s);
  * to look. */
 bool run_finish(struct run *run, struct err *err);
 void run_free(struct run *run);
+
+/* What every run.json begins with: program, version, arguments, host. */
+void run_put_command(struct json_out *json, int argc, char *const *argv, const char *host);
 #endif

@@ -103,10 +103,7 @@ static bool write_finished(const struct task_list *list, const struct account *a
                            const char *text, struct err *err)
 {
     struct file_out out;
-    char *path = file_format("%s/tasks/finished.json", list->folder);
-    bool opened = path ? file_out_open(&out, path, err) : err_memory(err, "finished.json");
-    free(path);
-    if (!opened)
+    if (!file_out_open_in(&out, list->folder, "tasks/finished.json", err))
         return false;
     struct json_out json;
     json_out_begin(&json, out.stream);
@@ -139,10 +136,7 @@ static void print_account(FILE *stream, const struct account *account)
 static bool write_text(const struct task_list *list, const char *text, struct err *err)
 {
     struct file_out out;
-    char *path = file_format("%s/tasks/finished.txt", list->folder);
-    bool ok = path ? file_out_open(&out, path, err) : err_memory(err, "finished.txt");
-    free(path);
-    if (!ok)
+    if (!file_out_open_in(&out, list->folder, "tasks/finished.txt", err))
         return false;
     fputs(text, out.stream);
     return file_out_commit(&out, err);

@@ -85,19 +85,10 @@ bool task_complete(const struct task_list *list, const struct task *task)
     return complete;
 }
 
-static bool open_in_tasks(const struct task_list *list, const char *name, struct file_out *out,
-                          struct err *err)
-{
-    char *path = file_format("%s/tasks/%s", list->folder, name);
-    bool ok = path ? file_out_open(out, path, err) : err_memory(err, "the task list");
-    free(path);
-    return ok;
-}
-
 static bool write_command(const struct task_list *list, struct err *err)
 {
     struct file_out out;
-    if (!open_in_tasks(list, "command.json", &out, err))
+    if (!file_out_open_in(&out, list->folder, "tasks/command.json", err))
         return false;
     struct json_out json;
     json_out_begin(&json, out.stream);
@@ -117,7 +108,7 @@ static bool write_command(const struct task_list *list, struct err *err)
 static bool write_items(const struct task_list *list, struct err *err)
 {
     struct file_out out;
-    if (!open_in_tasks(list, "list.csv", &out, err))
+    if (!file_out_open_in(&out, list->folder, "tasks/list.csv", err))
         return false;
     fputs("task,slide,part,cost,file,whole\n", out.stream);
     for (int64_t i = 0; i < list->n; i++) {

@@ -44,10 +44,7 @@ bool submission_write(const struct task_list *list, const struct submission *sub
                       struct err *err)
 {
     struct file_out out;
-    char *path = file_format("%s/tasks/submission.json", list->folder);
-    bool ok = path ? file_out_open(&out, path, err) : err_memory(err, "the submission");
-    free(path);
-    if (!ok)
+    if (!file_out_open_in(&out, list->folder, "tasks/submission.json", err))
         return false;
     struct json_out json;
     json_out_begin(&json, out.stream);

@@ -1,7 +1,6 @@
 /* exports.c: the exports of one heatmap in its slide's folder, see export.h. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/file.h"
 #include "heatmap/export.h"
 #include "heatmap/heatmap_json.h"
@@ -51,19 +50,11 @@ static bool write_record(const char *folder, const struct export_options *option
     return ok;
 }
 
-static void remove_file(const char *folder, const char *name)
-{
-    char *path = file_format("%s/%s", folder, name);
-    if (path)
-        unlink(path);
-    free(path);
-}
-
 void exports_remove(const char *folder)
 {
     for (size_t i = 0; exporters[i]; i++)
-        remove_file(folder, exporters[i]->file);
-    remove_file(folder, RECORD);
+        file_remove_in(folder, exporters[i]->file);
+    file_remove_in(folder, RECORD);
 }
 
 bool exports_exist(const char *folder, const struct exporter *const *list, bool has_slide,

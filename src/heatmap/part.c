@@ -100,12 +100,7 @@ bool part_plan_write(const char *folder, struct part_plan *plan, int64_t group_c
 {
     struct file_out out;
     struct json_out json;
-    if (!make_groups(plan, group_cost, err))
-        return false;
-    char *path = file_format("%s/plan.json", folder);
-    bool ok = path ? file_out_open(&out, path, err) : err_memory(err, folder);
-    free(path);
-    if (!ok)
+    if (!make_groups(plan, group_cost, err) || !file_out_open_in(&out, folder, "plan.json", err))
         return false;
     plan->hash = hash_plan(plan);
     json_out_begin(&json, out.stream);

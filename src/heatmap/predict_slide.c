@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/divide.h"
 #include "base/file.h"
 #include "base/report.h"
@@ -304,23 +303,15 @@ enum predict_state predict_look(const struct predict *predict, size_t slide)
     return state;
 }
 
-static void remove_file(const char *folder, const char *name)
-{
-    char *path = in_folder(folder, name);
-    if (path)
-        unlink(path);
-    free(path);
-}
-
 bool predict_clear(const struct predict *predict, size_t slide, struct err *err)
 {
     char *folder = predict_folder(predict, slide);
     if (!folder)
         return err_memory(err, "a slide's folder");
-    remove_file(folder, "heatmap.json");
-    remove_file(folder, "heatmap.npy");
-    remove_file(folder, "plan.json");
-    remove_file(folder, "tissue.png");
+    file_remove_in(folder, "heatmap.json");
+    file_remove_in(folder, "heatmap.npy");
+    file_remove_in(folder, "plan.json");
+    file_remove_in(folder, "tissue.png");
     exports_remove(folder);
     part_remove_all(folder);
     free(folder);

@@ -57,10 +57,7 @@ static void put_head(FILE *out, const struct page *page)
 static bool write_page(const struct page *page, struct err *err)
 {
     struct file_out file;
-    char *path = file_format("%s/index.html", page->request->output);
-    bool ok = path ? file_out_open(&file, path, err) : err_memory(err, "index.html");
-    free(path);
-    if (!ok)
+    if (!file_out_open_in(&file, page->request->output, "index.html", err))
         return false;
     FILE *out = file.stream;
     put_head(out, page);

@@ -94,11 +94,8 @@ static void write_row(const struct phantom_plan *plan, FILE *stream)
 
 static bool write_list(struct cohort *c, struct err *err)
 {
-    char *path = file_format("%s/slides.csv", c->options->folder);
     struct file_out out;
-    bool ok = path ? file_out_open(&out, path, err) : err_memory(err, c->options->folder);
-    free(path);
-    if (!ok)
+    if (!file_out_open_in(&out, c->options->folder, "slides.csv", err))
         return false;
     fputs("slide,mpp,label,annotation,patient,node,center,split\n", out.stream);
     for (int64_t i = 0; i < c->options->n_slides; i++) {

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/report.h"
+#include "base/run.h"
 #include "base/version.h"
 #include "net/model_config.h"
 #include "net/onnx.h"
@@ -25,10 +26,7 @@ char *trainer_path(const struct trainer *trainer, const char *name)
 static bool begin(const struct trainer *trainer, const char *name, struct file_out *out,
                   struct err *err)
 {
-    char *path = trainer_path(trainer, name);
-    bool ok = path ? file_out_open(out, path, err) : err_memory(err, name);
-    free(path);
-    return ok;
+    return file_out_open_in(out, trainer->request->folder, name, err);
 }
 
 bool trainer_write_config(const struct trainer *trainer, struct err *err)
@@ -337,13 +335,7 @@ bool trainer_write_run(const struct trainer *trainer, const char *state, struct 
         return false;
     json_out_begin(&json, out.stream);
     json_out_object(&json, NULL);
-    json_out_text(&json, "program", "microtome");
-    json_out_text(&json, "version", MICROTOME_VERSION);
-    json_out_array_line(&json, "arguments");
-    for (int i = 0; i < request->argc; i++)
-        json_out_text(&json, NULL, request->argv[i]);
-    json_out_close_array(&json);
-    json_out_text(&json, "host", host);
+    run_put_command(&json, request->argc, request->argv, host);
     json_out_text(&json, "began", trainer->began);
     json_out_real(&json, "seconds", report_clock_s() - trainer->began_s);
     json_out_text(&json, "state", state);
