@@ -106,34 +106,46 @@ static bool forward_pd(struct plan_node *pn, const struct problem *p, enum layou
     return ok;
 }
 
-/* The best of the layouts: a generated kernel, then a gemm, then anything. */
-static bool choose_forward(struct plan_node *pn, const struct problem *p, enum layout *in,
-                           enum layout *out, dnnl_primitive_desc_t *best, struct err *err)
+/* Makes a description for one way; *pd NULL if oneDNN has none. */
+typedef bool (*make_pd)(struct plan_node *pn, const struct problem *p, enum layout in,
+                        enum layout out, dnnl_primitive_desc_t *pd, struct err *err);
+
+/* Layouts of input and output to try, one pair after another. */
+#define WAYS 3
+
+/* The first way with a generated kernel, else a gemm, else anything. */
+static bool choose(struct plan_node *pn, const struct problem *p, enum layout ways[WAYS][2],
+                   make_pd make, enum layout *in, enum layout *out, dnnl_primitive_desc_t *best,
+                   struct err *err)
 {
-    static const enum layout blocked_first[][2] = { { LAYOUT_BLOCKED, LAYOUT_BLOCKED },
-                                                    { LAYOUT_PLAIN, LAYOUT_BLOCKED },
-                                                    { LAYOUT_PLAIN, LAYOUT_PLAIN } };
-    static const enum layout plain_first[][2] = { { LAYOUT_PLAIN, LAYOUT_BLOCKED },
-                                                  { LAYOUT_BLOCKED, LAYOUT_BLOCKED },
-                                                  { LAYOUT_PLAIN, LAYOUT_PLAIN } };
-    bool few = in_shape(pn, 0)->dim[1] < 4 && in_layout(pn, 0) == LAYOUT_PLAIN;
-    const enum layout(*order)[2] = few ? plain_first : blocked_first;
     int best_rank = -1;
     *best = NULL;
-    for (int i = 0; i < 3 && best_rank < 2; i++) {
+    for (int i = 0; i < WAYS && best_rank < 2; i++) {
         dnnl_primitive_desc_t pd;
-        if (!forward_pd(pn, p, order[i][0], order[i][1], &pd, err))
+        if (!make(pn, p, ways[i][0], ways[i][1], &pd, err)) {
+            dnnl_primitive_desc_destroy(*best);
             return false;
+        }
         int rank = pd ? pd_rank(pd) : -1;
         if (rank > best_rank) {
             dnnl_primitive_desc_destroy(*best);
             *best = pd, best_rank = rank;
-            *in = order[i][0], *out = order[i][1];
+            *in = ways[i][0], *out = ways[i][1];
         } else {
             dnnl_primitive_desc_destroy(pd);
         }
     }
     return *best || err_set(err, ERR_FORMAT, "not implemented by oneDNN");
+}
+
+static bool choose_forward(struct plan_node *pn, const struct problem *p, enum layout *in,
+                           enum layout *out, dnnl_primitive_desc_t *best, struct err *err)
+{
+    bool few = in_shape(pn, 0)->dim[1] < 4 && in_layout(pn, 0) == LAYOUT_PLAIN;
+    enum layout ways[WAYS][2] = { { few ? LAYOUT_PLAIN : LAYOUT_BLOCKED, LAYOUT_BLOCKED },
+                                  { few ? LAYOUT_BLOCKED : LAYOUT_PLAIN, LAYOUT_BLOCKED },
+                                  { LAYOUT_PLAIN, LAYOUT_PLAIN } };
+    return choose(pn, p, ways, forward_pd, in, out, best, err);
 }
 
 /* "conv 3x3", "conv 7x7 s2", "conv 3x3 d2" */
@@ -217,46 +229,16 @@ static bool data_pd(struct plan_node *pn, const struct problem *p, enum layout i
     return ok;
 }
 
-/* The ways to run a backward pass, in the order in which they are tried: as forward did; with the
- * other layout of the input; all plain (large kernels with large strides). */
-#define WAYS 3
-
-static void ways_of(enum layout in, enum layout out, enum layout ways[WAYS][2])
-{
-    ways[0][0] = in, ways[0][1] = out;
-    ways[1][0] = in == LAYOUT_PLAIN ? LAYOUT_BLOCKED : LAYOUT_PLAIN, ways[1][1] = out;
-    ways[2][0] = ways[2][1] = LAYOUT_PLAIN;
-}
-
-/* Makes a description for one way; *pd NULL if oneDNN has none. */
-typedef bool (*make_pd)(struct plan_node *pn, const struct problem *p, enum layout in,
-                        enum layout out, dnnl_primitive_desc_t *pd, struct err *err);
-
-/* The first way with a generated kernel, else the best of the others. */
+/* As forward did; with the other layout of the input; all plain (large kernels with large strides).
+ */
 static bool choose_backward(struct plan_node *pn, const struct problem *p, enum layout *in,
                             enum layout *out, make_pd make, dnnl_primitive_desc_t *best,
                             struct err *err)
 {
-    enum layout ways[WAYS][2];
-    int best_rank = -1;
-    *best = NULL;
-    ways_of(*in, *out, ways);
-    for (int i = 0; i < WAYS && best_rank < 2; i++) {
-        dnnl_primitive_desc_t pd;
-        if (!make(pn, p, ways[i][0], ways[i][1], &pd, err)) {
-            dnnl_primitive_desc_destroy(*best);
-            return false;
-        }
-        int rank = pd ? pd_rank(pd) : -1;
-        if (rank > best_rank) {
-            dnnl_primitive_desc_destroy(*best);
-            *best = pd, best_rank = rank;
-            *in = ways[i][0], *out = ways[i][1];
-        } else {
-            dnnl_primitive_desc_destroy(pd);
-        }
-    }
-    return *best || err_set(err, ERR_FORMAT, "its backward is not implemented by oneDNN");
+    enum layout ways[WAYS][2] = { { *in, *out },
+                                  { *in == LAYOUT_PLAIN ? LAYOUT_BLOCKED : LAYOUT_PLAIN, *out },
+                                  { LAYOUT_PLAIN, LAYOUT_PLAIN } };
+    return choose(pn, p, ways, make, in, out, best, err) || err_prefix(err, "its backward");
 }
 
 static bool backward_data(struct plan_node *pn, const struct problem *p, enum layout in,

@@ -5,6 +5,12 @@
 #include "net/kernels/pool.h"
 #include "net/kernels/step.h"
 
+/* The instruction set of our own kernels, for the plan's block of channels. */
+static inline enum simd lower_level(const struct plan *plan)
+{
+    return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
+}
+
 /* dnnl_conv.c: conv and conv_transpose */
 bool lower_conv_forward(struct plan_node *pn, struct err *err);
 bool lower_conv_backward(struct plan_node *pn, struct err *err);
@@ -16,8 +22,7 @@ bool lower_winograd_data(struct plan_node *pn, struct err *err);
 /* The same for the gradients by the weights and the bias. */
 bool lower_winograd_weights_takes(const struct plan_node *pn);
 bool lower_winograd_weights(struct plan_node *pn, struct err *err);
-/* lower_stem.c: our own kernel for the first conv, forward and inference only. The image is plain.
- */
+/* lower_stem.c: our own kernel for the first conv, forward. The image is plain. */
 bool lower_stem_takes(const struct plan_node *pn);
 bool lower_stem_forward(struct plan_node *pn, struct err *err);
 /* Whether a max pooling (pn) can be made by the step of this kernel before it, and this: the window

@@ -20,18 +20,13 @@ static void stem_state_free(void *at)
     free(state);
 }
 
-static enum simd level_of(const struct plan *plan)
-{
-    return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
-}
-
 bool lower_stem_takes(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct plan *plan = pn->plan;
     if (pn->node->op->kind != OP_CONV || plan->options.direct || a->groups != 1 ||
         in_shape(pn, 0)->dim[1] != STEM_CHANNELS || in_layout(pn, 0) != LAYOUT_PLAIN ||
-        !stem_conv_available(level_of(plan)))
+        !stem_conv_available(lower_level(plan)))
         return false;
     for (int i = 0; i < 2; i++)
         if (a->kernel[i] != STEM_KERNEL || a->stride[i] != STEM_STRIDE || a->dilation[i] != 1)
@@ -45,7 +40,7 @@ static struct stem_conv conv_of(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *x = in_shape(pn, 0), *y = out_shape(pn);
-    struct stem_conv c = { .level = level_of(pn->plan),
+    struct stem_conv c = { .level = lower_level(pn->plan),
                            .batch = x->dim[0],
                            .out_channels = y->dim[1],
                            .height = x->dim[2],

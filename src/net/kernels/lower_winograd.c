@@ -7,18 +7,13 @@
 
 #define WORTH 0.9 /* of the direct cost: what the model does not know must not decide */
 
-static enum simd level_of(const struct plan *plan)
-{
-    return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
-}
-
 static bool is_suitable(const struct plan_node *pn, bool backward)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct plan *plan = pn->plan;
     int64_t block = plan->block;
     if (pn->node->op->kind != OP_CONV || plan->options.direct || a->groups != 1 ||
-        !winograd_conv_available(level_of(plan)) ||
+        !winograd_conv_available(lower_level(plan)) ||
         !graph_is_parameter(plan->graph, pn->node->inputs[1]))
         return false;
     if (backward && (a->pad[0] > 2 * a->dilation[0] || a->pad[1] > 2 * a->dilation[1]))
@@ -35,7 +30,7 @@ static struct winograd_conv conv_of(const struct plan_node *pn, bool backward)
     const struct shape *x = backward ? out_shape(pn) : in_shape(pn, 0);
     const struct shape *y = backward ? in_shape(pn, 0) : out_shape(pn);
     int64_t reach = 2 * a->dilation[0];
-    return (struct winograd_conv){ .level = level_of(pn->plan),
+    return (struct winograd_conv){ .level = lower_level(pn->plan),
                                    .batch = x->dim[0],
                                    .in_channels = x->dim[1],
                                    .out_channels = y->dim[1],

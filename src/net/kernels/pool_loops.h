@@ -122,8 +122,8 @@ static TARGET void VARIANT(max)(const struct pool_window *w, int64_t y, const fl
         n = index ? 0 : VARIANT(run_3x3)(w, y, i, &stride);
         for (int64_t p = 0; stride == 1 && p < v->step && p < n; p++)
             VARIANT(max_3x3)
-            (first + p * INNER, row_step, step, 1, (n - p + v->step - 1) / v->step,
-             out + (i + p) * INNER, step);
+        (first + p * INNER, row_step, step, 1, (n - p + v->step - 1) / v->step,
+         out + (i + p) * INNER, step);
         if (n > 0 && stride == 2)
             VARIANT(max_3x3)(first, row_step, INNER, 2, n, out + i * INNER, INNER);
         else if (!n && !index)

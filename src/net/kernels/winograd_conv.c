@@ -5,6 +5,7 @@
 #include <math.h>
 #include <omp.h>
 #include <unistd.h>
+#include "base/divide.h"
 #include "net/kernels/winograd_loops.h"
 
 #define FEW_TILES 14  /* for a thread: below, reading all weights for them does not pay */
@@ -13,11 +14,6 @@
 bool winograd_conv_available(enum simd level)
 {
     return winograd_loops_of(level) != NULL && simd_best() >= level;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
 }
 
 int64_t winograd_cache_floats(void)

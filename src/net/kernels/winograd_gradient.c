@@ -4,16 +4,12 @@
  * of U is summed tile after tile by one thread, so neither blocks nor threads change it. */
 #include "net/kernels/winograd_gradient.h"
 #include <omp.h>
+#include "base/divide.h"
 #include "net/kernels/winograd_loops.h"
 
 #define TILE 4
 #define POINTS 36
 #define MANY_BYTES 5 /* a cycle: from beyond the second-level cache */
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* Chunks of about 64 x 64 channels, smaller if there were too few for the threads. */
 static void choose_chunks(struct winograd_gradient *g, int threads)

@@ -18,12 +18,5 @@
 
 const struct winograd_loops *winograd_loops_of(enum simd level)
 {
-#ifdef SIMD_X86
-    if (level == SIMD_AVX512)
-        return &loops_avx512;
-    if (level == SIMD_AVX2)
-        return &loops_avx2;
-#endif
-    (void)level;
-    return NULL;
+    return SIMD_PICK(level, &loops, NULL);
 }

@@ -1,11 +1,7 @@
 /* winograd_tiles.c: where the tiles of a Winograd convolution lie, and which points they have; see
  * winograd_loops.h. */
 #include "net/kernels/winograd_loops.h"
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
+#include "base/divide.h"
 
 int64_t winograd_odd_lines(int64_t floats)
 {
