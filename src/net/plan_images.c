@@ -161,8 +161,9 @@ static bool make_input(struct plan_images *images, struct loan *loan, struct err
     images->input_bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     images->input = take(loan, images->input_bytes);
     images->input_lent = images->input != NULL;
-    if (!images->input)
-        images->input = aligned_alloc(ALIGNMENT, images->input_bytes);
+    if (images->input_lent) /* as it is: another plan's output may lie there */
+        return true;
+    images->input = aligned_alloc(ALIGNMENT, images->input_bytes);
     if (!images->input)
         return err_memory(err, "images");
     memset(images->input, 0, images->input_bytes);

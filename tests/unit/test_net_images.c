@@ -120,6 +120,29 @@ static void memory_may_be_lent(void **state)
     graph_free(g);
 }
 
+/* Another plan's output is in lent memory until a plan runs there, not until one is made. */
+static void making_a_plan_leaves_lent_memory(void **state)
+{
+    (void)state;
+    struct graph *g = network(3, true);
+    struct plan_options options = { .threads = 1, .by_image = true, .mode = PLAN_INFER };
+    struct plan *own = plan_of(g, options), *plan = NULL;
+    options.arena_room = (plan_memory(own).arena + 63) / 64 * 64;
+    options.arena = aligned_alloc(64, options.arena_room);
+    memset(options.arena, 7, options.arena_room);
+    char *before = malloc(options.arena_room);
+    memcpy(before, options.arena, options.arena_room);
+    for (int parted = 0; parted < 2; parted++) {
+        options.by_image = parted;
+        assert_true(plan_new(g, &options, &plan, NULL));
+        assert_memory_equal(before, options.arena, options.arena_room);
+        plan_free(plan);
+    }
+    plan_free(own);
+    free(before), free(options.arena);
+    graph_free(g);
+}
+
 static void transformed_weights_are_held_once(void **state)
 {
     (void)state;
@@ -185,9 +208,10 @@ static void one_image_or_small_maps_are_not_parted(void **state)
     }
 }
 
-/* A plan by image against one of the whole batch, all outputs. */
-static void check_same(struct graph *g)
+/* A plan by image against one of the whole batch, all outputs, of networks that are not parted. */
+static void check_whole(struct graph *g)
 {
+    struct err err = { 0 };
     draw_weights(g);
     struct plan *whole = plan_of(g, (struct plan_options){ .threads = 1 });
     struct plan *plan = plan_of(g, (struct plan_options){ .threads = 2, .by_image = true });
@@ -196,6 +220,7 @@ static void check_same(struct graph *g)
         int64_t n = shape_count(graph_shape(g, g->outputs[i].value));
         assert_true(relative_error(plan_output(plan, i), plan_output(whole, i), n) < 1e-5);
     }
+    assert_true(plan_refresh(plan, &err)); /* refused where images run by themselves */
     plan_free(whole), plan_free(plan);
     graph_free(g);
 }
@@ -214,7 +239,7 @@ static void outputs_may_be_anywhere(void **state)
         x = graph_flatten(g, graph_global_average_pool(g, x));
         graph_output(g, "early", where == 0 ? b : where == 1 ? a : beside);
         graph_output(g, "logits", graph_linear(g, x, "fc", CLASSES, true));
-        check_same(g);
+        check_whole(g);
     }
 }
 
@@ -228,7 +253,7 @@ static void batches_that_are_joined_are_not_parted(void **state)
     y = graph_relu(own, graph_add(own, y, graph_parameter(own, "own", SHAPE(3, 16, 1, 1))));
     y = graph_flatten(own, graph_global_average_pool(own, y));
     graph_output(own, "logits", graph_linear(own, y, "fc", CLASSES, true));
-    check_same(own);
+    check_whole(own);
     struct graph *g = graph_new("twice as many");
     value_id x = graph_input(g, "input", SHAPE(3, 3, 40, 40));
     value_id a = graph_conv(g, x, "a", 16, true, conv_square(3, 1, 1));
@@ -236,7 +261,7 @@ static void batches_that_are_joined_are_not_parted(void **state)
     x = graph_relu(g, graph_concat(g, (value_id[]){ a, b }, 2, 0));
     x = graph_flatten(g, graph_global_average_pool(g, x));
     graph_output(g, "logits", graph_linear(g, x, "fc", CLASSES, true));
-    check_same(g);
+    check_whole(g);
 }
 
 /* What plan_memory tells is enough to lend, also where the images fill no whole line. */
@@ -283,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores_are_those_of_the_whole_batch),
         cmocka_unit_test(memory_may_be_lent),
+        cmocka_unit_test(making_a_plan_leaves_lent_memory),
         cmocka_unit_test(transformed_weights_are_held_once),
         cmocka_unit_test(what_lies_inside_is_refused),
         cmocka_unit_test(values_to_keep_are_kept),
