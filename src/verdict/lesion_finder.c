@@ -129,7 +129,9 @@ void lesions_place(struct lesion_list *list, const struct heatmap_info *info)
     for (int64_t i = 0; i < list->n; i++) {
         struct lesion *lesion = &list->items[i];
         double stride = (double)info->stride;
-        lesion->x_l0 = round(((double)info->origin_x + lesion->x_l0 * stride) * info->downsample);
-        lesion->y_l0 = round(((double)info->origin_y + lesion->y_l0 * stride) * info->downsample);
+        double x = round(((double)info->origin_x + lesion->x_l0 * stride) * info->downsample);
+        double y = round(((double)info->origin_y + lesion->y_l0 * stride) * info->downsample);
+        lesion->x_l0 = fmin(x, (double)(info->width_l0 - 1)); /* the last cells may reach beyond */
+        lesion->y_l0 = fmin(y, (double)(info->height_l0 - 1));
     }
 }

@@ -126,12 +126,31 @@ static void a_plateau_is_placed_in_its_middle(void **state)
     assert_true(lesions_by_components(&field, 0.9, 0, 0, &list, NULL));
     assert_int_equal(list.n, 1);
     assert_true(list.items[0].x_l0 == 8 && list.items[0].y_l0 == 6);
-    const struct heatmap_info info = {
-        .downsample = 2, .stride = 16, .origin_x = 8, .origin_y = 8
-    };
+    const struct heatmap_info info = { .width_l0 = 480,
+                                       .height_l0 = 480,
+                                       .downsample = 2,
+                                       .stride = 16,
+                                       .origin_x = 8,
+                                       .origin_y = 8 };
     lesions_place(&list, &info);
     assert_true(list.items[0].x_l0 == 2 * (8 + 16 * 8) && list.items[0].y_l0 == 2 * (8 + 16 * 6));
     lesions_free(&list);
+}
+
+/* The centre of a cell of which more than half lies beyond the slide does, too. */
+static void lesions_lie_on_the_slide(void **state)
+{
+    (void)state;
+    struct lesion at = { 1, 3, 2 };
+    struct lesion_list list = { .items = &at, .n = 1 };
+    const struct heatmap_info info = { .width_l0 = 3 * 64 + 10,
+                                       .height_l0 = 2 * 64 + 1,
+                                       .downsample = 1,
+                                       .stride = 64,
+                                       .origin_x = 32,
+                                       .origin_y = 32 };
+    lesions_place(&list, &info);
+    assert_true(at.x_l0 == 3 * 64 + 9 && at.y_l0 == 2 * 64);
 }
 
 static void write_heatmap(const char *folder, const char *slide, int64_t n_classes)
@@ -197,6 +216,7 @@ int main(void)
         cmocka_unit_test(features_are_as_published),
         cmocka_unit_test(lesions_are_as_in_numpy_and_skimage),
         cmocka_unit_test(a_plateau_is_placed_in_its_middle),
+        cmocka_unit_test(lesions_lie_on_the_slide),
         cmocka_unit_test(heatmaps_are_found_and_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
