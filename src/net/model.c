@@ -105,6 +105,19 @@ static bool pad_as_trained(struct model *model, struct err *err)
     return true;
 }
 
+/* Of a file, or of the weights `path` in a folder, that cannot be opened as a model. */
+static bool say_what_is_missing(const char *file, const char *path, struct err *err)
+{
+    if (!file_exists(file))
+        return err_set(err, ERR_MISSING, "%s: no such file or folder", file);
+    if (!file_exists(path))
+        return err_set(err, ERR_MISSING, "%s: neither model.safetensors nor model.onnx in it",
+                       file);
+    return err_set(err, ERR_MISSING,
+                   "%s: no config.json beside it names the network; pass --network and --weights",
+                   path);
+}
+
 static bool open_file(struct model *model, const struct model_source *source, struct err *err)
 {
     char *path = weights_in(source->file);
@@ -125,9 +138,7 @@ static bool open_file(struct model *model, const struct model_source *source, st
         ok = open_weights(model, model->config.network, path, source, err) &&
              pad_as_trained(model, err);
     else if (ok)
-        ok = err_set(err, ERR_MISSING,
-                     "%s: no config.json beside it names the network; pass --network and --weights",
-                     path);
+        ok = say_what_is_missing(source->file, path, err);
     free(path);
     free(config);
     return ok;

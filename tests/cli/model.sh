@@ -22,7 +22,8 @@ for words in 'run bad.png image.png --network scan_tiny' 'run image.png --networ
     'run image.png --network resnet18 --weights w.safetensors' 'run image.png --model cut.onnx' \
     'run image.png --network scan_tiny --weights empty.safetensors' 'run image.png --model w.safetensors' \
     'run image.png' 'run --network scan_tiny' 'shw --network scan_tiny' 'convert --network scan_tiny -o x.txt' \
-    'list more' 'run image.png --model nowhere.onnx'; do
+    'list more' 'run image.png --model nowhere.onnx' 'run image.png --model nowhere' \
+    'run image.png --model cohort'; do
     microtome model $words >out.txt 2>err.txt
     echo "exit $?: $(tail -n 1 err.txt | cut -c 1-150)"
 done
