@@ -247,7 +247,8 @@ static void open_newest(const struct trainer *trainer, struct checkpoint *out)
         char *path = trainer_step_path(trainer, steps[i]);
         if (path && !checkpoint_open(path, out, &damage)) {
             report_warn(trainer->ctx->report, "%s; going back to the one before", damage.text);
-            unlink(path);
+            if (damage.kind == ERR_FORMAT) /* not where the system refused to read it */
+                unlink(path);
         }
         free(path);
     }
