@@ -6,6 +6,7 @@
 
 /* Patches a store may hold; more than any slide has, and a guard for files that lie. */
 #define MAX_PATCHES (INT64_C(1) << 31)
+#define GROUP_BYTES (INT64_C(64) << 20) /* of pixels, where the file says nothing of groups */
 
 static bool more_patches(struct layout_reader *reader, int64_t n, int label, struct err *err)
 {
@@ -126,17 +127,26 @@ bool layout_read_sets(struct layout_reader *reader, int64_t first, int64_t n, ui
     return true;
 }
 
+/* Another tool's file has no groups: as many patches as whoever reads a group at a time can hold.
+ */
+static bool make_groups(struct layout_reader *reader, struct err *err)
+{
+    int64_t n = reader->patches.n, most = GROUP_BYTES / layout_unit_bytes(reader->patch_px);
+    most = most > 0 ? most : 1;
+    reader->groups = calloc((size_t)(n / most) + 1, sizeof *reader->groups);
+    if (!reader->groups)
+        return err_memory(err, reader->path);
+    for (int64_t first = 0; first < n; first += most)
+        reader->groups[reader->n_groups++] =
+            (struct store_group){ .first = first, .n = n - first < most ? n - first : most };
+    return true;
+}
+
 static bool get_groups(struct layout_reader *reader, struct err *err)
 {
     hsize_t wanted[2] = { 0, 2 }, dims[2] = { 0 };
-    if (!h5_has(reader->file, "groups")) { /* another tool's file: all in one group */
-        reader->groups = calloc(1, sizeof *reader->groups);
-        if (!reader->groups)
-            return err_memory(err, reader->path);
-        reader->groups[0].n = reader->patches.n;
-        reader->n_groups = reader->patches.n > 0;
-        return true;
-    }
+    if (!h5_has(reader->file, "groups"))
+        return make_groups(reader, err);
     if (!h5_check(reader->file, reader->path, "groups", 2, wanted, dims, err))
         return false;
     reader->groups = calloc(dims[0] + 1, sizeof *reader->groups);

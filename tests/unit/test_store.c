@@ -455,6 +455,33 @@ static void foreign_files_are_read(void **state)
     free(px);
 }
 
+/* A file of CLAM's knows no groups, and whoever reads it a group at a time must not need memory for
+ * a whole slide. The pixels are a hole in the file. */
+static void foreign_files_are_cut_into_groups(void **state)
+{
+    (void)state;
+    char *path = scratch_path("foreign-groups.h5");
+    int64_t corners[50 * 2] = { 0 }, next = 0;
+    hid_t file = h5_create(path);
+    hid_t images = h5_dataset(file, "imgs", H5T_STD_U8LE, 4, (hsize_t[]){ 50, 1024, 1024, 3 });
+    assert_true(images >= 0 && H5Dclose(images) >= 0);
+    assert_true(h5_put_data(file, "coords", H5T_STD_I64LE, H5T_NATIVE_INT64, 2,
+                            (hsize_t[]){ 50, 2 }, corners));
+    H5Fclose(file);
+    struct store *store = NULL;
+    assert_true(store_open(path, &store, NULL));
+    assert_int_equal(store_n_groups(store), 3);
+    for (int64_t g = 0; g < store_n_groups(store); g++) {
+        assert_int_equal(store_group(store, g).first, next);
+        assert_in_range(store_group(store, g).n, 1, (64 << 20) / (1024 * 1024 * 3));
+        next += store_group(store, g).n;
+    }
+    assert_int_equal(next, 50);
+    store_close(store);
+    unlink(path);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +493,7 @@ int main(void)
         cmocka_unit_test(files_that_lie_are_refused),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(foreign_files_are_read),
+        cmocka_unit_test(foreign_files_are_cut_into_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
