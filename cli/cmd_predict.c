@@ -160,6 +160,11 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
                        "--template: pass --stain reinhard, macenko or vahadane too");
     if (given->calibrate != CALIBRATE_NONE && given->mode != PREDICT_DENSE)
         return err_set(err, ERR_USAGE, "--calibrate: only --mode dense needs it");
+    if (given->calibrate != CALIBRATE_NONE && given->check_windows < PREDICT_LEAST_FITTED)
+        return err_set(err, ERR_USAGE,
+                       "--calibrate: needs at least --check-windows %d: one half is fitted to, the "
+                       "other judged by",
+                       PREDICT_LEAST_FITTED);
     return choose_models(given, out, err) && choose_exports(given->exports, out->exports, err);
 }
 

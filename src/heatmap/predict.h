@@ -19,6 +19,7 @@
 /* The default of --memory: all that a run takes, for any size of slide. */
 #define PREDICT_MEMORY_BYTES (INT64_C(1800) << 20)
 #define PREDICT_MAX_MODELS 16
+#define PREDICT_LEAST_FITTED 8 /* check_windows of a calibration */
 
 enum predict_mode { PREDICT_AUTO, PREDICT_DENSE, PREDICT_WINDOW };
 extern const char *const predict_mode_names[]; /* NULL-terminated, in the order of the enum */

@@ -24,6 +24,7 @@ run c/slides --stride 128 --mode window --quiet --export tiles-csv | columns
 echo "== wrong usage"
 run c/slides --export tiles-xml || echo "exit $?"
 run c/slides --calibrate affine || echo "exit $?"
+run c/slides --mode dense --calibrate affine --check-windows 7 || echo "exit $?"
 microtome predict c/slides -o h || echo "exit $?"
 microtome predict c/slides -o w --network vit_small_patch16_224 --mode dense || echo "exit $?"
 microtome predict c/slides -o w --network scan_tiny --mpp 0.1 || echo "exit $?"
