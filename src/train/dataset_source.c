@@ -2,6 +2,7 @@
 #include "train/dataset_source.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
@@ -9,6 +10,7 @@
 
 #define MAX_OPEN_STORES 32
 #define MAX_DEPTH 16
+#define MPP_TOLERANCE 0.2 /* as in predict */
 
 void source_free(struct source *source)
 {
@@ -106,6 +108,22 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
                          source->path);
 }
 
+/* A network learns one resolution: that of the first store that tells its own. */
+static bool note_mpp(const struct listing *listing, const char *path, double mpp, struct err *err)
+{
+    const struct train_config *config = listing->config;
+    bool given = config->data.spacing_um_px > 0 && !config->distill.teacher[0];
+    double *seen = &listing->dataset->mpp;
+    if (!given && mpp > 0 && *seen > 0 && fabs(mpp / *seen - 1) > MPP_TOLERANCE)
+        return err_set(err, ERR_USAGE,
+                       "%s: its patches have %g um/px, those before it %g; extract all with the "
+                       "same --mpp, or set data.spacing_um_px to what is meant",
+                       path, mpp, *seen);
+    if (*seen <= 0)
+        *seen = mpp;
+    return true;
+}
+
 bool source_open_store(struct listing *listing, const char *path, struct err *err)
 {
     struct dataset *dataset = listing->dataset;
@@ -130,9 +148,7 @@ bool source_open_store(struct listing *listing, const char *path, struct err *er
                        "%s: its patches have %lld px, network.input_px is %lld; set "
                        "network.input_px, or data.resize_px",
                        path, (long long)source->patch_px, (long long)config->network.input_px);
-    if (dataset->mpp <= 0)
-        dataset->mpp = facts->mpp;
-    return true;
+    return note_mpp(listing, path, facts->mpp, err);
 }
 
 int32_t source_group(const struct source *source, int64_t patch)
@@ -198,8 +214,14 @@ static int32_t class_of_file(const struct train_config *config, const char *name
     return label;
 }
 
-static bool patient_of_file(struct listing *listing, const char *name, int32_t *out,
-                            struct err *err)
+/* Between the path of a source and the name of an image in it: names in a folder begin with '/'. */
+static const char *joint(const char *name)
+{
+    return name[0] == '/' ? "" : ": ";
+}
+
+static bool patient_of_file(struct listing *listing, const char *path, const char *name,
+                            int32_t *out, struct err *err)
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     regmatch_t found[2];
@@ -212,9 +234,9 @@ static bool patient_of_file(struct listing *listing, const char *name, int32_t *
         return *out >= 0 ? true : err_memory(err, "the data set");
     }
     return err_set(err, ERR_USAGE,
-                   "%s: no patient in the name; set data.patient to a regular expression whose "
+                   "%s%s%s: no patient in the name; set data.patient to a regular expression whose "
                    "first group finds it, e.g. '^([^_]+)_'",
-                   name);
+                   path, joint(name), name);
 }
 
 static bool is_image(const char *name)
@@ -239,10 +261,10 @@ static bool add_image(struct listing *listing, const char *path, const char *nam
     if (sample.label < 0)
         return err_set(
             err, ERR_FORMAT,
-            "%s: %s: no class: neither _class0 in the name nor a folder named after one of "
+            "%s%s%s: no class: neither _class0 in the name nor a folder named after one of "
             "the classes",
-            path, name);
-    return patient_of_file(listing, name, &sample.patient, err) &&
+            path, joint(name), name);
+    return patient_of_file(listing, path, name, &sample.patient, err) &&
            dataset_add_sample(listing->dataset, &sample, err);
 }
 

@@ -32,6 +32,17 @@ static bool start_weights(struct trainer *trainer, struct err *err)
     return ok;
 }
 
+static bool name_a_size(const struct train_config *config, const struct zoo_options *options,
+                        struct err *err)
+{
+    int64_t px = zoo_larger_px(config->network.name, options);
+    char setting[80] = "network.input_px";
+    if (px > 0)
+        snprintf(setting, sizeof setting, "network.input_px: %lld does not do, but %lld would",
+                 (long long)config->network.input_px, (long long)px);
+    return err_prefix(err, setting);
+}
+
 static bool build_network(struct trainer *trainer, struct err *err)
 {
     const struct train_config *config = trainer->config;
@@ -48,7 +59,7 @@ static bool build_network(struct trainer *trainer, struct err *err)
     if (!network)
         return err_prefix(err, "network.name");
     if (!zoo_build(config->network.name, &options, &graph, err))
-        return err_prefix(err, "network.input_px");
+        return name_a_size(config, &options, err);
     const struct shape *logits = graph_shape(graph, graph->outputs[0].value);
     bool ok = network->input == ZOO_IMAGE && logits->rank == 2 && logits->dim[1] == classes;
     if (!ok)
@@ -536,7 +547,9 @@ static bool begin(struct trainer *trainer, struct err *err)
     if (request->resume) {
         if (!trainer_resume(trainer, &found, err))
             return false;
-        if (found)
+        if (found && trainer->finished)
+            report_note(trainer->ctx->report, "%s: was finished before", request->folder);
+        else if (found)
             report_note(trainer->ctx->report, "going on in epoch %lld after step %lld",
                         (long long)trainer->epoch + 1, (long long)trainer->step);
         else

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "net/loss.h"
+#include "patch/h5.h"
 #include "tests/unit/support/cohort.h"
 #include "train/loader.h"
 #include "train/tar.h"
@@ -106,6 +107,27 @@ static void stores_by_attribute(void **state)
     cohort_write_store(folder, 3, 7, SIDE_PX, 3, "");
     config = config_with(folder, NULL, "data.split=attribute");
     expect_error(&config, "no split in the store");
+    free(folder);
+}
+
+static void stores_of_two_resolutions(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-two-mpp");
+    for (int i = 0; i < 2; i++)
+        cohort_write_store(folder, i, 7, SIDE_PX, 3, i ? "val" : "train");
+    char *path = file_format("%s/s1.h5", folder);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(file >= 0 && H5Adelete(file, "mpp") >= 0 && h5_put_real(file, "mpp", 0.25));
+    assert_true(H5Fclose(file) >= 0);
+    struct train_config config = config_with(folder, NULL, "data.split=attribute");
+    expect_error(&config, "its patches have 0.25 um/px, those before it 0.5");
+    config = config_with(folder, NULL, "data.spacing_um_px=0.5");
+    struct dataset dataset;
+    assert_true(dataset_open(&config, &dataset, NULL));
+    dataset_free(&dataset);
+    config_free(&config);
+    free(path);
     free(folder);
 }
 
@@ -519,12 +541,19 @@ static void real_tars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(split_never_leaks),    cmocka_unit_test(stores_by_attribute),
-        cmocka_unit_test(bad_data_is_named),    cmocka_unit_test(order_is_a_permutation),
-        cmocka_unit_test(balanced_order),       cmocka_unit_test(loader_is_deterministic),
-        cmocka_unit_test(validation_takes_all), cmocka_unit_test(pixels_are_right),
-        cmocka_unit_test(cut_store_is_named),   cmocka_unit_test(damage_is_named),
-        cmocka_unit_test(tar_entries),          cmocka_unit_test(real_tars),
+        cmocka_unit_test(split_never_leaks),
+        cmocka_unit_test(stores_by_attribute),
+        cmocka_unit_test(stores_of_two_resolutions),
+        cmocka_unit_test(bad_data_is_named),
+        cmocka_unit_test(order_is_a_permutation),
+        cmocka_unit_test(balanced_order),
+        cmocka_unit_test(loader_is_deterministic),
+        cmocka_unit_test(validation_takes_all),
+        cmocka_unit_test(pixels_are_right),
+        cmocka_unit_test(cut_store_is_named),
+        cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(tar_entries),
+        cmocka_unit_test(real_tars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,3 +95,17 @@ bool zoo_build(const char *name, const struct zoo_options *options, struct graph
     *out = graph;
     return true;
 }
+
+int64_t zoo_larger_px(const char *name, const struct zoo_options *options)
+{
+    struct zoo_options larger = *options;
+    for (int64_t px = options->height / 16 * 16 + 16; px <= 1024; px += 16) {
+        struct graph *graph = NULL;
+        larger.height = larger.width = px;
+        bool fits = zoo_build(name, &larger, &graph, NULL);
+        graph_free(graph);
+        if (fits)
+            return px;
+    }
+    return 0;
+}

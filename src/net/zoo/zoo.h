@@ -43,6 +43,10 @@ const struct zoo_network *zoo_find(const char *name, struct err *err);
 bool zoo_build(const char *name, const struct zoo_options *options, struct graph **out,
                struct err *err);
 
+/* The next larger side of a square input, a multiple of 16 up to 1024 px, that the network takes
+ * where it does not take that of the options; 0: none. */
+int64_t zoo_larger_px(const char *name, const struct zoo_options *options);
+
 /* The sinusoidal embedding of a time step as unet takes it: `features` (even) floats, the first
  * half sin(t f_i), the second cos(t f_i), f_i = 10000^(-i / half). */
 void zoo_time_embedding(double step, int64_t features, float *out);
