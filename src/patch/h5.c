@@ -10,11 +10,17 @@
 #define ALIGN_FROM 65536
 #define MAX_TEXT (1 << 20)
 
+/* Of a failed system call HDF5 tells names, flags and addresses; what the system said is enough. */
 static herr_t keep_innermost(unsigned n, const H5E_error2_t *entry, void *out)
 {
+    static const char mark[] = "error message = '";
     struct h5_voice *voice = out;
-    if (n == 0 && entry->desc)
-        snprintf(voice->reason, sizeof voice->reason, "%s", entry->desc);
+    if (n > 0 || !entry->desc)
+        return 0;
+    const char *said = strstr(entry->desc, mark);
+    said = said ? said + sizeof mark - 1 : entry->desc;
+    int length = (int)(said > entry->desc ? strcspn(said, "'") : strlen(said));
+    snprintf(voice->reason, sizeof voice->reason, "%.*s", length, said);
     return 0;
 }
 
@@ -27,6 +33,7 @@ static herr_t on_failure(hid_t stack, void *voice)
 void h5_quiet(struct h5_voice *voice)
 {
     *voice = (struct h5_voice){ 0 };
+    H5dont_atexit(); /* where a full disk kept it from closing a file, it would crash there */
     H5Eget_auto2(H5E_DEFAULT, &voice->print, &voice->data);
     H5Eset_auto2(H5E_DEFAULT, on_failure, voice);
 }

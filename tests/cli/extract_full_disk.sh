@@ -8,3 +8,9 @@ echo "exit $?"
 ls disk/out
 mount -o remount,size=64m disk
 microtome extract -q cohort/slides -o disk/out --dense | awk 'NR > 1 { print $NF }'
+for size in 4k 8k 12k 16k 20k; do # no room for what HDF5 writes, or for what comes after it
+    umount disk && mount -t tmpfs -o size=$size tmpfs disk
+    microtome extract -q cohort/slides -o disk/out --random 3 --patch 64 2>few.txt >/dev/null
+    echo "$size: exit $?"
+    head -n 1 few.txt >&2
+done
