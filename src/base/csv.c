@@ -95,6 +95,9 @@ static bool parse_rows(struct csv *csv, struct cursor *c, char **cells, struct e
     size_t count = 0, room = 0;
     if (!read_row(c, cells, MAX_COLUMNS, &count, csv->path, err))
         return false;
+    if (count == 1 && strpbrk(cells[0], ";\t"))
+        return err_set(err, ERR_FORMAT, "%s:1: its columns are parted by %s; write commas",
+                       csv->path, strchr(cells[0], ';') ? "semicolons" : "tabs");
     csv->names = malloc(count * sizeof *csv->names);
     if (!csv->names)
         return err_memory(err, csv->path);
