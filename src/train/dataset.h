@@ -27,7 +27,8 @@ struct dataset {
     char **patients; /* names; slide names where no patient is known */
     int32_t n_patients;
     int64_t n_classes;
-    double mpp; /* of the first store that says it; else 0 */
+    double mpp;        /* of the first store that says it; else 0 */
+    double learnt_mpp; /* the same after data.resize_px */
     int64_t room_samples;
     struct patient_table *lookup; /* names -> numbers, while it is built */
 };

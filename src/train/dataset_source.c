@@ -109,19 +109,23 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
 }
 
 /* A network learns one resolution: that of the first store that tells its own. */
-static bool note_mpp(const struct listing *listing, const char *path, double mpp, struct err *err)
+static bool note_mpp(const struct listing *listing, const struct source *source, double mpp,
+                     struct err *err)
 {
     const struct train_config *config = listing->config;
+    struct dataset *dataset = listing->dataset;
+    int64_t resized = config->data.resize_px;
     bool given = config->data.spacing_um_px > 0 && !config->distill.teacher[0];
-    double *seen = &listing->dataset->mpp;
-    if (!given && mpp > 0 && *seen > 0 && fabs(mpp / *seen - 1) > MPP_TOLERANCE)
-        return err_set(err, ERR_USAGE,
-                       "%s: its patches have %g um/px, those before it %g; extract all with the "
-                       "same --mpp, or set data.spacing_um_px to what is meant",
-                       path, mpp, *seen);
-    if (*seen <= 0)
-        *seen = mpp;
-    return true;
+    double learnt = resized > 0 ? mpp * (double)source->patch_px / (double)resized : mpp;
+    if (mpp <= 0)
+        return true;
+    if (dataset->mpp <= 0)
+        dataset->mpp = mpp, dataset->learnt_mpp = learnt;
+    return given || fabs(learnt / dataset->learnt_mpp - 1) <= MPP_TOLERANCE ||
+           err_set(err, ERR_USAGE,
+                   "%s: its patches have %g um/px%s, those before it %g; extract all with the same "
+                   "--mpp, or set data.spacing_um_px to what is meant",
+                   source->path, learnt, resized > 0 ? " when resized" : "", dataset->learnt_mpp);
 }
 
 bool source_open_store(struct listing *listing, const char *path, struct err *err)
@@ -148,7 +152,7 @@ bool source_open_store(struct listing *listing, const char *path, struct err *er
                        "%s: its patches have %lld px, network.input_px is %lld; set "
                        "network.input_px, or data.resize_px",
                        path, (long long)source->patch_px, (long long)config->network.input_px);
-    return note_mpp(listing, path, facts->mpp, err);
+    return note_mpp(listing, source, facts->mpp, err);
 }
 
 int32_t source_group(const struct source *source, int64_t patch)

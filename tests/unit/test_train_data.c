@@ -127,6 +127,9 @@ static void stores_of_two_resolutions(void **state)
     assert_true(dataset_open(&config, &dataset, NULL));
     dataset_free(&dataset);
     config_free(&config);
+    cohort_write_store(folder, 1, 7, 2 * SIDE_PX, 3, "val"); /* twice as far when resized */
+    config = config_with(folder, NULL, "data.resize_px=32");
+    expect_error(&config, "um/px when resized, those before it");
     free(path);
     free(folder);
 }
