@@ -38,14 +38,33 @@ static void count_store(const struct store *store, struct extract_result *out)
     }
 }
 
+/* The column of the slide list that says something else of the slide than its store; NULL: none. An
+ * empty cell says nothing. */
+static const char *other_column(const struct extract_request *request,
+                                const struct slide_entry *entry, const struct store_facts *facts)
+{
+    const char *const columns[][3] = { { "patient", entry->patient, facts->patient },
+                                       { "node", entry->node, facts->node },
+                                       { "center", entry->center, facts->center },
+                                       { "split", entry->split, facts->split },
+                                       { "label", entry->label, facts->slide_label } };
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (columns[i][1][0] && strcmp(columns[i][1], columns[i][2]) != 0)
+            return columns[i][0];
+    bool by_list = request->options.slide_mpp <= 0 && entry->mpp > 0;
+    return by_list && entry->mpp != facts->mpp_l0 ? "mpp" : NULL;
+}
+
 /* Is there a store of this slide already, and would it be made the same way today? */
 static bool look_at_existing(struct cohort *cohort, size_t i, struct err *err)
 {
+    const struct extract_request *request = cohort->request;
+    const char *column = NULL;
     char *path = store_path(cohort, i);
     if (!path)
-        return err_memory(err, cohort->request->folder);
+        return err_memory(err, request->folder);
     bool ok = true;
-    if (file_exists(path) && (!cohort->request->overwrite || cohort->request->tasks)) {
+    if (file_exists(path) && (!request->overwrite || request->tasks)) {
         struct store *store = NULL;
         ok = store_open(path, &store, err);
         if (!ok) {
@@ -56,6 +75,12 @@ static bool look_at_existing(struct cohort *cohort, size_t i, struct err *err)
                          "%s: was made with other options; pass --overwrite or another -o folder\n"
                          "  then: %.300s\n  now:  %.300s",
                          path, store_facts(store)->options, cohort->options_text);
+        } else if ((column =
+                        other_column(request, &request->slides->entries[i], store_facts(store)))) {
+            ok = err_set(err, ERR_USAGE,
+                         "%s: was made when the slide list had another '%s' for it; pass "
+                         "--overwrite or another -o folder",
+                         path, column);
         } else {
             cohort->exists[i] = true;
             count_store(store, &cohort->rows[i].result);

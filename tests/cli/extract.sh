@@ -9,6 +9,13 @@ echo "--- other options are noticed; nothing is mixed"
 microtome extract -q cohort/slides.csv -o dense --dense --margin 0
 echo "exit $?"
 microtome extract -q cohort/slides.csv -o dense --dense --margin 0 --overwrite | awk 'NR > 1 { print $NF }'
+echo "--- so is another slide list"
+for column in split label mpp; do
+    awk -F, -v column=$column -v OFS=, '{ print $1, NR == 1 ? column : column == "mpp" ? 0.3 : "other" }' cohort/slides.csv >cohort/$column.csv
+    microtome extract -q cohort/$column.csv -o dense --dense --margin 0
+    echo "exit $?"
+done
+microtome extract -q cohort/slides -o dense --dense --margin 0 | awk 'NR > 1 { print $NF }'
 echo "--- a killed run leaves a .part, which the next one replaces"
 first=$(ls dense/*.h5 | head -n 1)
 rm "$first" && echo half >"$first.part"
