@@ -199,6 +199,47 @@ static void a_plan_agrees_with_oneDNN(void **state)
     graph_free(g);
 }
 
+/* The same numbers as weights of two shapes, in plans that share what they made of them. */
+static void weights_of_other_shapes_are_not_shared(void **state)
+{
+    (void)state;
+    static const int64_t kernels[2] = { 1, 2 }, channels[2] = { 128, 32 };
+    struct err err = { 0 };
+    struct graph *graphs[2];
+    struct plan *plans[2][2];
+    struct plan_weights *weights = plan_weights_new();
+    for (int i = 0; i < 2; i++) {
+        struct graph *g = graphs[i] = graph_new("shape");
+        value_id x = graph_input(g, "input", SHAPE(1, channels[i], 7, 8));
+        x = graph_conv(g, x, "conv", 48, false, conv_square(kernels[i], 1, 0));
+        graph_output(g, "out", x);
+        if (!graph_ok(g, &err) || !graph_initialize(g, 14, &err))
+            fail_msg("%s", err.text);
+    }
+    struct value *first = &graphs[0]->values[graphs[0]->nodes[0].inputs[1]];
+    struct value *second = &graphs[1]->values[graphs[1]->nodes[0].inputs[1]];
+    buffer_release(second->data);
+    second->data = buffer_share(first->data);
+    for (int i = 0; i < 2; i++)
+        for (int shared = 0; shared < 2; shared++) {
+            struct plan_options options = { .threads = 1, .weights = shared ? weights : NULL };
+            if (!plan_new(graphs[i], &options, &plans[i][shared], &err))
+                fail_msg("%s", err.text);
+            for (int64_t k = 0; k < channels[i] * 7 * 8; k++)
+                plan_input(plans[i][shared], 0)[k] = (float)(k % 13) - 6;
+            if (!plan_forward(plans[i][shared], &err))
+                fail_msg("%s", err.text);
+        }
+    for (int i = 0; i < 2; i++) {
+        int64_t count = shape_count(graph_shape(graphs[i], graphs[i]->outputs[0].value));
+        assert_memory_equal(plan_output(plans[i][0], 0), plan_output(plans[i][1], 0),
+                            (size_t)count * sizeof(float));
+    }
+    for (int i = 0; i < 2; i++)
+        plan_free(plans[i][0]), plan_free(plans[i][1]), graph_free(graphs[i]);
+    plan_weights_free(weights);
+}
+
 /* Poolings of stride 1 and 2, of two images: made by the convolution that follows, whose threads
  * part the rows. One that something else reads stays. */
 static void a_pooling_is_made_with_the_convolution(void **state)
@@ -275,6 +316,7 @@ int main(void)
         cmocka_unit_test(agrees_with_the_sum_in_double),
         cmocka_unit_test(convolutions_together_are_those_alone),
         cmocka_unit_test(a_plan_agrees_with_oneDNN),
+        cmocka_unit_test(weights_of_other_shapes_are_not_shared),
         cmocka_unit_test(a_pooling_is_made_with_the_convolution),
         cmocka_unit_test(the_residual_may_be_the_input),
         cmocka_unit_test(padding_may_be_at_the_end_only),

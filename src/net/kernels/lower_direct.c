@@ -163,10 +163,13 @@ static bool run_group(const struct step *step)
     return true;
 }
 
-/* Told apart from the layouts of other kernels. */
+/* Tells the layout from those of other kernels. The same numbers may be weights of several shapes
+ * (a linear layer that became a convolution); with their count the key tells these, too. */
 static uint64_t layout_key(const struct direct_conv *c)
 {
-    return (uint64_t)(1 << 16 | c->lanes);
+    const uint64_t spread = 0x9e3779b97f4a7c15; /* of no meaning: odd, and its bits are mixed */
+    uint64_t shape = (uint64_t)(c->in_channels << 16 | c->kernel[0] * c->kernel[1]);
+    return shape * spread ^ (uint64_t)(1 << 16 | c->lanes);
 }
 
 static const char *kernel_name(const struct direct_group *group)
