@@ -23,18 +23,21 @@ struct direct_tile {
     ptrdiff_t y_step; /* floats from one block of outputs to the next */
     int64_t depth;
     bool relu;
-    const float *next_u, *next_v; /* to fetch for every step in depth: so many cache lines */
+    /* To fetch for every step in depth, so many cache lines: of the next panel one after another,
+     * of the next pixels v_step apart. */
+    const float *next_u, *next_v;
     int64_t lines_u, lines_v;
 };
 
 typedef void (*direct_sums)(const struct direct_tile *t);
 
-#define MOST_COLUMNS 3
+#define MOST_COLUMNS 4
 
 /* The vector code for one instruction set. */
 struct direct_loops {
     int lanes;
-    int rows[MOST_COLUMNS + 1];                /* most pixels for 1, 2 and 3 blocks of outputs */
+    int columns;                /* blocks of outputs of a panel; some panels have one more */
+    int rows[MOST_COLUMNS + 1]; /* most pixels, by the blocks of outputs */
     const direct_sums *sums[MOST_COLUMNS + 1]; /* [rows + 1]: by the number of pixels */
     void (*pack)(const struct direct_conv *c, const float *x, int64_t first, int64_t n, float *v,
                  int64_t step);
@@ -153,7 +156,8 @@ void direct_conv_plan(struct direct_conv *c)
     int64_t lanes = c->lanes = loops->lanes;
     c->in_blocks = ceil_div(c->in_channels, lanes);
     c->out_blocks = ceil_div(c->out_channels, lanes);
-    c->panels = at_least(c->out_blocks / 2, 1);
+    c->panels =
+        at_least(c->out_blocks / loops->columns, ceil_div(c->out_blocks, loops->columns + 1));
     c->depth = c->in_blocks * c->kernel[0] * c->kernel[1];
     c->packed = must_be_packed(c);
     choose_pixel_blocks(c);
@@ -175,10 +179,15 @@ void direct_conv_join(struct direct_conv *convs, int n)
     }
 }
 
-/* Blocks of outputs of a panel: two, the last one three if they are odd. */
+/* The first block of outputs of a panel: panels are as equal as can be. */
+static int64_t first_of(const struct direct_conv *c, int64_t panel)
+{
+    return panel * c->out_blocks / c->panels;
+}
+
 static int columns_of(const struct direct_conv *c, int64_t panel)
 {
-    return (int)(panel + 1 < c->panels ? 2 : c->out_blocks - 2 * panel);
+    return (int)(first_of(c, panel + 1) - first_of(c, panel));
 }
 
 /* To: the panels [depth][LANES][columns][LANES], and then the bias, all filled up with zeros. */
@@ -189,8 +198,8 @@ void direct_conv_weights(const struct direct_conv *c, const float *from, const f
     float *to_bias = to + c->out_blocks * lanes * depth;
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (c->threads > 1)
     for (int64_t k = 0; k < c->out_blocks; k++) {
-        int64_t panel = k / 2 < c->panels ? k / 2 : c->panels - 1, columns = columns_of(c, panel);
-        float *first = to + panel * 2 * lanes * depth + (k - panel * 2) * lanes;
+        int64_t panel = ((k + 1) * c->panels - 1) / c->out_blocks, columns = columns_of(c, panel);
+        float *first = to + first_of(c, panel) * lanes * depth + (k - first_of(c, panel)) * lanes;
         for (int64_t i = 0; i < c->in_blocks * lanes; i++)
             for (int64_t t = 0; t < taps; t++) {
                 int64_t row = (i / lanes * taps + t) * lanes + i % lanes;
@@ -211,7 +220,7 @@ struct direct_run {
     const struct direct_work *works;
     int n;
     const float *x;
-    int64_t panels, blocks; /* of outputs, of all convolutions */
+    int64_t blocks; /* of outputs, of all convolutions */
 };
 
 /* A block of n pixels. */
@@ -219,8 +228,7 @@ struct direct_block {
     const float *v; /* inputs */
     ptrdiff_t v_step;
     int64_t n, to;             /* to: where its outputs lie, in the first block of channels */
-    const float *next;         /* inputs of the next block; NULL: none, or not yet packed */
-    int64_t panel, panels;     /* for fetching it: panels before this convolution, and of all */
+    bool cold;                 /* the inputs are read for the first time */
     const float *next_weights; /* of the convolution that follows */
 };
 
@@ -232,32 +240,28 @@ static void run_chunk(const struct direct_work *w, const struct direct_block *b,
     const struct direct_loops *loops = loops_of(c->level);
     int64_t lanes = c->lanes, depth = c->depth * lanes, pixels = c->out_height * c->out_width;
     int64_t columns = columns_of(c, panel), step = columns * lanes * lanes;
-    const float *u = w->weights + panel * 2 * lanes * depth;
-    const float *next = panel + 1 < c->panels ? u + 2 * lanes * depth : b->next_weights;
+    const float *u = w->weights + first_of(c, panel) * lanes * depth;
+    const float *next = panel + 1 < c->panels ? u + columns * lanes * depth : b->next_weights;
     const float *residual = w->residual ? w->residual + b->to : NULL;
-    const float *bias = w->weights + c->out_blocks * lanes * depth + panel * 2 * lanes;
+    const float *bias = w->weights + c->out_blocks * lanes * depth + first_of(c, panel) * lanes;
     int64_t groups = ceil_div(b->n, loops->rows[columns]), at = 0;
     struct direct_tile t = { .v_step = b->v_step,
                              .u = u + from * step,
                              .bias = from == 0 ? bias : NULL,
                              .y_step = pixels * lanes,
                              .depth = end - from,
-                             .relu = c->relu && end == c->depth,
-                             .lines_u = ceil_div(step / 16, groups) };
+                             .relu = c->relu && end == c->depth };
+    int64_t lines = ceil_div(step / 16, groups);
     for (int64_t g = 0; g < groups; g++) {
         int64_t rows = (b->n - at + groups - g - 1) / (groups - g);
-        int64_t out = panel * 2 * pixels * lanes + at * lanes;
+        int64_t out = first_of(c, panel) * pixels * lanes + at * lanes;
         t.v = b->v + from * b->v_step + at * lanes;
         t.y = w->y + b->to + out;
         t.begin = from > 0 ? t.y : residual ? residual + out : NULL;
-        t.next_u = next + from * step + g * t.lines_u * 16;
-        t.next_v = t.v;
-        if (b->next) { /* every panel fetches its part of the next inputs */
-            int64_t before = (b->panel + panel) * b->n + at;
-            int64_t first = before * lanes / b->panels / 16;
-            t.lines_v = (before + rows) * lanes / b->panels / 16 - first;
-            t.next_v = b->next + from * b->v_step + first * 16;
-        }
+        t.next_u = next + from * step + g * lines * 16;
+        t.lines_u = g * lines < step / 16 ? lines : 0;
+        t.next_v = t.v + rows * lanes;
+        t.lines_v = b->cold ? ceil_div(rows * lanes, 16) : 0;
         loops->sums[columns][rows](&t);
         at += rows;
     }
@@ -278,7 +282,7 @@ static void run_panel(const struct direct_work *w, const struct direct_block *b,
 /* What a part has of a panel: the parts take as much of all panels, one after another, so that a
  * panel between two of them is parted by its pixels. In units of a block / panel_parts the part
  * begins `begin` behind the panel and has `length`. */
-static void run_share(const struct direct_work *w, const struct direct_block *whole, int64_t panel,
+static void run_share(const struct direct_work *w, struct direct_block *whole, int64_t panel,
                       int64_t begin, int64_t length)
 {
     int64_t units = columns_of(w->conv, panel) * w->conv->panel_parts;
@@ -289,8 +293,10 @@ static void run_share(const struct direct_work *w, const struct direct_block *wh
     from = whole->n * from / units, to = whole->n * to / units;
     b.v += from * w->conv->lanes, b.to += from * w->conv->lanes;
     b.n = to - from;
-    if (b.n > 0)
-        run_panel(w, &b, panel);
+    if (b.n == 0)
+        return;
+    run_panel(w, &b, panel);
+    whole->cold = false;
 }
 
 /* n pixels of an image from pixel `first` on, whole rows, pooled -> v [in_blocks][step]. */
@@ -318,7 +324,7 @@ static void run_item(const struct direct_run *r, int64_t item, float *scratch)
     struct direct_block b = { .v = x + first * lanes,
                               .v_step = pixels * lanes,
                               .n = block_begin(c, block + 1) - first,
-                              .panels = r->panels };
+                              .cold = !c->packed };
     if (c->packed) {
         b.v_step = packed_step(c, b.n);
         if (c->pool)
@@ -326,8 +332,6 @@ static void run_item(const struct direct_run *r, int64_t item, float *scratch)
         else
             loops_of(c->level)->pack(c, x, first, b.n, scratch, b.v_step);
         b.v = scratch;
-    } else if (block + 1 < c->pixel_blocks) {
-        b.next = b.v + b.n * lanes;
     }
     for (int64_t i = 0, before = 0; i < r->n; i++) {
         const struct direct_work *w = &r->works[i];
@@ -337,16 +341,15 @@ static void run_item(const struct direct_run *r, int64_t item, float *scratch)
             run_share(w, &b, p, part * r->blocks - before * c->panel_parts, r->blocks);
             before += columns_of(w->conv, p);
         }
-        b.panel += w->conv->panels;
     }
 }
 
 void direct_conv_run(const struct direct_work *works, int n, const float *x, float *scratch)
 {
     const struct direct_conv *c = works[0].conv;
-    struct direct_run r = { works, n, x, 0, 0 };
+    struct direct_run r = { works, n, x, 0 };
     for (int i = 0; i < n; i++)
-        r.panels += works[i].conv->panels, r.blocks += works[i].conv->out_blocks;
+        r.blocks += works[i].conv->out_blocks;
     int64_t items = c->batch * c->pixel_blocks * c->panel_parts;
     int64_t step = c->packed ? c->depth * packed_step(c, most_pixels(c)) : 0;
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (c->threads > 1 && items > 1)

@@ -23,10 +23,10 @@ struct direct_conv {
     const struct pool_window *pool;
 
     int lanes; /* floats of a register */
-    int64_t in_blocks, out_blocks,
-        panels;    /* a panel: two blocks of outputs, the last may be 3 or 1 */
-    int64_t depth; /* blocks of input channels x taps */
-    bool packed;   /* inputs are copied (pooled) into the order of the sums, a block at a time */
+    int64_t in_blocks, out_blocks;
+    int64_t panels; /* of 2 or 3 blocks of outputs (AVX2: of 3 or 4), fewer if there are no more */
+    int64_t depth;  /* blocks of input channels x taps */
+    bool packed;    /* inputs are copied (pooled) into the order of the sums, a block at a time */
     int64_t pixel_blocks; /* of an image, worked on one after another */
     int64_t panel_parts;  /* more weights than pixels: threads part the panels, too */
     size_t weight_floats, scratch_floats;
