@@ -1,5 +1,5 @@
 /* lower_direct.c: convolutions as steps of our own direct kernels, for inference: where oneDNN's
- * are measured to be slower. */
+ * are measured to be slower. See docs/kernels.md. */
 #include <stdlib.h>
 #include "net/kernels/direct_conv.h"
 #include "net/kernels/lower.h"
@@ -9,6 +9,23 @@
 static enum simd level_of(const struct plan *plan)
 {
     return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
+}
+
+/* Whether 512-bit instructions run as two halves (Zen 4). oneDNN's kernels read an input for every
+ * multiply-add: that keeps up with one in a cycle, but not with two as other processors have. */
+static bool runs_in_halves(void)
+{
+#ifdef SIMD_X86
+    return __builtin_cpu_is("amdfam19h");
+#else
+    return false;
+#endif
+}
+
+/* Whether oneDNN's direct kernels come near the peak on all but small maps. */
+static bool is_near_peak(const struct plan *plan)
+{
+    return level_of(plan) == SIMD_AVX2 || runs_in_halves();
 }
 
 static bool is_1x1(const struct plan_node *pn)
@@ -32,33 +49,54 @@ static bool is_small(const struct plan_node *pn)
     return y->dim[2] * y->dim[3] <= 56 * 56;
 }
 
+/* What makes a value; NULL: nothing, it is given. */
+static const struct node *maker_of(const struct graph *graph, value_id value)
+{
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i].output == value)
+            return &graph->nodes[i];
+    return NULL;
+}
+
 static bool follows_max_pool(const struct plan_node *pn)
 {
     const struct graph *graph = pn->plan->graph;
     value_id x = pn->node->inputs[0];
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-        if (graph->nodes[i].output == x)
-            return graph->nodes[i].op->kind == OP_MAX_POOL && graph_only_user(graph, x) == pn->node;
-    return false;
+    const struct node *maker = maker_of(graph, x);
+    return maker && maker->op->kind == OP_MAX_POOL && graph_only_user(graph, x) == pn->node;
+}
+
+/* Whether the map comes from oneDNN's batch norm, which writes past the caches: our kernels read it
+ * all for their first outputs and wait, oneDNN's have all outputs of some pixels to work on. */
+static bool is_cold(const struct plan_node *pn)
+{
+    const struct graph *graph = pn->plan->graph;
+    const struct node *maker = maker_of(graph, pn->node->inputs[0]);
+    if (maker && maker->op->kind == OP_RELU)
+        maker = maker_of(graph, maker->inputs[0]);
+    return maker && maker->op->kind == OP_BATCH_NORM;
+}
+
+static bool has_strides(const struct plan_node *pn)
+{
+    const struct conv_attr *a = &pn->node->attr.conv;
+    return a->stride[0] > 1 || a->stride[1] > 1;
 }
 
 /* Kernels larger than 1 x 1, where oneDNN reaches 40 to 55 % of the peak, more for a batch with the
- * tall ones (7 x 1) and with small maps of stride 2. 3 x 3 of stride 1 that Winograd's method did
- * not get (memory) are as with --kernels direct. */
+ * tall ones (7 x 1) and with small maps of stride 2. */
 static bool is_faster_for_taps(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *y = out_shape(pn);
-    bool strides = a->stride[0] > 1 || a->stride[1] > 1;
-    if (!strides && a->kernel[0] == 3 && a->kernel[1] == 3)
-        return false;
+    bool strides = has_strides(pn);
     return y->dim[0] == 1 || (strides ? y->dim[2] * y->dim[3] >= 28 * 28 : a->kernel[1] > 1);
 }
 
-/* Where it was measured to be faster than oneDNN's, which reaches 85 % of the peak for wide 1 x 1
- * convolutions: with AVX-512, and there up to four blocks of outputs or an odd number of them, up
- * to eight on small maps and with a pooling. */
-static bool is_faster(const struct plan_node *pn)
+/* With AVX-512 at full width, where oneDNN's reaches 85 % of the peak for wide 1 x 1 convolutions:
+ * up to four blocks of outputs or an odd number of them, up to eight on small maps and with a
+ * pooling. */
+static bool is_faster_at_full_width(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *y = out_shape(pn);
@@ -69,12 +107,45 @@ static bool is_faster(const struct plan_node *pn)
     return is_1x1(pn) && blocks > 1 && (blocks <= most || blocks % 2 == 1) && has_pixels(pn);
 }
 
+/* Where oneDNN's kernels come near the peak: rows of up to 8 pixels, which do not fill their
+ * registers (with AVX-512 it takes several images at once), and 1 x 1 of one image on small maps or
+ * with few outputs. With AVX-512 a residual is waited for on all but the smallest maps. */
+static bool is_faster_near_peak(const struct plan_node *pn)
+{
+    const struct shape *y = out_shape(pn);
+    bool avx2 = level_of(pn->plan) == SIMD_AVX2, one = y->dim[0] == 1;
+    if (!is_1x1(pn))
+        return y->dim[3] <= 8 && (one || avx2);
+    int64_t side = avx2 || !has_input(pn, 3) ? 14 : 8;
+    return one && y->dim[1] > pn->plan->block && !is_cold(pn) &&
+           (y->dim[2] * y->dim[3] <= side * side || y->dim[1] <= 32);
+}
+
+/* 3 x 3 of stride 1 that Winograd's method did not get (memory) are as with --kernels direct. */
+static bool is_faster(const struct plan_node *pn)
+{
+    const struct conv_attr *a = &pn->node->attr.conv;
+    if (!has_strides(pn) && a->kernel[0] == 3 && a->kernel[1] == 3)
+        return false;
+    return is_near_peak(pn->plan) ? is_faster_near_peak(pn) : is_faster_at_full_width(pn);
+}
+
+/* Whether 1 x 1 convolutions of this input gain by being worked on together. */
+static bool gains_together(const struct plan_node *pn)
+{
+    const struct shape *y = out_shape(pn);
+    if (!is_near_peak(pn->plan))
+        return has_pixels(pn) && is_small(pn);
+    int64_t side = level_of(pn->plan) == SIMD_AVX2 ? 28 : 14;
+    return y->dim[0] == 1 && y->dim[2] * y->dim[3] <= side * side;
+}
+
 static bool is_suitable(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct plan *plan = pn->plan;
     if (pn->node->op->kind != OP_CONV || plan->options.mode != PLAN_INFER || plan->options.direct ||
-        a->groups != 1 || level_of(plan) != SIMD_AVX512 || !direct_conv_available(SIMD_AVX512) ||
+        a->groups != 1 || !direct_conv_available(level_of(plan)) ||
         !graph_is_parameter(plan->graph, pn->node->inputs[1]) ||
         (has_input(pn, 2) && !graph_is_parameter(plan->graph, pn->node->inputs[2])))
         return false;
@@ -87,7 +158,7 @@ static bool is_suitable(const struct plan_node *pn)
 static int find_group(const struct plan_node *pn, struct plan_node *members)
 {
     const struct graph *graph = pn->plan->graph;
-    bool alike = is_1x1(pn) && has_pixels(pn) && is_small(pn) && !has_input(pn, 3);
+    bool alike = is_1x1(pn) && gains_together(pn) && !has_input(pn, 3);
     int n = 0;
     members[n++] = *pn;
     for (int32_t i = (int32_t)(pn->node - graph->nodes) + 1; alike && i < graph->n_nodes; i++) {
@@ -172,28 +243,41 @@ static uint64_t layout_key(const struct direct_conv *c)
     return shape * spread ^ (uint64_t)(1 << 16 | c->lanes);
 }
 
-static const char *kernel_name(const struct direct_group *group)
-{
-    static const char *const together[] = { "", "conv 1x1 direct avx512",
-                                            "2 conv 1x1 direct avx512", "3 conv 1x1 direct avx512",
-                                            "4 conv 1x1 direct avx512" };
-    static const struct {
+struct direct_names {
+    const char *pooled, *other, *together[MOST_TOGETHER + 1];
+    struct {
         int64_t kernel[2], stride;
         const char *name;
-    } named[] = {
-        { { 3, 3 }, 2, "conv 3x3 s2 direct avx512" }, { { 5, 5 }, 1, "conv 5x5 direct avx512" },
-        { { 1, 7 }, 1, "conv 1x7 direct avx512" },    { { 7, 1 }, 1, "conv 7x1 direct avx512" },
-        { { 1, 3 }, 1, "conv 1x3 direct avx512" },    { { 3, 1 }, 1, "conv 3x1 direct avx512" },
-    };
+    } of[7];
+};
+
+#define NAMES(isa)                                                                                 \
+    {                                                                                              \
+        "max pool + conv 1x1 direct " isa, "conv direct " isa,                                     \
+            { "", "conv 1x1 direct " isa, "2 conv 1x1 direct " isa, "3 conv 1x1 direct " isa,      \
+              "4 conv 1x1 direct " isa },                                                          \
+        {                                                                                          \
+            { { 3, 3 }, 2, "conv 3x3 s2 direct " isa },                                            \
+                { { 1, 1 }, 2, "conv 1x1 s2 direct " isa },                                        \
+                { { 5, 5 }, 1, "conv 5x5 direct " isa }, { { 1, 7 }, 1, "conv 1x7 direct " isa },  \
+                { { 7, 1 }, 1, "conv 7x1 direct " isa }, { { 1, 3 }, 1, "conv 1x3 direct " isa },  \
+                { { 3, 1 }, 1, "conv 3x1 direct " isa },                                           \
+        }                                                                                          \
+    }
+
+static const char *kernel_name(const struct direct_group *group)
+{
+    static const struct direct_names avx2 = NAMES("avx2"), avx512 = NAMES("avx512");
     const struct direct_conv *c = &group->conv[0];
+    const struct direct_names *names = c->level == SIMD_AVX512 ? &avx512 : &avx2;
     if (group->tables)
-        return "max pool + conv 1x1 direct avx512";
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-        if (c->kernel[0] == named[i].kernel[0] && c->kernel[1] == named[i].kernel[1] &&
-            c->stride[0] == named[i].stride && c->stride[1] == named[i].stride)
-            return named[i].name;
-    return c->kernel[0] * c->kernel[1] == 1 && c->stride[0] == 1 ? together[group->n]
-                                                                 : "conv direct avx512";
+        return names->pooled;
+    for (size_t i = 0; i < sizeof names->of / sizeof *names->of; i++)
+        if (c->kernel[0] == names->of[i].kernel[0] && c->kernel[1] == names->of[i].kernel[1] &&
+            c->stride[0] == names->of[i].stride && c->stride[1] == names->of[i].stride)
+            return names->of[i].name;
+    return c->kernel[0] * c->kernel[1] == 1 && c->stride[0] == 1 ? names->together[group->n]
+                                                                 : names->other;
 }
 
 static int weights_of(struct plan_node *pn, const struct direct_conv *c, struct err *err)
