@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/divide.h"
 #ifdef SIMD_X86
 #include <immintrin.h>
 #endif
@@ -56,24 +57,12 @@ struct direct_loops {
 
 static const struct direct_loops *loops_of(enum simd level)
 {
-#ifdef SIMD_X86
-    if (level == SIMD_AVX512)
-        return &loops_avx512;
-    if (level == SIMD_AVX2)
-        return &loops_avx2;
-#endif
-    (void)level;
-    return NULL;
+    return SIMD_PICK(level, &loops, NULL);
 }
 
 bool direct_conv_available(enum simd level)
 {
     return loops_of(level) != NULL && simd_best() >= level;
-}
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
 }
 
 static int64_t at_least(int64_t a, int64_t b)

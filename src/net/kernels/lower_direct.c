@@ -1,6 +1,7 @@
 /* lower_direct.c: convolutions as steps of our own direct kernels, for inference: where oneDNN's
  * are measured to be slower. See docs/kernels.md. */
 #include <stdlib.h>
+#include "base/divide.h"
 #include "net/kernels/direct_conv.h"
 #include "net/kernels/lower.h"
 
@@ -100,7 +101,7 @@ static bool is_faster_at_full_width(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *y = out_shape(pn);
-    int64_t block = pn->plan->block, blocks = (y->dim[1] + block - 1) / block;
+    int64_t blocks = ceil_div(y->dim[1], pn->plan->block);
     if (a->kernel[0] * a->kernel[1] > 1)
         return is_faster_for_taps(pn);
     int64_t most = is_small(pn) || follows_max_pool(pn) ? 8 : 4;
