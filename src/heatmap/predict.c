@@ -292,11 +292,6 @@ void predict_close(struct predict *predict)
     free(predict);
 }
 
-const char *predict_options_text(const struct predict *predict)
-{
-    return predict->options_text;
-}
-
 struct predict_times predict_times(const struct predict *predict)
 {
     return predict->times;

@@ -58,8 +58,6 @@ struct predict;
 bool predict_open(const struct predict_options *options, const struct slide_list *slides,
                   const char *folder, const struct ctx *ctx, struct predict **out, struct err *err);
 void predict_close(struct predict *predict); /* NULL-safe */
-/* All that decides the scores, in one line. */
-const char *predict_options_text(const struct predict *predict);
 
 enum predict_state {
     PREDICT_MISSING, /* nothing or parts are there */
@@ -68,9 +66,12 @@ enum predict_state {
     PREDICT_OTHER,   /* a heatmap or plan that other options made */
 };
 enum predict_state predict_look(const struct predict *predict, size_t slide);
-/* Of what other options made: their line, as predict_options_text; the caller's. NULL: nothing is
- * there, or no memory. */
-char *predict_other_options(const struct predict *predict, size_t slide);
+/* All that decides the scores of a slide, in one line: the options, and what the slide list says of
+ * it. The caller's; NULL if no memory. */
+char *predict_line(const struct predict *predict, size_t slide);
+/* Of what other options made: their line, as predict_line; the caller's. NULL: nothing is there, or
+ * no memory. */
+char *predict_other_line(const struct predict *predict, size_t slide);
 /* Removes what was made of a slide. */
 bool predict_clear(const struct predict *predict, size_t slide, struct err *err);
 

@@ -133,11 +133,12 @@ static void other_words(const char *line, const char *than, char *out, size_t ro
 static bool refuse(const struct predict_request *request, const struct predict *predict,
                    size_t slide, struct err *err)
 {
-    char was[300], now[300], *other = predict_other_options(predict, slide);
-    const char *text = predict_options_text(predict);
-    other_words(other ? other : "", text, was, sizeof was);
-    other_words(text, other ? other : "", now, sizeof now);
+    char was[300], now[300], *other = predict_other_line(predict, slide);
+    char *text = predict_line(predict, slide);
+    other_words(other ? other : "", text ? text : "", was, sizeof was);
+    other_words(text ? text : "", other ? other : "", now, sizeof now);
     free(other);
+    free(text);
     return err_set(
         err, ERR_USAGE,
         "%.300s/%.100s: was made with other options or another model; pass --overwrite or "

@@ -168,6 +168,38 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
     return ok;
 }
 
+/* Options as a line, with what the slide list may say otherwise of this slide; the caller's. An
+ * empty mpp of the list says nothing, and none is said of a store. */
+static char *line_of(const struct predict *predict, size_t slide, const char *options,
+                     double mpp_l0, const char *path)
+{
+    const struct slide_entry *entry = &predict->slides->entries[slide];
+    bool by_list =
+        predict->options->slide_mpp <= 0 && entry->mpp > 0 && !source_is_store(entry->path);
+    char mpp[40] = "";
+    if (by_list)
+        snprintf(mpp, sizeof mpp, " list-mpp=%.9g", mpp_l0);
+    return file_format("%s%s of=%s", options, mpp, source_is_store(path) ? "store" : "slide");
+}
+
+char *predict_line(const struct predict *predict, size_t slide)
+{
+    const struct slide_entry *entry = &predict->slides->entries[slide];
+    return line_of(predict, slide, predict->options_text, entry->mpp, entry->path);
+}
+
+/* Was the plan made with these options, and of the slide as the list has it now? */
+static bool plan_is_ours(const struct predict *predict, size_t slide, const struct part_plan *plan)
+{
+    const struct heatmap_info *info = &plan->info;
+    char *now = predict_line(predict, slide);
+    char *then = line_of(predict, slide, info->options, info->mpp_l0, info->path);
+    bool ours = now && then && strcmp(now, then) == 0;
+    free(now);
+    free(then);
+    return ours;
+}
+
 bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
                   struct part_plan *out, struct err *err)
 {
@@ -177,7 +209,7 @@ bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
     if (ok && !file_exists(path))
         ok = make_plan(predict, slide, folder, ctx, err);
     ok = ok && part_plan_read(folder, out, err);
-    if (ok && strcmp(out->info.options, predict->options_text) != 0) {
+    if (ok && !plan_is_ours(predict, slide, out)) {
         ok =
             err_set(err, ERR_USAGE,
                     "%s: was made with other options; pass --overwrite or another -o folder", path);
@@ -244,32 +276,37 @@ bool predict_groups(struct predict *predict, size_t slide, const struct part_pla
     return ok;
 }
 
-/* The options that a heatmap or plan in the folder was made with, the caller's; NULL: none. */
-static char *options_in(const char *folder, const char *name)
+/* What made a heatmap or plan in the folder, as predict_line; the caller's. NULL: none is there. */
+static char *line_in(const struct predict *predict, size_t slide, const char *folder,
+                     const char *name)
 {
-    char *path = in_folder(folder, name), *text = NULL;
+    char *file = in_folder(folder, name), *text = NULL;
     json_t *object = NULL;
     struct err err;
-    if (path && file_exists(path)) {
-        bool ok = heatmap_json_load(path, &object, &err);
-        const char *found = ok ? json_string_value(json_object_get(object, "options")) : NULL;
-        text = strdup(found ? found : "");
+    if (file && file_exists(file)) {
+        bool ok = heatmap_json_load(file, &object, &err);
+        const char *options = ok ? json_string_value(json_object_get(object, "options")) : NULL;
+        const char *path = ok ? json_string_value(json_object_get(object, "path")) : NULL;
+        double mpp_l0 = json_number_value(json_object_get(object, "mpp_l0"));
+        text = options ? line_of(predict, slide, options, mpp_l0, path ? path : "") : strdup("");
     }
     json_decref(object);
-    free(path);
+    free(file);
     return text;
 }
 
-char *predict_other_options(const struct predict *predict, size_t slide)
+char *predict_other_line(const struct predict *predict, size_t slide)
 {
     static const char *const names[] = { "heatmap.json", "plan.json" };
-    char *folder = predict_folder(predict, slide), *text = NULL;
-    for (int i = 0; folder && !text && i < 2; i++) {
-        text = options_in(folder, names[i]);
-        if (text && strcmp(text, predict->options_text) == 0)
+    char *folder = predict_folder(predict, slide), *now = predict_line(predict, slide),
+         *text = NULL;
+    for (int i = 0; folder && now && !text && i < 2; i++) {
+        text = line_in(predict, slide, folder, names[i]);
+        if (text && strcmp(text, now) == 0)
             free(text), text = NULL;
     }
     free(folder);
+    free(now);
     return text;
 }
 
@@ -285,19 +322,21 @@ static bool is_whole(const char *folder)
 enum predict_state predict_look(const struct predict *predict, size_t slide)
 {
     enum predict_state state = PREDICT_MISSING;
-    char *folder = predict_folder(predict, slide);
-    char *heatmap = folder ? options_in(folder, "heatmap.json") : NULL;
-    char *plan = folder ? options_in(folder, "plan.json") : NULL;
+    char *folder = predict_folder(predict, slide), *now = predict_line(predict, slide);
+    char *heatmap = folder ? line_in(predict, slide, folder, "heatmap.json") : NULL;
+    char *plan = folder ? line_in(predict, slide, folder, "plan.json") : NULL;
     bool store = source_is_store(predict->slides->entries[slide].path);
-    if (heatmap && strcmp(heatmap, predict->options_text) == 0 && !is_whole(folder))
+    bool ours = now && heatmap && strcmp(heatmap, now) == 0;
+    if (ours && !is_whole(folder))
         state = PREDICT_MISSING;
-    else if (heatmap && strcmp(heatmap, predict->options_text) == 0)
+    else if (ours)
         state = exports_exist(folder, predict->options->exports, !store, &predict->options->export)
                     ? PREDICT_DONE
                     : PREDICT_SCORED;
-    else if (heatmap || (plan && strcmp(plan, predict->options_text) != 0))
+    else if (heatmap || (now && plan && strcmp(plan, now) != 0))
         state = PREDICT_OTHER;
     free(folder);
+    free(now);
     free(heatmap);
     free(plan);
     return state;

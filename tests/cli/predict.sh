@@ -12,6 +12,12 @@ echo "== kept"
 run c/slides --stride 64 --export none --quiet | columns
 echo "== another stride"
 run c/slides --stride 128 --quiet || echo "exit $?"
+echo "== another um/px in the slide list, and patches instead of the slide"
+list() { printf 'slide,mpp\n%s,%s\n' "$(ls c/slides/*.tiff)" "$1" >list.csv; }
+list 0.3 && { run list.csv --stride 64 --quiet || echo "exit $?"; }
+list 0.25 && run list.csv --stride 64 --export none --quiet | columns
+microtome extract c/slides -o p --dense --quiet >/dev/null
+run p/*.h5 --stride 64 --quiet || echo "exit $?"
 echo "== overwritten, by windows, with exports"
 run c/slides --stride 128 --mode window --overwrite --quiet --export tiles-csv | columns
 head -n 1 h/patient_000_node_0/tiles.csv
