@@ -7,26 +7,11 @@
 
 #define MOST_TOGETHER 4
 
-static enum simd level_of(const struct plan *plan)
-{
-    return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
-}
-
-/* Whether 512-bit instructions run as two halves (Zen 4). oneDNN's kernels read an input for every
- * multiply-add: that keeps up with one in a cycle, but not with two as other processors have. */
-static bool runs_in_halves(void)
-{
-#ifdef SIMD_X86
-    return __builtin_cpu_is("amdfam19h");
-#else
-    return false;
-#endif
-}
-
-/* Whether oneDNN's direct kernels come near the peak on all but small maps. */
+/* Whether oneDNN's direct kernels come near the peak on all but small maps: with AVX2, and where
+ * there is one multiply-add of AVX-512 in a cycle. With two they do not. */
 static bool is_near_peak(const struct plan *plan)
 {
-    return level_of(plan) == SIMD_AVX2 || runs_in_halves();
+    return lower_level(plan) == SIMD_AVX2 || simd_multiply_adds(SIMD_AVX512) == 1;
 }
 
 static bool is_1x1(const struct plan_node *pn)
@@ -67,8 +52,8 @@ static bool follows_max_pool(const struct plan_node *pn)
     return maker && maker->op->kind == OP_MAX_POOL && graph_only_user(graph, x) == pn->node;
 }
 
-/* Whether the map comes from oneDNN's batch norm, which writes past the caches: our kernels read it
- * all for their first outputs and wait, oneDNN's have all outputs of some pixels to work on. */
+/* Whether the map comes from oneDNN's batch norm, behind which our kernels were measured to be
+ * slower than oneDNN's, and than themselves behind others. */
 static bool is_cold(const struct plan_node *pn)
 {
     const struct graph *graph = pn->plan->graph;
@@ -114,7 +99,7 @@ static bool is_faster_at_full_width(const struct plan_node *pn)
 static bool is_faster_near_peak(const struct plan_node *pn)
 {
     const struct shape *y = out_shape(pn);
-    bool avx2 = level_of(pn->plan) == SIMD_AVX2, one = y->dim[0] == 1;
+    bool avx2 = lower_level(pn->plan) == SIMD_AVX2, one = y->dim[0] == 1;
     if (!is_1x1(pn))
         return y->dim[3] <= 8 && (one || avx2);
     int64_t side = avx2 || !has_input(pn, 3) ? 14 : 8;
@@ -137,7 +122,7 @@ static bool gains_together(const struct plan_node *pn)
     const struct shape *y = out_shape(pn);
     if (!is_near_peak(pn->plan))
         return has_pixels(pn) && is_small(pn);
-    int64_t side = level_of(pn->plan) == SIMD_AVX2 ? 28 : 14;
+    int64_t side = lower_level(pn->plan) == SIMD_AVX2 ? 28 : 14;
     return y->dim[0] == 1 && y->dim[2] * y->dim[3] <= side * side;
 }
 
@@ -146,7 +131,7 @@ static bool is_suitable(const struct plan_node *pn)
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct plan *plan = pn->plan;
     if (pn->node->op->kind != OP_CONV || plan->options.mode != PLAN_INFER || plan->options.direct ||
-        a->groups != 1 || !direct_conv_available(level_of(plan)) ||
+        a->groups != 1 || !direct_conv_available(lower_level(plan)) ||
         !graph_is_parameter(plan->graph, pn->node->inputs[1]) ||
         (has_input(pn, 2) && !graph_is_parameter(plan->graph, pn->node->inputs[2])))
         return false;
@@ -182,7 +167,7 @@ static struct direct_conv conv_of(const struct plan_node *pn, const struct pool_
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *x = in_shape(pn, 0), *y = out_shape(pn);
-    struct direct_conv c = { .level = level_of(pn->plan),
+    struct direct_conv c = { .level = lower_level(pn->plan),
                              .batch = x->dim[0],
                              .in_channels = x->dim[1],
                              .out_channels = y->dim[1],

@@ -3,7 +3,6 @@
  * multiply-adds is off and sums have a fixed order, so all of them give the same floats. */
 #ifndef NET_KERNELS_SIMD_H
 #define NET_KERNELS_SIMD_H
-#include <stdbool.h>
 
 enum simd { SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512, SIMD_LEVELS };
 
@@ -39,7 +38,15 @@ static inline enum simd simd_best(void)
     return SIMD_PORTABLE;
 }
 
-/* Multiply-adds of a whole register that this processor begins in a cycle: two, or one where its
- * units are half as wide as the registers. */
-int simd_multiply_adds(enum simd level);
+/* Multiply-adds of a whole register that this processor begins in a cycle: two, or one of AVX-512
+ * on Zen 4 (family 19h; Zen 3, of the same family, has none), whose units are half as wide. */
+static inline int simd_multiply_adds(enum simd level)
+{
+#ifdef SIMD_X86
+    if (level == SIMD_AVX512 && __builtin_cpu_is("amdfam19h"))
+        return 1;
+#endif
+    (void)level;
+    return 2;
+}
 #endif
