@@ -41,7 +41,7 @@ struct heatmap_info {
     int64_t scored;              /* cells that are not NaN */
     char *mode;                  /* "dense" or "window" */
     char *models;                /* names, with a + between them */
-    char *model_hash;            /* 16 hex digits of the weights of all models */
+    char *model_hash;            /* 16 hex digits of all models: layers, weights, classes */
     char *options;               /* all that decides the scores, in one line */
     struct heatmap_check check;  /* as used, that is after calibration */
     struct heatmap_check raw;    /* the same before calibration; windows 0: not calibrated */

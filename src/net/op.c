@@ -45,7 +45,7 @@ const struct op *op_get(enum op_kind kind)
     return table[kind];
 }
 
-static double field_value(const struct attr_field *field, const union attr *attr, int i)
+double op_attr_value(const struct attr_field *field, const union attr *attr, int i)
 {
     const char *at = (const char *)attr + field->offset;
     switch (field->type) {
@@ -71,7 +71,7 @@ bool op_check_attr(const struct op *op, const union attr *attr, struct err *err)
 {
     for (const struct attr_field *f = op->fields; f && f->name; f++)
         for (int i = 0; f->type != ATTR_SHAPE && i < f->count; i++) {
-            double value = field_value(f, attr, i);
+            double value = op_attr_value(f, attr, i);
             if (!(value >= f->min && value <= f->max))
                 return err_set(err, ERR_FORMAT, "attribute %s is %g; between %g and %g is allowed",
                                f->name, value, f->min, f->max);
@@ -90,7 +90,7 @@ bool op_attr_equal(const struct op *op, const union attr *a, const union attr *b
             continue;
         }
         for (int i = 0; i < f->count; i++)
-            if (field_value(f, a, i) != field_value(f, b, i))
+            if (op_attr_value(f, a, i) != op_attr_value(f, b, i))
                 return false;
     }
     return true;

@@ -83,6 +83,8 @@ const struct op *op_get(enum op_kind kind);
 
 /* Every field against its limits. */
 bool op_check_attr(const struct op *op, const union attr *attr, struct err *err);
+/* Number i of a field, for any type but ATTR_SHAPE. */
+double op_attr_value(const struct attr_field *field, const union attr *attr, int i);
 bool op_attr_equal(const struct op *op, const union attr *a, const union attr *b);
 
 /* axis in [0, rank), negative ones counted from the end; -1 if it is out of range. */

@@ -15,6 +15,7 @@
 #include "base/pool.h"
 #include "heatmap/predict.h"
 #include "net/model_run.h"
+#include "net/onnx.h"
 #include "net/weights.h"
 #include "patch/extract.h"
 #include "tests/unit/support/cohort.h"
@@ -281,6 +282,57 @@ static void bad_input_is_refused(void **state)
     free(slide), free(plain), free(glass);
 }
 
+/* The word models=HASH of a network with these weights, which `attr` and the order of a difference
+ * make another one; the caller's. */
+static char *hash_of(struct conv_attr attr, bool swapped)
+{
+    char *folder = cohort_folder("heatmap_hash"), *file = file_format("%s/net.onnx", folder);
+    struct err err = { 0 };
+    struct graph *graph = graph_new("net");
+    value_id x = graph_input(graph, "input", SHAPE(1, 3, 64, 64));
+    value_id a = graph_conv(graph, x, "a", 4, true, attr);
+    value_id b = graph_conv(graph, x, "b", 4, true, attr);
+    x = swapped ? graph_sub(graph, b, a) : graph_sub(graph, a, b);
+    x = graph_flatten(graph, graph_global_average_pool(graph, graph_relu(graph, x)));
+    graph_output(graph, "logits", graph_linear(graph, x, "fc", 2, true));
+    assert_true(graph_initialize(graph, 5, &err) && onnx_write(graph, file, NULL, &err));
+    graph_free(graph);
+    struct predict_options options = options_of(NULL, PREDICT_WINDOW, 64);
+    options.models[0] = (struct model_source){ .file = file };
+    struct slide_entry entry = entry_of("s.tiff", "s");
+    struct slide_list slides = { &entry, 1 };
+    struct ctx ctx = { .pool = pool_new(1) };
+    struct predict *predict = NULL;
+    if (!predict_open(&options, &slides, folder, &ctx, &predict, &err))
+        fail_msg("%s", err.text);
+    char *line = predict_line(predict, 0), *word = strstr(line, "models=");
+    assert_non_null(word);
+    char *hash = strndup(word, strcspn(word, " "));
+    predict_close(predict);
+    pool_free(ctx.pool);
+    free(line), free(file), free(folder);
+    return hash;
+}
+
+/* Equal weights do not make equal models: strides, padding, dilation and wiring count. */
+static void attributes_tell_models_apart(void **state)
+{
+    (void)state;
+    struct conv_attr dilated = conv_square(3, 1, 1);
+    dilated.dilation[0] = dilated.dilation[1] = 2;
+    char *hashes[] = { hash_of(conv_square(3, 1, 1), false), hash_of(conv_square(3, 2, 1), false),
+                       hash_of(conv_square(3, 1, 0), false), hash_of(dilated, false),
+                       hash_of(conv_square(3, 1, 1), true) };
+    char *again = hash_of(conv_square(3, 1, 1), false);
+    assert_string_equal(hashes[0], again);
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(hashes[i], hashes[k]);
+    for (int i = 0; i < 5; i++)
+        free(hashes[i]);
+    free(again);
+}
+
 /* NaN in a heatmap means that there is no tissue: a network that gives it is told of. */
 static void broken_weights_are_told_of(void **state)
 {
@@ -355,6 +407,7 @@ int main(void)
         cmocka_unit_test(tasks_give_the_same_bytes),
         cmocka_unit_test(stores_give_the_slides_scores),
         cmocka_unit_test(bad_input_is_refused),
+        cmocka_unit_test(attributes_tell_models_apart),
         cmocka_unit_test(broken_weights_are_told_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
