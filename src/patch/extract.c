@@ -198,7 +198,9 @@ static bool list_patches(struct work *work, struct err *err)
                                  .min_tissue = options->min_tissue,
                                  .labeler = labeler,
                                  .screen = make_screen(work) };
-        ok = sample_list(&sample, &work->raster, &work->mask, work->sums, &work->patches, work->ctx,
+        ok = (sample_fits(&sample, &work->raster, &work->mask, err) ||
+              err_prefix(err, work->entry->path)) &&
+             sample_list(&sample, &work->raster, &work->mask, work->sums, &work->patches, work->ctx,
                          err);
     } else {
         ok = grid_list(&options->grid, &work->raster, work->sums, options->min_tissue,

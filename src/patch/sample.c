@@ -86,11 +86,10 @@ static bool attempt(const struct sampler *sampler, int64_t k, struct patch *patc
     patch->x_l0 = raster_to_l0(raster, patch->x);
     patch->y_l0 = raster_to_l0(raster, patch->y);
     patch->tissue = (float)grid_tissue(raster, sampler->sums, patch->x, patch->y, side, side);
+    if (sampler->wanted_label != 1 && (double)patch->tissue < sample->min_tissue)
+        return false;
     label_patch(&sample->labeler, raster, patch);
-    if (sampler->wanted_label == 1)
-        return patch->label == 1;
-    return (sampler->wanted_label == 2 || patch->label == 0) &&
-           (double)patch->tissue >= sample->min_tissue;
+    return sampler->wanted_label == 2 || patch->label == sampler->wanted_label;
 }
 
 /* Attempts [*k, limit) until n places are found; those that pass the screen go to the list, in
@@ -181,6 +180,35 @@ static bool sample_tissue(struct sampler *sampler, const struct tissue_mask *mas
               sample_class(sampler, by_class ? "normal" : "tissue", out, ctx, err);
     free(sampler->candidates.before);
     return ok;
+}
+
+/* Of a patch, what at least lies beyond a slide that is narrower than it, and is white. */
+static double share_beyond(double side, const struct raster *raster)
+{
+    return 1 - fmin(side, (double)raster->width) * fmin(side, (double)raster->height) / side / side;
+}
+
+bool sample_fits(const struct sample *sample, const struct raster *raster,
+                 const struct tissue_mask *mask, struct err *err)
+{
+    int64_t side = sample->labeler.tile;
+    double px = (double)side, tissue = (double)mask->tissue_px * mask->l0_per_px_x *
+                                       mask->l0_per_px_y / raster->downsample / raster->downsample;
+    if ((side > raster->width && side > raster->height) ||
+        share_beyond(px, raster) > sample->screen.max_white)
+        return err_set(err, ERR_MISSING,
+                       "no patch of %lld px fits: the slide has %lld x %lld px at this "
+                       "resolution; pass a smaller --patch",
+                       (long long)side, (long long)raster->width, (long long)raster->height);
+    bool within = side <= raster->width && side <= raster->height;
+    if (within && !label_by_annotation(&sample->labeler) &&
+        tissue < 0.999 * sample->min_tissue * px * px)
+        return err_set(
+            err, ERR_MISSING,
+            "no patch of %lld px has %g of tissue: all of the slide's would fill %.2g of "
+            "one; pass a smaller --patch or a lower --tissue-fraction",
+            (long long)side, sample->min_tissue, tissue / px / px);
+    return true;
 }
 
 bool sample_list(const struct sample *sample, const struct raster *raster,

@@ -15,6 +15,11 @@ struct sample {
     struct screen screen;
 };
 
+/* False, with the reason and the remedy, where no place can be found however many are tried: the
+ * patch is larger than the slide, or than what its tissue may fill. */
+bool sample_fits(const struct sample *sample, const struct raster *raster,
+                 const struct tissue_mask *mask, struct err *err);
+
 /* Positions are drawn from the class's mask: tumour = inside of the annotation, normal = tissue
  * outside of it; without labels by annotation there is one class, the tissue. The drawn point is
  * the patch's centre. Patches reach beyond the slide only where it is narrower than they are.

@@ -45,6 +45,13 @@ microtome extract -q list.csv -o l2 --random 3 --patch 64 --label-rule slide >/d
 printf 'slide,label\n%s,tumor\n' "$good" >list.csv
 microtome extract -q list.csv -o l3 --random 3 --patch 64 | sed -n '2s/  */ /gp'
 microtome extract -q list.csv -o l4 --random 3 --patch 64 --label-rule slide | sed -n '2s/  */ /gp'
+echo "--- patches larger than the slide, or than its tissue may fill, are not searched for"
+for patch in 2500 16384; do
+    timeout 10 microtome extract -q one -o l5 --random 100 --patch $patch >/dev/null
+    echo "exit $?"
+done
+timeout 10 microtome extract -q one -o l5 --random 100 --patch 2000 --label-rule none --tissue-fraction 0.9 >/dev/null
+echo "exit $?"
 echo "--- no tissue, no place to write, no template, a foreign file in the way"
 microtome extract -q one -o none --dense --tissue-fraction 1 --method ncrf --level 0 --patch 2048 >/dev/null
 echo "exit $?"
