@@ -96,6 +96,11 @@ static bool verdict(int status, struct err *err)
     return err_set(err, ERR_MISSING, "mpirun ended with exit code %d", code);
 }
 
+static bool is_stopped(const struct launch *launch)
+{
+    return launch->stop && atomic_load(launch->stop);
+}
+
 /* Waits for the child; hands a wish to stop on, once. */
 static bool wait_for(const struct launch *launch, pid_t pid, struct err *err)
 {
@@ -108,7 +113,7 @@ static bool wait_for(const struct launch *launch, pid_t pid, struct err *err)
             return verdict(status, err);
         if (ended < 0 && errno != EINTR)
             return err_errno(err, "mpirun", "wait for");
-        if (!told && launch->stop && atomic_load(launch->stop)) {
+        if (!told && is_stopped(launch)) {
             kill(pid, SIGUSR1);
             told = true;
         }
@@ -120,18 +125,18 @@ static bool wait_for(const struct launch *launch, pid_t pid, struct err *err)
 
 #define TRIALS 8 /* Open MPI 4 often loses what a rank says that fails as it starts */
 
-/* Its first words, between ruled lines, on one line; what it logs of itself ("[host:process] ..")
- * is none. */
-static void squeeze(FILE *said, char *text, size_t size)
+/* Its first words, between ruled lines, on one line; logged: with those that it logs of itself,
+ * "[host:process] ..". */
+static void squeeze(FILE *said, bool logged, char *text, size_t size)
 {
     char line[512];
     size_t n = 0;
     rewind(said);
     while (fgets(line, sizeof line, said)) {
-        bool rule = strncmp(line, "-----", 5) == 0;
+        bool rule = strncmp(line, "-----", 5) == 0, left_out = line[0] == '[' && !logged;
         if (rule && n > 0)
             break;
-        for (const char *from = rule || line[0] == '[' ? "" : line; *from && n + 2 < size; from++) {
+        for (const char *from = rule || left_out ? "" : line; *from && n + 2 < size; from++) {
             bool space = isspace((unsigned char)*from);
             if (!space || (n > 0 && text[n - 1] != ' '))
                 text[n++] = space ? ' ' : *from;
@@ -140,25 +145,32 @@ static void squeeze(FILE *said, char *text, size_t size)
     text[n > 0 && text[n - 1] == ' ' ? n - 1 : n] = 0;
 }
 
-/* Not what Open MPI says after the reason, which alone says little. */
+/* Not its log, and not what Open MPI says after the reason, which alone says little. */
 static bool is_reason(const char *text)
 {
-    return text[0] && strncmp(text, "It looks like MPI_INIT failed", 29) != 0;
+    static const char after[] = "It looks like MPI_INIT failed";
+    return text[0] && text[0] != '[' && strncmp(text, after, sizeof after - 1) != 0;
 }
 
-/* Runs the line; whether it ended well. text: what it said. */
+/* Runs the line; whether it ended well. text: what it said, if that says more than what is there.
+ */
 static bool try_line(char *const *line, char *text, size_t size)
 {
     FILE *said = tmpfile();
+    char now[800] = "";
     pid_t pid = 0;
-    int status = 0;
+    int status = 1;
     if (said && spawn(&pid, line, fileno(said)) == 0) {
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
-        squeeze(said, text, size);
+        squeeze(said, false, now, sizeof now);
+        if (!now[0])
+            squeeze(said, true, now, sizeof now);
     }
     if (said)
         fclose(said);
+    if (is_reason(now) || !text[0])
+        snprintf(text, size, "%s", now);
     return status == 0;
 }
 
@@ -170,7 +182,7 @@ static void try_ranks(const struct launch *launch, char *number, char *program, 
     char *const arguments[] = { launch->trial, NULL };
     char **line = command_line(arguments, false, number, program), text[800] = "";
     bool well = !line;
-    for (int i = 0; i < TRIALS && !well && !is_reason(text); i++)
+    for (int i = 0; i < TRIALS && !well && !is_reason(text) && !is_stopped(launch); i++)
         well = try_line(line, text, sizeof text);
     if (!well)
         err_set(err, ERR_MISSING,

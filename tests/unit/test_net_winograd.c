@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "net/kernels/winograd_gradient.h"
 #include "net/transform.h"
 #include "tests/unit/support/convs.h"
@@ -318,6 +319,34 @@ static void gradients_agree_with_the_direct_sum(void **state)
     }
 }
 
+/* How many tiles are worked on at a time depends on the cache; results must not. */
+static void blocks_do_not_change_gradients(void **state)
+{
+    (void)state;
+    if (!winograd_conv_available(SIMD_AVX2))
+        skip();
+    struct rng rng = rng_new(20, 3, 1);
+    struct winograd_gradient g = { .conv = draw_conv(&rng, SIMD_AVX2) };
+    struct winograd_conv *w = &g.conv;
+    w->batch = 8, w->in_channels = 80, w->out_channels = 150;
+    w->dilation = w->pad_top = w->pad_left = 1;
+    w->height = w->width = w->out_height = w->out_width = 7;
+    winograd_gradient_plan(&g);
+    struct tensors t = tensors_of(w, &rng);
+    size_t count = (size_t)(w->out_channels * w->in_channels * 9);
+    size_t chunks = (size_t)(g.chunks_in * g.chunks_out) * g.chunk_floats;
+    float *weights[2], *scratch = convs_floats(g.scratch_floats + chunks);
+    for (int i = 0; i < 2; i++) {
+        weights[i] = convs_floats(count);
+        memset(weights[i], 0, count * sizeof(float));
+        g.blocks = i ? 3 : 1;
+        winograd_gradient_run(&g, t.x, t.residual, weights[i], NULL, scratch);
+    }
+    assert_memory_equal(weights[1], weights[0], count * sizeof(float));
+    free(weights[0]), free(weights[1]), free(scratch);
+    tensors_free(&t);
+}
+
 static struct graph *network(void)
 {
     struct graph *g = graph_new("dilated");
@@ -365,6 +394,7 @@ int main(void)
         cmocka_unit_test(tiles_fit_the_layer),
         cmocka_unit_test(residual_may_be_the_output),
         cmocka_unit_test(gradients_agree_with_the_direct_sum),
+        cmocka_unit_test(blocks_do_not_change_gradients),
         cmocka_unit_test(a_plan_agrees_with_the_direct_plan),
         cmocka_unit_test(gradients_agree_with_the_direct_plan),
     };

@@ -220,15 +220,6 @@ static bool run_group(const struct step *step)
     return true;
 }
 
-/* Tells the layout from those of other kernels. The same numbers may be weights of several shapes
- * (a linear layer that became a convolution); with their count the key tells these, too. */
-static uint64_t layout_key(const struct direct_conv *c)
-{
-    const uint64_t spread = 0x9e3779b97f4a7c15; /* of no meaning: odd, and its bits are mixed */
-    uint64_t shape = (uint64_t)(c->in_channels << 16 | c->kernel[0] * c->kernel[1]);
-    return shape * spread ^ (uint64_t)(1 << 16 | c->lanes);
-}
-
 struct direct_names {
     const char *pooled, *other, *together[MOST_TOGETHER + 1];
     struct {
@@ -269,7 +260,10 @@ static const char *kernel_name(const struct direct_group *group)
 static int weights_of(struct plan_node *pn, const struct direct_conv *c, struct err *err)
 {
     struct step_spec spec = { "weight direct", run_weights, c, sizeof *c, 0 };
-    return step_prepare(pn, &spec, c->weight_floats * sizeof(float), layout_key(c), err);
+    struct step_layout layout = { c->weight_floats * sizeof(float),
+                                  (uint64_t)(1 << 16 | c->lanes), /* not those of other kernels */
+                                  true };
+    return step_prepare(pn, &spec, &layout, err);
 }
 
 /* Weights and output of every member go to slots [n][2]. */

@@ -69,19 +69,16 @@ static bool run_conv(const struct step *step)
     return true;
 }
 
-/* Told apart from the layouts of other kernels. */
-static uint64_t layout_key(const struct stem_conv *c)
-{
-    return (uint64_t)(2 << 16 | c->level);
-}
-
 bool lower_stem_forward(struct plan_node *pn, struct err *err)
 {
     struct plan *plan = pn->plan;
     struct stem_conv c = conv_of(pn);
     struct step_spec prepare = { "weight winograd", run_weights, &c, sizeof c, 0 };
     int x = in_slot(pn, 0, LAYOUT_PLAIN, err);
-    int weights = step_prepare(pn, &prepare, c.weight_floats * sizeof(float), layout_key(&c), err);
+    struct step_layout layout = { c.weight_floats * sizeof(float),
+                                  (uint64_t)(2 << 16 | c.level), /* not those of other kernels */
+                                  true };
+    int weights = step_prepare(pn, &prepare, &layout, err);
     int y = out_slot(pn, LAYOUT_BLOCKED);
     int scratch = slot_new(plan, c.scratch_floats * sizeof(float));
     double outputs = (double)(c.batch * c.out_channels * c.out_height * c.out_width);

@@ -84,11 +84,11 @@ static int add_weights(struct plan_node *pn, const struct winograd_conv *w, bool
 {
     struct step_spec spec = { "weight winograd", turned ? run_turned_weights : run_weights, w,
                               sizeof *w, 0 };
-    size_t bytes = w->weight_floats * sizeof(float);
-    uint64_t layout = (uint64_t)(w->tile * 64 + w->lanes); /* with the source, tells all */
+    struct step_layout layout = { w->weight_floats * sizeof(float),
+                                  (uint64_t)(w->tile * 64 + w->lanes), false };
     if (pn->plan->options.mode == PLAN_INFER)
-        pn->plan->winograd_bytes += bytes;
-    return step_prepare(pn, &spec, bytes, layout, err);
+        pn->plan->winograd_bytes += layout.bytes;
+    return step_prepare(pn, &spec, &layout, err);
 }
 
 static const char *kernel_name(const struct winograd_conv *w, bool backward)

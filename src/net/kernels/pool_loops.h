@@ -45,8 +45,8 @@ static inline TARGET void VARIANT(max_px)(const float *first, int64_t row_step, 
         TO(out, k) = best[k];
 }
 
-/* n outputs of windows of 3 x 3 that lie within the image, taps `step` px apart, windows `stride`
- * times as far: the largest of three rows is taken once for each column. */
+/* n outputs of windows of 3 x 3 that lie within the image, taps `step` floats apart, windows
+ * `stride` times as far: the largest of three rows is taken once for each column. */
 static inline __attribute__((always_inline)) TARGET void
 VARIANT(max_3x3)(const float *first, int64_t row_step, int64_t step, int stride, int64_t n,
                  float *out, int64_t out_step)
@@ -68,8 +68,8 @@ VARIANT(max_3x3)(const float *first, int64_t row_step, int64_t step, int stride,
     }
 }
 
-/* How many outputs from i on max_3x3 can make, which reads one column ahead: 0 if none. With taps
- * further apart than px, of every such px. */
+/* How many outputs from i on max_3x3 can make: 0 if none. With stride 2 it reads a column ahead.
+ * Windows with dilation overlap every `step` outputs: it is called for each of these phases. */
 static inline int64_t VARIANT(run_3x3)(const struct pool_window *w, int64_t y, int64_t i,
                                        int32_t *stride)
 {
@@ -80,7 +80,7 @@ static inline int64_t VARIANT(run_3x3)(const struct pool_window *w, int64_t y, i
     *stride = v->begin[i + 1] - v->begin[i];
     while ((*stride == 1 || (*stride == 2 && v->step == 1)) && i + n < v->out &&
            v->count[i + n] == 3 && v->begin[i + n] == v->begin[i] + n * *stride &&
-           v->begin[i + n] + 3 * v->step < v->in)
+           v->begin[i + n] + (*stride + 1) * v->step < v->in)
         n++;
     return n;
 }

@@ -133,22 +133,35 @@ struct copy_state {
     size_t offset, bytes;
 };
 
-int step_prepare(struct plan_node *pn, const struct step_spec *spec, size_t bytes, uint64_t layout,
-                 struct err *err)
+/* The same numbers may be weights of several shapes (a linear layer that became a convolution), and
+ * a weight may be used with several biases. */
+static uint64_t weights_key(const struct plan_node *pn, const struct step_layout *layout)
+{
+    const uint64_t spread = 0x9e3779b97f4a7c15; /* of no meaning: odd, and its bits are mixed */
+    const struct shape *weight = in_shape(pn, 1);
+    uint64_t key = layout->key;
+    for (int i = 0; i < weight->rank; i++)
+        key = key * spread + (uint64_t)weight->dim[i];
+    if (layout->with_bias && has_input(pn, 2))
+        key ^= (uint64_t)(uintptr_t)pn->plan->graph->values[pn->node->inputs[2]].data << 8;
+    return key;
+}
+
+int step_prepare(struct plan_node *pn, const struct step_spec *spec,
+                 const struct step_layout *layout, struct err *err)
 {
     struct plan *plan = pn->plan;
-    int from = in_slot(pn, 1, LAYOUT_PLAIN, err), to = slot_new(plan, bytes);
-    int bias = has_input(pn, 2) ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
-    if (from == NO_SLOT || to == NO_SLOT || (has_input(pn, 2) && bias == NO_SLOT))
+    bool with_bias = layout->with_bias && has_input(pn, 2);
+    int from = in_slot(pn, 1, LAYOUT_PLAIN, err), to = slot_new(plan, layout->bytes);
+    int bias = with_bias ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
+    if (from == NO_SLOT || to == NO_SLOT || (with_bias && bias == NO_SLOT))
         return NO_SLOT;
     enum step_phase phase = plan->phase;
     if (plan->options.mode == PLAN_INFER) {
         struct slot *slot = &plan->slots[to];
         slot->home = SLOT_WEIGHTS;
         slot->source = plan->graph->values[pn->node->inputs[1]].data;
-        slot->key = layout;
-        if (bias != NO_SLOT) /* a weight may be used with several */
-            slot->key ^= (uint64_t)(uintptr_t)plan->graph->values[pn->node->inputs[2]].data << 8;
+        slot->key = weights_key(pn, layout);
         plan->phase = PHASE_PREPARE;
     }
     struct step *step = step_add(plan, spec, err);

@@ -202,12 +202,18 @@ bool step_use(struct step *step, int slot, enum access access, struct err *err);
 void step_use_optional(struct step *step, int slot, enum access access);
 void step_in_place(struct step *step, int from, int from_too, int to);
 
-/* A slot with the weight (input 1) and the bias (input 2, if any) in a kernel's own layout: the
- * step `spec` makes it from at[0], at[1] (NULL: no bias) into at[2]; for inference once, if another
- * plan has not made it already, else in every run. `layout` tells it from other layouts of the same
- * weight. */
-int step_prepare(struct plan_node *pn, const struct step_spec *spec, size_t bytes, uint64_t layout,
-                 struct err *err);
+/* How a kernel keeps its weights. */
+struct step_layout {
+    size_t bytes;
+    uint64_t key;   /* tells it from other layouts of the same weight */
+    bool with_bias; /* the bias is among them */
+};
+
+/* A slot with the weight (input 1), and the bias (input 2) if it is there and wanted, in a kernel's
+ * own layout: the step `spec` makes it from at[0], at[1] (NULL: no bias) into at[2]; for inference
+ * once, if another plan has not made it already, else in every run. */
+int step_prepare(struct plan_node *pn, const struct step_spec *spec,
+                 const struct step_layout *layout, struct err *err);
 
 /* dst = src, or a part of dst at copy_offset; left out where the memory can be shared. */
 bool step_copy(struct plan *plan, int src, int dst, size_t copy_offset, size_t bytes,

@@ -162,7 +162,7 @@ void winograd_gradient_run(const struct winograd_gradient *g, const float *x, co
     for (int64_t b = 0; b < g->blocks; b++) {
         struct winograd_block block;
         int64_t first = w->tiles * b / g->blocks, n = w->tiles * (b + 1) / g->blocks - first;
-        winograd_find_block(w, first, n, &block);
+        winograd_find_block_by_place(w, first, n, &block);
 #pragma omp for schedule(static, 1)
         for (int64_t i = 0; i < w->in_blocks + w->out_blocks; i++)
             if (i < w->in_blocks)

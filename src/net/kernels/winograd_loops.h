@@ -84,9 +84,12 @@ const struct winograd_loops *winograd_loops_of(enum simd level);
 void winograd_count_tiles(struct winograd_conv *w);
 /* The points of all of them. */
 double winograd_count_points(const struct winograd_conv *w);
-/* n tiles from `first` on. */
+/* n tiles from `first` on, image by image. */
 void winograd_find_block(const struct winograd_conv *w, int64_t first, int64_t n,
                          struct winograd_block *block);
+/* The same of all tiles ordered by their place: where blocks end does not change the order. */
+void winograd_find_block_by_place(const struct winograd_conv *w, int64_t first, int64_t n,
+                                  struct winograd_block *block);
 /* Which of the tiles from .. to have a point. */
 void winograd_tiles_of_point(const struct winograd_conv *w, const struct winograd_block *block,
                              int64_t point, int64_t *from, int64_t *to);
