@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/array.h"
+#include "base/divide.h"
 
 #define UNIT_PX 16 /* tissue is not asked for in finer steps: masks are no finer */
 
@@ -42,17 +43,28 @@ static int64_t largest_window(const struct ensemble *ensemble)
     return window;
 }
 
-/* One row of cells from `column` on. */
+/* Cells in one direction whose windows are centred on the slide, which has `length` raster px. */
+static int64_t centred_cells(const struct ensemble *ensemble, int64_t length)
+{
+    int64_t origin = ensemble->stride / 2;
+    return length > origin ? ceil_div(length - origin, ensemble->stride) : 0;
+}
+
+/* One row of cells from `column` on. A window that is centred beyond the slide sees none of it, or
+ * its edge: there is no tissue to tell of. */
 static void wanted_line(const struct source *source, const struct ensemble *ensemble,
                         int64_t column, int64_t row, int64_t width, bool *out)
 {
     int64_t unit = unit_cells(source, ensemble), side = unit * ensemble->stride;
     int64_t window = largest_window(ensemble);
+    int64_t columns = centred_cells(ensemble, source->raster.width);
+    bool on_slide = row < centred_cells(ensemble, source->raster.height);
     for (int64_t c = column; c < column + width;) {
         int64_t next = (c / unit + 1) * unit, end = next < column + width ? next : column + width;
-        bool wanted = source_wants(source, c / unit * side, row / unit * side, side, window);
+        bool wanted =
+            on_slide && source_wants(source, c / unit * side, row / unit * side, side, window);
         for (; c < end; c++)
-            out[c - column] = wanted;
+            out[c - column] = wanted && c < columns;
     }
 }
 
@@ -60,9 +72,10 @@ void cover_wanted(const struct source *source, const struct ensemble *ensemble,
                   const struct part_block *block, bool *wanted)
 {
     int64_t unit = unit_cells(source, ensemble);
+    int64_t rows = centred_cells(ensemble, source->raster.height);
     for (int64_t y = 0; y < block->height; y++) {
         bool *line = wanted + y * block->width;
-        if (y > 0 && (block->row + y) % unit)
+        if (y > 0 && (block->row + y) % unit && block->row + y < rows)
             memcpy(line, line - block->width, (size_t)block->width * sizeof *line);
         else
             wanted_line(source, ensemble, block->column, block->row + y, block->width, line);

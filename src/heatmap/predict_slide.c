@@ -156,9 +156,11 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
          predict_fit_stain(predict, &source, ctx, &plan.stain, err) &&
          cover_make(&source, &predict->ensemble, &plan, err);
     if (ok && plan.n_blocks == 0)
-        ok = err_set(err, ERR_MISSING,
-                     "%s: no cell of the heatmap has enough tissue; pass a lower --tissue-fraction",
-                     plan.info.path);
+        ok = err_set(
+            err, ERR_MISSING,
+            "%s: no cell of the heatmap has enough tissue; pass a lower --tissue-fraction or "
+            "a smaller --stride",
+            plan.info.path);
     ok = ok && file_make_folder(folder, err) &&
          (source.store || image_write_png(mask, &source.mask.mask, err)) &&
          part_plan_write(folder, &plan, predict->options->group_cost, err);

@@ -104,6 +104,34 @@ static void dense_is_window(void **state)
     free(slide);
 }
 
+/* A cell that reaches beyond the slide with its centre sees glass only: as if it had no tissue. */
+static void centres_beyond_the_slide_are_not_scored(void **state)
+{
+    (void)state;
+    char *slide = plain_slide_write("heatmap_beyond.tiff", 700, 500, 0.25);
+    static const int64_t strides[] = { 600, 9 };
+    for (int i = 0; i < 2; i++)
+        for (int mode = PREDICT_DENSE; mode <= PREDICT_WINDOW; mode++) {
+            struct heatmap_info info;
+            int64_t stride = strides[i], scored = 0;
+            struct predict_options options =
+                options_of("scan_tiny", (enum predict_mode)mode, stride);
+            options.min_tissue = 0;
+            float *scores = predict_to("heatmap_beyond", slide, &options, 1, &info);
+            assert_true(info.width == (700 + stride - 1) / stride);
+            for (int64_t k = 0; k < info.width * info.height; k++) {
+                int64_t x = k % info.width * stride + stride / 2;
+                int64_t y = k / info.width * stride + stride / 2;
+                assert_true(isnan(scores[2 * k]) || (x < 700 && y < 500));
+                scored += !isnan(scores[2 * k]);
+            }
+            assert_true(scored > 0 && scored == info.scored);
+            free(scores);
+        }
+    unlink(slide);
+    free(slide);
+}
+
 /* Resampled, stains normalised, turned and mirrored, two models: each against its definition. */
 static void further_options(void **state)
 {
@@ -403,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_bounded), /* first: the parent is still small */
         cmocka_unit_test(dense_is_window),
+        cmocka_unit_test(centres_beyond_the_slide_are_not_scored),
         cmocka_unit_test(further_options),
         cmocka_unit_test(tasks_give_the_same_bytes),
         cmocka_unit_test(stores_give_the_slides_scores),
