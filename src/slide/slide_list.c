@@ -152,6 +152,27 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name); /* the same order in every locale */
 }
 
+static int is_store_name(const struct dirent *item)
+{
+    return item->d_name[0] != '.' && strcasecmp(file_extension(item->d_name), ".h5") == 0;
+}
+
+static bool no_slides_in(const char *folder, struct err *err)
+{
+    struct dirent **items = NULL;
+    int n = scandir(folder, &items, is_store_name, by_bytes);
+    for (int i = 0; i < n; i++)
+        free(items[i]);
+    free(items);
+    if (n > 0)
+        return err_set(err, ERR_MISSING,
+                       "%s: no slides in this folder (.svs, .tif, .ndpi, ...), but patch stores; "
+                       "predict takes them as %s/*.h5",
+                       folder, folder);
+    return err_set(err, ERR_MISSING, "%s: no slides in this folder (.svs, .tif, .ndpi, ...)",
+                   folder);
+}
+
 static bool add_folder(struct builder *builder, const char *folder, struct err *err)
 {
     struct dirent **items = NULL;
@@ -172,10 +193,7 @@ static bool add_folder(struct builder *builder, const char *folder, struct err *
         free(items[i]);
     }
     free(items);
-    if (ok && builder->list.n == before)
-        return err_set(err, ERR_MISSING, "%s: no slides in this folder (.svs, .tif, .ndpi, ...)",
-                       folder);
-    return ok;
+    return ok && builder->list.n == before ? no_slides_in(folder, err) : ok;
 }
 
 static bool add_glob(struct builder *builder, const char *pattern, struct err *err)

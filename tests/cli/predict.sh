@@ -18,6 +18,7 @@ list 0.3 && { run list.csv --stride 64 --quiet || echo "exit $?"; }
 list 0.25 && run list.csv --stride 64 --export none --quiet | columns
 microtome extract c/slides -o p --dense --quiet >/dev/null
 run p/*.h5 --stride 64 --quiet || echo "exit $?"
+microtome predict p -o h2 --network scan_tiny || echo "exit $?"
 echo "== overwritten, by windows, with exports"
 run c/slides --stride 128 --mode window --overwrite --quiet --export tiles-csv | columns
 head -n 1 h/patient_000_node_0/tiles.csv
