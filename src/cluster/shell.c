@@ -30,8 +30,12 @@ bool shell_run(char *const *argv, struct said *out, struct err *err)
     pid_t child = 0;
     int status = 0;
     bool ok = fds[0] >= 0 && fds[1] >= 0;
-    if (!ok)
-        return err_errno(err, argv[0], "run");
+    if (!ok) {
+        err_errno(err, argv[0], "run");
+        if (fds[0] >= 0)
+            close(fds[0]);
+        return false;
+    }
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, fds[0], 1);

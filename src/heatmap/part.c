@@ -291,8 +291,10 @@ bool part_write(const char *folder, const struct part_plan *plan, int64_t group,
         fwrite(&sum, sizeof sum, 1, out.stream);
         ok = file_out_commit(&out, err);
     }
-    if (ok && rename(own, path) != 0)
+    if (ok && rename(own, path) != 0) {
         ok = err_errno(err, path, "rename into place");
+        unlink(own);
+    }
     free(own);
     free(path);
     return ok;

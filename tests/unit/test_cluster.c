@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +19,7 @@
 #include "base/rng.h"
 #include "cluster/pack.h"
 #include "cluster/scheduler.h"
+#include "cluster/shell.h"
 #include "cluster/tasks.h"
 #include "support/cohort.h"
 
@@ -343,6 +345,26 @@ static void test_claim_killed(void **state)
     free(folder);
 }
 
+/* Where there is no room for a second descriptor the first is closed. */
+static void test_shell_descriptors(void **state)
+{
+    (void)state;
+    struct rlimit limit, tight;
+    struct said said = { 0 };
+    struct err err = { 0 };
+    int next = dup(0);
+    assert_true(next >= 0 && close(next) == 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    tight = limit;
+    tight.rlim_cur = (rlim_t)next + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    bool ran = shell_run((char *[]){ "true", NULL }, &said, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_false(ran);
+    int again = dup(0);
+    assert_int_equal(again, next);
+    close(again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,7 +372,7 @@ int main(void)
         cmocka_unit_test(test_pack),         cmocka_unit_test(test_tasks),
         cmocka_unit_test(test_times),        cmocka_unit_test(test_out_of_time),
         cmocka_unit_test(test_site),         cmocka_unit_test(test_claim),
-        cmocka_unit_test(test_claim_killed),
+        cmocka_unit_test(test_claim_killed), cmocka_unit_test(test_shell_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,23 @@ static void check_damage(const char *folder, const struct part_plan *plan,
     free(part);
 }
 
+/* A part that cannot be put into its place leaves nothing beside it. */
+static void check_blocked(const char *folder, const struct part_plan *plan,
+                          const float *const *scores)
+{
+    struct err err = { 0 };
+    char *part = part_path(folder, 0), *all = file_format("%s/parts/*", folder);
+    glob_t found = { 0 };
+    assert_true(file_make_folder(part, &err));
+    assert_false(part_write(folder, plan, 0, scores, &err));
+    assert_non_null(strstr(err.text, "cannot rename into place"));
+    assert_int_equal(glob(all, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    globfree(&found);
+    assert_int_equal(rmdir(part), 0);
+    free(part), free(all);
+}
+
 /* heatmap.npy with cells of several parts where they belong; its bytes are the caller's. */
 static char *check_npy(const char *folder, size_t *size)
 {
@@ -152,6 +170,7 @@ static void parts_are_stitched(void **state)
         free(before);
         before = now;
     }
+    check_blocked(folder, &plan, (const float *const *)scores);
     check_damage(folder, &plan, (const float *const *)scores, &ctx);
     for (int i = 0; i < 5; i++)
         free(scores[i]);
