@@ -175,6 +175,11 @@ static bool open_data(struct trainer *trainer, struct err *err)
             report_warn(trainer->ctx->report, "class '%s' has no validation sample",
                         config->classes.items[c]);
     free(count);
+    if (val == 0)
+        report_warn(
+            trainer->ctx->report,
+            "no patch is left for validation, so no epoch is judged; name some in data.val, "
+            "or add patients to be split");
     report_note(trainer->ctx->report, "%lld patches for training, %lld for validation, %d patients",
                 (long long)train, (long long)val, trainer->dataset.n_patients);
     trainer->steps_per_epoch = loader_n_batches(trainer->train_loader) / config->train.accumulate;
