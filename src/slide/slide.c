@@ -147,6 +147,7 @@ bool slide_open(const char *path, double given_mpp, struct slide **out, struct e
 {
     if (!check_file(path, err))
         return false;
+    tiff_file_silence();
     bool ok = false;
     struct slide *slide = calloc(1, sizeof *slide);
     if (!slide)

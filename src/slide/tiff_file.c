@@ -2,6 +2,7 @@
 #include "slide/tiff_file.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,6 +20,17 @@ static int be_silent(TIFF *tiff, void *data, const char *module, const char *for
 {
     (void)tiff, (void)data, (void)module, (void)format, (void)ap;
     return 1;
+}
+
+static void silence(void)
+{
+    TIFFSetWarningHandler(NULL);
+}
+
+void tiff_file_silence(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, silence);
 }
 
 static TIFF *open_tiff(const char *path)

@@ -33,6 +33,10 @@ struct tiff_file {
     struct tiff_directory *directories;
 };
 
+/* Lets libtiff warn nobody where a file is opened without a handler of its own, as OpenSlide does:
+ * what matters is an error too. For the whole process; thread-safe. */
+void tiff_file_silence(void);
+
 /* *out is the caller's; close with tiff_file_close. Immutable once open, hence thread-safe. */
 bool tiff_file_open(const char *path, struct tiff_file **out, struct err *err);
 void tiff_file_close(struct tiff_file *file); /* NULL-safe */
