@@ -17,6 +17,7 @@ from setting import PYTHON, cores, folder, here, microtome, site
 from table import Table
 
 STRIDE, TILE = 16, 224
+REPEATS, SHORT_S = 3, 10
 CAMELYON16_TILES = 10.9e6
 PUBLISHED_CORE_HOURS = 133034
 PEER_TILES = {("torch", "googlenet"): 1, ("onnxruntime", "googlenet"): 2,
@@ -36,17 +37,20 @@ def predict(slide, network, mode, threads, *options):
     """Tiles of tissue, wall seconds of the slide, what the program printed, and the heatmap's folder."""
     out = os.path.join(folder, "heatmap_out")
     log = os.path.join(folder, "heatmap.log")
-    shutil.rmtree(out, ignore_errors=True)
     command = [microtome, "predict", slide, "-o", out, "--network", network, "--mode", mode, "--stride", str(STRIDE),
                "--threads", str(threads), "--json", "--quiet", *options]
-    _, megabytes = run(command, set(cores[-threads:]), log)
+    times, done = [], False
+    while not done:  # short runs are repeated, and the fastest counts
+        shutil.rmtree(out, ignore_errors=True)
+        _, megabytes = run(command, set(cores[-threads:]), log)
+        with open(os.path.join(out, "run.json")) as stream:
+            times.append(json.load(stream)["slides"][0]["seconds"])
+        done = len(times) == REPEATS or times[0] > SHORT_S
     with open(log) as stream:
         said = json.load(stream)
-    with open(os.path.join(out, "run.json")) as stream:
-        seconds = json.load(stream)["slides"][0]["seconds"]
     name = os.path.splitext(os.path.basename(slide))[0]
     tiles = said["slides"][0]["scored"] * STRIDE ** 2 / TILE ** 2
-    return tiles, seconds, said, os.path.join(out, name), megabytes
+    return tiles, min(times), said, os.path.join(out, name), megabytes
 
 
 def inner_tiles(heatmap, count):
