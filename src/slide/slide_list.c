@@ -1,7 +1,6 @@
 /* slide_list.c: see slide_list.h. */
 #include "slide/slide_list.h"
 
-#include <dirent.h>
 #include <glob.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,10 +9,12 @@
 #include "base/array.h"
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/names.h"
 
-static const char *const slide_extensions[] = { ".svs", ".tif", ".tiff", ".ndpi",    ".vms",
-                                                ".vmu", ".scn", ".mrxs", ".svslide", ".bif" };
+static const char *const slide_extensions[] = { ".svs",     ".tif", ".tiff", ".ndpi",
+                                                ".vms",     ".vmu", ".scn",  ".mrxs",
+                                                ".svslide", ".bif", NULL };
 
 /* A list that grows. Where each entry came from is kept for messages about duplicates. */
 struct builder {
@@ -134,36 +135,14 @@ static bool add_table(struct builder *builder, const struct csv *csv, struct err
     return true;
 }
 
-static bool has_slide_extension(const char *path)
-{
-    for (size_t i = 0; i < sizeof slide_extensions / sizeof *slide_extensions; i++)
-        if (strcasecmp(file_extension(path), slide_extensions[i]) == 0)
-            return true;
-    return false;
-}
-
-static int is_slide_name(const struct dirent *item)
-{
-    return item->d_name[0] != '.' && has_slide_extension(item->d_name);
-}
-
-static int by_bytes(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name); /* the same order in every locale */
-}
-
-static int is_store_name(const struct dirent *item)
-{
-    return item->d_name[0] != '.' && strcasecmp(file_extension(item->d_name), ".h5") == 0;
-}
-
 static bool no_slides_in(const char *folder, struct err *err)
 {
-    struct dirent **items = NULL;
-    int n = scandir(folder, &items, is_store_name, by_bytes);
-    for (int i = 0; i < n; i++)
-        free(items[i]);
-    free(items);
+    static const char *const store_extensions[] = { ".h5", NULL };
+    char **names = NULL;
+    size_t n = 0;
+    if (!folder_names(folder, store_extensions, &names, &n, err))
+        return false;
+    folder_names_free(names, n);
     if (n > 0)
         return err_set(err, ERR_MISSING,
                        "%s: no slides in this folder (.svs, .tif, .ndpi, ...), but patch stores; "
@@ -175,24 +154,22 @@ static bool no_slides_in(const char *folder, struct err *err)
 
 static bool add_folder(struct builder *builder, const char *folder, struct err *err)
 {
-    struct dirent **items = NULL;
-    int n = scandir(folder, &items, is_slide_name, by_bytes);
-    if (n < 0)
-        return err_errno(err, folder, "list");
+    char **names = NULL;
+    size_t n = 0, before = builder->list.n, length = strlen(folder);
+    if (!folder_names(folder, slide_extensions, &names, &n, err))
+        return false;
     bool ok = true;
-    size_t before = builder->list.n, length = strlen(folder);
     while (length > 1 && folder[length - 1] == '/')
         length--;
-    for (int i = 0; i < n; i++) {
-        char *path = file_format("%.*s/%s", (int)length, folder, items[i]->d_name);
-        if (ok && !path)
+    for (size_t i = 0; i < n && ok; i++) {
+        char *path = file_format("%.*s/%s", (int)length, folder, names[i]);
+        if (!path)
             ok = err_memory(err, folder);
-        else if (ok && !file_is_folder(path))
+        else if (!file_is_folder(path))
             ok = add_path(builder, path, err);
         free(path);
-        free(items[i]);
     }
-    free(items);
+    folder_names_free(names, n);
     return ok && builder->list.n == before ? no_slides_in(folder, err) : ok;
 }
 
