@@ -1,5 +1,5 @@
-"""Puts the tables of the last `make bench` into README.md: for every NAME.json in BUILD/bench that has a place there,
-between <!-- bench NAME --> and <!-- end -->.      bench/readme.py BUILD
+"""Puts the tables of the last `make bench` into docs/benchmarks.md: for every NAME.json in BUILD/bench that has a
+place there, between <!-- bench NAME --> and <!-- end -->.      bench/publish.py BUILD
 """
 import json
 import os
@@ -7,7 +7,7 @@ import re
 import sys
 
 build = sys.argv[1]
-path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "README.md")
+path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "benchmarks.md")
 
 
 def number(value):
