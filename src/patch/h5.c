@@ -233,48 +233,104 @@ bool h5_has(hid_t file, const char *name)
     return H5Lexists(file, name, H5P_DEFAULT) > 0;
 }
 
-/* A file may claim more than it holds: a contiguous dataset must lie within the file. */
-static bool is_held(hid_t dataset, const char *path, hsize_t bytes)
+/* What a dataset says of itself. */
+struct extent {
+    const char *path, *name;
+    int rank;
+    hsize_t dims[MAX_RANK];
+    hsize_t element, bytes; /* of one number; of all of them */
+};
+
+/* Of the filters of a chunk, those whose result is bounded by what they are given: deflate once,
+ * and those that keep the size. Others believe sizes in the file, or need a plug-in. */
+static bool check_filters(hid_t create, const struct extent *extent, struct err *err)
 {
-    hid_t create = H5Dget_create_plist(dataset);
-    H5D_layout_t layout = create >= 0 ? H5Pget_layout(create) : H5D_LAYOUT_ERROR;
-    if (create >= 0)
-        H5Pclose(create);
-    if (layout == H5D_CHUNKED || layout == H5D_COMPACT || bytes == 0)
-        return true;
-    struct stat status;
-    haddr_t offset = H5Dget_offset(dataset);
-    return layout == H5D_CONTIGUOUS && offset != HADDR_UNDEF && stat(path, &status) == 0 &&
-           (hsize_t)status.st_size >= bytes && offset <= (hsize_t)status.st_size - bytes;
+    int n = H5Pget_nfilters(create), deflates = 0;
+    for (int i = 0; i < n; i++) {
+        unsigned flags = 0, config = 0;
+        size_t n_values = 0;
+        H5Z_filter_t filter =
+            H5Pget_filter2(create, (unsigned)i, &flags, &n_values, NULL, 0, NULL, &config);
+        deflates += filter == H5Z_FILTER_DEFLATE;
+        if (deflates > 1 || (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
+                             filter != H5Z_FILTER_FLETCHER32))
+            return err_set(err, ERR_FORMAT,
+                           "%s: '%s' is compressed in a way that is not read here (filter %d of "
+                           "HDF5); rewrite it with h5repack -f GZIP=4",
+                           extent->path, extent->name, (int)filter);
+    }
+    return n >= 0 || h5_fail(err, extent->path, "read");
 }
 
-static bool check_open(hid_t dataset, const char *path, const char *name, int rank,
-                       const hsize_t *wanted, hsize_t *dims, struct err *err)
+/* Bytes of memory that all chunks make; 0 if they do not cover the dataset. */
+static hsize_t chunk_bytes(hid_t dataset, hid_t create, const struct extent *extent)
+{
+    hsize_t chunk[MAX_RANK] = { 0 }, bytes = extent->element, n = 1, there = 0;
+    hid_t space = H5Dget_space(dataset);
+    bool ok = space >= 0 && H5Dget_num_chunks(dataset, space, &there) >= 0 &&
+              H5Pget_chunk(create, MAX_RANK, chunk) == extent->rank;
+    if (space >= 0)
+        H5Sclose(space);
+    for (int i = 0; ok && i < extent->rank; i++)
+        ok = chunk[i] > 0 && !__builtin_mul_overflow(n, 1 + (extent->dims[i] - 1) / chunk[i], &n) &&
+             !__builtin_mul_overflow(bytes, chunk[i], &bytes);
+    return ok && there == n && !__builtin_mul_overflow(bytes, n, &bytes) ? bytes : 0;
+}
+
+/* A file may claim more than it holds: a contiguous dataset must lie within the file; of a chunked
+ * one every chunk must be there, of no more bytes than deflate can make of what is stored. */
+static bool check_held(hid_t dataset, const struct extent *extent, struct err *err)
+{
+    struct stat status;
+    hid_t create = H5Dget_create_plist(dataset);
+    H5D_layout_t layout = create >= 0 ? H5Pget_layout(create) : H5D_LAYOUT_ERROR;
+    hsize_t file = stat(extent->path, &status) == 0 ? (hsize_t)status.st_size : 0;
+    hsize_t stored = H5Dget_storage_size(dataset), bytes = extent->bytes;
+    bool known = true, held = bytes == 0;
+    if (layout == H5D_CHUNKED && bytes > 0) {
+        hsize_t made = chunk_bytes(dataset, create, extent);
+        known = check_filters(create, extent, err);
+        held = made > 0 && stored <= file && made / H5_MOST_GROWTH <= stored;
+    } else if (layout == H5D_COMPACT) {
+        held = stored >= bytes && stored <= file;
+    } else if (layout == H5D_CONTIGUOUS && bytes > 0) {
+        haddr_t offset = H5Dget_offset(dataset);
+        held = offset != HADDR_UNDEF && file >= bytes && offset <= file - bytes;
+    }
+    if (create >= 0)
+        H5Pclose(create);
+    return known &&
+           (held || err_set(err, ERR_FORMAT, "%s: '%s' is not wholly in the file; it is damaged",
+                            extent->path, extent->name));
+}
+
+static bool check_open(hid_t dataset, struct extent *extent, const hsize_t *wanted, struct err *err)
 {
     hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
     H5T_class_t class = H5Tget_class(type);
-    size_t size = H5Tget_size(type);
     int found = H5Sget_simple_extent_ndims(space);
-    bool shaped = found == rank && H5Sget_simple_extent_dims(space, dims, NULL) == rank;
+    bool shaped = found == extent->rank &&
+                  H5Sget_simple_extent_dims(space, extent->dims, NULL) == extent->rank;
+    extent->element = extent->bytes = H5Tget_size(type);
     H5Sclose(space);
     H5Tclose(type);
     if (class != H5T_INTEGER && class != H5T_FLOAT)
-        return err_set(err, ERR_FORMAT, "%s: '%s' does not hold numbers", path, name);
+        return err_set(err, ERR_FORMAT, "%s: '%s' does not hold numbers", extent->path,
+                       extent->name);
     if (!shaped)
-        return err_set(err, ERR_FORMAT, "%s: '%s' has %d dimensions, not %d", path, name, found,
-                       rank);
-    hsize_t bytes = size;
-    for (int i = 0; i < rank; i++) {
-        if (wanted[i] && dims[i] != wanted[i])
-            return err_set(err, ERR_FORMAT, "%s: dimension %d of '%s' is %llu, not %llu", path, i,
-                           name, (unsigned long long)dims[i], (unsigned long long)wanted[i]);
-        if (__builtin_mul_overflow(bytes, dims[i], &bytes) || bytes > INT64_MAX)
-            return err_set(err, ERR_FORMAT, "%s: '%s' says it is impossibly large", path, name);
+        return err_set(err, ERR_FORMAT, "%s: '%s' has %d dimensions, not %d", extent->path,
+                       extent->name, found, extent->rank);
+    for (int i = 0; i < extent->rank; i++) {
+        hsize_t n = extent->dims[i];
+        if (wanted[i] && n != wanted[i])
+            return err_set(err, ERR_FORMAT, "%s: dimension %d of '%s' is %llu, not %llu",
+                           extent->path, i, extent->name, (unsigned long long)n,
+                           (unsigned long long)wanted[i]);
+        if (__builtin_mul_overflow(extent->bytes, n, &extent->bytes) || extent->bytes > INT64_MAX)
+            return err_set(err, ERR_FORMAT, "%s: '%s' says it is impossibly large", extent->path,
+                           extent->name);
     }
-    if (!is_held(dataset, path, bytes))
-        return err_set(err, ERR_FORMAT, "%s: '%s' is not wholly in the file; it is damaged", path,
-                       name);
-    return true;
+    return check_held(dataset, extent, err);
 }
 
 bool h5_check(hid_t file, const char *path, const char *name, int rank, const hsize_t *wanted,
@@ -283,8 +339,10 @@ bool h5_check(hid_t file, const char *path, const char *name, int rank, const hs
     hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
     if (dataset < 0)
         return err_set(err, ERR_FORMAT, "%s: no dataset '%s' in it", path, name);
-    bool ok = check_open(dataset, path, name, rank, wanted, dims, err);
+    struct extent extent = { .path = path, .name = name, .rank = rank };
+    bool ok = check_open(dataset, &extent, wanted, err);
     H5Dclose(dataset);
+    memcpy(dims, extent.dims, (size_t)rank * sizeof *dims);
     return ok;
 }
 

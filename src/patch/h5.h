@@ -46,8 +46,13 @@ hid_t h5_dataset(hid_t parent, const char *name, hid_t type, int rank, const hsi
 bool h5_put_data(hid_t parent, const char *name, hid_t file_type, hid_t memory_type, int rank,
                  const hsize_t *dims, const void *data);
 
+/* What deflate makes of one byte at most: bytes that a file of HDF5 can hold for each of its own.
+ */
+#define H5_MOST_GROWTH 1032
+
 /* Checks that `name` is a dataset of integers or reals with this rank and, where a wanted dimension
- * is not 0, this size; and that the file really holds it. dims gets its size. */
+ * is not 0, this size; and that the file really holds it: all of it, uncompressed or deflated. dims
+ * gets its size. */
 bool h5_check(hid_t file, const char *path, const char *name, int rank, const hsize_t *wanted,
               hsize_t *dims, struct err *err);
 /* Reads a checked dataset whole. */

@@ -22,6 +22,7 @@ struct pixel_set {
 struct layout_reader {
     hid_t file;
     char *path;
+    int64_t file_bytes;
     int64_t patch_px;
     struct patch_list patches;
     struct store_group *groups;
@@ -72,6 +73,8 @@ int64_t layout_groups(const struct layout_writer *writer);
  * dataset of which column `x_column` and the one after it hold x and y. */
 bool layout_add_set(struct layout_reader *reader, const char *pixels, const char *corners,
                     hsize_t columns, int x_column, int label, struct err *err);
+/* Groups follow each other, and no group claims more pixels than the file can hold. */
+bool layout_check_groups(const struct layout_reader *reader, struct err *err);
 bool layout_read_sets(struct layout_reader *reader, int64_t first, int64_t n, uint8_t *out,
                       struct err *err);
 #endif

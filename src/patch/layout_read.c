@@ -4,14 +4,16 @@
 #include <string.h>
 #include "patch/layout.h"
 
-/* Patches a store may hold; more than any slide has, and a guard for files that lie. */
-#define MAX_PATCHES (INT64_C(1) << 31)
+#define MAX_PATCH_PX (1 << 20)
 #define GROUP_BYTES (INT64_C(64) << 20) /* of pixels, where the file says nothing of groups */
 
 static bool more_patches(struct layout_reader *reader, int64_t n, int label, struct err *err)
 {
-    if (n > MAX_PATCHES - reader->patches.n)
-        return err_set(err, ERR_FORMAT, "%s: more patches than a store can hold", reader->path);
+    /* however well it is compressed, a patch takes a byte of the file */
+    if (n > reader->file_bytes - reader->patches.n)
+        return err_set(err, ERR_FORMAT,
+                       "%s: claims %lld patches, more than its %lld bytes can hold; it is damaged",
+                       reader->path, (long long)n, (long long)reader->file_bytes);
     struct patch empty = { .column = -1, .row = -1, .label = (int8_t)label };
     for (int64_t i = 0; i < n; i++)
         if (!patch_list_add(&reader->patches, &empty, err))
@@ -70,13 +72,11 @@ bool layout_add_set(struct layout_reader *reader, const char *pixels, const char
     hsize_t wanted[4] = { 0, (hsize_t)reader->patch_px, (hsize_t)reader->patch_px, 3 }, dims[4];
     if (!h5_check(reader->file, reader->path, pixels, 4, wanted, dims, err))
         return false;
-    if (dims[1] != dims[2] || dims[1] == 0 || dims[1] > 1 << 20)
+    if (dims[1] != dims[2] || dims[1] == 0 || dims[1] > MAX_PATCH_PX)
         return err_set(err, ERR_FORMAT, "%s: '%s' does not hold square patches", reader->path,
                        pixels);
     reader->patch_px = (int64_t)dims[1];
     int64_t first = reader->patches.n, n = (int64_t)dims[0];
-    if (dims[0] > (hsize_t)MAX_PATCHES)
-        return err_set(err, ERR_FORMAT, "%s: more patches than a store can hold", reader->path);
     /* the corners prove the number before a list of that length is made */
     hsize_t corner_dims[2], corner_wanted[2] = { dims[0], columns };
     if (n > 0 && !h5_check(reader->file, reader->path, corners, 2, corner_wanted, corner_dims, err))
@@ -157,12 +157,35 @@ static bool get_groups(struct layout_reader *reader, struct err *err)
     if (dims[0] > 0 &&
         !h5_read(reader->file, reader->path, "groups", H5T_NATIVE_INT64, reader->groups, err))
         return false;
-    for (int64_t i = 0; i < reader->n_groups; i++) {
+    return true;
+}
+
+/* Are pixels of n patches, read in one go, more than the file can hold? */
+static bool too_large(const struct layout_reader *reader, int64_t n)
+{
+    int64_t bytes, limit;
+    if (__builtin_mul_overflow(reader->file_bytes, H5_MOST_GROWTH, &limit))
+        limit = INT64_MAX;
+    return reader->patch_px > MAX_PATCH_PX ||
+           __builtin_mul_overflow(n, layout_unit_bytes(reader->patch_px), &bytes) || bytes > limit;
+}
+
+bool layout_check_groups(const struct layout_reader *reader, struct err *err)
+{
+    int64_t next = 0;
+    const char *wrong = NULL;
+    for (int64_t i = 0; !wrong && i < reader->n_groups; i++) {
         const struct store_group *group = &reader->groups[i];
-        if (group->first < 0 || group->n < 0 || group->first > reader->patches.n ||
-            group->n > reader->patches.n - group->first)
-            return err_set(err, ERR_FORMAT, "%s: group %lld reaches beyond the patches",
-                           reader->path, (long long)i);
+        if (group->n < 0 || group->n > reader->patches.n - next)
+            wrong = "reaches beyond the patches";
+        else if (group->first != next)
+            wrong = "does not follow the one before it";
+        else if (too_large(reader, group->n > 0 ? group->n : 1))
+            wrong = "claims more pixels than the file can hold";
+        if (wrong)
+            return err_set(err, ERR_FORMAT, "%s: group %lld %s; the file is damaged", reader->path,
+                           (long long)i, wrong);
+        next += group->n;
     }
     return true;
 }
@@ -191,7 +214,7 @@ bool layout_get_lists(struct layout_reader *reader, struct err *err)
         hsize_t wanted[2] = { 0, 2 }, dims[2];
         if (!h5_check(reader->file, reader->path, "coords", 2, wanted, dims, err))
             return false;
-        n = dims[0] > (hsize_t)MAX_PATCHES ? MAX_PATCHES + 1 : (int64_t)dims[0];
+        n = (int64_t)dims[0];
         if (!more_patches(reader, n, PATCH_UNLABELED, err) ||
             !get_corners(reader, "coords", 2, 0, 0, n, err))
             return false;

@@ -1,6 +1,7 @@
 /* store_read.c: reading of a store (store.h). */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
 #include "patch/layout.h"
@@ -55,8 +56,11 @@ static bool open_file(struct store *store, const char *path, struct err *err)
     store->reader.path = strdup(path);
     if (!store->reader.path)
         return err_memory(err, path);
-    if (access(path, R_OK) != 0)
+    struct stat status;
+    if (access(path, R_OK) != 0 || stat(path, &status) != 0)
         return err_errno(err, path, "open");
+    store->reader.file_bytes = (int64_t)status.st_size;
+    H5Lunregister(H5L_TYPE_EXTERNAL); /* what is opened is this file and no other */
     hid_t how = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fclose_degree(how, H5F_CLOSE_STRONG);
     store->reader.file = H5Fopen(path, H5F_ACC_RDONLY, how);
@@ -65,7 +69,8 @@ static bool open_file(struct store *store, const char *path, struct err *err)
         return err_set(err, ERR_FORMAT, "%s: not an HDF5 file, or damaged", path);
     if (!facts_get(store->reader.file, &store->facts))
         return err_memory(err, path);
-    return find_layout(store, err) && layouts[store->layout]->open(&store->reader, err);
+    return find_layout(store, err) && layouts[store->layout]->open(&store->reader, err) &&
+           layout_check_groups(&store->reader, err);
 }
 
 bool store_open(const char *path, struct store **out, struct err *err)
