@@ -388,6 +388,23 @@ static void note_time(struct step *step, double seconds)
     step->runs++;
 }
 
+static bool run_step(const struct step *step, struct err *err)
+{
+    if (step->attempt)
+        return step->attempt(step, err);
+    step->run(step);
+    return true;
+}
+
+/* The reason keeps its kind; the layer and the kernel are put in front of it. */
+static bool blame(const struct plan *plan, const struct step *step, const struct err *why,
+                  struct err *err)
+{
+    const char *layer = step->node < 0 ? plan->graph->name : plan->graph->nodes[step->node].name;
+    return err_set(err, why->kind, "%.200s: the kernel %.100s failed: %.600s", layer, step->kernel,
+                   why->text);
+}
+
 static bool run_steps(struct plan *plan, int begin, int end, enum step_phase phase, struct err *err)
 {
     int threads = omp_get_max_threads();
@@ -398,13 +415,12 @@ static bool run_steps(struct plan *plan, int begin, int end, enum step_phase pha
         if (step->phase != phase || step->dropped)
             continue;
         double start = plan->options.profile ? clock_s(plan) : 0;
-        ok = step->run(step);
+        struct err why = { 0 };
+        ok = run_step(step, &why);
         if (plan->options.profile)
             note_time(step, clock_s(plan) - start);
         if (!ok)
-            err_set(err, ERR_MEMORY, "%s: the kernel %s failed",
-                    step->node < 0 ? plan->graph->name : plan->graph->nodes[step->node].name,
-                    step->kernel);
+            blame(plan, step, &why, err);
         if (phase == PHASE_BACKWARD && plan->hook)
             tell_gradients(plan, i);
     }

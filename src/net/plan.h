@@ -40,7 +40,7 @@ enum plan_saving {
 /* The batch of a plan is one of `parts` equal parts of a larger one, each in a process of its own.
  * sum: of numbers over all of them, in place, called at the same places in the same order. */
 struct plan_spread {
-    bool (*sum)(void *arg, double *values, int64_t n);
+    bool (*sum)(void *arg, double *values, int64_t n, struct err *err);
     void *arg;
     int parts;
 };

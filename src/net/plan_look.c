@@ -156,7 +156,8 @@ static bool couples_samples(const struct plan *plan)
 static bool make_single(struct plan *plan, struct err *err)
 {
     struct graph *graph = NULL;
-    struct plan_options options = { .mode = plan->options.mode, .threads = plan->options.threads };
+    struct plan_options options = plan->options;
+    options.keep = NULL, options.n_keep = 0; /* nobody looks into it */
     if (plan->single)
         return true;
     if (!transform_resize(plan->graph, 1, 0, 0, &graph, err))

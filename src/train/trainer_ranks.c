@@ -143,9 +143,9 @@ static int64_t count_buffers(const struct graph *graph)
     return count;
 }
 
-static bool sum_over_ranks(void *arg, double *values, int64_t n)
+static bool sum_over_ranks(void *arg, double *values, int64_t n, struct err *err)
 {
-    return ranks_sum_reals(arg, values, n, NULL);
+    return ranks_sum_reals(arg, values, n, err);
 }
 
 const struct plan_spread *trainer_spread(struct trainer *trainer)

@@ -46,12 +46,12 @@ struct part {
 };
 
 /* All threads leave with the same sums, added in the order of the ranks. */
-static bool sum(void *arg, double *values, int64_t n)
+static bool sum(void *arg, double *values, int64_t n, struct err *err)
 {
     struct part *part = arg;
     struct meeting *meeting = part->meeting;
     if (n > MOST)
-        return false;
+        return err_set(err, ERR_USAGE, "more than %d numbers", MOST);
     memcpy(meeting->values[part->rank], values, (size_t)n * sizeof *values);
     pthread_barrier_wait(&meeting->barrier);
     for (int64_t i = 0; i < n; i++) {
@@ -63,9 +63,9 @@ static bool sum(void *arg, double *values, int64_t n)
     return true;
 }
 
-static bool sum_alone(void *arg, double *values, int64_t n)
+static bool sum_alone(void *arg, double *values, int64_t n, struct err *err)
 {
-    (void)arg, (void)values, (void)n;
+    (void)arg, (void)values, (void)n, (void)err;
     return true;
 }
 
@@ -265,9 +265,46 @@ static void through_a_network(void **state)
     }
 }
 
+static bool sum_fails(void *arg, double *values, int64_t n, struct err *err)
+{
+    int *calls_left = arg;
+    (void)values, (void)n;
+    return (*calls_left)-- > 0 || err_set(err, ERR_IO, "rank 2: connection reset by peer");
+}
+
+/* The layer, the kernel and the reason are in the message, and it is not called a lack of memory.
+ * A forward pass has two sums for each of the three norms. */
+static void a_failed_sum_is_reported_as_such(void **state)
+{
+    (void)state;
+    for (int backward = 0; backward < 2; backward++) {
+        struct err err = { 0 };
+        int calls = backward ? 6 : 0;
+        struct plan_spread spread = { .sum = sum_fails, .arg = &calls, .parts = 2 };
+        struct plan_options options = { .mode = PLAN_TRAIN, .threads = 1, .spread = &spread };
+        struct graph *g = network(EACH, true);
+        struct plan *plan = NULL;
+        assert_non_null(g);
+        assert_true(plan_new(g, &options, &plan, &err));
+        if (backward) {
+            assert_true(plan_forward(plan, &err));
+            assert_false(plan_backward(plan, &err));
+        } else {
+            assert_false(plan_forward(plan, &err));
+        }
+        assert_int_equal(err.kind, ERR_IO);
+        assert_non_null(strstr(err.text, backward ? "bn3: the kernel statistics back"
+                                                  : "bn1: the kernel statistics over ranks"));
+        assert_non_null(strstr(err.text, "rank 2: connection reset by peer"));
+        plan_free(plan);
+        graph_free(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(spread_is_whole),
-                                        cmocka_unit_test(through_a_network) };
+                                        cmocka_unit_test(through_a_network),
+                                        cmocka_unit_test(a_failed_sum_is_reported_as_such) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

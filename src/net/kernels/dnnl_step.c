@@ -17,8 +17,8 @@ bool dnnl_ok(dnnl_status_t status, const char *what, struct err *err)
         return true;
     if (status == dnnl_out_of_memory)
         return err_memory(err, what);
-    return err_set(err, ERR_FORMAT, "%s: %s by oneDNN", what,
-                   status == dnnl_unimplemented ? "not implemented" : "refused");
+    return err_set(err, ERR_FORMAT, "%s: %s by oneDNN (status %d)", what,
+                   status == dnnl_unimplemented ? "not implemented" : "refused", (int)status);
 }
 
 dnnl_memory_desc_t desc_plain(const struct shape *shape)
@@ -90,11 +90,12 @@ int pd_rank(const_dnnl_primitive_desc_t pd)
     return strstr(name, "gemm") && !strstr(name, "brgemm") ? 1 : 2;
 }
 
-static bool dnnl_run(const struct step *step)
+static bool dnnl_run(const struct step *step, struct err *err)
 {
     const struct dnnl_state *state = step->state;
-    return dnnl_primitive_execute(state->primitive, state->stream, state->n_args, state->args) ==
-           dnnl_success;
+    return dnnl_ok(
+        dnnl_primitive_execute(state->primitive, state->stream, state->n_args, state->args),
+        "its execution", err);
 }
 
 static void dnnl_bind(struct step *step)
@@ -157,11 +158,12 @@ struct step *dnnl_step(struct plan *plan, const char *what, dnnl_primitive_desc_
                        const struct dnnl_arg *args, int n_args, double flops, struct err *err)
 {
     struct dnnl_state state = { .stream = dnnl_of(plan)->stream };
-    struct step_spec spec = { "oneDNN", dnnl_run, &state, sizeof state, flops };
+    struct step_spec spec = { "oneDNN", NULL, &state, sizeof state, flops };
     struct step *step = step_add(plan, &spec, err);
     if (!step)
         return NULL;
     struct dnnl_state *kept = step->state;
+    step->attempt = dnnl_run;
     step->destroy = dnnl_destroy;
     step->bind = dnnl_bind;
     step->copy = dnnl_copy;

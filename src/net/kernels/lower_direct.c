@@ -186,10 +186,9 @@ static struct direct_conv conv_of(const struct plan_node *pn, const struct pool_
     return c;
 }
 
-static bool run_weights(const struct step *step)
+static void run_weights(const struct step *step)
 {
     direct_conv_weights(step->state, step->at[0], step->at[1], step->at[2]);
-    return true;
 }
 
 /* What one step does; its slots: x, scratch, residual, then weights and output of each. */
@@ -208,7 +207,7 @@ static void group_free(void *at)
     free(group);
 }
 
-static bool run_group(const struct step *step)
+static void run_group(const struct step *step)
 {
     const struct direct_group *group = step->state;
     struct direct_work works[MOST_TOGETHER];
@@ -217,7 +216,6 @@ static bool run_group(const struct step *step)
             (struct direct_work){ &group->conv[i], step->at[GROUP_FIRST + 2 * i],
                                   step->at[GROUP_RESIDUAL], step->at[GROUP_FIRST + 2 * i + 1] };
     direct_conv_run(works, group->n, step->at[GROUP_X], step->at[GROUP_SCRATCH]);
-    return true;
 }
 
 struct direct_names {

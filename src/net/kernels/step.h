@@ -58,10 +58,12 @@ struct step {
     int slot[STEP_SLOTS]; /* NO_SLOT: absent */
     enum access access[STEP_SLOTS];
     void *at[STEP_SLOTS]; /* the slots' memory; NULL where absent */
-    bool (*run)(const struct step *step);
+    /* One of these two. `attempt` is for kernels that can fail and gives the reason. */
+    void (*run)(const struct step *step);
+    bool (*attempt)(const struct step *step, struct err *err);
     void (*bind)(struct step *step); /* NULL: `at` is all it needs */
     void (*destroy)(void *state);    /* NULL: free */
-    /* Gives `to` a state of its own, equal to that of `from`. NULL: `run` only reads the state, so
+    /* Gives `to` a state of its own, equal to that of `from`. NULL: it only reads the state, so
      * that copies of the step may borrow it. */
     bool (*copy)(const struct step *from, struct step *to, struct err *err);
     void *state;
@@ -188,8 +190,8 @@ int parameter_gradient_slot(const struct plan_node *pn, int i);
 
 struct step_spec {
     const char *kernel;
-    bool (*run)(const struct step *step);
-    const void *state; /* copied */
+    void (*run)(const struct step *step); /* NULL: set step->attempt */
+    const void *state;                    /* copied */
     size_t state_size;
     double flops;
 };

@@ -27,16 +27,17 @@ static void add_up(const struct sync_norm *s, const float *x, const double *shif
 }
 
 /* Twice through the data, as it is done on one process: the variance is that about the mean. */
-bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean, float *variance)
+bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean, float *variance,
+                          struct err *err)
 {
     const struct plan_spread *spread = s->spread;
     const double count = (double)(s->n * s->area * spread->parts);
     double *sums = calloc(3 * (size_t)s->channels, sizeof *sums);
     double *middle = sums ? sums + 2 * s->channels : NULL;
-    bool ok = sums != NULL;
+    bool ok = sums || err_memory(err, "statistics");
     if (ok) {
         add_up(s, x, middle, sums);
-        ok = spread->sum(spread->arg, sums, 2 * s->channels);
+        ok = spread->sum(spread->arg, sums, 2 * s->channels, err);
     }
     for (int64_t c = 0; ok && c < s->channels; c++) {
         middle[c] = sums[2 * c] / count;
@@ -44,7 +45,7 @@ bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean
     }
     if (ok) {
         add_up(s, x, middle, sums);
-        ok = spread->sum(spread->arg, sums, 2 * s->channels);
+        ok = spread->sum(spread->arg, sums, 2 * s->channels, err);
     }
     for (int64_t c = 0; ok && c < s->channels; c++) {
         mean[c] = (float)middle[c];
@@ -56,18 +57,18 @@ bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean
 
 bool sync_norm_correct(const struct sync_norm *s, const float *x, const float *mean,
                        const float *variance, const float *weight, const float *dweight,
-                       const float *dbias, float *dx)
+                       const float *dbias, float *dx, struct err *err)
 {
     const struct plan_spread *spread = s->spread;
     const double count = (double)(s->n * s->area * spread->parts);
     double *sums = calloc(2 * (size_t)s->channels, sizeof *sums);
     if (!sums)
-        return false;
+        return err_memory(err, "statistics");
     for (int64_t c = 0; c < s->channels; c++) {
         sums[2 * c] = (double)dbias[c];
         sums[2 * c + 1] = (double)dweight[c];
     }
-    bool ok = spread->sum(spread->arg, sums, 2 * s->channels);
+    bool ok = spread->sum(spread->arg, sums, 2 * s->channels, err);
     for (int64_t i = 0; ok && i < s->n * s->blocks; i++) {
         const int64_t first = i % s->blocks * s->b;
         const int64_t width = s->channels - first < s->b ? s->channels - first : s->b;

@@ -15,11 +15,12 @@ struct sync_norm {
 };
 
 /* x -> mean [channels] and biased variance [channels] of the whole batch. */
-bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean, float *variance);
+bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean, float *variance,
+                          struct err *err);
 
 /* dx holds what batch norm with given statistics would hand back; dweight and dbias [channels] are
  * those of this process. Subtracts from dx what flows through the statistics. */
 bool sync_norm_correct(const struct sync_norm *s, const float *x, const float *mean,
                        const float *variance, const float *weight, const float *dweight,
-                       const float *dbias, float *dx);
+                       const float *dbias, float *dx, struct err *err);
 #endif

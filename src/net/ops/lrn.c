@@ -28,16 +28,14 @@ static struct lrn lrn_of(const struct plan_node *pn)
                          pn->plan->options.threads };
 }
 
-static bool run_lrn(const struct step *step)
+static void run_lrn(const struct step *step)
 {
     lrn_run(step->state, step->at[0], step->at[1], step->at[2]);
-    return true;
 }
 
-static bool run_lrn_back(const struct step *step)
+static void run_lrn_back(const struct step *step)
 {
     lrn_back(step->state, step->at[0], step->at[1], step->at[2], step->at[3]);
-    return true;
 }
 
 static bool lrn_forward(struct plan_node *pn, struct err *err)

@@ -95,10 +95,9 @@ static struct normalize rows_of(const struct plan_node *pn)
     return n;
 }
 
-static bool run_rows(const struct step *step)
+static void run_rows(const struct step *step)
 {
     normalize_run(step->state, step->at[0], step->at[1], step->at[2], step->at[3], step->at[4]);
-    return true;
 }
 
 static bool rows_forward(struct plan_node *pn, struct err *err)
@@ -118,11 +117,10 @@ static bool rows_forward(struct plan_node *pn, struct err *err)
     return true;
 }
 
-static bool run_rows_back(const struct step *step)
+static void run_rows_back(const struct step *step)
 {
     normalize_back(step->state, step->at[0], step->at[1], step->at[2], step->at[3], step->at[4],
                    step->at[5], step->at[6]);
-    return true;
 }
 
 static bool rows_backward(struct plan_node *pn, struct err *err)

@@ -53,18 +53,16 @@ struct mean {
     float factor;
 };
 
-static bool run_mean(const struct step *step)
+static void run_mean(const struct step *step)
 {
     const struct mean *m = step->state;
     strided_sum(&m->walk, step->at[0], m->factor, step->at[1]);
-    return true;
 }
 
-static bool run_mean_back(const struct step *step)
+static void run_mean_back(const struct step *step)
 {
     const struct mean *m = step->state;
     strided_binary(&m->back, EW_MUL, step->at[0], &m->factor, step->at[1]);
-    return true;
 }
 
 static struct mean mean_of(const struct plan_node *pn)
@@ -87,7 +85,7 @@ static struct mean mean_of(const struct plan_node *pn)
     return m;
 }
 
-static bool add_mean(struct plan_node *pn, bool (*run)(const struct step *), int from, int to,
+static bool add_mean(struct plan_node *pn, void (*run)(const struct step *), int from, int to,
                      struct err *err)
 {
     struct mean m = mean_of(pn);

@@ -99,10 +99,9 @@ static bool view_backward(struct plan_node *pn, struct err *err)
            gradient_add(pn, 0, out_gradient(pn, LAYOUT_PLAIN, err), LAYOUT_PLAIN, err);
 }
 
-static bool run_transpose(const struct step *step)
+static void run_transpose(const struct step *step)
 {
     strided_copy(step->state, step->at[0], step->at[1], false);
-    return true;
 }
 
 /* Goes through the output in its order (forward), or through the gradient in its order. */
