@@ -65,6 +65,12 @@ struct common_options {
     REAL_ARG("slide-mpp", slide_mpp, "UM", NULL, 0.01, 1000,                                       \
              "um per level-0 pixel, whatever the slides say")
 
+/* For commands that read annotations. */
+#define CLASS_MAP_ARG                                                                              \
+    TEXT_ARG("class-map", class_map, "MAP", NULL,                                                  \
+             "what drawn classes mean: NAME=MEANING with commas between them, e.g. 'Invasive "     \
+             "carcinoma=tumor,Stroma=ignore'; a meaning is tumor, exclusion or ignore")
+
 struct app {
     struct ctx ctx;
     FILE *out; /* results; checked at exit */

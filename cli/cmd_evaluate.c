@@ -45,6 +45,7 @@ static const struct arg args[] = {
              "pixels: a cell is called tumour above it, for Dice and IoU"),
     TEXT_ARG("class", class_name, "NAME", NULL,
              "pixels: the class of the heatmap; needed where it has more than two"),
+    CLASS_MAP_ARG,
     TEXT_ARG("plot", plot, "NAME", NULL, "roc, froc: draw the curves as NAME.svg and NAME.png"),
     TEXT_ARG("points", points, "FILE", NULL, "roc, froc: write the points of the curves as CSV"),
     FLAG_ARG("json", json, "print the results as JSON"),

@@ -15,7 +15,7 @@
 
 struct extract_args {
     struct common_options common;
-    const char *output, *annotations, *stain_template;
+    const char *output, *annotations, *class_map, *stain_template;
     bool dense, overwrite, preview, json;
     int64_t random, patch, margin, stride, level, seed, group;
     double mpp, slide_mpp, tissue_fraction, white, black, group_memory;
@@ -48,6 +48,7 @@ static const struct arg args[] = {
              "least share of tissue in a tile"),
     TEXT_ARG("annotations", annotations, "DIR", NULL,
              "folder of <slide>.xml, .json or .geojson, where the slide list names none"),
+    CLASS_MAP_ARG,
     CHOICE_ARG("label-rule", label_rule, "NAME", "majority", label_rule_names,
                "tumour if half of the tile is (and normal if no pixel is), if any pixel is, if its "
                "centre is, the slide's label, or no labels"),
@@ -94,8 +95,9 @@ static bool check_modes(const struct extract_args *given, struct err *err)
                        "--template: pass --stain reinhard, macenko or vahadane too");
     if (given->group_memory > 0 && given->group != DEFAULT_GROUP)
         return err_set(err, ERR_USAGE, "--group and --group-memory exclude each other");
-    if (given->annotations && given->label_rule > LABEL_CENTER)
-        return err_set(err, ERR_USAGE, "--annotations: --label-rule %s does not look at them",
+    if ((given->annotations || given->class_map) && given->label_rule > LABEL_CENTER)
+        return err_set(err, ERR_USAGE, "%s: --label-rule %s does not look at annotations",
+                       given->annotations ? "--annotations" : "--class-map",
                        label_rule_names[given->label_rule]);
     return true;
 }
@@ -105,9 +107,12 @@ static double threshold(double given, bool random, double otherwise)
     return given > 0 ? given : random ? otherwise : 1;
 }
 
+/* *map is the caller's, and used by the options; free with class_map_free. */
 static bool make_options(const struct extract_args *given, struct extract_options *out,
-                         struct err *err)
+                         struct class_map **map, struct err *err)
 {
+    if (!class_map_parse(given->class_map, map, err))
+        return false;
     bool random = given->random > 0;
     *out = (struct extract_options){
         .per_class = given->random,
@@ -119,6 +124,7 @@ static bool make_options(const struct extract_args *given, struct extract_option
         .tissue_method = (enum tissue_method)given->method,
         .min_tissue = given->tissue_fraction,
         .annotations = given->annotations,
+        .class_map = *map,
         .label_rule = (enum label_rule)given->label_rule,
         .max_white = threshold(given->white, random, DEFAULT_RANDOM_WHITE),
         .max_black = threshold(given->black, random, DEFAULT_RANDOM_BLACK),
@@ -192,12 +198,14 @@ struct extract_state {
     struct slide_list slides;
     struct extract_request request;
     struct stain_fit target;
+    struct class_map *class_map;
 };
 
 static void tasks_close(void *state)
 {
     struct extract_state *s = state;
     slide_list_free(&s->slides);
+    class_map_free(s->class_map);
     cluster_given_free(&s->given);
     free(s);
 }
@@ -209,7 +217,7 @@ static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void
     struct extract_state *s = calloc(1, sizeof *s);
     bool ok = (s || err_memory(err, "the tasks")) &&
               cluster_parse(list, &cmd_extract, &s->given, err) &&
-              make_options(s->given.options, &s->request.options, err) &&
+              make_options(s->given.options, &s->request.options, &s->class_map, err) &&
               cluster_slides(list, &s->slides, err) &&
               extract_target(&s->request.options, &s->target, err);
     if (ok && (int64_t)s->slides.n != list->n)
@@ -317,6 +325,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
 {
     const struct extract_args *given = options;
     struct slide_list slides = { 0 };
+    struct class_map *class_map = NULL;
     struct extract_request request = { .slides = &slides,
                                        .folder = given->output,
                                        .overwrite = given->overwrite,
@@ -324,13 +333,14 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                        .argc = app->argc,
                                        .argv = app->argv };
     bool ok = check_modes(given, err) && cluster_check(&given->cluster, err) &&
-              make_options(given, &request.options, err) &&
+              make_options(given, &request.options, &class_map, err) &&
               slide_list_read(operands->operands, operands->n_operands, &slides, err);
     if (ok && given->cluster.on > 0)
         ok = run_on_cluster(app, given, &request, err);
     else if (ok)
         ok = run_here(app, given, &request, err);
     slide_list_free(&slides);
+    class_map_free(class_map);
     return ok;
 }
 

@@ -6,7 +6,7 @@
 
 struct options {
     struct common_options common;
-    const char *output, *title;
+    const char *output, *title, *class_map;
     bool json;
 };
 
@@ -45,10 +45,15 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                     .output = o->output,
                                     .title = o->title };
     struct page_result result;
-    if (!page_make(&request, &app->ctx, &result, err))
+    struct class_map *class_map = NULL;
+    if (!class_map_parse(o->class_map, &class_map, err))
         return false;
-    print_result(app, o, &result);
-    return true;
+    request.class_map = class_map;
+    bool ok = page_make(&request, &app->ctx, &result, err);
+    if (ok)
+        print_result(app, o, &result);
+    class_map_free(class_map);
+    return ok;
 }
 
 #define AT(field) offsetof(struct options, field)
@@ -56,6 +61,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
 static const struct arg args[] = {
     OUTPUT_ARG("folder for the page and its pictures"),
     TEXT_ARG("title", title, "TEXT", "microtome report", "title of the page"),
+    CLASS_MAP_ARG,
     FLAG_ARG("json", json, "print what went into the page as JSON"),
     COMMON_ARGS,
 };

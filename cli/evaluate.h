@@ -5,7 +5,7 @@
 
 struct evaluate_options {
     struct common_options common;
-    const char *truth, *slide, *label, *positive, *plot, *points, *class_name;
+    const char *truth, *slide, *label, *positive, *plot, *points, *class_name, *class_map;
     struct arg_texts scores;
     bool allow_missing, json, csv;
     int64_t bootstrap, seed;

@@ -143,12 +143,12 @@ static bool plot(const struct evaluate_options *o, const struct froc_curve *curv
 static bool compute(struct app *app, const struct evaluate_options *o, char *const *folders, int n,
                     struct froc_curve *curves, struct err *err)
 {
-    struct truth_list truth;
+    struct truth_list truth = { 0 };
+    struct class_map *class_map = NULL;
     struct froc_rules rules = froc_camelyon16();
     rules.mpp = o->mpp, rules.downsample = o->downsample, rules.isolated_um = o->isolated;
-    if (!truth_list_read(o->truth, o->slide, &truth, err))
-        return false;
-    bool ok = true;
+    bool ok = class_map_parse(o->class_map, &class_map, err) &&
+              truth_list_read(o->truth, o->slide, class_map, &truth, err);
     for (int i = 0; ok && i < n; i++) {
         char *folder = strdup(folders[i]);
         for (size_t k = folder ? strlen(folder) : 0; k > 1 && folder[k - 1] == '/'; k--)
@@ -165,6 +165,7 @@ static bool compute(struct app *app, const struct evaluate_options *o, char *con
         free(folder);
     }
     truth_list_free(&truth);
+    class_map_free(class_map);
     return ok;
 }
 

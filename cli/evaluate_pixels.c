@@ -48,8 +48,8 @@ static bool do_slide(struct pixel_run *run, struct heatmap *heatmap, struct err 
     }
     pixel_counts_clear(&run->one);
     if (!heat_class(heatmap, o->class_name, &class_index, err) ||
-        !pixel_counts_add(heatmap, class_index, entry ? entry->path : NULL, o->downsample,
-                          o->threshold, &run->app->ctx, &run->one, err))
+        !pixel_counts_add(heatmap, class_index, entry ? entry->path : NULL, run->truth.class_map,
+                          o->downsample, o->threshold, &run->app->ctx, &run->one, err))
         return false;
     pixel_counts_join(&run->all, &run->one);
     run->rows[run->n] = row_of(strdup(slide), &run->one);
@@ -178,7 +178,9 @@ bool evaluate_pixels(struct app *app, const void *options, char *const *paths, i
     if (!o->truth)
         return err_set(err, ERR_USAGE,
                        "pixels needs --truth: a folder of annotations or masks, or a slide list");
-    bool ok = truth_list_read(o->truth, o->slide, &run.truth, err) &&
+    struct class_map *class_map = NULL;
+    bool ok = class_map_parse(o->class_map, &class_map, err) &&
+              truth_list_read(o->truth, o->slide, class_map, &run.truth, err) &&
               pixel_counts_new(&run.one, err) && pixel_counts_new(&run.all, err) &&
               do_all(&run, paths, n_paths, err);
     if (ok)
@@ -188,5 +190,6 @@ bool evaluate_pixels(struct app *app, const void *options, char *const *paths, i
     free(run.rows);
     pixel_counts_free(&run.one), pixel_counts_free(&run.all);
     truth_list_free(&run.truth);
+    class_map_free(class_map);
     return ok;
 }

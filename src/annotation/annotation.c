@@ -99,19 +99,20 @@ static bool read_drawing(struct source *source, struct drawing *drawing,
     return ok;
 }
 
-bool annotation_parse(const char *text, size_t size, const char *path, struct annotation **out,
-                      struct err *err)
+bool annotation_parse(const char *text, size_t size, const char *path, const struct class_map *map,
+                      struct annotation **out, struct err *err)
 {
     struct source source = { .path = path, .text = text, .size = size };
-    struct drawing drawing = { .path = path };
+    struct drawing drawing = { .path = path, .map = map };
     struct annotation *made = calloc(1, sizeof *made);
     bool ok = false;
     if (!made) {
         err_memory(err, path);
         goto done;
     }
-    if (!read_drawing(&source, &drawing, &made->format, err) || !tangle_check(&drawing, err) ||
-        !geometry_merge(&drawing, &made->shape, err) || !scan_new(&made->scan, &made->shape, err))
+    if (!read_drawing(&source, &drawing, &made->format, err) || !drawing_check(&drawing, err) ||
+        !tangle_check(&drawing, err) || !geometry_merge(&drawing, &made->shape, err) ||
+        !scan_new(&made->scan, &made->shape, err))
         goto done;
     made->ignored = drawing.ignored;
     memcpy(made->ignored_name, drawing.ignored_name, sizeof made->ignored_name);
@@ -122,13 +123,53 @@ done:
     return ok;
 }
 
-bool annotation_read(const char *path, struct annotation **out, struct err *err)
+/* Adds the classes of one file that have no meaning; a file that cannot be read has none. */
+static void look_at_classes(const char *path, const struct class_map *map,
+                            struct unknown_classes *unknown)
+{
+    struct source source = { .path = path };
+    struct drawing drawing = { .path = path, .map = map };
+    const struct format *format = NULL;
+    char *text = NULL;
+    if (file_read(path, MAX_BYTES, &text, &source.size, NULL)) {
+        source.text = text;
+        if (read_drawing(&source, &drawing, &format, NULL))
+            drawing_check(&drawing, NULL);
+        unknown_classes_join(unknown, &drawing.unknown);
+    }
+    free(text);
+    drawing_free(&drawing);
+}
+
+bool annotation_check_classes(const char *const *paths, size_t n, const struct class_map *map,
+                              struct err *err)
+{
+    struct unknown_classes unknown = { 0 };
+    const char *first = NULL;
+    size_t files = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct unknown_classes one = { 0 };
+        look_at_classes(paths[i], map, &one);
+        unknown_classes_join(&unknown, &one);
+        files += one.n > 0;
+        first = one.n > 0 && !first ? paths[i] : first;
+    }
+    if (files == 0)
+        return true;
+    char *where = files > 1 ? file_format("%s and %zu more", first, files - 1) : strdup(first);
+    unknown_classes_refuse(&unknown, where ? where : first, err);
+    free(where);
+    return false;
+}
+
+bool annotation_read(const char *path, const struct class_map *map, struct annotation **out,
+                     struct err *err)
 {
     char *text = NULL;
     size_t size = 0;
     if (!file_read(path, MAX_BYTES, &text, &size, err))
         return false;
-    bool ok = annotation_parse(text, size, path, out, err);
+    bool ok = annotation_parse(text, size, path, map, out, err);
     free(text);
     return ok;
 }

@@ -1,31 +1,40 @@
 /* annotation.h: a pathologist's drawing -> polygons, masks, labels. ASAP XML, Aperio ImageScope
  * XML, QuPath GeoJSON and NCRF JSON are told apart by their content. Level-0 pixels.
  *
- * What a drawn region means follows from the name of its group, layer or class (the table is in
- * classes.c): tumour (_0, _1, Tumor, metastases, ...; also a region with no class), exclusion (_2,
- * Exclusion, normal, ...), or neither, which is ignored and counted. The annotation is the union
- * of all tumour regions minus the union of all exclusions, whatever their order in the file. */
+ * What a drawn region means follows from the name of its group, layer or class (classes.h): tumour
+ * (_0, _1, Tumor, metastases, ...; also a region with no class), exclusion (_2, Exclusion, normal,
+ * ...), or what a class map says. A class that has no meaning is refused. The annotation is the
+ * union of all tumour regions minus the union of all exclusions, whatever their order in the file.
+ */
 #ifndef ANNOTATION_ANNOTATION_H
 #define ANNOTATION_ANNOTATION_H
+#include "annotation/classes.h"
 #include "base/err.h"
 #include "base/image.h"
 
 struct annotation;
 
 /* Reads and repairs. What cannot be repaired is refused with the file and the line (in JSON: the
- * feature or region number). *out is the caller's; free with annotation_free. An annotation
- * without regions is valid and empty. Thread-safe. */
-bool annotation_read(const char *path, struct annotation **out, struct err *err);
+ * feature or region number). map may be NULL. *out is the caller's; free with annotation_free. An
+ * annotation without regions is valid and empty; one in which something is drawn, but no area, is
+ * refused. Thread-safe. */
+bool annotation_read(const char *path, const struct class_map *map, struct annotation **out,
+                     struct err *err);
 /* The same from memory, for fuzzing; path names it in messages. */
-bool annotation_parse(const char *text, size_t size, const char *path, struct annotation **out,
-                      struct err *err);
+bool annotation_parse(const char *text, size_t size, const char *path, const struct class_map *map,
+                      struct annotation **out, struct err *err);
+
+/* Before work begins: refuses the files if they hold classes without a meaning, naming all of them.
+ * What else is wrong with a file is left to annotation_read. */
+bool annotation_check_classes(const char *const *paths, size_t n, const struct class_map *map,
+                              struct err *err);
 void annotation_free(struct annotation *annotation);
 
 const char *annotation_format(const struct annotation *annotation); /* "ASAP", "GeoJSON", ... */
 int64_t annotation_regions(const struct annotation *annotation);    /* polygons after merging */
 int64_t annotation_repaired(const struct annotation *annotation);   /* how many had to be */
-/* Drawn things that count as nothing: regions of another class, points, lines, detections. A
- * caller warns when this is not 0; *first_name (if not NULL) says what the first one was. */
+/* Drawn things that are no areas and count as nothing: points, lines, detections. A caller warns
+ * when this is not 0; *first_name (if not NULL) says what the first one was. */
 int64_t annotation_ignored(const struct annotation *annotation, const char **first_name);
 double annotation_area_px(const struct annotation *annotation); /* level-0 pixels */
 /* The box of what is inside: below 0 or beyond the slide means that the drawing belongs to

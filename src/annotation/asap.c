@@ -65,15 +65,16 @@ static const struct group *find_group(const struct groups *groups, const char *n
     return NULL;
 }
 
-static enum region_class class_of_group(const struct groups *groups, const char *name)
+static enum region_class class_of_group(const struct class_map *map, const struct groups *groups,
+                                        const char *name)
 {
-    enum region_class meaning = class_of(name);
-    for (int level = 0; meaning == REGION_OTHER && level < MAX_NESTING; level++) {
+    enum region_class meaning = class_meaning(map, name);
+    for (int level = 0; meaning == REGION_UNKNOWN && level < MAX_NESTING; level++) {
         const struct group *group = find_group(groups, name);
         if (!group || !group->parent[0] || !strcasecmp(group->parent, "None"))
             break;
         name = group->parent;
-        meaning = class_of(name);
+        meaning = class_meaning(map, name);
     }
     return meaning;
 }
@@ -93,15 +94,18 @@ static bool start_annotation(struct reading *reading, const struct xml_element *
     char type[DRAWING_NAME], group[DRAWING_NAME];
     xml_text(element, "Type", type, sizeof type);
     xml_text(element, "PartOfGroup", group, sizeof group);
-    enum region_class meaning = class_of_group(reading->groups, group);
-    bool no_area = is_no_area(type);
-    reading->inside = !no_area && meaning != REGION_OTHER;
-    reading->ordered = true;
-    reading->n = 0;
-    if (!reading->inside) {
-        drawing_ignore(reading->drawing, no_area ? type : group);
+    reading->inside = false;
+    if (is_no_area(type)) {
+        drawing_ignore(reading->drawing, type);
         return true;
     }
+    enum region_class meaning = class_of_group(reading->drawing->map, reading->groups, group);
+    drawing_count_class(reading->drawing, meaning, group);
+    reading->inside = meaning < REGION_IGNORED;
+    reading->ordered = true;
+    reading->n = 0;
+    if (!reading->inside)
+        return true;
     struct place place = { NULL, element->line };
     return drawing_region(reading->drawing, meaning, place, err) &&
            drawing_ring(reading->drawing, err);

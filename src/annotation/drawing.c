@@ -64,6 +64,39 @@ bool drawing_point(struct drawing *drawing, double x_l0, double y_l0, struct err
     return ok;
 }
 
+void drawing_count_class(struct drawing *drawing, enum region_class meaning, const char *name)
+{
+    bool none = class_is_none(name);
+    if (meaning == REGION_UNKNOWN)
+        unknown_classes_add(&drawing->unknown, name, 1);
+    drawing->left_out += meaning == REGION_IGNORED;
+    drawing->without_class += meaning == REGION_TUMOUR && none;
+    drawing->named_tumour += meaning == REGION_TUMOUR && !none;
+}
+
+enum region_class drawing_class(struct drawing *drawing, const char *name)
+{
+    enum region_class meaning = class_meaning(drawing->map, name);
+    drawing_count_class(drawing, meaning, name);
+    return meaning;
+}
+
+bool drawing_check(struct drawing *drawing, struct err *err)
+{
+    if (drawing->without_class > 0 && drawing->named_tumour > 0 &&
+        !class_map_has_none(drawing->map))
+        unknown_classes_add(&drawing->unknown, "", drawing->without_class);
+    if (drawing->unknown.n > 0)
+        return unknown_classes_refuse(&drawing->unknown, drawing->path, err);
+    if (drawing->n_regions == 0 && drawing->ignored > 0 && !drawing->left_out)
+        return err_set(err, ERR_FORMAT,
+                       "%s: nothing that is drawn in it is an area (%" PRId64
+                       " drawn, the first is '%s'); export annotations that are areas, or remove "
+                       "the file",
+                       drawing->path, drawing->ignored, drawing->ignored_name);
+    return true;
+}
+
 void drawing_ignore(struct drawing *drawing, const char *name)
 {
     if (drawing->ignored++ > 0)

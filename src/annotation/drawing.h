@@ -7,8 +7,8 @@
 #include "annotation/classes.h"
 #include "base/err.h"
 
-#define DRAWING_NAME 64      /* bytes kept of a name, with its end */
-#define DRAWING_LIMIT_PX 1e8 /* no slide is that large: a coordinate beyond is a mistake */
+#define DRAWING_NAME CLASS_NAME /* bytes kept of a name, with its end */
+#define DRAWING_LIMIT_PX 1e8    /* no slide is that large: a coordinate beyond is a mistake */
 
 struct place {
     const char *what; /* "feature", "positive region": static text; NULL: a line of the file */
@@ -20,14 +20,15 @@ struct ring {
 };
 
 struct region {
-    enum region_class meaning; /* never REGION_OTHER */
+    enum region_class meaning; /* REGION_TUMOUR or REGION_EXCLUSION */
     struct place place;
     size_t first, n; /* rings: the first is the outline, the others are its holes */
 };
 
 struct drawing {
-    const char *path; /* for messages; the caller's */
-    double *xy;       /* [n_points, 2] */
+    const char *path;            /* for messages; the caller's */
+    const struct class_map *map; /* the caller's; NULL: only the table of names */
+    double *xy;                  /* [n_points, 2] */
     size_t n_points;
     int64_t room_points;
     struct ring *rings;
@@ -36,8 +37,12 @@ struct drawing {
     struct region *regions;
     size_t n_regions;
     int64_t room_regions;
-    int64_t ignored;
+    int64_t ignored;                 /* drawn things that are no areas */
     char ignored_name[DRAWING_NAME]; /* of the first one */
+    struct unknown_classes unknown;
+    int64_t left_out;      /* regions that the class map says to ignore */
+    int64_t without_class; /* regions that are tumour for want of a class */
+    int64_t named_tumour;  /* regions that are tumour by the name of their class */
 };
 
 void drawing_free(struct drawing *drawing);
@@ -48,7 +53,17 @@ bool drawing_region(struct drawing *drawing, enum region_class meaning, struct p
 bool drawing_ring(struct drawing *drawing, struct err *err);
 bool drawing_point(struct drawing *drawing, double x_l0, double y_l0, struct err *err);
 
-/* Counts something that is no region of ours. */
+/* What a region of this class is. Only tumour and exclusion become regions: of the others nothing
+ * needs to be read, and those of an unknown class are remembered. */
+enum region_class drawing_class(struct drawing *drawing, const char *name);
+/* The same where the reader knows the meaning better than the name alone tells. */
+void drawing_count_class(struct drawing *drawing, enum region_class meaning, const char *name);
+
+/* After all was read: refuses classes without a meaning, regions without a class beside tumour
+ * regions that have one, and a drawing in which nothing is an area. */
+bool drawing_check(struct drawing *drawing, struct err *err);
+
+/* Counts something that is no area: points, lines, detections. */
 void drawing_ignore(struct drawing *drawing, const char *name);
 
 /* "path: line 12: " + the rest, as ERR_FORMAT. Returns false. */

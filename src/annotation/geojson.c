@@ -1,9 +1,11 @@
 /* geojson.c: GeoJSON as QuPath writes it -> regions.
  * A FeatureCollection, a Feature, or a bare list of features; Polygon and MultiPolygon with holes.
- * The class is properties.classification.name or .names[0]. Objects that QuPath calls something
- * else than an annotation (detection, cell, tile) and points and lines are no regions. */
+ * The class is properties.classification.name, or the parts of .names ("Tumor: Positive"). Objects
+ * that QuPath calls something else than an annotation (detection, cell, tile) and points and lines
+ * are no areas. */
 #include "annotation/format.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_NESTING 8 /* of geometry collections */
@@ -65,6 +67,12 @@ static bool read_polygon(const struct reading *reading, const json_t *rings, str
     return true;
 }
 
+static bool is_no_area(const char *type)
+{
+    return !strcmp(type, "Point") || !strcmp(type, "MultiPoint") || !strcmp(type, "LineString") ||
+           !strcmp(type, "MultiLineString");
+}
+
 static bool read_geometry(const struct reading *reading, const json_t *geometry, int depth,
                           struct err *err)
 {
@@ -87,8 +95,7 @@ static bool read_geometry(const struct reading *reading, const json_t *geometry,
         }
         return true;
     }
-    if (!strcmp(type, "Point") || !strcmp(type, "MultiPoint") || !strcmp(type, "LineString") ||
-        !strcmp(type, "MultiLineString")) {
+    if (is_no_area(type)) {
         drawing_ignore(reading->drawing, type);
         return true;
     }
@@ -96,15 +103,38 @@ static bool read_geometry(const struct reading *reading, const json_t *geometry,
                           "its geometry is of no type that GeoJSON knows");
 }
 
-static const char *class_name(const json_t *properties)
+static void class_name(const json_t *properties, char out[DRAWING_NAME])
 {
     const json_t *classification = json_object_get(properties, "classification");
     const json_t *names = json_object_get(classification, "names");
-    if (json_array_size(names) > 0)
-        return json_string_value(json_array_get(names, 0));
-    if (json_is_string(classification))
-        return json_string_value(classification);
-    return json_string_value(json_object_get(classification, "name"));
+    const char *whole = json_is_string(classification) ? json_string_value(classification)
+                                                       : text_of(classification, "name");
+    size_t used = 0;
+    snprintf(out, DRAWING_NAME, "%s", whole);
+    for (size_t i = 0; i < json_array_size(names) && used < DRAWING_NAME; i++) {
+        const char *part = json_string_value(json_array_get(names, i));
+        used += (size_t)snprintf(out + used, DRAWING_NAME - used, "%s%s", i > 0 ? ": " : "",
+                                 part ? part : "");
+    }
+}
+
+/* What QuPath calls the object; "" where it does not say. Before 0.4 it had other words for it. */
+static const char *object_kind(const json_t *feature)
+{
+    static const char *const old[][2] = { { "PathAnnotationObject", "annotation" },
+                                          { "PathDetectionObject", "detection" },
+                                          { "PathCellObject", "cell" },
+                                          { "PathTileObject", "tile" },
+                                          { "TMACoreObject", "tmaCore" },
+                                          { "PathRootObject", "root" } };
+    const json_t *properties = json_object_get(feature, "properties");
+    const char *kind = text_of(properties, "objectType"), *id = text_of(feature, "id");
+    if (!*kind)
+        kind = text_of(properties, "object_type");
+    for (size_t i = 0; !*kind && i < sizeof old / sizeof *old; i++)
+        if (!strcmp(id, old[i][0]))
+            kind = old[i][1];
+    return kind;
 }
 
 static bool read_feature(const json_t *feature, size_t number, struct drawing *drawing,
@@ -114,20 +144,20 @@ static bool read_feature(const json_t *feature, size_t number, struct drawing *d
     if (!is_type(feature, "Feature"))
         return drawing_refuse(drawing->path, reading.place, err,
                               "it is not an object of type \"Feature\"");
-    const json_t *properties = json_object_get(feature, "properties");
     const json_t *geometry = json_object_get(feature, "geometry");
-    const char *kind = text_of(properties, "objectType");
-    const char *name = class_name(properties);
-    reading.meaning = class_of(name);
-    if (kind[0] && strcmp(kind, "annotation"))
+    const char *kind = object_kind(feature), *type = text_of(geometry, "type");
+    char name[DRAWING_NAME];
+    if (kind[0] && strcmp(kind, "annotation")) {
         drawing_ignore(drawing, kind);
-    else if (!geometry || json_is_null(geometry))
-        drawing_ignore(drawing, "feature without geometry");
-    else if (reading.meaning == REGION_OTHER)
-        drawing_ignore(drawing, name);
-    else
-        return read_geometry(&reading, geometry, 0, err);
-    return true;
+        return true;
+    }
+    if (!geometry || json_is_null(geometry) || is_no_area(type)) {
+        drawing_ignore(drawing, *type ? type : "feature without geometry");
+        return true;
+    }
+    class_name(json_object_get(feature, "properties"), name);
+    reading.meaning = drawing_class(drawing, name);
+    return reading.meaning >= REGION_IGNORED || read_geometry(&reading, geometry, 0, err);
 }
 
 static bool read_geojson(const struct source *source, struct drawing *drawing, struct err *err)

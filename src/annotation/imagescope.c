@@ -1,9 +1,10 @@
 /* imagescope.c: Aperio ImageScope XML -> regions.
  * Annotations/Annotation[@Name]/Regions/Region[@Type, @NegativeROA]/Vertices/Vertex[@X, @Y]. The
- * name of the layer (Annotation) is the class; a region with NegativeROA="1" is an exclusion. A
- * rectangle (type 1) may be given by two corners; an ellipse (type 2) is given by the box of its
- * vertices; arrows and rulers (other types) are no areas. HALO writes the same with words for the
- * types and V for Vertex. */
+ * class is the name of the layer (Annotation); of a layer without one its attribute "Description",
+ * which is what ImageScope shows; and where that is empty too, the region's own @Text. A region
+ * with NegativeROA="1" is an exclusion. A rectangle (type 1) may be given by two corners; an
+ * ellipse (type 2) is given by the box of its vertices; arrows and rulers (other types) are no
+ * areas. HALO writes the same with words for the types and V for Vertex. */
 #include "annotation/format.h"
 
 #include <math.h>
@@ -18,6 +19,7 @@ enum region_type { FREEHAND, RECTANGLE, ELLIPSE, NO_AREA };
 struct reading {
     struct drawing *drawing;
     char layer[DRAWING_NAME];
+    bool in_region;
     bool inside; /* a Region that counts */
     enum region_type type;
 };
@@ -44,24 +46,38 @@ static enum region_type type_of(const char *text)
 static bool start_region(struct reading *reading, const struct xml_element *element,
                          struct err *err)
 {
-    char type[DRAWING_NAME];
+    char type[DRAWING_NAME], text[DRAWING_NAME];
     double negative = 0;
+    reading->in_region = true;
     if (!xml_number(element, "NegativeROA", false, &negative, err))
         return false;
     xml_text(element, "Type", type, sizeof type);
     reading->type = type_of(type);
-    enum region_class meaning = class_of(reading->layer);
-    if (negative != 0 && meaning != REGION_OTHER)
-        meaning = REGION_EXCLUSION;
-    bool no_area = reading->type == NO_AREA;
-    reading->inside = !no_area && meaning != REGION_OTHER;
-    if (!reading->inside) {
-        drawing_ignore(reading->drawing, no_area ? "arrow or ruler" : reading->layer);
+    reading->inside = false;
+    if (reading->type == NO_AREA) {
+        drawing_ignore(reading->drawing, "arrow or ruler");
         return true;
     }
+    xml_text(element, "Text", text, sizeof text);
+    const char *name = class_is_none(reading->layer) ? text : reading->layer;
+    enum region_class meaning = class_meaning(reading->drawing->map, name);
+    if (negative != 0 && meaning == REGION_TUMOUR)
+        meaning = REGION_EXCLUSION;
+    drawing_count_class(reading->drawing, meaning, name);
+    reading->inside = meaning < REGION_IGNORED;
+    if (!reading->inside)
+        return true;
     struct place place = { NULL, element->line };
     return drawing_region(reading->drawing, meaning, place, err) &&
            drawing_ring(reading->drawing, err);
+}
+
+static void take_description(struct reading *reading, const struct xml_element *element)
+{
+    char name[DRAWING_NAME];
+    xml_text(element, "Name", name, sizeof name);
+    if (!strcasecmp(name, "Description") && class_is_none(reading->layer))
+        xml_text(element, "Value", reading->layer, sizeof reading->layer);
 }
 
 static bool on_start(void *user, const struct xml_element *element, struct err *err)
@@ -71,6 +87,8 @@ static bool on_start(void *user, const struct xml_element *element, struct err *
     bool vertex = !strcmp(element->name, "Vertex") || !strcmp(element->name, "V");
     if (!strcmp(element->name, "Annotation"))
         xml_text(element, "Name", reading->layer, sizeof reading->layer);
+    else if (!strcmp(element->name, "Attribute") && !reading->in_region)
+        take_description(reading, element);
     else if (!strcmp(element->name, "Region"))
         return start_region(reading, element, err);
     else if (vertex && reading->inside)
@@ -121,7 +139,10 @@ static bool end_ellipse(struct drawing *drawing, struct err *err)
 static bool on_end(void *user, const char *name, struct err *err)
 {
     struct reading *reading = user;
-    if (strcmp(name, "Region") || !reading->inside)
+    if (strcmp(name, "Region"))
+        return true;
+    reading->in_region = false;
+    if (!reading->inside)
         return true;
     reading->inside = false;
     struct drawing *drawing = reading->drawing;

@@ -7,6 +7,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/report.h"
+#include "patch/annotations.h"
 #include "patch/extract.h"
 #include "patch/preview.h"
 
@@ -202,19 +203,34 @@ static bool write_lookup(const struct cohort *cohort, size_t n, struct err *err)
     return file_out_commit(&out, err);
 }
 
-/* A wrong folder, or names in it that are not the slides', would make everything normal. */
+/* Where annotations were asked for, slides that have none and that the list does not call normal.
+ * Perhaps the folder is a wrong one, or the names in it are not the slides'. */
 static void warn_of_annotations(const struct cohort *cohort, size_t n)
 {
-    const char *folder = cohort->request->options.annotations;
-    size_t made = 0, annotated = 0;
+    const struct extract_request *request = cohort->request;
+    bool asked = request->options.annotations && request->options.label_rule <= LABEL_CENTER;
+    size_t made = 0, annotated = 0, without = 0, first = 0;
     for (size_t i = 0; i < n; i++) {
+        const struct slide_entry *entry = &request->slides->entries[i];
+        const struct extract_result *result = &cohort->rows[i].result;
         made += cohort->rows[i].state == RUN_DONE;
-        annotated += cohort->rows[i].result.annotated;
+        annotated += result->annotated;
+        asked = asked || (entry->annotation[0] && request->options.label_rule <= LABEL_CENTER);
+        bool unlabelled = result->patches > 0 && result->tumor + result->normal == 0;
+        if (unlabelled && !entry->label[0] && without++ == 0)
+            first = i;
     }
-    if (folder && made > 0 && annotated == 0)
+    if (request->options.annotations && made > 0 && annotated == 0)
         report_warn(cohort->ctx->report,
-                    "%s: has no annotation named after any of the slides; all were taken as normal",
-                    folder);
+                    "%s: has no annotation named after any of the slides; patches have a label "
+                    "only where the slide list calls the slide normal",
+                    request->options.annotations);
+    else if (asked && without > 0)
+        report_warn(cohort->ctx->report,
+                    "slides with neither an annotation nor a label in the slide list: %zu (the "
+                    "first is '%s'); their patches have no label; the label 'normal' in the list "
+                    "makes them normal",
+                    without, request->slides->entries[first].name);
 }
 
 static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
@@ -235,6 +251,15 @@ static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
     return ok && wrote && finished;
 }
 
+static bool check_classes(const struct cohort *cohort, struct err *err)
+{
+    const struct extract_request *request = cohort->request;
+    const struct extract_options *options = &request->options;
+    return options->label_rule > LABEL_CENTER ||
+           annotations_check(request->slides, options->annotations, cohort->exists,
+                             options->class_map, err);
+}
+
 bool extract_look(const struct extract_request *request, struct err *err)
 {
     size_t n = request->slides->n;
@@ -251,6 +276,7 @@ bool extract_look(const struct extract_request *request, struct err *err)
         free(path);
         ok = ok && look_at_existing(&cohort, i, err);
     }
+    ok = ok && check_classes(&cohort, err);
     free(cohort.rows);
     free(cohort.options_text);
     free(cohort.exists);
@@ -274,7 +300,7 @@ bool extract_cohort(const struct extract_request *request, const struct ctx *ctx
          extract_target(&request->options, &cohort.target, err);
     for (size_t i = 0; ok && i < request->slides->n; i++)
         ok = look_at_existing(&cohort, i, err);
-    ok = ok && run_slides(&cohort, n_rows, err);
+    ok = ok && (request->tasks || check_classes(&cohort, err)) && run_slides(&cohort, n_rows, err);
     run_free(cohort.run);
     free(cohort.options_text);
     free(cohort.exists);

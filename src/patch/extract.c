@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/report.h"
 #include "base/version.h"
+#include "patch/annotations.h"
 #include "patch/pass.h"
 #include "patch/sample.h"
 #include "patch/stain_sample.h"
@@ -36,14 +37,15 @@ char *extract_options_text(const struct extract_options *o)
     char *text =
         how ? file_format("%s patch=%lld margin=%lld mpp=%g level=%d slide-mpp=%g method=%s "
                           "tissue-fraction=%g annotations=%s label-rule=%s white=%g black=%g "
-                          "stain=%s template=%s seed=%lld group=%lld layout=%s",
+                          "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s",
                           how, (long long)o->grid.tile, (long long)o->grid.margin, o->raster.mpp,
                           o->raster.level, o->slide_mpp, tissue_method_names[o->tissue_method],
                           o->min_tissue, o->annotations ? o->annotations : "none",
                           label_rule_names[o->label_rule], o->max_white, o->max_black,
                           stain_method_names[o->stain],
                           o->stain_template ? o->stain_template : "built-in", (long long)o->seed,
-                          (long long)o->group, store_layout_names[o->layout])
+                          (long long)o->group, store_layout_names[o->layout],
+                          o->class_map ? " class-map=" : "", class_map_text(o->class_map))
             : NULL;
     free(how);
     return text;
@@ -65,29 +67,6 @@ static bool find_tissue(struct work *work, struct err *err)
     return tissue_sums_new(&work->mask, &work->sums, err);
 }
 
-/* The slide list's annotation, or the one in the folder; NULL text if there is none. */
-static bool annotation_path(const struct work *work, char **out, struct err *err)
-{
-    static const char *const extensions[] = { "xml", "json", "geojson" };
-    *out = NULL;
-    if (work->entry->annotation[0]) {
-        *out = strdup(work->entry->annotation);
-        return *out ? true : err_memory(err, work->entry->name);
-    }
-    for (size_t i = 0; work->options->annotations && i < 3; i++) {
-        char *path =
-            file_format("%s/%s.%s", work->options->annotations, work->entry->name, extensions[i]);
-        if (!path)
-            return err_memory(err, work->entry->name);
-        if (file_exists(path)) {
-            *out = path;
-            return true;
-        }
-        free(path);
-    }
-    return true;
-}
-
 /* A drawing that lies outside belongs to another slide or level: taken as it is, it would make all
  * of this slide normal. */
 static bool check_annotation(const struct work *work, const char *path, struct err *err)
@@ -98,14 +77,21 @@ static bool check_annotation(const struct work *work, const char *path, struct e
     int64_t ignored = annotation_ignored(work->annotation, &name);
     if (ignored > 0)
         report_warn(work->ctx->report,
-                    "%s: drawn regions that count as nothing: %lld; the first is '%s'", path,
-                    (long long)ignored, name);
+                    "%s: drawn things that are no areas and count as nothing: %lld; the first is "
+                    "'%s'",
+                    path, (long long)ignored, name);
     int64_t repaired = annotation_repaired(work->annotation);
     if (repaired > 0)
         report_warn(work->ctx->report,
                     "%s: drawn regions that crossed themselves and were repaired: %lld", path,
                     (long long)repaired);
-    if (!annotation_bounds(work->annotation, &x0, &y0, &x1, &y1))
+    bool tumour = annotation_bounds(work->annotation, &x0, &y0, &x1, &y1);
+    if (tumour ? work->slide_label == 0 : work->slide_label > 0)
+        return err_set(err, ERR_FORMAT,
+                       "%s: has %s, but the slide list says '%s'; correct one of them, or pass "
+                       "--label-rule slide or none",
+                       path, tumour ? "tumour regions" : "no tumour region", work->entry->label);
+    if (!tumour)
         return true;
     if (x1 <= 0 || y1 <= 0 || x0 >= width || y0 >= height)
         return err_set(err, ERR_FORMAT,
@@ -134,10 +120,12 @@ static bool read_annotation(struct work *work, struct err *err)
                        "needs",
                        work->entry->name);
     char *path = NULL;
-    if (rule > LABEL_CENTER || !annotation_path(work, &path, err))
-        return rule > LABEL_CENTER;
-    bool ok = !path ||
-              (annotation_read(path, &work->annotation, err) && check_annotation(work, path, err));
+    if (rule > LABEL_CENTER)
+        return true;
+    if (!annotations_path(work->entry, work->options->annotations, &path, err))
+        return false;
+    bool ok = !path || (annotation_read(path, work->options->class_map, &work->annotation, err) &&
+                        check_annotation(work, path, err));
     if (ok && !path && work->slide_label > 0)
         report_warn(work->ctx->report,
                     "%s: labelled '%s' but has no annotation; its patches have no label",
@@ -249,6 +237,7 @@ static struct store_facts make_facts(const struct work *work, const struct stain
                                  .options = options_text,
                                  .tissue_method = tissue_method_names[options->tissue_method],
                                  .label_rule = label_rule_names[options->label_rule],
+                                 .class_map = class_map_text(options->class_map),
                                  .stain_method = stain_method_names[options->stain],
                                  .width_l0 = info->levels[0].width,
                                  .height_l0 = info->levels[0].height,

@@ -25,11 +25,11 @@ struct labeler {
  * they are; "" -> PATCH_UNLABELED. False if it is none of these. */
 bool label_of_text(const char *text, int8_t *out);
 
-/* Can patches of this slide be told apart by an annotation? A slide without one counts as normal,
- * unless the slide list says that it is not. */
+/* Can patches of this slide be told apart by an annotation? A slide without one is normal where the
+ * slide list says so; otherwise nobody knows what is on it. */
 static inline bool label_by_annotation(const struct labeler *labeler)
 {
-    return labeler->rule <= LABEL_CENTER && (labeler->annotation || labeler->slide_label <= 0);
+    return labeler->rule <= LABEL_CENTER && (labeler->annotation || labeler->slide_label == 0);
 }
 
 /* Sets the patch's tumor fraction and label. Thread-safe. */

@@ -19,7 +19,7 @@ struct store_facts {
     const char *split, *slide_label;
     const char *mode;    /* "dense" or "random" */
     const char *options; /* all that decides what is in the store, in one line */
-    const char *tissue_method, *label_rule, *stain_method;
+    const char *tissue_method, *label_rule, *class_map, *stain_method;
     int64_t width_l0, height_l0;
     int64_t level, level_width, level_height; /* where the pixels come from */
     int64_t patch, tile, margin, stride;      /* raster pixels; patch = tile + 2 * margin */

@@ -18,8 +18,8 @@ static bool picture_slide(void *arg, int64_t index, int worker, struct err *err)
     struct page *page = arg;
     char *folder = file_format("%s/slides/%lld", page->request->output, (long long)index + 1);
     bool ok = folder ? file_make_folder(folder, err) : err_memory(err, "the pictures");
-    ok = ok &&
-         slide_view_make(&page->results.slides[index], folder, page->ctx, &page->views[index], err);
+    ok = ok && slide_view_make(&page->results.slides[index], page->request->class_map, folder,
+                               page->ctx, &page->views[index], err);
     free(folder);
     report_advance(page->ctx->report, 1);
     return ok;

@@ -4,6 +4,7 @@
 #define REPORT_PAGE_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "annotation/classes.h"
 #include "base/ctx.h"
 #include "base/err.h"
 
@@ -12,6 +13,7 @@ struct page_request {
     int n_folders;
     const char *output; /* folder */
     const char *title;
+    const struct class_map *class_map; /* what drawn classes mean; NULL: only their names */
 };
 
 struct page_result {

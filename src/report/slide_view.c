@@ -14,6 +14,7 @@
 
 struct work {
     const struct result_slide *slide;
+    const struct class_map *class_map;
     const char *folder;
     const struct ctx *ctx;
     struct slide_view *view;
@@ -156,6 +157,13 @@ static bool make_patches(struct work *work, struct err *err)
     return ok;
 }
 
+/* A problem that has nothing to do with those before it. */
+static void note_another(struct slide_view *view, const char *text)
+{
+    size_t used = strlen(view->problem);
+    snprintf(view->problem + used, sizeof view->problem - used, "%s%s", used > 0 ? "; " : "", text);
+}
+
 static bool make_truth(struct work *work, struct err *err)
 {
     struct slide_view *view = work->view;
@@ -165,9 +173,9 @@ static bool make_truth(struct work *work, struct err *err)
     if (!work->slide->annotation)
         return true;
     double step = (double)view->info.width_l0 / (double)view->width;
-    if (!annotation_read(work->slide->annotation, &annotation, &why) ||
+    if (!annotation_read(work->slide->annotation, work->class_map, &annotation, &why) ||
         !annotation_mask(annotation, 0, 0, step, view->width, view->height, &mask, &why)) {
-        note_problem(view, why.text);
+        note_another(view, why.text);
         annotation_free(annotation);
         return true;
     }
@@ -225,11 +233,14 @@ static bool make_marks(struct work *work, struct err *err)
     return ok;
 }
 
-bool slide_view_make(const struct result_slide *slide, const char *folder, const struct ctx *ctx,
-                     struct slide_view *out, struct err *err)
+bool slide_view_make(const struct result_slide *slide, const struct class_map *class_map,
+                     const char *folder, const struct ctx *ctx, struct slide_view *out,
+                     struct err *err)
 {
     *out = (struct slide_view){ .mean = NAN, .max = NAN, .tissue_mm2 = NAN };
-    struct work work = { .slide = slide, .folder = folder, .ctx = ctx, .view = out };
+    struct work work = {
+        .slide = slide, .class_map = class_map, .folder = folder, .ctx = ctx, .view = out
+    };
     struct err why = { 0 };
     if (slide->error)
         note_problem(out, slide->error);

@@ -1,6 +1,7 @@
 /* slide_view.h: one slide of the report: its pictures as files, and its part of the page. */
 #ifndef REPORT_SLIDE_VIEW_H
 #define REPORT_SLIDE_VIEW_H
+#include "annotation/classes.h"
 #include "base/ctx.h"
 #include "report/picture.h"
 #include "report/results.h"
@@ -24,8 +25,9 @@ struct slide_view {
 
 /* Writes the pictures to `folder`, which exists. Thread-safe. False where something cannot be
  * written; *out is the caller's; free with slide_view_free. */
-bool slide_view_make(const struct result_slide *slide, const char *folder, const struct ctx *ctx,
-                     struct slide_view *out, struct err *err);
+bool slide_view_make(const struct result_slide *slide, const struct class_map *class_map,
+                     const char *folder, const struct ctx *ctx, struct slide_view *out,
+                     struct err *err);
 void slide_view_free(struct slide_view *view);
 
 /* The slide's <article>; number from 1; its pictures are in slides/<number>/. */

@@ -18,8 +18,8 @@ struct run {
     struct froc_data data;
 };
 
-static bool read_truth(const struct truth_entry *entry, const struct froc_rules *given,
-                       struct froc_truth *out, struct err *err)
+static bool read_truth(const struct truth_entry *entry, const struct class_map *class_map,
+                       const struct froc_rules *given, struct froc_truth *out, struct err *err)
 {
     const char *path = entry->path;
     struct froc_rules rules = *given;
@@ -28,7 +28,7 @@ static bool read_truth(const struct truth_entry *entry, const struct froc_rules 
     struct truth_mask mask;
     /* The box must hold all that joins, and a free pixel around it. */
     int64_t margin = (int64_t)ceil(rules.join_um / (rules.mpp * rules.downsample * 2)) + 2;
-    if (!truth_mask_read(path, rules.downsample, margin, &mask, err))
+    if (!truth_mask_read(path, class_map, rules.downsample, margin, &mask, err))
         return false;
     bool ok = froc_truth_of_mask(&mask.mask, &rules, out, err) || err_prefix(err, path);
     out->origin_x = mask.origin_x, out->origin_y = mask.origin_y;
@@ -46,7 +46,7 @@ static bool add_slide(struct run *run, const char *file, const struct truth_entr
     struct froc_slide slide = { 0 };
     char *path = file_format("%s/%s", run->folder, file);
     bool ok = (path || err_memory(err, file)) && lesions_read(path, &calls, err) &&
-              (!tumour || read_truth(entry, run->rules, &truth, err)) &&
+              (!tumour || read_truth(entry, run->truth->class_map, run->rules, &truth, err)) &&
               froc_add(&run->data, tumour ? &truth : NULL, &calls, &slide, err);
     if (ok) {
         run->out->calls += slide.calls;

@@ -4,9 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "annotation/annotation.h"
-#include "base/file.h"
 #include "verdict/truth_mask.h"
 
 #define BAND_BYTES (INT64_C(16) << 20)
@@ -59,15 +57,15 @@ struct truth {
     double downsample;
 };
 
-static bool open_truth(const char *path, double downsample, struct truth *out, struct err *err)
+static bool open_truth(const char *path, const struct class_map *class_map, double downsample,
+                       struct truth *out, struct err *err)
 {
     *out = (struct truth){ .downsample = downsample };
     if (!path)
         return true;
-    if (strcasecmp(file_extension(path), ".png") == 0 ||
-        strncasecmp(file_extension(path), ".tif", 4) == 0)
-        return truth_mask_read(path, downsample, 0, &out->mask, err);
-    return annotation_read(path, &out->annotation, err);
+    if (truth_is_mask(path))
+        return truth_mask_read(path, class_map, downsample, 0, &out->mask, err);
+    return annotation_read(path, class_map, &out->annotation, err);
 }
 
 static void close_truth(struct truth *truth)
@@ -116,13 +114,13 @@ static void count(struct pixel_counts *counts, float score, bool tumour, float t
 }
 
 bool pixel_counts_add(const struct heatmap *heatmap, int64_t class_index, const char *truth_path,
-                      double downsample, double threshold, const struct ctx *ctx,
-                      struct pixel_counts *counts, struct err *err)
+                      const struct class_map *class_map, double downsample, double threshold,
+                      const struct ctx *ctx, struct pixel_counts *counts, struct err *err)
 {
     const struct heatmap_info *info = heatmap_info(heatmap);
     const int64_t band = heatmap_rows_in(info, BAND_BYTES);
     struct truth truth;
-    if (!open_truth(truth_path, downsample, &truth, err))
+    if (!open_truth(truth_path, class_map, downsample, &truth, err))
         return false;
     float *scores = malloc((size_t)(band * info->width * info->n_classes) * sizeof *scores);
     bool ok = scores || err_memory(err, info->slide);

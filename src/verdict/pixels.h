@@ -19,11 +19,12 @@ void pixel_counts_free(struct pixel_counts *counts); /* also fine on a zeroed st
 void pixel_counts_clear(struct pixel_counts *counts);
 void pixel_counts_join(struct pixel_counts *all, const struct pixel_counts *one);
 
-/* truth_path: an annotation or a mask (truth_mask.h, with `downsample`); NULL: no tumour. Adds to
+/* truth_path: an annotation or a mask (truth_mask.h, with `class_map` and `downsample`); NULL: no
+ * tumour. Adds to
  * *counts. Rows are streamed; a mask image is held whole. */
 bool pixel_counts_add(const struct heatmap *heatmap, int64_t class_index, const char *truth_path,
-                      double downsample, double threshold, const struct ctx *ctx,
-                      struct pixel_counts *counts, struct err *err);
+                      const struct class_map *class_map, double downsample, double threshold,
+                      const struct ctx *ctx, struct pixel_counts *counts, struct err *err);
 
 struct pixel_measures {
     double auc;       /* NaN if one class is absent */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "annotation/annotation.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "verdict/slide_table.h"
@@ -86,11 +87,31 @@ static bool read_table(struct truth_list *list, const char *slide_column, struct
     return ok;
 }
 
-bool truth_list_read(const char *path, const char *slide_column, struct truth_list *out,
-                     struct err *err)
+bool truth_is_mask(const char *path)
 {
-    *out = (struct truth_list){ .source = path };
-    bool ok = file_is_folder(path) ? read_folder(out, err) : read_table(out, slide_column, err);
+    const char *ending = file_extension(path);
+    return strcasecmp(ending, ".png") == 0 || strncasecmp(ending, ".tif", 4) == 0;
+}
+
+static bool check_classes(const struct truth_list *list, struct err *err)
+{
+    const char **paths = calloc(list->n + 1, sizeof *paths);
+    size_t n = 0;
+    for (size_t i = 0; paths && i < list->n; i++)
+        if (list->entries[i].path && !truth_is_mask(list->entries[i].path))
+            paths[n++] = list->entries[i].path;
+    bool ok = paths ? annotation_check_classes(paths, n, list->class_map, err)
+                    : err_memory(err, list->source);
+    free(paths);
+    return ok;
+}
+
+bool truth_list_read(const char *path, const char *slide_column, const struct class_map *class_map,
+                     struct truth_list *out, struct err *err)
+{
+    *out = (struct truth_list){ .source = path, .class_map = class_map };
+    bool ok = (file_is_folder(path) ? read_folder(out, err) : read_table(out, slide_column, err)) &&
+              check_classes(out, err);
     if (!ok)
         truth_list_free(out);
     return ok;

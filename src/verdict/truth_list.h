@@ -5,6 +5,7 @@
 #define VERDICT_TRUTH_LIST_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "annotation/classes.h"
 #include "base/err.h"
 
 struct truth_entry {
@@ -17,13 +18,16 @@ struct truth_list {
     const char *source; /* as given; the caller's */
     bool lists_all;     /* a CSV names every slide; a folder only those with tumour */
     struct truth_entry *entries;
-    size_t n; /* sorted by slide, each once */
+    size_t n;                          /* sorted by slide, each once */
+    const struct class_map *class_map; /* what drawn classes mean; the caller's */
 };
 
 /* *out is the caller's; free with truth_list_free. A folder may hold .xml, .json, .geojson, .png,
- * .tif and .tiff. */
-bool truth_list_read(const char *path, const char *slide_column, struct truth_list *out,
-                     struct err *err);
+ * .tif and .tiff. Drawn classes without a meaning are refused here; class_map may be NULL. */
+bool truth_list_read(const char *path, const char *slide_column, const struct class_map *class_map,
+                     struct truth_list *out, struct err *err);
+/* Is this file of truth an image, rather than an annotation? */
+bool truth_is_mask(const char *path);
 void truth_list_free(struct truth_list *list); /* also fine on a zeroed struct */
 /* NULL if there is none. */
 const struct truth_entry *truth_list_find(const struct truth_list *list, const char *slide);

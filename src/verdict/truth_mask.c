@@ -7,17 +7,18 @@
 #include "annotation/annotation.h"
 #include "base/file.h"
 #include "slide/slide.h"
+#include "verdict/truth_list.h"
 
 #define MOST_PX ((double)(1 << 28))
 #define BAND_ROWS 256
 #define LEVEL_TOLERANCE 0.02
 
-static bool rasterise(const char *path, double downsample, int64_t margin_px,
-                      struct truth_mask *out, struct err *err)
+static bool rasterise(const char *path, const struct class_map *class_map, double downsample,
+                      int64_t margin_px, struct truth_mask *out, struct err *err)
 {
     struct annotation *annotation = NULL;
     double x0, y0, x1, y1;
-    if (!annotation_read(path, &annotation, err))
+    if (!annotation_read(path, class_map, &annotation, err))
         return false;
     bool ok = true;
     if (!annotation_bounds(annotation, &x0, &y0, &x1, &y1)) {
@@ -105,15 +106,15 @@ static void make_binary(struct image *mask)
         mask->px[i] = mask->px[i] >= least ? 255 : 0;
 }
 
-bool truth_mask_read(const char *path, double downsample, int64_t margin_px, struct truth_mask *out,
-                     struct err *err)
+bool truth_mask_read(const char *path, const struct class_map *class_map, double downsample,
+                     int64_t margin_px, struct truth_mask *out, struct err *err)
 {
-    const char *ending = file_extension(path);
     *out = (struct truth_mask){ 0 };
-    if (strcasecmp(ending, ".png") != 0 && strncasecmp(ending, ".tif", 4) != 0)
-        return rasterise(path, downsample, margin_px, out, err);
-    bool ok = strcasecmp(ending, ".png") == 0 ? image_read_png(path, 1, &out->mask, err)
-                                              : read_pyramid(path, downsample, &out->mask, err);
+    if (!truth_is_mask(path))
+        return rasterise(path, class_map, downsample, margin_px, out, err);
+    bool ok = strcasecmp(file_extension(path), ".png") == 0
+                  ? image_read_png(path, 1, &out->mask, err)
+                  : read_pyramid(path, downsample, &out->mask, err);
     if (ok)
         make_binary(&out->mask);
     return ok;

@@ -3,6 +3,7 @@
 #define VERDICT_TRUTH_MASK_H
 #include <stdbool.h>
 #include <stdint.h>
+#include "annotation/classes.h"
 #include "base/image.h"
 
 struct truth_mask {
@@ -10,11 +11,11 @@ struct truth_mask {
     int64_t origin_x, origin_y; /* of the box on the slide, mask px */
 };
 
-/* A mask px is `downsample` level-0 px. An annotation is rasterised at pixel centres over its box
- * and `margin_px` around it; an annotation without tumour gives an image of one pixel, 0. A PNG is
- * taken as it is; of a TIFF pyramid the level of that downsample is read in bands. In a mask 128
- * and above is tumour, or, if no pixel comes up to that, all that is not 0. *out is the caller's;
- * free with image_free(&out->mask). */
-bool truth_mask_read(const char *path, double downsample, int64_t margin_px, struct truth_mask *out,
-                     struct err *err);
+/* A mask px is `downsample` level-0 px. class_map (may be NULL) is for annotations. An annotation
+ * is rasterised at pixel centres over its box and `margin_px` around it; an annotation without
+ * tumour gives an image of one pixel, 0. A PNG is taken as it is; of a TIFF pyramid the level of
+ * that downsample is read in bands. In a mask 128 and above is tumour, or, if no pixel comes up to
+ * that, all that is not 0. *out is the caller's; free with image_free(&out->mask). */
+bool truth_mask_read(const char *path, const struct class_map *class_map, double downsample,
+                     int64_t margin_px, struct truth_mask *out, struct err *err);
 #endif

@@ -92,7 +92,7 @@ def asap_case():
               ("Exclusion", "None"), ("micro", "Tumor"), ("stroma", "None")]
     write("groups.xml", asap(items, groups),
           [polygon(p) for p in (first, second, nested, derived)], [polygon(hole), polygon(beyond)],
-          (0.0, 0.0, 1.0, 64, 64), (2, 0, 2))
+          (0.0, 0.0, 1.0, 64, 64), (2, 0, 1))
 
 
 def camelyon17_case():
@@ -126,7 +126,7 @@ def imagescope_case():
     write("layers.xml", text,
           [polygon(outline), polygon(box),
            ellipse(Fraction("125.3"), Fraction("80.1"), Fraction("185.7"), Fraction("120.9"))],
-          [polygon(hole)], (0.0, 0.0, 2.0, 96, 66), (3, 0, 2))
+          [polygon(hole)], (0.0, 0.0, 2.0, 96, 66), (3, 0, 1))
 
 
 def feature(geometry, coordinates, name=None, kind="annotation"):
@@ -160,7 +160,7 @@ def holes_case():
                 feature("Point", [3, 3], "Tumor")]
     write("holes.geojson", json.dumps({"type": "FeatureCollection", "features": features}, indent=1),
           [polygon(shell, hole), polygon(island), polygon(left), polygon(right, right_hole)],
-          [polygon(cut)], (0.0, 0.0, 1.0, 64, 64), (5, 0, 3))
+          [polygon(cut)], (0.0, 0.0, 1.0, 64, 64), (5, 0, 2))
 
 
 def crossing_case():

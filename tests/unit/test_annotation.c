@@ -21,16 +21,25 @@ static struct annotation *must_parse(const char *text)
 {
     struct annotation *annotation = NULL;
     struct err err = { 0 };
-    if (!annotation_parse(text, strlen(text), "drawing", &annotation, &err))
+    if (!annotation_parse(text, strlen(text), "drawing", NULL, &annotation, &err))
         fail_msg("%s", err.text);
     return annotation;
+}
+
+static struct class_map *must_map(const char *text)
+{
+    struct class_map *map = NULL;
+    struct err err = { 0 };
+    if (!class_map_parse(text, &map, &err))
+        fail_msg("%s", err.text);
+    return map;
 }
 
 static void must_refuse_bytes(const char *text, size_t size, const char *message)
 {
     struct annotation *annotation = NULL;
     struct err err = { 0 };
-    if (annotation_parse(text, size, "drawing", &annotation, &err)) {
+    if (annotation_parse(text, size, "drawing", NULL, &annotation, &err)) {
         annotation_free(annotation);
         fail_msg("accepted; expected: %s", message);
     }
@@ -96,6 +105,7 @@ static void masks_are_those_of_rational_arithmetic(void **state)
     char *folder = source_path("tests/golden/annotation");
     DIR *listing = opendir(folder);
     assert_non_null(listing);
+    struct class_map *map = must_map("stroma=ignore,Necrosis=ignore,=tumor");
     int cases = 0;
     for (struct dirent *entry; (entry = readdir(listing));) {
         if (entry->d_name[0] == '.' || !strcmp(file_extension(entry->d_name), ".mask"))
@@ -106,7 +116,7 @@ static void masks_are_those_of_rational_arithmetic(void **state)
         struct err err = { 0 };
         struct golden golden;
         read_golden(mask_path, &golden);
-        if (!annotation_read(path, &annotation, &err))
+        if (!annotation_read(path, map, &annotation, &err))
             fail_msg("%s", err.text);
         compare_with_golden(path, annotation, &golden);
         if (golden.regions >= 0)
@@ -120,6 +130,7 @@ static void masks_are_those_of_rational_arithmetic(void **state)
     }
     closedir(listing);
     free(folder);
+    class_map_free(map);
     assert_int_equal(cases, 7);
 }
 
@@ -131,21 +142,125 @@ static void masks_are_those_of_rational_arithmetic(void **state)
 static void names_mean_what_the_table_says(void **state)
 {
     (void)state;
-    assert_int_equal(class_of(NULL), REGION_TUMOUR);
-    assert_int_equal(class_of(" Tumor "), REGION_TUMOUR);
-    assert_int_equal(class_of("METASTASES"), REGION_TUMOUR);
-    assert_int_equal(class_of("Tumor: Positive"), REGION_TUMOUR);
-    assert_int_equal(class_of("_2"), REGION_EXCLUSION);
-    assert_int_equal(class_of("Normal"), REGION_EXCLUSION);
-    assert_int_equal(class_of("Stroma"), REGION_OTHER);
-    assert_int_equal(class_of("Non-tumor"), REGION_OTHER);
-    struct annotation *annotation =
-        must_parse("[" FEATURE("\"classification\":{\"name\":\"Str\\noma\"}", SQUARE) "]");
-    const char *name;
-    assert_int_equal(annotation_ignored(annotation, &name), 1);
-    assert_string_equal(name, "Str?oma");
-    assert_int_equal(annotation_regions(annotation), 0);
-    annotation_free(annotation);
+    assert_int_equal(class_meaning(NULL, NULL), REGION_TUMOUR);
+    assert_int_equal(class_meaning(NULL, " Tumor "), REGION_TUMOUR);
+    assert_int_equal(class_meaning(NULL, "METASTASES"), REGION_TUMOUR);
+    assert_int_equal(class_meaning(NULL, "Tumor: Positive"), REGION_TUMOUR);
+    assert_int_equal(class_meaning(NULL, "_2"), REGION_EXCLUSION);
+    assert_int_equal(class_meaning(NULL, "Normal"), REGION_EXCLUSION);
+    assert_int_equal(class_meaning(NULL, "Stroma"), REGION_UNKNOWN);
+    assert_int_equal(class_meaning(NULL, "Non-tumor"), REGION_UNKNOWN);
+}
+
+static void a_map_comes_before_the_table(void **state)
+{
+    (void)state;
+    struct class_map *map = must_map(" Invasive Carcinoma = tumour ,a\\,b\\=c\\\\=ignore,"
+                                     "Tumor: In situ=normal,LESION=exclusion,None=IGNORE");
+    assert_int_equal(class_meaning(map, "invasive carcinoma"), REGION_TUMOUR);
+    assert_int_equal(class_meaning(map, "Invasive carcinoma: G3"), REGION_TUMOUR);
+    assert_int_equal(class_meaning(map, "A,B=C\\"), REGION_IGNORED);
+    assert_int_equal(class_meaning(map, "Tumor: in situ"), REGION_EXCLUSION);
+    assert_int_equal(class_meaning(map, "Tumor: other"), REGION_TUMOUR);
+    assert_int_equal(class_meaning(map, "Lesion"), REGION_EXCLUSION);
+    assert_int_equal(class_meaning(map, NULL), REGION_IGNORED);
+    assert_int_equal(class_meaning(map, " "), REGION_IGNORED);
+    assert_int_equal(class_meaning(map, "Stroma"), REGION_UNKNOWN);
+    assert_string_equal(class_map_text(map),
+                        "=ignore,a\\,b\\=c\\\\=ignore,invasive carcinoma=tumor,lesion=exclusion,"
+                        "tumor: in situ=exclusion");
+    struct class_map *again = must_map(class_map_text(map));
+    assert_string_equal(class_map_text(again), class_map_text(map));
+    class_map_free(again);
+    class_map_free(map);
+    assert_string_equal(class_map_text(NULL), "");
+    static const char *const wrong[][2] = {
+        { "DCIS", "'DCIS' has no meaning" },
+        { "DCIS=cancer", "'DCIS' cannot be 'cancer'" },
+        { "DCIS=", "'DCIS' cannot be ''" },
+        { "a=b=tumor", "a second '='" },
+        { "DCIS=tumor,dcis=ignore", "'dcis' has two meanings, tumor and ignore" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct err err = { 0 };
+        assert_false(class_map_parse(wrong[i][0], &map, &err));
+        assert_null(map);
+        if (!strstr(err.text, wrong[i][1]))
+            fail_msg("expected \"%s\" in \"%s\"", wrong[i][1], err.text);
+    }
+}
+
+#define NAMED(name) "\"classification\":{\"name\":\"" name "\",\"color\":[200,0,0]}"
+
+/* Taken as anything else they would make tumour normal, or the other way round. */
+static void classes_without_a_meaning_are_refused(void **state)
+{
+    (void)state;
+    must_refuse("[" FEATURE(NAMED("Invasive carcinoma"), SQUARE) "," FEATURE(
+                    NAMED("Str\\noma"), SQUARE) "," FEATURE(NAMED("Str\\noma"), SQUARE) "]",
+                "drawing: drawn regions of classes whose meaning is not known: 'Invasive "
+                "carcinoma' (1), 'Str?oma' (2); pass --class-map \"Invasive "
+                "carcinoma=MEANING,Str?oma=MEANING\"");
+    must_refuse("[" FEATURE(NAMED("Tumor"), SQUARE) "," FEATURE(NAMED("DCIS, low=1"), SQUARE) "]",
+                "--class-map \"DCIS\\, low\\=1=MEANING\"");
+    must_refuse("[" FEATURE("\"classification\":{\"names\":[\"Immune\",\"CD8\"]}", SQUARE) "]",
+                "'Immune: CD8' (1)");
+    must_refuse("[" FEATURE(NAMED("Tumor"), SQUARE) "," FEATURE("", SQUARE) "]",
+                "no class (1) beside named tumour regions; pass --class-map \"=MEANING\"");
+    must_refuse("<ASAP_Annotations><Annotations><Annotation Type=\"Polygon\" "
+                "PartOfGroup=\"stroma\"/></Annotations></ASAP_Annotations>",
+                "'stroma' (1)");
+    must_refuse("<Annotations><Annotation Name=\"Necrosis\"><Regions><Region Type=\"0\"/>"
+                "</Regions></Annotation></Annotations>",
+                "'Necrosis' (1)");
+    must_refuse("<Annotations><Annotation Name=\"\"><Attributes><Attribute Name=\"Description\" "
+                "Value=\"stroma\"/></Attributes><Regions><Region Type=\"0\"/></Regions>"
+                "</Annotation></Annotations>",
+                "'stroma' (1)");
+    must_refuse("<Annotations><Annotation Name=\"\"><Regions><Region Type=\"0\" Text=\"fat\"/>"
+                "</Regions></Annotation></Annotations>",
+                "'fat' (1)");
+}
+
+static void what_is_drawn_but_no_area_is_refused(void **state)
+{
+    (void)state;
+    must_refuse("[" FEATURE("\"objectType\":\"detection\"," NAMED("Tumor"), SQUARE) "]",
+                "nothing that is drawn in it is an area (1 drawn, the first is 'detection')");
+    must_refuse("[{\"type\":\"Feature\",\"id\":\"PathCellObject\",\"geometry\":{\"type\":"
+                "\"Polygon\",\"coordinates\":[" SQUARE "]},\"properties\":{}}]",
+                "the first is 'cell'");
+    must_refuse("[{\"type\":\"Feature\",\"geometry\":{\"type\":\"Point\",\"coordinates\":[1,2]},"
+                "\"properties\":{" NAMED("Stroma") "}}]",
+                "the first is 'Point'");
+}
+
+static void a_map_says_what_regions_are(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "[" FEATURE(NAMED("Invasive carcinoma"), "[[0,0],[20,0],[20,10],[0,10]]") "," FEATURE(
+            NAMED("Fat"),
+            "[[0,0],[5,0],[5,10],[0,10]]") "," FEATURE(NAMED("Stroma"),
+                                                       "[[10,0],[20,0],[20,10],[10,10]]") "]";
+    static const struct {
+        const char *map;
+        double area;
+    } cases[] = { { "Invasive carcinoma=tumor,fat=exclusion,stroma=ignore", 150 },
+                  { "Invasive carcinoma=ignore,fat=tumor,stroma=tumor", 150 },
+                  { "Invasive carcinoma=tumor,fat=ignore,stroma=ignore", 200 },
+                  { "Invasive carcinoma=ignore,fat=ignore,stroma=ignore", 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct class_map *map = must_map(cases[i].map);
+        struct annotation *annotation = NULL;
+        struct err err = { 0 };
+        if (!annotation_parse(text, strlen(text), "drawing", map, &annotation, &err))
+            fail_msg("%s", err.text);
+        assert_true(annotation_area_px(annotation) == cases[i].area);
+        assert_int_equal(annotation_ignored(annotation, NULL), 0);
+        annotation_free(annotation);
+        class_map_free(map);
+    }
 }
 
 static void formats_are_told_by_content(void **state)
@@ -296,7 +411,7 @@ static void what_is_no_annotation_is_refused(void **state)
     must_refuse_bytes("\xff\xfe\0\0", 4, "drawing:");
     struct annotation *annotation = NULL;
     struct err err = { 0 };
-    assert_false(annotation_read("no/such/file.xml", &annotation, &err));
+    assert_false(annotation_read("no/such/file.xml", NULL, &annotation, &err));
     assert_non_null(strstr(err.text, "no/such/file.xml"));
 }
 
@@ -469,7 +584,7 @@ static void camelyon16_centres_fall_where_they_should(void **state)
     for (int i = 0; i < SLIDES; i++) {
         char *path = file_format("%s/Tumor_%d.json", folder, FIRST_SLIDE + i);
         struct err err = { 0 };
-        if (!annotation_read(path, &slides[i].whole, &err))
+        if (!annotation_read(path, NULL, &slides[i].whole, &err))
             fail_msg("%s", err.text);
         slides[i].without_exclusions = read_without_exclusions(path);
         free(path);
@@ -499,6 +614,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_are_those_of_rational_arithmetic),
         cmocka_unit_test(names_mean_what_the_table_says),
+        cmocka_unit_test(a_map_comes_before_the_table),
+        cmocka_unit_test(classes_without_a_meaning_are_refused),
+        cmocka_unit_test(what_is_drawn_but_no_area_is_refused),
+        cmocka_unit_test(a_map_says_what_regions_are),
         cmocka_unit_test(formats_are_told_by_content),
         cmocka_unit_test(an_empty_annotation_is_empty),
         cmocka_unit_test(bounds_and_area_are_exact),

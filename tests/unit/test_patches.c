@@ -107,7 +107,7 @@ static struct annotation *annotate(const char *ring)
         "{\"classification\":{\"name\":\"Tumor\"}},\"geometry\":{\"type\":\"Polygon\","
         "\"coordinates\":[[%s]]}}]}",
         ring));
-    if (!annotation_parse(text, strlen(text), "test.geojson", &annotation, &err))
+    if (!annotation_parse(text, strlen(text), "test.geojson", NULL, &annotation, &err))
         fail_msg("%s", err.text);
     free(text);
     return annotation;
@@ -145,9 +145,12 @@ static void labels_follow_the_rule(void **state)
             assert_int_equal(patch.label, want);
         }
     annotation_free(annotation);
-    /* without an annotation: normal, unless the slide is known not to be */
+    /* without an annotation: only a slide that the list calls normal has labels */
     struct labeler bare = { .rule = LABEL_MAJORITY, .tile = 20, .slide_label = PATCH_UNLABELED };
     struct patch patch = { 0 };
+    label_patch(&bare, &raster, &patch);
+    assert_int_equal(patch.label, PATCH_UNLABELED);
+    bare.slide_label = 0;
     label_patch(&bare, &raster, &patch);
     assert_int_equal(patch.label, 0);
     bare.slide_label = 1;

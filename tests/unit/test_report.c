@@ -208,7 +208,7 @@ static bool make_page(const char *folder, const char *output, int threads,
     struct pool *pool = pool_new(threads);
     struct ctx ctx = { .pool = pool };
     char *folders[1] = { (char *)folder };
-    struct page_request request = { folders, 1, output, "Title <b>" };
+    struct page_request request = { folders, 1, output, "Title <b>", NULL };
     bool ok = page_make(&request, &ctx, result, err);
     pool_free(pool);
     return ok;

@@ -104,7 +104,7 @@ static void against_a_drawing_and_a_mask(void **state)
     const char *truths[] = { drawn, painted };
     for (int k = 0; k < 2; k++) {
         pixel_counts_clear(&counts);
-        if (!pixel_counts_add(heatmap, 1, truths[k], 16, 0.5, &ctx, &counts, &err))
+        if (!pixel_counts_add(heatmap, 1, truths[k], NULL, 16, 0.5, &ctx, &counts, &err))
             fail_msg("%s", err.text);
         assert_int_equal(counts.tumour, 400);
         check(&counts, scores, tumour);
@@ -123,7 +123,7 @@ static void slides_without_tumour_and_sums(void **state)
         scores[i] = (float)i / (WIDTH * HEIGHT * 4);
     struct heatmap *heatmap = make_heatmap(scores);
     assert_true(pixel_counts_new(&one, NULL) && pixel_counts_new(&all, NULL));
-    assert_true(pixel_counts_add(heatmap, 1, NULL, 32, 0.5, &ctx, &one, NULL));
+    assert_true(pixel_counts_add(heatmap, 1, NULL, NULL, 32, 0.5, &ctx, &one, NULL));
     struct pixel_measures m = pixel_measures(&one);
     assert_true(isnan(m.auc) && isnan(m.dice) && isnan(m.iou));
     assert_true(one.scored == WIDTH * HEIGHT && one.tumour == 0);

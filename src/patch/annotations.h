@@ -1,0 +1,17 @@
+/* annotations.h: which file holds a slide's annotation, and are the classes of all of them known?
+ */
+#ifndef PATCH_ANNOTATIONS_H
+#define PATCH_ANNOTATIONS_H
+#include "annotation/annotation.h"
+#include "slide/slide_list.h"
+
+/* The slide list's annotation, or <slide>.xml, .json or .geojson in the folder (NULL: no folder).
+ * *out is the caller's; NULL and true if the slide has none. */
+bool annotations_path(const struct slide_entry *entry, const char *folder, char **out,
+                      struct err *err);
+
+/* Refuses classes that have no meaning, before any slide is read. done [slides->n]: slides that are
+ * not looked at. */
+bool annotations_check(const struct slide_list *slides, const char *folder, const bool *done,
+                       const struct class_map *map, struct err *err);
+#endif
