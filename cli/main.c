@@ -3,6 +3,7 @@
  * usage, 75 stopped with all saved (run again to go on), 130 stopped by the user. */
 #include "cli/app.h"
 
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/names.h"
 #include "base/pool.h"
 #include "base/report.h"
+#include "base/room.h"
 #include "base/version.h"
 #include "cli/describe.h"
 #include "dist/ranks.h"
@@ -50,6 +52,22 @@ static void catch_signals(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, seen when stdout is checked */
+}
+
+#define LEAST_ROOM ((size_t)128 << 20) /* of addresses, for what libraries allocate unchecked */
+
+/* malloc reserves 64 MB of addresses for each thread. Where they are limited the threads of a large
+ * machine would take them all. */
+static bool check_room(struct err *err)
+{
+    if (room_limit() == 0)
+        return true;
+    mallopt(M_ARENA_MAX, 2);
+    return room_for(LEAST_ROOM) ||
+           err_set(err, ERR_MEMORY,
+                   "out of memory: the limit of %zu MB of address space (ulimit -v, h_vmem) leaves "
+                   "less than %zu MB beside the program and its libraries; ask for more",
+                   room_limit() >> 20, LEAST_ROOM >> 20);
 }
 
 static int exit_code(const struct err *err)
@@ -99,6 +117,8 @@ static bool run_command(const struct command *command, struct app *app, void *op
                         const struct args_result *operands, struct err *err)
 {
     const struct common_options *common = options;
+    if (!check_room(err))
+        return false;
     struct pool *pool = pool_new((int)common->threads);
     struct report *report = report_new(stderr, report_mode(common->quiet));
     bool ok = false;

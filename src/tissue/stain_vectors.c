@@ -1,10 +1,10 @@
 /* stain_vectors.c: optical densities of tissue -> the directions of its two stains. */
 #include "tissue/stain_fit.h"
 
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tissue/eigen.h"
 
 static double dot(const double a[3], const double b[3])
 {
@@ -81,7 +81,7 @@ double stain_quantile(double *values, int64_t n, double q)
 /* The two directions in which the densities vary most, each with a positive red component. */
 static bool principal_plane(const struct stain_tissue *tissue, double plane[2][3], struct err *err)
 {
-    double mean[3] = { 0 }, covariance[9] = { 0 }, variance[3];
+    double mean[3] = { 0 }, covariance[3][3] = { 0 }, variance[3], directions[3][3];
     for (int64_t i = 0; i < tissue->n; i++)
         for (int c = 0; c < 3; c++)
             mean[c] += tissue->density[3 * i + c];
@@ -91,20 +91,21 @@ static bool principal_plane(const struct stain_tissue *tissue, double plane[2][3
         const double *px = tissue->density + 3 * i;
         for (int a = 0; a < 3; a++)
             for (int b = 0; b <= a; b++)
-                covariance[3 * a + b] += (px[a] - mean[a]) * (px[b] - mean[b]);
+                covariance[a][b] += (px[a] - mean[a]) * (px[b] - mean[b]);
     }
-    for (int i = 0; i < 9; i++)
-        covariance[i] /= (double)(tissue->n - 1);
-    /* Row-major lower triangle; column k becomes the k-th eigenvector, smallest value first. */
-    if (LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'L', 3, covariance, 3, variance) != 0 ||
-        !(variance[1] > 1e-12))
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b <= a; b++)
+            covariance[a][b] /= (double)(tissue->n - 1);
+    eigen_symmetric(covariance, variance, directions);
+    if (!(variance[1] > 1e-12))
         return err_set(err, ERR_MISSING,
                        "the colour of the tissue does not vary: its two stains "
                        "cannot be told apart");
     for (int k = 0; k < 2; k++) {
-        double sign = covariance[2 - k] < 0 ? -1 : 1;
+        const double *direction = directions[2 - k]; /* the largest is the last */
+        double sign = direction[0] < 0 ? -1 : 1;
         for (int c = 0; c < 3; c++)
-            plane[k][c] = sign * covariance[3 * c + 2 - k];
+            plane[k][c] = sign * direction[c];
     }
     return true;
 }

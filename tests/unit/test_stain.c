@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "support/golden_image.h"
 #include "support/paths.h"
+#include "tissue/eigen.h"
 #include "tissue/stain.h"
 #include "tissue/stain_fit.h"
 
@@ -264,9 +265,38 @@ static void quantiles_are_those_of_numpy(void **state)
     }
 }
 
+static void eigenvectors_are_those_of_the_matrix(void **state)
+{
+    (void)state;
+    static const double matrices[][3][3] = { { { 2 }, { -1, 2 }, { 0, -1, 2 } },
+                                             { { 3 }, { 0, 1 }, { 0, 0, 2 } },
+                                             { { 1e-9 }, { 2e-9, 5e-9 }, { 1e-10, -3e-9, 7e-9 } },
+                                             { { 1 }, { 1, 1 }, { 1, 1, 1 } } };
+    double values[3], vectors[3][3];
+    for (size_t m = 0; m < sizeof matrices / sizeof *matrices; m++) {
+        const double(*a)[3] = matrices[m];
+        double scale = a[0][0] + a[1][1] + a[2][2];
+        eigen_symmetric(a, values, vectors);
+        assert_true(values[0] <= values[1] && values[1] <= values[2]);
+        for (int k = 0; k < 3; k++)
+            for (int i = 0; i < 3; i++) {
+                double product = 0, length = 0;
+                for (int j = 0; j < 3; j++) {
+                    product += (i >= j ? a[i][j] : a[j][i]) * vectors[k][j];
+                    length += vectors[k][j] * vectors[i][j];
+                }
+                assert_true(fabs(product - values[k] * vectors[k][i]) < 1e-15 * scale);
+                assert_true(fabs(length - (i == k)) < 1e-15);
+            }
+    }
+    eigen_symmetric(matrices[0], values, vectors);
+    assert_true(fabs(values[0] - (2 - sqrt(2))) < 1e-15 && fabs(values[2] - (2 + sqrt(2))) < 1e-15);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(eigenvectors_are_those_of_the_matrix),
         cmocka_unit_test(quantiles_are_those_of_numpy),
         cmocka_unit_test(fits_agree_with_the_references),
         cmocka_unit_test(the_default_target_is_the_template),

@@ -2,6 +2,7 @@
 #include "net/kernels/dnnl_step.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/room.h"
 
 struct dnnl_state {
     dnnl_primitive_t primitive;
@@ -19,6 +20,17 @@ bool dnnl_ok(dnnl_status_t status, const char *what, struct err *err)
         return err_memory(err, what);
     return err_set(err, ERR_FORMAT, "%s: %s by oneDNN (status %d)", what,
                    status == dnnl_unimplemented ? "not implemented" : "refused", (int)status);
+}
+
+#define PRIMITIVE_ROOM                                                                             \
+    ((size_t)64 << 20) /* oneDNN does not look whether there is memory for code */
+
+static bool make_primitive(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd, const char *what,
+                           struct err *err)
+{
+    if (!room_for(PRIMITIVE_ROOM))
+        return err_memory(err, what);
+    return dnnl_ok(dnnl_primitive_create(out, pd), what, err);
 }
 
 dnnl_memory_desc_t desc_plain(const struct shape *shape)
@@ -126,7 +138,7 @@ static bool dnnl_copy(const struct step *from, struct step *to, struct err *err)
     to->kernel = state->name;
     const_dnnl_primitive_desc_t pd;
     if (!dnnl_ok(dnnl_primitive_get_primitive_desc(old->primitive, &pd), old->name, err) ||
-        !dnnl_ok(dnnl_primitive_create(&state->primitive, pd), old->name, err))
+        !make_primitive(&state->primitive, pd, old->name, err))
         return false;
     for (int i = 0; i < old->n_args; i++) {
         const dnnl_memory_desc_t *desc;
@@ -169,7 +181,7 @@ struct step *dnnl_step(struct plan *plan, const char *what, dnnl_primitive_desc_
     step->copy = dnnl_copy;
     snprintf(kept->name, sizeof kept->name, "%s %s", what, pd_name(pd));
     step->kernel = kept->name;
-    if (!dnnl_ok(dnnl_primitive_create(&kept->primitive, pd), what, err))
+    if (!make_primitive(&kept->primitive, pd, what, err))
         return NULL;
     for (int i = 0; i < n_args; i++)
         if (args[i].desc &&
