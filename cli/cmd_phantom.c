@@ -5,7 +5,7 @@
 
 struct options {
     struct common_options common;
-    const char *output;
+    const char *output, *centers;
     int64_t slides, size, seed;
 };
 
@@ -24,6 +24,9 @@ static const struct arg args[] = {
     INT_ARG("size", size, "PX", "16384", PHANTOM_SIZE_MIN, PHANTOM_SIZE_MAX,
             "width and height of a slide at 0.25 um/px"),
     INT_ARG("seed", seed, "S", "1", 0, 9e15, "same seed, same bytes"),
+    TEXT_ARG("centers", centers, "LIST", NULL,
+             "centres that patients come from, in turns: numbers from 0 to 4 with commas; each has "
+             "another stain (all five if not given)"),
     COMMON_ARGS,
 };
 
@@ -32,9 +35,11 @@ static bool run(struct app *app, const void *options, const struct args_result *
 {
     (void)operands;
     const struct options *o = options;
-    struct phantom_options phantom = {
-        .folder = o->output, .n_slides = o->slides, .size_px = o->size, .seed = (uint64_t)o->seed
-    };
+    struct phantom_options phantom = { .folder = o->output,
+                                       .n_slides = o->slides,
+                                       .size_px = o->size,
+                                       .seed = (uint64_t)o->seed,
+                                       .centers = o->centers };
     return phantom_cohort(&phantom, &app->ctx, err);
 }
 
@@ -49,7 +54,8 @@ const struct command cmd_phantom = {
                   "XML "
                   "and a slide list with patient, node, centre and split. Complete slides are not "
                   "made again, so a larger N adds to a cohort.",
-              .example = "microtome phantom -o cohort --slides 4 --seed 1",
+              .example = "microtome phantom -o cohort --slides 4 --seed 1\n"
+                         "microtome phantom -o elsewhere --slides 8 --seed 2 --centers 3,4",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct options),

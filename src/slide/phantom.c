@@ -16,6 +16,7 @@ struct cohort {
     const struct phantom_options *options;
     const struct ctx *ctx;
     struct phantom_painter *painter;
+    unsigned centers;         /* phantom_plan_make */
     struct phantom_plan plan; /* of the slide at hand */
 };
 
@@ -25,11 +26,15 @@ static char *slide_path(const struct cohort *c)
 }
 
 /* What a finished slide says about itself, by which a later run knows it. */
-static char *describe(const struct phantom_plan *plan)
+static char *describe(const struct cohort *c)
 {
-    return file_format("microtome phantom 1, seed %llu, slide %lld, %lld px",
+    const struct phantom_plan *plan = &c->plan;
+    char center[32] = "";
+    if (c->centers)
+        snprintf(center, sizeof center, ", center %d", plan->center);
+    return file_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s",
                        (unsigned long long)plan->seed, (long long)plan->index,
-                       (long long)plan->size_px);
+                       (long long)plan->size_px, center);
 }
 
 static struct tiff_pyramid_options pyramid_options(const struct phantom_plan *plan)
@@ -52,14 +57,16 @@ static bool draw_tile(void *arg, int64_t x, int64_t y, int64_t width, int64_t he
  */
 static bool look_for_slide(const struct cohort *c, bool *complete, struct err *err)
 {
-    char *path = slide_path(c), *want = describe(&c->plan), *found = NULL;
+    char *path = slide_path(c), *want = describe(c), *found = NULL;
     bool ok = (path && want) || err_memory(err, c->options->folder);
     *complete = ok && file_exists(path);
     if (*complete) {
         ok = tiff_pyramid_description(path, &found, err);
         if (ok && strcmp(found, want) != 0)
-            ok = err_set(err, ERR_USAGE,
-                         "%s: was made with another --seed or --size; choose another folder", path);
+            ok = err_set(
+                err, ERR_USAGE,
+                "%s: was made with another --seed, --size or --centers; choose another folder",
+                path);
     }
     free(path), free(want), free(found);
     return ok;
@@ -68,7 +75,7 @@ static bool look_for_slide(const struct cohort *c, bool *complete, struct err *e
 /* The annotation comes first: a slide that exists has all that belongs to it. */
 static bool make_slide(struct cohort *c, struct err *err)
 {
-    char *path = slide_path(c), *description = describe(&c->plan);
+    char *path = slide_path(c), *description = describe(c);
     char *xml = file_format("%s/annotations/%s.xml", c->options->folder, c->plan.name);
     struct tiff_pyramid_options options = pyramid_options(&c->plan);
     options.description = description;
@@ -99,7 +106,7 @@ static bool write_list(struct cohort *c, struct err *err)
         return false;
     fputs("slide,mpp,label,annotation,patient,node,center,split\n", out.stream);
     for (int64_t i = 0; i < c->options->n_slides; i++) {
-        phantom_plan_make(c->options->seed, i, c->options->size_px, &c->plan);
+        phantom_plan_make(c->options->seed, i, c->options->size_px, c->centers, &c->plan);
         write_row(&c->plan, out.stream);
     }
     return file_out_commit(&out, err);
@@ -123,7 +130,7 @@ static bool find_missing(struct cohort *c, bool *missing, int64_t *n, struct err
 {
     for (int64_t i = 0; i < c->options->n_slides; i++) {
         bool complete;
-        phantom_plan_make(c->options->seed, i, c->options->size_px, &c->plan);
+        phantom_plan_make(c->options->seed, i, c->options->size_px, c->centers, &c->plan);
         if (!look_for_slide(c, &complete, err))
             return false;
         missing[i] = !complete;
@@ -140,11 +147,27 @@ static bool make_missing(struct cohort *c, const bool *missing, int64_t n, struc
     for (int64_t i = 0; ok && i < c->options->n_slides; i++) {
         if (!missing[i])
             continue;
-        phantom_plan_make(c->options->seed, i, c->options->size_px, &c->plan);
+        phantom_plan_make(c->options->seed, i, c->options->size_px, c->centers, &c->plan);
         ok = make_slide(c, err);
     }
     report_end(c->ctx->report);
     return ok;
+}
+
+/* "0,3" -> bits 0 and 3. */
+static bool parse_centers(const char *text, unsigned *centers, struct err *err)
+{
+    *centers = 0;
+    for (const char *at = text; at && *at; at++) {
+        bool digit = *at >= '0' && *at < '0' + PHANTOM_CENTERS;
+        if (!digit || (at[1] != ',' && at[1] != '\0') || (at[1] == ',' && at[2] == '\0'))
+            return err_set(err, ERR_USAGE,
+                           "--centers %s: numbers from 0 to %d with commas between them, e.g. 0,3",
+                           text, PHANTOM_CENTERS - 1);
+        *centers |= 1U << (*at - '0');
+        at += at[1] == ',';
+    }
+    return true;
 }
 
 bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx, struct err *err)
@@ -154,6 +177,8 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
     if (n < 1 || options->size_px < PHANTOM_SIZE_MIN || options->size_px > PHANTOM_SIZE_MAX)
         return err_set(err, ERR_USAGE, "phantom: at least one slide, of %d to %d px",
                        PHANTOM_SIZE_MIN, PHANTOM_SIZE_MAX);
+    if (!parse_centers(options->centers, &c.centers, err))
+        return false;
     bool *missing = calloc((size_t)n, sizeof *missing);
     struct claim *claim = NULL;
     bool ok = (missing || err_memory(err, "phantom")) && make_folders(options->folder, err) &&

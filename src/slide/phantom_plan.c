@@ -7,12 +7,12 @@
 #include "base/rng.h"
 #include "slide/phantom_noise.h"
 
-enum { NODES_PER_PATIENT = 2, CENTERS = 5, AREA_SAMPLES = 128 };
+enum { NODES_PER_PATIENT = 2, AREA_SAMPLES = 128 };
 
 static const double tau = 6.283185307179586;
 
 /* Scanners and laboratories: optical density of the two stains as (R, G, B), and the white. */
-static const struct phantom_stain center_stains[CENTERS] = {
+static const struct phantom_stain center_stains[PHANTOM_CENTERS] = {
     { { 0.62f, 0.72f, 0.36f }, { 0.14f, 0.82f, 0.34f }, { 244, 243, 245 } },
     { { 0.70f, 0.76f, 0.32f }, { 0.20f, 0.90f, 0.30f }, { 240, 238, 242 } },
     { { 0.54f, 0.74f, 0.44f }, { 0.10f, 0.74f, 0.42f }, { 246, 244, 240 } },
@@ -228,9 +228,19 @@ static void choose_stain(struct phantom_plan *plan, struct rng *rng)
     }
 }
 
+/* The centre of a patient: those that are chosen take turns. */
+static int choose_center(unsigned centers, int64_t patient)
+{
+    int chosen[PHANTOM_CENTERS], n = 0;
+    for (int c = 0; c < PHANTOM_CENTERS; c++)
+        if (centers == 0 || (centers >> c & 1))
+            chosen[n++] = c;
+    return chosen[patient % n];
+}
+
 /* Two nodes a patient, one of them with a metastasis; every third patient is for testing. The kind
  * shifts by one every three patients, so that train and test see all kinds. */
-static enum lesion_kind choose_patient(struct phantom_plan *plan, struct rng *rng)
+static enum lesion_kind choose_patient(struct phantom_plan *plan, unsigned centers, struct rng *rng)
 {
     int64_t patient = plan->index / NODES_PER_PATIENT;
     struct rng of_patient = rng_new(plan->seed, rng_hash("phantom patient"), (uint64_t)patient);
@@ -240,18 +250,19 @@ static enum lesion_kind choose_patient(struct phantom_plan *plan, struct rng *rn
         tumor_node = 0; /* a cohort of one slide has something to find */
     plan->tumor = plan->node == tumor_node;
     plan->test = patient % 3 == 1;
-    plan->center = (int)(patient % CENTERS);
+    plan->center = choose_center(centers, patient);
     plan->key = rng_u32(rng);
     snprintf(plan->patient, sizeof plan->patient, "patient_%03d", (int)patient);
     snprintf(plan->name, sizeof plan->name, "%s_node_%d", plan->patient, plan->node);
     return (enum lesion_kind)((patient + patient / 3) % 3);
 }
 
-void phantom_plan_make(uint64_t seed, int64_t index, int64_t size_px, struct phantom_plan *out)
+void phantom_plan_make(uint64_t seed, int64_t index, int64_t size_px, unsigned centers,
+                       struct phantom_plan *out)
 {
     *out = (struct phantom_plan){ .index = index, .size_px = size_px, .seed = seed };
     struct rng rng = rng_new(seed, rng_hash("phantom slide"), (uint64_t)index);
-    enum lesion_kind worst = choose_patient(out, &rng);
+    enum lesion_kind worst = choose_patient(out, centers, &rng);
     choose_stain(out, &rng);
     float fibre_angle = between(&rng, 0, tau);
     out->fibre_cosine = cosf(fibre_angle), out->fibre_sine = sinf(fibre_angle);

@@ -64,7 +64,12 @@ struct phantom_plan {
     struct phantom_blur blurs[MAX_BLURS];
 };
 
-void phantom_plan_make(uint64_t seed, int64_t index, int64_t size_px, struct phantom_plan *out);
+enum { PHANTOM_CENTERS = 5 }; /* laboratories, each with its stain and scanner */
+
+/* centers: bit c is set where patients come from centre c, in turns; 0: from all. It decides the
+ * centre and its stain, and nothing else of the slide. */
+void phantom_plan_make(uint64_t seed, int64_t index, int64_t size_px, unsigned centers,
+                       struct phantom_plan *out);
 
 /* How far inside the outline a place lies, about px; negative outside. */
 float phantom_curve_depth(const struct phantom_curve *curve, float x, float y);

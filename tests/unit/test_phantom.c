@@ -27,7 +27,7 @@ enum { PATCH = 224, COHORT = 20, PER_SLIDE = 16 };
 static bool make_cohort(const char *folder, int64_t n, uint64_t seed, int threads, struct err *err)
 {
     struct ctx ctx = { .pool = pool_new(threads) };
-    struct phantom_options options = { folder, n, PHANTOM_SIZE_MIN, seed };
+    struct phantom_options options = { folder, n, PHANTOM_SIZE_MIN, seed, NULL };
     bool ok = phantom_cohort(&options, &ctx, err);
     pool_free(ctx.pool);
     return ok;
@@ -87,7 +87,7 @@ static void complete_slides_stay_and_others_are_refused(void **state)
     assert_true(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
     assert_false(make_cohort(folder, 1, 4, 2, &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_non_null(strstr(err.text, "another --seed or --size"));
+    assert_non_null(strstr(err.text, "another --seed, --size or --centers"));
     free(slide), free(folder);
 }
 
@@ -124,8 +124,8 @@ static void list_keeps_patients_apart(void **state)
     int tumors[2] = { 0 }, normals[2] = { 0 }, kinds[3] = { 0 };
     for (int64_t i = 0; i < 30; i++) {
         struct phantom_plan plan, next;
-        phantom_plan_make(9, i, 16384, &plan);
-        phantom_plan_make(9, i ^ 1, 16384, &next); /* the patient's other node */
+        phantom_plan_make(9, i, 16384, 0, &plan);
+        phantom_plan_make(9, i ^ 1, 16384, 0, &next); /* the patient's other node */
         assert_string_equal(plan.patient, next.patient);
         assert_int_equal(plan.test, next.test);
         assert_int_equal(plan.center, next.center);
@@ -154,6 +154,42 @@ static void list_keeps_patients_apart(void **state)
     free(path), free(folder);
 }
 
+/* Another centre is another stain on the same slide, and recorded as such. */
+static void centres_are_chosen(void **state)
+{
+    (void)state;
+    struct phantom_plan all, some;
+    struct err err = { 0 };
+    for (int64_t i = 0; i < 12; i++) {
+        phantom_plan_make(9, i, 4096, 0, &all);
+        phantom_plan_make(9, i, 4096, 1U << 3 | 1U << 1, &some);
+        assert_int_equal(all.center, i / 2 % PHANTOM_CENTERS);
+        assert_int_equal(some.center, i / 2 % 2 ? 3 : 1);
+        assert_int_equal(all.tumor, some.tumor);
+        assert_memory_equal(all.islands, some.islands, sizeof all.islands);
+        assert_memory_equal(all.lesions, some.lesions, sizeof all.lesions);
+        bool same_stain = memcmp(&all.stain, &some.stain, sizeof all.stain) == 0;
+        assert_int_equal(same_stain, all.center == some.center);
+    }
+    struct ctx ctx = { .pool = pool_new(2) };
+    char *folder = scratch_path("phantom-centres");
+    static const char *const wrong[] = { "5", "1,", "1,,2", "x", "12", ",1", "1 2" };
+    remove_cohort(folder);
+    struct phantom_options options = { folder, 1, PHANTOM_SIZE_MIN, 3, "4" };
+    assert_true(phantom_cohort(&options, &ctx, &err));
+    options.centers = "2,4"; /* the slide would be of centre 2 */
+    assert_false(phantom_cohort(&options, &ctx, &err));
+    assert_non_null(strstr(err.text, "--centers"));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        options.centers = wrong[i];
+        assert_false(phantom_cohort(&options, &ctx, &err));
+        assert_int_equal(err.kind, ERR_USAGE);
+        assert_non_null(strstr(err.text, "from 0 to 4"));
+    }
+    pool_free(ctx.pool);
+    free(folder);
+}
+
 static double tissue_share(const struct phantom_plan *plan)
 {
     const int n = 200;
@@ -174,7 +210,7 @@ static void tissue_covers_a_quarter(void **state)
     (void)state;
     for (int64_t i = 0; i < 24; i++) {
         struct phantom_plan plan;
-        phantom_plan_make(4, i, i % 2 ? 4096 : 32768, &plan);
+        phantom_plan_make(4, i, i % 2 ? 4096 : 32768, 0, &plan);
         double share = tissue_share(&plan);
         if (share < 0.20 || share > 0.35)
             fail_msg("slide %d: %.3f of the area is tissue", (int)i, share);
@@ -204,7 +240,7 @@ static void annotation_is_where_the_tumor_is(void **state)
         struct phantom_plan plan;
         struct annotation *annotation;
         struct err err = { 0 };
-        phantom_plan_make(21, i, 16384, &plan);
+        phantom_plan_make(21, i, 16384, 0, &plan);
         if (!plan.tumor)
             continue;
         assert_true(phantom_annotation_write(path, &plan, &err));
@@ -241,7 +277,7 @@ static void neighbouring_rectangles_agree(void **state)
     struct phantom_plan plan;
     struct phantom_painter *painter;
     struct err err = { 0 };
-    phantom_plan_make(21, 0, 16384, &plan);
+    phantom_plan_make(21, 0, 16384, 0, &plan);
     assert_true(phantom_painter_new(1, &painter, &err));
     phantom_painter_use(painter, &plan);
     const struct phantom_curve *c = &plan.lesions[0].outline;
@@ -311,7 +347,7 @@ static void sample_slide(struct phantom_painter *painter, int64_t slide, struct 
 {
     static uint8_t px[PATCH * PATCH * 3];
     struct phantom_plan plan;
-    phantom_plan_make(77, slide, 16384, &plan);
+    phantom_plan_make(77, slide, 16384, 0, &plan);
     phantom_painter_use(painter, &plan);
     struct rng rng = rng_new(5, 6, (uint64_t)slide);
     int taken[2] = { 0 };
@@ -370,6 +406,7 @@ int main(void)
         cmocka_unit_test(complete_slides_stay_and_others_are_refused),
         cmocka_unit_test(openslide_opens_it),
         cmocka_unit_test(list_keeps_patients_apart),
+        cmocka_unit_test(centres_are_chosen),
         cmocka_unit_test(tissue_covers_a_quarter),
         cmocka_unit_test(annotation_is_where_the_tumor_is),
         cmocka_unit_test(neighbouring_rectangles_agree),
