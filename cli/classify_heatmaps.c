@@ -6,6 +6,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/json.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "cli/classify.h"
@@ -139,6 +140,54 @@ static void write_features(const struct heat_run *run, FILE *out)
     }
 }
 
+/* Slides that failed, by their folders. */
+static void json_failed(const struct heat_run *run, struct json_out *json)
+{
+    json_out_array(json, "failed");
+    for (size_t i = 0; i < run->n; i++)
+        if (run->tasks[i].failed) {
+            json_out_object_line(json, NULL);
+            json_out_text(json, "heatmap", run->tasks[i].folder);
+            json_out_text(json, "error", run->tasks[i].err.text);
+            json_out_close_object(json);
+        }
+    json_out_close_array(json);
+}
+
+static void json_features(const struct heat_run *run, struct json_out *json, size_t i)
+{
+    const struct feature_set *set = feature_sets[run->o->set];
+    json_out_object_line(json, "features");
+    for (int k = 0; k < set->n; k++)
+        json_out_real(json, set->names[k], run->tasks[i].values[k]);
+    json_out_close_object(json);
+}
+
+static void json_lesions(const struct heat_run *run, struct json_out *json, size_t i)
+{
+    json_out_int(json, "lesions", run->tasks[i].lesions);
+}
+
+static void print_json(const struct heat_run *run,
+                       void (*put)(const struct heat_run *run, struct json_out *json, size_t i))
+{
+    struct json_out json;
+    json_out_begin(&json, run->app->out);
+    json_out_object(&json, NULL);
+    json_out_array(&json, "slides");
+    for (size_t i = 0; i < run->n; i++)
+        if (!run->tasks[i].failed) {
+            json_out_object_line(&json, NULL);
+            json_out_text(&json, "slide", run->tasks[i].slide);
+            put(run, &json, i);
+            json_out_close_object(&json);
+        }
+    json_out_close_array(&json);
+    json_failed(run, &json);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
 bool classify_features(struct app *app, const void *options, char *const *paths, int n_paths,
                        struct err *err)
 {
@@ -151,9 +200,11 @@ bool classify_features(struct app *app, const void *options, char *const *paths,
         if (ok)
             write_features(&run, file.stream);
         ok = ok && file_out_commit(&file, err);
-    } else if (ok) {
+    } else if (ok && !o->json) {
         write_features(&run, app->out);
     }
+    if (ok && o->json)
+        print_json(&run, json_features);
     return finish(&run, ok, err);
 }
 
@@ -191,7 +242,9 @@ bool classify_lesions(struct app *app, const void *options, char *const *paths, 
     if (!o->output)
         return err_set(err, ERR_USAGE, "lesions needs -o FOLDER for the lists");
     bool ok = file_make_folder(o->output, err) && run_all(&run, paths, n_paths, "lesions", err);
-    for (size_t i = 0; ok && i < run.n; i++)
+    if (ok && o->json)
+        print_json(&run, json_lesions);
+    for (size_t i = 0; ok && !o->json && i < run.n; i++)
         if (!run.tasks[i].failed)
             fprintf(app->out, "%s: %lld lesions\n", run.tasks[i].slide,
                     (long long)run.tasks[i].lesions);

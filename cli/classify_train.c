@@ -224,6 +224,23 @@ static void write_scores(FILE *out, const struct forest *forest, const struct fe
     }
 }
 
+static void json_scores(FILE *out, const struct forest *forest, const struct feature_table *table)
+{
+    struct json_out json;
+    json_out_begin(&json, out);
+    json_out_object(&json, NULL);
+    json_out_array(&json, "slides");
+    for (int64_t i = 0; i < table->n; i++) {
+        json_out_object_line(&json, NULL);
+        json_out_text(&json, "slide", table->slides[i]);
+        json_out_real(&json, "score", forest_score(forest, table->values + i * table->n_features));
+        json_out_close_object(&json);
+    }
+    json_out_close_array(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
 bool classify_apply(struct app *app, const void *options, char *const *files, int n_files,
                     struct err *err)
 {
@@ -246,9 +263,11 @@ bool classify_apply(struct app *app, const void *options, char *const *files, in
         if (ok)
             write_scores(file.stream, &forest, &table);
         ok = ok && file_out_commit(&file, err);
-    } else if (ok) {
+    } else if (ok && !o->json) {
         write_scores(app->out, &forest, &table);
     }
+    if (ok && o->json)
+        json_scores(app->out, &forest, &table);
     feature_table_free(&table);
     forest_free(&forest);
     return ok;

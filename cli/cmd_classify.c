@@ -50,7 +50,7 @@ static const struct arg args[] = {
     INT_ARG("folds", folds, "N", "5", 2, 1000,
             "train: folds of the cross-validation, where an option has several values"),
     INT_ARG("seed", seed, "N", "1", 0, 9e15, "train: seed of the forest and the folds"),
-    FLAG_ARG("json", json, "print the results as JSON"),
+    FLAG_ARG("json", json, "print the results as JSON (a table of -o stays a table)"),
     COMMON_ARGS,
 };
 

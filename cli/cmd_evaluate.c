@@ -1,17 +1,46 @@
 /* cmd_evaluate.c: scores, lesions and heatmaps against the truth. */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/file.h"
 #include "cli/evaluate.h"
 #include "plot/curves.h"
+#include "verdict/froc.h"
+#include "verdict/scores.h"
 
-bool evaluate_plot(const struct evaluate_options *o, const struct chart *chart, struct err *err)
+bool evaluate_plot(const struct evaluate_options *o, const char *ending, const struct chart *chart,
+                   struct err *err)
 {
     if (!o->plot)
         return true;
-    char *svg = file_format("%s.svg", o->plot), *png = file_format("%s.png", o->plot);
+    char *svg = file_format("%s%s.svg", o->plot, ending);
+    char *png = file_format("%s%s.png", o->plot, ending);
     bool ok = (svg && png) ? curves_chart(svg, png, chart, err) : err_memory(err, o->plot);
     free(svg), free(png);
+    return ok;
+}
+
+static bool write_table(const char *path, evaluate_points_fn *write, const void *curves, int n,
+                        struct err *err)
+{
+    struct file_out file;
+    if (!file_out_open(&file, path, err))
+        return false;
+    write(file.stream, curves, n);
+    return file_out_commit(&file, err);
+}
+
+bool evaluate_points(const struct evaluate_options *o, const char *ending,
+                     evaluate_points_fn *write, const void *curves, int n, struct err *err)
+{
+    bool ok = true;
+    if (o->points && !*ending)
+        ok = write_table(o->points, write, curves, n, err);
+    if (ok && o->plot) {
+        char *path = file_format("%s%s_points.csv", o->plot, ending);
+        ok = path ? write_table(path, write, curves, n, err) : err_memory(err, o->plot);
+        free(path);
+    }
     return ok;
 }
 
@@ -33,12 +62,27 @@ static const struct arg args[] = {
             "roc: replicates of the bootstrap; 0: none; for very many scores fewer are drawn, at "
             "least 200"),
     INT_ARG("seed", seed, "N", "1", 0, 9e15, "roc: seed of the bootstrap"),
+    FLAG_ARG("patient", patient,
+             "roc: judge patients instead of slides; a patient is positive if a slide is"),
+    CHOICE_ARG("patient-score", patient_score, "HOW", "max", patient_score_names,
+               "roc --patient: the highest or the mean score of a patient's slides"),
+    TEXT_ARG("patient-column", patient_column, "NAME", NULL,
+             "roc: column of the patients, in the truth or the scores ('patient' if not given); "
+             "where patients have several slides, the bootstrap draws patients"),
+    TEXT_ARG("by", by, "NAME", NULL,
+             "roc: also the areas for each value of a column, e.g. center; groups with fewer than "
+             "10 positives or negatives are marked"),
+    INT_ARG("calibration", calibration, "N", "0", 0, 1000,
+            "roc: also the calibration curve, in N bins of equal width; 0: none"),
     REAL_ARG("mpp", mpp, "UM", "0", 0, 100,
              "froc: um per level-0 pixel, for the sizes in the rules; 0: what the column mpp of "
              "--truth says of each slide, or else 0.243"),
     REAL_ARG("isolated", isolated, "UM", "275", 0, 1e6,
              "froc: lesions whose longest axis is below it are isolated tumour cells and do not "
              "count"),
+    CHOICE_ARG("ties", ties, "HOW", "equal", froc_ties_names,
+               "froc: a lesion and a false positive of the same score are one threshold, or told "
+               "apart as CAMELYON16's program does, for comparison with leaderboards"),
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024,
              "froc, pixels: level-0 pixels per mask pixel"),
     REAL_ARG("threshold", threshold, "P", "0.5", 0, 1,
@@ -46,12 +90,26 @@ static const struct arg args[] = {
     TEXT_ARG("class", class_name, "NAME", NULL,
              "pixels: the class of the heatmap; needed where it has more than two"),
     CLASS_MAP_ARG,
-    TEXT_ARG("plot", plot, "NAME", NULL, "roc, froc: draw the curves as NAME.svg and NAME.png"),
+    TEXT_ARG("plot", plot, "NAME", NULL,
+             "roc, froc: draw the curves as NAME.svg and NAME.png (roc: also NAME_pr and "
+             "NAME_calibration), with their points in NAME_points.csv"),
     TEXT_ARG("points", points, "FILE", NULL, "roc, froc: write the points of the curves as CSV"),
     FLAG_ARG("json", json, "print the results as JSON"),
     FLAG_ARG("csv", csv, "print the results as CSV"),
     COMMON_ARGS,
 };
+
+/* An option that an action would pass over in silence is refused. */
+static bool check_action(const struct evaluate_options *o, const char *action, struct err *err)
+{
+    bool roc = strcmp(action, "roc") == 0, pixels = strcmp(action, "pixels") == 0;
+    if (!roc && (o->patient || o->by || o->calibration > 0))
+        return err_set(err, ERR_USAGE, "--patient, --by and --calibration are for roc, not for %s",
+                       action);
+    if (pixels && (o->plot || o->points))
+        return err_set(err, ERR_USAGE, "pixels has no curves; leave out --plot and --points");
+    return true;
+}
 
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
@@ -64,6 +122,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
     const struct evaluate_options *o = options;
     if (o->json && o->csv)
         return err_set(err, ERR_USAGE, "--json and --csv exclude each other");
+    if (!check_action(o, operands->operands[0], err))
+        return false;
     return action_run(actions, sizeof actions / sizeof *actions, "evaluate", app, options, operands,
                       err);
 }
@@ -79,7 +139,9 @@ const struct command cmd_evaluate = {
                   "and prints "
                   "the area under the ROC curve with 95 % intervals by DeLong and by bootstrap, "
                   "the "
-                  "threshold of the greatest sensitivity + specificity, and, for several files or "
+                  "threshold of the greatest sensitivity + specificity, average precision "
+                  "(PR-AUC), the "
+                  "Brier score, and, for several files or "
                   "columns of the same slides, DeLong's test of every pair. 'froc' takes folders "
                   "with a list "
                   "of lesions <slide>.csv (score,x,y in level-0 pixels) for every slide, and "
@@ -91,6 +153,7 @@ const struct command cmd_evaluate = {
                   "microtome evaluate roc scores.csv --plot roc\n"
                   "microtome evaluate roc scores.csv --truth labels.csv --json\n"
                   "microtome evaluate roc table.csv --score ours --score theirs --label truth\n"
+                  "microtome evaluate roc scores.csv --truth slides.csv --patient --by center\n"
                   "microtome evaluate froc lesions --truth annotations --plot froc\n"
                   "microtome evaluate pixels heatmaps --truth annotations",
               .args = args,

@@ -55,11 +55,12 @@ static void print_csv(FILE *out, const struct froc_curve *curves, int n)
     }
 }
 
-static void print_json(FILE *out, const struct froc_curve *curves, int n)
+static void print_json(FILE *out, enum froc_ties ties, const struct froc_curve *curves, int n)
 {
     struct json_out json;
     json_out_begin(&json, out);
     json_out_object(&json, NULL);
+    json_out_text(&json, "ties", froc_ties_names[ties]);
     json_out_array(&json, "curves");
     for (int i = 0; i < n; i++) {
         const struct froc_cohort *c = &curves[i].cohort;
@@ -86,23 +87,17 @@ static void print_json(FILE *out, const struct froc_curve *curves, int n)
     json_out_end(&json);
 }
 
-static bool write_points(const struct evaluate_options *o, const struct froc_curve *curves, int n,
-                         struct err *err)
+static void write_points(FILE *out, const void *all, int n)
 {
-    struct file_out file;
-    if (!o->points)
-        return true;
-    if (!file_out_open(&file, o->points, err))
-        return false;
-    fputs("curve,false_positives_per_slide,sensitivity,threshold\n", file.stream);
+    const struct froc_curve *curves = all;
+    fputs("curve,false_positives_per_slide,sensitivity,threshold\n", out);
     for (int i = 0; i < n; i++)
         for (int64_t k = 0; k < curves[i].cohort.froc.n_points; k++) {
             const struct froc_point *point = &curves[i].cohort.froc.points[k];
-            csv_write_cell(file.stream, curves[i].name);
-            fprintf(file.stream, ",%.10g,%.10g,%.17g\n", point->wrong_per_slide, point->sensitivity,
+            csv_write_cell(out, curves[i].name);
+            fprintf(out, ",%.10g,%.10g,%.17g\n", point->wrong_per_slide, point->sensitivity,
                     point->threshold);
         }
-    return file_out_commit(&file, err);
 }
 
 /* The curve between 1/4 and 8 false positives a slide, as it is interpolated for the score. */
@@ -133,7 +128,7 @@ static bool plot(const struct evaluate_options *o, const struct froc_curve *curv
                                  .x_high = high,
                                  .y_high = 1,
                                  .log_x = true };
-    ok = ok && evaluate_plot(o, &chart, err);
+    ok = ok && evaluate_plot(o, "", &chart, err);
     for (int i = 0; i < n; i++)
         free(names[i]);
     free(y);
@@ -147,6 +142,7 @@ static bool compute(struct app *app, const struct evaluate_options *o, char *con
     struct class_map *class_map = NULL;
     struct froc_rules rules = froc_camelyon16();
     rules.mpp = o->mpp, rules.downsample = o->downsample, rules.isolated_um = o->isolated;
+    rules.ties = (enum froc_ties)o->ties;
     bool ok = class_map_parse(o->class_map, &class_map, err) &&
               truth_list_read(o->truth, o->slide, class_map, &truth, err);
     for (int i = 0; ok && i < n; i++) {
@@ -181,9 +177,12 @@ bool evaluate_froc(struct app *app, const void *options, char *const *folders, i
     struct froc_curve *curves = calloc((size_t)n_folders, sizeof *curves);
     bool ok = (curves || err_memory(err, "the curves")) &&
               compute(app, o, folders, n_folders, curves, err) &&
-              write_points(o, curves, n_folders, err) && plot(o, curves, n_folders, err);
-    if (ok)
-        (o->json ? print_json : o->csv ? print_csv : print_text)(app->out, curves, n_folders);
+              evaluate_points(o, "", write_points, curves, n_folders, err) &&
+              plot(o, curves, n_folders, err);
+    if (ok && o->json)
+        print_json(app->out, (enum froc_ties)o->ties, curves, n_folders);
+    else if (ok)
+        (o->csv ? print_csv : print_text)(app->out, curves, n_folders);
     for (int i = 0; curves && i < n_folders; i++)
         free(curves[i].name), froc_free(&curves[i].cohort.froc);
     free(curves);

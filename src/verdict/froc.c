@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "base/array.h"
 
+const char *const froc_ties_names[] = { "equal", "official", NULL };
 const double froc_rates[FROC_RATES] = { 0.25, 0.5, 1, 2, 4, 8 };
 
 /* The lesion at a place, 0 for none: also outside of the mask. */
@@ -61,34 +62,65 @@ void froc_data_free(struct froc_data *data)
     *data = (struct froc_data){ 0 };
 }
 
-struct call {
-    double score;
-    bool hit;
-};
-
-static int by_score(const void *a, const void *b)
+static int by_value(const void *a, const void *b)
 {
-    double x = ((const struct call *)a)->score, y = ((const struct call *)b)->score;
+    double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-/* calls [n] sorted; a point for every distinct score but the lowest, and (0, 0). */
-static void trace(const struct froc_data *data, const struct call *calls, int64_t n,
+/* The score of a lesion as it is compared. */
+static double kept(double score, enum froc_ties ties)
+{
+    return ties == FROC_TIES_OFFICIAL ? (double)(float)score : score;
+}
+
+/* Sorted copies of both kinds, and of all of them. */
+struct sorted {
+    double *wrong, *found, *all; /* all is the allocation */
+    int64_t n;
+};
+
+static bool sort_scores(const struct froc_data *data, enum froc_ties ties, struct sorted *out,
+                        struct err *err)
+{
+    const int64_t n = data->n_wrong + data->n_found;
+    double *values = calloc(2 * (size_t)n + 1, sizeof *values);
+    *out = (struct sorted){ values + n, values + n + data->n_wrong, values, n };
+    if (!values)
+        return err_memory(err, "the FROC curve");
+    for (int64_t i = 0; i < data->n_wrong; i++)
+        values[i] = out->wrong[i] = data->wrong[i];
+    for (int64_t i = 0; i < data->n_found; i++)
+        values[data->n_wrong + i] = out->found[i] = kept(data->found[i], ties);
+    qsort(out->all, (size_t)n, sizeof *values, by_value);
+    qsort(out->wrong, (size_t)data->n_wrong, sizeof *values, by_value);
+    qsort(out->found, (size_t)data->n_found, sizeof *values, by_value);
+    return true;
+}
+
+/* A point for every distinct score but the lowest, and (0, 0). */
+static void trace(const struct froc_data *data, enum froc_ties ties, const struct sorted *sorted,
                   struct froc *out)
 {
-    int64_t left[2] = { data->n_wrong, data->n_found };
-    for (int64_t begin = 0, end; begin < n; begin = end) {
-        if (begin > 0)
-            out->points[out->n_points++] =
-                (struct froc_point){ (double)left[0] / (double)data->slides,
-                                     (double)left[1] / (double)data->lesions, calls[begin].score };
-        for (end = begin; end < n && calls[end].score == calls[begin].score; end++)
-            left[calls[end].hit]--;
+    int64_t wrong = 0, found = 0; /* how many are below the threshold */
+    for (int64_t i = 1; i < sorted->n; i++) {
+        const double threshold = sorted->all[i];
+        if (threshold == sorted->all[i - 1])
+            continue;
+        while (wrong < data->n_wrong && sorted->wrong[wrong] < threshold)
+            wrong++;
+        while (found < data->n_found && sorted->found[found] < kept(threshold, ties))
+            found++;
+        out->points[out->n_points++] =
+            (struct froc_point){ (double)(data->n_wrong - wrong) / (double)data->slides,
+                                 (double)(data->n_found - found) / (double)data->lesions,
+                                 threshold };
     }
     out->points[out->n_points++] = (struct froc_point){ 0, 0, INFINITY };
 }
 
-bool froc_compute(const struct froc_data *data, struct froc *out, struct err *err)
+bool froc_compute(const struct froc_data *data, enum froc_ties ties, struct froc *out,
+                  struct err *err)
 {
     const int64_t n = data->n_wrong + data->n_found;
     *out = (struct froc){ 0 };
@@ -98,18 +130,16 @@ bool froc_compute(const struct froc_data *data, struct froc *out, struct err *er
                        "it is isolated cells): an FROC curve needs one; add slides with "
                        "annotations, or check --truth and --mpp",
                        (long long)data->slides);
-    struct call *calls = calloc((size_t)n + 1, sizeof *calls);
+    struct sorted sorted;
+    if (!sort_scores(data, ties, &sorted, err))
+        return false;
     out->points = calloc((size_t)n + 1, sizeof *out->points);
-    if (!calls || !out->points) {
-        free(calls), froc_free(out);
+    if (!out->points) {
+        free(sorted.all);
         return err_memory(err, "the FROC curve");
     }
-    for (int64_t i = 0; i < n; i++)
-        calls[i] = i < data->n_wrong ? (struct call){ data->wrong[i], false }
-                                     : (struct call){ data->found[i - data->n_wrong], true };
-    qsort(calls, (size_t)n, sizeof *calls, by_score);
-    trace(data, calls, n, out);
-    free(calls);
+    trace(data, ties, &sorted, out);
+    free(sorted.all);
     for (int i = 0; i < FROC_RATES; i++) {
         out->at[i] = froc_sensitivity(out, froc_rates[i]);
         out->score += out->at[i];

@@ -17,11 +17,24 @@
 #include "base/image.h"
 #include "verdict/lesions.h"
 
+/* What a lesion and a false positive of the same score are. */
+enum froc_ties {
+    FROC_TIES_EQUAL,    /* one threshold, which both pass */
+    FROC_TIES_OFFICIAL, /* as in the challenge's program, which keeps the scores of lesions in
+                         * single precision and those of false positives in double: both are
+                         * thresholds. False positives are compared with them in double precision,
+                         * lesions in single. Where the rounded score of a lesion is the greater
+                         * one, there is a threshold that the lesion passes and the false positive
+                         * does not. */
+};
+extern const char *const froc_ties_names[]; /* NULL-terminated, in the order of the enum */
+
 struct froc_rules {
     double mpp;         /* um per level-0 px: 0.243; 0: each slide's own (froc_cohort.h) */
     double downsample;  /* level-0 px per mask px: 32 */
     double join_um;     /* 75 */
     double isolated_um; /* 275 */
+    enum froc_ties ties;
 };
 struct froc_rules froc_camelyon16(void);
 
@@ -74,7 +87,8 @@ struct froc {
 };
 
 /* No lesions at all is an error. *out is the caller's; free with froc_free. */
-bool froc_compute(const struct froc_data *data, struct froc *out, struct err *err);
+bool froc_compute(const struct froc_data *data, enum froc_ties ties, struct froc *out,
+                  struct err *err);
 /* Linear between points, beyond the curve its end. */
 double froc_sensitivity(const struct froc *froc, double wrong_per_slide);
 void froc_free(struct froc *froc);

@@ -130,7 +130,7 @@ bool froc_of_folder(const char *folder, const struct truth_list *truth,
                           "%s: no lists of lesions (<slide>.csv with score,x,y) in it", folder)) &&
         check_truth(&run, names, n, err) && add_all(&run, names, n, ctx, err);
     report_end(ctx->report);
-    ok = ok && froc_compute(&run.data, &out->froc, err);
+    ok = ok && froc_compute(&run.data, rules->ties, &out->froc, err);
     out->slides = run.data.slides, out->lesions = run.data.lesions;
     froc_data_free(&run.data);
     folder_names_free(names, n);

@@ -153,8 +153,8 @@ bool roc_compute(const double *scores, const bool *positive, int64_t n,
     set_interval(out);
     ok = trace(ranked, n, out, err) &&
          (options->replicates == 0 ||
-          roc_bootstrap(ranked, n, options->replicates, options->seed, ctx, &out->bootstrap_low,
-                        &out->bootstrap_high, err));
+          (options->clusters ? roc_bootstrap_clusters : roc_bootstrap)(
+              ranked, n, options, ctx, &out->bootstrap_low, &out->bootstrap_high, err));
 done:
     free(parts), free(ranked);
     if (!ok)

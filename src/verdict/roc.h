@@ -29,6 +29,8 @@ struct roc {
 struct roc_options {
     int64_t replicates; /* bootstrap, each class resampled by itself; 0: none */
     uint64_t seed;
+    const int64_t *clusters; /* [n]: number of the patient a slide belongs to, from 0; the bootstrap
+                              * then draws patients, with all their slides; NULL: slides */
 };
 
 /* scores [n], finite; positive [n]. A single class and scores that are all equal are errors. The

@@ -19,7 +19,7 @@ struct bootstrap {
 
 /* [0, bound), unbiased (Lemire 2019); half the random bits of rng_below and no division, which is
  * most of the time of a bootstrap. too_low is 2^32 modulo bound. */
-static uint32_t draw_below(struct rng *rng, uint32_t bound, uint32_t too_low)
+uint32_t roc_bootstrap_below(struct rng *rng, uint32_t bound, uint32_t too_low)
 {
     uint64_t product;
     do
@@ -47,7 +47,7 @@ static bool draw_replicate(void *arg, int64_t index, int worker, struct err *err
     for (int kind = 0; kind < 2; kind++) {
         const uint32_t count = (uint32_t)b->counts[kind], too_low = (0 - count) % count;
         for (uint32_t i = 0; i < count; i++)
-            kinds[kind][draw_below(&rng, count, too_low)]++;
+            kinds[kind][roc_bootstrap_below(&rng, count, too_low)]++;
     }
     double twice_won = 0;
     int64_t below = 0, at[2] = { 0 };
@@ -76,10 +76,23 @@ static double quantile(const double *sorted, int64_t n, double share)
     return sorted[at] + (place - (double)at) * (next - sorted[at]);
 }
 
-bool roc_bootstrap(const struct ranked *ranked, int64_t n, int64_t replicates, uint64_t seed,
+bool roc_bootstrap_run(bool (*draw)(void *arg, int64_t index, int worker, struct err *err),
+                       void *arg, double *areas, int64_t replicates, const struct ctx *ctx,
+                       double *low, double *high, struct err *err)
+{
+    if (!pool_for(ctx->pool, replicates, draw, arg, ctx->stop, err))
+        return false;
+    qsort(areas, (size_t)replicates, sizeof *areas, by_value);
+    *low = quantile(areas, replicates, 0.025);
+    *high = quantile(areas, replicates, 0.975);
+    return true;
+}
+
+bool roc_bootstrap(const struct ranked *ranked, int64_t n, const struct roc_options *options,
                    const struct ctx *ctx, double *low, double *high, struct err *err)
 {
-    struct bootstrap b = { .seed = seed };
+    struct bootstrap b = { .seed = options->seed };
+    const int64_t replicates = options->replicates;
     if (n > INT32_MAX)
         return err_set(err, ERR_USAGE, "too many scores for a bootstrap; pass --bootstrap 0");
     b.areas = calloc((size_t)replicates, sizeof *b.areas);
@@ -93,12 +106,7 @@ bool roc_bootstrap(const struct ranked *ranked, int64_t n, int64_t replicates, u
         for (int kind = 0; kind < 2; kind++)
             b.ends[kind][b.n_groups - 1] = (int32_t)b.counts[kind];
     }
-    ok = ok && pool_for(ctx->pool, replicates, draw_replicate, &b, ctx->stop, err);
-    if (ok) {
-        qsort(b.areas, (size_t)replicates, sizeof *b.areas, by_value);
-        *low = quantile(b.areas, replicates, 0.025);
-        *high = quantile(b.areas, replicates, 0.975);
-    }
+    ok = ok && roc_bootstrap_run(draw_replicate, &b, b.areas, replicates, ctx, low, high, err);
     free(b.areas), free(b.drawn), free(b.ends[0]), free(b.ends[1]);
     return ok;
 }

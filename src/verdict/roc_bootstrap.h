@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include "base/ctx.h"
 #include "base/err.h"
+#include "base/rng.h"
+#include "verdict/roc.h"
 
 struct ranked {
     double score;
@@ -13,9 +15,24 @@ struct ranked {
 };
 
 /* ranked [n] from the lowest score to the highest, both classes present. The 2.5 and 97.5 %
- * quantiles (between two values: linear) of the area over replicates, in which positives and
- * negatives are each drawn again as many times as there are. A replicate depends on (seed, its
- * number) alone. */
-bool roc_bootstrap(const struct ranked *ranked, int64_t n, int64_t replicates, uint64_t seed,
-                   const struct ctx *ctx, double *low, double *high, struct err *err);
+ * quantiles (between two values: linear) of the area over replicates. A replicate depends on (seed,
+ * its number) alone. */
+typedef bool roc_bootstrap_fn(const struct ranked *ranked, int64_t n,
+                              const struct roc_options *options, const struct ctx *ctx, double *low,
+                              double *high, struct err *err);
+
+/* Positives and negatives are each drawn again as many times as there are. */
+roc_bootstrap_fn roc_bootstrap;
+/* Whole patients (options->clusters) are drawn: those with a positive slide, and those without
+ * one, each as many times as there are. A replicate without slides of both classes is drawn again.
+ */
+roc_bootstrap_fn roc_bootstrap_clusters;
+
+/* Runs draw(arg, index, worker) for every replicate, each of which sets areas[index], and takes the
+ * quantiles of areas [replicates], which are sorted. */
+bool roc_bootstrap_run(bool (*draw)(void *arg, int64_t index, int worker, struct err *err),
+                       void *arg, double *areas, int64_t replicates, const struct ctx *ctx,
+                       double *low, double *high, struct err *err);
+/* [0, bound), unbiased; too_low is 2^32 modulo bound. */
+uint32_t roc_bootstrap_below(struct rng *rng, uint32_t bound, uint32_t too_low);
 #endif

@@ -34,11 +34,87 @@ static bool check_truth(const struct scores_request *request, const struct slide
     return true;
 }
 
-/* Moves the labels of `truth` to the slides of the scores and leaves out slides without one. */
-static bool join(const struct scores_request *request, const struct slide_table *truth,
-                 const bool *labels, struct scores *out, struct err *err)
+/* Where a column of the request is: in the truth or, if it is not there, in the scores. */
+struct extra {
+    int in_truth, in_scores; /* -1: not there */
+};
+
+static struct extra find_extra(const struct scores *scores, const char *name)
 {
+    struct extra extra = { -1, -1 };
+    if (name && scores->truth.n > 0)
+        extra.in_truth = csv_column(&scores->truth.csv, name);
+    if (name && extra.in_truth < 0)
+        extra.in_scores = csv_column(&scores->table.csv, name);
+    return extra;
+}
+
+static bool is_there(struct extra extra)
+{
+    return extra.in_truth >= 0 || extra.in_scores >= 0;
+}
+
+/* Of row i of the scores and row `at` of the truth. */
+static const char *extra_cell(const struct scores *scores, struct extra extra, size_t i, size_t at)
+{
+    return extra.in_truth >= 0
+               ? csv_cell(&scores->truth.csv, scores->truth.rows[at], extra.in_truth)
+               : csv_cell(&scores->table.csv, scores->table.rows[i], extra.in_scores);
+}
+
+/* Room for patients and groups, where their columns are there. */
+static bool find_extras(const struct scores_request *request, struct scores *out,
+                        struct extra extras[2], struct err *err)
+{
+    static const char *const remedies[2] = {
+        "name the column of the patients with --patient-column",
+        "name a column of the truth or of the scores with --by",
+    };
+    const char *const names[2] = { request->patient_column, request->group_column };
+    const bool needed[2] = { request->patient_column_needed, request->group_column != NULL };
+    const char ***const places[2] = { &out->patients, &out->groups };
+    const struct slide_table *table = out->truth.n > 0 ? &out->truth : &out->table;
+    for (int k = 0; k < 2; k++) {
+        int column = 0;
+        extras[k] = find_extra(out, names[k]);
+        if (needed[k] && !is_there(extras[k]))
+            return slide_table_column(table, names[k], remedies[k], &column, err);
+        if (!is_there(extras[k]))
+            continue;
+        *places[k] = calloc(out->table.n, sizeof **places[k]);
+        if (!*places[k])
+            return err_memory(err, request->path);
+    }
+    return true;
+}
+
+/* Patient and group of row i of the scores become those of row `kept`. */
+static bool take_extras(const struct scores_request *request, const struct extra extras[2],
+                        size_t i, size_t at, int64_t kept, struct scores *out, struct err *err)
+{
+    if (out->groups)
+        out->groups[kept] = extra_cell(out, extras[1], i, at);
+    if (!out->patients)
+        return true;
+    out->patients[kept] = extra_cell(out, extras[0], i, at);
+    if (request->patient_needed && !*out->patients[kept]) {
+        const struct csv *csv = extras[0].in_truth >= 0 ? &out->truth.csv : &out->table.csv;
+        size_t row = extras[0].in_truth >= 0 ? out->truth.rows[at] : out->table.rows[i];
+        return err_set(err, ERR_FORMAT, "%s:%d: slide '%s' has no patient in column '%s'",
+                       csv->path, csv->lines[row], out->slides[kept], request->patient_column);
+    }
+    return true;
+}
+
+/* Moves the labels of `truth` to the slides of the scores and leaves out slides without one. */
+static bool join(const struct scores_request *request, const bool *labels, struct scores *out,
+                 struct err *err)
+{
+    const struct slide_table *truth = &out->truth;
     int64_t kept = 0;
+    struct extra extras[2];
+    if (!find_extras(request, out, extras, err))
+        return false;
     for (int64_t i = 0; i < out->n; i++) {
         long at = slide_table_find(truth, out->slides[i]);
         if (at < 0 && !request->allow_missing)
@@ -53,7 +129,9 @@ static bool join(const struct scores_request *request, const struct slide_table 
         }
         out->slides[kept] = out->slides[i];
         out->values[kept] = out->values[i];
-        out->positive[kept++] = labels[at];
+        out->positive[kept] = labels[at];
+        if (!take_extras(request, extras, (size_t)i, (size_t)at, kept++, out, err))
+            return false;
     }
     out->n = kept;
     if (kept == 0)
@@ -64,15 +142,24 @@ static bool join(const struct scores_request *request, const struct slide_table 
 
 static bool join_truth(const struct scores_request *request, struct scores *out, struct err *err)
 {
-    struct slide_table truth;
     bool *labels = NULL;
-    if (!slide_table_read(request->truth_path, request->slide_column, &truth, err))
+    if (!slide_table_read(request->truth_path, request->slide_column, &out->truth, err))
         return false;
-    labels = calloc(truth.n, sizeof *labels);
+    labels = calloc(out->truth.n, sizeof *labels);
     bool ok = (labels || err_memory(err, request->truth_path)) &&
-              read_labels(request, &truth, labels, err) && join(request, &truth, labels, out, err);
+              read_labels(request, &out->truth, labels, err) && join(request, labels, out, err);
     free(labels);
-    slide_table_free(&truth);
+    return ok;
+}
+
+/* All that one table says. */
+static bool take_table(const struct scores_request *request, struct scores *out, struct err *err)
+{
+    struct extra extras[2];
+    bool ok = read_labels(request, &out->table, out->positive, err) &&
+              find_extras(request, out, extras, err);
+    for (int64_t i = 0; ok && i < out->n; i++)
+        ok = take_extras(request, extras, (size_t)i, 0, i, out, err);
     return ok;
 }
 
@@ -95,8 +182,8 @@ bool scores_read(const struct scores_request *request, struct scores *out, struc
     ok = slide_table_column(&out->table, request->score_column,
                             "name the column of the scores with --score", &column, err) &&
          slide_table_numbers(&out->table, column, out->values, err) &&
-         (request->truth_path ? join_truth(request, out, err)
-                              : read_labels(request, &out->table, out->positive, err));
+         (request->truth_path ? join_truth(request, out, err) : take_table(request, out, err));
+    out->n_slides = out->n;
 done:
     if (!ok)
         scores_free(out);
@@ -106,9 +193,12 @@ done:
 void scores_free(struct scores *scores)
 {
     slide_table_free(&scores->table);
+    slide_table_free(&scores->truth);
     free(scores->slides);
     free(scores->values);
     free(scores->positive);
+    free(scores->patients);
+    free(scores->groups);
     *scores = (struct scores){ 0 };
 }
 

@@ -21,7 +21,15 @@ microtome evaluate froc ours theirs/ --truth truth --plot froc --points points.c
 microtome evaluate froc ours --truth truth --json -q
 microtome evaluate froc ours --truth truth --csv -q
 grep ours points.csv
+cmp points.csv froc_points.csv && echo the points are beside the plot too
 head -c 4 froc.svg && echo && od -An -tx1 -N4 froc.png
+
+echo "--- equal scores: the challenge's program tells 0.6 of a lesion from 0.6 of a false positive"
+cp -r ours tied && printf 'score,x,y\n0.6,100,100\n' >tied/d.csv && printf '0.6,1,1\n' >tied/e.csv
+for ties in equal official; do
+    microtome evaluate froc tied --truth truth --ties $ties --csv -q
+done
+microtome evaluate froc tied --truth truth --ties offical
 
 echo "--- a slide list names every slide"
 printf 'slide,annotation\na.tif,truth/a.xml\nb.tif,truth/b.xml\nc.tif,truth/c.xml\nd.tif,\ne.tif,\n' >list.csv

@@ -47,3 +47,39 @@ microtome evaluate roc
 microtome evaluate rock scores.csv
 microtome evaluate roc scores.csv --json --csv
 microtome evaluate roc scores.csv --plot absent/roc
+
+echo "--- patients, groups, calibration"
+cat >patients.csv <<'END'
+slide,score,label,patient,center
+a1,0.95,1,anna,0
+a2,0.15,0,anna,0
+b1,0.70,1,bert,0
+b2,0.60,1,bert,0
+c1,0.40,0,cleo,1
+c2,0.80,0,cleo,1
+d1,0.85,1,dora,1
+e1,0.10,0,emil,
+f1,0.20,0,fred,
+END
+microtome evaluate roc patients.csv --bootstrap 200 --by center --calibration 4 --plot all -q
+microtome evaluate roc patients.csv --bootstrap 200 --patient --csv
+microtome evaluate roc patients.csv --bootstrap 0 --patient --patient-score mean --by center --json
+microtome evaluate roc patients.csv --bootstrap 200 --by center --calibration 2 --csv
+ls all*
+cat all_points.csv all_pr_points.csv all_calibration_points.csv
+echo "--- the columns may be in the truth"
+cut -d, -f1,2 patients.csv >plain.csv
+microtome evaluate roc plain.csv --truth patients.csv --by center --bootstrap 0 -q | tail -n 4
+microtome evaluate roc plain.csv --truth patients.csv --patient-column center --bootstrap 100 --csv -q | cut -d, -f1-3,16
+echo "--- no probabilities"
+sed 's/0.95/9.5/' patients.csv >logits.csv
+microtome evaluate roc logits.csv --bootstrap 0 --calibration 3
+echo "--- what is not there, or not for this"
+microtome evaluate roc patients.csv --by hospital
+microtome evaluate roc patients.csv --patient-column person
+microtome evaluate roc plain.csv --truth truth.csv --patient --allow-missing
+microtome evaluate roc patients.csv --patient --patient-column center
+sed 's/^a2\(.*\),0$/a2\1,1/' patients.csv >moved.csv
+microtome evaluate roc moved.csv --patient --by center
+microtome evaluate froc lesions --truth x --by center
+microtome evaluate pixels heatmaps --truth x --plot p

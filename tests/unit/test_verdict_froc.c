@@ -142,7 +142,7 @@ static void the_rules_are_those_of_camelyon16(void **state)
         rules.downsample = golden_number(want, "downsample", 0);
         for (size_t k = 0; k < json_array_size(slides); k++)
             check_slide(json_array_get(slides, k), &rules, &data);
-        assert_true(froc_compute(&data, &froc, &err));
+        assert_true(froc_compute(&data, FROC_TIES_EQUAL, &froc, &err));
         assert_int_equal(data.lesions, golden_number(want, "lesions", 0));
         assert_int_equal(froc.n_points, golden_number(want, "points", 0));
         assert_near(froc.score, golden_number(want, "score", 0), 1e-12, "score");
@@ -163,12 +163,12 @@ static void the_toy(void **state)
     };
     struct froc froc;
     struct err err = { 0 };
-    assert_true(froc_compute(&data, &froc, &err));
+    assert_true(froc_compute(&data, FROC_TIES_EQUAL, &froc, &err));
     assert_near(froc.score, .7083333333, 1e-9, "score");
     assert_int_equal(froc.n_points, 9);
     froc_free(&froc);
     data.n_found = 0, data.lesions = 0;
-    assert_false(froc_compute(&data, &froc, &err));
+    assert_false(froc_compute(&data, FROC_TIES_EQUAL, &froc, &err));
     assert_non_null(strstr(err.text, "no lesion that counts"));
     assert_non_null(strstr(err.text, "--truth"));
 }
@@ -179,9 +179,57 @@ static void nothing_found_is_zero(void **state)
     double found[] = { 0, 0 };
     struct froc_data data = { .found = found, .n_found = 2, .slides = 1, .lesions = 2 };
     struct froc froc;
-    assert_true(froc_compute(&data, &froc, NULL));
+    assert_true(froc_compute(&data, FROC_TIES_EQUAL, &froc, NULL));
     assert_true(froc.score == 0 && froc.n_points == 1);
     froc_free(&froc);
+}
+
+static void check_ties(const struct froc_data *data, enum froc_ties ties, const json_t *want)
+{
+    struct froc froc;
+    struct err err = { 0 };
+    const json_t *points = json_object_get(want, "points");
+    const json_t *rates = json_array_get(points, 0), *sensitivities = json_array_get(points, 1);
+    assert_true(froc_compute(data, ties, &froc, &err));
+    assert_int_equal(froc.n_points, json_array_size(rates));
+    for (size_t i = 0; i < json_array_size(rates); i++) {
+        assert_near(froc.points[i].wrong_per_slide, json_number_value(json_array_get(rates, i)),
+                    1e-12, "false positives");
+        assert_near(froc.points[i].sensitivity, json_number_value(json_array_get(sensitivities, i)),
+                    1e-12, "sensitivity");
+    }
+    for (size_t k = 0; k < FROC_RATES; k++)
+        assert_near(froc.at[k], golden_number(want, "at", k), 1e-12, "sensitivity at a rate");
+    assert_near(froc.score, golden_number(want, "score", 0), 1e-12, "score");
+    froc_free(&froc);
+}
+
+/* Lesions and false positives of the same score (tests/golden/verdict_froc_ties.py). */
+static void ties_are_broken_as_asked(void **state)
+{
+    (void)state;
+    json_t *golden = golden_json("tests/golden/verdict/froc_ties.json");
+    json_t *cases = json_object_get(golden, "cases");
+    double largest = 0;
+    assert_int_equal(json_array_size(cases), 19);
+    for (size_t i = 0; i < json_array_size(cases); i++) {
+        const json_t *want = json_array_get(cases, i);
+        const json_t *rules[2] = { json_object_get(want, "equal"),
+                                   json_object_get(want, "official") };
+        size_t n_wrong, n_found;
+        struct froc_data data = { .wrong = golden_numbers(want, "wrong", &n_wrong),
+                                  .found = golden_numbers(want, "found", &n_found),
+                                  .slides = (int64_t)golden_number(want, "slides", 0),
+                                  .lesions = (int64_t)golden_number(want, "lesions", 0) };
+        data.n_wrong = (int64_t)n_wrong, data.n_found = (int64_t)n_found;
+        check_ties(&data, FROC_TIES_EQUAL, rules[0]);
+        check_ties(&data, FROC_TIES_OFFICIAL, rules[1]);
+        largest = fmax(largest, fabs(golden_number(rules[0], "score", 0) -
+                                     golden_number(rules[1], "score", 0)));
+        froc_data_free(&data);
+    }
+    assert_true(largest > .04); /* the two rules do differ here */
+    json_decref(golden);
 }
 
 /* Two squares 75 um apart at their nearest are two lesions, less than that one; a lesion of 274 um
@@ -189,7 +237,7 @@ static void nothing_found_is_zero(void **state)
 static void sizes_are_in_um(void **state)
 {
     (void)state;
-    const struct froc_rules rules = { 1, 1, 75, 275 };
+    const struct froc_rules rules = { 1, 1, 75, 275, FROC_TIES_EQUAL };
     for (int64_t gap = 73; gap <= 76; gap++) {
         struct image mask;
         struct froc_truth truth;
@@ -355,6 +403,7 @@ int main(void)
         cmocka_unit_test(the_rules_are_those_of_camelyon16),
         cmocka_unit_test(the_toy),
         cmocka_unit_test(nothing_found_is_zero),
+        cmocka_unit_test(ties_are_broken_as_asked),
         cmocka_unit_test(sizes_are_in_um),
         cmocka_unit_test(lists_are_read_as_they_come),
         cmocka_unit_test(truth_comes_from_drawings_and_masks),

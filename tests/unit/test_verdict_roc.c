@@ -27,7 +27,7 @@ static void compute(const double *scores, const bool *positive, int64_t n, int64
                     int threads, struct roc *roc)
 {
     struct ctx ctx = context(threads);
-    struct roc_options options = { replicates, 7 };
+    struct roc_options options = { replicates, 7, NULL };
     struct err err = { 0 };
     if (!roc_compute(scores, positive, n, &options, &ctx, roc, &err))
         fail_msg("%s", err.text);
@@ -140,7 +140,7 @@ static void ends_and_equals(void **state)
     struct roc_test test;
     struct err err = { 0 };
     struct ctx ctx = context(1);
-    struct roc_options options = { 10, 1 };
+    struct roc_options options = { 10, 1, NULL };
     compute(scores, apart, 4, 10, 1, &roc);
     assert_true(roc.auc == 1 && roc.se == 0 && roc.delong_low == 1 && roc.delong_high == 1);
     roc_free(&roc);
