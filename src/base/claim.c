@@ -63,11 +63,14 @@ bool claim_look(const char *folder, struct claim_holder *out)
     char here[256] = "", *text = NULL, *path = file_format("%s/.lock", folder);
     struct stat status;
     unsigned long long began = 0;
-    bool found = path && stat(path, &status) == 0 && file_read(path, 4096, &text, NULL, NULL);
-    found =
-        found && sscanf(text, "%255s %ld %llu %31s", out->host, &out->pid, &began, out->since) == 4;
+    bool found = path && stat(path, &status) == 0;
+    bool readable =
+        found && file_read(path, 4096, &text, NULL, NULL) &&
+        sscanf(text, "%255s %ld %llu %31s", out->host, &out->pid, &began, out->since) == 4;
+    if (found && !readable) /* damaged, or of another version: alive as long as it is touched */
+        *out = (struct claim_holder){ .host = "?", .since = "?" };
     gethostname(here, sizeof here - 1);
-    if (found && strcmp(here, out->host) == 0)
+    if (readable && strcmp(here, out->host) == 0)
         out->alive = out->pid > 0 && began > 0 && process_began(out->pid) == began;
     else if (found)
         out->alive = age_s(folder, &status) < CLAIM_DEAD_S;

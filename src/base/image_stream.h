@@ -4,6 +4,13 @@
 #include <stdio.h>
 #include "base/image.h"
 
+/* How many bytes a stream has; it stays where it is. 0 if it does not say. */
+static inline double image_stream_bytes(FILE *stream)
+{
+    off_t here = ftello(stream), end = fseeko(stream, 0, SEEK_END) == 0 ? ftello(stream) : 0;
+    return here >= 0 && fseeko(stream, here, SEEK_SET) == 0 ? (double)end : 0;
+}
+
 /* path only names it in messages. */
 bool image_png_of_stream(FILE *stream, const char *path, int channels, struct image *out,
                          struct err *err);

@@ -7,7 +7,8 @@
 #include "base/image_stream.h"
 #include "base/jpeg_failure.h"
 
-#define MAX_SIDE 65500 /* what JPEG allows */
+/* A block of 8 x 8 px takes a bit at least; twice that, for what is coded otherwise. */
+#define MOST_PX_A_BYTE 1024.0
 
 static bool read_open_jpeg(FILE *stream, const char *path, struct image *out, struct err *err)
 {
@@ -22,9 +23,14 @@ static bool read_open_jpeg(FILE *stream, const char *path, struct image *out, st
     jpeg_stdio_src(&jpeg, stream);
     jpeg_read_header(&jpeg, TRUE);
     jpeg.out_color_space = JCS_RGB;
-    jpeg_start_decompress(&jpeg);
-    bool ok = jpeg.output_width <= MAX_SIDE && jpeg.output_height <= MAX_SIDE &&
-              image_new(out, jpeg.output_width, jpeg.output_height, 3, err);
+    /* before jpeg_start_decompress, which allocates by what the header claims */
+    bool ok =
+        ((double)jpeg.image_width * jpeg.image_height <=
+         MOST_PX_A_BYTE * image_stream_bytes(stream)) ||
+        err_set(err, ERR_FORMAT,
+                "%s: not a readable JPEG: it claims more pixels than its bytes can hold", path);
+    ok = ok && jpeg_start_decompress(&jpeg) &&
+         image_new(out, jpeg.output_width, jpeg.output_height, 3, err);
     while (ok && jpeg.output_scanline < jpeg.output_height) {
         JSAMPROW row = image_at(out, 0, jpeg.output_scanline);
         jpeg_read_scanlines(&jpeg, &row, 1);

@@ -10,7 +10,10 @@
 #include "base/file.h"
 #include "base/image_stream.h"
 
-#define MAX_SIDE 100000 /* pixels; larger is not an overview, a mask or a patch */
+#define MAX_SIDE 100000    /* pixels; larger is not an overview, a mask or a patch */
+#define MOST_GROWTH 1032.0 /* bytes that deflate makes of one */
+#define SIGNATURE 8        /* bytes before the first chunk */
+#define CHUNK_SUM 4        /* and after each */
 #define NOTE_KEY "Comment"
 
 struct png_failure {
@@ -30,6 +33,24 @@ static void on_error(png_structp png, png_const_charp text)
 static void on_warning(png_structp png, png_const_charp text)
 {
     (void)png, (void)text; /* a colour profile that libpng dislikes is no concern of ours */
+}
+
+/* libpng takes memory for a chunk by the length that the file claims: before that, all are looked
+ * at. The stream is then where it was, at its start. */
+static void check_chunks(png_structp png, FILE *stream)
+{
+    double rest = image_stream_bytes(stream) - SIGNATURE;
+    png_byte head[8];
+    if (fseeko(stream, SIGNATURE, SEEK_SET) != 0)
+        png_error(png, "cannot be read twice");
+    while (fread(head, 1, sizeof head, stream) == sizeof head && memcmp(head + 4, "IEND", 4) != 0) {
+        double length = png_get_uint_32(head), whole = sizeof head + length + CHUNK_SUM;
+        if (whole > rest || fseeko(stream, (off_t)length + CHUNK_SUM, SEEK_CUR) != 0)
+            png_error(png,
+                      "a part of it claims more bytes than the file has; it is cut off or damaged");
+        rest -= whole;
+    }
+    rewind(stream);
 }
 
 /* Asks libpng for 8-bit RGB or grey whatever the file holds; alpha is laid on white. */
@@ -66,8 +87,12 @@ bool image_png_of_stream(FILE *stream, const char *path, int channels, struct im
         goto done;
     }
     png_set_user_limits(png, MAX_SIDE, MAX_SIDE);
+    check_chunks(png, stream);
     png_init_io(png, stream);
     png_read_info(png, info);
+    if ((double)png_get_rowbytes(png, info) * png_get_image_height(png, info) >
+        MOST_GROWTH * image_stream_bytes(stream))
+        png_error(png, "it claims more pixels than its bytes can hold");
     ask_for_plain(png, info, channels);
     png_uint_32 width = png_get_image_width(png, info), height = png_get_image_height(png, info);
     if (png_get_rowbytes(png, info) != (size_t)width * (size_t)channels)
@@ -127,6 +152,7 @@ bool image_read_png_note(const char *path, char **out, struct err *err)
     } else if (setjmp(failure.jump)) {
         err_set(err, ERR_FORMAT, "%s: not a readable PNG: %s", path, failure.text);
     } else {
+        check_chunks(png, stream);
         png_init_io(png, stream);
         png_read_info(png, info);
         *out = note_of(png, info);

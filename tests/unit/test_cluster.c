@@ -283,16 +283,36 @@ static void test_site(void **state)
     }
 }
 
+/* host NULL: an empty file. */
 static void write_lock(const char *folder, const char *host, long pid, time_t touched)
 {
     char *path = file_format("%s/.lock", folder);
     FILE *stream = fopen(path, "w");
     assert_non_null(stream);
-    fprintf(stream, "%s %ld 12345 2026-01-01T00:00:00Z\n", host, pid);
+    if (host)
+        fprintf(stream, "%s %ld 12345 2026-01-01T00:00:00Z\n", host, pid);
     fclose(stream);
     struct timespec times[2] = { { touched, 0 }, { touched, 0 } };
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
     free(path);
+}
+
+/* A lock that cannot be understood (cut off on a full disk, of another version) keeps others out
+ * only as long as someone touches it. */
+static void test_claim_damaged(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("cluster_claim_damaged");
+    struct claim *claim = NULL;
+    struct err err = { 0 };
+    write_lock(folder, NULL, 0, time(NULL));
+    assert_false(claim_take(folder, &claim, &err));
+    assert_non_null(strstr(err.text, "another run writes to this folder"));
+    write_lock(folder, NULL, 0, time(NULL) - 2 * CLAIM_DEAD_S);
+    if (!claim_take(folder, &claim, &err))
+        fail_msg("%s", err.text);
+    claim_release(claim);
+    free(folder);
 }
 
 static void test_claim(void **state)
@@ -368,11 +388,17 @@ static void test_shell_descriptors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),         cmocka_unit_test(test_list_damaged),
-        cmocka_unit_test(test_pack),         cmocka_unit_test(test_tasks),
-        cmocka_unit_test(test_times),        cmocka_unit_test(test_out_of_time),
-        cmocka_unit_test(test_site),         cmocka_unit_test(test_claim),
-        cmocka_unit_test(test_claim_killed), cmocka_unit_test(test_shell_descriptors),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_list_damaged),
+        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_out_of_time),
+        cmocka_unit_test(test_site),
+        cmocka_unit_test(test_claim),
+        cmocka_unit_test(test_claim_killed),
+        cmocka_unit_test(test_claim_damaged),
+        cmocka_unit_test(test_shell_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
