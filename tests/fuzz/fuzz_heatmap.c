@@ -2,23 +2,11 @@
  * .npy. What opens is read row by row, and the cells are placed. */
 #include "tests/fuzz/fuzz.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include "base/file.h"
 #include "heatmap/blocks.h"
+#include "tests/fuzz/files.h"
 
 #define MOST_BYTES (1 << 20)
-
-static bool write_file(const char *path, const uint8_t *bytes, size_t size)
-{
-    FILE *stream = fopen(path, "wb");
-    if (!stream)
-        return false;
-    bool ok = fwrite(bytes, 1, size, stream) == size;
-    return fclose(stream) == 0 && ok;
-}
 
 static void read_all(const struct heatmap *heatmap)
 {
@@ -38,19 +26,14 @@ static void read_all(const struct heatmap *heatmap)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const char *scratch = getenv("SCRATCH");
-    const uint8_t *end = memchr(data, 0, size);
-    size_t json_size = end ? (size_t)(end - data) : size, skip = json_size + (end != NULL);
-    char *folder = file_format("%s/fuzz_heatmap.%d", scratch ? scratch : "/tmp", (int)getpid());
-    char *json = file_format("%s/heatmap.json", folder);
-    char *npy = file_format("%s/heatmap.npy", folder);
+    struct fuzz_piece json = fuzz_next(&data, &size);
     struct heatmap *heatmap = NULL;
-    if (folder && json && npy && file_make_folder(folder, NULL) &&
-        write_file(json, data, json_size) && write_file(npy, data + skip, size - skip) &&
-        heatmap_open(folder, &heatmap, NULL))
+    const char *folder = fuzz_folder();
+    fuzz_write("heatmap.json", json.bytes, json.size);
+    fuzz_write("heatmap.npy", data, size);
+    if (heatmap_open(folder, &heatmap, NULL))
         read_all(heatmap);
     heatmap_close(heatmap);
-    unlink(json), unlink(npy), rmdir(folder);
-    free(folder), free(json), free(npy);
+    fuzz_clear();
     return 0;
 }

@@ -1,9 +1,11 @@
 /* mutate.c: runs a fuzz target on mutated seeds without libFuzzer, so that every build (and the
  * sanitizers) tries bad input: FUZZ_TARGET SEED_FOLDER ROUNDS. Mutations are keyed by the round,
- * so a failure repeats: the last round begun is printed when the process dies. */
+ * so a failure repeats: when the process dies, the last round begun is printed and its input is
+ * kept as SCRATCH/fuzz-died-<round>. */
 #include "tests/fuzz/fuzz.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,26 +23,31 @@ struct seed {
 };
 
 static volatile long round_now;
+static const char *input_now;
+static size_t input_size;
+static char folder[512];
 
 static void on_crash(int number)
 {
-    char text[64];
+    char text[64], path[600];
     int length = snprintf(text, sizeof text, "died in round %ld\n", round_now);
-    if (write(STDERR_FILENO, text, (size_t)length) < 0)
+    snprintf(path, sizeof path, "%s/fuzz-died-%ld", folder, round_now);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (write(STDERR_FILENO, text, (size_t)length) < 0 || write(fd, input_now, input_size) < 0)
         _exit(2);
     signal(number, SIG_DFL);
     raise(number);
 }
 
-static size_t read_seeds(const char *folder, struct seed *seeds)
+static size_t read_seeds(const char *place, struct seed *seeds)
 {
-    DIR *listing = opendir(folder);
+    DIR *listing = opendir(place);
     size_t n = 0;
     struct dirent *entry;
     while (listing && n < MAX_SEEDS && (entry = readdir(listing))) {
         if (entry->d_name[0] == '.')
             continue;
-        char *path = file_format("%s/%s", folder, entry->d_name);
+        char *path = file_format("%s/%s", place, entry->d_name);
         if (path && file_read(path, MAX_SEED_BYTES, &seeds[n].bytes, &seeds[n].size, NULL))
             n++;
         free(path);
@@ -96,6 +103,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s SEED_FOLDER ROUNDS (no seeds found)\n", argv[0]);
         return 2;
     }
+    snprintf(folder, sizeof folder, "%s", getenv("SCRATCH") ? getenv("SCRATCH") : ".");
     signal(SIGSEGV, on_crash);
     signal(SIGABRT, on_crash);
     for (round_now = 0; round_now < rounds; round_now++) {
@@ -112,6 +120,7 @@ int main(int argc, char **argv)
         if (!exact)
             return 1;
         memcpy(exact, work, size);
+        input_now = exact, input_size = size;
         LLVMFuzzerTestOneInput((const uint8_t *)exact, size);
         free(exact);
         free(work);

@@ -1,0 +1,312 @@
+/* seeds.c: small files of the formats that are not text, as they are written now: fuzz_seeds FOLDER
+ * writes FOLDER/<target>/<file>. Texts lie in tests/fuzz/seeds. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/image.h"
+#include "base/pool.h"
+#include "heatmap/part_file.h"
+#include "patch/h5.h"
+#include "patch/store.h"
+#include "slide/tiff_pyramid.h"
+#include "tests/fuzz/small_trainer.h"
+#include "train/checkpoint.h"
+#include "train/trainer_state.h"
+
+static const char *root;
+
+static void check(bool ok, const struct err *err)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "fuzz_seeds: %s\n", err->text);
+    exit(1);
+}
+
+/* root/target/name, the caller's. */
+static char *seed_path(const char *target, const char *name)
+{
+    struct err err = { .text = "out of memory" };
+    char *folder = file_format("%s/%s", root, target);
+    check(folder != NULL, &err);
+    check(file_make_folder(folder, &err), &err);
+    char *path = file_format("%s/%s", folder, name);
+    check(path != NULL, &err);
+    free(folder);
+    return path;
+}
+
+static void write_seed(const char *target, const char *name, const void *bytes, size_t size)
+{
+    struct err err = { 0 };
+    struct file_out out;
+    char *path = seed_path(target, name);
+    check(file_out_open(&out, path, &err), &err);
+    fwrite(bytes, 1, size, out.stream);
+    check(file_out_commit(&out, &err), &err);
+    free(path);
+}
+
+/* A text, a 0 byte and numbers. */
+static void write_pieces(const char *target, const char *name, const char *text, const void *bytes,
+                         size_t size)
+{
+    size_t length = strlen(text) + 1;
+    char *all = malloc(length + size);
+    if (!all)
+        exit(1);
+    memcpy(all, text, length);
+    memcpy(all + length, bytes, size);
+    write_seed(target, name, all, length + size);
+    free(all);
+}
+
+/* --- stores --- */
+
+static void write_store(enum store_layout layout, const struct patch_list *list)
+{
+    struct err err = { 0 };
+    char name[32];
+    snprintf(name, sizeof name, "%s.h5", store_layout_names[layout]);
+    char *path = seed_path("fuzz_store", name);
+    struct store_facts facts = { .program = "microtome",
+                                 .slide = "s",
+                                 .path = "s.svs",
+                                 .vendor = "aperio",
+                                 .patient = "p",
+                                 .node = "",
+                                 .center = "",
+                                 .split = "",
+                                 .slide_label = "",
+                                 .mode = "dense",
+                                 .options = "",
+                                 .tissue_method = "fda",
+                                 .label_rule = "",
+                                 .stain_method = "",
+                                 .patch = 16,
+                                 .tile = 16,
+                                 .stride = 8,
+                                 .mpp = 0.5 };
+    struct store_request request = {
+        .layout = layout, .facts = &facts, .patches = list, .group = 3, .batch_bytes = 1 << 20
+    };
+    struct store_writer *writer = NULL;
+    check(store_create(path, &request, &writer, &err), &err);
+    const struct units *units = store_units(writer);
+    for (int64_t i = 0; i < units->n; i++)
+        memset(store_place(writer, i), (int)(7 * i), (size_t)(units->size * units->size * 3));
+    check(store_commit(writer, &err), &err);
+    free(path);
+}
+
+/* As h5py's compression="gzip" with shuffle. */
+static void put_gzip(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dims)
+{
+    static const char zeros[4096];
+    hid_t space = H5Screate_simple(rank, dims, NULL), create = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(create, rank, dims);
+    H5Pset_shuffle(create);
+    H5Pset_deflate(create, 4);
+    hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT);
+    if (set < 0 || H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) < 0)
+        exit(1);
+    H5Dclose(set);
+    H5Pclose(create);
+    H5Sclose(space);
+}
+
+static void write_stores(void)
+{
+    struct patch_list list = { 0 };
+    for (int i = 0; i < 6; i++) {
+        struct patch patch = { .x = 8 * (i % 3), .y = 8 * (i / 3), .label = (int8_t)(i % 2) };
+        patch.x_l0 = patch.x, patch.y_l0 = patch.y, patch.column = i % 3, patch.row = i / 3;
+        if (!patch_list_add(&list, &patch, NULL))
+            exit(1);
+    }
+    for (int layout = STORE_BLOCKS; layout <= STORE_PROCESS; layout++)
+        write_store((enum store_layout)layout, &list);
+    patch_list_free(&list);
+    char *path = seed_path("fuzz_store", "gzip.h5");
+    hid_t file = h5_create(path);
+    put_gzip(file, "imgs", H5T_STD_U8LE, 4, (hsize_t[]){ 4, 16, 16, 3 });
+    put_gzip(file, "coords", H5T_STD_I64LE, 2, (hsize_t[]){ 4, 2 });
+    if (H5Fclose(file) < 0)
+        exit(1);
+    free(path);
+}
+
+/* --- pixels --- */
+
+static bool draw(void *arg, int64_t x, int64_t y, int64_t width, int64_t height, uint8_t *px,
+                 int64_t stride_bytes, int worker, struct err *err)
+{
+    (void)arg, (void)worker, (void)err;
+    for (int64_t j = 0; j < height; j++)
+        for (int64_t i = 0; i < 3 * width; i++)
+            px[j * stride_bytes + i] =
+                (uint8_t)(128 + 100 * sin(0.1 * (double)(x + i + 3 * (y + j))));
+    return true;
+}
+
+static void write_slides(void)
+{
+    static const struct {
+        const char *name;
+        struct tiff_pyramid_options options;
+    } slides[] = {
+        { "generic.tiff", { .mpp = 0.5 } },
+        { "rgb.tiff", { .rgb = true, .full_jpeg = true, .classic = true } },
+        { "whole.tiff", { .full_jpeg = true, .chroma_x = 1, .chroma_y = 1, .big_endian = true } },
+        { "aperio.svs", { .description = "Aperio Image |AppMag = 20|MPP = 0.5", .classic = true } },
+    };
+    struct err err = { 0 };
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool };
+    for (size_t i = 0; i < sizeof slides / sizeof *slides; i++) {
+        struct tiff_pyramid_options options = slides[i].options;
+        char *path = seed_path("fuzz_slide", slides[i].name);
+        options.width = 520, options.height = 40, options.tile_px = 64, options.quality = 20;
+        check(tiff_pyramid_write(path, &options, draw, NULL, &ctx, &err), &err);
+        free(path);
+    }
+    pool_free(pool);
+}
+
+static void write_images(void)
+{
+    struct err err = { 0 };
+    struct image image, grey;
+    struct image_colour colours[256] = { { 0 } };
+    check(image_new(&image, 20, 12, 3, &err) && image_new(&grey, 20, 12, 1, &err), &err);
+    draw(NULL, 0, 0, 20, 12, image.px, 60, 0, NULL);
+    char *names[] = { seed_path("fuzz_image", "rgb.png"), seed_path("fuzz_image", "grey.png"),
+                      seed_path("fuzz_image", "palette.png"), seed_path("fuzz_image", "a.jpg") };
+    check(image_write_png_noted(names[0], &image, "how it was made", &err) &&
+              image_write_png(names[1], &grey, &err) &&
+              image_write_png_palette(names[2], &grey, colours, &err) &&
+              image_write_jpeg(names[3], &image, 80, &err),
+          &err);
+    for (int i = 0; i < 4; i++)
+        free(names[i]);
+    image_free(&image);
+    image_free(&grey);
+}
+
+/* --- tar --- */
+
+enum { BLOCK = 512, ENTRIES = 4 };
+
+/* A header and a block of data. */
+static void put_entry(char *at, const char *name, char type, const char *data)
+{
+    unsigned sum = 0;
+    snprintf(at, 100, "%s", name);
+    snprintf(at + 100, 8, "0000644");
+    snprintf(at + 124, 12, "%011o", (unsigned)strlen(data) & 07777);
+    at[156] = type;
+    memcpy(at + 257, "ustar", 6);
+    memset(at + 148, ' ', 8);
+    for (int i = 0; i < BLOCK; i++)
+        sum += (unsigned char)at[i];
+    snprintf(at + 148, 8, "%06o", sum);
+    snprintf(at + BLOCK, BLOCK, "%s", data);
+}
+
+static void write_tar(void)
+{
+    static char tar[(2 * ENTRIES + 2) * BLOCK];
+    put_entry(tar, "a_class0.png", '0', "no image");
+    put_entry(tar + 2 * BLOCK, "././@LongLink", 'L', "folder/of/a/long/name_class1.jpg");
+    put_entry(tar + 4 * BLOCK, "short", 'x', "20 path=b_class1.png\n");
+    put_entry(tar + 6 * BLOCK, "b.png", '0', "");
+    write_seed("fuzz_tar", "small.tar", tar, sizeof tar);
+}
+
+/* --- states --- */
+
+static void write_checkpoint(void)
+{
+    static const float numbers[] = { 0.25f, 0.75f, 0.5f, 0.5f, 1, 0 };
+    struct err err = { 0 };
+    struct checkpoint checkpoint;
+    char *folder = seed_path("work", "training"),
+         *inner = seed_path("work/training", "checkpoints");
+    check(file_make_folder(inner, &err), &err);
+    struct trainer *trainer = small_trainer(folder);
+    float scores[4];
+    int32_t labels[2] = { 1, 0 };
+    int64_t samples[2] = { 0, 1 };
+    memcpy(scores, numbers, sizeof scores);
+    struct epoch_row row = { .learning_rate = 0.1 };
+    trainer->seen = (struct predictions){ scores, labels, samples, 2, 2, 2, 0.5 };
+    trainer->rows = &row, trainer->n_rows = 1, trainer->epoch = 1, trainer->step = 3;
+    check(trainer_save(trainer, &err), &err);
+    char *path = trainer_step_path(trainer, trainer_steps(trainer));
+    check(checkpoint_open(path, &checkpoint, &err), &err);
+    write_pieces("fuzz_checkpoint", "state", checkpoint.state, numbers, sizeof numbers);
+    checkpoint_close(&checkpoint);
+    char *bytes = NULL;
+    size_t size = 0;
+    check(file_read(path, 1 << 20, &bytes, &size, &err), &err);
+    write_seed("fuzz_checkpoint", "whole.safetensors", bytes, size);
+    free(bytes);
+    free(path);
+    free(folder);
+    free(inner);
+}
+
+static void write_plan(void)
+{
+    static char *classes[] = { "normal", "tumor" };
+    static float scores[24];
+    struct err err = { 0 };
+    struct part_block blocks[] = { { 0, 0, 3, 2, 10 }, { 1, 2, 2, 3, 12 } };
+    struct part_plan plan = { .blocks = blocks, .n_blocks = 2 };
+    plan.info = (struct heatmap_info){ .slide = "s",
+                                       .path = "s.svs",
+                                       .width_l0 = 64,
+                                       .height_l0 = 80,
+                                       .mpp_l0 = 0.5,
+                                       .mpp = 0.5,
+                                       .downsample = 1,
+                                       .stride = 16,
+                                       .origin_x = 8,
+                                       .origin_y = 8,
+                                       .window = 32,
+                                       .width = 4,
+                                       .height = 5,
+                                       .n_classes = 2,
+                                       .class_names = classes,
+                                       .mode = "dense",
+                                       .models = "m",
+                                       .model_hash = "0123456789abcdef",
+                                       .options = "a=1" };
+    char *folder = seed_path("work", "plan"), *path = seed_path("work/plan", "plan.json");
+    char *text = NULL;
+    check(part_plan_write(folder, &plan, 100, &err), &err);
+    check(file_read(path, 1 << 20, &text, NULL, &err), &err);
+    write_pieces("fuzz_plan", "one_group", text, scores, sizeof scores);
+    free(text);
+    free(plan.groups);
+    free(folder);
+    free(path);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+        return 2;
+    }
+    root = argv[1];
+    write_stores();
+    write_slides();
+    write_images();
+    write_tar();
+    write_checkpoint();
+    write_plan();
+    return 0;
+}
