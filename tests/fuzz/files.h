@@ -8,8 +8,8 @@
  * returned; close() ends it. -1 if the system refuses. */
 int fuzz_memory_file(const uint8_t *bytes, size_t size, char path[32]);
 
-/* An empty folder for one input, the process's own, below SCRATCH; fuzz_clear removes it with all
- * that is in it. */
+/* An empty folder for one input, the process's own, in memory or else below SCRATCH; fuzz_clear
+ * removes it with all that is in it. */
 const char *fuzz_folder(void);
 void fuzz_clear(void);
 /* Writes folder/name, with the folders on the way. Aborts where it cannot. */
