@@ -47,7 +47,7 @@ bool cluster_check_idle(const char *folder, struct err *err)
     struct job_counts counts = { 0 };
     bool good = false;
     char text[900];
-    if (!submission_read(&list, &last) || tasks_finished(&list, last.at, &good, text) ||
+    if (!submission_read(&list, &last) || tasks_finished(&list, last.name, &good, text) ||
         !scheduler_named(last.scheduler)->look(last.name, &counts, NULL) ||
         counts.waiting + counts.running == 0)
         return true;

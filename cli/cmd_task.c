@@ -67,10 +67,21 @@ static const struct task_kind *find_kind(const struct task_list *list, struct er
 static struct task_job job_around(void)
 {
     const char *began = getenv("MICROTOME_JOB_BEGAN"), *limit = getenv("MICROTOME_TIME_LIMIT");
-    const char *log = getenv("MICROTOME_LOG");
+    const char *log = getenv("MICROTOME_LOG"), *submission = getenv("MICROTOME_SUBMISSION");
     return (struct task_job){ .began = began ? strtod(began, NULL) : 0,
                               .limit_s = limit ? strtoll(limit, NULL, 10) : 0,
-                              .log = log ? log : "" };
+                              .log = log ? log : "",
+                              .submission = submission ? submission : "" };
+}
+
+/* By hand it is the end of the last submission. */
+static bool finish(const struct task_list *list, const struct task_kind *kind,
+                   const char *submission, struct app *app, struct err *err)
+{
+    struct submission last;
+    if (!submission[0] && submission_read(list, &last))
+        submission = last.name;
+    return tasks_finish(list, kind, submission, &app->ctx, app->out, err);
 }
 
 static bool run(struct app *app, const void *options, const struct args_result *operands,
@@ -88,7 +99,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
     if (ok && chdir(list.cwd) != 0) /* where the command was typed: names in it are relative */
         ok = err_errno(err, list.cwd, "go to the folder in which the command was typed");
     if (ok && given->finish)
-        ok = tasks_finish(&list, kind, &app->ctx, app->out, err);
+        ok = finish(&list, kind, job.submission, app, err);
     else if (ok)
         ok = tasks_run(&list, kind, ids, n, &job, &app->ctx, err);
     free(ids);

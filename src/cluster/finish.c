@@ -99,8 +99,9 @@ static void clear_work(const struct task_list *list, bool all_there)
     free(folder);
 }
 
-static bool write_finished(const struct task_list *list, const struct account *account, bool ok,
-                           const char *text, struct err *err)
+static bool write_finished(const struct task_list *list, const char *submission,
+                           const struct account *account, bool ok, const char *text,
+                           struct err *err)
 {
     struct file_out out;
     if (!file_out_open_in(&out, list->folder, "tasks/finished.json", err))
@@ -108,6 +109,7 @@ static bool write_finished(const struct task_list *list, const struct account *a
     struct json_out json;
     json_out_begin(&json, out.stream);
     json_out_object(&json, NULL);
+    json_out_text(&json, "submission", submission);
     json_out_bool(&json, "ok", ok);
     json_out_text(&json, "text", text);
     json_out_real(&json, "at", clock_now_s());
@@ -169,8 +171,8 @@ static bool put_together(const struct task_list *list, const struct task_kind *k
     return ok && wrote;
 }
 
-bool tasks_finish(const struct task_list *list, const struct task_kind *kind, const struct ctx *ctx,
-                  FILE *out, struct err *err)
+bool tasks_finish(const struct task_list *list, const struct task_kind *kind,
+                  const char *submission, const struct ctx *ctx, FILE *out, struct err *err)
 {
     size_t n = (size_t)list->n;
     struct task_record *records = calloc(n + 1, sizeof *records);
@@ -190,7 +192,7 @@ bool tasks_finish(const struct task_list *list, const struct task_kind *kind, co
         count(list, records, edges, &account);
         ok = put_together(list, kind, ends, &account, ctx, out, &why);
         clear_work(list, ok);
-        bool wrote = write_finished(list, &account, ok, why.text, err);
+        bool wrote = write_finished(list, submission, &account, ok, why.text, err);
         if (wrote && !ok)
             *err = why;
         ok = ok && wrote;
@@ -201,16 +203,16 @@ bool tasks_finish(const struct task_list *list, const struct task_kind *kind, co
     return ok;
 }
 
-bool tasks_finished(const struct task_list *list, double since, bool *ok, char text[900])
+bool tasks_finished(const struct task_list *list, const char *submission, bool *ok, char text[900])
 {
     char *path = file_format("%s/tasks/finished.json", list->folder);
     json_t *root = path ? json_file_read(path, 1 << 16, NULL) : NULL;
-    const char *said = "";
-    double at = 0;
+    const char *said = "", *name = "";
     int good = 0;
     bool there = root &&
-                 json_unpack(root, "{s:b, s:s, s:F}", "ok", &good, "text", &said, "at", &at) == 0 &&
-                 at >= since;
+                 json_unpack(root, "{s?s, s:b, s:s}", "submission", &name, "ok", &good, "text",
+                             &said) == 0 &&
+                 strcmp(name, submission) == 0;
     *ok = there && good;
     snprintf(text, 900, "%s", there ? said : "");
     json_decref(root);

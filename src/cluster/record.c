@@ -36,6 +36,7 @@ static void write_fields(FILE *stream, const struct task_record *record)
     json_out_int(&json, "job_tasks", record->job_tasks);
     json_out_int(&json, "threads", record->threads);
     json_out_int(&json, "attempts", record->attempts);
+    json_out_text(&json, "submission", record->submission);
     json_out_text(&json, "host", record->host);
     json_out_int(&json, "pid", record->pid);
     json_out_text(&json, "log", record->log);
@@ -85,21 +86,22 @@ void record_read(const struct task_list *list, int64_t id, struct task_record *o
 {
     *out = (struct task_record){ 0 };
     char *path = file_format("%s/tasks/record/%lld.json", list->folder, (long long)id);
-    const char *state = "", *host = "", *log = "", *error = "";
+    const char *state = "", *submission = "", *host = "", *log = "", *error = "";
     json_int_t limit_s = 0, job_tasks = 0, threads = 0, attempts = 0, pid = 0;
     json_t *root = path ? json_file_read(path, MAX_RECORD_BYTES, NULL) : NULL;
     if (root &&
-        json_unpack(root, "{s:s, s:F, s:F, s?F, s:F, s:I, s:I, s:I, s:I, s:s, s:I, s:s, s:s}",
+        json_unpack(root, "{s:s, s:F, s:F, s?F, s:F, s:I, s:I, s:I, s:I, s?s, s:s, s:I, s:s, s:s}",
                     "state", &state, "began", &out->began, "ended", &out->ended, "cpu_s",
                     &out->cpu_s, "job_began", &out->job_began, "limit_s", &limit_s, "job_tasks",
-                    &job_tasks, "threads", &threads, "attempts", &attempts, "host", &host, "pid",
-                    &pid, "log", &log, "error", &error) == 0) {
+                    &job_tasks, "threads", &threads, "attempts", &attempts, "submission",
+                    &submission, "host", &host, "pid", &pid, "log", &log, "error", &error) == 0) {
         out->state = state_named(state);
         out->limit_s = limit_s;
         out->job_tasks = job_tasks;
         out->threads = threads;
         out->attempts = attempts;
         out->pid = (long)pid;
+        copy_text(out->submission, sizeof out->submission, submission);
         copy_text(out->host, sizeof out->host, host);
         copy_text(out->log, sizeof out->log, log);
         copy_text(out->error, sizeof out->error, error);

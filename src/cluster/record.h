@@ -7,6 +7,8 @@
 enum task_state { TASK_LEFT, TASK_RUNNING, TASK_DONE, TASK_FAILED, TASK_STOPPED };
 extern const char *const task_state_names[]; /* NULL-terminated, for enum task_state */
 
+#define TASK_SUBMISSION 32 /* room for the name of a submission */
+
 struct task_record {
     enum task_state state;
     double began, ended; /* seconds since 1970; ended is 0 while running */
@@ -15,7 +17,8 @@ struct task_record {
     int64_t limit_s;     /* of that job; 0: none */
     int64_t job_tasks;   /* that it was given in one go */
     int64_t threads;
-    int64_t attempts; /* how often it was begun */
+    int64_t attempts;                 /* how often it was begun */
+    char submission[TASK_SUBMISSION]; /* by which it was begun; "" by hand */
     char host[128];
     long pid;
     char log[256];   /* relative to DIR/tasks, or "" */

@@ -66,7 +66,7 @@ static void count_task(struct slide_status *slide, enum task_state state)
 struct progress {
     double cost_done, cost_left; /* of what ended since the submission; of what is not done */
     int64_t ended;
-    double last; /* when the last one ended */
+    double first, last; /* when the first one of them began and the last one ended */
 };
 
 static enum task_state look_at(const struct task_list *list, const struct task *task, bool dead,
@@ -75,8 +75,11 @@ static enum task_state look_at(const struct task_list *list, const struct task *
     struct task_record record;
     record_read(list, task->id, &record);
     if (task_complete(list, task)) {
-        if (record.ended >= status->submission.at && record.state == TASK_DONE) {
-            progress->ended++;
+        if (record.state == TASK_DONE && status->submitted &&
+            strcmp(record.submission, status->submission.name) == 0) {
+            bool first = progress->ended++ == 0;
+            progress->first =
+                first || record.began < progress->first ? record.began : progress->first;
             progress->cost_done += task->cost;
             progress->last = record.ended > progress->last ? record.ended : progress->last;
         }
@@ -112,7 +115,7 @@ bool status_look(const struct task_list *list, struct status *out, struct err *e
     out->asked =
         out->submitted &&
         scheduler_named(out->submission.scheduler)->look(out->submission.name, &out->jobs, NULL);
-    out->finished = tasks_finished(list, out->submission.at, &out->ok, out->word);
+    out->finished = tasks_finished(list, out->submission.name, &out->ok, out->word);
     out->claimed = claim_look(list->folder, &out->holder) && out->holder.alive;
     bool dead = out->finished || (out->asked && out->jobs.running == 0);
     for (int64_t i = 0; i < list->n; i++) {
@@ -122,7 +125,7 @@ bool status_look(const struct task_list *list, struct status *out, struct err *e
         count_task(slide, state);
         count_task(&out->all, state);
     }
-    double took = progress.last - out->submission.at;
+    double took = progress.last - progress.first;
     if (progress.ended > 0 && took > 0) {
         out->rate_per_s = (double)progress.ended / took;
         if (progress.cost_done > 0 && !dead)

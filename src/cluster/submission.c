@@ -62,14 +62,14 @@ bool submission_write(const struct task_list *list, const struct submission *sub
     return file_out_commit(&out, err);
 }
 
-/* A name that no other submission has: time, process and host. */
-static void make_name(const struct task_list *list, char out[JOB_NAME])
+/* A name that no other submission has: folder, number, time, process and host. */
+static void make_name(const struct task_list *list, int64_t number, char out[JOB_NAME])
 {
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
     char host[256] = "", text[600];
     gethostname(host, sizeof host - 1);
-    snprintf(text, sizeof text, "%.200s %s %ld %.6f", list->folder, host, (long)getpid(),
-             clock_now_s());
+    snprintf(text, sizeof text, "%.200s %lld %s %ld %.6f", list->folder, (long long)number, host,
+             (long)getpid(), clock_now_s());
     for (const char *at = text; *at; at++)
         hash = (hash ^ (unsigned char)*at) * UINT64_C(1099511628211);
     snprintf(out, JOB_NAME, "mt%08x", (unsigned)(hash ^ (hash >> 32)));
@@ -91,7 +91,7 @@ bool submission_begin(const struct task_list *list, const struct scheduler *sche
                        (long long)counts.running, (long long)counts.held, list->folder);
     *out = (struct submission){ .number = before ? last.number + 1 : 1, .at = clock_now_s() };
     snprintf(out->scheduler, sizeof out->scheduler, "%s", scheduler->name);
-    make_name(list, out->name);
+    make_name(list, out->number, out->name);
     return true;
 }
 
@@ -110,7 +110,7 @@ static bool without_word(const struct task_list *list, const struct submission *
     for (int64_t i = 0; i < list->n; i++) {
         struct task_record record;
         record_read(list, list->items[i].id, &record);
-        if (record.began >= submission->at)
+        if (strcmp(record.submission, submission->name) == 0)
             return err_set(err, ERR_MISSING,
                            "%s: the jobs have ended, but the last one did not put the results "
                            "together (was it cancelled?); the same command again does what is left",
@@ -170,7 +170,7 @@ bool submission_wait(const struct task_list *list, const struct submission *subm
     char text[900];
     report_begin(ctx->report, list->kind, list->n, "tasks");
     report_advance(ctx->report, shown);
-    while (!(ended = tasks_finished(list, submission->at, &good, text)) && !gone && !held &&
+    while (!(ended = tasks_finished(list, submission->name, &good, text)) && !gone && !held &&
            !ctx_stopped(ctx)) {
         struct timespec pause = { (time_t)every_s,
                                   (long)(1e9 * (every_s - (double)(time_t)every_s)) };

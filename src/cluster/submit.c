@@ -94,6 +94,7 @@ static void write_check(FILE *script)
 static void write_setup(FILE *script, const struct work *work)
 {
     write_tasks_folder(script, work);
+    fprintf(script, "export MICROTOME_SUBMISSION=%s\n", work->submission.name);
     write_check(script);
     script_setup(script, &work->site);
 }
@@ -381,6 +382,7 @@ static bool submit_list(const struct task_list *list, const struct task_kind *ki
     struct work work = {
         .list = list, .options = options, .scheduler = schedulers[options->on - 1], .ranks = ranks
     };
+    struct submission last;
     int64_t time_s = 0;
     bool ok =
         check_folder(list, err) && (!options->time || time_parse(options->time, &time_s, err)) &&
@@ -397,7 +399,7 @@ static bool submit_list(const struct task_list *list, const struct task_kind *ki
     if (ok && !any) {
         report_note(ctx->report, "%s: all %lld tasks are complete; nothing is submitted",
                     list->folder, (long long)list->n);
-        ok = tasks_finish(list, kind, ctx, out, err);
+        ok = tasks_finish(list, kind, submission_read(list, &last) ? last.name : "", ctx, out, err);
     } else if (ok && options->dry_run) {
         ok = print_scripts(&work, out, err);
     } else if (ok) {

@@ -20,7 +20,7 @@ struct submission {
     int64_t number; /* 1 for the first of a folder */
     int64_t tasks, jobs, arrays;
     int64_t time_s;
-    double at; /* seconds since 1970 */
+    double at; /* seconds since 1970, for people */
 };
 
 /* False if nothing was submitted in this folder. */
@@ -47,7 +47,7 @@ bool cluster_submit_one(const struct task_list *list, const struct task_kind *ki
 /* Fails if jobs of the last submission are alive; else the number and name of the next one. */
 bool submission_begin(const struct task_list *list, const struct scheduler *scheduler,
                       struct submission *out, struct err *err);
-/* Waits for tasks_finished after submission->at, with a progress bar of complete tasks; prints what
+/* Waits for tasks_finished of this submission, with a progress bar of complete tasks; prints what
  * it printed. */
 bool submission_wait(const struct task_list *list, const struct submission *submission,
                      const struct ctx *ctx, FILE *out, struct err *err);

@@ -85,6 +85,7 @@ bool tasks_run(const struct task_list *list, const struct task_kind *kind, const
                                   .pid = (long)getpid() };
     gethostname(record.host, sizeof record.host - 1);
     snprintf(record.log, sizeof record.log, "%s", job->log);
+    snprintf(record.submission, sizeof record.submission, "%s", job->submission);
     for (int64_t i = 0; i < n; i++)
         if (ids[i] < 1 || ids[i] > list->n)
             return err_set(err, ERR_USAGE, "%s: there is no task %lld; the list has 1 to %lld",

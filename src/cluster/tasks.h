@@ -34,9 +34,10 @@ struct task_kind {
 
 /* The job around the tasks. */
 struct task_job {
-    double began;    /* seconds since 1970; 0: not run by a scheduler */
-    int64_t limit_s; /* 0: none */
-    const char *log; /* relative to DIR/tasks, or "" */
+    double began;           /* seconds since 1970; 0: not run by a scheduler */
+    int64_t limit_s;        /* 0: none */
+    const char *log;        /* relative to DIR/tasks, or "" */
+    const char *submission; /* its name; "": by hand */
 };
 
 /* Runs tasks ids [n], one after the other, each on all threads; those whose file exists are passed
@@ -55,11 +56,13 @@ struct account {
 };
 
 /* Claims nothing itself: kind->finish does. What it prints, and the account, go to `out` and to
- * DIR/tasks/finished.txt; then DIR/tasks/finished.json tells that this is the end. False if results
+ * DIR/tasks/finished.txt; then DIR/tasks/finished.json tells that this is the end of the
+ * submission of this name. False if results
  * are missing (stated with the first few) or finish failed. */
-bool tasks_finish(const struct task_list *list, const struct task_kind *kind, const struct ctx *ctx,
-                  FILE *out, struct err *err);
+bool tasks_finish(const struct task_list *list, const struct task_kind *kind,
+                  const char *submission, const struct ctx *ctx, FILE *out, struct err *err);
 
-/* The last tasks_finish of a folder: whether there was one since `since`, and what it said. */
-bool tasks_finished(const struct task_list *list, double since, bool *ok, char text[900]);
+/* The last tasks_finish of a folder: whether it was that of this submission, and what it said.
+ * Names are compared and never times: clocks of a cluster differ. */
+bool tasks_finished(const struct task_list *list, const char *submission, bool *ok, char text[900]);
 #endif

@@ -190,7 +190,7 @@ static void test_tasks(void **state)
     struct ctx ctx = { .pool = pool };
     struct task_list list;
     struct task_record record;
-    struct task_job job = { .log = "" };
+    struct task_job job = { .log = "", .submission = "mt1" };
     struct err err = { 0 };
     const int64_t some[] = { 7, 5, 2 }, wrong[] = { 10 };
     bool good = true;
@@ -206,12 +206,14 @@ static void test_tasks(void **state)
     assert_int_equal(record.state, TASK_FAILED);
     assert_string_equal(record.error, "five is out");
     FILE *out = fmemopen(printed, sizeof printed, "w");
-    assert_false(tasks_finish(&list, &squares, &ctx, out, &err));
+    assert_false(tasks_finish(&list, &squares, "mt1", &ctx, out, &err));
     fclose(out);
     assert_non_null(strstr(err.text, "7 of 9 tasks have no result"));
     assert_non_null(strstr(printed, "5: five is out"));
-    assert_true(tasks_finished(&list, 0, &good, text));
+    assert_true(tasks_finished(&list, "mt1", &good, text));
     assert_false(good);
+    assert_false(tasks_finished(&list, "mt2", &good, text)); /* the next one's end is to come */
+    assert_string_equal(record.submission, "mt1");
     list_free(&list);
     pool_free(pool);
     free(folder);
