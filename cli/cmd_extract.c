@@ -242,9 +242,10 @@ static bool tasks_extract(void *state, const struct task *task, const char *path
                           const struct ctx *ctx, struct err *err)
 {
     const struct extract_state *s = state;
+    const struct slide_entry *entry = &s->slides.entries[task->id - 1];
     struct extract_result result;
-    return extract_slide(&s->slides.entries[task->id - 1], &s->request.options, &s->target, path,
-                         ctx, &result, err);
+    return extract_check_inputs(entry, &s->request.options, task->inputs, err) &&
+           extract_slide(entry, &s->request.options, &s->target, path, ctx, &result, err);
 }
 
 static bool tasks_count(void *state, const struct task_list *list, const struct task_end *ends,
@@ -283,7 +284,10 @@ static bool list_slides(const struct extract_request *request, struct task_list 
         struct stat status;
         double cost = stat(entry->path, &status) == 0 ? (double)status.st_size : 0;
         char *file = file_format("%s.h5", entry->name);
-        ok = file ? list_add(list, entry->name, 0, cost, file, "", err)
+        char inputs[INPUTS_ROOM]; /* of a slide that cannot be read nothing: its task says why */
+        if (!extract_inputs(entry, &request->options, inputs, NULL))
+            inputs[0] = 0;
+        ok = file ? list_add(list, entry->name, 0, cost, file, "", inputs, err)
                   : err_memory(err, "the task list");
         free(file);
     }

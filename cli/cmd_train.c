@@ -269,7 +269,7 @@ static bool run_on_cluster(struct app *app, const struct train_args *given, stru
                      given->output);
     free(checkpoints);
     free(tasks);
-    ok = ok && list_add(&list, "training", 0, 1, "tasks/trained.txt", "", err);
+    ok = ok && list_add(&list, "training", 0, 1, "tasks/trained.txt", "", "", err);
     if (ok)
         ok = cluster_submit_one(&list, &train_tasks, &given->cluster, given->ranks, claim,
                                 &app->ctx, app->out, err);

@@ -138,7 +138,8 @@ static bool list_groups(struct predict *predict, size_t slide,
     bool ok = whole || err_memory(err, "the task list");
     for (int64_t group = 0; ok && group < plan.n_groups; group++) {
         char *file = part_path(name, group);
-        ok = file ? list_add(list, name, group, (double)plan.groups[group].cost, file, whole, err)
+        ok = file ? list_add(list, name, group, (double)plan.groups[group].cost, file, whole,
+                             plan.info.inputs, err)
                   : err_memory(err, "the task list");
         free(file);
     }

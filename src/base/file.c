@@ -201,3 +201,11 @@ done:
     fclose(stream);
     return ok;
 }
+
+char *file_absolute(const char *path)
+{
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    char *absolute = here ? file_format("%s/%s", here, path) : strdup(path);
+    free(here);
+    return absolute;
+}

@@ -42,6 +42,9 @@ bool file_read(const char *path, size_t limit, char **out, size_t *size, struct 
 
 /* "dir/name.ext" -> "name", the caller's; NULL if no memory. */
 char *file_stem(const char *path);
+/* The path from the root; symbolic links are kept, as results are named after them. The caller's;
+ * NULL if no memory. */
+char *file_absolute(const char *path);
 /* printf into fresh memory, the caller's; NULL if no memory. */
 char *file_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The extension with its dot, or "". Points into path. */

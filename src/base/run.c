@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/claim.h"
@@ -12,7 +13,7 @@
 #include "base/report.h"
 #include "base/version.h"
 
-#define TIME_TEXT 32
+#define TIME_TEXT RUN_TIME_TEXT
 #define SAVE_EVERY_S 1 /* saving writes all slides: for each of thousands it would be quadratic */
 
 struct run {
@@ -30,12 +31,16 @@ struct run {
 
 const char *const run_state_names[] = { "done", "kept", "failed" };
 
+static void text_of_time(time_t at, char out[TIME_TEXT])
+{
+    struct tm parts;
+    gmtime_r(&at, &parts);
+    strftime(out, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &parts);
+}
+
 static void time_text(char out[TIME_TEXT])
 {
-    time_t now = time(NULL);
-    struct tm parts;
-    gmtime_r(&now, &parts);
-    strftime(out, TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    text_of_time(time(NULL), out);
 }
 
 bool run_begin(const char *folder, size_t planned, int argc, char *const *argv, struct run **out,
@@ -70,6 +75,8 @@ static void write_item(struct json_out *json, const struct run_item *item)
     json_out_object_line(json, NULL);
     json_out_text(json, "name", item->name);
     json_out_text(json, "path", item->path);
+    if (item->modified[0])
+        json_out_text(json, "modified", item->modified);
     json_out_text(json, "state", run_state_names[item->state]);
     json_out_real(json, "seconds", item->seconds);
     for (size_t i = 0; i < item->n_facts; i++)
@@ -156,15 +163,6 @@ static bool save(const struct run *run, struct err *err)
     return file_out_commit(&out, err) && save_json(run, err);
 }
 
-/* Symbolic links are kept: results are named after them. */
-static char *absolute_path(const char *path)
-{
-    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
-    char *absolute = here ? file_format("%s/%s", here, path) : strdup(path);
-    free(here);
-    return absolute;
-}
-
 void run_spent(struct run *run, double cpu_s)
 {
     run->spent_s += cpu_s;
@@ -182,8 +180,11 @@ bool run_add(struct run *run, const struct run_item *item, struct err *err)
     }
     struct run_item copy = *item;
     copy.name = strdup(item->name);
-    copy.path = absolute_path(item->path);
+    copy.path = file_absolute(item->path);
     copy.error = item->error ? strdup(item->error) : NULL;
+    struct stat status;
+    if (stat(item->path, &status) == 0)
+        text_of_time(status.st_mtime, copy.modified);
     run->items[run->n++] = copy;
     if (!copy.name || !copy.path || (item->error && !copy.error))
         return err_memory(err, "the run record");

@@ -17,6 +17,7 @@ enum run_state {
 extern const char *const run_state_names[]; /* in the order of the enum */
 
 #define RUN_MAX_FACTS 12
+#define RUN_TIME_TEXT 32
 
 /* A number worth keeping about a slide, e.g. { "patches", 812 }. */
 struct run_fact {
@@ -31,6 +32,7 @@ struct run_item {
     const char *error; /* NULL unless failed */
     struct run_fact facts[RUN_MAX_FACTS];
     size_t n_facts;
+    char modified[RUN_TIME_TEXT]; /* when the file at path was last changed, UTC; set by run_add */
 };
 
 struct run;

@@ -34,7 +34,7 @@ bool list_new(const char *folder, const char *kind, int argc, char *const *argv,
 }
 
 bool list_add(struct task_list *list, const char *slide, int64_t part, double cost,
-              const char *file, const char *whole, struct err *err)
+              const char *file, const char *whole, const char *inputs, struct err *err)
 {
     if ((list->n & (list->n - 1)) == 0) { /* full at every power of two */
         size_t room = list->n ? 2 * (size_t)list->n : 1;
@@ -48,9 +48,11 @@ bool list_add(struct task_list *list, const char *slide, int64_t part, double co
                          .part = part,
                          .cost = cost,
                          .file = strdup(file),
-                         .whole = strdup(whole) };
+                         .whole = strdup(whole),
+                         .inputs = strdup(inputs) };
     list->items[list->n++] = task;
-    return (task.slide && task.file && task.whole) || err_memory(err, "the task list");
+    return (task.slide && task.file && task.whole && task.inputs) ||
+           err_memory(err, "the task list");
 }
 
 void list_free(struct task_list *list)
@@ -59,6 +61,7 @@ void list_free(struct task_list *list)
         free(list->items[i].slide);
         free(list->items[i].file);
         free(list->items[i].whole);
+        free(list->items[i].inputs);
     }
     for (int i = 0; i < list->argc; i++)
         free(list->argv[i]);
@@ -110,7 +113,7 @@ static bool write_items(const struct task_list *list, struct err *err)
     struct file_out out;
     if (!file_out_open_in(&out, list->folder, "tasks/list.csv", err))
         return false;
-    fputs("task,slide,part,cost,file,whole\n", out.stream);
+    fputs("task,slide,part,cost,file,whole,inputs\n", out.stream);
     for (int64_t i = 0; i < list->n; i++) {
         const struct task *task = &list->items[i];
         fprintf(out.stream, "%lld,", (long long)task->id);
@@ -119,6 +122,8 @@ static bool write_items(const struct task_list *list, struct err *err)
         csv_write_cell(out.stream, task->file);
         fputc(',', out.stream);
         csv_write_cell(out.stream, task->whole);
+        fputc(',', out.stream);
+        csv_write_cell(out.stream, task->inputs);
         fputc('\n', out.stream);
     }
     return file_out_commit(&out, err);
@@ -130,7 +135,8 @@ static bool same_tasks(const struct task_list *a, const struct task_list *b)
     for (int64_t i = 0; same && i < a->n; i++)
         same = a->items[i].part == b->items[i].part &&
                strcmp(a->items[i].slide, b->items[i].slide) == 0 &&
-               strcmp(a->items[i].file, b->items[i].file) == 0;
+               strcmp(a->items[i].file, b->items[i].file) == 0 &&
+               strcmp(a->items[i].inputs, b->items[i].inputs) == 0;
     return same;
 }
 
@@ -195,7 +201,7 @@ static bool read_command(struct task_list *list, struct err *err)
     return ok;
 }
 
-static bool read_row(const struct csv *csv, size_t row, const int columns[6],
+static bool read_row(const struct csv *csv, size_t row, const int columns[7],
                      struct task_list *list, struct err *err)
 {
     char *ends[3];
@@ -203,25 +209,27 @@ static bool read_row(const struct csv *csv, size_t row, const int columns[6],
     long long part = strtoll(csv_cell(csv, row, columns[2]), &ends[1], 10);
     double cost = strtod(csv_cell(csv, row, columns[3]), &ends[2]);
     const char *file = csv_cell(csv, row, columns[4]);
-    const char *whole = csv_cell(csv, row, columns[5]);
+    const char *whole = csv_cell(csv, row, columns[5]), *inputs = csv_cell(csv, row, columns[6]);
     /* A task writes its file: it must lie in the results folder. */
     if (*ends[0] || *ends[1] || *ends[2] || id != list->n + 1 || !*file || *file == '/' ||
         strstr(file, "../") || *whole == '/' || strstr(whole, "../"))
         return err_set(err, ERR_FORMAT, "%s:%d: is not a task; submit again", csv->path,
                        csv->lines[row]);
-    return list_add(list, csv_cell(csv, row, columns[1]), part, cost, file, whole, err);
+    return list_add(list, csv_cell(csv, row, columns[1]), part, cost, file, whole, inputs, err);
 }
 
 static bool read_items(struct task_list *list, struct err *err)
 {
-    static const char *const names[] = { "task", "slide", "part", "cost", "file", "whole" };
+    static const char *const names[] = {
+        "task", "slide", "part", "cost", "file", "whole", "inputs"
+    };
     char *path = file_format("%s/tasks/list.csv", list->folder);
     struct csv csv = { 0 };
     bool ok = path ? csv_read(path, &csv, err) : err_memory(err, "the task list");
-    int columns[6];
-    for (int i = 0; ok && i < 6; i++) {
+    int columns[7];
+    for (int i = 0; ok && i < 7; i++) {
         columns[i] = csv_column(&csv, names[i]);
-        if (columns[i] < 0)
+        if (columns[i] < 0 && i < 6) /* lists of older versions have no inputs */
             ok = err_set(err, ERR_FORMAT, "%s: has no column '%s'; submit again", path, names[i]);
     }
     for (size_t row = 0; ok && row < csv.n_rows; row++)

@@ -3,7 +3,8 @@
  *
  *   command.json   the command line, its folder and version
  *   list.csv       a row a task: number, slide, part of the slide, cost, file (relative to
- *                  DIR), and the file that the slide's tasks are put together to, or nothing
+ *                  DIR), the file that the slide's tasks are put together to, or nothing, and
+ *                  the files that it is made from (base/identity.h)
  *   record/N.json  what became of task N (record.h)
  *   log/           what the jobs said
  *
@@ -21,6 +22,7 @@ struct task {
     double cost;  /* in any unit; only compared */
     char *file;   /* relative to the results folder */
     char *whole;  /* likewise; what finishing makes of it, "" if the file stays as it is */
+    char *inputs; /* line of the files it is made from when the list was made; "" if not known */
 };
 
 struct task_list {
@@ -39,7 +41,7 @@ bool list_new(const char *folder, const char *kind, int argc, char *const *argv,
               struct task_list *out, struct err *err);
 /* The texts are copied. */
 bool list_add(struct task_list *list, const char *slide, int64_t part, double cost,
-              const char *file, const char *whole, struct err *err);
+              const char *file, const char *whole, const char *inputs, struct err *err);
 void list_free(struct task_list *list);
 
 /* Writes the list. One that is there already and has the same tasks stays; another one is replaced

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/err.h"
+#include "base/identity.h"
 
 /* How the scores of a dense run differ from those of the sliding window, on random windows. */
 struct heatmap_check {
@@ -27,7 +28,7 @@ struct heatmap_check {
 };
 
 struct heatmap_info {
-    char *slide, *path;          /* name and file */
+    char *slide, *path;          /* name and file, with all its folders */
     int64_t width_l0, height_l0; /* of the slide */
     double mpp_l0;               /* um per level-0 px; 0 if unknown */
     double mpp;                  /* um per raster px; 0 if unknown */
@@ -43,6 +44,7 @@ struct heatmap_info {
     char *models;                /* names, with a + between them */
     char *model_hash;            /* 16 hex digits of all models: layers, weights, classes */
     char *options;               /* all that decides the scores, in one line */
+    char inputs[INPUTS_ROOM];    /* the files that it was made from */
     struct heatmap_check check;  /* as used, that is after calibration */
     struct heatmap_check raw;    /* the same before calibration; windows 0: not calibrated */
 };

@@ -91,6 +91,7 @@ void heatmap_json_put(struct json_out *json, const struct heatmap_info *info)
     json_out_text(json, "models", info->models);
     json_out_text(json, "model_hash", info->model_hash);
     json_out_text(json, "options", info->options);
+    json_out_text(json, "inputs", info->inputs);
     heatmap_json_put_check(json, "check", &info->check);
     heatmap_json_put_check(json, "raw_check", &info->raw);
 }
@@ -187,6 +188,8 @@ bool heatmap_json_get(const json_t *object, const char *path, struct heatmap_inf
     out->models = get_text(&get, "models");
     out->model_hash = get_text(&get, "model_hash");
     out->options = get_text(&get, "options");
+    const char *inputs = json_string_value(json_object_get(object, "inputs"));
+    snprintf(out->inputs, sizeof out->inputs, "%s", inputs ? inputs : "");
     if (!heatmap_json_get_check(object, "check", &out->check) && !get.bad)
         get.bad = "check";
     if (!heatmap_json_get_check(object, "raw_check", &out->raw) && !get.bad)

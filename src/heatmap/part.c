@@ -23,20 +23,13 @@ void part_plan_free(struct part_plan *plan)
     *plan = (struct part_plan){ 0 };
 }
 
-uint64_t part_hash(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 static uint64_t hash_plan(const struct part_plan *plan)
 {
     const struct heatmap_info *info = &plan->info;
     int64_t facts[] = { info->width, info->height, info->n_classes, info->stride, plan->n_groups };
     uint64_t hash = part_hash(PART_HASH_BEGIN, info->options, strlen(info->options));
     hash = part_hash(hash, info->slide, strlen(info->slide));
+    hash = part_hash(hash, info->inputs, strlen(info->inputs));
     hash = part_hash(hash, facts, sizeof facts);
     hash = part_hash(hash, plan->blocks, (size_t)plan->n_blocks * sizeof *plan->blocks);
     return part_hash(hash, plan->groups, (size_t)plan->n_groups * sizeof *plan->groups);
@@ -221,6 +214,14 @@ bool part_plan_read(const char *folder, struct part_plan *out, struct err *err)
 char *part_path(const char *folder, int64_t group)
 {
     return file_format("%s/parts/%06lld.scores", folder, (long long)group);
+}
+
+void part_remove(const char *folder, int64_t group)
+{
+    char *path = part_path(folder, group);
+    if (path)
+        unlink(path);
+    free(path);
 }
 
 int64_t part_block_floats(const struct part_plan *plan, int64_t block)

@@ -42,6 +42,7 @@ void part_plan_free(struct part_plan *plan); /* also fine on a zeroed struct */
 char *part_path(const char *folder, int64_t group);
 /* Does the part exist, and is it of this plan? */
 bool part_exists(const char *folder, const struct part_plan *plan, int64_t group);
+void part_remove(const char *folder, int64_t group);
 /* scores[k] [height, width, classes] of block k of the group. */
 bool part_write(const char *folder, const struct part_plan *plan, int64_t group,
                 const float *const *scores, struct err *err);

@@ -227,9 +227,8 @@ static bool describe(struct predict *predict, struct err *err)
             "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
             "stain=%s template=%s tta=%d%s",
             how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
-            tissue_method_names[o->tissue_method], o->tissue ? o->tissue : "found", o->min_tissue,
-            stain_method_names[o->stain], o->stain_template ? o->stain_template : "built-in",
-            o->tta,
+            tissue_method_names[o->tissue_method], o->tissue ? "given" : "found", o->min_tissue,
+            stain_method_names[o->stain], o->stain_template ? "given" : "built-in", o->tta,
             e->direct ? " kernels=direct"
             : o->fast ? " kernels=fast"
                       : "");

@@ -63,15 +63,15 @@ enum predict_state {
     PREDICT_MISSING, /* nothing or parts are there */
     PREDICT_SCORED,  /* the heatmap is whole; exports may be missing */
     PREDICT_DONE,    /* all is there */
-    PREDICT_OTHER,   /* a heatmap or plan that other options made */
+    PREDICT_OTHER,   /* a heatmap or plan that other options or other files made */
 };
 enum predict_state predict_look(const struct predict *predict, size_t slide);
 /* All that decides the scores of a slide, in one line: the options, and what the slide list says of
  * it. The caller's; NULL if no memory. */
 char *predict_line(const struct predict *predict, size_t slide);
-/* Of what other options made: their line, as predict_line; the caller's. NULL: nothing is there, or
- * no memory. */
-char *predict_other_line(const struct predict *predict, size_t slide);
+/* Fails where a heatmap or plan of the slide was made with other options or from other files, and
+ * says which. */
+bool predict_refuse(const struct predict *predict, size_t slide, struct err *err);
 /* Removes what was made of a slide. */
 bool predict_clear(const struct predict *predict, size_t slide, struct err *err);
 
@@ -118,9 +118,9 @@ struct predict_request {
     char *const *argv;
 };
 
-/* Heatmaps and plans that other options made are not silently replaced: fails, naming the first;
- * with request->overwrite they are removed instead. */
-bool predict_prepare(const struct predict_request *request, const struct predict *predict,
+/* Heatmaps and plans that other options or other files made are not silently replaced: fails,
+ * naming the first; with request->overwrite they are removed instead. */
+bool predict_prepare(const struct predict_request *request, struct predict *predict,
                      struct err *err);
 
 /* All slides to folder/<slide>/, with run.json and slides.csv. A slide that fails is recorded and

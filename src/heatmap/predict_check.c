@@ -179,16 +179,35 @@ static void put_calibration(struct json_out *json, const struct ensemble *e)
     json_out_close_array(json);
 }
 
+/* "slides=N:HASH" of the slides that the check is measured on. */
+static void sampled_inputs(const struct predict *predict, char out[INPUTS_ROOM])
+{
+    size_t n = predict->slides->n, used = n < MAX_SLIDES ? n : MAX_SLIDES;
+    struct identity all = { .hash = IDENTITY_HASH_BEGIN };
+    for (size_t i = 0; i < used; i++) {
+        char line[INPUTS_ROOM];
+        if (!predict_inputs(predict, i * n / used, line, NULL))
+            continue; /* left out of the check as well */
+        all.hash = identity_hash(all.hash, line, strlen(line) + 1);
+        all.bytes += strtoll(strchr(line, '=') + 1, NULL, 10);
+    }
+    out[0] = 0;
+    inputs_add(out, "cohort", &all);
+}
+
 static bool save(const struct predict *predict, const char *path, struct err *err)
 {
     struct file_out out;
     struct json_out json;
+    char inputs[INPUTS_ROOM];
+    sampled_inputs(predict, inputs);
     if (!file_out_open(&out, path, err))
         return false;
     json_out_begin(&json, out.stream);
     json_out_object(&json, NULL);
     json_out_text(&json, "options", predict->options_text);
     json_out_text(&json, "cohort", predict->cohort_hash);
+    json_out_text(&json, "inputs", inputs);
     heatmap_json_put_check(&json, "check", &predict->check);
     heatmap_json_put_check(&json, "raw_check", &predict->raw);
     put_calibration(&json, &predict->ensemble);
@@ -238,6 +257,8 @@ static bool load(struct predict *predict, const char *path, bool *found, struct 
              heatmap_json_get_check(object, "raw_check", &predict->raw) &&
              (predict->options->calibration == CALIBRATE_NONE ||
               get_calibration(json_object_get(object, "calibration"), &predict->ensemble));
+        const char *inputs = json_string_value(json_object_get(object, "inputs"));
+        snprintf(predict->check_inputs, sizeof predict->check_inputs, "%s", inputs ? inputs : "");
         *found = ok;
         if (!ok)
             err_set(err, ERR_FORMAT, "%s: is damaged; remove it", path);
@@ -269,6 +290,34 @@ static void tell(const struct predict *predict, const struct ctx *ctx)
                     "--distill-dense' made");
 }
 
+static void forget_calibration(struct ensemble *e)
+{
+    for (int i = 0; i < e->n; i++) {
+        free(e->models[i].gain);
+        free(e->models[i].offset);
+        e->models[i].gain = e->models[i].offset = NULL;
+    }
+}
+
+void predict_forget_check(struct predict *predict)
+{
+    file_remove_in(predict->folder, "check.json");
+    forget_calibration(&predict->ensemble);
+    predict->checked = false;
+}
+
+bool predict_same_check(const struct predict *predict, struct err *err)
+{
+    char now[INPUTS_ROOM], *path = file_format("%s/check.json", predict->folder);
+    bool ok = path || err_memory(err, predict->folder);
+    if (ok && predict->checked && predict->options->calibration != CALIBRATE_NONE) {
+        sampled_inputs(predict, now);
+        ok = inputs_check(path, predict->check_inputs, now, err);
+    }
+    free(path);
+    return ok;
+}
+
 bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx, struct err *err)
 {
     const char *reason;
@@ -278,11 +327,7 @@ bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx
     bool ok = path ? load(predict, path, &predict->checked, err) : err_memory(err, predict->folder);
     if (ok && measures && !predict->checked) {
         ok = measure(predict, ctx, err) && save(predict, path, err);
-        for (int i = 0; i < predict->ensemble.n; i++) {
-            free(predict->ensemble.models[i].gain);
-            free(predict->ensemble.models[i].offset);
-            predict->ensemble.models[i].gain = predict->ensemble.models[i].offset = NULL;
-        }
+        forget_calibration(&predict->ensemble);
         /* What was saved is what is used: numbers go through the file once. */
         ok = ok && load(predict, path, &predict->checked, err);
     }

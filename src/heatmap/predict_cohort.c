@@ -59,9 +59,14 @@ static bool predict_one(struct cohort *cohort, size_t i, struct err *err)
     row->state = state == PREDICT_DONE ? RUN_KEPT : RUN_DONE;
     struct part_plan plan = { 0 };
     const struct predict_task *tasks = cohort->request->tasks;
+    const char *path = cohort->request->slides->entries[i].path;
     bool ok = true;
     if (state == PREDICT_MISSING && tasks && tasks[i].error)
         return err_set(err, ERR_MISSING, "%s", tasks[i].error);
+    if (state == PREDICT_OTHER && !predict_refuse(predict, i, err))
+        return false;
+    if (state == PREDICT_DONE && !file_exists(path))
+        report_warn(cohort->ctx->report, "%s: is not there; its heatmap is kept unchecked", path);
     if (state != PREDICT_DONE) {
         ok = predict_plan(predict, i, cohort->ctx, &plan, err) &&
              (state == PREDICT_SCORED || predict_groups(predict, i, &plan, cohort->ctx, err)) &&
@@ -113,50 +118,15 @@ static bool predict_and_record(struct cohort *cohort, size_t i, struct err *err)
     return record(cohort, i, seconds, ok ? NULL : why.text, err);
 }
 
-/* The words of one line of options that another does not have, with spaces between them. */
-static void other_words(const char *line, const char *than, char *out, size_t room)
-{
-    size_t used = 0;
-    out[0] = 0;
-    while (*(line += strspn(line, " "))) {
-        size_t length = strcspn(line, " ");
-        bool there = false;
-        for (const char *at = than; !there && *(at += strspn(at, " ")); at += strcspn(at, " "))
-            there = strcspn(at, " ") == length && strncmp(at, line, length) == 0;
-        if (!there && used + length + 2 < room)
-            used += (size_t)snprintf(out + used, room - used, "%s%.*s", used ? " " : "",
-                                     (int)length, line);
-        line += length;
-    }
-}
-
-static bool refuse(const struct predict_request *request, const struct predict *predict,
-                   size_t slide, struct err *err)
-{
-    char was[300], now[300], *other = predict_other_line(predict, slide);
-    char *text = predict_line(predict, slide);
-    other_words(other ? other : "", text ? text : "", was, sizeof was);
-    other_words(text ? text : "", other ? other : "", now, sizeof now);
-    free(other);
-    free(text);
-    return err_set(
-        err, ERR_USAGE,
-        "%.300s/%.100s: was made with other options or another model; pass --overwrite or "
-        "another -o folder\n  then: %s\n  now:  %s",
-        request->folder, request->slides->entries[slide].name, was[0] ? was : "not known", now);
-}
-
-bool predict_prepare(const struct predict_request *request, const struct predict *predict,
+bool predict_prepare(const struct predict_request *request, struct predict *predict,
                      struct err *err)
 {
     bool ok = true;
-    for (size_t i = 0; ok && i < request->slides->n; i++) {
-        if (request->overwrite)
-            ok = predict_clear(predict, i, err);
-        else if (predict_look(predict, i) == PREDICT_OTHER)
-            ok = refuse(request, predict, i, err);
-    }
-    return ok;
+    if (request->overwrite)
+        predict_forget_check(predict);
+    for (size_t i = 0; ok && i < request->slides->n; i++)
+        ok = request->overwrite ? predict_clear(predict, i, err) : predict_refuse(predict, i, err);
+    return ok && predict_same_check(predict, err);
 }
 
 static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
@@ -185,7 +155,8 @@ bool predict_cohort(const struct predict_request *request, const struct ctx *ctx
                         &cohort.run, err) &&
               predict_open(&request->options, request->slides, request->folder, ctx,
                            &cohort.predict, err) &&
-              predict_prepare(request, cohort.predict, err) && run_slides(&cohort, n_rows, err);
+              (request->tasks || predict_prepare(request, cohort.predict, err)) &&
+              run_slides(&cohort, n_rows, err);
     if (cohort.predict)
         *times = predict_times(cohort.predict);
     predict_close(cohort.predict);

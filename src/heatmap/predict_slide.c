@@ -11,6 +11,7 @@
 #include "heatmap/run_groups.h"
 #include "patch/grid.h"
 #include "patch/stain_sample.h"
+#include "tissue/cohort.h"
 
 #define STITCH_BYTES (INT64_C(64) << 20)
 #define WRITING_SHARE 8 /* stitching and exporters take at most this part of --memory */
@@ -60,7 +61,13 @@ bool predict_given_mask(const struct predict *predict, size_t slide, char **out,
     if (!predict->options->tissue)
         return true;
     *out = file_format("%s/%s_mask.png", predict->options->tissue, name);
-    return *out || err_memory(err, name);
+    if (!*out)
+        return err_memory(err, name);
+    if (tissue_check_slide(*out, predict->slides->entries[slide].path, err))
+        return true;
+    free(*out);
+    *out = NULL;
+    return false;
 }
 
 bool predict_source(const struct predict *predict, size_t slide, const char *mask,
@@ -106,14 +113,15 @@ bool predict_fit_stain(const struct predict *predict, struct source *source, con
     return ok;
 }
 
+/* inputs: of before the source was opened, so that a file that is replaced from then on is noticed.
+ */
 static bool describe(const struct predict *predict, size_t slide, const struct source *source,
-                     struct heatmap_info *out, struct err *err)
+                     const char *inputs, struct heatmap_info *out, struct err *err)
 {
     const struct ensemble *e = &predict->ensemble;
     const struct slide_entry *entry = &predict->slides->entries[slide];
     struct heatmap_info info = {
         .slide = entry->name,
-        .path = entry->path,
         .width_l0 = source->width_l0,
         .height_l0 = source->height_l0,
         .mpp_l0 = source->mpp_l0,
@@ -134,7 +142,13 @@ static bool describe(const struct predict *predict, size_t slide, const struct s
         .check = predict->check,
         .raw = predict->raw,
     };
-    return heatmap_info_copy(&info, out, err);
+    info.path = file_absolute(entry->path);
+    if (!info.path)
+        return err_memory(err, entry->path);
+    snprintf(info.inputs, sizeof info.inputs, "%s", inputs);
+    bool ok = heatmap_info_copy(&info, out, err);
+    free(info.path);
+    return ok;
 }
 
 static bool make_plan(struct predict *predict, size_t slide, const char *folder,
@@ -142,9 +156,10 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
 {
     struct source source;
     struct part_plan plan = { 0 };
-    char *given = NULL, *mask = in_folder(folder, "tissue.png");
+    char inputs[INPUTS_ROOM], *given = NULL, *mask = in_folder(folder, "tissue.png");
     bool ok = mask || err_memory(err, folder);
     ok = ok && predict_check(predict, true, ctx, err) &&
+         predict_inputs(predict, slide, inputs, err) &&
          predict_given_mask(predict, slide, &given, err) &&
          predict_source(predict, slide, given, &source, err);
     free(given);
@@ -152,7 +167,7 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
         free(mask);
         return false;
     }
-    ok = describe(predict, slide, &source, &plan.info, err) &&
+    ok = describe(predict, slide, &source, inputs, &plan.info, err) &&
          predict_fit_stain(predict, &source, ctx, &plan.stain, err) &&
          cover_make(&source, &predict->ensemble, &plan, err);
     if (ok && plan.n_blocks == 0)
@@ -170,38 +185,6 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
     return ok;
 }
 
-/* Options as a line, with what the slide list may say otherwise of this slide; the caller's. An
- * empty mpp of the list says nothing, and none is said of a store. */
-static char *line_of(const struct predict *predict, size_t slide, const char *options,
-                     double mpp_l0, const char *path)
-{
-    const struct slide_entry *entry = &predict->slides->entries[slide];
-    bool by_list =
-        predict->options->slide_mpp <= 0 && entry->mpp > 0 && !source_is_store(entry->path);
-    char mpp[40] = "";
-    if (by_list)
-        snprintf(mpp, sizeof mpp, " list-mpp=%.9g", mpp_l0);
-    return file_format("%s%s of=%s", options, mpp, source_is_store(path) ? "store" : "slide");
-}
-
-char *predict_line(const struct predict *predict, size_t slide)
-{
-    const struct slide_entry *entry = &predict->slides->entries[slide];
-    return line_of(predict, slide, predict->options_text, entry->mpp, entry->path);
-}
-
-/* Was the plan made with these options, and of the slide as the list has it now? */
-static bool plan_is_ours(const struct predict *predict, size_t slide, const struct part_plan *plan)
-{
-    const struct heatmap_info *info = &plan->info;
-    char *now = predict_line(predict, slide);
-    char *then = line_of(predict, slide, info->options, info->mpp_l0, info->path);
-    bool ours = now && then && strcmp(now, then) == 0;
-    free(now);
-    free(then);
-    return ours;
-}
-
 bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
                   struct part_plan *out, struct err *err)
 {
@@ -211,10 +194,8 @@ bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
     if (ok && !file_exists(path))
         ok = make_plan(predict, slide, folder, ctx, err);
     ok = ok && part_plan_read(folder, out, err);
-    if (ok && !plan_is_ours(predict, slide, out)) {
-        ok =
-            err_set(err, ERR_USAGE,
-                    "%s: was made with other options; pass --overwrite or another -o folder", path);
+    if (ok && !predict_same(predict, slide, path, &out->info, err)) {
+        ok = false;
         part_plan_free(out);
     }
     free(folder);
@@ -242,6 +223,11 @@ static bool score(struct predict *predict, size_t slide, const struct part_plan 
                               .n_groups = n_groups,
                               .workers = predict->workers };
     ok = ok && run_groups(&run, ctx, &predict->times, err);
+    if (ok && !predict_hold(predict, slide, plan, err)) {
+        ok = false; /* some of the pixels may be another slide's */
+        for (int64_t i = 0; i < n_groups; i++)
+            part_remove(folder, groups[i]);
+    }
     source_close(&source);
     free(folder);
     free(mask);
@@ -276,72 +262,6 @@ bool predict_groups(struct predict *predict, size_t slide, const struct part_pla
     free(folder);
     free(missing);
     return ok;
-}
-
-/* What made a heatmap or plan in the folder, as predict_line; the caller's. NULL: none is there. */
-static char *line_in(const struct predict *predict, size_t slide, const char *folder,
-                     const char *name)
-{
-    char *file = in_folder(folder, name), *text = NULL;
-    json_t *object = NULL;
-    struct err err;
-    if (file && file_exists(file)) {
-        bool ok = heatmap_json_load(file, &object, &err);
-        const char *options = ok ? json_string_value(json_object_get(object, "options")) : NULL;
-        const char *path = ok ? json_string_value(json_object_get(object, "path")) : NULL;
-        double mpp_l0 = json_number_value(json_object_get(object, "mpp_l0"));
-        text = options ? line_of(predict, slide, options, mpp_l0, path ? path : "") : strdup("");
-    }
-    json_decref(object);
-    free(file);
-    return text;
-}
-
-char *predict_other_line(const struct predict *predict, size_t slide)
-{
-    static const char *const names[] = { "heatmap.json", "plan.json" };
-    char *folder = predict_folder(predict, slide), *now = predict_line(predict, slide),
-         *text = NULL;
-    for (int i = 0; folder && now && !text && i < 2; i++) {
-        text = line_in(predict, slide, folder, names[i]);
-        if (text && strcmp(text, now) == 0)
-            free(text), text = NULL;
-    }
-    free(folder);
-    free(now);
-    return text;
-}
-
-/* Are heatmap.json and the scores that it tells of both there? */
-static bool is_whole(const char *folder)
-{
-    struct heatmap *heatmap = NULL;
-    bool ok = heatmap_open(folder, &heatmap, NULL);
-    heatmap_close(heatmap);
-    return ok;
-}
-
-enum predict_state predict_look(const struct predict *predict, size_t slide)
-{
-    enum predict_state state = PREDICT_MISSING;
-    char *folder = predict_folder(predict, slide), *now = predict_line(predict, slide);
-    char *heatmap = folder ? line_in(predict, slide, folder, "heatmap.json") : NULL;
-    char *plan = folder ? line_in(predict, slide, folder, "plan.json") : NULL;
-    bool store = source_is_store(predict->slides->entries[slide].path);
-    bool ours = now && heatmap && strcmp(heatmap, now) == 0;
-    if (ours && !is_whole(folder))
-        state = PREDICT_MISSING;
-    else if (ours)
-        state = exports_exist(folder, predict->options->exports, !store, &predict->options->export)
-                    ? PREDICT_DONE
-                    : PREDICT_SCORED;
-    else if (heatmap || (now && plan && strcmp(plan, now) != 0))
-        state = PREDICT_OTHER;
-    free(folder);
-    free(now);
-    free(heatmap);
-    free(plan);
-    return state;
 }
 
 bool predict_clear(const struct predict *predict, size_t slide, struct err *err)
@@ -388,9 +308,10 @@ bool predict_finish(struct predict *predict, size_t slide, const struct part_pla
     double began = report_clock_s();
     enum predict_state state = predict_look(predict, slide);
     bool ok = state == PREDICT_SCORED || state == PREDICT_DONE ||
-              part_stitch(folder, plan,
-                          at_most(STITCH_BYTES, predict->options->memory_bytes / WRITING_SHARE),
-                          ctx, err);
+              (predict_hold(predict, slide, plan, err) &&
+               part_stitch(folder, plan,
+                           at_most(STITCH_BYTES, predict->options->memory_bytes / WRITING_SHARE),
+                           ctx, err));
     ok = ok && (state == PREDICT_DONE || write_exports(predict, slide, folder, ctx, err));
     if (ok)
         part_remove_all(folder); /* where a run was killed between the heatmap and this */

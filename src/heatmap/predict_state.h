@@ -1,6 +1,7 @@
 /* predict_state.h: what an open prediction holds; private to the predict_*.c files. */
 #ifndef HEATMAP_PREDICT_STATE_H
 #define HEATMAP_PREDICT_STATE_H
+#include "base/identity.h"
 #include "heatmap/ensemble.h"
 #include "heatmap/predict.h"
 #include "heatmap/source.h"
@@ -16,13 +17,24 @@ struct predict {
     char *cohort_hash; /* 16 hex digits of the names of the slides */
     char *options_text;
     struct heatmap_check check, raw;
-    bool checked; /* these are known */
-    int workers;  /* that memory allows */
+    bool checked;                   /* these are known */
+    char check_inputs[INPUTS_ROOM]; /* what they were measured on */
+    int workers;                    /* that memory allows */
     struct predict_times times;
 };
 
 /* DIR/<slide>, the caller's; NULL if no memory. */
 char *predict_folder(const struct predict *predict, size_t slide);
+
+/* The files that a heatmap of the slide would be made from, as they are now. */
+bool predict_inputs(const struct predict *predict, size_t slide, char out[INPUTS_ROOM],
+                    struct err *err);
+/* Would `file`, a heatmap or plan of the slide, be made the same way today? */
+bool predict_same(const struct predict *predict, size_t slide, const char *file,
+                  const struct heatmap_info *made, struct err *err);
+/* Are the files those that the plan was made from? Asked again whenever pixels were read. */
+bool predict_hold(const struct predict *predict, size_t slide, const struct part_plan *plan,
+                  struct err *err);
 
 /* Opens a slide at the models' resolution, or refuses it. mask NULL: the tissue is looked for. */
 bool predict_source(const struct predict *predict, size_t slide, const char *mask,
@@ -37,4 +49,8 @@ bool predict_fit_stain(const struct predict *predict, struct source *source, con
 /* The difference of a dense run that is not exact: reads it, with the calibration, from check.json;
  * where it is not there, measures it if `measures`. */
 bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx, struct err *err);
+/* A calibration decides scores: fails if the slides that it was fitted to have changed since. */
+bool predict_same_check(const struct predict *predict, struct err *err);
+/* Removes check.json. */
+void predict_forget_check(struct predict *predict);
 #endif

@@ -18,7 +18,8 @@ struct cohort {
     struct stain_fit target;
     struct run *run;
     struct extract_row *rows;
-    bool *exists; /* [slides] */
+    bool *exists;        /* [slides] */
+    struct err *changed; /* [slides]: why a store that tasks left is not taken; kind 0: it is */
 };
 
 static char *store_path(const struct cohort *cohort, size_t i)
@@ -56,11 +57,44 @@ static const char *other_column(const struct extract_request *request,
     return by_list && entry->mpp != facts->mpp_l0 ? "mpp" : NULL;
 }
 
-/* Is there a store of this slide already, and would it be made the same way today? */
+/* Would this store of slide i be made the same way today, from the same files? */
+static bool check_store(struct cohort *cohort, size_t i, const char *path,
+                        const struct store_facts *facts, struct err *err)
+{
+    const struct extract_request *request = cohort->request;
+    const struct slide_entry *entry = &request->slides->entries[i];
+    const char *column = other_column(request, entry, facts);
+    char now[INPUTS_ROOM];
+    if (strcmp(facts->options, cohort->options_text) != 0)
+        return err_set(err, ERR_USAGE,
+                       "%s: was made with other options; pass --overwrite or another -o folder\n"
+                       "  then: %.300s\n  now:  %.300s",
+                       path, facts->options, cohort->options_text);
+    if (column)
+        return err_set(err, ERR_USAGE,
+                       "%s: was made when the slide list had another '%s' for it; pass "
+                       "--overwrite or another -o folder",
+                       path, column);
+    if (!file_exists(entry->path)) { /* cannot have been replaced, only removed */
+        if (cohort->ctx)
+            report_warn(cohort->ctx->report, "%s: is not there; its store is kept unchecked",
+                        entry->path);
+        cohort->exists[i] = true;
+        return true;
+    }
+    if (!extract_inputs(entry, &request->options, now, &cohort->changed[i]) ||
+        !inputs_check(path, facts->inputs, now, &cohort->changed[i])) {
+        *err = cohort->changed[i];
+        return request->tasks != NULL; /* then it is this slide's failure, not the run's */
+    }
+    cohort->exists[i] = true;
+    return true;
+}
+
+/* Is there a store of this slide already that may be kept? */
 static bool look_at_existing(struct cohort *cohort, size_t i, struct err *err)
 {
     const struct extract_request *request = cohort->request;
-    const char *column = NULL;
     char *path = store_path(cohort, i);
     if (!path)
         return err_memory(err, request->folder);
@@ -71,21 +105,11 @@ static bool look_at_existing(struct cohort *cohort, size_t i, struct err *err)
         if (!ok) {
             struct err cause = *err;
             err_set(err, ERR_FORMAT, "%.900s; pass --overwrite to replace it", cause.text);
-        } else if (strcmp(store_facts(store)->options, cohort->options_text) != 0) {
-            ok = err_set(err, ERR_USAGE,
-                         "%s: was made with other options; pass --overwrite or another -o folder\n"
-                         "  then: %.300s\n  now:  %.300s",
-                         path, store_facts(store)->options, cohort->options_text);
-        } else if ((column =
-                        other_column(request, &request->slides->entries[i], store_facts(store)))) {
-            ok = err_set(err, ERR_USAGE,
-                         "%s: was made when the slide list had another '%s' for it; pass "
-                         "--overwrite or another -o folder",
-                         path, column);
         } else {
-            cohort->exists[i] = true;
-            count_store(store, &cohort->rows[i].result);
+            ok = check_store(cohort, i, path, store_facts(store), err);
         }
+        if (ok && cohort->exists[i])
+            count_store(store, &cohort->rows[i].result);
         store_close(store);
     }
     free(path);
@@ -128,7 +152,9 @@ static bool extract_one(struct cohort *cohort, size_t i, struct err *err)
     row->state = cohort->exists[i] && !request->tasks ? RUN_KEPT : RUN_DONE;
     if (ok && !cohort->exists[i] && request->tasks)
         ok = err_set(err, ERR_MISSING, "%s",
-                     request->tasks[i].error ? request->tasks[i].error : "its store is gone");
+                     cohort->changed[i].kind   ? cohort->changed[i].text
+                     : request->tasks[i].error ? request->tasks[i].error
+                                               : "its store is gone");
     else if (ok && !cohort->exists[i])
         ok = extract_slide(&request->slides->entries[i], &request->options, &cohort->target, path,
                            cohort->ctx, &row->result, err);
@@ -267,8 +293,9 @@ bool extract_look(const struct extract_request *request, struct err *err)
     cohort.rows = calloc(n + 1, sizeof *cohort.rows);
     cohort.options_text = extract_options_text(&request->options);
     cohort.exists = calloc(n + 1, sizeof *cohort.exists);
-    bool ok =
-        (cohort.rows && cohort.options_text && cohort.exists) || err_memory(err, "the slides");
+    cohort.changed = calloc(n + 1, sizeof *cohort.changed);
+    bool ok = (cohort.rows && cohort.options_text && cohort.exists && cohort.changed) ||
+              err_memory(err, "the slides");
     for (size_t i = 0; ok && i < n; i++) {
         char *path = request->overwrite ? store_path(&cohort, i) : NULL;
         if (path && unlink(path) != 0 && errno != ENOENT)
@@ -280,6 +307,7 @@ bool extract_look(const struct extract_request *request, struct err *err)
     free(cohort.rows);
     free(cohort.options_text);
     free(cohort.exists);
+    free(cohort.changed);
     return ok;
 }
 
@@ -290,7 +318,9 @@ bool extract_cohort(const struct extract_request *request, const struct ctx *ctx
     *n_rows = 0;
     cohort.options_text = extract_options_text(&request->options);
     cohort.exists = calloc(request->slides->n + 1, sizeof *cohort.exists);
-    bool ok = (cohort.options_text && cohort.exists) || err_memory(err, "the slides");
+    cohort.changed = calloc(request->slides->n + 1, sizeof *cohort.changed);
+    bool ok =
+        (cohort.options_text && cohort.exists && cohort.changed) || err_memory(err, "the slides");
     for (size_t i = 0; i < request->slides->n; i++)
         rows[i] = (struct extract_row){ .slide = request->slides->entries[i].name };
     const char *annotations = request->options.annotations;
@@ -304,5 +334,6 @@ bool extract_cohort(const struct extract_request *request, const struct ctx *ctx
     run_free(cohort.run);
     free(cohort.options_text);
     free(cohort.exists);
+    free(cohort.changed);
     return ok;
 }

@@ -25,6 +25,7 @@ struct work {
     struct annotation *annotation; /* NULL: none */
     bool annotated;                /* there was one */
     int8_t slide_label;
+    char inputs[INPUTS_ROOM]; /* when the work began */
     struct patch_list patches;
     struct stain_fit source;
     struct stain_transform *transform; /* NULL: stains stay as they are */
@@ -40,11 +41,10 @@ char *extract_options_text(const struct extract_options *o)
                           "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s",
                           how, (long long)o->grid.tile, (long long)o->grid.margin, o->raster.mpp,
                           o->raster.level, o->slide_mpp, tissue_method_names[o->tissue_method],
-                          o->min_tissue, o->annotations ? o->annotations : "none",
+                          o->min_tissue, o->annotations ? "folder" : "none",
                           label_rule_names[o->label_rule], o->max_white, o->max_black,
-                          stain_method_names[o->stain],
-                          o->stain_template ? o->stain_template : "built-in", (long long)o->seed,
-                          (long long)o->group, store_layout_names[o->layout],
+                          stain_method_names[o->stain], o->stain_template ? "given" : "built-in",
+                          (long long)o->seed, (long long)o->group, store_layout_names[o->layout],
                           o->class_map ? " class-map=" : "", class_map_text(o->class_map))
             : NULL;
     free(how);
@@ -224,9 +224,10 @@ static struct store_facts make_facts(const struct work *work, const struct stain
     const struct slide_entry *entry = work->entry;
     const struct slide_info *info = slide_info(work->slide);
     const struct slide_level *level = &info->levels[work->raster.level];
+    const char *slash = strrchr(entry->path, '/');
     struct store_facts facts = { .program = "microtome " MICROTOME_VERSION,
                                  .slide = entry->name,
-                                 .path = entry->path,
+                                 .file = slash ? slash + 1 : entry->path,
                                  .vendor = info->vendor,
                                  .patient = entry->patient,
                                  .node = entry->node,
@@ -235,6 +236,7 @@ static struct store_facts make_facts(const struct work *work, const struct stain
                                  .slide_label = entry->label,
                                  .mode = options->per_class ? "random" : "dense",
                                  .options = options_text,
+                                 .inputs = work->inputs,
                                  .tissue_method = tissue_method_names[options->tissue_method],
                                  .label_rule = label_rule_names[options->label_rule],
                                  .class_map = class_map_text(options->class_map),
@@ -351,7 +353,9 @@ static bool write_store(struct work *work, const struct stain_fit *target, const
                                      .batch_bytes = work->options->batch_bytes };
     struct store_writer *writer = NULL;
     bool ok = store_create(path, &request, &writer, err);
-    if (ok && !fill_store(work, writer, err)) {
+    /* Places of one file and pixels of another would make a store of neither. */
+    if (ok && !(fill_store(work, writer, err) &&
+                extract_check_inputs(work->entry, work->options, work->inputs, err))) {
         store_discard(writer);
         ok = false;
     } else if (ok) {
@@ -393,7 +397,8 @@ bool extract_slide(const struct slide_entry *entry, const struct extract_options
 {
     struct work work = { .entry = entry, .options = options, .ctx = ctx };
     double mpp = options->slide_mpp > 0 ? options->slide_mpp : entry->mpp;
-    bool ok = slide_open(entry->path, mpp, &work.slide, err) &&
+    bool ok = extract_inputs(entry, options, work.inputs, err) &&
+              slide_open(entry->path, mpp, &work.slide, err) &&
               raster_open(work.slide, &options->raster, &work.raster, err) &&
               read_annotation(&work, err) && find_tissue(&work, err) && list_patches(&work, err) &&
               fit_stains(&work, target, err);

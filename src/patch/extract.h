@@ -1,6 +1,7 @@
 /* extract.h: a slide -> a patch store; a list of slides -> a folder of stores. */
 #ifndef PATCH_EXTRACT_H
 #define PATCH_EXTRACT_H
+#include "base/identity.h"
 #include "base/run.h"
 #include "patch/label.h"
 #include "patch/store.h"
@@ -33,6 +34,13 @@ struct extract_options {
 /* What decides what is in a store, as one line of text; kept in the store, so that a later run sees
  * whether it would make the same. The caller's; NULL if no memory. */
 char *extract_options_text(const struct extract_options *options);
+
+/* The files that a store of the slide would be made from, as they are now. */
+bool extract_inputs(const struct slide_entry *entry, const struct extract_options *options,
+                    char out[INPUTS_ROOM], struct err *err);
+/* Are they what they were when the run began? then "": not known, hence yes. */
+bool extract_check_inputs(const struct slide_entry *entry, const struct extract_options *options,
+                          const char *then, struct err *err);
 
 struct extract_result {
     int64_t patches, tumor, normal, groups;

@@ -14,11 +14,12 @@
  * never NULL in a store that was opened. Unknown numbers are 0. */
 struct store_facts {
     const char *program;                 /* "microtome 0.1.0" */
-    const char *slide, *path, *vendor;   /* name, file, OpenSlide's word */
+    const char *slide, *file, *vendor;   /* name, file without its folder, OpenSlide's word */
     const char *patient, *node, *center; /* from the slide list, "" if not given */
     const char *split, *slide_label;
     const char *mode;    /* "dense" or "random" */
     const char *options; /* all that decides what is in the store, in one line */
+    const char *inputs;  /* the files that it was made from: base/identity.h */
     const char *tissue_method, *label_rule, *class_map, *stain_method;
     int64_t width_l0, height_l0;
     int64_t level, level_width, level_height; /* where the pixels come from */

@@ -23,19 +23,19 @@ struct fact {
     }
 
 static const struct fact table[] = {
-    FACT(program, TEXT),        FACT(slide, TEXT),           FACT(path, TEXT),
-    FACT(vendor, TEXT),         FACT(patient, TEXT),         FACT(node, TEXT),
-    FACT(center, TEXT),         FACT(split, TEXT),           FACT(slide_label, TEXT),
-    FACT(mode, TEXT),           FACT(options, TEXT),         FACT(tissue_method, TEXT),
-    FACT(label_rule, TEXT),     FACT(class_map, TEXT),       FACT(stain_method, TEXT),
-    FACT(width_l0, INTEGER),    FACT(height_l0, INTEGER),    FACT(level, INTEGER),
-    FACT(level_width, INTEGER), FACT(level_height, INTEGER), FACT(patch, INTEGER),
-    FACT(tile, INTEGER),        FACT(margin, INTEGER),       FACT(stride, INTEGER),
-    FACT(seed, INTEGER),        FACT(mpp_l0, REAL),          FACT(mpp, REAL),
-    FACT(ratio, REAL),          FACT(downsample, REAL),      FACT(objective, REAL),
-    FACTS(stain_matrix, 6),     FACTS(stain_p99, 2),         FACTS(stain_lab_mean, 3),
-    FACTS(stain_lab_std, 3),    FACTS(target_matrix, 6),     FACTS(target_p99, 2),
-    FACTS(target_lab_mean, 3),  FACTS(target_lab_std, 3),
+    FACT(program, TEXT),       FACT(slide, TEXT),          FACT(file, TEXT),
+    FACT(vendor, TEXT),        FACT(patient, TEXT),        FACT(node, TEXT),
+    FACT(center, TEXT),        FACT(split, TEXT),          FACT(slide_label, TEXT),
+    FACT(mode, TEXT),          FACT(options, TEXT),        FACT(inputs, TEXT),
+    FACT(tissue_method, TEXT), FACT(label_rule, TEXT),     FACT(class_map, TEXT),
+    FACT(stain_method, TEXT),  FACT(width_l0, INTEGER),    FACT(height_l0, INTEGER),
+    FACT(level, INTEGER),      FACT(level_width, INTEGER), FACT(level_height, INTEGER),
+    FACT(patch, INTEGER),      FACT(tile, INTEGER),        FACT(margin, INTEGER),
+    FACT(stride, INTEGER),     FACT(seed, INTEGER),        FACT(mpp_l0, REAL),
+    FACT(mpp, REAL),           FACT(ratio, REAL),          FACT(downsample, REAL),
+    FACT(objective, REAL),     FACTS(stain_matrix, 6),     FACTS(stain_p99, 2),
+    FACTS(stain_lab_mean, 3),  FACTS(stain_lab_std, 3),    FACTS(target_matrix, 6),
+    FACTS(target_p99, 2),      FACTS(target_lab_mean, 3),  FACTS(target_lab_std, 3),
 };
 #define N_FACTS (sizeof table / sizeof *table)
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,6 +23,14 @@ static int be_silent(TIFF *tiff, void *data, const char *module, const char *for
     return 1;
 }
 
+static int keep_text(TIFF *tiff, void *data, const char *module, const char *format, va_list ap)
+{
+    (void)tiff, (void)module;
+    if (data)
+        vsnprintf(data, TIFF_FILE_TEXT, format, ap);
+    return 1;
+}
+
 static void silence(void)
 {
     TIFFSetWarningHandler(NULL);
@@ -33,12 +42,12 @@ void tiff_file_silence(void)
     pthread_once(&once, silence);
 }
 
-static TIFF *open_tiff(const char *path)
+struct tiff *tiff_file_handle(const char *path, char text[TIFF_FILE_TEXT])
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     if (!options)
         return NULL;
-    TIFFOpenOptionsSetErrorHandlerExtR(options, be_silent, NULL);
+    TIFFOpenOptionsSetErrorHandlerExtR(options, keep_text, text);
     TIFFOpenOptionsSetWarningHandlerExtR(options, be_silent, NULL);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_TABLE_BYTES);
     TIFF *tiff = TIFFOpenExt(path, "rm", options); /* m: no mmap, a shrinking file must not kill */
@@ -176,7 +185,7 @@ bool tiff_file_open(const char *path, struct tiff_file **out, struct err *err)
         goto done;
     }
     file->size = status.st_size;
-    tiff = open_tiff(path);
+    tiff = tiff_file_handle(path, NULL);
     if (!tiff) {
         err_set(err, ERR_FORMAT, "%s: not a TIFF file, or damaged", path);
         goto done;

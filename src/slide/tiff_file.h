@@ -37,6 +37,12 @@ struct tiff_file {
  * what matters is an error too. For the whole process; thread-safe. */
 void tiff_file_silence(void);
 
+/* libtiff's handle of a file, opened without mmap and with bounded allocations; NULL if it is no
+ * TIFF. Speaks to nobody; the last error goes to `text`, unless that is NULL. */
+struct tiff;
+#define TIFF_FILE_TEXT 256
+struct tiff *tiff_file_handle(const char *path, char text[TIFF_FILE_TEXT]);
+
 /* *out is the caller's; close with tiff_file_close. Immutable once open, hence thread-safe. */
 bool tiff_file_open(const char *path, struct tiff_file **out, struct err *err);
 void tiff_file_close(struct tiff_file *file); /* NULL-safe */

@@ -7,6 +7,9 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/report.h"
+#include "slide/slide_identity.h"
+
+#define NOTE_BAR " | "
 
 /* One slide's share of the work, filled in by a thread. */
 struct task {
@@ -29,6 +32,44 @@ static bool name_files(const struct task *task, char *paths[N_FILES], struct err
     return ok || err_memory(err, "file names");
 }
 
+static bool tissue_inputs(const char *slide, char out[INPUTS_ROOM], struct err *err)
+{
+    struct identity identity;
+    out[0] = 0;
+    if (!slide_identity(slide, &identity, err))
+        return false;
+    inputs_add(out, "slide", &identity);
+    return true;
+}
+
+/* A mask's note is the options and the inputs, with a bar between them. Ends the options there and
+ * gives the inputs, "" if it has none. */
+static char *cut_inputs(char *note)
+{
+    char *bar = strstr(note, NOTE_BAR);
+    if (!bar)
+        return note + strlen(note);
+    *bar = 0;
+    return bar + strlen(NOTE_BAR);
+}
+
+bool tissue_check_slide(const char *mask, const char *slide, struct err *err)
+{
+    char *note = NULL, now[INPUTS_ROOM];
+    if (!image_read_png_note(mask, &note, err))
+        return false;
+    const char *then = cut_inputs(note);
+    bool ok = !*then || tissue_inputs(slide, now, err);
+    if (ok && *then && strcmp(then, now) != 0)
+        ok =
+            err_set(err, ERR_USAGE,
+                    "%s: was made from another slide than %s (then %s, now %s); make it again with "
+                    "'microtome tissue --overwrite'",
+                    mask, slide, then, now);
+    free(note);
+    return ok;
+}
+
 static char *describe_options(const struct tissue_request *request)
 {
     char *text = tissue_options_text(&request->options);
@@ -37,7 +78,7 @@ static char *describe_options(const struct tissue_request *request)
     return how;
 }
 
-/* Masks that were made in another way are neither kept nor lost. */
+/* Masks that were made in another way or from another slide are neither kept nor lost. */
 static bool check_existing(const struct tissue_request *request, const char *how, struct err *err)
 {
     bool ok = true;
@@ -49,11 +90,16 @@ static bool check_existing(const struct tissue_request *request, const char *how
             return err_memory(err, "file names");
         if (file_exists(path))
             ok = image_read_png_note(path, &note, err);
+        char *inputs = note ? cut_inputs(note) : NULL;
         if (ok && note && strcmp(note, how) != 0)
             ok = err_set(err, ERR_USAGE,
                          "%s: was made with other options; pass --overwrite or another -o folder\n"
                          "  then: %.300s\n  now:  %.300s",
                          path, note, how);
+        const char *slide = request->slides->entries[i].path;
+        char now[INPUTS_ROOM];
+        if (ok && note && file_exists(slide))
+            ok = tissue_inputs(slide, now, err) && inputs_check(path, inputs, now, err);
         free(note);
         free(path);
     }
@@ -63,11 +109,20 @@ static bool check_existing(const struct tissue_request *request, const char *how
 static bool make_files(const struct task *task, struct slide *slide, char *paths[N_FILES],
                        struct tissue_mask *mask, struct err *err)
 {
+    char inputs[INPUTS_ROOM], later[INPUTS_ROOM], *note = NULL;
+    const char *path = task->row.entry->path;
     /* The mask comes last: where it exists, the slide is complete. */
-    return tissue_find(slide, &task->request->options, mask, err) &&
-           tissue_write_geojson(mask, paths[OUTLINE_FILE], err) &&
-           tissue_write_overlay(mask, paths[PICTURE_FILE], err) &&
-           image_write_png_noted(paths[MASK_FILE], &mask->mask, task->how, err);
+    bool ok = tissue_inputs(path, inputs, err) &&
+              tissue_find(slide, &task->request->options, mask, err) &&
+              tissue_write_geojson(mask, paths[OUTLINE_FILE], err) &&
+              tissue_write_overlay(mask, paths[PICTURE_FILE], err) &&
+              tissue_inputs(path, later, err) &&
+              inputs_hold(path, inputs, later, "run again", err) &&
+              ((note = file_format("%s" NOTE_BAR "%s", task->how, inputs)) ||
+               err_memory(err, "a mask")) &&
+              image_write_png_noted(paths[MASK_FILE], &mask->mask, note, err);
+    free(note);
+    return ok;
 }
 
 static bool do_slide(struct task *task, struct err *err)

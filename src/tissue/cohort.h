@@ -31,6 +31,10 @@ struct tissue_request {
 /* <slide>_mask.png, <slide>_tissue.png and <slide>_tissue.geojson for every slide, with run.json
  * and slides.csv. Slides are worked on in parallel, as many at a time as there are threads. A slide
  * that fails is recorded and skipped; false then, at the end. Masks that were made with other
- * options end the run before it begins. */
+ * options or from another slide end the run before it begins. */
 bool tissue_cohort(const struct tissue_request *request, const struct ctx *ctx, struct err *err);
+
+/* Fails if a mask that tissue_cohort wrote was made from another slide than this one. Masks without
+ * a word about their slide, such as a user's, pass. */
+bool tissue_check_slide(const char *mask, const char *slide, struct err *err);
 #endif

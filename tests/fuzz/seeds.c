@@ -73,7 +73,7 @@ static void write_store(enum store_layout layout, const struct patch_list *list)
     char *path = seed_path("fuzz_store", name);
     struct store_facts facts = { .program = "microtome",
                                  .slide = "s",
-                                 .path = "s.svs",
+                                 .file = "s.svs",
                                  .vendor = "aperio",
                                  .patient = "p",
                                  .node = "",

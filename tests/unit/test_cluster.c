@@ -32,7 +32,7 @@ static void make_list(const char *folder, int64_t n, struct task_list *list)
         char slide[32], file[32];
         snprintf(slide, sizeof slide, "slide,%lld", (long long)(i / 3));
         snprintf(file, sizeof file, "out/%lld.txt", (long long)i);
-        assert_true(list_add(list, slide, i % 3, (double)(i * 7 % 5 + 1), file, "", &err));
+        assert_true(list_add(list, slide, i % 3, (double)(i * 7 % 5 + 1), file, "", "", &err));
     }
 }
 
@@ -61,7 +61,7 @@ static void test_list(void **state)
     assert_true(record.cpu_s == 12.5);
     assert_string_equal(record.error, "no \"room\"\n");
     list_free(&back);
-    assert_true(list_add(&list, "more", 0, 1, "more", "", &err));
+    assert_true(list_add(&list, "more", 0, 1, "more", "", "", &err));
     assert_true(list_write(&list, &err)); /* other tasks: numbers mean something else now */
     record_read(&list, 3, &record);
     assert_int_equal(record.state, TASK_LEFT);
@@ -116,7 +116,7 @@ static void test_pack(void **state)
     double total = 0;
     for (int64_t i = 0; i < N; i++) {
         struct rng rng = rng_new(5, 0, (uint64_t)i);
-        assert_true(list_add(&list, "s", i, 1 + 99 * rng_uniform(&rng), "f", "", &err));
+        assert_true(list_add(&list, "s", i, 1 + 99 * rng_uniform(&rng), "f", "", "", &err));
         ids[i] = i + 1;
         alone[i] = i % 100 == 3;
         total += alone[i] ? 0 : list.items[i].cost;

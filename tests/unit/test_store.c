@@ -97,7 +97,7 @@ static struct store_facts some_facts(void)
 {
     return (struct store_facts){ .program = "microtome test",
                                  .slide = "s1",
-                                 .path = "/data/s1.svs",
+                                 .file = "s1.svs",
                                  .vendor = "aperio",
                                  .patient = "patient_012",
                                  .node = "node_3",

@@ -82,7 +82,7 @@ void cohort_write_store(const char *folder, int patient, int patches, int64_t si
     struct store_facts facts = {
         .program = "test",
         .slide = name,
-        .path = "",
+        .file = "",
         .vendor = "",
         .patient = name,
         .node = "",
