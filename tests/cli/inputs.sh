@@ -4,6 +4,9 @@ microtome phantom -q -o cohort --slides 2 --size 1024 --seed 1 || exit
 microtome phantom -q -o other --slides 2 --size 1024 --seed 2 || exit
 first=$(ls cohort/slides | head -n 1) second=$(ls cohort/slides | tail -n 1)
 stem=${first%.*} stem2=${second%.*}
+for name in $stem $stem2; do # every slide has one
+    [ -f cohort/annotations/$name.xml ] || cp "$(ls cohort/annotations/*.xml | head -n 1)" cohort/annotations/$name.xml
+done
 png() { # NAME SHADE: a template of two stains
     /usr/bin/env python3 - "$1" "$2" <<'PY'
 import struct, sys, zlib
