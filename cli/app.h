@@ -71,6 +71,13 @@ struct common_options {
              "what drawn classes mean: NAME=MEANING with commas between them, e.g. 'Invasive "     \
              "carcinoma=tumor,Stroma=ignore'; a meaning is tumor, exclusion or ignore")
 
+/* For commands that run a network. */
+#define SCORES_ARG                                                                                 \
+    CHOICE_ARG("scores", scores, "WHAT", "auto", model_outputs_names,                              \
+               "what the network's outputs are: logits, of which the softmax or sigmoid is "       \
+               "taken, or probabilities, which are used as they are; auto: probabilities if it "   \
+               "ends in Softmax, LogSoftmax or Sigmoid")
+
 struct app {
     struct ctx ctx;
     FILE *out; /* results; checked at exit */

@@ -8,6 +8,7 @@
 #include "base/pool.h"
 #include "base/report.h"
 #include "cli/app.h"
+#include "net/classifier.h"
 #include "net/model_run.h"
 #include "net/onnx.h"
 #include "net/transform.h"
@@ -18,7 +19,7 @@ struct model_args {
     struct common_options common;
     const char *model, *network, *weights, *output;
     int64_t init_seed, classes, size, batch, repeats;
-    int kernels, memory; /* indices in kernel_choices, memory_choices */
+    int kernels, memory, scores; /* indices in kernel_choices, memory_choices, .. */
     bool plan, train, fast, json;
 };
 
@@ -44,7 +45,8 @@ static struct model_source source_of(const struct model_args *given)
                                   .init_seed = (uint64_t)given->init_seed,
                                   .classes = given->classes,
                                   .height = given->size,
-                                  .width = given->size };
+                                  .width = given->size,
+                                  .outputs = (enum model_outputs)given->scores };
 }
 
 static bool run_list(struct app *app, const struct model_args *given, struct err *err)
@@ -109,6 +111,18 @@ static void print_field(struct app *app, const struct model *model, int64_t wind
             field.reason);
 }
 
+/* How its outputs become scores, or why they do not. */
+static void print_outputs(struct app *app, const struct model_args *given, struct model *model)
+{
+    struct err err = { 0 };
+    bool usual = true;
+    char text[MODEL_OUTPUTS_TEXT];
+    if (model_as_classifier(model, (enum model_outputs)given->scores, &err))
+        fprintf(app->out, "scores: %s\n", model_outputs_text(model, text, &usual));
+    else
+        fprintf(app->out, "scores: none: %s\n", err.text);
+}
+
 /* A plan for inference, or for training with --train. */
 static bool make_ready(struct app *app, const struct model_args *given, const struct model *model,
                        bool profile, struct model_run *out, struct err *err)
@@ -153,6 +167,7 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
         input_size(model, given, &height, &width);
         graph_print(model->graph, app->out);
         print_field(app, model, width);
+        print_outputs(app, given, model);
     }
     model_run_free(&ready);
     model_close(model);
@@ -256,8 +271,13 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
         return err_set(err, ERR_USAGE, "run: needs images (PNG or JPEG)");
     struct model *model = NULL;
     struct model_source source = source_of(given);
-    if (!model_open(&source, &model, err))
+    if (!model_open_classifier(&source, &model, err))
         return false;
+    bool usual = true;
+    char text[MODEL_OUTPUTS_TEXT];
+    model_outputs_text(model, text, &usual);
+    if (!usual)
+        report_note(app->ctx.report, "%s: %s", model->name, text);
     bool ok = run_images(app, given, model, paths, n_paths, err);
     model_close(model);
     return ok;
@@ -352,6 +372,7 @@ static const struct arg args[] = {
       .offset = AT(output),
       .value = "FILE",
       .help = "for convert: FILE.onnx or FILE.safetensors" },
+    SCORES_ARG,
     FLAG_ARG("plan", plan,
              "for show: the kernels, their memory, time and rate instead of the graph"),
     CHOICE_ARG("kernels", kernels, "WHICH", "auto", kernel_choices,

@@ -47,6 +47,7 @@ static const struct arg args[] = {
                "normalise the stains of each slide"),
     TEXT_ARG("template", stain_template, "PNG", NULL,
              "what stains are normalised to, instead of the built-in template"),
+    SCORES_ARG,
     FLAG_ARG("tta", tta, "average the scores of the eight ways to turn and mirror a window"),
     CHOICE_ARG(
         "kernels", kernels, "WHICH", "auto", kernel_names,
@@ -118,13 +119,16 @@ static bool choose_models(const struct predict_args *given, struct predict_optio
         return err_set(err, ERR_USAGE, "--model: at most %d models can be averaged",
                        PREDICT_MAX_MODELS);
     for (size_t i = 0; i < given->models.n; i++)
-        out->models[out->n_models++] = (struct model_source){ .file = given->models.items[i] };
+        out->models[out->n_models++] =
+            (struct model_source){ .file = given->models.items[i],
+                                   .outputs = (enum model_outputs)given->scores };
     if (given->network)
         out->models[out->n_models++] =
             (struct model_source){ .network = given->network,
                                    .weights = given->weights,
                                    .init_seed = (uint64_t)given->init_seed,
-                                   .classes = given->classes };
+                                   .classes = given->classes,
+                                   .outputs = (enum model_outputs)given->scores };
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "doctor/doctor.h"
 #include "net/kernels/version.h"
 #include "net/model.h"
+#include "net/classifier.h"
 #include "net/model_run.h"
 
 static void look_at_slides(struct doctor_list *list)
@@ -76,7 +77,7 @@ static bool try_network(double *milliseconds, struct err *err)
     struct model_run run = { 0 };
     struct image image = { 0 };
     double scores[2] = { 0 };
-    bool ok = model_open(&source, &model, err) && image_new(&image, 224, 224, 3, err) &&
+    bool ok = model_open_classifier(&source, &model, err) && image_new(&image, 224, 224, 3, err) &&
               model_classify(model, &run, 1, &image, scores, err); /* the first makes it ready */
     double began = report_clock_s();
     ok = ok && model_classify(model, &run, 1, &image, scores, err);

@@ -85,8 +85,8 @@ bool check_calibrate(const struct check_sample *sample, struct ensemble *ensembl
 }
 
 /* The mean over models and symmetries of one window's scores: out [classes]. */
-static void scores_of(const struct ensemble *e, int n_symmetries, const float *logits, bool dense,
-                      float *scratch, double *p, double *out)
+static bool scores_of(const struct ensemble *e, int n_symmetries, const float *logits, bool dense,
+                      float *scratch, double *p, double *out, struct err *err)
 {
     int64_t n = e->n_classes, ways = e->n * n_symmetries;
     memset(out, 0, (size_t)n * sizeof *out);
@@ -96,10 +96,12 @@ static void scores_of(const struct ensemble *e, int n_symmetries, const float *l
             double z = logits[i * n + c];
             scratch[c] = (float)(dense && m->gain ? m->gain[c] * z + m->offset[c] : z);
         }
-        model_scores(scratch, n, p);
+        if (!model_score(m->model, scratch, p, err))
+            return false;
         for (int64_t c = 0; c < n; c++)
             out[c] += p[c] / (double)ways;
     }
+    return true;
 }
 
 static int ascending(const void *a, const void *b)
@@ -143,11 +145,11 @@ bool check_measure(const struct check_sample *sample, const struct ensemble *ens
     double *x = all, *y = ok ? x + n : NULL, *gap = ok ? y + n : NULL, *p = ok ? gap + n : NULL;
     double *dense = ok ? p + classes : NULL, *window = ok ? dense + classes : NULL;
     for (int64_t i = 0; ok && i < sample->n; i++) {
-        scores_of(ensemble, sample->n_symmetries, sample->dense + i * each, true, scratch, p,
-                  dense);
-        scores_of(ensemble, sample->n_symmetries, sample->window + i * each, false, scratch, p,
-                  window);
-        for (int64_t c = first; c < classes; c++, k++)
+        ok = scores_of(ensemble, sample->n_symmetries, sample->dense + i * each, true, scratch, p,
+                       dense, err) &&
+             scores_of(ensemble, sample->n_symmetries, sample->window + i * each, false, scratch, p,
+                       window, err);
+        for (int64_t c = first; ok && c < classes; c++, k++)
             x[k] = dense[c], y[k] = window[c];
     }
     if (ok)

@@ -64,6 +64,16 @@ static bool look_at_field(struct ensemble_model *m, int64_t stride, struct err *
     return true;
 }
 
+/* At the size of the window, too, the network must give one score for each class. */
+static bool check_window(const struct ensemble_model *m, struct err *err)
+{
+    struct graph *sized = NULL;
+    bool ok = transform_resize(m->model->graph, 1, m->side, m->side, &sized, err) &&
+              model_check_classifies(m->model, sized, err);
+    graph_free(sized);
+    return ok;
+}
+
 static bool init_model(struct ensemble_model *m, struct model *model, int64_t stride,
                        struct err *err)
 {
@@ -71,11 +81,13 @@ static bool init_model(struct ensemble_model *m, struct model *model, int64_t st
     const struct shape *input = graph_shape(model->graph, model->graph->inputs[0].value);
     *m = (struct ensemble_model){ .model = model };
     int64_t side = input->dim[2], height = 0;
-    if (input->dim[1] != 3 || input->dim[2] != input->dim[3])
-        return err_set(err, ERR_USAGE, "%s: takes no square RGB image, so it cannot score windows",
+    if (input->dim[2] != input->dim[3])
+        return err_set(err, ERR_USAGE, "%s: takes no square image, so it cannot score windows",
                        model->name);
     m->window = config->patch_size_pixels > 0 ? config->patch_size_pixels : side;
     model_input_size(config, m->window, m->window, &m->side, &height);
+    if (!check_window(m, err))
+        return false;
     for (int c = 0; c < 3; c++) {
         float mean = (float)config->mean[c], std = (float)config->std[c];
         for (int v = 0; v < 256; v++)

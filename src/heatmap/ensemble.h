@@ -2,7 +2,7 @@
  * which stride and halo. Read-only once it is made. Private to this folder. */
 #ifndef HEATMAP_ENSEMBLE_H
 #define HEATMAP_ENSEMBLE_H
-#include "net/model.h"
+#include "net/classifier.h"
 #include "net/plan_weights.h"
 #include "net/transform.h"
 

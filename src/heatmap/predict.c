@@ -109,8 +109,8 @@ static uint64_t hash_node(uint64_t hash, const struct graph *graph, const struct
     return hash;
 }
 
-/* The network with its weights, what is done to a pixel before it, and what the classes are called.
- */
+/* The network with its weights, what is done to a pixel before it, what its outputs are and what
+ * the classes are called. */
 static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
 {
     const struct graph *graph = m->model->graph;
@@ -120,9 +120,42 @@ static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
     hash = hash_value(hash, graph, graph->outputs[0].value);
     for (int64_t c = 0; c < config->num_classes; c++)
         hash = part_hash(hash, config->class_names[c], strlen(config->class_names[c]) + 1);
+    const char *outputs = model_outputs_word(m->model);
+    if (strcmp(outputs, "logits") != 0)
+        hash = part_hash(hash, outputs, strlen(outputs) + 1);
     int64_t sizes[] = { m->window, m->side, (int64_t)config->padding };
     hash = part_hash(hash, sizes, sizeof sizes);
     return part_hash(hash, m->normal, sizeof m->normal);
+}
+
+/* Says, and notes for the record, what is unusual about the outputs of the models. */
+static bool look_at_outputs(struct predict *predict, const struct ctx *ctx, struct err *err)
+{
+    const struct ensemble *e = &predict->ensemble;
+    bool all_usual = true, calibrated = predict->options->calibration == CALIBRATE_AFFINE;
+    char *words = strdup("");
+    for (int i = 0; words && i < e->n; i++) {
+        const struct model *model = e->models[i].model;
+        char text[MODEL_OUTPUTS_TEXT], *longer = NULL;
+        bool usual = true;
+        model_outputs_text(model, text, &usual);
+        if (!usual)
+            report_note(ctx->report, "%s: %s", model->name, text);
+        all_usual = all_usual && usual;
+        longer = file_format("%s%s%s", words, i ? "+" : "", model_outputs_word(model));
+        free(words);
+        words = longer;
+        if (calibrated && model->rule == SCORE_AS_IS) {
+            free(words);
+            return err_set(err, ERR_USAGE,
+                           "--calibrate affine: %s gives probabilities, and a calibration needs "
+                           "logits",
+                           model->name);
+        }
+    }
+    predict->outputs = words && !all_usual ? file_format(" scores=%s", words) : strdup("");
+    free(words);
+    return predict->outputs || err_memory(err, "the models");
 }
 
 static bool name_models(struct predict *predict, struct err *err)
@@ -225,13 +258,14 @@ static bool describe(struct predict *predict, struct err *err)
     if (how)
         predict->options_text = file_format(
             "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
-            "stain=%s template=%s tta=%d%s",
+            "stain=%s template=%s tta=%d%s%s",
             how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
             tissue_method_names[o->tissue_method], o->tissue ? "given" : "found", o->min_tissue,
             stain_method_names[o->stain], o->stain_template ? "given" : "built-in", o->tta,
             e->direct ? " kernels=direct"
             : o->fast ? " kernels=fast"
-                      : "");
+                      : "",
+            predict->outputs);
     free(how);
     return predict->options_text || err_memory(err, "the options");
 }
@@ -280,7 +314,7 @@ static bool open_models(struct predict *predict, struct err *err)
     bool ok =
         options->n_models > 0 || err_set(err, ERR_USAGE, "pass --model FILE, or --network NAME");
     for (int i = 0; ok && i < options->n_models; i++)
-        ok = model_open(&options->models[i], &models[i], err);
+        ok = model_open_classifier(&options->models[i], &models[i], err);
     ok = ok && ensemble_init(&predict->ensemble, models, options->n_models, options->stride, err);
     for (int i = 0; i < options->n_models; i++)
         model_close(models[i]);
@@ -299,7 +333,8 @@ bool predict_open(const struct predict_options *options, const struct slide_list
     bool dense = false;
     bool ok = predict->folder || err_memory(err, "the prediction");
     ok = ok && file_make_folder(folder, err) && open_models(predict, err) &&
-         check_class(predict, err) && choose_mpp(predict, ctx, err) && name_models(predict, err) &&
+         check_class(predict, err) && look_at_outputs(predict, ctx, err) &&
+         choose_mpp(predict, ctx, err) && name_models(predict, err) &&
          choose_mode(predict, ctx, &dense, err) && choose_memory(predict, dense, ctx, err) &&
          fit_template(predict, err) && name_cohort(predict, err) && describe(predict, err) &&
          predict_check(predict, false, ctx, err);
@@ -318,6 +353,7 @@ void predict_close(struct predict *predict)
     free(predict->folder);
     free(predict->model_names);
     free(predict->model_hash);
+    free(predict->outputs);
     free(predict->cohort_hash);
     free(predict->options_text);
     free(predict);

@@ -15,6 +15,7 @@ struct predict {
     struct stain_fit target;
     char *model_names, *model_hash;
     char *cohort_hash; /* 16 hex digits of the names of the slides */
+    char *outputs;     /* " scores=.." where they are no logits, else "" */
     char *options_text;
     struct heatmap_check check, raw;
     bool checked;                   /* these are known */

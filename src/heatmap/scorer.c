@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #define MAX_READY 12
+#define LEAST_SCORED 4 /* cells of a block that all look like probabilities: no chance any more */
 
 /* A network planned at one shape. */
 struct ready {
@@ -89,7 +90,8 @@ static bool ready_make(const struct ensemble *ensemble, void *arena, struct read
     bool ok = ready->dense ? transform_dense(m->graph, &spec, &sized, err)
                            : transform_resize(m->graph, ready->batch, ready->height, ready->width,
                                               &sized, err);
-    ok = ok && transform_fuse(sized, NULL, 0, &ready->graph, err) &&
+    ok = ok && (ready->dense || model_check_classifies(m->model, sized, err)) &&
+         transform_fuse(sized, NULL, 0, &ready->graph, err) &&
          plan_new(ready->graph, &options, &ready->plan, err);
     graph_free(sized);
     if (!ok) {
@@ -287,19 +289,22 @@ bool scorer_logits(struct scorer *scorer, int model, bool dense, int symmetry,
 }
 
 /* Adds the scores of one model in one symmetry. p [classes] is scratch. */
-static void add_scores(const struct ensemble *e, const struct ensemble_model *m, float *logits,
-                       const struct scorer_block *block, double *p, float *scores)
+static bool add_scores(const struct ensemble *e, const struct ensemble_model *m, float *logits,
+                       const struct scorer_block *block, double *p, float *scores, struct err *err)
 {
-    int64_t n = e->n_classes;
+    int64_t n = e->n_classes, wanted = 0, scored = 0;
     for (int64_t i = 0; i < block->width * block->height; i++) {
         if (!block->wanted[i])
             continue;
+        wanted++, scored += model_seems_scored(m->model, logits + i * n);
         for (int64_t k = 0; e->dense && m->gain && k < n; k++)
             logits[i * n + k] = (float)(m->gain[k] * (double)logits[i * n + k] + m->offset[k]);
-        model_scores(logits + i * n, n, p);
+        if (!model_score(m->model, logits + i * n, p, err))
+            return false;
         for (int64_t k = 0; k < n; k++)
             scores[i * n + k] += (float)p[k];
     }
+    return wanted < LEAST_SCORED || scored < wanted || model_refuse_scored(m->model, err);
 }
 
 /* The mean of what was added; NaN, which means no tissue, where no score is wanted. A network that
@@ -335,8 +340,7 @@ bool scorer_run(struct scorer *scorer, const struct image *region, const struct 
             ok = e->dense ? dense_logits(scorer, model, region, n_w, n_h, block->width,
                                          block->height, s, logits, err)
                           : window_logits(scorer, model, region, block, s, logits, err);
-            if (ok)
-                add_scores(e, &e->models[model], logits, block, p, scores);
+            ok = ok && add_scores(e, &e->models[model], logits, block, p, scores, err);
         }
     ok = ok && finish_scores(e, block, 1.0f / (float)(e->n * symmetries), scores, err);
     free(logits);

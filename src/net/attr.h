@@ -62,7 +62,8 @@ struct norm_attr {
     int64_t axes;   /* layer_norm: how many of the last axes are normalised together; 0 means 1 */
 };
 
-/* leaky_relu: slope. gelu: tanh_form. softmax: axis. dropout: rate. concat: axis. flatten: axis. */
+/* leaky_relu: slope. gelu: tanh_form. softmax, log_softmax: axis. dropout: rate. concat: axis.
+ * flatten: axis. */
 struct leaky_attr {
     float slope;
 };
@@ -134,7 +135,7 @@ union attr {
     struct norm_attr norm;
     struct leaky_attr leaky;
     struct gelu_attr gelu;
-    struct axis_attr axis; /* softmax, concat, flatten */
+    struct axis_attr axis; /* softmax, log_softmax, concat, flatten */
     struct dropout_attr dropout;
     struct scale_attr scale;
     struct lrn_attr lrn;

@@ -40,12 +40,33 @@ static bool build(struct model *model, const char *network, const struct zoo_opt
     return zoo_build(network, options, &model->graph, err);
 }
 
+/* Files of PyTorch hold a program (pickle) that makes the weights. */
+static bool is_pickle(const char *path)
+{
+    static const char *const extensions[] = { ".pth", ".pt", ".bin", ".ckpt", ".pkl" };
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (strcmp(file_extension(path), extensions[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool refuse_pickle(const char *path, struct err *err)
+{
+    return err_set(err, ERR_FORMAT,
+                   "%s: PyTorch's own files are not read yet; in Python, write it as safetensors: "
+                   "safetensors.torch.save_file(model.state_dict(), 'model.safetensors'), or as "
+                   "ONNX: torch.onnx.export(model.eval(), image, 'model.onnx')",
+                   path);
+}
+
 static bool open_weights(struct model *model, const char *network, const char *path,
                          const struct model_source *source, struct err *err)
 {
     struct safetensors file = { 0 };
     struct zoo_options options = { .height = source->height, .width = source->width };
     struct weights_options any = { .any_unexpected = true }; /* heads that only training needs */
+    if (is_pickle(path) && file_exists(path))
+        return refuse_pickle(path, err);
     if (!safetensors_open(path, &file, err))
         return false;
     bool ok = build(model, network, &options, err);
@@ -113,6 +134,8 @@ static bool say_what_is_missing(const char *file, const char *path, struct err *
     if (!file_exists(path))
         return err_set(err, ERR_MISSING, "%s: neither model.safetensors nor model.onnx in it",
                        file);
+    if (is_pickle(path))
+        return refuse_pickle(path, err);
     return err_set(err, ERR_MISSING,
                    "%s: no config.json beside it names the network; pass --network and --weights",
                    path);
@@ -129,13 +152,15 @@ static bool open_file(struct model *model, const struct model_source *source, st
         model_config_free(&model->config);
         ok = model_config_read(config, &model->config, err);
     }
-    struct onnx_options sizes = { .height = source->height, .width = source->width };
-    if (ok && sizes.height == 0 && model->config.patch_size_pixels > 0)
-        sizes.height = sizes.width = model->config.patch_size_pixels;
+    struct model_source sized = *source;
+    if (ok && source->height == 0 && model->config.patch_size_pixels > 0)
+        model_input_size(&model->config, model->config.patch_size_pixels,
+                         model->config.patch_size_pixels, &sized.width, &sized.height);
+    struct onnx_options sizes = { .height = sized.height, .width = sized.width };
     if (ok && strcmp(file_extension(path), ".onnx") == 0)
         ok = onnx_read(path, &sizes, &model->graph, err);
-    else if (ok && model->config.network)
-        ok = open_weights(model, model->config.network, path, source, err) &&
+    else if (ok && model->config.network && !is_pickle(path))
+        ok = open_weights(model, model->config.network, path, &sized, err) &&
              pad_as_trained(model, err);
     else if (ok)
         ok = say_what_is_missing(source->file, path, err);
@@ -163,6 +188,7 @@ static bool name_classes(struct model *model, struct err *err)
         return err_set(err, ERR_FORMAT, "%s: gives %lld classes, its config.json says %lld",
                        model->name, (long long)classes, (long long)config->num_classes);
     config->num_classes = classes;
+    model->rule = classes == 1 ? SCORE_SIGMOID : SCORE_SOFTMAX;
     if (config->class_names)
         return true;
     config->class_names = calloc((size_t)classes, sizeof *config->class_names);

@@ -2,6 +2,7 @@
 #include "net/model_run.h"
 
 #include "base/report.h"
+#include "net/classifier.h"
 #include "net/transform.h"
 
 void model_run_free(struct model_run *run)
@@ -46,10 +47,16 @@ bool model_classify(const struct model *model, struct model_run *run, int thread
         model_run_free(run);
         if (!model_run_new(model, 1, height, width, threads, false, run, err))
             return false;
+        if (!model_check_classifies(model, run->graph, err)) {
+            model_run_free(run);
+            return false;
+        }
     }
     if (!model_prepare(&model->config, image, plan_input(run->plan, 0), err) ||
         !plan_forward(run->plan, err))
         return false;
-    model_scores(plan_output(run->plan, 0), model->config.num_classes, scores);
-    return true;
+    const float *outputs = plan_output(run->plan, 0);
+    if (model_seems_scored(model, outputs))
+        return model_refuse_scored(model, err);
+    return model_score(model, outputs, scores, err);
 }

@@ -20,8 +20,8 @@ bool model_run_with(const struct model *model, int64_t batch, int64_t height, in
                     const struct plan_options *options, struct model_run *out, struct err *err);
 void model_run_free(struct model_run *run); /* also fine on a zeroed struct */
 
-/* Scores of one image, [classes]. The run is made anew where the image needs another size; begin
- * with a zeroed one. */
+/* Scores of one image, [classes], of a model of model_open_classifier. The run is made anew where
+ * the image needs another size; begin with a zeroed one. */
 bool model_classify(const struct model *model, struct model_run *run, int threads,
                     const struct image *image, double *scores, struct err *err);
 #endif

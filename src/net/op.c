@@ -36,6 +36,7 @@ static const struct op *const table[OP_KINDS] = {
     [OP_EXPAND_BATCH] = &op_expand_batch,
     [OP_REDUCE_MEAN] = &op_reduce_mean,
     [OP_SOFTMAX] = &op_softmax,
+    [OP_LOG_SOFTMAX] = &op_log_softmax,
     [OP_DROPOUT] = &op_dropout,
     [OP_UPSAMPLE] = &op_upsample,
 };

@@ -43,6 +43,7 @@ enum op_kind {
     OP_EXPAND_BATCH, /* x [1, ..], like [N, ..] -> [N, ..]: x repeated for every image */
     OP_REDUCE_MEAN,
     OP_SOFTMAX,
+    OP_LOG_SOFTMAX,
     OP_DROPOUT,
     OP_UPSAMPLE,
     OP_KINDS

@@ -50,6 +50,22 @@ bool transform_remove_dropout(const struct graph *graph, struct graph **out, str
     return remove_dropout(graph, NULL, 0, out, err);
 }
 
+bool transform_bypass(const struct graph *graph, value_id value, struct graph **out,
+                      struct err *err)
+{
+    struct rewrite r;
+    if (!rewrite_begin(&r, graph, true, NULL, 0, err))
+        return false;
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        const struct node *node = &graph->nodes[i];
+        if (node->output == value)
+            r.map[value] = rewrite_value(&r, node->inputs[0]);
+        else
+            rewrite_node(&r, node, NULL);
+    }
+    return rewrite_end(&r, out, err);
+}
+
 bool transform_for_inference(const struct graph *graph, const char *const *keep, int n_keep,
                              struct graph **out, struct err *err)
 {

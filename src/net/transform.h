@@ -24,6 +24,10 @@ bool transform_fuse(const struct graph *graph, const char *const *keep, int n_ke
 bool transform_resize(const struct graph *graph, int64_t batch, int64_t height, int64_t width,
                       struct graph **out, struct err *err);
 
+/* Without the node that makes `value`: its first input, of the same shape, takes its place. */
+bool transform_bypass(const struct graph *graph, value_id value, struct graph **out,
+                      struct err *err);
+
 /* In front of `value` and behind it: *head has the values that cross the cut as outputs, *tail has
  * them as inputs, in the same order and of the same names. Nodes that `value` needs are in the
  * head, all others in the tail. */

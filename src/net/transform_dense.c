@@ -188,6 +188,7 @@ static bool dense_pointwise(struct dense *d, const struct node *node, const stru
     union attr attr = node->attr;
     switch (node->op->kind) {
     case OP_SOFTMAX:
+    case OP_LOG_SOFTMAX:
     case OP_CONCAT:
         if (axis_of(attr.axis.axis, in->rank) != 1)
             return refuse(node, "it does not work along channels", err);

@@ -7,6 +7,7 @@
 #include "base/divide.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "net/classifier.h"
 #include "net/model_run.h"
 
 struct distill {
@@ -147,6 +148,14 @@ static bool allocate(struct distill *d, struct err *err)
            err_memory(err, "distillation");
 }
 
+/* Student and teacher are compared by the softmax of their logits. */
+static bool check_logits(const struct model *teacher, struct err *err)
+{
+    return teacher->rule == SCORE_SOFTMAX ||
+           err_set(err, ERR_USAGE, "%s: a teacher must give logits of two classes or more",
+                   teacher->name);
+}
+
 bool distill_new(const struct train_config *config, int64_t crop_px, int threads,
                  struct distill **out, struct graph **dense, struct err *err)
 {
@@ -158,7 +167,8 @@ bool distill_new(const struct train_config *config, int64_t crop_px, int threads
     d->config = config;
     d->crop_px = crop_px;
     d->window_px = config->network.input_px;
-    bool ok = model_open(&source, &d->student, err) && model_open(&source, &d->teacher, err) &&
+    bool ok = model_open_classifier(&source, &d->student, err) &&
+              model_open_classifier(&source, &d->teacher, err) && check_logits(d->teacher, err) &&
               transform_field(d->student->graph, d->student->graph->outputs[0].value, d->window_px,
                               &field, err);
     d->stride_px = ok ? field.stride_px : 0;

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/report.h"
+#include "net/classifier.h"
 #include "net/model_run.h"
 #include "train/loader.h"
 
@@ -44,7 +45,7 @@ static bool open_model(struct mine *mine, const char *file, struct err *err)
     const struct train_config *config = mine->config;
     int64_t side = config->network.input_px, classes = (int64_t)config->classes.n;
     int threads = pool_workers(mine->ctx->pool);
-    if (!model_open(&(struct model_source){ .file = file }, &mine->model, err))
+    if (!model_open_classifier(&(struct model_source){ .file = file }, &mine->model, err))
         return false;
     const struct model_config *own = &mine->model->config;
     int64_t window = own->resize[0] > 0 ? own->resize[0] : own->patch_size_pixels;
@@ -89,7 +90,9 @@ static bool score_batch(struct mine *mine, struct err *err)
     if (!plan_forward(mine->run.plan, err))
         return false;
     for (int64_t i = 0; i < batch.n; i++) {
-        model_scores(plan_output(mine->run.plan, 0) + i * classes, classes, mine->scores);
+        if (!model_score(mine->model, plan_output(mine->run.plan, 0) + i * classes, mine->scores,
+                         err))
+            return false;
         double score = 1 - mine->scores[0];
         if (score >= mine->config->mine.threshold)
             mine->found[mine->n_found++] = (struct mined){ batch.samples[i], score };

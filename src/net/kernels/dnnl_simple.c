@@ -128,6 +128,11 @@ bool lower_activation_backward(struct plan_node *pn, struct err *err)
 }
 
 /* Softmax runs over the middle of [outer, axis, inner]. */
+static bool is_log(const struct plan_node *pn)
+{
+    return pn->node->op->kind == OP_LOG_SOFTMAX;
+}
+
 static dnnl_memory_desc_t softmax_desc(const struct plan_node *pn)
 {
     const struct shape *x = in_shape(pn, 0);
@@ -146,7 +151,9 @@ bool lower_softmax_forward(struct plan_node *pn, struct err *err)
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     bool ok = attr_new(&attr, err) &&
-              dnnl_ok(dnnl_softmax_forward_desc_init(&desc, prop, &data, 1), "softmax", err) &&
+              dnnl_ok(is_log(pn) ? dnnl_logsoftmax_forward_desc_init(&desc, prop, &data, 1)
+                                 : dnnl_softmax_forward_desc_init(&desc, prop, &data, 1),
+                      "softmax", err) &&
               dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->plan)->engine, NULL),
                       "softmax", err);
     dnnl_primitive_attr_destroy(attr);
@@ -157,7 +164,7 @@ bool lower_softmax_forward(struct plan_node *pn, struct err *err)
         { DNNL_ARG_SRC, &data, in_slot(pn, 0, LAYOUT_PLAIN, err), ACCESS_READ },
         { DNNL_ARG_DST, &data, out_slot(pn, LAYOUT_PLAIN), ACCESS_WRITE },
     };
-    struct step *step = dnnl_step(pn->plan, "softmax", pd, args, 2, 0, err);
+    struct step *step = dnnl_step(pn->plan, pn->node->op->name, pd, args, 2, 0, err);
     if (step)
         step_in_place(step, 0, -1, 1);
     return step != NULL;
@@ -172,7 +179,9 @@ bool lower_softmax_backward(struct plan_node *pn, struct err *err)
     if (!wants_gradient(pn, 0))
         return true;
     bool ok = attr_new(&attr, err) &&
-              dnnl_ok(dnnl_softmax_backward_desc_init(&desc, &data, &data, 1), "softmax", err) &&
+              dnnl_ok(is_log(pn) ? dnnl_logsoftmax_backward_desc_init(&desc, &data, &data, 1)
+                                 : dnnl_softmax_backward_desc_init(&desc, &data, &data, 1),
+                      "softmax", err) &&
               dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->plan)->engine,
                                                  pn->state->hint),
                       "softmax", err);

@@ -152,7 +152,7 @@ bool onnx_prelu(struct onnx_import *im, onnx_node *node, struct err *err)
 }
 
 /* Before opset 13 softmax runs over all axes from `axis` on together. */
-bool onnx_softmax(struct onnx_import *im, onnx_node *node, struct err *err)
+static bool softmax(struct onnx_import *im, onnx_node *node, enum op_kind kind, struct err *err)
 {
     value_id x = onnx_value(im, node, 0, err);
     if (x == NO_VALUE)
@@ -165,13 +165,23 @@ bool onnx_softmax(struct onnx_import *im, onnx_node *node, struct err *err)
     bool together = im->opset < 13 && shape_span(&shape, axis + 1, shape.rank) > 1;
     union attr attr = { .axis = { axis } };
     if (!together)
-        return onnx_bind(im, node, 0, onnx_add(im, node, NULL, OP_SOFTMAX, &x, 1, &attr, err), err);
+        return onnx_bind(im, node, 0, onnx_add(im, node, NULL, kind, &x, 1, &attr, err), err);
     value_id flat = onnx_add(im, node, ".flat", OP_FLATTEN, &x, 1, &attr, err);
     if (flat == NO_VALUE)
         return false;
     attr.axis.axis = 1;
-    value_id y = onnx_add(im, node, ".flat", OP_SOFTMAX, &flat, 1, &attr, err);
+    value_id y = onnx_add(im, node, ".flat", kind, &flat, 1, &attr, err);
     return onnx_bind(im, node, 0, onnx_add_reshape(im, node, NULL, y, shape, err), err);
+}
+
+bool onnx_softmax(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    return softmax(im, node, OP_SOFTMAX, err);
+}
+
+bool onnx_log_softmax(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    return softmax(im, node, OP_LOG_SOFTMAX, err);
 }
 
 bool onnx_identity(struct onnx_import *im, onnx_node *node, struct err *err)

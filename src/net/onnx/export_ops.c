@@ -486,6 +486,7 @@ static void (*const exporters[OP_KINDS])(struct onnx_builder *, const struct nod
     [OP_EXPAND_BATCH] = expand_batch,
     [OP_REDUCE_MEAN] = reduce_mean,
     [OP_SOFTMAX] = with_axis,
+    [OP_LOG_SOFTMAX] = with_axis,
     [OP_DROPOUT] = dropout,
     [OP_UPSAMPLE] = upsample,
 };

@@ -163,6 +163,7 @@ ONNX_HANDLER(onnx_hard_sigmoid);
 ONNX_HANDLER(onnx_hard_swish);
 ONNX_HANDLER(onnx_prelu);
 ONNX_HANDLER(onnx_softmax);
+ONNX_HANDLER(onnx_log_softmax);
 ONNX_HANDLER(onnx_dropout);
 ONNX_HANDLER(onnx_identity);
 ONNX_HANDLER(onnx_cast);

@@ -27,6 +27,7 @@ static const struct onnx_operator operators[] = {
     { "HardSwish", 14, onnx_hard_swish },
     { "PRelu", 6, onnx_prelu },
     { "Softmax", 1, onnx_softmax },
+    { "LogSoftmax", 1, onnx_log_softmax },
     { "Dropout", 1, onnx_dropout },
     { "Identity", 1, onnx_identity },
     { "Cast", 6, onnx_cast },

@@ -24,7 +24,7 @@ extern const struct op op_concat, op_slice, op_pad, op_expand_batch;
 /* view.c */
 extern const struct op op_reshape, op_flatten, op_transpose;
 /* reduce.c */
-extern const struct op op_reduce_mean, op_softmax;
+extern const struct op op_reduce_mean, op_softmax, op_log_softmax;
 /* dropout.c */
 extern const struct op op_dropout;
 /* upsample.c */

@@ -131,3 +131,15 @@ const struct op op_softmax = {
     .forward = lower_softmax_forward,
     .backward = lower_softmax_backward,
 };
+
+const struct op op_log_softmax = {
+    .kind = OP_LOG_SOFTMAX,
+    .name = "log_softmax",
+    .onnx = "LogSoftmax",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .fields = softmax_fields,
+    .shape = softmax_shape,
+    .forward = lower_softmax_forward,
+    .backward = lower_softmax_backward,
+};
