@@ -41,7 +41,7 @@ struct heatmap_info {
     char **class_names;          /* [n_classes] */
     int64_t scored;              /* cells that are not NaN */
     char *mode;                  /* "dense" or "window" */
-    char *models;                /* names, with a + between them */
+    char *models;                /* "run1 (resnet18)", with " + " between several */
     char *model_hash;            /* 16 hex digits of all models: layers, weights, classes */
     char *options;               /* all that decides the scores, in one line */
     char inputs[INPUTS_ROOM];    /* the files that it was made from */

@@ -10,6 +10,7 @@
 #include "base/report.h"
 #include "heatmap/part_file.h"
 #include "heatmap/predict_state.h"
+#include "net/model_name.h"
 
 #define BASE_BYTES (INT64_C(300) << 20) /* besides workers: overview, mask, decoded tiles, rows */
 #define DEFAULT_GROUP_COST (INT64_C(64) << 20)
@@ -163,11 +164,15 @@ static bool name_models(struct predict *predict, struct err *err)
     const struct ensemble *e = &predict->ensemble;
     uint64_t hash = PART_HASH_BEGIN;
     for (int i = 0; i < e->n; i++) {
-        char *joined = predict->model_names
-                           ? file_format("%s+%s", predict->model_names, e->models[i].model->name)
-                           : strdup(e->models[i].model->name);
-        free(predict->model_names);
+        char *name = model_full_name(&predict->options->models[i], e->models[i].model);
+        char *joined = predict->model_names && name
+                           ? file_format("%s + %s", predict->model_names, name)
+                       : name ? strdup(name)
+                              : NULL;
+        free(predict->model_names), free(name);
         predict->model_names = joined;
+        if (!joined)
+            return err_memory(err, "the models");
         hash = hash_model(hash, &e->models[i]);
     }
     predict->model_hash = file_format("%016" PRIx64, hash);

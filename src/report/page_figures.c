@@ -6,18 +6,27 @@
 #include "report/html.h"
 #include "report/page_parts.h"
 
+/* How a kind of curve is drawn. */
+static const struct {
+    const char *title, *x_label, *y_label;
+    bool diagonal;
+    double x_high; /* 0: from the data */
+} kinds[CURVE_KINDS] = {
+    [CURVE_ROC] = { "ROC of slides", "1 \xE2\x88\x92 specificity", "sensitivity", true, 1 },
+    [CURVE_FROC] = { "FROC of lesions", "false positives per slide", "sensitivity", false, 0 },
+    [CURVE_PRECISION] = { "Precision and recall of slides", "recall", "precision", false, 1 },
+    [CURVE_CALIBRATION] = { "Calibration", "mean score of a bin", "share of positives", true, 1 },
+};
+
 static void put_kind(FILE *out, const struct page *page, enum curve_kind kind)
 {
-    bool roc = kind == CURVE_ROC;
-    struct figure figure = { .title = roc ? "ROC of slides" : "FROC of lesions",
-                             .x_label =
-                                 roc ? "1 \xE2\x88\x92 specificity" : "false positives per slide",
-                             .y_label = "sensitivity",
+    struct figure figure = { .title = kinds[kind].title,
+                             .x_label = kinds[kind].x_label,
+                             .y_label = kinds[kind].y_label,
+                             .x_high = kinds[kind].x_high,
                              .y_high = 1,
-                             .diagonal = roc,
+                             .diagonal = kinds[kind].diagonal,
                              .mark = NAN };
-    if (roc)
-        figure.x_high = 1;
     for (size_t i = 0; i < page->results.n_curves && figure.n_lines < FIGURE_LINES; i++) {
         const struct result_curve *curve = &page->results.curves[i];
         if (curve->kind == kind && curve->n > 0)
@@ -33,8 +42,8 @@ void page_put_curves(FILE *out, const struct page *page)
     if (page->results.n_curves == 0)
         return;
     html_put(out, "<section id=\"curves\"><h2>ROC and FROC</h2>\n<div class=\"plots\">");
-    put_kind(out, page, CURVE_ROC);
-    put_kind(out, page, CURVE_FROC);
+    for (int kind = 0; kind < CURVE_KINDS; kind++)
+        put_kind(out, page, (enum curve_kind)kind);
     html_put(out, "</div></section>\n");
 }
 

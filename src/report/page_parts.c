@@ -70,6 +70,7 @@ void page_put_summary(FILE *out, const struct page *page)
         }
     if (info && !differ) {
         put_card(out, "model", info->models);
+        put_card(out, "weights", info->model_hash);
         snprintf(text, sizeof text, "%lld px, %s", (long long)info->stride, info->mode);
         put_card(out, "stride", text);
         if (info->mpp > 0) {

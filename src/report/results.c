@@ -176,7 +176,7 @@ bool results_read(char *const *folders, int n_folders, const char *except, struc
     if (ok && out->n_slides == 0 && out->n_trainings == 0 && out->n_curves == 0)
         ok = err_set(err, ERR_MISSING,
                      "%s: no results in it: neither heatmaps (predict), slide scores (classify), "
-                     "curves (evaluate --points) nor a training (train)",
+                     "curves (evaluate --plot or --points) nor a training (train)",
                      folders[0]);
     if (!ok)
         results_free(out);

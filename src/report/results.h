@@ -7,7 +7,7 @@
  *   CSV with slide and score         classify    slide scores, perhaps with labels
  *   CSV with slide and label         phantom     labels, annotations
  *   <slide>.csv with score, x, y     classify    lesions
- *   CSV of points of curves          evaluate    ROC, FROC
+ *   CSV of points of curves          evaluate    ROC, FROC, precision and recall, calibration
  *
  * A file that looks like one of these but cannot be read is remembered as a problem. */
 #ifndef REPORT_RESULTS_H
@@ -39,7 +39,7 @@ struct result_training {
     int64_t best_epoch; /* from 1; 0: unknown */
 };
 
-enum curve_kind { CURVE_ROC, CURVE_FROC };
+enum curve_kind { CURVE_ROC, CURVE_FROC, CURVE_PRECISION, CURVE_CALIBRATION, CURVE_KINDS };
 struct result_curve {
     enum curve_kind kind;
     char *name;

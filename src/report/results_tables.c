@@ -99,6 +99,23 @@ static bool take_lesions(struct results *results, const char *path, struct err *
     return (slide && set_text(&slide->lesions, path)) || err_memory(err, path);
 }
 
+/* The points of a plot may be in two files: beside it, and in that of --points. */
+static void drop_repeated(struct results *results)
+{
+    const struct result_curve *last = &results->curves[results->n_curves - 1];
+    const size_t bytes = (size_t)last->n * sizeof *last->x;
+    for (size_t i = 0; i + 1 < results->n_curves; i++) {
+        const struct result_curve *curve = &results->curves[i];
+        if (curve->kind == last->kind && curve->n == last->n &&
+            strcmp(curve->name, last->name) == 0 && memcmp(curve->x, last->x, bytes) == 0 &&
+            memcmp(curve->y, last->y, bytes) == 0) {
+            free(last->name), free(last->x);
+            results->n_curves--;
+            return;
+        }
+    }
+}
+
 /* One curve: the rows that have this name. */
 static bool take_curve(struct results *results, const struct csv *csv, enum curve_kind kind,
                        const char *name, const int columns[3], struct err *err)
@@ -121,6 +138,7 @@ static bool take_curve(struct results *results, const struct csv *csv, enum curv
         curve->x[curve->n] = x;
         curve->y[curve->n++] = y;
     }
+    drop_repeated(results);
     return true;
 }
 
@@ -165,14 +183,18 @@ static bool names_column(const char *header, const char *name)
 
 static bool take_known_table(struct results *results, const struct csv *csv, struct err *err)
 {
-    int roc[3] = { csv_column(csv, "curve"), csv_column(csv, "false_positive_rate"),
-                   csv_column(csv, "true_positive_rate") };
-    int froc[3] = { csv_column(csv, "curve"), csv_column(csv, "false_positives_per_slide"),
-                    csv_column(csv, "sensitivity") };
-    if (roc[0] >= 0 && roc[1] >= 0 && roc[2] >= 0)
-        return take_curves(results, csv, CURVE_ROC, roc, err);
-    if (froc[0] >= 0 && froc[1] >= 0 && froc[2] >= 0)
-        return take_curves(results, csv, CURVE_FROC, froc, err);
+    static const char *const axes[CURVE_KINDS][2] = {
+        [CURVE_ROC] = { "false_positive_rate", "true_positive_rate" },
+        [CURVE_FROC] = { "false_positives_per_slide", "sensitivity" },
+        [CURVE_PRECISION] = { "recall", "precision" },
+        [CURVE_CALIBRATION] = { "mean_score", "share_positive" },
+    };
+    for (int kind = 0; kind < CURVE_KINDS; kind++) {
+        int columns[3] = { csv_column(csv, "curve"), csv_column(csv, axes[kind][0]),
+                           csv_column(csv, axes[kind][1]) };
+        if (columns[0] >= 0 && columns[1] >= 0 && columns[2] >= 0)
+            return take_curves(results, csv, (enum curve_kind)kind, columns, err);
+    }
     if (csv_column(csv, "slide") >= 0 && csv_column(csv, "state") >= 0 &&
         csv_column(csv, "name") >= 0)
         return take_states(results, csv, err);
