@@ -101,6 +101,14 @@ static bool add_file(struct roc_run *run, const char *path, bool many_files, str
     return ok;
 }
 
+bool evaluate_roc_calibrated(const struct roc_run *run)
+{
+    for (int i = 0; i < run->n; i++)
+        if (run->curves[i].all.calibration.n_bins > 0)
+            return true;
+    return false;
+}
+
 bool evaluate_roc(struct app *app, const void *options, char *const *files, int n_files,
                   struct err *err)
 {

@@ -100,7 +100,10 @@ static void calibration_at(const struct judgement *j, int64_t k, double *x, doub
 
 static char *calibration_name(const struct roc_curve *curve)
 {
-    return file_format("%s: Brier score %.3f", curve->name, curve->all.calibration.brier);
+    const struct calibration *calibration = &curve->all.calibration;
+    return calibration->probabilities
+               ? file_format("%s: Brier score %.3f", curve->name, calibration->brier)
+               : file_format("%s: no probabilities", curve->name);
 }
 
 /* Points that can be told apart, all that are finite. Returns how many; x and y have room for all.
@@ -165,7 +168,7 @@ static bool draw_all(const struct roc_run *run, struct err *err)
                                        .diagonal = true };
     return draw(run, "", &roc, &roc_chart, err) &&
            draw(run, "_pr", &precision, &precision_chart, err) &&
-           (run->o->calibration == 0 ||
+           (!evaluate_roc_calibrated(run) ||
             draw(run, "_calibration", &calibration, &calibration_chart, err));
 }
 
@@ -174,7 +177,7 @@ bool evaluate_roc_draw(const struct roc_run *run, struct err *err)
     const struct evaluate_options *o = run->o;
     return evaluate_points(o, "", write_roc, run->curves, run->n, err) &&
            evaluate_points(o, "_pr", write_precision, run->curves, run->n, err) &&
-           (o->calibration == 0 ||
+           (!evaluate_roc_calibrated(run) ||
             evaluate_points(o, "_calibration", write_calibration, run->curves, run->n, err)) &&
            (!o->plot || draw_all(run, err));
 }

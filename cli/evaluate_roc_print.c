@@ -115,11 +115,6 @@ static void print_calibration(const struct roc_run *run)
 {
     FILE *out = run->app->out;
     int width = name_width(run);
-    bool any = false;
-    for (int i = 0; i < run->n; i++)
-        any = any || run->curves[i].all.calibration.n_bins > 0;
-    if (!any)
-        return;
     fprintf(out, "\n%-*s  scores            %8s  positive  mean score  share positive\n", width,
             "curve", unit(run));
     for (int i = 0; i < run->n; i++)
@@ -366,7 +361,7 @@ bool evaluate_roc_print(struct roc_run *run, struct err *err)
         (o->csv ? print_csv : print_text)(run);
         if (o->by)
             (o->csv ? csv_groups : print_groups)(run);
-        if (o->calibration > 0)
+        if (evaluate_roc_calibrated(run))
             (o->csv ? csv_calibration : print_calibration)(run);
         if (o->csv && run->n > 1) /* one more table, after an empty line */
             fputs("\na,b,difference,se,difference_low,difference_high,z,p\n", run->app->out);

@@ -73,7 +73,7 @@ microtome evaluate roc plain.csv --truth patients.csv --by center --bootstrap 0 
 microtome evaluate roc plain.csv --truth patients.csv --patient-column center --bootstrap 100 --csv -q | cut -d, -f1-3,16
 echo "--- no probabilities"
 sed 's/0.95/9.5/' patients.csv >logits.csv
-microtome evaluate roc logits.csv --bootstrap 0 --calibration 3
+microtome evaluate roc logits.csv --bootstrap 0 --calibration 3 --plot logits && ls logits*
 echo "--- what is not there, or not for this"
 microtome evaluate roc patients.csv --by hospital
 microtome evaluate roc patients.csv --patient-column person
