@@ -48,10 +48,13 @@ static void print_text(FILE *out, const struct slide_info *info)
         if (level->tile_width > 0)
             fprintf(out, ", tiles %lld x %lld", (long long)level->tile_width,
                     (long long)level->tile_height);
-        if (level->fast)
+        if (level->reader == READER_FAST)
             fprintf(out, ", fast path\n");
+        else if (level->reader == READER_NONE)
+            fprintf(out, ", cannot be read: %s\n", level->slow_reason);
         else
-            fprintf(out, ", through OpenSlide: %s\n", level->slow_reason);
+            fprintf(out, ", through %s: %s\n", slide_reader_name(level->reader),
+                    level->slow_reason);
     }
 }
 
@@ -83,8 +86,9 @@ static void print_json(struct json_out *json, const struct slide_info *info)
         json_out_real(json, "downsample", level->downsample);
         json_out_int(json, "tile_width", level->tile_width);
         json_out_int(json, "tile_height", level->tile_height);
-        json_out_bool(json, "fast", level->fast);
-        if (!level->fast)
+        json_out_bool(json, "fast", level->reader == READER_FAST);
+        json_out_text(json, "reader", slide_reader_name(level->reader));
+        if (level->slow_reason)
             json_out_text(json, "slow_reason", level->slow_reason);
         json_out_close_object(json);
     }

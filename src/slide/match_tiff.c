@@ -2,6 +2,7 @@
  * gives the pixels that OpenSlide would. */
 #include <string.h>
 #include "slide/slide_private.h"
+#include "slide/tiff_rgba.h"
 
 /* What OpenSlide does about tiles without bytes. */
 enum absent_tiles {
@@ -83,6 +84,33 @@ static const char *why_slow(const struct tiff_family *family, const struct tiff_
     return NULL;
 }
 
+/* Whether a directory that may be this level comes out wrong from OpenSlide. */
+static bool may_be_scrambled(const struct tiff_file *file, const struct tiff_directory *d,
+                             const struct slide_level *level)
+{
+    if (d && d->scrambled)
+        return true;
+    for (int i = 0; i < file->n_directories; i++)
+        if (file->directories[i].scrambled && file->directories[i].width == level->width &&
+            file->directories[i].height == level->height)
+            return true;
+    return false;
+}
+
+/* Who reads the level, and why it is not the fast path. */
+static void choose_reader(const struct tiff_file *file, const struct tiff_family *family,
+                          const struct tiff_directory *d, struct slide_level *level, bool *drawn)
+{
+    level->slow_reason = why_slow(family, d, level, drawn);
+    level->reader = level->slow_reason ? READER_OPENSLIDE : READER_FAST;
+    if (level->reader == READER_FAST || !may_be_scrambled(file, d, level))
+        return;
+    bool readable = d && sizes_agree(family, d, level) && d->tile_width <= TIFF_RGBA_MAX_PX &&
+                    d->tile_height <= TIFF_RGBA_MAX_PX;
+    level->reader = readable ? READER_LIBTIFF : READER_NONE;
+    level->slow_reason = "narrower than its tiles, which OpenSlide scrambles";
+}
+
 static bool check_complete(const struct slide *slide, int level, const struct tiff_directory *d,
                            struct err *err)
 {
@@ -120,9 +148,9 @@ bool slide_match_tiff(struct slide *slide, struct err *err)
                              : find_by_size(slide->tiff, level->width, level->height);
         if (d && !check_complete(slide, i, d, err))
             return false;
-        level->slow_reason = why_slow(family, d, level, &drawn);
-        level->fast = !level->slow_reason;
-        slide->directories[i] = level->fast ? d : NULL;
+        choose_reader(slide->tiff, family, d, level, &drawn);
+        bool ours = level->reader == READER_FAST || level->reader == READER_LIBTIFF;
+        slide->directories[i] = ours ? d : NULL;
     }
     return true;
 }

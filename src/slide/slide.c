@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "slide/raster.h"
 #include "slide/slide_private.h"
 
 const struct slide_info *slide_info(const struct slide *slide)
@@ -21,6 +22,12 @@ const char *slide_mpp_source_name(enum mpp_source source)
 {
     static const char *const names[] = { "unknown", "given", "vendor", "tiff tags" };
     return names[source];
+}
+
+const char *slide_reader_name(enum slide_reader reader)
+{
+    static const char *const names[] = { "OpenSlide", "fast path", "libtiff", "none" };
+    return names[reader];
 }
 
 /* Refuses what cannot be a slide with a word of its own, before OpenSlide says less. */
@@ -204,6 +211,11 @@ bool slide_paint(struct slide *slide, int level, int64_t x, int64_t y, int64_t w
                  int64_t height, uint32_t *argb, uint8_t *rgb, int64_t stride_bytes,
                  struct err *err)
 {
+    if (slide->levels[level].reader == READER_NONE)
+        return err_set(err, ERR_FORMAT,
+                       "the level is narrower than its tiles and not JPEG, which OpenSlide reads "
+                       "wrong, and two directories of the file may be it; write the slide again "
+                       "without this level, or with JPEG tiles");
     double downsample = slide->levels[level].downsample;
     int64_t x_l0 = llround((double)x * downsample), y_l0 = llround((double)y * downsample);
     openslide_read_region(slide->handle, argb, x_l0, y_l0, level, width, height);
@@ -222,13 +234,11 @@ bool slide_paint(struct slide *slide, int level, int64_t x, int64_t y, int64_t w
     return ok;
 }
 
-bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,
-                struct image *out, struct err *err)
+/* slide_read through OpenSlide, in pieces. */
+static bool paint_region(struct slide *slide, int level, int64_t x, int64_t y, int64_t width,
+                         int64_t height, struct image *out, struct err *err)
 {
     const int64_t piece = 1024;
-    if (level < 0 || level >= slide->info.n_levels)
-        return err_set(err, ERR_USAGE, "%s: there is no level %d; the slide has %d", slide->path,
-                       level, slide->info.n_levels);
     if (!image_new(out, width, height, 3, err))
         return false;
     uint32_t *argb = malloc((size_t)(piece * piece) * sizeof *argb);
@@ -252,4 +262,24 @@ bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t wi
     if (!ok)
         image_free(out);
     return ok;
+}
+
+bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,
+                struct image *out, struct err *err)
+{
+    if (level < 0 || level >= slide->info.n_levels)
+        return err_set(err, ERR_USAGE, "%s: there is no level %d; the slide has %d", slide->path,
+                       level, slide->info.n_levels);
+    if (slide->levels[level].reader == READER_LIBTIFF) {
+        const struct slide_level *facts = &slide->levels[level];
+        struct raster raster = { .slide = slide,
+                                 .level = level,
+                                 .ratio = 1,
+                                 .ratio_y = 1,
+                                 .downsample = facts->downsample,
+                                 .width = facts->width,
+                                 .height = facts->height };
+        return raster_read(&raster, x, y, width, height, out, err);
+    }
+    return paint_region(slide, level, x, y, width, height, out, err);
 }

@@ -10,12 +10,20 @@
 
 struct slide;
 
+/* What reads a level. */
+enum slide_reader {
+    READER_OPENSLIDE,
+    READER_FAST,    /* our own decoding of JPEG tiles */
+    READER_LIBTIFF, /* tile by tile, because OpenSlide would scramble it (tiff_rgba.h) */
+    READER_NONE,    /* OpenSlide would scramble it, and nobody knows which directory it is */
+};
+
 struct slide_level {
     int64_t width, height;
     double downsample; /* level-0 pixels per pixel of this level; the real ratio, often not 2^n */
     int64_t tile_width, tile_height; /* 0 if the file has no tiles or does not say */
-    bool fast;                       /* decoded by our own path */
-    const char *slow_reason;         /* why not, in words for a person; NULL if fast */
+    enum slide_reader reader;
+    const char *slow_reason; /* why not the fast path, in words for a person; NULL if it is */
 };
 
 enum mpp_source {
@@ -42,10 +50,12 @@ bool slide_open(const char *path, double given_mpp, struct slide **out, struct e
 void slide_close(struct slide *slide); /* NULL-safe */
 const struct slide_info *slide_info(const struct slide *slide);
 const char *slide_mpp_source_name(enum mpp_source source);
+const char *slide_reader_name(enum slide_reader reader); /* "fast path", "OpenSlide", ... */
 
 /* Reads RGB through OpenSlide, the referee: [height, width, 3]. What lies outside of the slide and
  * what is transparent is white. OpenSlide takes level-0 coordinates: where those of a coarser level
- * are not whole numbers it interpolates, by at most half a level-0 pixel. *out is the caller's. */
+ * are not whole numbers it interpolates, by at most half a level-0 pixel. A level that OpenSlide
+ * would scramble is read by libtiff. *out is the caller's. */
 bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,
                 struct image *out, struct err *err);
 

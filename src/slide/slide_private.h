@@ -11,7 +11,7 @@ struct slide {
     openslide_t *handle; /* read from many threads; an error on it stays (see slide_paint) */
     struct slide_level *levels;
     struct tiff_file *tiff; /* NULL: the file has no fast path */
-    /* [n_levels]: the TIFF directory of each fast level; NULL where slow */
+    /* [n_levels]: the TIFF directory of each level that OpenSlide does not read; else NULL */
     const struct tiff_directory **directories;
 };
 

@@ -1,4 +1,4 @@
-/* source.c: the two sources of tiles, OpenSlide and our own TIFF reader, and which one a level
+/* source.c: the sources of tiles (OpenSlide, our own TIFF reader, libtiff), and which one a level
  * gets. */
 #include "slide/source.h"
 
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "slide/slide_private.h"
+#include "slide/tiff_rgba.h"
 
 #define OWN_TILE_PX 512 /* where the file's tiles are unknown or of no use */
 
@@ -68,6 +69,33 @@ const struct tile_source_ops tiff_source_ops = {
     .decode = tiff_tile,
 };
 
+static bool libtiff_decoder_new(const struct tile_source *source, void **out, struct err *err)
+{
+    struct rgba_decoder *decoder = NULL;
+    const struct slide *slide = source->slide;
+    bool ok = rgba_decoder_new(slide->tiff, slide->directories[source->level], &decoder, err);
+    *out = decoder;
+    return ok;
+}
+
+static void libtiff_decoder_free(void *decoder)
+{
+    rgba_decoder_free(decoder);
+}
+
+static bool libtiff_tile(const struct tile_source *source, void *decoder, int64_t column,
+                         int64_t row, uint8_t *dst, int64_t stride_bytes, struct err *err)
+{
+    return rgba_decode(decoder, column, row, dst, stride_bytes, err) ||
+           name_place(source, column, row, err);
+}
+
+const struct tile_source_ops rgba_source_ops = {
+    .decoder_new = libtiff_decoder_new,
+    .decoder_free = libtiff_decoder_free,
+    .decode = libtiff_tile,
+};
+
 /* A multiple of the file's own tile near OWN_TILE_PX, so that OpenSlide decodes each once. */
 static int64_t painted_tile_px(int64_t file_tile_px)
 {
@@ -82,8 +110,8 @@ struct tile_source slide_source(struct slide *slide, int level)
     struct tile_source source = {
         .slide = slide, .level = level, .width = facts->width, .height = facts->height
     };
-    if (facts->fast) {
-        source.ops = &tiff_source_ops;
+    if (facts->reader == READER_FAST || facts->reader == READER_LIBTIFF) {
+        source.ops = facts->reader == READER_FAST ? &tiff_source_ops : &rgba_source_ops;
         source.tile_width = facts->tile_width;
         source.tile_height = facts->tile_height;
     } else {

@@ -28,9 +28,11 @@ struct tile_source {
     int64_t tile_width, tile_height;
 };
 
-/* The source of a level: the fast one where it applies, else OpenSlide with tiles of our choice. */
+/* The source of a level: the fast one where it applies, libtiff where OpenSlide would scramble it,
+ * else OpenSlide with tiles of our choice. */
 struct tile_source slide_source(struct slide *slide, int level);
 
 extern const struct tile_source_ops openslide_source_ops;
 extern const struct tile_source_ops tiff_source_ops;
+extern const struct tile_source_ops rgba_source_ops;
 #endif

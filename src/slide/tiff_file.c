@@ -146,6 +146,7 @@ static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory 
                                   .ycbcr = photometric == PHOTOMETRIC_YCBCR,
                                   .beyond = -1 };
     d->unfit = why_unfit(tiff, d);
+    d->scrambled = d->unfit && d->tile_width > d->width;
     if (d->unfit)
         return true;
     d->columns = ceil_div(d->width, d->tile_width);

@@ -16,6 +16,7 @@ struct tiff_directory {
     const char *unfit;               /* why its tiles cannot be decoded here; NULL: they can */
     bool reduced;                    /* the tag says: a smaller version of another directory */
     bool ycbcr;                      /* else RGB */
+    bool scrambled;                  /* OpenSlide reads it wrong: see tiff_rgba.h */
     /* The rest only where fit. [rows, columns]: */
     uint64_t *offsets;
     uint32_t *sizes;  /* bytes; 0: the tile is not in the file */

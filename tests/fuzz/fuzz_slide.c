@@ -60,7 +60,7 @@ static void compare_level(struct slide *slide, int level)
 {
     struct tile_source source = slide_source(slide, level);
     void *decoder = NULL;
-    if (!slide_info(slide)->levels[level].fast || source.tile_width > MOST_PX ||
+    if (slide_info(slide)->levels[level].reader != READER_FAST || source.tile_width > MOST_PX ||
         source.tile_height > MOST_PX || !source.ops->decoder_new(&source, &decoder, NULL))
         return;
     int64_t columns = (source.width + source.tile_width - 1) / source.tile_width;

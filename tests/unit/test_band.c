@@ -136,7 +136,7 @@ static void every_flavour_reads_as_openslide_does(void **state)
         assert_string_equal(info->vendor, flavours[i].description ? "aperio" : "generic-tiff");
         assert_int_equal(info->n_levels, 3);
         for (int level = 0; level < 3; level++) {
-            if (!info->levels[level].fast)
+            if (info->levels[level].reader != READER_FAST)
                 fail_msg("%s level %d: %s", what, level, info->levels[level].slow_reason);
             assert_int_equal(info->levels[level].tile_width, flavours[i].tile_px);
         }
@@ -156,7 +156,7 @@ static void a_real_aperio_slide_reads_as_openslide_does(void **state)
         skip();
     }
     struct slide *slide = open_slide(path);
-    assert_true(slide_info(slide)->levels[0].fast);
+    assert_true(slide_info(slide)->levels[0].reader == READER_FAST);
     compare_levels(slide, path);
     struct raster raster = raster_at(slide, 0, 0);
     struct image ours = read_raster(&raster, -100, -50, 700, 800);
@@ -199,7 +199,7 @@ static void philips_padding_and_absent_tiles(void **state)
     assert_int_equal(info->levels[1].width, 640);
     assert_true(fabs(info->mpp - 0.25) < 1e-9);
     for (int i = 0; i < 3; i++)
-        assert_true(info->levels[i].fast);
+        assert_true(info->levels[i].reader == READER_FAST);
     compare_levels(slide, "philips");
     slide_close(slide);
 }
@@ -212,13 +212,13 @@ static void absent_tiles_elsewhere_have_no_fast_path(void **state)
     flavour.width = flavour.height = 1280; /* whole ratios, at which OpenSlide does not shift */
     flavour.absent = 8;
     struct slide *slide = make_slide("absent.tiff", &flavour);
-    assert_false(slide_info(slide)->levels[0].fast);
-    assert_true(slide_info(slide)->levels[1].fast);
+    assert_false(slide_info(slide)->levels[0].reader == READER_FAST);
+    assert_true(slide_info(slide)->levels[1].reader == READER_FAST);
     slide_close(slide);
     flavour.description = "Aperio Image Library v11\r\nmade up";
     slide = make_slide("absent.svs", &flavour);
-    assert_false(slide_info(slide)->levels[0].fast);
-    assert_false(slide_info(slide)->levels[1].fast);
+    assert_false(slide_info(slide)->levels[0].reader == READER_FAST);
+    assert_false(slide_info(slide)->levels[1].reader == READER_FAST);
     compare_levels(slide, "absent");
     slide_close(slide);
 }
@@ -231,13 +231,41 @@ static void slow_formats_come_through_openslide(void **state)
     flavour.compression = COMPRESSION_LZW;
     flavour.photometric = PHOTOMETRIC_RGB;
     struct slide *slide = make_slide("slow.tiff", &flavour);
-    assert_false(slide_info(slide)->levels[0].fast);
+    assert_false(slide_info(slide)->levels[0].reader == READER_FAST);
     assert_string_equal(slide_info(slide)->levels[0].slow_reason, "its tiles are not JPEG");
     struct raster raster = raster_at(slide, 0, 0);
     struct image drawn, ours = read_raster(&raster, 0, 0, flavour.width, flavour.height);
     tiff_maker_draw(flavour.width, flavour.height, &drawn);
     assert_same(&ours, &drawn, "lossless");
     slide_close(slide);
+}
+
+/* OpenSlide with Debian's libtiff scrambles lossless levels that are narrower than a tile. */
+static void narrow_levels_come_back_as_drawn(void **state)
+{
+    (void)state;
+    static const uint16_t compressions[] = { COMPRESSION_LZW, COMPRESSION_ADOBE_DEFLATE,
+                                             COMPRESSION_ZSTD, COMPRESSION_NONE };
+    for (int i = 0; i < 12; i++) {
+        struct tiff_flavour flavour = plain_flavour();
+        flavour.compression = compressions[i % 4];
+        flavour.photometric = PHOTOMETRIC_RGB;
+        flavour.bits = i >= 4 && i < 8 ? 16 : 8;
+        flavour.alpha = i >= 8;
+        flavour.ratios[1] = 8; /* 162 px, of a tile's 256 */
+        struct slide *slide = make_slide("narrow.tiff", &flavour);
+        const struct slide_level *level = &slide_info(slide)->levels[2];
+        assert_int_equal(slide_info(slide)->levels[1].reader, READER_OPENSLIDE);
+        assert_int_equal(level->reader, READER_LIBTIFF);
+        struct raster raster = raster_at(slide, 0, 2);
+        struct image drawn, ours = read_raster(&raster, 0, 0, level->width, level->height);
+        tiff_maker_draw(level->width, level->height, &drawn);
+        assert_same(&ours, &drawn, "narrow, by bands");
+        struct image part = read_openslide(slide, 2, 10, -5, 200, 100);
+        ours = read_raster(&raster, 10, -5, 200, 100);
+        assert_same(&ours, &part, "narrow, a region");
+        slide_close(slide);
+    }
 }
 
 /* Goes down a raster in rows of overlapping patches, a strip of columns at a time, as extraction
@@ -435,6 +463,7 @@ int main(void)
         cmocka_unit_test(philips_padding_and_absent_tiles),
         cmocka_unit_test(absent_tiles_elsewhere_have_no_fast_path),
         cmocka_unit_test(slow_formats_come_through_openslide),
+        cmocka_unit_test(narrow_levels_come_back_as_drawn),
         cmocka_unit_test(each_tile_is_decoded_once),
         cmocka_unit_test(shrinking_is_exact_area_averaging),
         cmocka_unit_test(resampled_patches_do_not_depend_on_the_cut),

@@ -28,6 +28,16 @@ void tiff_maker_draw(int64_t width, int64_t height, struct image *out)
         }
 }
 
+static void put_pixel(uint8_t *tile, const struct tiff_flavour *flavour, int64_t index,
+                      const uint8_t rgb[3])
+{
+    int channels = flavour->alpha ? 4 : 3;
+    int bytes = flavour->bits == 16 ? 2 : 1;
+    for (int c = 0; c < channels; c++)
+        for (int k = 0; k < bytes; k++) /* 257 times the byte */
+            tile[(index * channels + c) * bytes + k] = c < 3 ? rgb[c] : 255;
+}
+
 static void write_directory(TIFF *tiff, const struct tiff_flavour *flavour, int64_t width,
                             int64_t height, int level)
 {
@@ -36,8 +46,10 @@ static void write_directory(TIFF *tiff, const struct tiff_flavour *flavour, int6
     TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, (uint32_t)height);
     TIFFSetField(tiff, TIFFTAG_TILEWIDTH, tile);
     TIFFSetField(tiff, TIFFTAG_TILELENGTH, tile);
-    TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 8);
-    TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 3);
+    TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, flavour->bits ? flavour->bits : 8);
+    TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, flavour->alpha ? 4 : 3);
+    if (flavour->alpha)
+        TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, (uint16_t[]){ EXTRASAMPLE_UNASSALPHA });
     TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
     TIFFSetField(tiff, TIFFTAG_COMPRESSION, flavour->compression);
     TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, flavour->photometric);
@@ -63,7 +75,7 @@ static void write_directory(TIFF *tiff, const struct tiff_flavour *flavour, int6
     }
     struct image image;
     tiff_maker_draw(width, height, &image);
-    uint8_t *px = malloc((size_t)tile * tile * 3);
+    uint8_t *px = malloc((size_t)tile * tile * 8);
     assert_non_null(px);
     for (int64_t y = 0; y < height; y += tile)
         for (int64_t x = 0; x < width; x += tile) {
@@ -74,7 +86,7 @@ static void write_directory(TIFF *tiff, const struct tiff_flavour *flavour, int6
                 for (int64_t i = 0; i < tile; i++) {
                     int64_t from_x = x + i < width ? x + i : width - 1;
                     int64_t from_y = y + j < height ? y + j : height - 1;
-                    memcpy(px + 3 * (j * tile + i), image_at(&image, from_x, from_y), 3);
+                    put_pixel(px, flavour, j * tile + i, image_at(&image, from_x, from_y));
                 }
             assert_true(TIFFWriteTile(tiff, px, (uint32_t)x, (uint32_t)y, 0, 0) > 0);
         }

@@ -12,6 +12,8 @@ struct tiff_flavour {
     uint16_t compression;  /* COMPRESSION_JPEG, COMPRESSION_LZW */
     uint16_t photometric;  /* PHOTOMETRIC_YCBCR, PHOTOMETRIC_RGB */
     uint16_t sub_x, sub_y; /* of the colours: 2, 2 is 4:2:0 */
+    uint16_t bits;         /* of a colour, not with JPEG: 16; 0 is 8 */
+    bool alpha;            /* a fourth channel, opaque; not with JPEG */
     bool own_tables;       /* every tile carries its JPEG tables */
     uint32_t tile_px;      /* a multiple of 16 */
     int64_t width, height; /* of level 0 */
