@@ -18,7 +18,7 @@ struct extract_args {
     const char *output, *annotations, *class_map, *stain_template;
     bool dense, overwrite, preview, json;
     int64_t random, patch, margin, stride, level, seed, group;
-    double mpp, slide_mpp, tissue_fraction, white, black, group_memory;
+    double mpp, mpp_tolerance, slide_mpp, tissue_fraction, white, black, group_memory;
     int method, label_rule, stain, layout;
     struct cluster_options cluster;
 };
@@ -40,8 +40,16 @@ static const struct arg args[] = {
             "distance between tiles of the dense grid; the tile's width if not given"),
     REAL_ARG("mpp", mpp, "UM", NULL, 0.01, 1000,
              "resolution of the patches in um/px, resampled from the best level"),
-    INT_ARG("level", level, "N", NULL, 0, 63,
-            "level of the slide to cut from, instead of --mpp; 0 is the finest"),
+    REAL_ARG("mpp-tolerance", mpp_tolerance, "F", "0.2", 0, 100,
+             "how much coarser than --mpp a slide may be, as a share of it; its pixels are then "
+             "enlarged"),
+    { .name = "level",
+      .type = ARG_INT,
+      .offset = AT(level),
+      .value = "N",
+      .max = 63,
+      .excludes = "mpp",
+      .help = "level of the slide to cut from, instead of --mpp; 0 is the finest" },
     SLIDE_MPP_ARG,
     CHOICE_ARG("method", method, "NAME", "fda", tissue_method_names, "how tissue is found"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,
@@ -88,8 +96,6 @@ static bool check_modes(const struct extract_args *given, struct err *err)
                        "--margin: only --dense stores a margin; use a larger --patch");
     if (given->random > 0 && given->stride > 0)
         return err_set(err, ERR_USAGE, "--stride: only --dense has a grid");
-    if (given->mpp > 0 && given->level > 0)
-        return err_set(err, ERR_USAGE, "--mpp and --level exclude each other");
     if (given->stain_template && given->stain == STAIN_NONE)
         return err_set(err, ERR_USAGE,
                        "--template: pass --stain reinhard, macenko or vahadane too");
@@ -119,7 +125,9 @@ static bool make_options(const struct extract_args *given, struct extract_option
         .grid = { .tile = given->patch,
                   .margin = random ? 0 : given->margin,
                   .stride = given->stride > 0 ? given->stride : given->patch },
-        .raster = { .mpp = given->mpp, .level = (int)given->level },
+        .raster = { .mpp = given->mpp,
+                    .mpp_tolerance = given->mpp_tolerance,
+                    .level = (int)given->level },
         .slide_mpp = given->slide_mpp,
         .tissue_method = (enum tissue_method)given->method,
         .min_tissue = given->tissue_fraction,

@@ -33,6 +33,9 @@ static void print_text(FILE *out, const struct slide_info *info)
             (long long)info->levels[0].height);
     if (info->mpp_source == MPP_UNKNOWN)
         fprintf(out, "  resolution  unknown; pass --slide-mpp where it is needed\n");
+    else if (info->mpp_source == MPP_GIVEN && info->mpp_file > 0)
+        fprintf(out, "  resolution  %.6g um/px (given; the file says %.6g)\n", info->mpp,
+                info->mpp_file);
     else if (info->mpp_x == info->mpp_y)
         fprintf(out, "  resolution  %.6g um/px (%s)\n", info->mpp,
                 slide_mpp_source_name(info->mpp_source));
@@ -71,6 +74,8 @@ static void print_json(struct json_out *json, const struct slide_info *info)
         json_out_real(json, "mpp", info->mpp);
         json_out_real(json, "mpp_x", info->mpp_x);
         json_out_real(json, "mpp_y", info->mpp_y);
+        if (info->mpp_source == MPP_GIVEN && info->mpp_file > 0)
+            json_out_real(json, "mpp_file", info->mpp_file);
     } else {
         json_out_text(json, "mpp", NULL);
     }

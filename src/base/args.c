@@ -153,6 +153,16 @@ static bool parse_words(const struct args_spec *spec, int argc, char **argv, voi
     return true;
 }
 
+static bool check_excluded(const struct args_spec *spec, const bool *given, struct err *err)
+{
+    for (size_t i = 0; i < spec->n_args; i++)
+        for (size_t k = 0; spec->args[i].excludes && given[i] && k < spec->n_args; k++)
+            if (given[k] && strcmp(spec->args[i].excludes, spec->args[k].name) == 0)
+                return err_set(err, ERR_USAGE, "--%s and --%s exclude each other",
+                               spec->args[k].name, spec->args[i].name);
+    return true;
+}
+
 static bool check_complete(const struct args_spec *spec, const struct args_result *result,
                            const bool *given, struct err *err)
 {
@@ -185,7 +195,7 @@ bool args_parse(const struct args_spec *spec, int argc, char **argv, void *optio
         if (spec->args[i].initial)
             ok = set_value(&spec->args[i], spec->args[i].initial, options, err);
     ok = ok && parse_words(spec, argc, argv, options, result, given, err) &&
-         check_complete(spec, result, given, err);
+         check_excluded(spec, given, err) && check_complete(spec, result, given, err);
     free(given);
     return ok;
 }

@@ -33,7 +33,8 @@ struct arg {
     double min, max;            /* for numbers; both 0: no limits */
     const char *const *choices; /* NULL-terminated, for ARG_CHOICE */
     bool required;
-    const char *help; /* one sentence, no full stop */
+    const char *excludes; /* the name of an option that cannot be given as well; NULL: none */
+    const char *help;     /* one sentence, no full stop */
 };
 
 struct args_spec {

@@ -60,6 +60,7 @@ static bool choose_mpp(struct predict *predict, const struct ctx *ctx, struct er
                        options->mpp, made_for, options->mpp,
                        ceil(100 * fabs(options->mpp / made_for - 1)) / 100);
     predict->raster.mpp = options->mpp > 0 ? options->mpp : made_for;
+    predict->raster.mpp_tolerance = options->mpp_tolerance;
     if (predict->raster.mpp <= 0)
         report_note(ctx->report, "neither the model nor --mpp says which um/px; level 0 is taken");
     return true;

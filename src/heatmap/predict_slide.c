@@ -33,24 +33,17 @@ static char *in_folder(const char *folder, const char *name)
     return file_format("%s/%s", folder, name);
 }
 
-/* A slide that is coarser than the models, or a store of another resolution. */
+/* A store of another resolution; of a slide, raster_open sees to it. */
 static bool check_mpp(const struct predict *predict, const char *path, const struct source *source,
                       struct err *err)
 {
     double wanted = predict->raster.mpp, tolerance = predict->options->mpp_tolerance;
-    double mpp = source->store ? source->raster.mpp : source->mpp_l0;
-    if (wanted <= 0 || mpp <= 0)
-        return true;
-    if (source->store && fabs(mpp / wanted - 1) > tolerance)
+    double mpp = source->raster.mpp;
+    if (source->store && wanted > 0 && mpp > 0 && fabs(mpp / wanted - 1) > tolerance)
         return err_set(err, ERR_USAGE,
                        "%s: its patches have %g um/px, the model was made for %g; extract with "
                        "--mpp %g, or let it pass with --mpp-tolerance",
                        path, mpp, wanted, wanted);
-    if (!source->store && mpp > wanted * (1 + tolerance))
-        return err_set(err, ERR_USAGE,
-                       "%s: has %g um/px, coarser than the %g that the model was made for or --mpp "
-                       "asks for; take a model for %g, or let it pass with --mpp-tolerance %.2g",
-                       path, mpp, wanted, mpp, ceil(100 * (mpp / wanted - 1)) / 100);
     return true;
 }
 
@@ -75,8 +68,7 @@ bool predict_source(const struct predict *predict, size_t slide, const char *mas
 {
     const struct predict_options *options = predict->options;
     const struct slide_entry *entry = &predict->slides->entries[slide];
-    double mpp = options->slide_mpp > 0 ? options->slide_mpp : entry->mpp;
-    if (!source_open(entry->path, mpp, &predict->raster, out, err))
+    if (!source_open(entry, options->slide_mpp, &predict->raster, out, err))
         return false;
     out->min_tissue = options->min_tissue;
     bool ok = check_mpp(predict, entry->path, out, err);
@@ -167,6 +159,8 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
         free(mask);
         return false;
     }
+    if (source.slide)
+        slide_warn_mpp(source.slide, ctx->report);
     ok = describe(predict, slide, &source, inputs, &plan.info, err) &&
          predict_fit_stain(predict, &source, ctx, &plan.stain, err) &&
          cover_make(&source, &predict->ensemble, &plan, err);
@@ -287,9 +281,8 @@ static bool write_exports(struct predict *predict, size_t slide, const char *fol
     struct heatmap *heatmap = NULL;
     struct slide *pixels = NULL;
     bool store = source_is_store(entry->path);
-    double mpp = options->slide_mpp > 0 ? options->slide_mpp : entry->mpp;
     bool ok = heatmap_open(folder, &heatmap, err) &&
-              (store || slide_open(entry->path, mpp, &pixels, err));
+              (store || slide_open_entry(entry, options->slide_mpp, &pixels, err));
     struct export_options export = options->export;
     export.memory_bytes = at_most(export.memory_bytes, options->memory_bytes / WRITING_SHARE);
     struct export_request request = { heatmap, pixels, &export };

@@ -91,10 +91,10 @@ static bool open_store(const char *path, struct source *out, struct err *err)
     return index_patches(out, path, err);
 }
 
-static bool open_slide(const char *path, double given_mpp, const struct raster_request *request,
-                       struct source *out, struct err *err)
+static bool open_slide(const struct slide_entry *entry, double option_mpp,
+                       const struct raster_request *request, struct source *out, struct err *err)
 {
-    if (!slide_open(path, given_mpp, &out->slide, err) ||
+    if (!slide_open_entry(entry, option_mpp, &out->slide, err) ||
         !raster_open(out->slide, request, &out->raster, err))
         return false;
     const struct slide_info *info = slide_info(out->slide);
@@ -104,12 +104,12 @@ static bool open_slide(const char *path, double given_mpp, const struct raster_r
     return true;
 }
 
-bool source_open(const char *path, double given_mpp, const struct raster_request *request,
-                 struct source *out, struct err *err)
+bool source_open(const struct slide_entry *entry, double option_mpp,
+                 const struct raster_request *request, struct source *out, struct err *err)
 {
     *out = (struct source){ 0 };
-    bool ok = source_is_store(path) ? open_store(path, out, err)
-                                    : open_slide(path, given_mpp, request, out, err);
+    bool ok = source_is_store(entry->path) ? open_store(entry->path, out, err)
+                                           : open_slide(entry, option_mpp, request, out, err);
     if (!ok)
         source_close(out);
     return ok;

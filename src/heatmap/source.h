@@ -4,6 +4,7 @@
 #define HEATMAP_SOURCE_H
 #include "base/image.h"
 #include "slide/raster.h"
+#include "slide/slide_list.h"
 #include "tissue/stain.h"
 #include "tissue/tissue.h"
 
@@ -24,10 +25,10 @@ struct source {
 /* Is this the name of a patch store? */
 bool source_is_store(const char *path);
 
-/* A slide at request, or a store as it is. given_mpp > 0 overrides a slide's um/px. *out is the
+/* A slide at request, or a store as it is. option_mpp > 0 overrides a slide's um/px. *out is the
  * caller's; close with source_close. */
-bool source_open(const char *path, double given_mpp, const struct raster_request *request,
-                 struct source *out, struct err *err);
+bool source_open(const struct slide_entry *entry, double option_mpp,
+                 const struct raster_request *request, struct source *out, struct err *err);
 void source_close(struct source *source); /* also fine on a zeroed struct */
 
 /* Finds the tissue of a slide, or reads its mask from a PNG where mask is not NULL. A slide without

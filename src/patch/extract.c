@@ -53,6 +53,7 @@ char *extract_options_text(const struct extract_options *o)
 
 static bool find_tissue(struct work *work, struct err *err)
 {
+    slide_warn_mpp(work->slide, work->ctx->report);
     struct tissue_options tissue = tissue_defaults();
     tissue.method = work->options->tissue_method;
     if (!tissue_find(work->slide, &tissue, &work->mask, err))
@@ -396,9 +397,8 @@ bool extract_slide(const struct slide_entry *entry, const struct extract_options
                    struct extract_result *out, struct err *err)
 {
     struct work work = { .entry = entry, .options = options, .ctx = ctx };
-    double mpp = options->slide_mpp > 0 ? options->slide_mpp : entry->mpp;
     bool ok = extract_inputs(entry, options, work.inputs, err) &&
-              slide_open(entry->path, mpp, &work.slide, err) &&
+              slide_open_entry(entry, options->slide_mpp, &work.slide, err) &&
               raster_open(work.slide, &options->raster, &work.raster, err) &&
               read_annotation(&work, err) && find_tissue(&work, err) && list_patches(&work, err) &&
               fit_stains(&work, target, err);

@@ -123,6 +123,28 @@ static bool check_complete(const struct slide *slide, int level, const struct ti
                    (long long)(d->beyond / d->columns));
 }
 
+/* What is left out without a word must not be read as if it were the slide: channels beyond RGB,
+ * and further pages of the full size (a channel or a focus plane each). */
+static bool check_whole(const struct slide *slide, struct err *err)
+{
+    const struct tiff_directory *first = &slide->tiff->directories[0];
+    int pages = 0;
+    if (first->shown < first->channels)
+        return err_set(err, ERR_FORMAT,
+                       "%s: has %d channels, of which only %d would be read; write it as RGB",
+                       slide->path, first->channels, first->shown);
+    for (int i = 0; i < slide->tiff->n_directories; i++) {
+        const struct tiff_directory *d = &slide->tiff->directories[i];
+        pages += d->width == first->width && d->height == first->height && !d->reduced && !d->mask;
+    }
+    if (pages > 1)
+        return err_set(err, ERR_FORMAT,
+                       "%s: has %d pages of its full size (a channel or a focus plane each), of "
+                       "which only the first would be read; write one page of RGB",
+                       slide->path, pages);
+    return true;
+}
+
 static void all_slow(struct slide *slide, const char *why)
 {
     for (int i = 0; i < slide->info.n_levels; i++)
@@ -141,6 +163,8 @@ bool slide_match_tiff(struct slide *slide, struct err *err)
         all_slow(slide, "libtiff does not read its directories");
         return true;
     }
+    if (!check_whole(slide, err))
+        return false;
     for (int i = 0; i < slide->info.n_levels; i++) {
         struct slide_level *level = &slide->levels[i];
         const struct tiff_directory *d =

@@ -37,9 +37,24 @@ static int best_level(const struct slide_info *info, double downsample)
     return best;
 }
 
-static bool resample_level(const struct slide_info *info, double mpp, struct raster *out,
-                           struct err *err)
+/* Enlarged pixels look like a finer slide to whatever is made of them. */
+static bool check_finest(const struct slide_info *info, const struct raster_request *request,
+                         struct err *err)
 {
+    double over = info->mpp / request->mpp - 1;
+    if (over <= fmax(request->mpp_tolerance, TOLERANCE))
+        return true;
+    return err_set(
+        err, ERR_USAGE,
+        "%s: has %g um/px, coarser than the %g that --mpp asks for or the model was made "
+        "for; ask for %g, or let it be enlarged with --mpp-tolerance %.2g",
+        info->path, info->mpp, request->mpp, info->mpp, ceil(100 * over) / 100);
+}
+
+static bool resample_level(const struct slide_info *info, const struct raster_request *request,
+                           struct raster *out, struct err *err)
+{
+    double mpp = request->mpp;
     double downsample = mpp / info->mpp;
     int level = best_level(info, downsample);
     take_level(info, level, out);
@@ -67,7 +82,7 @@ bool raster_open(struct slide *slide, const struct raster_request *request, stru
         if (info->mpp <= 0)
             return err_set(err, ERR_MISSING, "%s: no um/px in the file; pass --slide-mpp",
                            info->path);
-        return resample_level(info, request->mpp, out, err);
+        return check_finest(info, request, err) && resample_level(info, request, out, err);
     }
     if (request->level < 0 || request->level >= info->n_levels)
         return err_set(err, ERR_USAGE, "%s: there is no level %d; the last one is %d", info->path,

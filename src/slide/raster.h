@@ -5,8 +5,9 @@
 #include "slide/slide.h"
 
 struct raster_request {
-    double mpp; /* target um/px; 0: use level */
-    int level;  /* used when mpp is 0 */
+    double mpp;           /* target um/px; 0: use level */
+    double mpp_tolerance; /* by how much the slide may be coarser than mpp, as a share of it */
+    int level;            /* used when mpp is 0 */
 };
 
 struct raster {
@@ -20,9 +21,9 @@ struct raster {
 };
 
 /* Chooses the level: the coarsest that is still at least as fine as asked for (1 % tolerance, in
- * which case it is taken as it is); the finest where all are coarser. At most 64-fold shrinking and
- * 8-fold enlarging. A slide without um/px and a request with mpp is an error that names
- * --slide-mpp. */
+ * which case it is taken as it is); the finest where all are coarser, which is an error beyond
+ * mpp_tolerance. At most 64-fold shrinking and 8-fold enlarging. A slide without um/px and a
+ * request with mpp is an error that names --slide-mpp. */
 bool raster_open(struct slide *slide, const struct raster_request *request, struct raster *out,
                  struct err *err);
 

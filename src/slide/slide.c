@@ -99,16 +99,13 @@ static void set_mpp(struct slide_info *info, double x, double y, enum mpp_source
     info->mpp_source = source;
 }
 
-static void read_mpp(struct slide *slide, double given)
+/* What the file says. */
+static void read_mpp(struct slide *slide)
 {
     struct slide_info *info = &slide->info;
     double x = property_real(slide->handle, OPENSLIDE_PROPERTY_NAME_MPP_X);
     double y = property_real(slide->handle, OPENSLIDE_PROPERTY_NAME_MPP_Y);
     bool generic = strcmp(info->vendor, "generic-tiff") == 0; /* there OpenSlide reads the tags */
-    if (given > 0) {
-        set_mpp(info, given, given, MPP_GIVEN);
-        return;
-    }
     if (plausible_mpp(x) && plausible_mpp(y)) {
         set_mpp(info, x, y, generic ? MPP_TIFF_TAGS : MPP_VENDOR);
         return;
@@ -173,7 +170,10 @@ bool slide_open(const char *path, double given_mpp, struct slide **out, struct e
     slide->info.name = slide->name;
     slide->info.vendor = vendor ? vendor : "unknown";
     slide->info.objective = property_real(slide->handle, OPENSLIDE_PROPERTY_NAME_OBJECTIVE_POWER);
-    read_mpp(slide, given_mpp);
+    read_mpp(slide);
+    slide->info.mpp_file = slide->info.mpp;
+    if (given_mpp > 0)
+        set_mpp(&slide->info, given_mpp, given_mpp, MPP_GIVEN);
     if (!read_levels(slide, err) || !slide_match_tiff(slide, err))
         goto done;
     *out = slide, slide = NULL, ok = true;

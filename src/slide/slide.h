@@ -40,6 +40,7 @@ struct slide_info {
     const struct slide_level *levels;
     double mpp; /* um per level-0 pixel, mean of x and y; 0 if unknown */
     double mpp_x, mpp_y;
+    double mpp_file; /* what the file says, also where another number was given; 0 if nothing */
     enum mpp_source mpp_source;
     double objective; /* 20, 40, ...; 0 if unknown */
 };

@@ -26,6 +26,17 @@ bool slide_list_read(char *const *operands, int n_operands, struct slide_list *o
 bool slide_list_parse(const char *text, size_t size, const char *path, struct slide_list *out,
                       struct err *err);
 
+/* Opens a slide of a list for work that measures in um: slide_open, where option_mpp > 0
+ * (--slide-mpp) is believed before the list, and the list before the file. Refused are an um/px of
+ * the list more than twice or less than half of the file's, and pixels that are not square (by more
+ * than 1 %) where no um/px is given. *out is the caller's; close with slide_close. */
+struct slide;
+bool slide_open_entry(const struct slide_entry *entry, double option_mpp, struct slide **out,
+                      struct err *err);
+/* Warns where --slide-mpp is as far from what the file says. */
+struct report;
+void slide_warn_mpp(const struct slide *slide, struct report *report);
+
 /* Keeps a list, and reads it back the same: relative paths stay relative to where the command was
  * typed, not to the CSV. */
 bool slide_list_save(const struct slide_list *list, const char *path, struct err *err);

@@ -83,6 +83,32 @@ static const char *why_unfit(TIFF *tiff, const struct tiff_directory *d)
     return NULL;
 }
 
+static int count_alpha(TIFF *tiff)
+{
+    uint16_t n = 0, *kinds = NULL;
+    int alpha = 0;
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, &n, &kinds);
+    for (uint16_t i = 0; kinds && i < n; i++)
+        alpha += kinds[i] == EXTRASAMPLE_ASSOCALPHA || kinds[i] == EXTRASAMPLE_UNASSALPHA;
+    return alpha;
+}
+
+/* Of a directory with more channels than its colour space has, libtiff shows the first ones. */
+static void count_channels(TIFF *tiff, struct tiff_directory *d)
+{
+    uint16_t samples = 1, photometric = 0;
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric))
+        photometric = samples < 3 ? PHOTOMETRIC_MINISBLACK : PHOTOMETRIC_RGB; /* libtiff's guess */
+    int most = photometric == PHOTOMETRIC_SEPARATED    ? 4
+               : photometric == PHOTOMETRIC_MINISBLACK ? 1
+               : photometric == PHOTOMETRIC_MINISWHITE ? 1
+               : photometric == PHOTOMETRIC_PALETTE    ? 1
+                                                       : 3;
+    d->channels = samples - count_alpha(tiff);
+    d->shown = d->channels < most ? d->channels : most;
+}
+
 static bool copy_tables(TIFF *tiff, struct tiff_directory *d)
 {
     void *tables = NULL;
@@ -143,8 +169,10 @@ static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory 
                                   .tile_width = tile_width,
                                   .tile_height = tile_height,
                                   .reduced = (kind & FILETYPE_REDUCEDIMAGE) != 0,
+                                  .mask = (kind & FILETYPE_MASK) != 0,
                                   .ycbcr = photometric == PHOTOMETRIC_YCBCR,
                                   .beyond = -1 };
+    count_channels(tiff, d);
     d->unfit = why_unfit(tiff, d);
     d->scrambled = d->unfit && d->tile_width > d->width;
     if (d->unfit)

@@ -15,6 +15,9 @@ struct tiff_directory {
     int64_t columns, rows;           /* tiles */
     const char *unfit;               /* why its tiles cannot be decoded here; NULL: they can */
     bool reduced;                    /* the tag says: a smaller version of another directory */
+    bool mask;                       /* the tag says: where another directory is transparent */
+    int channels;                    /* without alpha */
+    int shown;                       /* how many of these come out as RGB */
     bool ycbcr;                      /* else RGB */
     bool scrambled;                  /* OpenSlide reads it wrong: see tiff_rgba.h */
     /* The rest only where fit. [rows, columns]: */

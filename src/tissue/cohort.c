@@ -15,6 +15,7 @@
 struct task {
     const struct tissue_request *request;
     const char *how; /* all options that decide what is in the files */
+    struct report *report;
     struct tissue_row row;
 };
 
@@ -131,8 +132,10 @@ static bool do_slide(struct task *task, struct err *err)
     struct tissue_row *row = &task->row;
     char *paths[N_FILES] = { 0 };
     struct slide *slide = NULL;
-    double mpp = request->slide_mpp > 0 ? request->slide_mpp : row->entry->mpp;
-    bool ok = name_files(task, paths, err) && slide_open(row->entry->path, mpp, &slide, err);
+    bool ok = name_files(task, paths, err) &&
+              slide_open_entry(row->entry, request->slide_mpp, &slide, err);
+    if (ok)
+        slide_warn_mpp(slide, task->report);
     if (ok && !request->overwrite && file_exists(paths[MASK_FILE]) &&
         file_exists(paths[PICTURE_FILE]) && file_exists(paths[OUTLINE_FILE])) {
         row->state = RUN_KEPT;
@@ -211,6 +214,7 @@ static bool run_slides(const struct tissue_request *request, const char *how, st
         for (size_t i = 0; i < n; i++)
             tasks[i] = (struct task){ .request = request,
                                       .how = how,
+                                      .report = ctx->report,
                                       .row.entry = &list->entries[first + i] };
         ok = pool_for(ctx->pool, (int64_t)n, do_task, tasks, ctx->stop, err);
         for (size_t i = 0; ok && i < n; i++) {

@@ -11,6 +11,7 @@ try slide.svs -o out --random 0
 try slide.svs -o out --random 5 --margin 32
 try slide.svs -o out --random 5 --stride 32
 try slide.svs -o out --dense --mpp 0.5 --level 1
+try slide.svs -o out --dense --level 0 --mpp 0.5
 try slide.svs -o out --dense --template t.png
 try slide.svs -o out --dense --group 10 --group-memory 100
 try slide.svs -o out --dense --group-memory 0.1

@@ -52,7 +52,7 @@ static struct raster raster_at(struct slide *slide, double mpp, int level)
 {
     struct raster raster;
     struct err err = { 0 };
-    struct raster_request request = { .mpp = mpp, .level = level };
+    struct raster_request request = { .mpp = mpp, .mpp_tolerance = 10, .level = level };
     if (!raster_open(slide, &request, &raster, &err))
         fail_msg("%s", err.text);
     return raster;

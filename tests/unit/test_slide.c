@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "slide/band.h"
+#include "slide/slide_list.h"
 #include "slide/tiff_file.h"
 #include "tests/unit/support/paths.h"
 #include "tests/unit/support/tiff_maker.h"
@@ -79,6 +80,73 @@ static void um_per_px_comes_from_the_best_source(void **state)
     expect_mpp(&flavour, 0, 0.252, MPP_VENDOR);
     flavour.description = "Aperio Image Library v11\r\nmade up|AppMag = 40";
     expect_mpp(&flavour, 0, 0.5, MPP_TIFF_TAGS);
+}
+
+static void expect_refusal(const char *name, const struct tiff_flavour *flavour, const char *why)
+{
+    char *path = make(name, flavour);
+    struct slide *slide = NULL;
+    struct err err = { 0 };
+    assert_false(slide_open(path, 0, &slide, &err));
+    if (!strstr(err.text, why))
+        fail_msg("'%s' should say '%s'", err.text, why);
+    free(path);
+}
+
+/* OpenSlide reads the first page, or the first channel, and says nothing of the others. */
+static void channels_are_not_left_out(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    flavour.more_pages = 2;
+    expect_refusal("pages.tiff", &flavour, "has 3 pages of its full size");
+    flavour = plain_flavour();
+    flavour.compression = COMPRESSION_LZW;
+    flavour.photometric = PHOTOMETRIC_MINISBLACK;
+    expect_refusal("channels.tiff", &flavour, "has 3 channels, of which only 1 would be read");
+}
+
+/* Opens a slide of a list for work; "" or what the error must say. */
+static void open_listed(const char *path, double listed, double option, double mpp, const char *why)
+{
+    struct slide_entry entry = { .path = (char *)path, .mpp = listed };
+    struct slide *slide = NULL;
+    struct err err = { 0 };
+    bool ok = slide_open_entry(&entry, option, &slide, &err);
+    if (ok != (why[0] == 0) || !strstr(err.text, why))
+        fail_msg("list %g, option %g: '%s' should say '%s'", listed, option, err.text, why);
+    if (ok)
+        assert_true(fabs(slide_info(slide)->mpp - mpp) < 1e-6);
+    slide_close(slide);
+}
+
+static void um_per_px_that_cannot_be_trusted_are_refused(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    flavour.resolution_unit = RESUNIT_CENTIMETER;
+    flavour.resolution = 40000;
+    char *path = make("listed.tiff", &flavour);
+    open_listed(path, 0, 0, 0.25, "");
+    open_listed(path, 0.49, 0, 0.49, "");
+    open_listed(path, 0.126, 0, 0.126, "");
+    open_listed(path, 250, 0, 0, "the slide list says 250 um/px, the file 0.25");
+    open_listed(path, 0.12, 0, 0, "pass --slide-mpp 0.12 if the file is wrong");
+    open_listed(path, 250, 1, 1, ""); /* the option decides */
+    free(path);
+    flavour.resolution_y = 40300; /* within 1 % */
+    path = make("nearly-square.tiff", &flavour);
+    open_listed(path, 0, 0, 0.249069, "");
+    free(path);
+    flavour.resolution_y = 20000;
+    path = make("not-square.tiff", &flavour);
+    open_listed(path, 0, 0, 0, "its pixels are not square (0.25 x 0.5 um)");
+    open_listed(path, 0, 0.25, 0.25, "");
+    free(path);
+    flavour.resolution_unit = 0; /* nothing to compare with */
+    path = make("silent.tiff", &flavour);
+    open_listed(path, 250, 0, 250, "");
+    free(path);
 }
 
 static void facts_of_an_aperio_slide(void **state)
@@ -372,6 +440,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(um_per_px_comes_from_the_best_source),
+        cmocka_unit_test(channels_are_not_left_out),
+        cmocka_unit_test(um_per_px_that_cannot_be_trusted_are_refused),
         cmocka_unit_test(facts_of_an_aperio_slide),
         cmocka_unit_test(what_is_no_slide_is_refused),
         cmocka_unit_test(a_truncated_slide_is_refused),

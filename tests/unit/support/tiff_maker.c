@@ -62,7 +62,8 @@ static void write_directory(TIFF *tiff, const struct tiff_flavour *flavour, int6
     if (flavour->resolution_unit) {
         TIFFSetField(tiff, TIFFTAG_RESOLUTIONUNIT, flavour->resolution_unit);
         TIFFSetField(tiff, TIFFTAG_XRESOLUTION, flavour->resolution);
-        TIFFSetField(tiff, TIFFTAG_YRESOLUTION, flavour->resolution);
+        TIFFSetField(tiff, TIFFTAG_YRESOLUTION,
+                     flavour->resolution_y > 0 ? flavour->resolution_y : flavour->resolution);
     }
     if (flavour->compression == COMPRESSION_JPEG) {
         if (flavour->photometric == PHOTOMETRIC_YCBCR) {
@@ -107,6 +108,8 @@ void tiff_maker_write(const char *path, const struct tiff_flavour *flavour)
         write_directory(tiff, flavour, (width + unit - 1) / unit * unit,
                         (height + unit - 1) / unit * unit, i + 1);
     }
+    for (int i = 0; i < flavour->more_pages; i++)
+        write_directory(tiff, flavour, flavour->width, flavour->height, 0);
     TIFFClose(tiff);
 }
 

@@ -25,6 +25,8 @@ struct tiff_flavour {
     uint32_t absent;          /* this tile of level 0, counted from 1, is not written; 0: all are */
     uint16_t resolution_unit; /* RESUNIT_CENTIMETER, RESUNIT_INCH; 0: no resolution tags */
     float resolution;         /* pixels per unit */
+    float resolution_y;       /* 0: the same */
+    int more_pages;           /* of the full size, after the levels */
 };
 
 /* The pixels that are drawn: smooth colours with fine texture, different everywhere. */

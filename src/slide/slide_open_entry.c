@@ -1,0 +1,60 @@
+/* slide_open_entry.c: a slide of a list, with a resolution that can be trusted (slide_list.h). */
+#include <math.h>
+#include "base/report.h"
+#include "slide/slide.h"
+#include "slide/slide_list.h"
+
+#define MOST_TIMES 2.0    /* a given um/px may be this many times the file's, or a part of it */
+#define MOST_UNEQUAL 0.01 /* mpp-x and mpp-y, as a share */
+
+/* Is the given um/px so far from the file's that one of them must be wrong? */
+static bool in_doubt(const struct slide_info *info)
+{
+    if (info->mpp_source != MPP_GIVEN || info->mpp_file <= 0)
+        return false;
+    double times = info->mpp / info->mpp_file;
+    return times > MOST_TIMES || times < 1 / MOST_TIMES;
+}
+
+static bool is_square(const struct slide_info *info)
+{
+    return fabs(info->mpp_x - info->mpp_y) <= MOST_UNEQUAL * fmin(info->mpp_x, info->mpp_y);
+}
+
+static bool check(const struct slide_info *info, bool by_option, struct err *err)
+{
+    if (!is_square(info))
+        return err_set(err, ERR_FORMAT,
+                       "%s: its pixels are not square (%g x %g um); resample the slide, or pass "
+                       "--slide-mpp to take them as square",
+                       info->path, info->mpp_x, info->mpp_y);
+    if (!by_option && in_doubt(info))
+        return err_set(err, ERR_FORMAT,
+                       "%s: the slide list says %g um/px, the file %g; correct the list, or pass "
+                       "--slide-mpp %g if the file is wrong",
+                       info->path, info->mpp, info->mpp_file, info->mpp);
+    return true;
+}
+
+void slide_warn_mpp(const struct slide *slide, struct report *report)
+{
+    const struct slide_info *info = slide_info(slide);
+    if (in_doubt(info))
+        report_warn(report, "%s: --slide-mpp says %g um/px, the file %g", info->path, info->mpp,
+                    info->mpp_file);
+}
+
+bool slide_open_entry(const struct slide_entry *entry, double option_mpp, struct slide **out,
+                      struct err *err)
+{
+    struct slide *slide = NULL;
+    bool by_option = option_mpp > 0;
+    if (!slide_open(entry->path, by_option ? option_mpp : entry->mpp, &slide, err))
+        return false;
+    if (!check(slide_info(slide), by_option, err)) {
+        slide_close(slide);
+        return false;
+    }
+    *out = slide;
+    return true;
+}
