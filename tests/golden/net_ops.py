@@ -123,3 +123,7 @@ targets = torch.rand(4, 3).float().double()
 loss("loss_sigmoid", torch.randn(4, 3).double() * 3, [targets, weights], lambda s, t, w: F.binary_cross_entropy_with_logits(s, t, w))
 loss("loss_mse", torch.randn(4, 3).double(), [targets], lambda s, t: F.mse_loss(s, t))
 loss("loss_huber", torch.randn(4, 3).double() * 2, [targets], lambda s, t: F.huber_loss(s, t, delta=0.7))
+
+# Behind all others, whose numbers stay as they are.
+case("log_softmax", lambda x: x.log_softmax(-1), (2, 3, 7))
+case("log_softmax_channels", lambda x: x.log_softmax(1), (2, 5, 3, 2))

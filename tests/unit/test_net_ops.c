@@ -118,6 +118,8 @@ static const struct op_case cases[] = {
     { "reduce_mean_keep", OP_REDUCE_MEAN, { .reduce = { 1u << 2, true } } },
     { "softmax", OP_SOFTMAX, { .axis = { -1 } } },
     { "softmax_channels", OP_SOFTMAX, { .axis = { 1 } } },
+    { "log_softmax", OP_LOG_SOFTMAX, { .axis = { -1 } } },
+    { "log_softmax_channels", OP_LOG_SOFTMAX, { .axis = { 1 } } },
     { "upsample_nearest", OP_UPSAMPLE, { .upsample = { UPSAMPLE_NEAREST, { 2, 2 } } } },
     { "upsample_nearest_size",
       OP_UPSAMPLE,

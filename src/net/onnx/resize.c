@@ -20,25 +20,26 @@ struct resize {
     int64_t size[2]; /* 0: by the scale */
 };
 
-/* Where output pixel i lies in the input (one axis). */
-static double place(const struct resize *r, int64_t i, int64_t in, int64_t out, double scale)
+/* Where output pixel i lies in the input (one axis), in floats, as ONNX Runtime has it. */
+static float place(const struct resize *r, int64_t i, int64_t in, int64_t out, float scale)
 {
     switch (r->coordinates) {
     case PYTORCH_HALF_PIXEL:
-        return out > 1 ? ((double)i + 0.5) / scale - 0.5 : 0;
+        return out > 1 ? ((float)i + 0.5f) / scale - 0.5f : 0;
     case ALIGN_CORNERS:
-        return out > 1 ? (double)i * (double)(in - 1) / ((double)in * scale - 1) : 0;
+        return out > 1 ? (float)i * (float)(in - 1) / (float)(out - 1) : 0;
     case ASYMMETRIC:
-        return (double)i / scale;
+        return (float)i / scale;
     case TF_HALF_PIXEL:
-        return ((double)i + 0.5) / scale;
+        return ((float)i + 0.5f) / scale;
     default:
-        return ((double)i + 0.5) / scale - 0.5;
+        return ((float)i + 0.5f) / scale - 0.5f;
     }
 }
 
-static int64_t nearest(const struct resize *r, double at, int64_t in)
+static int64_t nearest(const struct resize *r, float place, int64_t in)
 {
+    double at = (double)place;
     double whole = r->rounding == FLOOR          ? floor(at)
                    : r->rounding == CEIL         ? ceil(at)
                    : r->rounding == PREFER_FLOOR ? ceil(at - 0.5)
@@ -46,28 +47,25 @@ static int64_t nearest(const struct resize *r, double at, int64_t in)
     return whole < 0 ? 0 : whole > (double)(in - 1) ? in - 1 : (int64_t)whole;
 }
 
-static double clamped(double at, int64_t in)
+static double clamped(float at, int64_t in)
 {
-    return at < 0 ? 0 : at > (double)(in - 1) ? (double)(in - 1) : at;
+    return at < 0 ? 0 : (double)at > (double)(in - 1) ? (double)(in - 1) : (double)at;
 }
 
 /* Ours along one axis: nearest takes floor(i / scale), linear the middle of the pixels or, with
  * align_corners, the corners. */
-static bool same_places(const struct resize *r, int64_t in, int64_t out, double scale,
+static bool same_places(const struct resize *r, int64_t in, int64_t out, float scale,
                         bool align_corners)
 {
-    struct resize own = { .coordinates = align_corners ? ALIGN_CORNERS : HALF_PIXEL };
-    double own_scale = align_corners ? (double)out / (double)in : scale;
+    struct resize own = { .coordinates = r->mode == 0    ? ASYMMETRIC
+                                         : align_corners ? ALIGN_CORNERS
+                                                         : HALF_PIXEL,
+                          .rounding = FLOOR };
     for (int64_t i = 0; i < out; i++) {
-        double theirs = place(r, i, in, out, scale);
-        if (r->mode == 0) {
-            int64_t ours = (int64_t)floor((double)i / scale);
-            if (nearest(r, theirs, in) != (ours < in ? ours : in - 1))
-                return false;
-        } else if (fabs(clamped(theirs, in) - clamped(place(&own, i, in, out, own_scale), in)) >
-                   1e-6) {
+        float theirs = place(r, i, in, out, scale), ours = place(&own, i, in, out, scale);
+        if (r->mode == 0 ? nearest(r, theirs, in) != nearest(&own, ours, in)
+                         : fabs(clamped(theirs, in) - clamped(ours, in)) > 1e-6 * (double)in)
             return false;
-        }
     }
     return true;
 }
@@ -111,7 +109,7 @@ static bool take_sizes(const struct host *sizes, const struct shape *x, const in
                            (long long)size);
         if (axis >= 2) {
             r->size[axis - 2] = size;
-            r->scale[axis - 2] = (double)size / (double)x->dim[axis];
+            r->scale[axis - 2] = (double)((float)size / (float)x->dim[axis]);
         }
     }
     return true;
@@ -128,10 +126,11 @@ static bool make_node(struct onnx_import *im, onnx_node *node, value_id x, const
     value_id y = onnx_add(im, node, NULL, OP_UPSAMPLE, &x, 1, &attr, err);
     if (y == NO_VALUE)
         return false;
+    bool same_size = shape_equal(&shape, onnx_shape(im, y));
     for (int i = 0; i < 2; i++)
         if (onnx_shape(im, y)->dim[2 + i] > PIXELS_LIMIT ||
-            !same_places(r, shape.dim[2 + i], onnx_shape(im, y)->dim[2 + i], r->scale[i],
-                         attr.upsample.align_corners))
+            (!same_size && !same_places(r, shape.dim[2 + i], onnx_shape(im, y)->dim[2 + i],
+                                        (float)r->scale[i], attr.upsample.align_corners)))
             return err_set(err, ERR_FORMAT,
                            "%s interpolation with the coordinates '%s' and the rounding '%s' is "
                            "not supported at this scale",
@@ -148,6 +147,17 @@ static bool image_input(struct onnx_import *im, onnx_node *node, value_id *x, st
            err_set(err, ERR_FORMAT, "only [N, C, H, W] can be resized");
 }
 
+/* Before opset 11 ONNX Runtime rounds up where an image is made smaller. */
+static bool make_old(struct onnx_import *im, onnx_node *node, value_id x, const struct host *scales,
+                     struct resize *r, struct err *err)
+{
+    if (!take_scales(scales, NULL, 0, r, err))
+        return false;
+    if (r->scale[0] < 1 || r->scale[1] < 1)
+        r->rounding = CEIL;
+    return make_node(im, node, x, r, err);
+}
+
 bool onnx_upsample(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     struct resize r = { .coordinates = ASYMMETRIC, .rounding = FLOOR, .scale = { 1, 1 } };
@@ -157,13 +167,13 @@ bool onnx_upsample(struct onnx_import *im, onnx_node *node, struct err *err)
     if (im->opset >= 9) {
         size_t i = im->opset >= 11 ? 2 : 1;
         const struct host *scales = onnx_constant(im, node, i, "the scales", err);
-        return scales && take_scales(scales, NULL, 0, &r, err) && make_node(im, node, x, &r, err);
+        return scales && make_old(im, node, x, scales, &r, err);
     }
     const Onnx__AttributeProto *list = onnx_attribute(node, "scales");
     if (!list || list->n_floats != 4)
         return err_set(err, ERR_FORMAT, "four scales are needed");
     struct host scales = { .type = HOST_FLOAT, .count = 4, .floats = list->floats };
-    return take_scales(&scales, NULL, 0, &r, err) && make_node(im, node, x, &r, err);
+    return make_old(im, node, x, &scales, &r, err);
 }
 
 bool onnx_resize(struct onnx_import *im, onnx_node *node, struct err *err)

@@ -30,8 +30,9 @@ static bool upsample_shape(const union attr *attr, const struct shape *const *in
         return false;
     *out = *in[0];
     for (int i = 0; i < 2; i++) {
-        double extent =
-            a->size[i] ? (double)a->size[i] : floor((double)out->dim[2 + i] * a->scale[i]);
+        /* in floats, as ONNX Runtime has it: 10 px by 0.7, which is less than 0.7, are 7 px */
+        double extent = a->size[i] ? (double)a->size[i]
+                                   : floor((double)((float)out->dim[2 + i] * (float)a->scale[i]));
         if (!(extent >= 1 && extent <= ATTR_LIMIT))
             return err_set(err, ERR_FORMAT, "the output would have an extent of %g px", extent);
         out->dim[2 + i] = (int64_t)extent;
@@ -39,10 +40,16 @@ static bool upsample_shape(const union attr *attr, const struct shape *const *in
     return true;
 }
 
-/* Input pixels for one step of the output. */
+/* Output pixels for one of the input. */
+static float scale_of(const struct upsample_attr *a, int i, int64_t in, int64_t out)
+{
+    return a->size[i] ? (float)out / (float)in : (float)a->scale[i];
+}
+
+/* Bilinear: input pixels for one step of the output. */
 static double step_of(const struct upsample_attr *a, int i, int64_t in, int64_t out)
 {
-    if (a->mode == UPSAMPLE_BILINEAR && a->align_corners)
+    if (a->align_corners)
         return out > 1 ? (double)(in - 1) / (double)(out - 1) : 0;
     return a->size[i] ? (double)in / (double)out : 1 / a->scale[i];
 }
@@ -50,14 +57,14 @@ static double step_of(const struct upsample_attr *a, int i, int64_t in, int64_t 
 static void fill_tables(const struct node *node, struct resample *r)
 {
     const struct upsample_attr *a = &node->attr.upsample;
+    bool same = r->axis[0].in == r->axis[0].out && r->axis[1].in == r->axis[1].out;
     for (int i = 0; i < 2; i++) {
         struct resample_axis *axis = &r->axis[i];
-        double step = step_of(a, i, axis->in, axis->out);
-        if (a->mode == UPSAMPLE_NEAREST) {
+        if (same || a->mode == UPSAMPLE_NEAREST) { /* the same size, whatever the scale: a copy */
             axis->far = NULL, axis->weight = NULL;
-            resample_nearest_axis(axis, step);
+            resample_nearest_axis(axis, same ? 1 : scale_of(a, i, axis->in, axis->out));
         } else {
-            resample_bilinear_axis(axis, step, a->align_corners);
+            resample_bilinear_axis(axis, step_of(a, i, axis->in, axis->out), a->align_corners);
         }
     }
 }
