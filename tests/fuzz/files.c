@@ -8,6 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "tests/fuzz/fuzz.h"
+
+long fuzz_taken;
 
 int fuzz_memory_file(const uint8_t *bytes, size_t size, char path[32])
 {

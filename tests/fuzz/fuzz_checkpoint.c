@@ -54,6 +54,7 @@ static void try_state(const char *state, const float *numbers, int64_t n)
     free(checkpoints);
     write_checkpoint(trainer, state, numbers, n);
     if (trainer_resume(trainer, &found, &err)) {
+        fuzz_taken += found;
         if (found && (trainer->epoch < 0 || trainer->step < 0 ||
                       trainer->step > trainer->steps_per_epoch || trainer_steps(trainer) < 0))
             abort();

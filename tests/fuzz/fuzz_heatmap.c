@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_write("heatmap.json", json.bytes, json.size);
     fuzz_write("heatmap.npy", data, size);
     if (heatmap_open(folder, &heatmap, NULL))
-        read_all(heatmap);
+        fuzz_taken++, read_all(heatmap);
     heatmap_close(heatmap);
     fuzz_clear();
     return 0;

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[32], *note = NULL;
     struct err err = { .kind = ERR_NONE };
     if (image_decode(data, size, "fuzz", &image, &err))
-        use(&image);
+        fuzz_taken++, use(&image);
     else if (err.kind == ERR_NONE)
         abort(); /* refused without a word */
     int fd = fuzz_memory_file(data, size, path);

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slide_table table;
     struct err err;
     if (lesions_parse((const char *)data, size, "a.csv", &list, &err))
-        lesions_free(&list);
+        fuzz_taken++, lesions_free(&list);
     if (slide_table_parse((const char *)data, size, "t.csv", "slide", &table, &err)) {
         double *values = calloc(table.n, sizeof *values);
         bool *labels = calloc(table.n, sizeof *labels);

@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *folder = fuzz_folder();
     fuzz_write(".lock", data, size);
     bool found = claim_look(folder, &holder);
+    fuzz_taken += found && holder.pid > 0;
     if (claim_take(folder, &claim, &err)) {
         if (found && holder.alive)
             abort();

@@ -17,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort(); /* refused without a word */
         return 0;
     }
+    fuzz_taken++;
     snprintf(path, sizeof path, "%s/config.json", fuzz_folder());
     if (model_config_write(path, &config, NULL)) {
         if (!model_config_read(path, &again, NULL) || again.num_classes != config.num_classes ||

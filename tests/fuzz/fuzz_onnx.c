@@ -13,6 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (!graph_ok(graph, &err) || !graph_infer(graph, &err))
         abort();
+    fuzz_taken++;
     graph_free(graph);
     return 0;
 }

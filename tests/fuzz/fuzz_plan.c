@@ -57,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (plan.n_groups > 0)
                 write_part(&plan, data, size);
             if (part_stitch(folder, &plan, MEMORY, &ctx, &err)) {
+                fuzz_taken++;
                 if (plan.n_groups > 1 || !heatmap_open(folder, &heatmap, &err))
                     abort();
                 heatmap_close(heatmap);

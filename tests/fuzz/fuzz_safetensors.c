@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err;
     if (!safetensors_parse(data, size, "fuzz.safetensors", &file, &err))
         return 0;
+    fuzz_taken++;
     for (size_t i = 0; i < file.n_tensors; i++) {
         const struct safetensors_tensor *tensor = &file.tensors[i];
         float *floats = malloc(((size_t)tensor->count + 1) * sizeof *floats);

@@ -79,6 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0)
         return 0;
     if (slide_open(path, 0, &slide, &err)) {
+        fuzz_taken += slide_info(slide)->levels[0].fast;
         for (int i = 0; i < slide_info(slide)->n_levels; i++)
             compare_level(slide, i);
     } else if (err.kind == ERR_NONE) {

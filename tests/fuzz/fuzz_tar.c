@@ -19,6 +19,7 @@ static void try_tar(const uint8_t *data, size_t size)
     if (fd < 0)
         return;
     if (tar_open(path, &tar, NULL)) {
+        fuzz_taken += tar.n > 0;
         for (size_t i = 0; i < tar.n; i++) {
             uint8_t *bytes = NULL;
             if (tar.entries[i].offset < 0 || tar.entries[i].size < 0 ||

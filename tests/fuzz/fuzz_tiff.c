@@ -26,6 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (tiff_file_open(path, &file, NULL))
+        fuzz_taken++;
+    if (file)
         for (int i = 0; i < file->n_directories; i++)
             if (!file->directories[i].unfit)
                 decode_some(file, &file->directories[i]);

@@ -7,12 +7,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/file.h"
 #include "base/rng.h"
+#include "tests/fuzz/child.h"
 
 #define MAX_SEEDS 256
 #define MAX_SEED_BYTES ((size_t)1 << 20)
@@ -108,15 +110,17 @@ int main(int argc, char **argv)
     signal(SIGABRT, on_crash);
     for (round_now = 0; round_now < rounds; round_now++) {
         struct rng rng = rng_new(1, 0, (uint64_t)round_now);
-        const struct seed *seed = &seeds[rng_below(&rng, n)];
-        char *work = malloc(seed->size + 1); /* exactly as large as the data: overreads are seen */
+        bool as_it_is = round_now < (long)n; /* first all seeds, not mutated */
+        const struct seed *seed = &seeds[as_it_is ? (uint64_t)round_now : rng_below(&rng, n)];
+        char *work = malloc(seed->size + 1);
         if (!work)
             return 1;
         memcpy(work, seed->bytes, seed->size);
         size_t size = seed->size;
-        for (uint64_t i = round_now == 0 ? 0 : 1 + rng_below(&rng, 8); i > 0; i--)
+        for (uint64_t i = as_it_is ? 0 : 1 + rng_below(&rng, 8); i > 0; i--)
             size = mutate_once(work, size, &seeds[rng_below(&rng, n)], &rng);
-        char *exact = malloc(size ? size : 1);
+        char *exact =
+            malloc(size ? size : 1); /* exactly as large as the data: overreads are seen */
         if (!exact)
             return 1;
         memcpy(exact, work, size);
@@ -124,8 +128,14 @@ int main(int argc, char **argv)
         LLVMFuzzerTestOneInput((const uint8_t *)exact, size);
         free(exact);
         free(work);
+        if (round_now + 1 == (long)n && fuzz_taken == 0) {
+            fprintf(stderr, "none of %zu seeds was taken: the target tries nothing\n", n);
+            return 1;
+        }
     }
-    printf("%ld rounds on %zu seeds\n", rounds, n);
+    printf("%ld rounds on %zu seeds, %ld inputs were taken\n", rounds, n, fuzz_taken);
+    if (fuzz_foreign_crashes > 0)
+        printf("%ld inputs made a library crash\n", fuzz_foreign_crashes);
     for (size_t i = 0; i < n; i++)
         free(seeds[i].bytes);
     return 0;

@@ -138,6 +138,25 @@ static void write_stores(void)
     free(path);
 }
 
+/* Descriptions of stores, as fuzz_store understands them: whose, how many datasets; for each: name,
+ * type, dimensions, layout (chunks, filters), whether it is written, and the data. */
+static void write_descriptions(void)
+{
+    static const uint8_t clam[] = { 0, 2, 0, 0, 4, 5, 8, 8, 3, 0, 1, 1, 1, 2, 5, 2, 0, 1 };
+    static const uint8_t gzip[] = { 0, 2, 0, 0, 4, 5, 8, 8, 3, 2, 5, 8, 8,
+                                    3, 3, 1, 1, 1, 2, 5, 2, 2, 5, 2, 3, 1 };
+    static const uint8_t blocks[] = { 0x47, 3, 5, 0, 4, 2, 8, 8, 3, 0, 1, 1, 1,
+                                      2,    5, 2, 0, 1, 6, 2, 2, 5, 1, 0, 1 };
+    static const uint8_t fda[] = { 0, 2, 7, 0, 4, 5, 8, 8, 3, 0, 1, 8, 1, 2, 5, 5, 0, 1 };
+    static const uint8_t claims[] = { 0, 2, 0, 0, 4, 155, 8,   8, 3, 2,   144, 8,
+                                      8, 3, 2, 1, 1, 2,   155, 2, 2, 144, 2,   2 };
+    write_seed("fuzz_store", "clam", clam, sizeof clam);
+    write_seed("fuzz_store", "gzip", gzip, sizeof gzip);
+    write_seed("fuzz_store", "blocks", blocks, sizeof blocks);
+    write_seed("fuzz_store", "fda", fda, sizeof fda);
+    write_seed("fuzz_store", "claims", claims, sizeof claims);
+}
+
 /* --- pixels --- */
 
 static bool draw(void *arg, int64_t x, int64_t y, int64_t width, int64_t height, uint8_t *px,
@@ -303,6 +322,7 @@ int main(int argc, char **argv)
     }
     root = argv[1];
     write_stores();
+    write_descriptions();
     write_slides();
     write_images();
     write_tar();
