@@ -1,5 +1,6 @@
-/* fuzz_slide.c: any bytes as a whole slide: what our own TIFF reader decodes has the pixels that
- * OpenSlide gives, and a tile that OpenSlide refuses is refused. */
+/* fuzz_slide.c: any bytes as a whole slide: what our own reader of JPEG tiles decodes has the
+ * pixels that OpenSlide gives, and a tile that OpenSlide refuses is refused. Levels that are read
+ * through libtiff, because OpenSlide scrambles them, are decoded and not compared. */
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>
@@ -44,7 +45,8 @@ static void compare(struct slide *slide, const struct tile_source *source, void 
     uint32_t *argb = calloc((size_t)(width * height), sizeof *argb);
     if (!ours || !theirs || !argb)
         abort();
-    if (source->ops->decode(source, decoder, column, row, ours, stride, NULL)) {
+    bool fast = slide_info(slide)->levels[source->level].reader == READER_FAST;
+    if (source->ops->decode(source, decoder, column, row, ours, stride, NULL) && fast) {
         if (!slide_paint(slide, source->level, x, y, width, height, argb, theirs, stride, NULL))
             die(source, column, row, "OpenSlide refuses it");
         for (int64_t i = 0; i < height; i++)
@@ -60,8 +62,9 @@ static void compare_level(struct slide *slide, int level)
 {
     struct tile_source source = slide_source(slide, level);
     void *decoder = NULL;
-    if (slide_info(slide)->levels[level].reader != READER_FAST || source.tile_width > MOST_PX ||
-        source.tile_height > MOST_PX || !source.ops->decoder_new(&source, &decoder, NULL))
+    if (slide_info(slide)->levels[level].reader == READER_OPENSLIDE ||
+        source.tile_width > MOST_PX || source.tile_height > MOST_PX ||
+        !source.ops->decoder_new(&source, &decoder, NULL))
         return;
     int64_t columns = (source.width + source.tile_width - 1) / source.tile_width;
     int64_t rows = (source.height + source.tile_height - 1) / source.tile_height;
@@ -79,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0)
         return 0;
     if (slide_open(path, 0, &slide, &err)) {
-        fuzz_taken += slide_info(slide)->levels[0].fast;
+        fuzz_taken += slide_info(slide)->levels[0].reader == READER_FAST;
         for (int i = 0; i < slide_info(slide)->n_levels; i++)
             compare_level(slide, i);
     } else if (err.kind == ERR_NONE) {
