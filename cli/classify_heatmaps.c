@@ -22,7 +22,7 @@ struct heat_task {
     char *slide; /* the caller's to free */
     double values[FEATURES_MOST];
     int64_t lesions;
-    bool assumed_mpp;
+    bool assumed_mpp, no_tissue;
     struct err err;
     bool failed;
 };
@@ -47,6 +47,7 @@ static bool do_slide(const struct heat_run *run, struct heat_task *task, struct 
               heat_field_read(heatmap, class_index, &field, err);
     if (ok) {
         task->slide = strdup(heatmap_info(heatmap)->slide);
+        task->no_tissue = heatmap_info(heatmap)->scored == 0;
         ok = (task->slide || err_memory(err, task->folder)) &&
              run->work(run, task, heatmap, &field, err);
     }
@@ -94,11 +95,12 @@ static bool run_all(struct heat_run *run, char *const *paths, int n_paths, const
 
 static bool finish(struct heat_run *run, bool ok, struct err *err)
 {
-    size_t failed = 0;
+    size_t failed = 0, empty = 0;
     bool assumed = false;
     for (size_t i = 0; ok && i < run->n; i++) {
         failed += run->tasks[i].failed;
         assumed = assumed || run->tasks[i].assumed_mpp;
+        empty += run->tasks[i].no_tissue;
         if (run->tasks[i].failed)
             report_warn(run->app->ctx.report, "%s: %s", run->tasks[i].folder,
                         run->tasks[i].err.text);
@@ -106,6 +108,9 @@ static bool finish(struct heat_run *run, bool ok, struct err *err)
     if (assumed)
         report_warn(run->app->ctx.report, "heatmaps without um/px: sizes were taken at %.2f um/px",
                     TISSUE_ASSUMED_MPP);
+    if (empty > 0)
+        report_warn(run->app->ctx.report,
+                    "slides without tissue: %zu; they count as slides without tumour", empty);
     if (ok && failed > 0)
         ok = err_set(err, ERR_FORMAT, "%zu of %zu slides failed", failed, run->n);
     for (size_t i = 0; run->tasks && i < run->n; i++)

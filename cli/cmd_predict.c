@@ -176,10 +176,15 @@ static void print_rows(FILE *stream, const struct predict_row *rows, size_t n)
 {
     fprintf(stream, "%-32s %8s %8s %12s %8s %8s  %s\n", "slide", "width", "height", "scored",
             "mean", "max", "state");
-    for (size_t i = 0; i < n; i++)
-        fprintf(stream, "%-32s %8lld %8lld %12lld %8.4f %8.4f  %s\n", rows[i].slide,
-                (long long)rows[i].width, (long long)rows[i].height, (long long)rows[i].scored,
-                rows[i].mean, rows[i].max, run_state_names[rows[i].state]);
+    for (size_t i = 0; i < n; i++) {
+        fprintf(stream, "%-32s %8lld %8lld %12lld", rows[i].slide, (long long)rows[i].width,
+                (long long)rows[i].height, (long long)rows[i].scored);
+        if (rows[i].state == RUN_NO_TISSUE)
+            fprintf(stream, " %8s %8s", "-", "-");
+        else
+            fprintf(stream, " %8.4f %8.4f", rows[i].mean, rows[i].max);
+        fprintf(stream, "  %s\n", run_state_names[rows[i].state]);
+    }
 }
 
 static void print_json(FILE *stream, const struct predict_row *rows, size_t n,

@@ -202,6 +202,8 @@ static void print_folder(FILE *out, const struct folder_status *status, const ch
     fprintf(out, "%-32s %8lld %8lld %8lld %8lld %8lld\n", "all", (long long)status->planned,
             (long long)status->done, (long long)status->kept, (long long)status->failed,
             (long long)status->left);
+    if (status->no_tissue > 0)
+        fprintf(out, "slides without tissue: %lld\n", (long long)status->no_tissue);
     for (int64_t i = 0; i < status->failed && i < MAX_ROWS; i++)
         fprintf(out, "%s: %s\n", status->failures[i].slide, status->failures[i].error);
     if (status->failed > MAX_ROWS)
@@ -235,6 +237,7 @@ static void print_folder_json(FILE *out, const struct folder_status *status, con
     json_out_int(&json, "done", status->done);
     json_out_int(&json, "kept", status->kept);
     json_out_int(&json, "failed", status->failed);
+    json_out_int(&json, "no_tissue", status->no_tissue);
     json_out_int(&json, "left", status->left);
     json_out_bool(&json, "running", status->claimed);
     json_out_bool(&json, "ended", status->ended);

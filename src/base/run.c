@@ -2,6 +2,7 @@
 #include "base/run.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,7 +30,7 @@ struct run {
     size_t n, room, planned;
 };
 
-const char *const run_state_names[] = { "done", "kept", "failed" };
+const char *const run_state_names[] = { "done", "kept", "failed", "no tissue" };
 
 static void text_of_time(time_t at, char out[TIME_TEXT])
 {
@@ -145,7 +146,7 @@ static void write_csv(const struct run *run, FILE *stream)
         fprintf(stream, ",%s,%.3f", run_state_names[item->state], item->seconds);
         for (size_t j = 0; j < n_facts; j++) {
             fputc(',', stream);
-            if (j < item->n_facts)
+            if (j < item->n_facts && !isnan(item->facts[j].value))
                 fprintf(stream, "%.10g", item->facts[j].value);
         }
         fputc(',', stream);

@@ -10,16 +10,18 @@
 #include "base/json.h"
 
 enum run_state {
-    RUN_DONE,   /* made in this run */
-    RUN_KEPT,   /* was complete already */
-    RUN_FAILED, /* could not be read or written; the error says why */
+    RUN_DONE,      /* made in this run */
+    RUN_KEPT,      /* was complete already */
+    RUN_FAILED,    /* could not be read or written; the error says why */
+    RUN_NO_TISSUE, /* complete, in this run or before, but there is nothing on the slide */
 };
 extern const char *const run_state_names[]; /* in the order of the enum */
 
 #define RUN_MAX_FACTS 12
 #define RUN_TIME_TEXT 32
 
-/* A number worth keeping about a slide, e.g. { "patches", 812 }. */
+/* A number worth keeping about a slide, e.g. { "patches", 812 }; NAN is written as an empty cell,
+ * in JSON as null. */
 struct run_fact {
     const char *name; /* a literal; the same names in the same order for every slide of a run */
     double value;

@@ -42,6 +42,7 @@ static bool count_slides(const json_t *root, const json_t *slides, struct folder
         const char *state = json_string_value(json_object_get(slide, "state"));
         out->done += state && strcmp(state, "done") == 0;
         out->kept += state && strcmp(state, "kept") == 0;
+        out->no_tissue += state && strcmp(state, "no tissue") == 0;
         if (state && strcmp(state, "failed") == 0)
             ok = add_failure(out, slide, err);
     }
@@ -74,7 +75,7 @@ static bool understand(const json_t *root, const char *path, struct folder_statu
         count_epochs(root, out);
     else if (!count_slides(root, slides, out, err))
         return false;
-    int64_t come_to = out->done + out->kept + out->failed;
+    int64_t come_to = out->done + out->kept + out->failed + out->no_tissue;
     out->planned = out->planned > come_to ? out->planned : come_to;
     out->left = out->planned - come_to;
     return true;

@@ -13,7 +13,7 @@ struct folder_failure {
 struct folder_status {
     char command[32];  /* "predict" */
     const char *units; /* "slides" or "epochs" */
-    int64_t planned, done, kept, failed, left;
+    int64_t planned, done, kept, failed, no_tissue, left;
     bool ended;                      /* the run says so itself */
     bool claimed;                    /* someone has the folder now */
     double seconds;                  /* that the run took so far, or in all */

@@ -46,6 +46,10 @@ static bool summarise(const struct cohort *cohort, size_t i, struct err *err)
     row->width = info->width;
     row->height = info->height;
     row->mean = info->scored > 0 ? sum / (double)info->scored : NAN;
+    if (info->scored == 0) {
+        row->state = RUN_NO_TISSUE;
+        row->max = NAN;
+    }
     free(rows);
     heatmap_close(heatmap);
     return ok;
@@ -98,7 +102,7 @@ static bool record(struct cohort *cohort, size_t i, double seconds, const char *
     return run_add(cohort->run, &item, err);
 }
 
-/* One slide: done, kept or failed. False only where the run cannot go on. */
+/* One slide: done, kept, without tissue or failed. False only where the run cannot go on. */
 static bool predict_and_record(struct cohort *cohort, size_t i, struct err *err)
 {
     struct err why = { 0 };

@@ -150,8 +150,7 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
     struct part_plan plan = { 0 };
     char inputs[INPUTS_ROOM], *given = NULL, *mask = in_folder(folder, "tissue.png");
     bool ok = mask || err_memory(err, folder);
-    ok = ok && predict_check(predict, true, ctx, err) &&
-         predict_inputs(predict, slide, inputs, err) &&
+    ok = ok && predict_inputs(predict, slide, inputs, err) &&
          predict_given_mask(predict, slide, &given, err) &&
          predict_source(predict, slide, given, &source, err);
     free(given);
@@ -161,10 +160,15 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
     }
     if (source.slide)
         slide_warn_mpp(source.slide, ctx->report);
-    ok = describe(predict, slide, &source, inputs, &plan.info, err) &&
-         predict_fit_stain(predict, &source, ctx, &plan.stain, err) &&
-         cover_make(&source, &predict->ensemble, &plan, err);
-    if (ok && plan.n_blocks == 0)
+    bool tissue = source_has_tissue(&source); /* without it: a heatmap without scores */
+    ok = (!tissue || predict_check(predict, true, ctx, err)) &&
+         describe(predict, slide, &source, inputs, &plan.info, err);
+    if (ok && tissue)
+        ok = predict_fit_stain(predict, &source, ctx, &plan.stain, err) &&
+             cover_make(&source, &predict->ensemble, &plan, err);
+    if (ok && !tissue) /* whatever slide came before it */
+        plan.info.check = plan.info.raw = (struct heatmap_check){ 0 };
+    if (ok && tissue && plan.n_blocks == 0)
         ok = err_set(
             err, ERR_MISSING,
             "%s: no cell of the heatmap has enough tissue; pass a lower --tissue-fraction or "

@@ -70,7 +70,7 @@ static bool open_store(const char *path, struct source *out, struct err *err)
     s->patch = store_patch_px(s->store);
     s->tile = facts->tile, s->margin = facts->margin, s->stride = facts->stride;
     if (strcmp(facts->mode, "dense") != 0 || s->stride < 1 || s->tile < 1 || s->margin < 0 ||
-        s->tile + 2 * s->margin != s->patch ||
+        (source_has_tissue(out) && s->tile + 2 * s->margin != s->patch) ||
         !(facts->downsample >= 1e-6 && facts->downsample <= 1e6) || facts->width_l0 < 1 ||
         facts->height_l0 < 1 || facts->width_l0 > MAX_SIDE_L0 || facts->height_l0 > MAX_SIDE_L0)
         return err_set(err, ERR_FORMAT,
@@ -135,7 +135,6 @@ bool source_find_tissue(struct source *source, enum tissue_method method, const 
 {
     if (source->store)
         return true;
-    const char *path = slide_info(source->slide)->path;
     struct tissue_options options = tissue_defaults();
     options.method = method;
     bool ok = mask ? tissue_read(source->slide, mask, &source->mask, err)
@@ -143,9 +142,12 @@ bool source_find_tissue(struct source *source, enum tissue_method method, const 
     if (!ok)
         return false;
     image_free(&source->mask.overview);
-    if (source->mask.tissue_px == 0)
-        return err_set(err, ERR_MISSING, "%s: no tissue found; another --method may see it", path);
     return tissue_sums_new(&source->mask, &source->sums, err);
+}
+
+bool source_has_tissue(const struct source *source)
+{
+    return source->store ? store_patches(source->store->store)->n > 0 : source->mask.tissue_px > 0;
 }
 
 static int64_t floor_div(int64_t a, int64_t b)

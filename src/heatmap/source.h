@@ -31,10 +31,12 @@ bool source_open(const struct slide_entry *entry, double option_mpp,
                  const struct raster_request *request, struct source *out, struct err *err);
 void source_close(struct source *source); /* also fine on a zeroed struct */
 
-/* Finds the tissue of a slide, or reads its mask from a PNG where mask is not NULL. A slide without
- * tissue is an error. Nothing to do for a store. */
+/* Finds the tissue of a slide, or reads its mask from a PNG where mask is not NULL. Nothing to do
+ * for a store. */
 bool source_find_tissue(struct source *source, enum tissue_method method, const char *mask,
                         struct err *err);
+/* Is there any? Of a store: does it hold a patch? */
+bool source_has_tissue(const struct source *source);
 
 /* Should a window of `window` px with its centre in the middle of this square of raster px be
  * scored? Of a slide if the square has tissue; of a store if the window lies in one patch. */

@@ -137,7 +137,8 @@ static bool write_preview(const struct cohort *cohort, size_t i, const char *sto
     char *path = file_format("%s/%s_patches.png", cohort->request->folder,
                              cohort->request->slides->entries[i].name);
     bool ok = path || err_memory(err, store);
-    if (ok && (!cohort->exists[i] || !file_exists(path)))
+    bool made = cohort->exists[i] && file_exists(path);
+    if (ok && cohort->rows[i].result.patches > 0 && !made)
         ok = preview_write(store, path, err);
     free(path);
     return ok;
@@ -158,6 +159,8 @@ static bool extract_one(struct cohort *cohort, size_t i, struct err *err)
     else if (ok && !cohort->exists[i])
         ok = extract_slide(&request->slides->entries[i], &request->options, &cohort->target, path,
                            cohort->ctx, &row->result, err);
+    if (ok && row->result.patches == 0)
+        row->state = RUN_NO_TISSUE;
     if (ok && request->preview)
         ok = write_preview(cohort, i, path, err);
     free(path);
@@ -184,7 +187,7 @@ static bool record(struct cohort *cohort, size_t i, double seconds, const char *
     return run_add(cohort->run, &item, err);
 }
 
-/* One slide: done, kept or failed. False only where the run cannot go on. */
+/* One slide: done, kept, without tissue or failed. False only where the run cannot go on. */
 static bool extract_and_record(struct cohort *cohort, size_t i, struct err *err)
 {
     struct err why = { 0 };

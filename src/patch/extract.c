@@ -51,6 +51,7 @@ char *extract_options_text(const struct extract_options *o)
     return text;
 }
 
+/* What the list of patches and the fit of stains need; a slide may have none (work->mask). */
 static bool find_tissue(struct work *work, struct err *err)
 {
     slide_warn_mpp(work->slide, work->ctx->report);
@@ -62,9 +63,11 @@ static bool find_tissue(struct work *work, struct err *err)
     if (work->mask.mpp <= 0)
         report_warn(work->ctx->report, "%s: no um/px; sizes of tissue are taken as at %g um/px",
                     work->entry->path, TISSUE_ASSUMED_MPP);
-    if (work->mask.tissue_px == 0)
-        return err_set(err, ERR_MISSING, "%s: no tissue found; another --method may see it",
-                       work->entry->path);
+    if (work->mask.tissue_px == 0 && work->annotation && annotation_regions(work->annotation) > 0)
+        return err_set(
+            err, ERR_MISSING,
+            "%s: no tissue found, but tumour is drawn on it; another --method may see it",
+            work->entry->path);
     return tissue_sums_new(&work->mask, &work->sums, err);
 }
 
@@ -400,8 +403,9 @@ bool extract_slide(const struct slide_entry *entry, const struct extract_options
     bool ok = extract_inputs(entry, options, work.inputs, err) &&
               slide_open_entry(entry, options->slide_mpp, &work.slide, err) &&
               raster_open(work.slide, &options->raster, &work.raster, err) &&
-              read_annotation(&work, err) && find_tissue(&work, err) && list_patches(&work, err) &&
-              fit_stains(&work, target, err);
+              read_annotation(&work, err) && find_tissue(&work, err);
+    if (ok && work.mask.tissue_px > 0) /* without tissue: a store without patches */
+        ok = list_patches(&work, err) && fit_stains(&work, target, err);
     forget_masks(&work);
     ok = ok && write_store(&work, target, path, err);
     if (ok)

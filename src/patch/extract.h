@@ -49,7 +49,8 @@ struct extract_result {
 };
 
 /* target: what stains are normalised to; not used without a stain method. The store appears when it
- * is whole. A slide without tissue, or without any patch that fits, is an error. */
+ * is whole. A slide without tissue gives a store without patches; one with tissue, but without any
+ * patch that fits, is an error. */
 bool extract_slide(const struct slide_entry *entry, const struct extract_options *options,
                    const struct stain_fit *target, const char *path, const struct ctx *ctx,
                    struct extract_result *out, struct err *err);

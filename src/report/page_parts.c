@@ -125,7 +125,7 @@ static struct columns columns_of(const struct page *page)
         columns.tissue |= isfinite(tissue_of(slide, view));
         columns.lesions |= slide->lesions != NULL;
         columns.seconds |= isfinite(slide->seconds);
-        columns.note |= view->problem[0] != '\0';
+        columns.note |= view->problem[0] != '\0' || view->no_tissue;
     }
     return columns;
 }
@@ -171,7 +171,8 @@ static void put_row(FILE *out, const struct columns *columns, const struct resul
         html_put(out, "</td>");
     }
     if (columns->note)
-        html_put(out, "<td>%s</td>", view->problem);
+        html_put(out, "<td>%s%s</td>", view->no_tissue ? "no tissue was found. " : "",
+                 view->problem);
     html_put(out, "</tr>\n");
 }
 

@@ -154,6 +154,8 @@ void slide_view_write(FILE *page, const struct result_slide *slide, const struct
         html_put(page, " <span class=\"tag\"><bdi>%s</bdi></span>", slide->label);
     html_put(page, "</h3>\n");
     put_facts(page, slide, view);
+    if (view->no_tissue)
+        html_put(page, "<p>No tissue was found on this slide.</p>\n");
     if (view->problem[0])
         html_put(page, "<p class=\"problem\">%s</p>\n", view->problem);
     if (view->heat) {

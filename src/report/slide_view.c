@@ -253,6 +253,7 @@ bool slide_view_make(const struct result_slide *slide, const struct class_map *c
     }
     bool ok = heatmap_info_copy(heatmap_info(work.heatmap), &out->info, err);
     if (ok) {
+        out->no_tissue = out->info.scored == 0;
         choose_size(out);
         ok = make_overview(&work, err) && make_heat(&work, err) && make_patches(&work, err) &&
              make_truth(&work, err) && make_marks(&work, err);

@@ -12,6 +12,7 @@
 struct slide_view {
     struct heatmap_info info; /* zero without a heatmap */
     bool heat, overview, truth;
+    bool no_tissue;        /* was found: the heatmap has no scores */
     int64_t width, height; /* px of the pictures */
     struct picture_peak peaks[PICTURE_PEAKS];
     int n_peaks;

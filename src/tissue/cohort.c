@@ -161,6 +161,8 @@ static bool do_task(void *arg, int64_t index, int worker, struct err *err)
     if (!do_slide((struct task *)arg + index, &row->err)) {
         row->state = RUN_FAILED;
         row->measures = (struct tissue_mask){ 0 };
+    } else if (row->measures.tissue_px == 0) {
+        row->state = RUN_NO_TISSUE;
     }
     row->seconds = report_clock_s() - began;
     return true;

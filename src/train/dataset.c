@@ -292,6 +292,8 @@ bool dataset_open_normal(const struct train_config *config, struct dataset *out,
             ok = err_set(err, ERR_USAGE, "mine.stores: %s is not a patch store",
                          out->sources[i].path);
     if (ok && out->n_samples == 0)
-        ok = err_set(err, ERR_MISSING, "mine.stores: no patch of normal tissue in them");
+        ok = err_set(err, ERR_MISSING,
+                     "mine.stores: no patch of normal tissue in them; patches are normal by an "
+                     "annotation, or by the label of their slide in the slide list");
     return end_listing(&listing, ok);
 }

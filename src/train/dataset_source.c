@@ -48,7 +48,7 @@ static int32_t label_by_rule(const struct listing *listing, int32_t label)
     case LABELS_IGNORED:
         return 0;
     case LABELS_NORMAL:
-        return label == 0 || label == PATCH_UNLABELED ? 0 : PATCH_UNLABELED;
+        return label == 0 ? 0 : PATCH_UNLABELED;
     case LABELS_NEEDED:
         break;
     }
@@ -104,7 +104,8 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
     return added > 0 || listing->labels == LABELS_NORMAL
                ? true
                : err_set(err, ERR_FORMAT,
-                         "%s: no labelled patch in it; extract it with annotations or labels",
+                         "%s: no labelled patch in it; extract it with annotations or labels, or "
+                         "leave it out",
                          source->path);
 }
 
@@ -135,6 +136,8 @@ bool source_open_store(struct listing *listing, const char *path, struct err *er
     if (!source || !store_open(path, &source->store, err))
         return false;
     const struct store_facts *facts = store_facts(source->store);
+    if (store_patches(source->store)->n == 0)
+        return true; /* of a slide without tissue: no patient, size or resolution to tell of */
     char *stem = file_stem(path);
     const char *slide = facts->slide[0] ? facts->slide : stem ? stem : "";
     source->patient = dataset_patient(dataset, facts->patient[0] ? facts->patient : slide);
@@ -176,9 +179,11 @@ static bool add_store(struct listing *listing, const char *path, struct err *err
                              .patient = source->patient };
     bool by_attribute = config->data.val.n == 0 && config->data.split == SPLIT_ATTRIBUTE &&
                         listing->labels != LABELS_NORMAL;
-    if (by_attribute && !side_of_attribute(store_facts(source->store), path, &sample.side, err))
+    if (by_attribute && source->n_groups > 0 &&
+        !side_of_attribute(store_facts(source->store), path, &sample.side, err))
         return false;
-    bool ok = add_patches(listing, source, sample, err);
+    bool empty = source->n_groups == 0;
+    bool ok = empty || add_patches(listing, source, sample, err);
     store_close(source->store);
     source->store = NULL;
     return ok;

@@ -28,7 +28,7 @@ struct source {
 enum label_rule {
     LABELS_NEEDED,  /* patches without a label are left out */
     LABELS_IGNORED, /* all get the first class */
-    LABELS_NORMAL,  /* the first class and patches without a label; others are left out */
+    LABELS_NORMAL,  /* the first class; others, and patches without a label, are left out */
 };
 
 /* Where new samples go and how files are understood. */

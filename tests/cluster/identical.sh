@@ -6,6 +6,11 @@ port=21000
 slurm_up 4
 sge_up
 microtome phantom -q -o cohort --slides 5 --size 2048 --seed 1 || fail phantom
+# One of them without tissue.
+glass=cohort/$(awk -F, '$3 == "normal" { print $1; exit }' cohort/slides.csv)
+vips black black.v 2048 2048 --bands 3 && vips linear black.v grey.v "1 1 1" "240 240 240" --uchar &&
+    vips tiffsave grey.v "$glass" --compression jpeg --tile --tile-width 256 --tile-height 256 --pyramid --xres 4000 --yres 4000 ||
+    skip "libvips-tools are not installed"
 extract() { # FOLDER OPTIONS...
     local folder=$1
     shift
@@ -22,6 +27,7 @@ for folder in two slurm4 sge4; do
     diff <(cut -d, -f1-3,5- one/slides.csv) <(cut -d, -f1-3,5- $folder/slides.csv) || fail "$folder/slides.csv"
     diff one.txt <(head -n 6 $folder.txt) || fail "what $folder prints"
 done
+grep -q 'no tissue' slurm4/slides.csv || fail "$(cat slurm4/slides.csv)"
 grep -q efficiency slurm4.txt || fail "no account of the run"
 microtome status slurm4 --json | python3 -c '
 import json, sys
@@ -49,6 +55,7 @@ for folder in p_two p_slurm p_sge; do
     diff p_one.txt <(head -n 6 $folder.txt) || fail "what $folder prints"
     diff <(cut -d, -f1-3,6- p_one/slides.csv) <(cut -d, -f1-3,6- $folder/slides.csv) || fail "$folder/slides.csv"
 done
+grep -q 'no tissue' p_slurm/slides.csv || fail "$(cat p_slurm/slides.csv)"
 microtome status p_slurm | grep -q 'all results are put together' || fail "status of p_slurm"
 
 echo 'sleep 600' >wrap
