@@ -7,7 +7,7 @@ densely, a padded one by windows, densely, and densely after distillation. Two a
     bench/study_cohort.py BUILD FOLDER table                prints the table of what is there
 
 What is in FOLDER already is not made again, so a study that was stopped can be continued, and the two arms can run at
-the same time once the cohorts are there. One arm takes about 25 CPU minutes. The score of a slide is the highest of
+the same time once the cohorts are there. One arm takes about 16 CPU minutes. The score of a slide is the highest of
 its lesions (components above 0.9), 0 where it has none; its truth is the phantom's. FROC is given with all lesions
 counting, and by CAMELYON16's rules, by which most lesions of slides as small as these are isolated cells that do not
 count.
@@ -109,10 +109,10 @@ class Arm:
         return place(name)
 
     def models(self):
-        large, small = self.store(256, 70), self.store(96, 110)
-        scan = self.train("scan", TRAIN.format(network="scan_tiny", window=SCAN_PX, epochs=4, batch=32, rate=0.02,
+        large, small = self.store(256, 50), self.store(96, 110)
+        scan = self.train("scan", TRAIN.format(network="scan_tiny", window=SCAN_PX, epochs=8, batch=32, rate=0.02,
                                                store=large))
-        padded = self.train("padded", TRAIN.format(network="resnet18", window=PADDED_PX, epochs=4, batch=64,
+        padded = self.train("padded", TRAIN.format(network="resnet18", window=PADDED_PX, epochs=6, batch=64,
                                                    rate=0.02, store=small))
         distilled = self.train("distilled", DISTIL.format(store=large), "--distill-dense", padded)
         return dict(scan=scan, padded=padded, distilled=distilled)
