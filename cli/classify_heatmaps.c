@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/csv.h"
+#include "base/claim.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/json.h"
@@ -246,12 +247,15 @@ bool classify_lesions(struct app *app, const void *options, char *const *paths, 
     struct heat_run run = { .app = app, .o = o, .work = find_lesions };
     if (!o->output)
         return err_set(err, ERR_USAGE, "lesions needs -o FOLDER for the lists");
-    bool ok = file_make_folder(o->output, err) && run_all(&run, paths, n_paths, "lesions", err);
+    struct claim *claim = NULL;
+    bool ok = file_make_folder(o->output, err) && claim_take(o->output, &claim, err) &&
+              run_all(&run, paths, n_paths, "lesions", err);
     if (ok && o->json)
         print_json(&run, json_lesions);
     for (size_t i = 0; ok && !o->json && i < run.n; i++)
         if (!run.tasks[i].failed)
             fprintf(app->out, "%s: %lld lesions\n", run.tasks[i].slide,
                     (long long)run.tasks[i].lesions);
+    claim_release(claim);
     return finish(&run, ok, err);
 }

@@ -47,9 +47,14 @@ bool cluster_check_idle(const char *folder, struct err *err)
     struct job_counts counts = { 0 };
     bool good = false;
     char text[900];
-    if (!submission_read(&list, &last) || tasks_finished(&list, last.name, &good, text) ||
-        !scheduler_named(last.scheduler)->look(last.name, &counts, NULL) ||
-        counts.waiting + counts.running == 0)
+    if (!submission_read(&list, &last) || tasks_finished(&list, last.name, &good, text))
+        return true;
+    if (!scheduler_named(last.scheduler)->look(last.name, &counts, NULL))
+        return err_set(err, ERR_IO,
+                       "%s: jobs (%s) were submitted for this folder, and %s does not answer here; "
+                       "if none of them is left, remove %s/tasks/submission.json",
+                       folder, last.name, scheduler_named(last.scheduler)->title, folder);
+    if (counts.waiting + counts.running == 0)
         return true;
     return err_set(
         err, ERR_IO,

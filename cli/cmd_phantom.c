@@ -1,6 +1,6 @@
 /* cmd_phantom.c: a seed -> a synthetic cohort in a folder. */
 #include <stddef.h>
-#include "cli/app.h"
+#include "cli/cluster.h"
 #include "slide/phantom.h"
 
 struct options {
@@ -40,7 +40,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                        .size_px = o->size,
                                        .seed = (uint64_t)o->seed,
                                        .centers = o->centers };
-    return phantom_cohort(&phantom, &app->ctx, err);
+    return cluster_check_idle(o->output, err) && phantom_cohort(&phantom, &app->ctx, err);
 }
 
 const struct command cmd_phantom = {

@@ -1,7 +1,7 @@
 /* cmd_tissue.c: microtome tissue: slides -> masks, pictures and outlines of their tissue. */
 #include <stddef.h>
 #include "base/json.h"
-#include "cli/app.h"
+#include "cli/cluster.h"
 #include "tissue/cohort.h"
 
 struct options {
@@ -116,7 +116,7 @@ static bool run_command(struct app *app, const void *options, const struct args_
         .arg = &printer,
     };
     bool ok = slide_list_read(operands->operands, operands->n_operands, &list, err) &&
-              tissue_cohort(&request, &app->ctx, err);
+              cluster_check_idle(o->output, err) && tissue_cohort(&request, &app->ctx, err);
     if (printer.json.stream) {
         json_out_close_array(&printer.json);
         json_out_end(&printer.json);

@@ -1,6 +1,7 @@
 /* cmd_train.c: microtome train: patches and a config -> weights, metrics, checkpoints. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/claim.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -120,6 +121,20 @@ static bool start_ranks(const struct app *app, const struct train_args *given, s
     return ok;
 }
 
+/* The folder belongs to this run until `claim` is given back. Of several ranks the first one has
+ * it: it lives as long as any of them. */
+static bool claim_folder(const struct app *app, const char *folder, bool *made,
+                         struct claim **claim, struct err *err)
+{
+    *made = !file_exists(folder);
+    if (!file_make_folder(folder, err))
+        return false;
+    if (getenv("MICROTOME_SUBMISSION")) /* in a job: it may have been lost with a node, and begun
+                                           again */
+        return claim_wait(folder, app->ctx.stop, claim, err);
+    return claim_take(folder, claim, err);
+}
+
 /* Collective. Threads that were not asked for are shared out among the ranks of a machine; all
  * ranks but the first are silent. */
 static bool train(struct app *app, const struct train_args *given, const char *path,
@@ -129,6 +144,8 @@ static bool train(struct app *app, const struct train_args *given, const char *p
     struct train_result result;
     struct ctx ctx = app->ctx;
     struct pool *own = NULL;
+    struct claim *claim = NULL;
+    bool made = false;
     bool ok = config_read(path, given->settings.items, given->settings.n, &config, err);
     ok = ok && use_teacher(&config, given->teacher, err);
     if (ok && ranks->size > 1 && given->common.threads == 0) {
@@ -138,6 +155,8 @@ static bool train(struct app *app, const struct train_args *given, const char *p
     }
     if (ranks->rank > 0)
         ctx.report = NULL;
+    else
+        ok = ok && claim_folder(app, given->output, &made, &claim, err);
     ok = ok && (!given->miner || mine(given, ranks, &ctx, &config, err));
     struct train_request request = { .config = &config,
                                      .folder = given->output,
@@ -149,6 +168,9 @@ static bool train(struct app *app, const struct train_args *given, const char *p
     ok = ranks_agree(ranks, ok, NULL, err) && train_run(&request, &ctx, &result, err);
     if (ok && ranks->rank == 0)
         print_result(app, given, &result);
+    claim_release(claim);
+    if (made && !ok)
+        rmdir(given->output); /* if nothing is in it */
     pool_free(own);
     config_free(&config);
     return ok;
@@ -300,6 +322,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
                        "the folder instead");
     if (!is_rank && given->cluster.on > 0)
         return run_on_cluster(app, given, err);
+    if (!is_rank && !cluster_check_idle(given->output, err))
+        return false;
     return train_here(app, given, operands->n_operands ? operands->operands[0] : NULL, err);
 }
 

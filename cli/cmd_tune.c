@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/claim.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/app.h"
@@ -98,13 +99,14 @@ static bool run(struct app *app, const void *options, const struct args_result *
 {
     const struct tune_args *given = options;
     struct slide_list slides = { 0 };
+    struct claim *claim = NULL;
     struct tune_row rows[MAX_SIZES];
     int64_t sizes[MAX_SIZES], n = 0;
     for (int64_t size = 1; n < MAX_SIZES - 1 && size < given->patches; size *= 3)
         sizes[n++] = size;
     sizes[n++] = given->patches;
     bool ok = slide_list_read(operands->operands, operands->n_operands, &slides, err) &&
-              file_make_folder(given->output, err);
+              file_make_folder(given->output, err) && claim_take(given->output, &claim, err);
     if (ok && slides.n == 0)
         ok = err_set(err, ERR_USAGE, "there is no slide to take patches from");
     struct tune_request request = { .folder = given->output,
@@ -122,6 +124,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
         print_json(app->out, rows, n);
     else if (ok)
         print_table(app->out, rows, n);
+    claim_release(claim);
     slide_list_free(&slides);
     return ok;
 }

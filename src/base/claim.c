@@ -25,7 +25,7 @@ struct claim {
 };
 
 /* When a process began, in clock ticks since boot: tells a new process with an old number. 0 if
- * there is no such process here. */
+ * there is no such process here, or only what its parent has not looked at yet. */
 static unsigned long long process_began(long pid)
 {
     char path[64], *text = NULL;
@@ -33,6 +33,8 @@ static unsigned long long process_began(long pid)
     if (!file_read(path, 1 << 16, &text, NULL, NULL))
         return 0;
     const char *at = strrchr(text, ')'); /* the name before may hold anything */
+    if (at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0))
+        at = NULL;
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     unsigned long long began = at ? strtoull(at, NULL, 10) : 0;
@@ -152,8 +154,8 @@ static bool refuse(const char *folder, const struct claim_holder *holder, struct
     if (holder->pid > 0)
         snprintf(gone, sizeof gone, "; if it is gone, remove .lock in it");
     return err_set(err, ERR_IO,
-                   "%.400s: another run writes to this folder%s; wait for it or choose another "
-                   "one%s",
+                   "%.400s: another run writes to this folder%s; wait for it, end it with "
+                   "'microtome cancel', or choose another one%s",
                    folder, who, gone);
 }
 
@@ -183,6 +185,25 @@ bool claim_take(const char *folder, struct claim **out, struct err *err)
     else
         claim_release(claim);
     return ok;
+}
+
+static bool held_elsewhere(const char *folder)
+{
+    struct claim_holder holder;
+    char here[256] = "";
+    gethostname(here, sizeof here - 1);
+    return claim_look(folder, &holder) && holder.alive && strcmp(here, holder.host) != 0;
+}
+
+bool claim_wait(const char *folder, const atomic_bool *stop, struct claim **out, struct err *err)
+{
+    const struct timespec pause = { 1, 0 };
+    for (int waited_s = 0; waited_s <= CLAIM_DEAD_S && held_elsewhere(folder); waited_s++) {
+        if (stop && atomic_load(stop))
+            return err_stopped(err);
+        nanosleep(&pause, NULL);
+    }
+    return claim_take(folder, out, err);
 }
 
 void claim_release(struct claim *claim)

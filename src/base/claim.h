@@ -5,6 +5,7 @@
  * lock and is taken over. */
 #ifndef BASE_CLAIM_H
 #define BASE_CLAIM_H
+#include <stdatomic.h>
 #include "base/err.h"
 
 #define CLAIM_BEAT_S 30
@@ -16,6 +17,11 @@ struct claim;
  * folder back with claim_release. A folder that cannot be written lets everyone in: there is
  * nothing to protect. */
 bool claim_take(const char *folder, struct claim **out, struct err *err);
+/* The same, for a job that a scheduler began again because its node was lost: while the holder is
+ * on another host it waits, for CLAIM_DEAD_S at most, until that one is dead. NULL: cannot be
+ * stopped.
+ */
+bool claim_wait(const char *folder, const atomic_bool *stop, struct claim **out, struct err *err);
 void claim_release(struct claim *claim); /* NULL-safe */
 
 struct claim_holder {

@@ -2,24 +2,23 @@
  * of its own), to give way to these while it waits, and to take more ranks than there are
  * processors. It stands in a process group of its own: a Ctrl-C at the terminal comes to this
  * process alone, which hands it on as SIGUSR1. mpirun passes that to the ranks; at SIGINT or
- * SIGTERM it would kill them before they have saved. */
+ * SIGTERM it would kill them before they have saved. mpirun gets the same signal when this process
+ * dies. */
 #include "dist/launch.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MAX_OPTIONS 16
-
-extern char **environ;
 
 /* mpirun's command line for the program with these arguments; pointers into them, `number` and
  * `program`. quiet: without what mpirun itself says, for the ranks speak. NULL: no memory. */
@@ -46,29 +45,51 @@ static char **command_line(char *const *arguments, bool quiet, char *number, cha
     return line;
 }
 
-/* Everything as in a fresh process: handlers and masks are not for mpirun. said: where what it says
- * goes, or -1. */
+/* In the child, between fork and exec. Everything as in a fresh process: handlers and masks are not
+ * for mpirun. If `parent` dies, mpirun gets the signal that it hands to the ranks: they save and
+ * end. */
+static void become(char *const *line, int said, pid_t parent, int failed)
+{
+    struct sigaction ordinary = { .sa_handler = SIG_DFL };
+    sigset_t no_signals;
+    int nothing = open("/dev/null", O_RDONLY);
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, &ordinary, NULL);
+    sigemptyset(&no_signals);
+    sigprocmask(SIG_SETMASK, &no_signals, NULL);
+    setpgid(0, 0);
+    dup2(nothing, STDIN_FILENO);
+    for (int fd = STDOUT_FILENO; said >= 0 && fd <= STDERR_FILENO; fd++)
+        dup2(said, fd);
+    prctl(PR_SET_PDEATHSIG, SIGUSR1);
+    if (getppid() == parent)
+        execvp(line[0], line);
+    int code = errno;
+    if (write(failed, &code, sizeof code) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+/* said: where what it says goes, or -1. Gives an errno, 0: it runs. */
 static int spawn(pid_t *pid, char *const *line, int said)
 {
-    posix_spawnattr_t attr;
-    posix_spawn_file_actions_t files;
-    sigset_t all, no_signals;
-    sigemptyset(&no_signals);
-    sigfillset(&all);
-    posix_spawnattr_init(&attr);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setsigmask(&attr, &no_signals);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                        POSIX_SPAWN_SETSIGDEF);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    for (int fd = STDOUT_FILENO; said >= 0 && fd <= STDERR_FILENO; fd++)
-        posix_spawn_file_actions_adddup2(&files, said, fd);
-    int code = posix_spawnp(pid, line[0], &files, &attr, line, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
-    return code;
+    int failed[2], code = 0;
+    pid_t parent = getpid();
+    if (pipe2(failed, O_CLOEXEC) != 0)
+        return errno;
+    *pid = fork();
+    if (*pid == 0)
+        become(line, said, parent, failed[1]);
+    if (*pid < 0)
+        code = errno;
+    close(failed[1]);
+    ssize_t got = 0;
+    while (*pid > 0 && (got = read(failed[0], &code, sizeof code)) < 0 && errno == EINTR)
+        ;
+    close(failed[0]);
+    if (got > 0) /* it could not begin */
+        waitpid(*pid, NULL, 0);
+    return got > 0 || *pid < 0 ? code : 0;
 }
 
 static bool verdict(int status, struct err *err)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/claim.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/report.h"
@@ -100,11 +101,14 @@ bool page_make(const struct page_request *request, const struct ctx *ctx, struct
                struct err *err)
 {
     struct page page = { .request = request, .ctx = ctx };
+    struct claim *claim = NULL;
     bool ok =
         results_read(request->folders, request->n_folders, request->output, &page.results, err) &&
-        file_make_folder(request->output, err) && picture_all(&page, err) && write_page(&page, err);
+        file_make_folder(request->output, err) && claim_take(request->output, &claim, err) &&
+        picture_all(&page, err) && write_page(&page, err);
     if (ok)
         count(&page, out);
+    claim_release(claim);
     for (size_t i = 0; page.views && i < page.results.n_slides; i++)
         slide_view_free(&page.views[i]);
     free(page.views);

@@ -348,6 +348,23 @@ static void test_claim(void **state)
 }
 
 /* A process that is killed leaves its lock file; the next run takes over. */
+/* Of a host that was lost 298 s ago: a job that is begun again waits until its lock is dead. */
+static void test_claim_wait(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("cluster_claim_wait");
+    struct claim *claim = NULL;
+    struct err err = { 0 };
+    atomic_bool stop = true;
+    write_lock(folder, "elsewhere", 1, time(NULL) - CLAIM_DEAD_S + 2);
+    assert_false(claim_wait(folder, &stop, &claim, &err));
+    assert_int_equal(err.kind, ERR_STOPPED);
+    assert_false(claim_take(folder, &claim, &err));
+    assert_true(claim_wait(folder, NULL, &claim, &err));
+    claim_release(claim);
+    free(folder);
+}
+
 static void test_claim_killed(void **state)
 {
     (void)state;
@@ -390,17 +407,12 @@ static void test_shell_descriptors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_list_damaged),
-        cmocka_unit_test(test_pack),
-        cmocka_unit_test(test_tasks),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_out_of_time),
-        cmocka_unit_test(test_site),
-        cmocka_unit_test(test_claim),
-        cmocka_unit_test(test_claim_killed),
-        cmocka_unit_test(test_claim_damaged),
-        cmocka_unit_test(test_shell_descriptors),
+        cmocka_unit_test(test_list),          cmocka_unit_test(test_list_damaged),
+        cmocka_unit_test(test_pack),          cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_times),         cmocka_unit_test(test_out_of_time),
+        cmocka_unit_test(test_site),          cmocka_unit_test(test_claim),
+        cmocka_unit_test(test_claim_wait),    cmocka_unit_test(test_claim_killed),
+        cmocka_unit_test(test_claim_damaged), cmocka_unit_test(test_shell_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
