@@ -8,6 +8,8 @@
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
 
+#define MAX_COUNT INT64_C(0x7fffffff) /* of epochs, steps, ...: products of two are no overflow */
+
 static double get_real(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -125,6 +127,28 @@ static double rate_of(const struct trainer *trainer, const json_t *state)
                                                              : rate * (double)now / (double)then;
 }
 
+static bool counts_fit(const json_t *object, const char *const *keys, int64_t least)
+{
+    bool fit = true;
+    for (; *keys; keys++)
+        fit = fit && get_int(object, *keys) >= least && get_int(object, *keys) <= MAX_COUNT;
+    return fit;
+}
+
+/* Numbers that are multiplied later, and number files. */
+static bool counts_are_sane(const json_t *state)
+{
+    static const char *const counts[] = { "seen",        "epoch",   "step",  "skipped",
+                                          "ranks",       "threads", "steps", "optimizer_steps",
+                                          "ema_updates", NULL };
+    static const char *const ones[] = { "step_images", NULL };
+    static const char *const judged[] = { "epochs_flat", "epochs_no_better", "reductions", NULL };
+    static const char *const best[] = { "best_epoch", NULL }; /* -1: none yet */
+    const json_t *object = json_object_get(state, "judged");
+    return counts_fit(state, counts, 0) && counts_fit(state, ones, 1) &&
+           counts_fit(object, judged, 0) && counts_fit(object, best, -1);
+}
+
 static bool check_state(const struct trainer *trainer, const char *path, const json_t *state,
                         struct err *err)
 {
@@ -134,8 +158,7 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
     trainer_data_text(trainer, hash);
     bool ok = config || err_memory(err, "a checkpoint");
     bool same_ranks = get_int(state, "ranks") == trainer->request->ranks->size;
-    if (ok && (!then || !data || get_int(state, "seen") < 0 || get_int(state, "epoch") < 0 ||
-               get_int(state, "step") < 0 || get_int(state, "step_images") < 1 ||
+    if (ok && (!then || !data || !counts_are_sane(state) ||
                place_of(trainer, state) > trainer->steps_per_epoch))
         ok = err_set(err, ERR_FORMAT,
                      "%s: not a checkpoint of this version; pass --overwrite to begin anew", path);

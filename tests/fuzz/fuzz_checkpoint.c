@@ -3,6 +3,7 @@
  * predictions of the epoch. A training that resumes from it is at a place that exists. */
 #include "tests/fuzz/fuzz.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,6 +43,20 @@ static void write_checkpoint(struct trainer *trainer, const char *state, const f
     free(path);
 }
 
+/* What a training counts in its checkpoint is no more than it can have done. */
+static bool is_sane(const char *state)
+{
+    static const char *const keys[] = { "epoch", "step", "steps", "step_images", "seen" };
+    json_t *root = json_loads(state, 0, NULL);
+    bool sane = root != NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        json_int_t value = json_integer_value(json_object_get(root, keys[i]));
+        sane = sane && value >= 0 && value < (json_int_t)1 << 32;
+    }
+    json_decref(root);
+    return sane;
+}
+
 static void try_state(const char *state, const float *numbers, int64_t n)
 {
     const char *folder = fuzz_folder();
@@ -55,6 +70,8 @@ static void try_state(const char *state, const float *numbers, int64_t n)
     write_checkpoint(trainer, state, numbers, n);
     if (trainer_resume(trainer, &found, &err)) {
         fuzz_taken += found;
+        if (found && !is_sane(state))
+            abort();
         if (found && (trainer->epoch < 0 || trainer->step < 0 ||
                       trainer->step > trainer->steps_per_epoch || trainer_steps(trainer) < 0))
             abort();

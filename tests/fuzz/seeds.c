@@ -246,6 +246,22 @@ static void write_tar(void)
 
 /* --- states --- */
 
+/* The state with one number replaced: products of it do not fit 64 bits. */
+static void write_overflow(const char *name, const char *state, const char *key, const char *value,
+                           const void *numbers, size_t size)
+{
+    const char *at = strstr(state, key);
+    if (!at)
+        exit(1);
+    const char *rest = at + strlen(key);
+    char *text = file_format("%.*s%s%s", (int)(rest - state), state, value,
+                             rest + strspn(rest, "-0123456789"));
+    if (!text)
+        exit(1);
+    write_pieces("fuzz_checkpoint", name, text, numbers, size);
+    free(text);
+}
+
 static void write_checkpoint(void)
 {
     static const float numbers[] = { 0.25f, 0.75f, 0.5f, 0.5f, 1, 0 };
@@ -266,6 +282,12 @@ static void write_checkpoint(void)
     char *path = trainer_step_path(trainer, trainer_steps(trainer));
     check(checkpoint_open(path, &checkpoint, &err), &err);
     write_pieces("fuzz_checkpoint", "state", checkpoint.state, numbers, sizeof numbers);
+    write_overflow("step", checkpoint.state, "\"step\": ", "9223372036854775807", numbers,
+                   sizeof numbers);
+    write_overflow("epoch", checkpoint.state, "\"epoch\": ", "9223372036854775807", numbers,
+                   sizeof numbers);
+    write_overflow("steps", checkpoint.state, "\"steps\": ", "-9223372036854775807", numbers,
+                   sizeof numbers);
     checkpoint_close(&checkpoint);
     char *bytes = NULL;
     size_t size = 0;
