@@ -80,7 +80,7 @@ struct common_options {
 
 struct app {
     struct ctx ctx;
-    FILE *out; /* results; checked at exit */
+    FILE *out; /* results, made plain (base/plain.h); checked at exit */
     int argc;  /* the whole command line as it was typed, for run.json */
     char **argv;
 };
@@ -92,6 +92,9 @@ struct command {
     bool (*run)(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err);
 };
+
+/* Says on standard error why a command failed. */
+void app_complain(const char *command, const struct err *err);
 
 /* The program's only argument when --ranks tries whether ranks can begin (dist/launch.h). */
 #define APP_TRY_RANKS "--try-ranks"

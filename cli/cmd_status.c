@@ -158,10 +158,10 @@ static void print_json(FILE *out, const struct task_list *list, const struct sta
     json_out_end(&json);
 }
 
-static void clear_screen(struct app *app, const struct status_args *given)
+static void clear_screen(const struct status_args *given)
 {
     if (given->watch && !given->json && isatty(STDOUT_FILENO))
-        fputs("\033[H\033[2J", app->out); /* home, and clear the screen */
+        fputs("\033[H\033[2J", stdout); /* home, and clear the screen; app->out would escape it */
 }
 
 static bool show(struct app *app, const struct status_args *given, const struct task_list *list,
@@ -170,7 +170,7 @@ static bool show(struct app *app, const struct status_args *given, const struct 
     struct status status;
     if (!status_look(list, &status, err))
         return false;
-    clear_screen(app, given);
+    clear_screen(given);
     if (given->json)
         print_json(app->out, list, &status);
     else
@@ -261,7 +261,7 @@ static bool show_folder(struct app *app, const struct status_args *given, const 
     struct folder_status status;
     if (!folder_status_look(folder, &status, err))
         return false;
-    clear_screen(app, given);
+    clear_screen(given);
     (given->json ? print_folder_json : print_folder)(app->out, &status, folder);
     *ended = !status.claimed && (status.ended || status.units[0] == 's');
     folder_status_free(&status);

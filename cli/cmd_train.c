@@ -5,6 +5,7 @@
 #include "base/claim.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/plain.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "cli/cluster.h"
@@ -192,7 +193,7 @@ static bool train_here(struct app *app, const struct train_args *given, const ch
     if (!ok && ranks.size > 1 && ranks.failed) { /* said before any rank ends, for then mpirun ends
                                                   * the others at once */
         if (ranks.rank == 0)
-            fprintf(stderr, "microtome train: %s\n", err->text);
+            app_complain("train", err);
         err->text[0] = 0;
     }
     ranks_end(&ranks, ok);
@@ -250,11 +251,16 @@ static bool tasks_train(void *state, const struct task *task, const char *path,
 {
     (void)task;
     struct train_work *work = state;
-    struct app app = { .ctx = *ctx, .out = stdout, .argc = work->n_line, .argv = work->line };
+    FILE *plain = plain_stream(stdout);
+    if (!plain)
+        return err_memory(err, "standard output");
+    struct app app = { .ctx = *ctx, .out = plain, .argc = work->n_line, .argv = work->line };
     struct file_out out;
     const struct args_result *operands = &work->given.operands;
     const char *config = operands->n_operands ? operands->operands[0] : NULL;
-    if (!train_here(&app, work->given.options, config, err) || !file_out_open(&out, path, err))
+    bool ok = train_here(&app, work->given.options, config, err);
+    fclose(plain);
+    if (!ok || !file_out_open(&out, path, err))
         return false;
     fputs("the training is complete\n", out.stream);
     return file_out_commit(&out, err);

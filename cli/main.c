@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/names.h"
+#include "base/plain.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "base/room.h"
@@ -99,10 +100,12 @@ static int unknown_command(const char *name)
     for (; commands[n] && n < 64; n++)
         names[n] = commands[n]->spec.name;
     const char *nearest = names_nearest(name, names, n);
+    char plain[256];
+    plain_copy(plain, sizeof plain, name);
     if (nearest)
-        fprintf(stderr, "microtome: no command '%s'; did you mean '%s'?\n", name, nearest);
+        fprintf(stderr, "microtome: no command '%s'; did you mean '%s'?\n", plain, nearest);
     else
-        fprintf(stderr, "microtome: no command '%s'; 'microtome --help' lists them\n", name);
+        fprintf(stderr, "microtome: no command '%s'; 'microtome --help' lists them\n", plain);
     return 2;
 }
 
@@ -133,6 +136,13 @@ static bool run_command(const struct command *command, struct app *app, void *op
     return ok;
 }
 
+void app_complain(const char *command, const struct err *err)
+{
+    fprintf(stderr, "microtome %s: ", command);
+    plain_print(stderr, err->text);
+    fputc('\n', stderr);
+}
+
 static int main_command(const struct command *command, struct app *app, int argc, char **argv)
 {
     struct err err = { 0 };
@@ -145,10 +155,10 @@ static int main_command(const struct command *command, struct app *app, int argc
     else if (ok)
         ok = run_command(command, app, options, &operands, &err);
     free(options);
-    if (ok && (fflush(stdout) != 0 || ferror(stdout)))
+    if (ok && (fflush(app->out) != 0 || ferror(app->out) || fflush(stdout) != 0 || ferror(stdout)))
         ok = err_errno(&err, "standard output", "write");
     if (!ok && err.text[0]) /* no text: another process has said it */
-        fprintf(stderr, "microtome %s: %s\n", command->spec.name, err.text);
+        app_complain(command->spec.name, &err);
     return ok ? 0 : exit_code(&err);
 }
 
@@ -184,11 +194,15 @@ int main(int argc, char **argv)
         return unknown_command(argv[1]);
     catch_signals();
     char **typed = malloc((size_t)argc * sizeof *typed); /* parsing reorders argv */
-    if (!typed)
-        return 1;
-    memcpy(typed, argv, (size_t)argc * sizeof *typed);
-    struct app app = { .out = stdout, .argc = argc, .argv = typed };
-    int code = main_command(command, &app, argc - 1, argv + 1);
+    FILE *out = plain_stream(stdout);
+    int code = 1;
+    if (typed && out) {
+        memcpy(typed, argv, (size_t)argc * sizeof *typed);
+        struct app app = { .out = out, .argc = argc, .argv = typed };
+        code = main_command(command, &app, argc - 1, argv + 1);
+    }
+    if (out)
+        fclose(out); /* what it held was flushed and checked */
     free(typed);
     return code;
 }

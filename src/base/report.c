@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include "base/plain.h"
 
 #define REDRAW_S 0.1 /* terminal: at most ten redraws a second */
 #define LINE_S 10.0  /* elsewhere: a line every ten seconds */
@@ -123,7 +124,7 @@ void report_begin(struct report *report, const char *label, int64_t total, const
     if (!report)
         return;
     pthread_mutex_lock(&report->mutex);
-    snprintf(report->label, sizeof report->label, "%s", label);
+    plain_copy(report->label, sizeof report->label, label);
     snprintf(report->unit, sizeof report->unit, "%s", unit);
     report->total = total;
     report->done = 0;
@@ -168,8 +169,12 @@ static void say(struct report *report, const char *prefix, const char *format, v
 {
     pthread_mutex_lock(&report->mutex);
     erase_bar(report);
+    char *text = NULL;
+    bool ok = vasprintf(&text, format, arguments) >= 0;
     fputs(prefix, report->stream);
-    vfprintf(report->stream, format, arguments);
+    plain_print(report->stream, ok ? text : format);
+    if (ok)
+        free(text);
     fputc('\n', report->stream);
     fflush(report->stream);
     pthread_mutex_unlock(&report->mutex);

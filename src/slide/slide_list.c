@@ -219,6 +219,19 @@ static int by_name(const void *a, const void *b)
     return order ? order : (*first > *second) - (*first < *second);
 }
 
+/* A line break in a name would make two lines of one in every table and message. */
+static bool check_line_breaks(const struct slide_list *list, struct err *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const char *path = list->entries[i].path;
+        size_t length = strcspn(path, "\r\n");
+        if (path[length])
+            return err_set(err, ERR_FORMAT, "%.*s: has a line break in its name here; rename it",
+                           (int)length, path);
+    }
+    return true;
+}
+
 /* Results are named after slides, so that two of one name would overwrite each other. */
 static bool check_names(const struct builder *builder, struct err *err)
 {
@@ -244,7 +257,7 @@ static bool check_names(const struct builder *builder, struct err *err)
 /* Hands the list over, or frees it. */
 static bool finish(struct builder *builder, bool ok, struct slide_list *out, struct err *err)
 {
-    ok = ok && check_names(builder, err);
+    ok = ok && check_line_breaks(&builder->list, err) && check_names(builder, err);
     origins_free(builder);
     if (ok)
         *out = builder->list;
