@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "base/file.h"
 
 #define MAX_TABLE_BYTES ((size_t)256 << 20)
@@ -13,7 +14,29 @@
 struct cursor {
     char *at, *end;
     int line;
+    char separator;
 };
+
+static bool ends_cell(const struct cursor *c, char byte)
+{
+    return byte == c->separator || byte == '\r' || byte == '\n';
+}
+
+/* What separates the columns of the header: the first of comma, semicolon and tab that it has
+ * outside of quotes. */
+static char find_separator(const struct cursor *c)
+{
+    bool quoted = false, semicolon = false, tab = false;
+    for (const char *at = c->at; at < c->end && (quoted || (*at != '\n' && *at != '\r')); at++) {
+        if (*at == '"')
+            quoted = !quoted;
+        else if (!quoted && *at == ',')
+            return ',';
+        semicolon = semicolon || (!quoted && *at == ';');
+        tab = tab || (!quoted && *at == '\t');
+    }
+    return semicolon ? ';' : tab ? '\t' : ',';
+}
 
 /* Cuts one cell out of the text and sets *last when it ends its row. */
 static bool next_cell(struct cursor *c, char **cell, bool *last, const char *path, struct err *err)
@@ -36,18 +59,18 @@ static bool next_cell(struct cursor *c, char **cell, bool *last, const char *pat
             *write++ = *c->at;
         }
         c->at++;
-        if (c->at < c->end && !strchr(",\r\n", *c->at))
+        if (c->at < c->end && !ends_cell(c, *c->at))
             return err_set(err, ERR_FORMAT, "%s:%d: text after a closing quote", path, c->line);
     } else {
-        while (c->at < c->end && *c->at != ',' && *c->at != '\n' && *c->at != '\r')
+        while (c->at < c->end && !ends_cell(c, *c->at))
             c->at++;
         write = c->at;
     }
     char *stop = c->at;
-    *last = stop >= c->end || *stop != ',';
+    *last = stop >= c->end || *stop != c->separator;
     if (c->at < c->end && *c->at == '\r')
         c->at++;
-    if (c->at < c->end && (*c->at == ',' || *c->at == '\n')) {
+    if (c->at < c->end && (*c->at == c->separator || *c->at == '\n')) {
         c->line += *c->at == '\n';
         c->at++;
     }
@@ -90,18 +113,27 @@ static bool add_row(struct csv *csv, char **cells, size_t count, int line, size_
     return true;
 }
 
+static char *trimmed(char *name)
+{
+    static const char blanks[] = " \t";
+    name += strspn(name, blanks);
+    size_t length = strlen(name);
+    while (length > 0 && strchr(blanks, name[length - 1]))
+        length--;
+    name[length] = 0;
+    return name;
+}
+
 static bool parse_rows(struct csv *csv, struct cursor *c, char **cells, struct err *err)
 {
     size_t count = 0, room = 0;
     if (!read_row(c, cells, MAX_COLUMNS, &count, csv->path, err))
         return false;
-    if (count == 1 && strpbrk(cells[0], ";\t"))
-        return err_set(err, ERR_FORMAT, "%s:1: its columns are parted by %s; write commas",
-                       csv->path, strchr(cells[0], ';') ? "semicolons" : "tabs");
     csv->names = malloc(count * sizeof *csv->names);
     if (!csv->names)
         return err_memory(err, csv->path);
-    memcpy(csv->names, cells, count * sizeof *cells);
+    for (size_t i = 0; i < count; i++)
+        csv->names[i] = trimmed(cells[i]);
     csv->n_columns = count;
     while (c->at < c->end) {
         int line = c->line;
@@ -127,9 +159,10 @@ bool csv_parse(const char *text, size_t size, const char *path, struct csv *out,
     } else {
         memcpy(out->text, text, size);
         out->text[size] = 0;
-        struct cursor c = { out->text, out->text + size, 1 };
+        struct cursor c = { .at = out->text, .end = out->text + size, .line = 1 };
         if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0)
             c.at += 3;
+        c.separator = find_separator(&c);
         ok = parse_rows(out, &c, cells, err);
     }
     free(cells);
@@ -164,12 +197,24 @@ int csv_column(const struct csv *csv, const char *name)
     for (size_t i = 0; i < csv->n_columns; i++)
         if (strcmp(csv->names[i], name) == 0)
             return (int)i;
+    for (size_t i = 0; i < csv->n_columns; i++)
+        if (strcasecmp(csv->names[i], name) == 0)
+            return (int)i;
     return -1;
 }
 
 const char *csv_cell(const struct csv *csv, size_t row, int column)
 {
     return column < 0 ? "" : csv->cells[row * csv->n_columns + (size_t)column];
+}
+
+const char *csv_no_number(const char *cell, const char *otherwise)
+{
+    static const char digits[] = "0123456789";
+    const char *at = cell + strspn(cell, " +-");
+    size_t before = strspn(at, digits);
+    bool comma = at[before] == ',' && strspn(at + before + 1, digits) > 0;
+    return comma ? "has a decimal comma; write a point" : otherwise;
 }
 
 bool csv_mpp(const struct csv *csv, size_t row, double *out, struct err *err)
@@ -182,8 +227,8 @@ bool csv_mpp(const struct csv *csv, size_t row, double *out, struct err *err)
     *out = strtod(text, &end);
     if (end != text && !end[strspn(end, " ")] && isfinite(*out) && *out > 0)
         return true;
-    return err_set(err, ERR_FORMAT, "%s:%d: mpp '%s' is not a number of um/px above 0", csv->path,
-                   csv->lines[row], text);
+    return err_set(err, ERR_FORMAT, "%s:%d: mpp '%.60s' %s", csv->path, csv->lines[row], text,
+                   csv_no_number(text, "is not a number of um/px above 0"));
 }
 
 void csv_write_cell(FILE *stream, const char *text)

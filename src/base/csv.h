@@ -1,5 +1,6 @@
-/* csv.h: a comma-separated table with a header, read whole (slide lists and score tables are
- * small). Quoted cells, CRLF and a byte-order mark are understood. */
+/* csv.h: a table with a header, read whole (slide lists and score tables are small). Its columns
+ * are separated by commas or, where the header has none, by semicolons or tabs. Quoted cells, CRLF
+ * and a byte-order mark are understood. */
 #ifndef BASE_CSV_H
 #define BASE_CSV_H
 #include <stdbool.h>
@@ -11,7 +12,7 @@ struct csv {
     char *path;    /* for messages */
     size_t n_rows; /* without the header */
     size_t n_columns;
-    char **names; /* [n_columns] */
+    char **names; /* [n_columns], without blanks around them */
     char **cells; /* [n_rows, n_columns]; an absent cell at the end of a row is "" */
     int *lines;   /* [n_rows]: the line of the file a row begins on, for messages */
     char *text;
@@ -23,10 +24,15 @@ bool csv_read(const char *path, struct csv *out, struct err *err);
 bool csv_parse(const char *text, size_t size, const char *path, struct csv *out, struct err *err);
 void csv_free(struct csv *csv);
 
-/* Column number by name, or -1. */
+/* Column number by name, or -1. A name in other upper and lower case counts where none is the same.
+ */
 int csv_column(const struct csv *csv, const char *name);
 /* Never NULL; "" when column is -1. */
 const char *csv_cell(const struct csv *csv, size_t row, int column);
+
+/* What is wrong with a cell that should be a number and is not, to be put behind it: a word about
+ * its decimal comma, which is not guessed at, or `otherwise`. */
+const char *csv_no_number(const char *cell, const char *otherwise);
 
 /* A cell of the column mpp as um/px; 0 where it is empty or there is no such column. */
 bool csv_mpp(const struct csv *csv, size_t row, double *out, struct err *err);

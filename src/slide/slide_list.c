@@ -199,7 +199,8 @@ static bool add_operand(struct builder *builder, const char *operand, struct err
 {
     if (file_is_folder(operand))
         return add_folder(builder, operand, err);
-    if (strcasecmp(file_extension(operand), ".csv") == 0) {
+    if (strcasecmp(file_extension(operand), ".csv") == 0 ||
+        strcasecmp(file_extension(operand), ".tsv") == 0) {
         struct csv csv;
         if (!csv_read(operand, &csv, err))
             return false;

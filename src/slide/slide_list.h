@@ -1,6 +1,6 @@
 /* slide_list.h: what the user names -> the slides of a cohort. An operand is a slide file, a
- * folder, a glob in quotes, or a CSV with a header (slide, mpp, label, annotation, patient, node,
- * center, split; only slide is required; relative paths are relative to the CSV). */
+ * folder, a glob in quotes, or a CSV (.csv, .tsv) with a header (slide, mpp, label, annotation,
+ * patient, node, center, split; only slide is required; relative paths are relative to the CSV). */
 #ifndef SLIDE_SLIDE_LIST_H
 #define SLIDE_SLIDE_LIST_H
 #include <stdbool.h>

@@ -42,8 +42,9 @@ static bool add_row(const struct csv *csv, char *const *cells, const int columns
     double values[3];
     for (int i = 0; i < 3; i++)
         if (!number_of(cells[columns[i]], &values[i]))
-            return err_set(err, ERR_FORMAT, "%s:%d: column %d (%s): '%.60s' is not a finite number",
-                           csv->path, line, columns[i] + 1, names[i], cells[columns[i]]);
+            return err_set(err, ERR_FORMAT, "%s:%d: column %d (%s): '%.60s' %s", csv->path, line,
+                           columns[i] + 1, names[i], cells[columns[i]],
+                           csv_no_number(cells[columns[i]], "is not a finite number"));
     return lesions_add(out, (struct lesion){ values[0], values[1], values[2] }, err);
 }
 

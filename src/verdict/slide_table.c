@@ -136,7 +136,7 @@ bool slide_table_numbers(const struct slide_table *table, int column, double *va
         while (*end == ' ')
             end++;
         if (end == cell || *end)
-            return refuse_cell(table, i, column, "is not a number", err);
+            return refuse_cell(table, i, column, csv_no_number(cell, "is not a number"), err);
         if (!isfinite(values[i]))
             return refuse_cell(table, i, column,
                                "is not a finite number; score the slide again or remove its row",

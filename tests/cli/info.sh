@@ -23,8 +23,8 @@ printf 'file,mpp\ngood.tiff,0.33\n' >list.csv
 microtome info list.csv
 printf 'slide;mpp\ngood.tiff;0,33\n' >list.csv
 microtome info list.csv
-printf 'slide\tmpp\ngood.tiff\t0.33\n' >list.csv
-microtome info list.csv
+printf 'Slide\tMPP\ngood.tiff\t0.33\n' >list.tsv
+microtome info list.tsv | grep resolution
 microtome info --thumbnail t.png good.tiff good.tiff
 echo "exit $?"
 microtome info --thumbnail no-such-folder/t.png good.tiff >/dev/null

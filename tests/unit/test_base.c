@@ -160,6 +160,44 @@ static void tables_are_read(void **state)
     assert_string_equal(err.text, "t.csv:2: a quote is opened and never closed");
 }
 
+static void tables_of_other_programs_are_read(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "Slide;MPP;Label\n\"a;b,c.svs\";0.25;tumor\n",
+        "slide\tmpp\tLABEL\r\na;b,c.svs\t0.25\ttumor\r\n",
+        " SLIDE , Mpp,label \n\"a;b,c.svs\",0.25,tumor\n",
+        "\xEF\xBB\xBF\"slide\";\"mpp\";\"a,b\";\"label\"\n\"a;b,c.svs\";0.25;;tumor\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct csv csv;
+        struct err err = { 0 };
+        double mpp = 0;
+        assert_true(csv_parse(texts[i], strlen(texts[i]), "t.csv", &csv, &err));
+        assert_int_equal(csv.n_columns, i < 3 ? 3 : 4);
+        assert_string_equal(csv_cell(&csv, 0, csv_column(&csv, "slide")), "a;b,c.svs");
+        assert_true(csv_mpp(&csv, 0, &mpp, &err) && mpp == 0.25);
+        assert_string_equal(csv_cell(&csv, 0, csv_column(&csv, "label")), "tumor");
+        csv_free(&csv);
+    }
+}
+
+static void a_decimal_comma_is_not_guessed_at(void **state)
+{
+    (void)state;
+    static const char text[] = "slide;mpp\na.svs;0,25\n", both[] = "score_A,score_a\n1,2\n";
+    struct csv csv;
+    struct err err = { 0 };
+    double mpp = 0;
+    assert_true(csv_parse(text, sizeof text - 1, "t.csv", &csv, &err));
+    assert_false(csv_mpp(&csv, 0, &mpp, &err));
+    assert_string_equal(err.text, "t.csv:2: mpp '0,25' has a decimal comma; write a point");
+    csv_free(&csv);
+    assert_true(csv_parse(both, sizeof both - 1, "t.csv", &csv, &err));
+    assert_int_equal(csv_column(&csv, "score_a"), 1); /* the same name goes first */
+    csv_free(&csv);
+}
+
 static void json_is_well_formed(void **state)
 {
     (void)state;
@@ -470,6 +508,8 @@ int main(void)
         cmocka_unit_test(outputs_appear_only_when_complete),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(tables_are_read),
+        cmocka_unit_test(tables_of_other_programs_are_read),
+        cmocka_unit_test(a_decimal_comma_is_not_guessed_at),
         cmocka_unit_test(json_is_well_formed),
         cmocka_unit_test(options_are_parsed_and_checked),
         cmocka_unit_test(jpegs_are_read_and_damage_is_seen),
