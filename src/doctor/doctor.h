@@ -55,7 +55,7 @@ void doctor_say(char *text, size_t size, const char *format, ...)
 #define DOCTOR_REMEDY(finding, ...)                                                                \
     doctor_say((finding)->remedy, sizeof(finding)->remedy, __VA_ARGS__)
 
-void doctor_narrow_tiff(struct doctor_list *list);
+void doctor_small_tiff(struct doctor_list *list);
 void doctor_libraries(struct doctor_list *list);
 void doctor_machine(struct doctor_list *list, const char *folder, const char *root);
 void doctor_cluster(struct doctor_list *list);

@@ -120,7 +120,7 @@ static void look_at_networks(struct doctor_list *list)
 void doctor_libraries(struct doctor_list *list)
 {
     look_at_slides(list);
-    doctor_narrow_tiff(list);
+    doctor_small_tiff(list);
     look_at_hdf5(list);
     look_at_networks(list);
 }

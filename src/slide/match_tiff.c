@@ -108,7 +108,7 @@ static void choose_reader(const struct tiff_file *file, const struct tiff_family
     bool readable = d && sizes_agree(family, d, level) && d->tile_width <= TIFF_RGBA_MAX_PX &&
                     d->tile_height <= TIFF_RGBA_MAX_PX;
     level->reader = readable ? READER_LIBTIFF : READER_NONE;
-    level->slow_reason = "narrower than its tiles, which OpenSlide scrambles";
+    level->slow_reason = "smaller than its tiles, which OpenSlide scrambles";
 }
 
 static bool check_complete(const struct slide *slide, int level, const struct tiff_directory *d,

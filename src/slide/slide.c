@@ -213,7 +213,7 @@ bool slide_paint(struct slide *slide, int level, int64_t x, int64_t y, int64_t w
 {
     if (slide->levels[level].reader == READER_NONE)
         return err_set(err, ERR_FORMAT,
-                       "the level is narrower than its tiles and not JPEG, which OpenSlide reads "
+                       "the level is smaller than its tiles and not JPEG, which OpenSlide reads "
                        "wrong, and two directories of the file may be it; write the slide again "
                        "without this level, or with JPEG tiles");
     double downsample = slide->levels[level].downsample;

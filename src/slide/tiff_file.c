@@ -174,7 +174,7 @@ static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory 
                                   .beyond = -1 };
     count_channels(tiff, d);
     d->unfit = why_unfit(tiff, d);
-    d->scrambled = d->unfit && d->tile_width > d->width;
+    d->scrambled = d->unfit && (d->tile_width > d->width || d->tile_height > d->height);
     if (d->unfit)
         return true;
     d->columns = ceil_div(d->width, d->tile_width);

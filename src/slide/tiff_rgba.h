@@ -1,8 +1,9 @@
 /* tiff_rgba.h: single tiles of a TIFF directory of any compression and pixel type, decoded to RGB
- * by libtiff. For directories narrower than a tile: OpenSlide asks libtiff (TIFFRGBAImageGet) for a
- * raster as wide as the tile, libtiff 4.5.0 as Debian patches it fills one as wide as the image,
- * and the rows come out shifted, with uninitialised memory behind them. JPEG tiles, which
- * OpenSlide decodes by itself, are not concerned, nor are wider directories. */
+ * by libtiff. For directories narrower or lower than a tile: OpenSlide asks libtiff
+ * (TIFFRGBAImageGet) for a raster as large as the tile, libtiff 4.5.0 as Debian patches it fills
+ * one as large as the image, and rows come out in the wrong place, with uninitialised memory
+ * between or behind them. JPEG tiles, which OpenSlide decodes by itself, are not concerned, nor are
+ * directories of at least a tile. */
 #ifndef SLIDE_TIFF_RGBA_H
 #define SLIDE_TIFF_RGBA_H
 #include "slide/tiff_file.h"

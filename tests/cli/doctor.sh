@@ -1,7 +1,7 @@
 # Looks at the machine; wrong folders break it, missing schedulers do not.
 microtome doctor >text || echo "exit $?"
 head -n 1 text
-grep -c '^  [a-z]* *\(OpenSlide\|narrow TIFF\|HDF5\|oneDNN\|processors\|memory\|disk\) ' text
+grep -c '^  [a-z]* *\(OpenSlide\|small TIFF\|HDF5\|oneDNN\|processors\|memory\|disk\) ' text
 tail -n 1 text
 PATH=$(dirname "$(command -v microtome)"):/bin microtome doctor . --json | python3 -c '
 import json, sys

@@ -1,4 +1,4 @@
-# Tissue of lossless pyramids of the same pixels: levels narrower than a tile, which OpenSlide
+# Tissue of lossless pyramids of the same pixels: levels smaller than a tile, which OpenSlide
 # scrambles, give what they give with tiles small enough for every level.
 command -v vips >/dev/null || { echo "needs libvips-tools" >&2; exit 77; }
 microtome phantom -o cohort --slides 1 --size 2048 --seed 3 --quiet

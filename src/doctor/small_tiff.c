@@ -1,4 +1,4 @@
-/* narrow_tiff.c: does the installed OpenSlide read a lossless TIFF that is narrower than a tile?
+/* small_tiff.c: does the installed OpenSlide read a lossless TIFF that is smaller than a tile?
  * Asked with a small TIFF in memory; see slide/tiff_rgba.h for what goes wrong. */
 #include <fcntl.h>
 #include <openslide.h>
@@ -92,11 +92,11 @@ static void judge(struct doctor_list *list, const char *path)
     bool theirs = read_by_openslide(path, px) && as_drawn(px);
     enum doctor_state state = !ours ? DOCTOR_BROKEN : theirs ? DOCTOR_OK : DOCTOR_NOTE;
     struct doctor_finding *found =
-        doctor_add(list, "slides", "narrow TIFF", state, "%s",
+        doctor_add(list, "slides", "small TIFF", state, "%s",
                    !ours    ? "read wrong"
                    : theirs ? "read right, by OpenSlide too"
                             : "read right; OpenSlide with this libtiff scrambles it");
-    DOCTOR_MEANS(found, "levels narrower than a tile of LZW, deflate, zstd, WebP or uncompressed "
+    DOCTOR_MEANS(found, "levels smaller than a tile of LZW, deflate, zstd, WebP or uncompressed "
                         "TIFF pyramids, which microtome reads without OpenSlide");
     if (!ours)
         DOCTOR_REMEDY(found, "overviews and tissue of such slides would be wrong: reinstall "
@@ -106,7 +106,7 @@ static void judge(struct doctor_list *list, const char *path)
                              "slides through this OpenSlide");
 }
 
-void doctor_narrow_tiff(struct doctor_list *list)
+void doctor_small_tiff(struct doctor_list *list)
 {
     char path[64];
     int fd = memfd_create("doctor.tiff", MFD_CLOEXEC);
@@ -114,9 +114,9 @@ void doctor_narrow_tiff(struct doctor_list *list)
     if (fd >= 0 && write_tiff(fd)) {
         judge(list, path);
     } else {
-        struct doctor_finding *found = doctor_add(list, "slides", "narrow TIFF", DOCTOR_NOTE,
+        struct doctor_finding *found = doctor_add(list, "slides", "small TIFF", DOCTOR_NOTE,
                                                   "not tried: no small file could be made");
-        DOCTOR_MEANS(found, "levels of TIFF pyramids that are narrower than a tile");
+        DOCTOR_MEANS(found, "levels of TIFF pyramids that are smaller than a tile");
         DOCTOR_REMEDY(found, "free some memory and run doctor again");
     }
     if (fd >= 0)
