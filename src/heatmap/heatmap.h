@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include "base/err.h"
 #include "base/identity.h"
+#include "tissue/stain.h"
 
 /* How the scores of a dense run differ from those of the sliding window, on random windows. */
 struct heatmap_check {
@@ -45,6 +46,7 @@ struct heatmap_info {
     char *model_hash;            /* 16 hex digits of all models: layers, weights, classes */
     char *options;               /* all that decides the scores, in one line */
     char inputs[INPUTS_ROOM];    /* the files that it was made from */
+    struct stain_fit stain;      /* of the slide; method STAIN_NONE: stains were left as they are */
     struct heatmap_check check;  /* as used, that is after calibration */
     struct heatmap_check raw;    /* the same before calibration; windows 0: not calibrated */
 };

@@ -64,6 +64,23 @@ void heatmap_json_put_check(struct json_out *json, const char *key,
     json_out_close_object(json);
 }
 
+static void put_stain(struct json_out *json, const struct stain_fit *stain)
+{
+    json_out_object_line(json, "stain");
+    json_out_text(json, "method", stain_method_names[stain->method]);
+    json_out_array_line(json, "values");
+    for (int i = 0; i < 6; i++)
+        json_out_real(json, NULL, stain->matrix[i / 3][i % 3]);
+    for (int i = 0; i < 2; i++)
+        json_out_real(json, NULL, stain->concentration_p99[i]);
+    for (int i = 0; i < 3; i++)
+        json_out_real(json, NULL, stain->lab_mean[i]);
+    for (int i = 0; i < 3; i++)
+        json_out_real(json, NULL, stain->lab_std[i]);
+    json_out_close_array(json);
+    json_out_close_object(json);
+}
+
 void heatmap_json_put(struct json_out *json, const struct heatmap_info *info)
 {
     json_out_text(json, "program", "microtome " MICROTOME_VERSION);
@@ -92,6 +109,7 @@ void heatmap_json_put(struct json_out *json, const struct heatmap_info *info)
     json_out_text(json, "model_hash", info->model_hash);
     json_out_text(json, "options", info->options);
     json_out_text(json, "inputs", info->inputs);
+    put_stain(json, &info->stain);
     heatmap_json_put_check(json, "check", &info->check);
     heatmap_json_put_check(json, "raw_check", &info->raw);
 }
@@ -161,6 +179,29 @@ bool heatmap_json_get_check(const json_t *object, const char *key, struct heatma
     return !get.bad;
 }
 
+static bool get_stain(const json_t *object, struct stain_fit *out)
+{
+    *out = (struct stain_fit){ 0 };
+    if (!object) /* of an older version */
+        return true;
+    const char *method = json_string_value(json_object_get(object, "method"));
+    const json_t *values = json_object_get(object, "values");
+    int found = -1;
+    for (int i = 0; method && stain_method_names[i]; i++)
+        found = strcmp(stain_method_names[i], method) == 0 ? i : found;
+    if (found < 0 || json_array_size(values) != 14)
+        return false;
+    out->method = (enum stain_method)found;
+    double v[14];
+    for (size_t i = 0; i < 14; i++)
+        v[i] = json_number_value(json_array_get(values, i));
+    memcpy(out->matrix, v, sizeof out->matrix);
+    memcpy(out->concentration_p99, v + 6, sizeof out->concentration_p99);
+    memcpy(out->lab_mean, v + 8, sizeof out->lab_mean);
+    memcpy(out->lab_std, v + 11, sizeof out->lab_std);
+    return true;
+}
+
 bool heatmap_json_get(const json_t *object, const char *path, struct heatmap_info *out,
                       struct err *err)
 {
@@ -190,6 +231,8 @@ bool heatmap_json_get(const json_t *object, const char *path, struct heatmap_inf
     out->options = get_text(&get, "options");
     const char *inputs = json_string_value(json_object_get(object, "inputs"));
     snprintf(out->inputs, sizeof out->inputs, "%s", inputs ? inputs : "");
+    if (!get_stain(json_object_get(object, "stain"), &out->stain) && !get.bad)
+        get.bad = "stain";
     if (!heatmap_json_get_check(object, "check", &out->check) && !get.bad)
         get.bad = "check";
     if (!heatmap_json_get_check(object, "raw_check", &out->raw) && !get.bad)

@@ -63,23 +63,6 @@ static bool make_groups(struct part_plan *plan, int64_t group_cost, struct err *
     return true;
 }
 
-static void put_stain(struct json_out *json, const struct stain_fit *stain)
-{
-    json_out_object_line(json, "stain");
-    json_out_text(json, "method", stain_method_names[stain->method]);
-    json_out_array_line(json, "values");
-    for (int i = 0; i < 6; i++)
-        json_out_real(json, NULL, stain->matrix[i / 3][i % 3]);
-    for (int i = 0; i < 2; i++)
-        json_out_real(json, NULL, stain->concentration_p99[i]);
-    for (int i = 0; i < 3; i++)
-        json_out_real(json, NULL, stain->lab_mean[i]);
-    for (int i = 0; i < 3; i++)
-        json_out_real(json, NULL, stain->lab_std[i]);
-    json_out_close_array(json);
-    json_out_close_object(json);
-}
-
 static void put_numbers(struct json_out *json, const int64_t *values, int n)
 {
     json_out_array_line(json, NULL);
@@ -99,7 +82,6 @@ bool part_plan_write(const char *folder, struct part_plan *plan, int64_t group_c
     json_out_begin(&json, out.stream);
     json_out_object(&json, NULL);
     heatmap_json_put(&json, &plan->info);
-    put_stain(&json, &plan->stain);
     json_out_array(&json, "blocks"); /* column, row, width, height, cost */
     for (int64_t i = 0; i < plan->n_blocks; i++) {
         const struct part_block *b = &plan->blocks[i];
@@ -164,27 +146,6 @@ static bool get_groups(const json_t *list, struct part_plan *plan)
     return ok && next == plan->n_blocks;
 }
 
-static bool get_stain(const json_t *object, struct stain_fit *out)
-{
-    const char *method = json_string_value(json_object_get(object, "method"));
-    const json_t *values = json_object_get(object, "values");
-    *out = (struct stain_fit){ 0 };
-    int found = -1;
-    for (int i = 0; method && stain_method_names[i]; i++)
-        found = strcmp(stain_method_names[i], method) == 0 ? i : found;
-    if (found < 0 || json_array_size(values) != 14)
-        return false;
-    out->method = (enum stain_method)found;
-    double v[14];
-    for (size_t i = 0; i < 14; i++)
-        v[i] = json_number_value(json_array_get(values, i));
-    memcpy(out->matrix, v, sizeof out->matrix);
-    memcpy(out->concentration_p99, v + 6, sizeof out->concentration_p99);
-    memcpy(out->lab_mean, v + 8, sizeof out->lab_mean);
-    memcpy(out->lab_std, v + 11, sizeof out->lab_std);
-    return true;
-}
-
 bool part_plan_read(const char *folder, struct part_plan *out, struct err *err)
 {
     *out = (struct part_plan){ 0 };
@@ -194,9 +155,7 @@ bool part_plan_read(const char *folder, struct part_plan *out, struct err *err)
     ok = ok && heatmap_json_load(path, &object, err) &&
          heatmap_json_get(object, path, &out->info, err);
     const char *bad = NULL;
-    if (ok && !get_stain(json_object_get(object, "stain"), &out->stain))
-        bad = "stain";
-    if (ok && !bad && !get_blocks(json_object_get(object, "blocks"), out))
+    if (ok && !get_blocks(json_object_get(object, "blocks"), out))
         bad = "blocks";
     if (ok && !bad && !get_groups(json_object_get(object, "groups"), out))
         bad = "groups";

@@ -8,7 +8,6 @@
 #define HEATMAP_PART_H
 #include "base/ctx.h"
 #include "heatmap/heatmap.h"
-#include "tissue/stain.h"
 
 /* A rectangle of cells that is scored in one go. */
 struct part_block {
@@ -27,8 +26,7 @@ struct part_plan {
     int64_t n_blocks;
     struct part_group *groups; /* [n_groups], in the order of blocks */
     int64_t n_groups;
-    struct stain_fit stain; /* of the slide; method STAIN_NONE: stains stay as they are */
-    uint64_t hash;          /* of all of the above: a part of another plan is not taken */
+    uint64_t hash; /* of all of the above: a part of another plan is not taken */
 };
 
 /* Reads folder/plan.json. *out is the caller's; free with part_plan_free. */

@@ -9,14 +9,12 @@
 #include "heatmap/heatmap_json.h"
 #include "heatmap/predict_state.h"
 #include "heatmap/run_groups.h"
-#include "patch/grid.h"
 #include "patch/stain_sample.h"
 #include "tissue/cohort.h"
 
 #define STITCH_BYTES (INT64_C(64) << 20)
 #define WRITING_SHARE 8 /* stitching and exporters take at most this part of --memory */
 #define STAIN_BAND_BYTES (INT64_C(96) << 20)
-#define STAIN_TILE_PX 224
 
 static int64_t at_most(int64_t bytes, int64_t limit)
 {
@@ -90,19 +88,12 @@ bool predict_fit_stain(const struct predict *predict, struct source *source, con
     *out = (struct stain_fit){ .method = STAIN_NONE };
     if (method == STAIN_NONE)
         return true;
-    struct grid grid = { .tile = STAIN_TILE_PX, .stride = STAIN_TILE_PX };
-    struct patch_list tiles = { 0 };
-    bool ok = grid_list(&grid, &source->raster, source->sums, 0.05, &tiles, err);
-    if (ok && tiles.n == 0)
-        ok = err_set(err, ERR_MISSING,
-                     "%s: too little tissue to fit its stains; leave --stain out for it",
-                     slide_info(source->slide)->path);
-    ok = ok &&
-         stain_sample_fit(method, &source->raster, source->sums, &tiles, STAIN_TILE_PX,
-                          STAIN_BAND_BYTES, ctx, out, err) &&
-         stain_transform_new(out, &predict->target, &source->transform, err);
-    patch_list_free(&tiles);
-    return ok;
+    bool usual =
+        !predict->options->tissue && predict->options->tissue_method == tissue_defaults().method;
+    return (stain_sample_fit(method, source->slide, usual ? &source->mask : NULL, STAIN_BAND_BYTES,
+                             ctx, out, err) &&
+            stain_transform_new(out, &predict->target, &source->transform, err)) ||
+           err_prefix(err, slide_info(source->slide)->path);
 }
 
 /* inputs: of before the source was opened, so that a file that is replaced from then on is noticed.
@@ -164,7 +155,7 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
     ok = (!tissue || predict_check(predict, true, ctx, err)) &&
          describe(predict, slide, &source, inputs, &plan.info, err);
     if (ok && tissue)
-        ok = predict_fit_stain(predict, &source, ctx, &plan.stain, err) &&
+        ok = predict_fit_stain(predict, &source, ctx, &plan.info.stain, err) &&
              cover_make(&source, &predict->ensemble, &plan, err);
     if (ok && !tissue) /* whatever slide came before it */
         plan.info.check = plan.info.raw = (struct heatmap_check){ 0 };
@@ -211,8 +202,8 @@ static bool score(struct predict *predict, size_t slide, const struct part_plan 
     bool ok = mask || err_memory(err, "a slide's folder");
     ok = ok && predict_check(predict, true, ctx, err) && /* check.json may have been removed */
          predict_source(predict, slide, mask, &source, err);
-    if (ok && plan->stain.method != STAIN_NONE)
-        ok = stain_transform_new(&plan->stain, &predict->target, &source.transform, err);
+    if (ok && plan->info.stain.method != STAIN_NONE)
+        ok = stain_transform_new(&plan->info.stain, &predict->target, &source.transform, err);
     struct run_groups run = { .ensemble = &predict->ensemble,
                               .source = &source,
                               .plan = plan,

@@ -213,12 +213,11 @@ static bool fit_stains(struct work *work, const struct stain_fit *target, struct
     const struct extract_options *options = work->options;
     if (options->stain == STAIN_NONE)
         return true;
-    if (stain_sample_fit(options->stain, &work->raster, work->sums, &work->patches,
-                         grid_patch(&options->grid), options->band_bytes, work->ctx, &work->source,
-                         err) &&
-        stain_transform_new(&work->source, target, &work->transform, err))
-        return true;
-    return err_prefix(err, work->entry->path);
+    bool usual = options->tissue_method == tissue_defaults().method;
+    return (stain_sample_fit(options->stain, work->slide, usual ? &work->mask : NULL,
+                             options->band_bytes, work->ctx, &work->source, err) &&
+            stain_transform_new(&work->source, target, &work->transform, err)) ||
+           err_prefix(err, work->entry->path);
 }
 
 static struct store_facts make_facts(const struct work *work, const struct stain_fit *target,

@@ -1,14 +1,22 @@
-/* stain_sample.h: tissue of a slide, sampled for the fit of its stains. */
+/* stain_sample.h: the stains of a slide, fitted on a sample of its tissue. */
 #ifndef PATCH_STAIN_SAMPLE_H
 #define PATCH_STAIN_SAMPLE_H
 #include "base/ctx.h"
-#include "patch/grid.h"
 #include "tissue/stain.h"
+#include "tissue/tissue.h"
 
-/* Fits windows in the middle of patches spread evenly over the list, of those that lie wholly on
- * tissue if there are any. */
-bool stain_sample_fit(enum stain_method method, const struct raster *raster,
-                      const struct tissue_sums *sums, const struct patch_list *patches,
-                      int64_t patch_px, int64_t band_bytes, const struct ctx *ctx,
+/* What the fit sees of a slide: windows of STAIN_SAMPLE_PX on tissue, at 0.5 um/px or level 0 if
+ * that is coarser or has no um/px. */
+#define STAIN_SAMPLE_MPP 0.5
+#define STAIN_SAMPLE_PX 64
+#define STAIN_SAMPLE_WINDOWS 128
+
+/* A function of the slide and its um/px alone: of no option, patch, seed, name, thread or task. So
+ * the transform of a pixel is the same wherever it is read, and a patch always the same bytes.
+ * Tissue is what tissue_defaults finds, or the next method that finds any. known: the mask by
+ * tissue_defaults, where the caller has it; NULL: it is looked for. band_bytes: memory for decoded
+ * pixels. A slide with too little tissue is an error. */
+bool stain_sample_fit(enum stain_method method, struct slide *slide,
+                      const struct tissue_mask *known, int64_t band_bytes, const struct ctx *ctx,
                       struct stain_fit *out, struct err *err);
 #endif

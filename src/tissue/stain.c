@@ -7,7 +7,6 @@
 #include "tissue/stain_fit.h"
 
 #define MIN_TISSUE_PX 256
-#define TISSUE_LIGHTNESS 80.0 /* L of Lab; glass is lighter */
 
 const char *const stain_method_names[] = {
     [STAIN_NONE] = "none",
@@ -53,22 +52,31 @@ static void rgb_to_lab(const double linear[256], const uint8_t rgb[3], double la
     lab[2] = 200 * (f[1] - f[2]);
 }
 
+/* Luminance of the lightness below which a pixel is tissue. */
+static double tissue_luminance(void)
+{
+    return pow((STAIN_TISSUE_LIGHTNESS + 16) / 116, 3);
+}
+
+static double luminance_of(const double linear[256], const uint8_t *px)
+{
+    return stain_xyz_of_rgb[1][0] * linear[px[0]] + stain_xyz_of_rgb[1][1] * linear[px[1]] +
+           stain_xyz_of_rgb[1][2] * linear[px[2]];
+}
+
 static bool take_tissue(const uint8_t *rgb, int64_t n, struct stain_tissue *out, struct err *err)
 {
     double density[256], linear[256];
     stain_density_table(density);
     stain_linear_table(linear);
-    double limit = pow((TISSUE_LIGHTNESS + 16) / 116, 3); /* luminance of that lightness */
+    double limit = tissue_luminance();
     *out = (struct stain_tissue){ .density =
                                       malloc((size_t)(n > 0 ? n : 1) * 3 * sizeof *out->density) };
     if (!out->density)
         return err_memory(err, "pixels to fit a stain to");
     for (int64_t i = 0; i < n; i++) {
         const uint8_t *px = rgb + 3 * i;
-        double luminance = stain_xyz_of_rgb[1][0] * linear[px[0]] +
-                           stain_xyz_of_rgb[1][1] * linear[px[1]] +
-                           stain_xyz_of_rgb[1][2] * linear[px[2]];
-        if (luminance >= limit)
+        if (luminance_of(linear, px) >= limit)
             continue;
         double *to = out->density + 3 * out->n++;
         to[0] = density[px[0]], to[1] = density[px[1]], to[2] = density[px[2]];
@@ -84,20 +92,25 @@ static bool take_tissue(const uint8_t *rgb, int64_t n, struct stain_tissue *out,
         (long long)out->n, (long long)n, MIN_TISSUE_PX);
 }
 
+/* Over tissue: glass would pull the means, and how much of it there is says nothing of a stain. */
 static void fit_reinhard(const uint8_t *rgb, int64_t n, struct stain_fit *out)
 {
-    double linear[256], lab[3], square[3] = { 0 };
+    double linear[256], lab[3], square[3] = { 0 }, limit = tissue_luminance();
+    int64_t taken = 0;
     stain_linear_table(linear);
     for (int64_t i = 0; i < n; i++) {
+        if (luminance_of(linear, rgb + 3 * i) >= limit)
+            continue;
+        taken++;
         rgb_to_lab(linear, rgb + 3 * i, lab);
         for (int c = 0; c < 3; c++) { /* Welford's update */
             double gap = lab[c] - out->lab_mean[c];
-            out->lab_mean[c] += gap / (double)(i + 1);
+            out->lab_mean[c] += gap / (double)taken;
             square[c] += gap * (lab[c] - out->lab_mean[c]);
         }
     }
     for (int c = 0; c < 3; c++)
-        out->lab_std[c] = sqrt(square[c] / (double)n);
+        out->lab_std[c] = sqrt(square[c] / (double)taken);
 }
 
 /* Over all pixels that were given, as the reference implementations do. */
@@ -152,8 +165,8 @@ bool stain_fit(enum stain_method method, const uint8_t *rgb, int64_t n, struct s
 static const struct stain_fit default_targets[] = {
     [STAIN_NONE] = { .method = STAIN_NONE },
     [STAIN_REINHARD] = { .method = STAIN_REINHARD,
-                         .lab_mean = { 55.052421, 27.738478, -7.330194 },
-                         .lab_std = { 17.027018, 5.353511, 5.009913 } },
+                         .lab_mean = { 52.232712, 28.790454, -7.852739 },
+                         .lab_std = { 14.628929, 3.691182, 4.764360 } },
     [STAIN_MACENKO] = { .method = STAIN_MACENKO,
                         .matrix = { { 0.487222, 0.736382, 0.469421 },
                                     { 0.245579, 0.689293, 0.681591 } },

@@ -15,8 +15,8 @@ struct stain_fit {
     double lab_mean[3], lab_std[3]; /* Reinhard */
 };
 
-/* Fits RGB pixels [n, 3]. Stain vectors come from the pixels darker than glass (L < 0.8); the
- * percentiles, means and deviations are over all n, so give it tissue. The result depends on the
+/* Fits RGB pixels [n, 3]. Stain vectors, means and deviations come from the pixels darker than
+ * glass (L < 80); the percentiles are over all n, so give it tissue. The result depends on the
  * pixels and, in the last digits, their order. Fails with a clear word where there is too little
  * tissue. Thread-safe. */
 bool stain_fit(enum stain_method method, const uint8_t *rgb, int64_t n, struct stain_fit *out,
@@ -26,7 +26,9 @@ struct stain_transform; /* source fit -> target fit, with its tables */
 bool stain_transform_new(const struct stain_fit *source, const struct stain_fit *target,
                          struct stain_transform **out, struct err *err);
 void stain_transform_free(struct stain_transform *transform);
-/* In place. Thread-safe, no allocation. A pixel's result depends on that pixel alone. Macenko and
+/* In place. Thread-safe, no allocation. A pixel's result depends on that pixel alone. Glass stays
+ * white: Reinhard moves pixels of L <= 80 wholly, those of L >= 90 not at all, and those between by
+ * a share that falls smoothly; the others map density 0 to density 0. Macenko and
  * Vahadane keep what two stains explain of a colour; the rest of it is lost, also if target and
  * source are the same. */
 void stain_apply(const struct stain_transform *transform, uint8_t *rgb, int64_t n_px);

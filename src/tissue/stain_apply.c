@@ -17,9 +17,9 @@ typedef int32_t words __attribute__((vector_size(16)));
 struct stain_transform {
     lanes of_byte[3][256]; /* [channel][value]: added up over the channels */
     enum stain_method method;
-    lanes f_columns[4];             /* Reinhard: f of XYZ -> f of XYZ; the last is added */
-    lanes rgb_columns[3];           /* XYZ / white -> linear RGB */
-    uint8_t gamma[GAMMA_STEPS + 1]; /* linear light -> sRGB byte */
+    lanes f_columns[4];              /* Reinhard: f of XYZ -> f of XYZ; the last is added */
+    lanes rgb_columns[3];            /* XYZ / white -> linear RGB */
+    uint16_t gamma[GAMMA_STEPS + 1]; /* linear light -> sRGB byte, in parts of 256 */
 };
 
 static lanes all(float value)
@@ -79,6 +79,16 @@ static lanes cube_root(lanes t)
     return (y + y + t / (y * y)) * all(1.0f / 3);
 }
 
+/* By how much a pixel is moved: 1 for tissue, 0 for glass, with no step between. f: of Y. */
+static float share_moved(float f)
+{
+    const float least = (float)((STAIN_TISSUE_LIGHTNESS + 16) / 116);
+    const float most = (float)((STAIN_GLASS_LIGHTNESS + 16) / 116);
+    float x = (most - f) / (most - least);
+    x = x > 1 ? 1 : x < 0 ? 0 : x;
+    return x * x * (3 - 2 * x);
+}
+
 static void apply_lab(const struct stain_transform *transform, uint8_t *rgb, int64_t n_px)
 {
     for (uint8_t *px = rgb, *end = rgb + 3 * n_px; px < end; px += 3) {
@@ -86,6 +96,9 @@ static void apply_lab(const struct stain_transform *transform, uint8_t *rgb, int
                   transform->of_byte[2][px[2]];
         lanes root = cube_root(between(t, 0.008f, 2.0f));
         lanes f = choose(t > all(0.008856f), root, t * all(7.787f) + all(16.0f / 116));
+        float share = share_moved(f[1]);
+        if (share == 0)
+            continue;
         f = transform->f_columns[0] * all(f[0]) + transform->f_columns[1] * all(f[1]) +
             transform->f_columns[2] * all(f[2]) + transform->f_columns[3];
         t = choose(f > all(0.2068966f), f * f * f, (f - all(16.0f / 116)) * all(1 / 7.787f));
@@ -93,8 +106,10 @@ static void apply_lab(const struct stain_transform *transform, uint8_t *rgb, int
                       transform->rgb_columns[1] * all(t[1]) + transform->rgb_columns[2] * all(t[2]);
         light = between(light, 0.0f, 1.0f) * all(GAMMA_STEPS) + all(0.5f);
         words step = __builtin_convertvector(light, words);
-        for (int c = 0; c < 3; c++)
-            px[c] = transform->gamma[step[c]];
+        for (int c = 0; c < 3; c++) {
+            float moved = (float)transform->gamma[step[c]] * (1.0f / 256);
+            px[c] = (uint8_t)(share * moved + (1 - share) * px[c] + 0.5f);
+        }
     }
 }
 
@@ -169,7 +184,7 @@ static bool prepare_lab(struct stain_transform *transform, const struct stain_fi
     for (int i = 0; i <= GAMMA_STEPS; i++) {
         double light = i / (double)GAMMA_STEPS;
         double s = light > 0.0031308 ? 1.055 * pow(light, 1 / 2.4) - 0.055 : 12.92 * light;
-        transform->gamma[i] = (uint8_t)lrint(255 * s);
+        transform->gamma[i] = (uint16_t)lrint(255 * 256 * s);
     }
     return true;
 }

@@ -9,6 +9,10 @@ void stain_density_table(double density[256]);
 /* sRGB byte -> linear light in [0, 1]. */
 void stain_linear_table(double linear[256]);
 
+/* L of Lab: darker is tissue; lighter than the second is glass, which Reinhard leaves as it is. */
+#define STAIN_TISSUE_LIGHTNESS 80.0
+#define STAIN_GLASS_LIGHTNESS 90.0
+
 /* CIE Lab, D65, 2 degrees, from sRGB primaries; the matrix is the one of skimage. */
 extern const double stain_xyz_of_rgb[3][3];
 extern const double stain_white_xyz[3];

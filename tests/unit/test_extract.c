@@ -261,6 +261,57 @@ static void *stop_when_it_writes(void *arg)
     return NULL;
 }
 
+/* The stain fit that a store records. */
+static struct store_facts stain_of(char *slide, const struct extract_options *options)
+{
+    char *out = scratch_path("stain_of.h5");
+    struct store *store = NULL;
+    extract(slide, options, out, 2);
+    assert_true(store_open(out, &store, NULL));
+    struct store_facts facts = *store_facts(store);
+    store_close(store);
+    unlink(out);
+    free(out);
+    return facts;
+}
+
+static void same_stain(const struct store_facts *a, const struct store_facts *b)
+{
+    assert_memory_equal(a->stain_matrix, b->stain_matrix, sizeof a->stain_matrix);
+    assert_memory_equal(a->stain_p99, b->stain_p99, sizeof a->stain_p99);
+    assert_memory_equal(a->stain_lab_mean, b->stain_lab_mean, sizeof a->stain_lab_mean);
+    assert_memory_equal(a->stain_lab_std, b->stain_lab_std, sizeof a->stain_lab_std);
+}
+
+/* The fit belongs to the slide: which patches are cut, and how, does not matter. */
+static void a_stain_fit_is_the_slides(void **state)
+{
+    (void)state;
+    char *slide = plain_slide_write("stain.tiff", 3000, 2400, 0.25);
+    for (int m = STAIN_REINHARD; m <= STAIN_MACENKO; m++) {
+        struct extract_options options = dense_options();
+        options.stain = (enum stain_method)m;
+        struct store_facts dense = stain_of(slide, &options), other;
+        assert_true(dense.stain_matrix[0] > 0 || dense.stain_lab_std[0] > 0);
+        options.raster.mpp = 1; /* another resolution, grid, and way to find tissue */
+        options.grid = (struct grid){ .tile = 100, .stride = 100 };
+        options.tissue_method = tissue_defaults().method == TISSUE_FDA ? TISSUE_NCRF : TISSUE_FDA;
+        other = stain_of(slide, &options);
+        same_stain(&dense, &other);
+        for (int seed = 0; seed < 3; seed++) {
+            options = dense_options();
+            options.stain = (enum stain_method)m;
+            options.per_class = 5;
+            options.seed = seed;
+            options.grid = (struct grid){ .tile = 100, .stride = 100 };
+            other = stain_of(slide, &options);
+            same_stain(&dense, &other);
+        }
+    }
+    unlink(slide);
+    free(slide);
+}
+
 static void a_stop_leaves_nothing(void **state)
 {
     (void)state;
@@ -302,6 +353,7 @@ int main(void)
         cmocka_unit_test(stored_pixels_are_the_slides),
         cmocka_unit_test(slides_at_the_limits),
         cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(a_stain_fit_is_the_slides),
         cmocka_unit_test(a_stop_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

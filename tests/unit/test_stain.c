@@ -215,6 +215,47 @@ static void white_stays_white_and_black_stays_in_range(void **state)
     free(rgb);
 }
 
+/* Glass of any shade stays as it is under every method but for what two stains explain of it, and
+ * there is no step from tissue to glass. */
+static void glass_is_not_tinted(void **state)
+{
+    (void)state;
+    struct image tissue = golden("source");
+    struct stain_fit fit, target = stain_default_target(STAIN_REINHARD);
+    struct stain_transform *transform;
+    assert_true(stain_fit(STAIN_REINHARD, tissue.px, tissue.width * tissue.height, &fit, NULL));
+    assert_true(stain_transform_new(&fit, &target, &transform, NULL));
+    int last = -1;
+    for (int v = 0; v < 256; v++) {
+        uint8_t px[3] = { (uint8_t)v, (uint8_t)v, (uint8_t)v };
+        stain_apply(transform, px, 1);
+        if (v >= 227) /* L = 90.1 */
+            assert_true(px[0] == v && px[1] == v && px[2] == v);
+        assert_true(px[1] >= last - 1 && (last < 0 || px[1] - last < 12));
+        last = px[1];
+    }
+    stain_transform_free(transform);
+    image_free(&tissue);
+}
+
+/* How much glass there is beside the tissue does not change the fit of Reinhard. */
+static void glass_does_not_count(void **state)
+{
+    (void)state;
+    struct image tissue = golden("source");
+    int64_t n = tissue.width * tissue.height;
+    uint8_t *more = malloc((size_t)(6 * n));
+    struct stain_fit fit, with_glass;
+    assert_non_null(more);
+    memcpy(more, tissue.px, (size_t)(3 * n));
+    memset(more + 3 * n, 240, (size_t)(3 * n));
+    assert_true(stain_fit(STAIN_REINHARD, tissue.px, n, &fit, NULL));
+    assert_true(stain_fit(STAIN_REINHARD, more, 2 * n, &with_glass, NULL));
+    assert_memory_equal(&fit, &with_glass, sizeof fit);
+    free(more);
+    image_free(&tissue);
+}
+
 static void too_little_tissue_is_said(void **state)
 {
     (void)state;
@@ -304,6 +345,8 @@ int main(void)
         cmocka_unit_test(a_target_that_is_the_source_changes_nothing),
         cmocka_unit_test(chunks_do_not_matter),
         cmocka_unit_test(white_stays_white_and_black_stays_in_range),
+        cmocka_unit_test(glass_is_not_tinted),
+        cmocka_unit_test(glass_does_not_count),
         cmocka_unit_test(too_little_tissue_is_said),
         cmocka_unit_test(fits_that_cannot_be_applied_are_refused),
     };

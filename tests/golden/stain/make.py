@@ -62,10 +62,20 @@ def normalise(rgb, he, target, target_he):
     return np.rint(np.clip(out, 0, 255)).astype(np.uint8).reshape(rgb.shape)
 
 
+def reinhard_fit(rgb):
+    lab = rgb2lab(rgb).reshape(-1, 3)
+    lab = lab[lab[:, 0] < 80]
+    return lab.mean(0), lab.std(0)
+
+
 def reinhard(rgb, target):
-    a, b = rgb2lab(rgb).reshape(-1, 3), rgb2lab(target).reshape(-1, 3)
-    lab = (a - a.mean(0)) * (b.std(0) / a.std(0)) + b.mean(0)
-    return np.rint(255 * np.clip(lab2rgb(lab.reshape(rgb.shape)), 0, 1)).astype(np.uint8)
+    """Means and deviations of tissue, as in HistomicsTK with glass as mask_out, which it leaves as it
+    is; the border of its mask is a smooth step of lightness from 80 to 90 here."""
+    lab, (mean, std), (target_mean, target_std) = rgb2lab(rgb), reinhard_fit(rgb), reinhard_fit(target)
+    moved = 255 * np.clip(lab2rgb((lab - mean) * (target_std / std) + target_mean), 0, 1)
+    x = np.clip((90 - lab[..., :1]) / 10, 0, 1)
+    share = x * x * (3 - 2 * x)
+    return np.rint(share * moved + (1 - share) * rgb).astype(np.uint8)
 
 
 def save(name, rgb):
@@ -83,7 +93,7 @@ with open(os.path.join(here, "fits.txt"), "w") as out:
         for method, he in (("macenko", macenko(rgb)), ("vahadane", vahadane(rgb))):
             p99 = np.percentile(concentrations(rgb, he), 99, axis=1)
             print(name, method, *("%.6f" % v for v in [*he.ravel(), *p99]), file=out)
-        lab = rgb2lab(rgb).reshape(-1, 3)
-        print(name, "reinhard", *("%.6f" % v for v in [*lab.mean(0), *lab.std(0), 0, 0]), file=out)
+        mean, std = reinhard_fit(rgb)
+        print(name, "reinhard", *("%.6f" % v for v in [*mean, *std, 0, 0]), file=out)
 save("macenko", normalise(source, macenko(source), target, macenko(target)))
 save("reinhard", reinhard(source, target))
