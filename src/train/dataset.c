@@ -4,7 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/array.h"
+#include "base/file.h"
+#include "base/identity.h"
 #include "base/rng.h"
 #include "train/dataset_source.h"
 
@@ -101,9 +104,32 @@ int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_
     return n;
 }
 
+/* Stores and tars by their size and a sample of their bytes, single images by their size. */
+static uint64_t hash_source(const struct source *source)
+{
+    struct identity identity = { 0 };
+    if (source->kind != SOURCE_FOLDER) {
+        identity_of_sample(source->path, &identity, NULL);
+        return identity.hash ^ (uint64_t)identity.bytes;
+    }
+    uint64_t hash = IDENTITY_HASH_BEGIN;
+    for (size_t i = 0; i < source->n_files; i++) {
+        struct stat status;
+        char *path = file_format("%s%s", source->path, source->files[i]);
+        int64_t bytes = path && stat(path, &status) == 0 ? (int64_t)status.st_size : -1;
+        hash = identity_hash(hash, &bytes, sizeof bytes);
+        free(path);
+    }
+    return hash;
+}
+
 uint64_t dataset_hash(const struct dataset *dataset)
 {
     uint64_t hash = UINT64_C(0x9E3779B97F4A7C15);
+    for (int32_t i = 0; i < dataset->n_sources; i++) {
+        struct rng rng = rng_new(hash, hash_source(&dataset->sources[i]), 0);
+        hash = rng_u64(&rng);
+    }
     for (int64_t i = 0; i < dataset->n_samples; i++) {
         const struct sample *sample = &dataset->samples[i];
         struct rng rng = rng_new(hash, rng_hash(dataset->patients[sample->patient]),

@@ -44,7 +44,8 @@ void dataset_free(struct dataset *dataset); /* also fine on a zeroed struct */
 
 /* How many samples of each class [n_classes] a side has; returns their sum. */
 int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class);
-/* A number that differs between data sets that differ in names, labels, patients or sides. */
+/* A number that differs between data sets that differ in names, labels, patients, sides or what is
+ * in their files (base/identity.h; of single images only their size counts). */
 uint64_t dataset_hash(const struct dataset *dataset);
 /* The store, folder or tar a sample is in; the data set's. */
 const char *dataset_source_path(const struct dataset *dataset, int64_t sample);

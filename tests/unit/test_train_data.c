@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
 #include "net/loss.h"
@@ -73,6 +75,43 @@ static void split_never_leaks(void **state)
         free(setting);
     }
     assert_true(differs);
+    free(folder);
+}
+
+static uint64_t hash_of(struct train_config *config)
+{
+    struct dataset dataset;
+    struct err err = { 0 };
+    if (!dataset_open(config, &dataset, &err))
+        fail_msg("%s", err.text);
+    uint64_t hash = dataset_hash(&dataset);
+    dataset_free(&dataset);
+    return hash;
+}
+
+/* The same names and labels with other pixels are other data; the time of a file says nothing. */
+static void changed_pixels_are_other_data(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-changed");
+    for (int patient = 0; patient < 4; patient++)
+        cohort_write_store(folder, patient, 6, SIDE_PX, 3, "");
+    struct train_config config = config_with(folder, NULL, "seed=1");
+    char *store = file_format("%s/s2.h5", folder);
+    uint64_t before = hash_of(&config);
+    const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+    assert_int_equal(utimensat(AT_FDCWD, store, old, 0), 0);
+    assert_true(hash_of(&config) == before);
+    FILE *stream = fopen(store, "r+b");
+    assert_non_null(stream);
+    assert_int_equal(fseek(stream, -100, SEEK_END), 0);
+    int byte = fgetc(stream);
+    assert_int_equal(fseek(stream, -100, SEEK_END), 0);
+    fputc(byte ^ 1, stream);
+    assert_int_equal(fclose(stream), 0);
+    assert_true(hash_of(&config) != before);
+    config_free(&config);
+    free(store);
     free(folder);
 }
 
@@ -544,19 +583,13 @@ static void real_tars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(split_never_leaks),
-        cmocka_unit_test(stores_by_attribute),
-        cmocka_unit_test(stores_of_two_resolutions),
-        cmocka_unit_test(bad_data_is_named),
-        cmocka_unit_test(order_is_a_permutation),
-        cmocka_unit_test(balanced_order),
-        cmocka_unit_test(loader_is_deterministic),
-        cmocka_unit_test(validation_takes_all),
-        cmocka_unit_test(pixels_are_right),
-        cmocka_unit_test(cut_store_is_named),
-        cmocka_unit_test(damage_is_named),
-        cmocka_unit_test(tar_entries),
-        cmocka_unit_test(real_tars),
+        cmocka_unit_test(split_never_leaks),    cmocka_unit_test(changed_pixels_are_other_data),
+        cmocka_unit_test(stores_by_attribute),  cmocka_unit_test(stores_of_two_resolutions),
+        cmocka_unit_test(bad_data_is_named),    cmocka_unit_test(order_is_a_permutation),
+        cmocka_unit_test(balanced_order),       cmocka_unit_test(loader_is_deterministic),
+        cmocka_unit_test(validation_takes_all), cmocka_unit_test(pixels_are_right),
+        cmocka_unit_test(cut_store_is_named),   cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(tar_entries),          cmocka_unit_test(real_tars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
