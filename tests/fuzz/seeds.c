@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tiffio.h>
 #include "base/file.h"
 #include "base/image.h"
 #include "base/pool.h"
@@ -170,6 +171,37 @@ static bool draw(void *arg, int64_t x, int64_t y, int64_t width, int64_t height,
     return true;
 }
 
+/* Two levels without loss, the smaller one of less than a tile. */
+static void write_lossless(const char *name, uint16_t compression)
+{
+    enum { TILE = 64 };
+    static uint8_t px[TILE * TILE * 3];
+    char *path = seed_path("fuzz_slide", name);
+    TIFF *tiff = TIFFOpen(path, "w");
+    draw(NULL, 0, 0, TILE, TILE, px, 3 * TILE, 0, NULL);
+    for (uint32_t width = 80; tiff && width >= 40; width /= 2) {
+        TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, width < 80 ? FILETYPE_REDUCEDIMAGE : 0);
+        TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width);
+        TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, width / 2);
+        TIFFSetField(tiff, TIFFTAG_TILEWIDTH, TILE);
+        TIFFSetField(tiff, TIFFTAG_TILELENGTH, TILE);
+        TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 3);
+        TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 8);
+        TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+        TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_RGB);
+        TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
+        for (uint32_t i = 0; i < TIFFNumberOfTiles(tiff); i++)
+            if (TIFFWriteEncodedTile(tiff, i, px, sizeof px) < 0)
+                exit(1);
+        if (!TIFFWriteDirectory(tiff))
+            exit(1);
+    }
+    if (!tiff)
+        exit(1);
+    TIFFClose(tiff);
+    free(path);
+}
+
 static void write_slides(void)
 {
     static const struct {
@@ -192,6 +224,8 @@ static void write_slides(void)
         free(path);
     }
     pool_free(pool);
+    write_lossless("lzw.tiff", COMPRESSION_LZW);
+    write_lossless("deflate.tiff", COMPRESSION_ADOBE_DEFLATE);
 }
 
 static void write_images(void)
