@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/part.h"
 
 struct claim {
     int fd;     /* of the folder, locked; -1: none */
@@ -45,16 +46,17 @@ static unsigned long long process_began(long pid)
 /* Seconds since the lock was touched, by the clock of its file system. */
 static double age_s(const char *folder, const struct stat *lock)
 {
-    char *probe = file_format("%s/.lock.%ld.now", folder, (long)getpid());
+    char *path = file_format("%s/.lock", folder), *probe = NULL;
     struct stat now;
     double age = 0;
-    int fd = probe ? open(probe, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+    int fd = path ? part_create(path, &probe, NULL) : -1;
     if (fd >= 0 && fstat(fd, &now) == 0)
         age = difftime(now.st_mtime, lock->st_mtime);
     if (fd >= 0) {
         close(fd);
         unlink(probe);
     }
+    free(path);
     free(probe);
     return age;
 }
@@ -65,9 +67,9 @@ bool claim_look(const char *folder, struct claim_holder *out)
     char here[256] = "", *text = NULL, *path = file_format("%s/.lock", folder);
     struct stat status;
     unsigned long long began = 0;
-    bool found = path && stat(path, &status) == 0;
+    bool found = path && lstat(path, &status) == 0;
     bool readable =
-        found && file_read(path, 4096, &text, NULL, NULL) &&
+        found && S_ISREG(status.st_mode) && file_read(path, 4096, &text, NULL, NULL) &&
         sscanf(text, "%255s %ld %llu %31s", out->host, &out->pid, &began, out->since) == 4;
     if (found && !readable) /* damaged, or of another version: alive as long as it is touched */
         *out = (struct claim_holder){ .host = "?", .since = "?" };
@@ -91,7 +93,7 @@ static void *beat(void *argument)
         until.tv_sec += CLAIM_BEAT_S;
         pthread_cond_timedwait(&claim->ended, &claim->mutex, &until);
         if (!claim->ending)
-            utimensat(AT_FDCWD, claim->path, NULL, 0);
+            utimensat(AT_FDCWD, claim->path, NULL, AT_SYMLINK_NOFOLLOW);
     }
     pthread_mutex_unlock(&claim->mutex);
     return NULL;
@@ -115,11 +117,11 @@ static bool write_lock(struct claim *claim, const char *folder, struct err *err)
     gmtime_r(&now, &parts);
     strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &parts);
     gethostname(host, sizeof host - 1);
-    char *path = file_format("%s/.lock", folder);
-    char *own = file_format("%s/.lock.%s.%ld", folder, host, (long)getpid());
-    FILE *stream = path && own ? fopen(own, "w") : NULL;
+    char *path = file_format("%s/.lock", folder), *own = NULL;
+    int fd = path ? part_create(path, &own, NULL) : -1;
+    FILE *stream = fd >= 0 ? fdopen(fd, "w") : NULL;
     bool ok = true;
-    if (!path || !own) {
+    if (!path || (fd >= 0 && !stream)) {
         ok = err_memory(err, folder);
     } else if (stream) {
         fprintf(stream, "%s %ld %llu %s\n", host, (long)getpid(), process_began((long)getpid()),

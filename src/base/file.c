@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/part.h"
 
 char *file_format(const char *format, ...)
 {
@@ -73,26 +74,36 @@ bool file_make_folder(const char *path, struct err *err)
     }
     if (ok && !file_is_folder(path))
         ok = err_set(err, ERR_IO, "%s: exists and is not a folder", path);
+    if (ok)
+        part_sweep(path);
     free(partial);
     return ok;
 }
 
 bool file_out_reserve(struct file_out *out, const char *path, struct err *err)
 {
-    *out = (struct file_out){ .path = strdup(path), .part = file_format("%s.part", path) };
-    if (out->path && out->part)
-        return true;
-    file_out_discard(out);
-    return err_memory(err, path);
+    *out = (struct file_out){ .path = strdup(path) };
+    if (!out->path)
+        return err_memory(err, path);
+    out->fd = part_create(path, &out->part, err);
+    out->reserved = out->fd >= 0;
+    if (!out->reserved) {
+        file_out_discard(out);
+        return false;
+    }
+    snprintf(out->handle, sizeof out->handle, "/proc/self/fd/%d", out->fd);
+    return true;
 }
 
 bool file_out_open(struct file_out *out, const char *path, struct err *err)
 {
     if (!file_out_reserve(out, path, err))
         return false;
-    out->stream = fopen(out->part, "wb");
-    if (out->stream)
+    out->stream = fdopen(out->fd, "wb");
+    if (out->stream) {
+        out->reserved = false; /* the stream's now */
         return true;
+    }
     err_errno(err, path, "write");
     file_out_discard(out);
     return false;
@@ -106,16 +117,6 @@ bool file_out_open_in(struct file_out *out, const char *folder, const char *name
     return ok;
 }
 
-static bool sync_path(const char *path, int flags, const char *named, struct err *err)
-{
-    int fd = open(path, flags | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(err, named, "open to sync");
-    bool ok = fsync(fd) == 0 || err_errno(err, named, "sync to disk");
-    close(fd);
-    return ok;
-}
-
 static bool sync_folder_of(const char *path, struct err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -124,38 +125,65 @@ static bool sync_folder_of(const char *path, struct err *err)
                                    : file_format("%.*s", (int)(slash - path), path);
     if (!folder)
         return err_memory(err, path);
-    bool ok = sync_path(folder, O_RDONLY | O_DIRECTORY, path, err);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(folder);
+    if (fd < 0)
+        return err_errno(err, path, "open to sync");
+    bool ok = fsync(fd) == 0 || err_errno(err, path, "sync to disk");
+    close(fd);
+    return ok;
+}
+
+static bool end_stream(struct file_out *out, bool sync, struct err *err)
+{
+    bool ok = !ferror(out->stream);
+    errno = ok ? 0 : EIO;
+    ok = fflush(out->stream) == 0 && ok;
+    int cause = errno;
+    const char *verb = "write";
+    if (ok && sync && fsync(fileno(out->stream)) != 0) {
+        ok = false, cause = errno;
+        verb = "sync to disk";
+    }
+    ok = fclose(out->stream) == 0 && ok;
+    out->stream = NULL;
+    if (!ok) {
+        errno = cause ? cause : errno;
+        err_errno(err, out->path, verb);
+    }
+    return ok;
+}
+
+static bool put_into_place(struct file_out *out, bool sync, struct err *err)
+{
+    bool ok = true;
+    if (out->stream)
+        ok = end_stream(out, sync, err);
+    else if (sync && fsync(out->fd) != 0)
+        ok = err_errno(err, out->path, "sync to disk");
+    if (ok && rename(out->part, out->path) != 0)
+        ok = err_errno(err, out->path, "rename into place");
+    ok = ok && (!sync || sync_folder_of(out->path, err));
+    file_out_discard(out);
     return ok;
 }
 
 bool file_out_commit(struct file_out *out, struct err *err)
 {
-    bool ok = true;
-    if (out->stream) {
-        ok = !ferror(out->stream);
-        errno = ok ? 0 : EIO;
-        ok = fflush(out->stream) == 0 && ok;
-        int cause = errno;
-        ok = fclose(out->stream) == 0 && ok;
-        out->stream = NULL;
-        if (!ok) {
-            errno = cause ? cause : errno;
-            err_errno(err, out->path, "write");
-        }
-    }
-    ok = ok && sync_path(out->part, O_RDONLY, out->path, err);
-    if (ok && rename(out->part, out->path) != 0)
-        ok = err_errno(err, out->path, "rename into place");
-    ok = ok && sync_folder_of(out->path, err);
-    file_out_discard(out);
-    return ok;
+    return put_into_place(out, true, err);
+}
+
+bool file_out_rename(struct file_out *out, struct err *err)
+{
+    return put_into_place(out, false, err);
 }
 
 void file_out_discard(struct file_out *out)
 {
     if (out->stream)
         fclose(out->stream);
+    if (out->reserved)
+        close(out->fd);
     if (out->part)
         unlink(out->part); /* already gone after a rename */
     free(out->part);

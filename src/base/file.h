@@ -1,6 +1,6 @@
-/* file.h: files and paths. An output is written beside its final name as NAME.part, synced and
- * renamed: a file that exists is complete, and a killed run leaves at most a .part that the next
- * run overwrites. */
+/* file.h: files and paths. An output is written beside its final name as NAME.<process>.part,
+ * synced and renamed: a file that exists is complete, and a killed run leaves at most a .part that
+ * the next one removes. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 #include <stdbool.h>
@@ -11,12 +11,16 @@
 
 struct file_out {
     char *path;   /* the final name */
-    char *part;   /* what to write to: path + ".part" */
+    char *part;   /* what it is called until then (part.h) */
     FILE *stream; /* open on part after file_out_open; NULL after file_out_reserve */
+    bool reserved;
+    int fd;          /* of part, if it is reserved */
+    char handle[40]; /* a name by which libraries open part, whatever has its place by then */
 };
 
-/* Begins an output. _open gives a stream; _reserve only the name, for libraries that open files
- * themselves. End with file_out_commit or file_out_discard. */
+/* Begins an output: a new file, never one that is there, nor what a link points to. _open gives a
+ * stream; _reserve only `handle`, for libraries that open files themselves. End with
+ * file_out_commit or file_out_discard. */
 bool file_out_open(struct file_out *out, const char *path, struct err *err);
 bool file_out_reserve(struct file_out *out, const char *path, struct err *err);
 /* file_out_open of folder/name. */
@@ -25,13 +29,16 @@ bool file_out_open_in(struct file_out *out, const char *folder, const char *name
 /* Closes, syncs and renames; every step is checked. On failure the .part is removed. */
 bool file_out_commit(struct file_out *out, struct err *err);
 
+/* The same without syncing, for hints that may be lost with the machine. */
+bool file_out_rename(struct file_out *out, struct err *err);
+
 /* Removes the .part. Does nothing on an output that was committed or never begun. */
 void file_out_discard(struct file_out *out);
 
 /* Removes folder/name if it is there and can be. */
 void file_remove_in(const char *folder, const char *name);
 
-/* Creates the folder and its parents. */
+/* Creates the folder and its parents; parts that dead runs left in it are removed. */
 bool file_make_folder(const char *path, struct err *err);
 bool file_exists(const char *path);
 bool file_is_folder(const char *path);

@@ -1,11 +1,9 @@
 /* record.c: see record.h. */
 #include "cluster/record.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/file.h"
 #include "base/json_file.h"
 #include "base/json.h"
@@ -45,28 +43,18 @@ static void write_fields(FILE *stream, const struct task_record *record)
     json_out_end(&json);
 }
 
-/* Renamed, so that a reader sees a whole record, but not synced: it is a hint. */
+/* Not synced: it is a hint. */
 bool record_write(const struct task_list *list, int64_t id, const struct task_record *record,
                   struct err *err)
 {
     char *path = file_format("%s/tasks/record/%lld.json", list->folder, (long long)id);
-    char *own = path ? file_format("%s.%s.%ld", path, record->host, (long)getpid()) : NULL;
-    bool ok = own || err_memory(err, "a task's record");
-    FILE *stream = ok ? fopen(own, "w") : NULL;
-    if (ok && !stream)
-        ok = err_errno(err, path, "write");
-    if (stream) {
-        write_fields(stream, record);
-        bool wrote = !ferror(stream);
-        wrote = fclose(stream) == 0 && wrote;
-        if (!wrote || rename(own, path) != 0) {
-            ok = err_errno(err, path, "write");
-            unlink(own);
-        }
-    }
-    free(own);
+    struct file_out out;
+    bool ok = path ? file_out_open(&out, path, err) : err_memory(err, "a task's record");
     free(path);
-    return ok;
+    if (!ok)
+        return false;
+    write_fields(out.stream, record);
+    return file_out_rename(&out, err);
 }
 
 static void copy_text(char *out, size_t size, const char *text)

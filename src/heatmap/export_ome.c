@@ -129,8 +129,8 @@ static bool write_ome(const struct export_request *request, const char *path, co
     struct tiff_out tiff;
     if (!file_out_reserve(&out, path, err))
         return false;
-    bool ok =
-        tiff_out_open(&tiff, path, out.part, "w8l", err) && write_planes(request, &tiff, ctx, err);
+    bool ok = tiff_out_open(&tiff, path, out.handle, "w8l", err) &&
+              write_planes(request, &tiff, ctx, err);
     tiff_out_close(&tiff);
     if (ok)
         return file_out_commit(&out, err);

@@ -18,7 +18,7 @@ static bool write_metadata(struct store_writer *writer, const struct layout *lay
                            struct err *err)
 {
     struct layout_writer *inner = &writer->layout;
-    inner->file = h5_create(writer->out.part);
+    inner->file = h5_create(writer->out.handle);
     if (inner->file < 0)
         return h5_fail(err, writer->out.path, "create");
     bool ok = facts_put(inner->file, inner->request->layout, inner->request->facts) &&
@@ -42,7 +42,7 @@ static bool create(struct store_writer *writer, const struct layout *layout, str
     writer->batch_units = direct_batch_pieces(inner->request->batch_bytes, writer->unit_bytes);
     int64_t at_least = writer->unit_bytes + (1 << 14);
     return write_metadata(writer, layout, err) &&
-           direct_open(writer->out.part, writer->out.path,
+           direct_open(writer->out.handle, writer->out.path,
                        inner->request->batch_bytes > at_least ? inner->request->batch_bytes
                                                               : at_least,
                        &writer->direct, err);

@@ -2,10 +2,9 @@
 #include "slide/tiff_out.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "base/file.h"
+#include "base/part.h"
 
 static int on_tiff_error(TIFF *tiff, void *arg, const char *module, const char *format,
                          va_list arguments)
@@ -67,15 +66,12 @@ bool tiff_out_tile(struct tiff_out *out, int64_t index, const void *bytes, int64
 
 static bool open_waiting(struct tiff_out *out, struct err *err)
 {
-    char *name = file_format("%s.levels.part", out->path);
-    if (!name)
-        return err_memory(err, out->path);
-    out->waiting = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool ok = out->waiting >= 0 || err_errno(err, out->path, "write");
-    if (ok)
+    char *name = NULL;
+    out->waiting = part_create(out->path, &name, err);
+    if (name)
         unlink(name);
     free(name);
-    return ok;
+    return out->waiting >= 0;
 }
 
 bool tiff_out_wait(struct tiff_out *out, const void *bytes, int64_t size, struct tiff_waiting *tile,

@@ -274,7 +274,7 @@ bool tiff_pyramid_write(const char *path, const struct tiff_pyramid_options *opt
     struct file_out out;
     if (!check_options(&p.options, path, err) || !file_out_reserve(&out, path, err))
         return false;
-    bool ok = make_levels(&p, err) && tiff_out_open(&p.out, path, out.part, mode, err) &&
+    bool ok = make_levels(&p, err) && tiff_out_open(&p.out, path, out.handle, mode, err) &&
               write_levels(&p, err);
     free_pyramid(&p);
     if (ok)

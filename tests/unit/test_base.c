@@ -4,12 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <jpeglib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "base/args.h"
 #include "base/csv.h"
@@ -123,6 +125,62 @@ static void outputs_appear_only_when_complete(void **state)
     assert_non_null(strstr(err.text, "larger than"));
     free(part);
     free(path);
+}
+
+static int count_in(const char *folder)
+{
+    int n = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        n += entry->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+/* Links that wait under the names that a part might have are not followed; of parts that are left
+ * those of dead processes are removed. */
+static void parts_are_new_files(void **state)
+{
+    (void)state;
+    char *folder = scratch_path("parts"), name[256], *text = NULL;
+    struct err err = { 0 };
+    struct file_out out;
+    assert_true(file_make_folder(folder, &err));
+    char *victim = file_format("%s/victim", folder), *part = file_format("%s/a.part", folder);
+    memset(name, 'x', 255);
+    name[255] = 0;
+    char *path = file_format("%s/a", folder), *longest = file_format("%s/%s", folder, name);
+    FILE *stream = fopen(victim, "w");
+    assert_non_null(stream);
+    fputs("mine", stream);
+    fclose(stream);
+    unlink(part);
+    assert_int_equal(symlink("victim", part), 0);
+    assert_true(file_out_open(&out, path, &err));
+    fputs("other", out.stream);
+    assert_true(file_out_commit(&out, &err));
+    assert_true(file_read(victim, 100, &text, NULL, &err));
+    assert_string_equal(text, "mine");
+    free(text);
+    assert_true(file_out_open(&out, longest, &err));
+    assert_true(file_out_rename(&out, &err));
+    assert_int_equal(count_in(folder), 4); /* a, its link, victim, the longest */
+    pid_t child = fork();
+    if (child == 0)
+        _exit(file_out_open(&out, path, &err) ? 0 : 1);
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_true(file_out_open(&out, path, &err)); /* this one lives */
+    assert_int_equal(count_in(folder), 6);
+    assert_true(file_make_folder(folder, &err));
+    assert_int_equal(count_in(folder), 5);
+    assert_true(file_exists(out.part));
+    file_out_discard(&out);
+    unlink(part), unlink(victim), unlink(path), unlink(longest);
+    assert_int_equal(rmdir(folder), 0);
+    free(folder), free(victim), free(part), free(path), free(longest);
 }
 
 static void a_full_disk_is_an_error(void **state)
@@ -506,6 +564,7 @@ int main(void)
         cmocka_unit_test(pool_runs_every_piece_once),
         cmocka_unit_test(pool_reports_the_failed_piece_and_the_stop),
         cmocka_unit_test(outputs_appear_only_when_complete),
+        cmocka_unit_test(parts_are_new_files),
         cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(tables_are_read),
         cmocka_unit_test(tables_of_other_programs_are_read),

@@ -154,10 +154,8 @@ static void write_store(const char *path, enum store_layout layout, const struct
     assert_false(file_exists(path));
     if (!store_commit(writer, &err))
         fail_msg("%s", err.text);
-    char *part = file_format("%s.part", path);
     assert_true(file_exists(path));
-    assert_false(file_exists(part));
-    free(part);
+    assert_false(part_left(path));
 }
 
 static void check_patch(const uint8_t *px, const struct patch *patch, int64_t size)
@@ -285,20 +283,19 @@ static void nothing_is_left_of_a_discarded_store(void **state)
     struct store_request request = {
         .layout = STORE_FDA, .facts = &facts, .patches = &list, .group = 5, .batch_bytes = 1 << 20
     };
-    char *path = scratch_path("discarded.h5"), *part = scratch_path("discarded.h5.part");
+    char *path = scratch_path("discarded.h5");
     struct store_writer *writer = NULL;
     assert_true(store_create(path, &request, &writer, &err));
-    assert_true(file_exists(part));
+    assert_true(part_left(path));
     assert_non_null(store_place(writer, 0));
     store_discard(writer);
-    assert_false(file_exists(part));
+    assert_false(part_left(path));
     assert_false(file_exists(path));
     assert_false(store_create("/no/such/folder/x.h5", &request, &writer, &err));
     assert_non_null(strstr(err.text, "/no/such/folder/x.h5"));
     if (!strstr(err.text, "No such file"))
         fail_msg("%s", err.text);
     free(path);
-    free(part);
     patch_list_free(&list);
 }
 

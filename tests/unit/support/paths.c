@@ -1,6 +1,7 @@
 /* paths.c: see paths.h. */
 #include "tests/unit/support/paths.h"
 
+#include <glob.h>
 #include <stdlib.h>
 #include "base/file.h"
 
@@ -17,4 +18,14 @@ char *source_path(const char *name)
 char *scratch_path(const char *name)
 {
     return below(getenv("SCRATCH"), "/tmp", name);
+}
+
+bool part_left(const char *path)
+{
+    char *pattern = file_format("%s.*part", path);
+    glob_t found = { 0 };
+    bool any = pattern && glob(pattern, GLOB_NOSORT, NULL, &found) == 0 && found.gl_pathc > 0;
+    globfree(&found);
+    free(pattern);
+    return any;
 }
