@@ -51,7 +51,7 @@ static const struct arg args[] = {
       .excludes = "mpp",
       .help = "level of the slide to cut from, instead of --mpp; 0 is the finest" },
     SLIDE_MPP_ARG,
-    CHOICE_ARG("method", method, "NAME", "fda", tissue_method_names, "how tissue is found"),
+    CHOICE_ARG("method", method, "NAME", "process", tissue_method_names, "how tissue is found"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,
              "least share of tissue in a tile"),
     TEXT_ARG("annotations", annotations, "DIR", NULL,

@@ -38,7 +38,7 @@ static const struct arg args[] = {
     REAL_ARG("mpp-tolerance", mpp_tolerance, "F", "0.2", 0, 100,
              "how far um/px may be from what the model was made for, as a share of it"),
     SLIDE_MPP_ARG,
-    CHOICE_ARG("method", method, "NAME", "fda", tissue_method_names, "how tissue is found"),
+    CHOICE_ARG("method", method, "NAME", "process", tissue_method_names, "how tissue is found"),
     TEXT_ARG("tissue", tissue, "DIR", NULL,
              "folder of <slide>_mask.png, as 'microtome tissue' writes them, instead of --method"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,

@@ -16,12 +16,13 @@ struct options {
 
 static const struct arg args[] = {
     OUTPUT_ARG("folder for the results"),
-    CHOICE_ARG("method", method, "NAME", "fda", tissue_method_names,
+    CHOICE_ARG("method", method, "NAME", "process", tissue_method_names,
                "fda: Otsu on hue and saturation; process: on grey; ncrf: on RGB and saturation"),
     FLAG_ARG("use-value", use_value, "fda: also drop what is pale or black, as for training"),
     FLAG_ARG("no-pen", no_pen, "leave marker and black areas in"),
     REAL_ARG("close", close_um, "UM", "20", 0, 1e6, "close gaps of up to twice this radius"),
-    REAL_ARG("open", open_um, "UM", "10", 0, 1e6, "drop strands thinner than twice this radius"),
+    REAL_ARG("open", open_um, "UM", "10", 0, 1e6,
+             "drop strands thinner than twice this radius, where pixels are fine enough"),
     REAL_ARG("min-area", min_area_um2, "UM2", "10000", 0, 1e12, "drop smaller pieces of tissue"),
     REAL_ARG("min-hole", min_hole_um2, "UM2", "20000", 0, 1e12, "fill smaller holes"),
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024, "level-0 pixels per mask pixel"),
@@ -115,6 +116,8 @@ static bool run_command(struct app *app, const void *options, const struct args_
         .on_slide = print_slide,
         .arg = &printer,
     };
+    if (o->use_value && o->method != TISSUE_FDA)
+        return err_set(err, ERR_USAGE, "--use-value: only --method fda looks at the value");
     bool ok = slide_list_read(operands->operands, operands->n_operands, &list, err) &&
               cluster_check_idle(o->output, err) && tissue_cohort(&request, &app->ctx, err);
     if (printer.json.stream) {

@@ -10,8 +10,10 @@
 #define MIN_SATURATION_BYTE 8
 #define MIN_SATURATION (MIN_SATURATION_BYTE / 255.0)
 
-/* Black in the grey image of `process`. */
+/* Black in the grey image of `process`, and how much darker than the glass tissue is at least: on a
+ * slide without tissue Otsu would split the noise and the shading of the glass. */
 #define BLACK_GREY 20
+#define MIN_CONTRAST_GREY 12
 
 /* Hue and saturation at or above Otsu's threshold. With use_value also value between 70 and its
  * threshold, which drops pale tissue and black. OpenCV's 8-bit HSV, as in the published pipeline:
@@ -42,6 +44,18 @@ static bool method_fda(const struct image *rgb, const uint8_t *skip,
     return true;
 }
 
+/* Mean of the grey values above the threshold less the mean of those up to it; 0 if one is empty.
+ */
+static double contrast(const int64_t counts[256], int threshold)
+{
+    double n[2] = { 0 }, sum[2] = { 0 };
+    for (int grey = 0; grey < 256; grey++) {
+        n[grey > threshold] += (double)counts[grey];
+        sum[grey > threshold] += (double)counts[grey] * grey;
+    }
+    return n[0] > 0 && n[1] > 0 ? sum[1] / n[1] - sum[0] / n[0] : 0;
+}
+
 /* Grey, Otsu without pure black and white; a threshold so high that it splits the glass is
  * replaced. Opening the glass (5 x 5) closes specks in the tissue. */
 static bool method_process(const struct image *rgb, const uint8_t *skip,
@@ -57,6 +71,8 @@ static bool method_process(const struct image *rgb, const uint8_t *skip,
     int threshold = otsu_of_counts(counts);
     if (threshold > 229)
         threshold = 196;
+    else if (contrast(counts, threshold) < MIN_CONTRAST_GREY)
+        threshold = BLACK_GREY; /* glass alone: nothing is tissue */
     for (int64_t i = 0; i < n; i++) {
         int grey = colour_grey(rgb->px + 3 * i);
         mask->px[i] = grey > threshold || grey <= BLACK_GREY ? 255 : 0;

@@ -216,7 +216,7 @@ static bool repaint_small(const struct image *mask, bool corners, bool keep_bord
 
 bool morphology_remove_small(struct image *mask, double min_px, struct err *err)
 {
-    return min_px <= 1 || repaint_small(mask, false, false, min_px, mask, 0, err);
+    return min_px <= 1 || repaint_small(mask, true, false, min_px, mask, 0, err);
 }
 
 bool morphology_fill_holes(struct image *mask, double min_px, struct err *err)

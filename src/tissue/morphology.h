@@ -24,7 +24,7 @@ void morphology_invert(struct image *mask);
 bool morphology_label(const struct image *mask, bool corners, int32_t **labels, int32_t *n,
                       struct err *err);
 
-/* Clears pieces (connected by edges) of fewer than min_px pixels. */
+/* Clears pieces (connected by edges or corners) of fewer than min_px pixels. */
 bool morphology_remove_small(struct image *mask, double min_px, struct err *err);
 /* Fills holes of fewer than min_px pixels. A hole is connected by edges and corners and does not
  * reach the border. */

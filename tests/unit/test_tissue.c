@@ -160,6 +160,91 @@ static void glass_alone_is_an_empty_mask(void **state)
         }
 }
 
+/* A scanner's white may be any grey, and the light falls off to one side. */
+static void grey_glass_is_an_empty_mask(void **state)
+{
+    (void)state;
+    for (int method = TISSUE_FDA; method <= TISSUE_NCRF; method++)
+        for (int grey = 190; grey <= 240; grey += 10) {
+            struct image glass = plain(60, 40, 255, 255, 255);
+            struct rng rng = rng_new(1, 2, 3);
+            for (int64_t i = 0; i < 60 * 40; i++) {
+                int value = grey + (int)(i % 60) / 10 + (int)rng_below(&rng, 4);
+                memset(glass.px + 3 * i, value, 3);
+            }
+            struct tissue_options options = tissue_defaults();
+            options.method = (enum tissue_method)method;
+            struct tissue_mask mask;
+            assert_true(tissue_find_in(&glass, 1900, 1280, 0.25, &options, &mask, NULL));
+            if (mask.tissue_px != 0)
+                fail_msg("method %d, grey %d: %lld pixels", method, grey,
+                         (long long)mask.tissue_px);
+            tissue_mask_free(&mask);
+        }
+}
+
+/* A strand of the real slide, at 20x: as dark as tissue, but only one or two mask pixels wide. */
+static void the_thin_strand_of_the_real_slide_is_found(void **state)
+{
+    (void)state;
+    struct image overview = golden("overview", 3);
+    struct tissue_options options = tissue_defaults();
+    struct tissue_mask mask;
+    int64_t dark = 0, found = 0;
+    assert_true(tissue_find_in(&overview, 2220, 2967, 0.499, &options, &mask, NULL));
+    for (int64_t y = 47; y < 60; y++)
+        for (int64_t x = 3; x < 43; x++) {
+            const uint8_t *px = image_at(&mask.overview, x, y);
+            bool tissue = px[0] + px[1] + px[2] < 3 * 220; /* glass has 243 */
+            dark += tissue;
+            found += tissue && *image_at(&mask.mask, x, y);
+        }
+    assert_true(dark > 50);
+    if (found * 10 < dark * 8)
+        fail_msg("%lld of %lld pixels of the strand", (long long)found, (long long)dark);
+    tissue_mask_free(&mask);
+}
+
+/* Paints a strand over most of a slide with a large piece on it; returns how much of it is in the
+ * mask. */
+static double share_of_strand(enum tissue_method method, double mpp, int64_t width, bool diagonal)
+{
+    struct image slide = plain(120, 100, 242, 240, 243);
+    struct tissue_options options = tissue_defaults();
+    struct tissue_mask mask;
+    int64_t all = 0, found = 0, end = 85;
+    options.method = method;
+    options.min_area_um2 = 5000;
+    paint(&slide, 70, 5, 110, 35, 190, 120, 175);
+    for (int64_t x = 5; x < end; x++) {
+        int64_t y = diagonal ? 10 + x : 60;
+        paint(&slide, x, y, x + 1, y + width, 190, 120, 175);
+    }
+    assert_true(tissue_find_in(&slide, 3840, 3200, mpp, &options, &mask, NULL));
+    for (int64_t x = 5; x < end; x++)
+        for (int64_t k = 0; k < width; k++, all++)
+            found += *image_at(&mask.mask, x, (diagonal ? 10 + x : 60) + k) != 0;
+    tissue_mask_free(&mask);
+    return (double)found / (double)all;
+}
+
+/* --open 10 drops strands thinner than 20 um where pixels are fine enough to tell, and none where
+ * they are not; a strand that runs aslant is one piece. */
+static void opening_takes_no_more_than_was_asked_for(void **state)
+{
+    (void)state;
+    for (int method = TISSUE_FDA; method <= TISSUE_NCRF; method++)
+        for (int diagonal = 0; diagonal < 2; diagonal++) {
+            /* 16, 8 and 4 um a mask pixel */
+            assert_true(share_of_strand((enum tissue_method)method, 0.5, 1, diagonal) > 0.9);
+            assert_true(share_of_strand((enum tissue_method)method, 0.25, 2, diagonal) > 0.9);
+            if (!diagonal) {
+                assert_true(share_of_strand((enum tissue_method)method, 0.125, 6, false) > 0.9);
+                assert_true(share_of_strand((enum tissue_method)method, 0.125, 4, false) < 0.1);
+            }
+        }
+}
+
 /* Pen goes, tissue stays, whatever the method; thresholds are those of the slide without pen. */
 static void pen_goes_and_tissue_stays(void **state)
 {
@@ -536,6 +621,9 @@ int main(void)
         cmocka_unit_test(morphology_agrees_with_skimage),
         cmocka_unit_test(a_radius_larger_than_the_mask_is_fine),
         cmocka_unit_test(glass_alone_is_an_empty_mask),
+        cmocka_unit_test(grey_glass_is_an_empty_mask),
+        cmocka_unit_test(the_thin_strand_of_the_real_slide_is_found),
+        cmocka_unit_test(opening_takes_no_more_than_was_asked_for),
         cmocka_unit_test(pen_goes_and_tissue_stays),
         cmocka_unit_test(no_tissue_of_the_real_slide_is_taken_for_pen),
         cmocka_unit_test(sizes_without_resolution_assume_a_quarter_micrometre),

@@ -52,7 +52,7 @@ save("blobs_dilate", morphology.binary_dilation(blobs, disk))
 save("blobs_erode", morphology.binary_erosion(blobs, disk))
 save("blobs_close", morphology.binary_closing(blobs, disk))
 save("blobs_open", morphology.binary_opening(blobs, disk))
-save("blobs_large", morphology.remove_small_objects(blobs, 60, connectivity=1))
+save("blobs_large", morphology.remove_small_objects(blobs, 60, connectivity=2))
 # Holes at the border are not holes for us: keep those out of the reference.
 border = np.pad(blobs, 1, constant_values=False)
 filled = morphology.remove_small_holes(border, 25, connectivity=2)[1:-1, 1:-1]
