@@ -98,12 +98,17 @@ static void turned_windows_are_checked(void **state)
 
 /* Runs a cohort in a folder that may hold results already. */
 static bool run_slides(const char *folder, struct slide_entry *entries, size_t n,
-                       const struct predict_options *options, struct err *err)
+                       const struct predict_options *options, bool overwrite, struct err *err)
 {
     char *arguments[] = { "test" };
     struct slide_list slides = { entries, n };
     struct predict_request request = {
-        .slides = &slides, .options = *options, .folder = folder, .argc = 1, .argv = arguments
+        .slides = &slides,
+        .options = *options,
+        .folder = folder,
+        .overwrite = overwrite,
+        .argc = 1,
+        .argv = arguments,
     };
     struct pool *pool = pool_new(1);
     struct ctx ctx = { .pool = pool };
@@ -131,7 +136,7 @@ static void another_cohort_is_checked_again(void **state)
     options.models[0] = (struct model_source){ .file = onnx };
     options.check_windows = 16;
     for (size_t i = 0; i < 3; i++) { /* the last time nothing is new */
-        if (!run_slides(folder, entries, i ? 2 : 1, &options, &err))
+        if (!run_slides(folder, entries, i ? 2 : 1, &options, false, &err))
             fail_msg("%s", err.text);
         assert_true(file_read(json, 1 << 16, &text[i], &size, &err));
     }
@@ -140,8 +145,8 @@ static void another_cohort_is_checked_again(void **state)
     options.calibration = CALIBRATE_AFFINE;
     free(folder);
     folder = cohort_folder("heatmap_cohort");
-    assert_true(run_slides(folder, entries, 1, &options, &err));
-    assert_false(run_slides(folder, entries, 2, &options, &err));
+    assert_true(run_slides(folder, entries, 1, &options, false, &err));
+    assert_false(run_slides(folder, entries, 2, &options, false, &err));
     const char *was = strstr(err.text, "then: cohort="), *now = strstr(err.text, "now:  cohort=");
     if (!was || !now || strncmp(was + 6, now + 6, strlen("cohort=") + 16) == 0)
         fail_msg("%s", err.text);
@@ -149,6 +154,32 @@ static void another_cohort_is_checked_again(void **state)
         free(text[i]);
     unlink(first), unlink(second);
     free(first), free(second), free(onnx), free(folder), free(json);
+}
+
+/* A calibration was fitted to slides as they were: with another of them it is not used again. */
+static void a_calibration_knows_its_slides(void **state)
+{
+    (void)state;
+    char *first = plain_slide_write("heatmap_fitted.tiff", 700, 500, 0.25),
+         *second = plain_slide_write("heatmap_other.tiff", 800, 500, 0.25), *onnx = padded_onnx(),
+         *folder = cohort_folder("heatmap_fitted"), *made = file_format("%s/first", folder),
+         *away = file_format("%s/away", folder);
+    struct slide_entry entries[] = { entry_of(first, "first"), entry_of(second, "second") };
+    struct predict_options options = options_of(NULL, PREDICT_DENSE, 32);
+    struct err err = { 0 };
+    options.models[0] = (struct model_source){ .file = onnx };
+    options.check_windows = 16;
+    options.calibration = CALIBRATE_AFFINE;
+    assert_true(run_slides(folder, entries, 2, &options, false, &err));
+    assert_int_equal(rename(made, away), 0); /* as of a slide that was not come to */
+    char *again = plain_slide_write("heatmap_fitted.tiff", 720, 500, 0.25);
+    assert_string_equal(again, first);
+    assert_false(run_slides(folder, entries, 2, &options, false, &err));
+    assert_non_null(strstr(err.text, "check.json: was made from another cohort (then "));
+    assert_true(run_slides(folder, entries, 2, &options, true, &err));
+    unlink(first), unlink(second);
+    free(first), free(second), free(onnx), free(folder), free(made), free(away);
+    free(again);
 }
 
 /* The same agreement of blocks for a network as published, which sees far. */
@@ -179,6 +210,7 @@ int main(void)
         cmocka_unit_test(padded_networks),
         cmocka_unit_test(turned_windows_are_checked),
         cmocka_unit_test(another_cohort_is_checked_again),
+        cmocka_unit_test(a_calibration_knows_its_slides),
         cmocka_unit_test(blocks_of_resnet_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
