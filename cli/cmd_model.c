@@ -7,21 +7,13 @@
 #include "base/names.h"
 #include "base/pool.h"
 #include "base/report.h"
-#include "cli/app.h"
+#include "cli/model.h"
 #include "net/classifier.h"
 #include "net/model_run.h"
 #include "net/onnx.h"
 #include "net/transform.h"
 #include "net/weights.h"
 #include "net/zoo/zoo.h"
-
-struct model_args {
-    struct common_options common;
-    const char *model, *network, *weights, *output;
-    int64_t init_seed, classes, size, batch, repeats;
-    int kernels, memory, scores; /* indices in kernel_choices, memory_choices, .. */
-    bool plan, train, fast, json;
-};
 
 static const char *const kernel_choices[] = { "auto",      "direct",    "winograd2",
                                               "winograd4", "winograd6", NULL };
@@ -208,67 +200,12 @@ static bool run_convert(struct app *app, const struct model_args *given, struct 
     return ok;
 }
 
-static void print_scores(struct json_out *json, FILE *stream, bool as_json, const char *path,
-                         const struct model_config *config, const double *scores)
-{
-    if (!as_json) {
-        fputs(path, stream);
-        for (int64_t i = 0; i < config->num_classes; i++)
-            fprintf(stream, "  %s %.9g", config->class_names[i], scores[i]);
-        fputc('\n', stream);
-        return;
-    }
-    json_out_object(json, NULL);
-    json_out_text(json, "image", path);
-    json_out_object_line(json, "scores");
-    for (int64_t i = 0; i < config->num_classes; i++)
-        json_out_real(json, config->class_names[i], scores[i]);
-    json_out_close_object(json);
-    json_out_close_object(json);
-}
-
-/* A bad image is said and skipped; the rest is done. */
-static bool run_images(struct app *app, const struct model_args *given, const struct model *model,
-                       char **paths, int n_paths, struct err *err)
-{
-    struct model_run ready = { 0 };
-    struct json_out json;
-    double *scores = calloc((size_t)model->config.num_classes, sizeof *scores);
-    if (!scores)
-        return err_memory(err, "scores");
-    if (given->json) {
-        json_out_begin(&json, app->out);
-        json_out_array(&json, NULL);
-    }
-    int failed = 0;
-    for (int i = 0; i < n_paths && !ctx_stopped(&app->ctx); i++) {
-        struct image image = { 0 };
-        struct err problem = { 0 };
-        if (image_read(paths[i], &image, &problem) &&
-            model_classify(model, &ready, pool_workers(app->ctx.pool), &image, scores, &problem)) {
-            print_scores(&json, app->out, given->json, paths[i], &model->config, scores);
-        } else {
-            report_warn(app->ctx.report, "%s", problem.text);
-            failed++;
-        }
-        image_free(&image);
-    }
-    if (given->json) {
-        json_out_close_array(&json);
-        json_out_end(&json);
-    }
-    model_run_free(&ready);
-    free(scores);
-    if (ctx_stopped(&app->ctx))
-        return err_stopped(err);
-    return failed ? err_set(err, ERR_FORMAT, "%d of %d images failed", failed, n_paths) : true;
-}
-
 static bool run_run(struct app *app, const struct model_args *given, char **paths, int n_paths,
                     struct err *err)
 {
     if (n_paths == 0)
-        return err_set(err, ERR_USAGE, "run: needs images (PNG or JPEG)");
+        return err_set(err, ERR_USAGE,
+                       "run: needs images (PNG or JPEG), folders or tar files of them, or stores");
     struct model *model = NULL;
     struct model_source source = source_of(given);
     if (!model_open_classifier(&source, &model, err))
@@ -278,7 +215,7 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
     model_outputs_text(model, text, &usual);
     if (!usual)
         report_note(app->ctx.report, "%s: %s", model->name, text);
-    bool ok = run_images(app, given, model, paths, n_paths, err);
+    bool ok = model_run_patches(app, given, model, paths, n_paths, err);
     model_close(model);
     return ok;
 }
@@ -371,7 +308,14 @@ static const struct arg args[] = {
       .type = ARG_TEXT,
       .offset = AT(output),
       .value = "FILE",
-      .help = "for convert: FILE.onnx or FILE.safetensors" },
+      .help = "for convert: FILE.onnx or FILE.safetensors; for run: FILE.csv, a table of scores "
+              "that 'evaluate roc' takes" },
+    FLAG_ARG("tta", tta,
+             "for run: average the scores of the eight ways to turn and mirror a patch"),
+    FLAG_ARG("any-stain", any_stain,
+             "for run: take pixels as they are, whatever stain normalisation the model was trained "
+             "with"),
+    FLAG_ARG("overwrite", overwrite, "for run: replace FILE.csv"),
     SCORES_ARG,
     FLAG_ARG("plan", plan,
              "for show: the kernels, their memory, time and rate instead of the graph"),
@@ -392,18 +336,22 @@ static const struct arg args[] = {
 const struct command cmd_model = {
     .spec = { .name = "model",
               .summary = "list, show, convert, run and time networks",
-              .operands = "list | show | convert | run IMAGE... | bench",
+              .operands = "list | show | convert | run PATCHES... | bench",
               .min_operands = 1,
               .max_operands = 1000000,
               .description =
                   "Networks and their weights. 'list' names the zoo; 'show' prints a network's "
                   "layers and what a dense heatmap of it would be; 'convert' writes ONNX or "
-                  "safetensors; 'run' classifies PNG or JPEG images and prints the score of every "
-                  "class; 'bench' times it. Without a config.json an image is RGB / 255 at its own "
-                  "size.",
+                  "safetensors; 'run' classifies patches (PNG or JPEG images, folders or tar files "
+                  "of "
+                  "them, patch stores) and gives the score of every class, prepared as in the "
+                  "model's training; 'bench' times it. Without a config.json an image is RGB / 255 "
+                  "at its own size.",
               .example = "microtome model list\n"
                          "microtome model show --network resnet18\n"
                          "microtome model run patch.png --model model.onnx --json\n"
+                         "microtome model run test.tar --model run -o scores.csv\n"
+                         "microtome evaluate roc scores.csv --slide sample --score prob_tumor\n"
                          "microtome model convert --network resnet18 --weights w.safetensors "
                          "-o resnet18.onnx",
               .args = args,

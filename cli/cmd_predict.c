@@ -6,6 +6,10 @@
 
 #define AT(field) offsetof(struct predict_args, field)
 
+/* "auto", then the methods. */
+static const char *const stain_names[] = {
+    "auto", "none", "reinhard", "macenko", "vahadane", NULL
+};
 static const char *const kernel_names[] = { "auto", "direct", NULL };
 
 static const struct arg args[] = {
@@ -43,10 +47,15 @@ static const struct arg args[] = {
              "folder of <slide>_mask.png, as 'microtome tissue' writes them, instead of --method"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,
              "least share of tissue in a cell of the heatmap"),
-    CHOICE_ARG("stain", stain, "NAME", "none", stain_method_names,
-               "normalise the stains of each slide"),
+    CHOICE_ARG("stain", stain, "NAME", "auto", stain_names,
+               "normalise the stains of each slide; auto: as the model was trained, none where it "
+               "does not say"),
     TEXT_ARG("template", stain_template, "PNG", NULL,
-             "what stains are normalised to, instead of the built-in template"),
+             "what stains are normalised to, instead of what the model says or the built-in "
+             "template"),
+    FLAG_ARG("any-stain", any_stain,
+             "let --stain, --template and patch stores differ from what the model was trained "
+             "with"),
     SCORES_ARG,
     FLAG_ARG("tta", tta, "average the scores of the eight ways to turn and mirror a window"),
     CHOICE_ARG(
@@ -145,7 +154,8 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     out->tissue_method = (enum tissue_method)given->method;
     out->tissue = given->tissue;
     out->min_tissue = given->tissue_fraction;
-    out->stain = (enum stain_method)given->stain;
+    out->stain = given->stain > 0 ? given->stain - 1 : PREDICT_STAIN_OF_MODEL;
+    out->any_stain = given->any_stain;
     out->stain_template = given->stain_template;
     out->tta = given->tta;
     out->direct = given->kernels == 1;
@@ -159,7 +169,7 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     out->export.class_name = given->class_name;
     if (out->direct && out->fast)
         return err_set(err, ERR_USAGE, "--fast: --kernels direct excludes it");
-    if (given->stain_template && given->stain == STAIN_NONE)
+    if (given->stain_template && out->stain <= STAIN_NONE)
         return err_set(err, ERR_USAGE,
                        "--template: pass --stain reinhard, macenko or vahadane too");
     if (given->calibrate != CALIBRATE_NONE && given->mode != PREDICT_DENSE)

@@ -29,13 +29,17 @@ static void print_result(struct app *app, const struct train_args *given,
                          const struct train_result *result)
 {
     struct json_out json;
+    char tested[80] = "";
+    if (result->tested)
+        snprintf(tested, sizeof tested, "; test: accuracy %.4f, AUC %.4f", result->test.accuracy,
+                 result->test.auc);
     if (!given->json) {
         fprintf(
             app->out,
-            "best epoch %lld of %lld: accuracy %.4f, AUC %.4f; %.1f patches/s, waiting for data "
+            "best epoch %lld of %lld: accuracy %.4f, AUC %.4f%s; %.1f patches/s, waiting for data "
             "%.0f %%; %s/model.safetensors\n",
             (long long)result->best_epoch + 1, (long long)result->epochs, result->val.accuracy,
-            result->val.auc, result->images_per_s, 100 * result->waiting, given->output);
+            result->val.auc, tested, result->images_per_s, 100 * result->waiting, given->output);
         return;
     }
     json_out_begin(&json, app->out);
@@ -47,6 +51,15 @@ static void print_result(struct app *app, const struct train_args *given,
     json_out_real(&json, "accuracy", result->val.accuracy);
     json_out_real(&json, "balanced_accuracy", result->val.balanced_accuracy);
     json_out_real(&json, "auc", result->val.auc);
+    if (result->tested) {
+        json_out_object_line(&json, "test");
+        json_out_int(&json, "patches", result->test.n);
+        json_out_real(&json, "loss", result->test_loss);
+        json_out_real(&json, "accuracy", result->test.accuracy);
+        json_out_real(&json, "balanced_accuracy", result->test.balanced_accuracy);
+        json_out_real(&json, "auc", result->test.auc);
+        json_out_close_object(&json);
+    }
     json_out_real(&json, "seconds", result->seconds);
     json_out_real(&json, "patches_per_s", result->images_per_s);
     json_out_real(&json, "waiting", result->waiting);
@@ -368,8 +381,8 @@ const struct command cmd_train = {
               .max_operands = 1,
               .description =
                   "Trains a network of the zoo on patch stores, folders of images or tar files, as "
-                  "a YAML config says; patients are never in both training and validation. DIR "
-                  "gets "
+                  "a YAML config says; patients are never in two of training, validation and "
+                  "test. DIR gets "
                   "the best weights (safetensors with config.json, and ONNX), metrics, curves, the "
                   "confusion matrix and checkpoints. SIGTERM or Ctrl-C saves and ends with exit "
                   "code 75; the same command with --resume goes on as if nothing had happened. "

@@ -50,7 +50,7 @@ static bool look_at_field(struct ensemble_model *m, int64_t stride, struct err *
 {
     const struct graph *graph = m->model->graph;
     if (m->side != m->window) {
-        snprintf(m->reason, sizeof m->reason, "its config.json resizes every patch");
+        snprintf(m->reason, sizeof m->reason, "its config.json changes the size of every patch");
         return true;
     }
     if (!transform_field(graph, graph->outputs[0].value, m->side, &m->field, err))
@@ -85,7 +85,13 @@ static bool init_model(struct ensemble_model *m, struct model *model, int64_t st
         return err_set(err, ERR_USAGE, "%s: takes no square image, so it cannot score windows",
                        model->name);
     m->window = config->patch_size_pixels > 0 ? config->patch_size_pixels : side;
-    model_input_size(config, m->window, m->window, &m->side, &height);
+    if (model_crop_only(config, m->window) > 0)
+        m->window = model_crop_only(config, m->window); /* nothing else is looked at */
+    if (!model_steps_size(config, config->n_steps, m->window, m->window, &m->side, &height, err))
+        return err_prefix(err, model->name);
+    if (m->side != height)
+        return err_set(err, ERR_USAGE, "%s: its config.json makes no square of a patch",
+                       model->name);
     if (!check_window(m, err))
         return false;
     for (int c = 0; c < 3; c++) {

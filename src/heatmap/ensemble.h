@@ -13,7 +13,7 @@ struct ensemble_model {
     struct model *model;
     struct graph *graph;   /* of the model, without dropout and with folded batch norm: done once */
     int64_t window;        /* raster px that a score is made from */
-    int64_t side;          /* the same after the resize that the config asks for */
+    int64_t side;          /* the same after the steps that the config asks for */
     float normal[3][256];  /* RGB byte -> what the network sees */
     bool shares;           /* can be run densely */
     struct field field;    /* of the logits; where it shares */

@@ -22,6 +22,7 @@ const char *const predict_calibration_names[] = { "none", "affine", NULL };
 struct predict_options predict_defaults(void)
 {
     return (struct predict_options){ .stride = 16,
+                                     .stain = PREDICT_STAIN_OF_MODEL,
                                      .mpp_tolerance = 0.2,
                                      .min_tissue = 0.05,
                                      .memory_bytes = PREDICT_MEMORY_BYTES,
@@ -127,6 +128,19 @@ static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
         hash = part_hash(hash, outputs, strlen(outputs) + 1);
     int64_t sizes[] = { m->window, m->side, (int64_t)config->padding };
     hash = part_hash(hash, sizes, sizeof sizes);
+    for (int i = 0; m->side != m->window && i < config->n_steps; i++) {
+        const struct model_step *step = &config->steps[i];
+        int64_t numbers[] = { (int64_t)step->kind, step->height, step->width };
+        hash = part_hash(hash, numbers, sizeof numbers);
+    }
+    const struct model_stain *stain = &config->stain;
+    if (stain->method[0] && strcmp(stain->method, "none") != 0) {
+        hash = part_hash(hash, stain->method, strlen(stain->method) + 1);
+        hash = part_hash(hash, stain->matrix, sizeof stain->matrix);
+        hash = part_hash(hash, stain->concentration_p99, sizeof stain->concentration_p99);
+        hash = part_hash(hash, stain->lab_mean, sizeof stain->lab_mean);
+        hash = part_hash(hash, stain->lab_std, sizeof stain->lab_std);
+    }
     return part_hash(hash, m->normal, sizeof m->normal);
 }
 
@@ -220,22 +234,6 @@ static bool choose_mode(struct predict *predict, const struct ctx *ctx, bool *de
     return true;
 }
 
-static bool fit_template(struct predict *predict, struct err *err)
-{
-    const struct predict_options *options = predict->options;
-    predict->target = stain_default_target(options->stain);
-    if (options->stain == STAIN_NONE || !options->stain_template)
-        return true;
-    struct image image = { 0 };
-    if (!image_read_png(options->stain_template, 3, &image, err))
-        return false;
-    bool ok =
-        stain_fit(options->stain, image.px, image.width * image.height, &predict->target, err) ||
-        err_prefix(err, options->stain_template);
-    image_free(&image);
-    return ok;
-}
-
 static bool name_cohort(struct predict *predict, struct err *err)
 {
     uint64_t hash = PART_HASH_BEGIN;
@@ -267,7 +265,7 @@ static bool describe(struct predict *predict, struct err *err)
             "stain=%s template=%s tta=%d%s%s",
             how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
             tissue_method_names[o->tissue_method], o->tissue ? "given" : "found", o->min_tissue,
-            stain_method_names[o->stain], o->stain_template ? "given" : "built-in", o->tta,
+            stain_method_names[predict->target.method], predict->template_name, o->tta,
             e->direct ? " kernels=direct"
             : o->fast ? " kernels=fast"
                       : "",
@@ -342,8 +340,8 @@ bool predict_open(const struct predict_options *options, const struct slide_list
          check_class(predict, err) && look_at_outputs(predict, ctx, err) &&
          choose_mpp(predict, ctx, err) && name_models(predict, err) &&
          choose_mode(predict, ctx, &dense, err) && choose_memory(predict, dense, ctx, err) &&
-         fit_template(predict, err) && name_cohort(predict, err) && describe(predict, err) &&
-         predict_check(predict, false, ctx, err);
+         predict_choose_stain(predict, ctx, err) && name_cohort(predict, err) &&
+         describe(predict, err) && predict_check(predict, false, ctx, err);
     if (ok)
         *out = predict;
     else

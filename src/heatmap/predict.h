@@ -21,6 +21,8 @@
 #define PREDICT_MAX_MODELS 16
 #define PREDICT_LEAST_FITTED 8 /* check_windows of a calibration */
 
+#define PREDICT_STAIN_OF_MODEL (-1)
+
 enum predict_mode { PREDICT_AUTO, PREDICT_DENSE, PREDICT_WINDOW };
 extern const char *const predict_mode_names[]; /* NULL-terminated, in the order of the enum */
 enum predict_calibration { CALIBRATE_NONE, CALIBRATE_AFFINE };
@@ -36,10 +38,11 @@ struct predict_options {
     double mpp_tolerance; /* by how much the models' um/px may be missed, as a share */
     double slide_mpp;     /* um/px of level 0 for every slide; 0: what slide list or file say */
     enum tissue_method tissue_method;
-    const char *tissue; /* folder of <slide>_mask.png; NULL: found by the method */
-    double min_tissue;  /* least share of tissue in a cell; 0: any */
-    enum stain_method stain;
-    const char *stain_template; /* PNG; NULL: the built-in one */
+    const char *tissue;         /* folder of <slide>_mask.png; NULL: found by the method */
+    double min_tissue;          /* least share of tissue in a cell; 0: any */
+    int stain;                  /* enum stain_method, or PREDICT_STAIN_OF_MODEL */
+    const char *stain_template; /* PNG; NULL: the model's target, or else the built-in one */
+    bool any_stain;             /* also another than the models were trained with */
     bool tta;                   /* the mean of the 8 symmetries */
     bool direct, fast;          /* kernels: see plan_options */
     int64_t memory_bytes;

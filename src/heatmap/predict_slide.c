@@ -70,11 +70,8 @@ bool predict_source(const struct predict *predict, size_t slide, const char *mas
         return false;
     out->min_tissue = options->min_tissue;
     bool ok = check_mpp(predict, entry->path, out, err);
-    if (ok && out->store && options->stain != STAIN_NONE)
-        ok = err_set(err, ERR_USAGE,
-                     "%s: stains of a patch store are normalised when it is made; leave --stain "
-                     "out, or make it with 'microtome extract --stain %s'",
-                     entry->path, stain_method_names[options->stain]);
+    if (ok && out->store)
+        ok = predict_check_store(predict, entry->path, &out->stored, err);
     ok = ok && source_find_tissue(out, options->tissue_method, mask, err);
     if (!ok)
         source_close(out);
@@ -84,9 +81,9 @@ bool predict_source(const struct predict *predict, size_t slide, const char *mas
 bool predict_fit_stain(const struct predict *predict, struct source *source, const struct ctx *ctx,
                        struct stain_fit *out, struct err *err)
 {
-    enum stain_method method = predict->options->stain;
+    enum stain_method method = predict->target.method;
     *out = (struct stain_fit){ .method = STAIN_NONE };
-    if (method == STAIN_NONE)
+    if (method == STAIN_NONE || source->store)
         return true;
     bool usual =
         !predict->options->tissue && predict->options->tissue_method == tissue_defaults().method;

@@ -5,6 +5,7 @@
 #include "heatmap/ensemble.h"
 #include "heatmap/predict.h"
 #include "heatmap/source.h"
+#include "prepare/stain_need.h"
 
 struct predict {
     const struct predict_options *options;
@@ -12,7 +13,9 @@ struct predict {
     char *folder;
     struct ensemble ensemble;
     struct raster_request raster; /* the resolution that the models see */
-    struct stain_fit target;
+    struct stain_need need;       /* what the models say of stains */
+    struct stain_fit target;      /* what stains of slides become; its method is that of the run */
+    const char *template_name;    /* of the target: "given", "model" or "built-in" */
     char *model_names, *model_hash;
     char *cohort_hash; /* 16 hex digits of the names of the slides */
     char *outputs;     /* " scores=.." where they are no logits, else "" */
@@ -43,7 +46,13 @@ bool predict_source(const struct predict *predict, size_t slide, const char *mas
 /* The mask in the folder of --tissue, the caller's; NULL and true where there is no such option. */
 bool predict_given_mask(const struct predict *predict, size_t slide, char **out, struct err *err);
 
-/* Fits the stains of a slide and lets the source normalise them; nothing without --stain. */
+/* Chooses need, target and template_name; refuses what contradicts the models. */
+bool predict_choose_stain(struct predict *predict, const struct ctx *ctx, struct err *err);
+/* Is a store whose patches were normalised to `stored` what the models expect? */
+bool predict_check_store(const struct predict *predict, const char *path,
+                         const struct stain_fit *stored, struct err *err);
+/* Fits the stains of a slide and lets the source normalise them; nothing for a store, or without a
+ * method. */
 bool predict_fit_stain(const struct predict *predict, struct source *source, const struct ctx *ctx,
                        struct stain_fit *out, struct err *err);
 

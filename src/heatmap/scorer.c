@@ -28,7 +28,7 @@ struct scorer {
     void *arena; /* [ensemble->arena_bytes], of whichever plan runs; pages come with their use */
 };
 
-/* The eight ways to lay a square on itself: transposed, then mirrored in x, y. */
+/* The eight ways to lay a square on itself, as model_lay: transposed, then mirrored in x, y. */
 struct symmetry {
     bool transpose, flip_x, flip_y;
 };
@@ -208,33 +208,32 @@ static bool dense_logits(struct scorer *scorer, int model, const struct image *r
     return true;
 }
 
-/* One window into its place in the batch. */
+/* One window into its place in the batch: prepared as a patch is, then laid. */
 static bool fill_window(const struct ensemble_model *m, const struct image *region, int64_t x,
-                        int64_t y, struct symmetry s, float *out, struct err *err)
+                        int64_t y, int symmetry, float *out, struct err *err)
 {
     if (m->side == m->window) {
-        fill_input(m, region, x, y, m->side, m->side, s, out);
+        fill_input(m, region, x, y, m->side, m->side, symmetry_of(symmetry), out);
         return true;
     }
     struct image window = { 0 };
-    if (!image_new(&window, m->window, m->window, 3, err))
-        return false;
-    for (int64_t row = 0; row < m->window; row++)
-        for (int64_t column = 0; column < m->window; column++) {
-            int64_t r = s.flip_y ? m->window - 1 - row : row;
-            int64_t c = s.flip_x ? m->window - 1 - column : column;
-            const uint8_t *px =
-                s.transpose ? image_at(region, x + r, y + c) : image_at(region, x + c, y + r);
-            memcpy(image_at(&window, column, row), px, 3);
-        }
-    bool ok = model_prepare(&m->model->config, &window, out, err);
+    float *plain = symmetry ? malloc((size_t)(3 * m->side * m->side) * sizeof *plain) : out;
+    bool ok =
+        plain ? image_new(&window, m->window, m->window, 3, err) : err_memory(err, "a window");
+    for (int64_t row = 0; ok && row < m->window; row++)
+        memcpy(image_at(&window, 0, row), image_at(region, x, y + row), (size_t)m->window * 3);
+    ok = ok && model_prepare(&m->model->config, &window, plain, err);
+    if (ok && symmetry)
+        model_lay(plain, 3, m->side, symmetry, out);
+    if (symmetry)
+        free(plain);
     image_free(&window);
     return ok;
 }
 
 /* Logits of the wanted cells of a block: out [height, width, classes]; others are not touched. */
 static bool window_logits(struct scorer *scorer, int model, const struct image *region,
-                          const struct scorer_block *block, struct symmetry s, float *out,
+                          const struct scorer_block *block, int symmetry, float *out,
                           struct err *err)
 {
     const struct ensemble *e = scorer->ensemble;
@@ -250,7 +249,7 @@ static bool window_logits(struct scorer *scorer, int model, const struct image *
             int64_t x = begin + i % block->width * e->stride;
             int64_t y = begin + i / block->width * e->stride;
             places[n] = i;
-            if (!fill_window(m, region, x, y, s, plan_input(plan, 0) + n++ * image, err))
+            if (!fill_window(m, region, x, y, symmetry, plan_input(plan, 0) + n++ * image, err))
                 return false;
         }
         if (n < batch && i + 1 < cells)
@@ -283,7 +282,7 @@ bool scorer_logits(struct scorer *scorer, int model, bool dense, int symmetry,
         return err_memory(err, "a block");
     memset(wanted, true, (size_t)(width * height));
     struct scorer_block block = { width, height, wanted };
-    bool ok = window_logits(scorer, model, region, &block, s, logits, err);
+    bool ok = window_logits(scorer, model, region, &block, symmetry, logits, err);
     free(wanted);
     return ok;
 }
@@ -339,7 +338,7 @@ bool scorer_run(struct scorer *scorer, const struct image *region, const struct 
             struct symmetry s = symmetry_of(i);
             ok = e->dense ? dense_logits(scorer, model, region, n_w, n_h, block->width,
                                          block->height, s, logits, err)
-                          : window_logits(scorer, model, region, block, s, logits, err);
+                          : window_logits(scorer, model, region, block, i, logits, err);
             ok = ok && add_scores(e, &e->models[model], logits, block, p, scores, err);
         }
     ok = ok && finish_scores(e, block, 1.0f / (float)(e->n * symmetries), scores, err);

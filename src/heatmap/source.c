@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "patch/grid.h"
 #include "patch/store.h"
+#include "prepare/stain_need.h"
 
 #define MAX_GRID_TILES (INT64_C(1) << 28)
 #define MAX_SIDE_L0 (INT64_C(1) << 40)
@@ -80,6 +81,7 @@ static bool open_store(const char *path, struct source *out, struct err *err)
     out->width_l0 = facts->width_l0;
     out->height_l0 = facts->height_l0;
     out->mpp_l0 = facts->mpp_l0;
+    out->stored = stain_of_store(facts);
     out->raster = (struct raster){
         .level = (int)facts->level,
         .ratio = facts->ratio,

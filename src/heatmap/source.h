@@ -19,6 +19,7 @@ struct source {
     struct tissue_sums *sums;
     double min_tissue;
     struct source_store *store;        /* NULL: a slide */
+    struct stain_fit stored;           /* of a store: what its patches were normalised to */
     struct stain_transform *transform; /* NULL: stains stay as they are */
 };
 

@@ -141,6 +141,23 @@ static bool say_what_is_missing(const char *file, const char *path, struct err *
                    path);
 }
 
+/* A config.json beside the file comes before the one in its metadata. */
+static bool open_onnx(struct model *model, const char *path, bool described,
+                      const struct model_source *source, struct err *err)
+{
+    char *text = NULL;
+    struct onnx_options options = { .height = source->height,
+                                    .width = source->width,
+                                    .config = described ? NULL : &text };
+    bool ok = onnx_read(path, &options, &model->graph, err);
+    if (ok && text) {
+        model_config_free(&model->config);
+        ok = model_config_parse(text, strlen(text), path, &model->config, err);
+    }
+    free(text);
+    return ok;
+}
+
 static bool open_file(struct model *model, const struct model_source *source, struct err *err)
 {
     char *path = weights_in(source->file);
@@ -153,12 +170,13 @@ static bool open_file(struct model *model, const struct model_source *source, st
         ok = model_config_read(config, &model->config, err);
     }
     struct model_source sized = *source;
-    if (ok && source->height == 0 && model->config.patch_size_pixels > 0)
-        model_input_size(&model->config, model->config.patch_size_pixels,
-                         model->config.patch_size_pixels, &sized.width, &sized.height);
-    struct onnx_options sizes = { .height = sized.height, .width = sized.width };
+    int64_t side = model->config.patch_size_pixels;
+    if (ok && source->height == 0 && side > 0)
+        ok = model_steps_size(&model->config, model->config.n_steps, side, side, &sized.width,
+                              &sized.height, err) ||
+             err_prefix(err, config);
     if (ok && strcmp(file_extension(path), ".onnx") == 0)
-        ok = onnx_read(path, &sizes, &model->graph, err);
+        ok = open_onnx(model, path, described, &sized, err);
     else if (ok && model->config.network && !is_pickle(path))
         ok = open_weights(model, model->config.network, path, &sized, err) &&
              pad_as_trained(model, err);
@@ -213,42 +231,6 @@ bool model_open(const struct model_source *source, struct model **out, struct er
         return false;
     }
     *out = model;
-    return true;
-}
-
-void model_input_size(const struct model_config *config, int64_t width, int64_t height,
-                      int64_t *input_width, int64_t *input_height)
-{
-    *input_width = width;
-    *input_height = height;
-    if (config->resize[0] == 0)
-        return;
-    *input_height = config->resize[0];
-    *input_width = config->resize[1];
-    if (!config->resize_shorter)
-        return;
-    int64_t shorter = width < height ? width : height, side = config->resize[0];
-    *input_width = width * side / shorter;
-    *input_height = height * side / shorter;
-}
-
-bool model_prepare(const struct model_config *config, const struct image *image, float *out,
-                   struct err *err)
-{
-    int64_t width = 0, height = 0;
-    model_input_size(config, image->width, image->height, &width, &height);
-    struct image resized = { 0 };
-    bool fits = width == image->width && height == image->height;
-    if (!fits && !image_resize(image, width, height, &resized, err))
-        return false;
-    const uint8_t *px = fits ? image->px : resized.px;
-    int64_t plane = width * height;
-    for (int c = 0; c < 3; c++) {
-        float mean = (float)config->mean[c], std = (float)config->std[c];
-        for (int64_t i = 0; i < plane; i++)
-            out[c * plane + i] = ((float)px[3 * i + c] / 255.0f - mean) / std;
-    }
-    image_free(&resized);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "base/image.h"
 #include "net/graph.h"
 #include "net/model_config.h"
+#include "net/model_prepare.h"
 
 /* Either `file`: an ONNX file, or safetensors with a config.json beside it that names the network,
  * or a folder with model.onnx or model.safetensors; or `network`: a name of the zoo, with weights
@@ -43,13 +44,6 @@ struct model {
 bool model_open(const struct model_source *source, struct model **out, struct err *err);
 void model_close(struct model *model); /* NULL-safe */
 
-/* The size to which the config has an image of this size resized. */
-void model_input_size(const struct model_config *config, int64_t width, int64_t height,
-                      int64_t *input_width, int64_t *input_height);
-/* Resizes and normalises as the config says: RGB [h, w, 3] -> out [3, input_height, input_width].
- */
-bool model_prepare(const struct model_config *config, const struct image *image, float *out,
-                   struct err *err);
 /* Logits [classes] -> scores: softmax, or sigmoid where there is one. */
 void model_scores(const float *logits, int64_t classes, double *scores);
 #endif

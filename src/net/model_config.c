@@ -88,20 +88,27 @@ static bool read_class_names(const struct reader *r, const json_t *json)
     return true;
 }
 
-/* {"size": 224} or {"size": [224, 224]} */
-static bool read_resize(const struct reader *r, const json_t *arguments)
+/* {"size": 224} or {"size": [224, 224]}. One number is a square for CenterCrop. */
+static bool read_size_step(const struct reader *r, enum model_step_kind kind, const char *key,
+                           const json_t *arguments)
 {
     const json_t *size = json_object_get(arguments, "size");
     struct model_config *config = r->config;
     size_t n = json_is_array(size) ? json_array_size(size) : 0;
     if (n > 2 || (json_is_array(size) && n == 0))
-        return wrong(r, "transform: Resize: size", "one number or two");
+        return wrong(r, key, "one number or two");
+    if (config->n_steps == MODEL_MAX_STEPS)
+        return wrong(r, "transform", "a list of at most 8 steps that change the size");
+    struct model_step *step = &config->steps[config->n_steps++];
+    int64_t sides[2];
     for (int i = 0; i < 2; i++) {
         const json_t *side = n ? json_array_get(size, n == 2 ? (size_t)i : 0) : size;
-        if (!read_whole(r, side, "transform: Resize: size", PIXELS_LIMIT, &config->resize[i]))
+        if (!read_whole(r, side, key, PIXELS_LIMIT, &sides[i]))
             return false;
     }
-    config->resize_shorter = n < 2;
+    *step = (struct model_step){ kind, sides[0], sides[1] };
+    if (kind == MODEL_RESIZE && n < 2)
+        step->kind = MODEL_RESIZE_SHORTER;
     return true;
 }
 
@@ -116,36 +123,99 @@ static bool read_channels(const struct reader *r, const json_t *json, const char
     return ok || wrong(r, key, low < 0 ? "three numbers" : "three numbers above 0");
 }
 
-static bool read_step(const struct reader *r, const json_t *step, size_t place)
+/* *floats: a ToTensor or Normalize came before, so that a Resize would not work on bytes. */
+static bool read_step(const struct reader *r, const json_t *step, bool *floats)
 {
     const char *name = json_string_value(json_object_get(step, "name"));
     const json_t *arguments = json_object_get(step, "arguments");
     if (!name)
         return wrong(r, "transform", "a list of objects with a 'name'");
+    if (strcmp(name, "Resize") == 0)
+        return *floats ? wrong(r, "transform: Resize", "before ToTensor")
+                       : read_size_step(r, MODEL_RESIZE, "transform: Resize: size", arguments);
+    if (strcmp(name, "CenterCrop") == 0) /* the same on bytes and on floats */
+        return read_size_step(r, MODEL_CENTER_CROP, "transform: CenterCrop: size", arguments);
+    *floats = true;
     if (strcmp(name, "ToTensor") == 0)
         return true;
-    if (strcmp(name, "Resize") == 0)
-        return place == 0 ? read_resize(r, arguments)
-                          : wrong(r, "transform: Resize", "the first step");
     if (strcmp(name, "Normalize") == 0)
         return read_channels(r, json_object_get(arguments, "mean"), "transform: Normalize: mean",
                              -INFINITY, r->config->mean) &&
                read_channels(r, json_object_get(arguments, "std"), "transform: Normalize: std", 0,
                              r->config->std);
     return err_set(r->err, ERR_FORMAT,
-                   "%s: 'transform': '%.80s' is not one of Resize, ToTensor, Normalize", r->path,
-                   name);
+                   "%s: 'transform': '%.80s' is not one of Resize, CenterCrop, ToTensor, Normalize",
+                   r->path, name);
 }
 
 static bool read_transform(const struct reader *r, const json_t *json)
 {
+    bool floats = false;
     if (!json)
         return err_set(r->err, ERR_MISSING, "%s: the key 'transform' is missing", r->path);
     if (!json_is_array(json))
         return wrong(r, "transform", "a list");
     for (size_t i = 0; i < json_array_size(json); i++)
-        if (!read_step(r, json_array_get(json, i), i))
+        if (!read_step(r, json_array_get(json, i), &floats))
             return false;
+    return true;
+}
+
+static bool read_numbers(const struct reader *r, const json_t *json, const char *key, size_t n,
+                         double *out)
+{
+    bool ok = json_is_array(json) && json_array_size(json) == n;
+    for (size_t i = 0; ok && i < n; i++) {
+        out[i] = json_number_value(json_array_get(json, i));
+        ok = json_is_number(json_array_get(json, i)) && isfinite(out[i]);
+    }
+    return ok || wrong(r, key, "a list of numbers, as 'microtome train' writes it");
+}
+
+/* The numbers that come together are all there, or none of them is. */
+static bool read_target(const struct reader *r, const json_t *json)
+{
+    struct model_stain *stain = &r->config->stain;
+    const json_t *matrix = json_object_get(json, "matrix"),
+                 *mean = json_object_get(json, "lab_mean");
+    bool ok = true;
+    if (matrix)
+        ok = read_numbers(r, matrix, "microtome: stain: matrix", 6, stain->matrix) &&
+             read_numbers(r, json_object_get(json, "concentration_p99"),
+                          "microtome: stain: concentration_p99", 2, stain->concentration_p99);
+    if (ok && mean)
+        ok = read_numbers(r, mean, "microtome: stain: lab_mean", 3, stain->lab_mean) &&
+             read_numbers(r, json_object_get(json, "lab_std"), "microtome: stain: lab_std", 3,
+                          stain->lab_std);
+    if (ok && !matrix && !mean)
+        return wrong(r, "microtome: stain", "an object that says what stains are normalised to");
+    return ok;
+}
+
+static bool read_stain(const struct reader *r, const json_t *json)
+{
+    struct model_stain *stain = &r->config->stain;
+    const char *method = json_string_value(json_object_get(json, "method"));
+    const char *fitted_on = json_string_value(json_object_get(json, "fitted_on"));
+    if (!json)
+        return true;
+    if (!method || !method[0] || strlen(method) >= sizeof stain->method)
+        return wrong(r, "microtome: stain: method", "the name of a method, or none");
+    memcpy(stain->method, method, strlen(method) + 1);
+    if (strcmp(method, "none") == 0)
+        return true;
+    if (!fitted_on || (strcmp(fitted_on, "slide") != 0 && strcmp(fitted_on, "patch") != 0))
+        return wrong(r, "microtome: stain: fitted_on", "slide or patch");
+    stain->per_patch = fitted_on[0] == 'p';
+    return read_target(r, json);
+}
+
+/* Our trainings have always cropped patches to what the network sees; early ones did not say so. */
+static bool add_known_crop(struct model_config *config)
+{
+    int64_t side = config->patch_size_pixels;
+    if (config->network && config->n_steps == 0)
+        config->steps[config->n_steps++] = (struct model_step){ MODEL_CENTER_CROP, side, side };
     return true;
 }
 
@@ -170,8 +240,10 @@ static bool read_own(const struct reader *r, const json_t *json)
     if (stride &&
         !read_whole(r, stride, "microtome: stride_px", PIXELS_LIMIT, &r->config->stride_px))
         return false;
-    return read_text(r, json_object_get(json, "network"), "microtome: network",
-                     &r->config->network);
+    return read_stain(r, json_object_get(json, "stain")) &&
+           read_text(r, json_object_get(json, "network"), "microtome: network",
+                     &r->config->network) &&
+           add_known_crop(r->config);
 }
 
 static bool read_all(const struct reader *r, const json_t *root)

@@ -9,22 +9,43 @@
 #include "base/err.h"
 #include "net/transform.h"
 
+/* One change of a patch's size, as torchvision's transform of the same name. */
+enum model_step_kind {
+    MODEL_RESIZE,         /* to height x width */
+    MODEL_RESIZE_SHORTER, /* the shorter side to height (Resize with one number) */
+    MODEL_CENTER_CROP,    /* to height x width; a smaller patch is refused */
+};
+struct model_step {
+    enum model_step_kind kind;
+    int64_t height, width;
+};
+#define MODEL_MAX_STEPS 8
+
+/* How stains are normalised before anything else is done to a patch. Numbers that the method has
+ * no use for are 0. */
+struct model_stain {
+    char method[16]; /* "": not said; "none": left as they are; else as src/tissue names it */
+    bool per_patch;  /* fitted on each patch; else on the tissue of its slide */
+    double matrix[6], concentration_p99[2], lab_mean[3], lab_std[3]; /* what they become */
+};
+
 struct model_config {
     int64_t num_classes;       /* logits; one: sigmoid, more: softmax */
     int64_t patch_size_pixels; /* side of a patch as it is cut, at spacing_um_px */
     double spacing_um_px;
-    char **class_names;     /* [num_classes] */
-    int64_t resize[2];      /* height, width the patch is resized to; 0: as it is cut */
-    bool resize_shorter;    /* resize[0] is for the shorter side (Resize with one number) */
+    char **class_names;                       /* [num_classes] */
+    struct model_step steps[MODEL_MAX_STEPS]; /* in this order; none: the patch as it is cut */
+    int n_steps;
     double mean[3], std[3]; /* of RGB / 255; without Normalize 0 and 1 */
     char *architecture;     /* timm's name, or NULL */
     /* "microtome": */
     char *network;        /* name in our zoo, or NULL */
     enum padding padding; /* of the whole network */
     int64_t stride_px;    /* of a dense heatmap; 0: not said */
+    struct model_stain stain;
 };
 
-/* RGB / 255, no resize, everything else unset. */
+/* RGB / 255, no step, everything else unset. */
 void model_config_init(struct model_config *config);
 void model_config_free(struct model_config *config); /* also fine on a zeroed struct */
 
@@ -35,6 +56,8 @@ bool model_config_parse(const char *text, size_t size, const char *path, struct 
                         struct err *err);
 /* What config.json calls it: "zero", "reflect", .. */
 const char *model_config_padding(enum padding padding);
+/* The file's text, the caller's; as model_config_write. */
+bool model_config_text(const struct model_config *config, char **out, struct err *err);
 /* Beside and renamed. All that WSInfer requires must be set. */
 bool model_config_write(const char *path, const struct model_config *config, struct err *err);
 #endif

@@ -42,7 +42,8 @@ bool model_classify(const struct model *model, struct model_run *run, int thread
                     const struct image *image, double *scores, struct err *err)
 {
     int64_t width = 0, height = 0;
-    model_input_size(&model->config, image->width, image->height, &width, &height);
+    if (!model_input_size(&model->config, image->width, image->height, &width, &height, err))
+        return false;
     if (!run->plan || run->width != width || run->height != height) {
         model_run_free(run);
         if (!model_run_new(model, 1, height, width, threads, false, run, err))

@@ -26,6 +26,8 @@ struct onnx_options {
     size_t n_bound;
     const char *const *outputs; /* only these outputs of the model; NULL: all */
     size_t n_outputs;
+    char **config; /* gets the text of the config.json in the file's metadata, the caller's; NULL
+                    * where it has none */
 };
 
 /* *out is the caller's; free with graph_free. options may be NULL. */
@@ -38,6 +40,7 @@ bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
 struct onnx_write_options {
     bool fixed_batch;     /* else the first axis of inputs and outputs is "batch", any size */
     const char *producer; /* "microtome" if NULL */
+    const char *config;   /* text of a config.json, kept in the file's metadata; NULL: none */
 };
 
 /* Beside and renamed. The graph's parameters must have their values. options may be NULL. */

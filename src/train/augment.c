@@ -7,41 +7,6 @@
 
 #define BLUR_SIGMA_LEAST_PX 0.1
 
-static bool normalise_stain(const struct augment_options *options, struct image *patch,
-                            struct err *err)
-{
-    const int64_t n_px = patch->width * patch->height;
-    struct stain_fit source, target;
-    struct stain_transform *transform = NULL;
-    struct err why = { 0 };
-    if (options->stain == STAIN_NONE)
-        return true;
-    if (!stain_fit(options->stain, patch->px, n_px, &source, &why)) {
-        if (why.kind == ERR_MEMORY)
-            return err_memory(err, "the stains of a patch");
-        return true; /* too little tissue */
-    }
-    target = options->stain_target ? *options->stain_target : stain_default_target(options->stain);
-    if (!stain_transform_new(&source, &target, &transform, err))
-        return false;
-    stain_apply(transform, patch->px, n_px);
-    stain_transform_free(transform);
-    return true;
-}
-
-bool augment_stain_target(enum stain_method method, const char *template, struct stain_fit *out,
-                          struct err *err)
-{
-    struct image image = { 0 };
-    *out = stain_default_target(method);
-    if (method == STAIN_NONE || !template[0])
-        return true;
-    bool ok = image_read(template, &image, err) &&
-              stain_fit(method, image.px, image.width * image.height, out, err);
-    image_free(&image);
-    return ok;
-}
-
 static bool check(const struct augment_options *options, const struct image *patch, struct err *err)
 {
     if (patch->channels != 3)
@@ -187,7 +152,7 @@ static const struct {
 bool augment_train(const struct augment_options *options, struct augment_key key,
                    struct image *patch, struct err *err)
 {
-    if (!check(options, patch, err) || !normalise_stain(options, patch, err))
+    if (!check(options, patch, err))
         return false;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         uint64_t stream = rng_hash(changes[i].name) ^ (key.epoch + 1) * 0x9E3779B97F4A7C15u;
@@ -195,15 +160,5 @@ bool augment_train(const struct augment_options *options, struct augment_key key
         if (!changes[i].apply(options, &rng, patch, err))
             return false;
     }
-    return true;
-}
-
-bool augment_plain(const struct augment_options *options, struct image *patch, struct err *err)
-{
-    const int64_t side = options->crop_px;
-    if (!check(options, patch, err) || !normalise_stain(options, patch, err))
-        return false;
-    if (side > 0)
-        augment_crop(patch, (patch->width - side) / 2, (patch->height - side) / 2, side);
     return true;
 }

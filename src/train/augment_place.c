@@ -1,6 +1,5 @@
 /* augment_place.c: crops, flips and quarter turns: pixels change places only. */
 #include <string.h>
-#include "train/augment.h"
 #include "train/augment_ops.h"
 
 void augment_crop(struct image *patch, int64_t left, int64_t top, int64_t side_px)
@@ -51,18 +50,4 @@ void augment_turn(struct image *patch, int quarters)
             for (int64_t x = 0; x < y; x++)
                 swap_pixels(image_at(patch, x, y), image_at(patch, y, x));
     augment_flip(patch, (quarters & 3) >= 2, (quarters & 3) == 1 || (quarters & 3) == 2);
-}
-
-void augment_lay(const float *from, int64_t maps, int64_t side_px, int way, float *to)
-{
-    int64_t next_column = way & 4 ? side_px : 1, next_row = way & 4 ? 1 : side_px;
-    for (int64_t map = 0; map < maps; map++)
-        for (int64_t y = 0; y < side_px; y++) {
-            const float *row = from + map * side_px * side_px +
-                               (way & 2 ? side_px - 1 - y : y) * next_row +
-                               (way & 1 ? (side_px - 1) * next_column : 0);
-            float *out = to + (map * side_px + y) * side_px;
-            for (int64_t x = 0; x < side_px; x++)
-                out[x] = row[(way & 1 ? -x : x) * next_column];
-        }
 }

@@ -31,17 +31,17 @@ struct train_config {
         struct texts fresh;
     } network;
     struct {
-        struct texts train, val;
+        struct texts train, val, test;
         int split; /* enum data_split */
         double val_fraction;
-        char *patient, *hard_negatives;
+        char *patient, *hard_negatives, *stain_template;
+        int stain;   /* enum stain_method */
         int balance; /* enum data_balance */
         int64_t resize_px, window_mb, workers;
         double spacing_um_px;
         double mean[3], std[3];
     } data;
-    struct augment_options augment; /* crop_px and stain_target are set by the trainer */
-    char *stain_template;
+    struct augment_options augment; /* crop_px is set by the trainer */
     struct {
         int64_t epochs, batch, accumulate;
         double clip, smoothing, mixup, ema;

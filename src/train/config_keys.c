@@ -49,9 +49,13 @@ const struct config_key config_keys[] = {
     TEXTS("data.train", data.train, "[]",
           "patch stores (.h5), folders of them, folders of images, tar files"),
     TEXTS("data.val", data.val, "[]", "the same for validation; empty: split from data.train"),
+    TEXTS(
+        "data.test", data.test, "[]",
+        "the same for a test: judged once, by the weights that are kept, and never used to choose "
+        "them"),
     CHOICE("data.split", data.split, splits, "patient",
            "without data.val: patient: whole patients drawn by seed; attribute: what the stores "
-           "say in their attribute split (train, val)"),
+           "say in their attribute split (train, val, test)"),
     REAL("data.val_fraction", data.val_fraction, 0.01, 0.9, "0.2",
          "share of the patients for validation, for split: patient"),
     TEXT("data.patient", data.patient, "''",
@@ -69,6 +73,12 @@ const struct config_key config_keys[] = {
     INT("data.workers", data.workers, 1, 256, "2", "threads that decode and augment"),
     REAL("data.spacing_um_px", data.spacing_um_px, 0, 100, "0",
          "um per pixel of the patches, for the model's config.json; 0: what the stores say"),
+    CHOICE(
+        "data.stain", data.stain, stain_method_names, "none",
+        "normalise the stains of every patch, fitted on that patch alone; the model then expects "
+        "this wherever it is used. Stores of 'extract --stain', which are fitted on the slide, "
+        "as predict does it, need none"),
+    TEXT("data.stain_template", data.stain_template, "''", "PNG to normalise to; '': the built-in"),
     RGB("data.mean", data.mean, 0, 1, "[0.485, 0.456, 0.406]", "subtracted from RGB / 255"),
     RGB("data.std", data.std, 0.001, 10, "[0.229, 0.224, 0.225]", "then divided by"),
 
@@ -84,9 +94,6 @@ const struct config_key config_keys[] = {
     REAL("augment.hue", augment.hue, 0, 0.5, "0", "+- this part of the circle"),
     REAL("augment.blur", augment.blur, 0, 1, "0", "chance of a Gaussian blur"),
     REAL("augment.blur_sigma", augment.blur_sigma, 0.1, 16, "2", "its largest deviation in px"),
-    CHOICE("augment.stain", augment.stain, stain_method_names, "none",
-           "normalise every patch, also in validation"),
-    TEXT("augment.stain_template", stain_template, "''", "PNG to normalise to; '': the built-in"),
 
     INT("train.epochs", train.epochs, 1, 1000000, "10", "passes over the training data"),
     INT("train.batch", train.batch, 1, 65536, "32", "patches in a batch, on each rank"),

@@ -1,4 +1,4 @@
-/* dataset.c: the table of samples and its two sides (dataset.h). */
+/* dataset.c: the table of samples and its sides (dataset.h). */
 #include "train/dataset.h"
 
 #include <math.h>
@@ -144,6 +144,7 @@ uint64_t dataset_hash(const struct dataset *dataset)
 
 struct drawn_patient {
     int32_t patient;
+    bool drawn; /* has samples that are not kept for the test */
     bool mixed; /* has samples of other classes than the first */
     uint64_t draw;
 };
@@ -151,6 +152,8 @@ struct drawn_patient {
 static int by_draw(const void *a, const void *b)
 {
     const struct drawn_patient *x = a, *y = b;
+    if (x->drawn != y->drawn)
+        return x->drawn ? -1 : 1;
     if (x->mixed != y->mixed)
         return x->mixed ? 1 : -1;
     if (x->draw != y->draw)
@@ -158,29 +161,49 @@ static int by_draw(const void *a, const void *b)
     return x->patient - y->patient;
 }
 
-/* Patients with only the first class and the others are drawn apart, so that both sides have both.
- * A draw depends on the seed and the patient's name alone. */
-static bool split_patients(struct dataset *dataset, uint64_t seed, double fraction, struct err *err)
+/* Patients that are drawn, at the front, in the order of their draw; *n of them. NULL if no
+ * memory. A draw depends on the seed and the patient's name alone. */
+static struct drawn_patient *draw_patients(const struct dataset *dataset, uint64_t seed, int32_t *n)
 {
-    int32_t n = dataset->n_patients;
-    if (n < 2)
-        return err_set(err, ERR_MISSING,
-                       "all data are of one patient (%s): validation needs another; set data.val",
-                       n ? dataset->patients[0] : "none");
-    struct drawn_patient *drawn = calloc((size_t)n, sizeof *drawn);
-    enum data_side *side = calloc((size_t)n, sizeof *side);
-    if (!drawn || !side) {
-        free(drawn);
-        free(side);
-        return err_memory(err, "the split");
-    }
-    for (int32_t i = 0; i < n; i++) {
+    struct drawn_patient *drawn = calloc((size_t)dataset->n_patients + 1, sizeof *drawn);
+    *n = 0;
+    if (!drawn)
+        return NULL;
+    for (int32_t i = 0; i < dataset->n_patients; i++) {
         struct rng rng = rng_new(seed, rng_hash("split"), rng_hash(dataset->patients[i]));
         drawn[i] = (struct drawn_patient){ .patient = i, .draw = rng_u64(&rng) };
     }
-    for (int64_t i = 0; i < dataset->n_samples; i++)
-        drawn[dataset->samples[i].patient].mixed |= dataset->samples[i].label > 0;
-    qsort(drawn, (size_t)n, sizeof *drawn, by_draw);
+    for (int64_t i = 0; i < dataset->n_samples; i++) {
+        const struct sample *sample = &dataset->samples[i];
+        if (sample->side == DATA_TEST)
+            continue;
+        drawn[sample->patient].drawn = true;
+        drawn[sample->patient].mixed |= sample->label > 0;
+    }
+    qsort(drawn, (size_t)dataset->n_patients, sizeof *drawn, by_draw);
+    while (*n < dataset->n_patients && drawn[*n].drawn)
+        ++*n;
+    return drawn;
+}
+
+/* Patients with only the first class and the others are drawn apart, so that both sides have both.
+ * What is kept for the test stays there. */
+static bool split_patients(struct dataset *dataset, uint64_t seed, double fraction, struct err *err)
+{
+    int32_t n = 0;
+    struct drawn_patient *drawn = draw_patients(dataset, seed, &n);
+    enum data_side *side = calloc((size_t)dataset->n_patients + 1, sizeof *side);
+    bool ok = (drawn && side) || err_memory(err, "the split");
+    if (ok && n < 2)
+        ok = err_set(err, ERR_MISSING,
+                     "all data%s are of one patient (%s): validation needs another; set data.val",
+                     n < dataset->n_patients ? ", but for those of the test," : "",
+                     n ? dataset->patients[drawn[0].patient] : "none");
+    if (!ok) {
+        free(drawn);
+        free(side);
+        return false;
+    }
     for (int32_t first = 0, end; first < n; first = end) {
         for (end = first; end < n && drawn[end].mixed == drawn[first].mixed;)
             end++;
@@ -191,13 +214,24 @@ static bool split_patients(struct dataset *dataset, uint64_t seed, double fracti
             side[drawn[first + i].patient] = i < val ? DATA_VAL : DATA_TRAIN;
     }
     for (int64_t i = 0; i < dataset->n_samples; i++)
-        dataset->samples[i].side = side[dataset->samples[i].patient];
+        if (dataset->samples[i].side != DATA_TEST)
+            dataset->samples[i].side = side[dataset->samples[i].patient];
     free(drawn);
     free(side);
     return true;
 }
 
-/* No patient on both sides. */
+/* The sides that a patient with these bits is on, in words. */
+static const char *sides_of(unsigned char bits)
+{
+    static const char *const names[8] = { [3] = "both training and validation",
+                                          [5] = "both training and test",
+                                          [6] = "both validation and test",
+                                          [7] = "training, validation and test" };
+    return names[bits];
+}
+
+/* No patient on two sides. */
 static bool check_leak(const struct dataset *dataset, struct err *err)
 {
     unsigned char *sides = calloc((size_t)dataset->n_patients + 1, 1);
@@ -208,18 +242,19 @@ static bool check_leak(const struct dataset *dataset, struct err *err)
             sides[dataset->samples[i].patient] |= (unsigned char)(1 << dataset->samples[i].side);
     int32_t both = 0, first = -1;
     for (int32_t i = 0; i < dataset->n_patients; i++)
-        if (sides[i] == 3) {
+        if (sides_of(sides[i])) {
             first = first < 0 ? i : first;
             both++;
         }
+    const char *where = both ? sides_of(sides[first]) : "";
     free(sides);
     if (both == 0)
         return true;
     return err_set(err, ERR_FORMAT,
-                   "%d of %d patients are in both training and validation, e.g. '%s': what is "
-                   "measured there would not be true of new patients; give data.val other "
-                   "patients, or leave it out for a split by patient",
-                   both, dataset->n_patients, dataset->patients[first]);
+                   "%d of %d patients are in %s, e.g. '%s': what is measured there would not be "
+                   "true of new patients; give data.val and data.test other patients, or leave "
+                   "data.val out for a split by patient",
+                   both, dataset->n_patients, where, dataset->patients[first]);
 }
 
 static bool check_classes(const struct dataset *dataset, const struct train_config *config,
@@ -298,12 +333,23 @@ bool dataset_open(const struct train_config *config, struct dataset *out, struct
                        "data.train names no data; name stores, folders or tar files there");
     bool ok = compile_patterns(&listing, err) &&
               add_all(&listing, &config->data.train, DATA_TRAIN, err) &&
-              add_all(&listing, &config->data.val, DATA_VAL, err);
+              add_all(&listing, &config->data.val, DATA_VAL, err) &&
+              add_all(&listing, &config->data.test, DATA_TEST, err);
     if (ok && config->data.val.n == 0 && config->data.split == SPLIT_PATIENT)
         ok = split_patients(out, (uint64_t)config->seed, config->data.val_fraction, err);
     if (ok && labelled && config->data.hard_negatives[0])
         ok = dataset_add_hard(&listing, config->data.hard_negatives, err);
     ok = ok && check_leak(out, err) && check_classes(out, config, err);
+    return end_listing(&listing, ok);
+}
+
+bool dataset_open_any(const struct train_config *config, char *const *paths, size_t n_paths,
+                      struct dataset *out, struct err *err)
+{
+    *out = (struct dataset){ .n_classes = (int64_t)config->classes.n };
+    struct listing listing = { .dataset = out, .config = config, .labels = LABELS_OPTIONAL };
+    struct texts texts = { (char **)paths, n_paths };
+    bool ok = compile_patterns(&listing, err) && add_all(&listing, &texts, DATA_TRAIN, err);
     return end_listing(&listing, ok);
 }
 

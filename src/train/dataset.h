@@ -1,12 +1,13 @@
 /* dataset.h: patch stores, folders of images and tar files -> one table of labelled samples, and
- * its two sides, training and validation. Only the table is in memory; pixels are read when they
- * are needed. A patient (or slide) is never on both sides. */
+ * its sides: training, validation and test. Only the table is in memory; pixels are read when they
+ * are needed. A patient (or slide) is never on two sides. */
 #ifndef TRAIN_DATASET_H
 #define TRAIN_DATASET_H
 #include "base/image.h"
+#include "tissue/stain.h"
 #include "train/config.h"
 
-enum data_side { DATA_TRAIN, DATA_VAL, DATA_NONE };
+enum data_side { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_NONE };
 
 struct sample {
     int64_t item;   /* patch of the store, entry of the tar, or file of the folder */
@@ -29,17 +30,25 @@ struct dataset {
     int64_t n_classes;
     double mpp;        /* of the first store that says it; else 0 */
     double learnt_mpp; /* the same after data.resize_px */
+    bool has_stores, has_images;
+    struct stain_fit stain; /* what the patches of all stores were normalised to, if to anything */
     int64_t room_samples;
     struct patient_table *lookup; /* names -> numbers, while it is built */
 };
 
 /* Lists everything that the config names and splits it. Errors: nothing found, a class without
- * training samples, a label outside of the classes, a patient on both sides. *out is the caller's;
- * free with dataset_free. Opens HDF5 files: see patch/store.h on threads. */
+ * training samples, a label outside of the classes, a patient on two sides, stores of different
+ * stain normalisation. *out is the caller's; free with dataset_free. Opens HDF5 files: see
+ * patch/store.h on threads. */
 bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err);
 /* All samples of config->mine.stores that are not of another class than the first, on the training
  * side. */
 bool dataset_open_normal(const struct train_config *config, struct dataset *out, struct err *err);
+/* All samples of the paths, which may also be single images, with the labels they have
+ * (PATCH_UNLABELED: none), on the training side. Of the config: classes, data.patient and
+ * data.spacing_um_px. */
+bool dataset_open_any(const struct train_config *config, char *const *paths, size_t n_paths,
+                      struct dataset *out, struct err *err);
 void dataset_free(struct dataset *dataset); /* also fine on a zeroed struct */
 
 /* How many samples of each class [n_classes] a side has; returns their sum. */
@@ -49,6 +58,12 @@ int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_
 uint64_t dataset_hash(const struct dataset *dataset);
 /* The store, folder or tar a sample is in; the data set's. */
 const char *dataset_source_path(const struct dataset *dataset, int64_t sample);
+/* The slide and the place on it of a store's sample; "" and -1 for others. */
+struct sample_place {
+    const char *slide; /* the data set's */
+    int64_t x_l0, y_l0;
+};
+struct sample_place dataset_place(const struct dataset *dataset, int64_t sample);
 /* "store.h5 patch 12", the caller's; NULL if no memory. */
 char *dataset_sample_name(const struct dataset *dataset, int64_t sample);
 

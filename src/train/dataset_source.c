@@ -16,6 +16,8 @@ void source_free(struct source *source)
 {
     store_close(source->store);
     free(source->groups);
+    free(source->places);
+    free(source->slide);
     if (source->kind == SOURCE_TAR)
         tar_close(&source->tar);
     for (size_t i = 0; i < source->n_files; i++)
@@ -50,6 +52,7 @@ static int32_t label_by_rule(const struct listing *listing, int32_t label)
     case LABELS_NORMAL:
         return label == 0 ? 0 : PATCH_UNLABELED;
     case LABELS_NEEDED:
+    case LABELS_OPTIONAL:
         break;
     }
     return label;
@@ -70,7 +73,8 @@ static bool side_of_attribute(const struct store_facts *facts, const char *path,
             *out = DATA_VAL;
             return true;
         }
-    *out = DATA_NONE; /* "test": not for training */
+    *out = strcmp(facts->split, "test") == 0 || strcmp(facts->split, "testing") == 0 ? DATA_TEST
+                                                                                     : DATA_NONE;
     if (facts->split[0])
         return true;
     return err_set(err, ERR_MISSING,
@@ -89,9 +93,10 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
             sample.item = source->groups[g].first + i;
             sample.group = (int32_t)g;
             sample.label = label_by_rule(listing, patches->items[sample.item].label);
-            if (sample.label == PATCH_UNLABELED)
+            bool unlabelled = sample.label == PATCH_UNLABELED;
+            if (unlabelled && listing->labels != LABELS_OPTIONAL)
                 continue;
-            if (sample.label < 0 || sample.label >= listing->dataset->n_classes)
+            if ((sample.label < 0 && !unlabelled) || sample.label >= listing->dataset->n_classes)
                 return err_set(err, ERR_FORMAT,
                                "%s: patch %lld has label %d, but classes names only %lld",
                                source->path, (long long)sample.item, sample.label,
@@ -129,6 +134,24 @@ static bool note_mpp(const struct listing *listing, const struct source *source,
                    source->path, learnt, resized > 0 ? " when resized" : "", dataset->learnt_mpp);
 }
 
+/* A network learns one look of stains: that of the first store. */
+static bool note_stain(struct dataset *dataset, const struct source *source,
+                       const struct store_facts *facts, struct err *err)
+{
+    struct stain_fit own = stain_of_store(facts);
+    if (!dataset->has_stores)
+        dataset->stain = own;
+    dataset->has_stores = true;
+    if (stain_same_target(&own, &dataset->stain))
+        return true;
+    return err_set(
+        err, ERR_USAGE,
+        "%s: extracted with --stain %s, the stores before it with %s%s; extract all with "
+        "the same --stain and --template",
+        source->path, stain_method_names[own.method], stain_method_names[dataset->stain.method],
+        own.method == dataset->stain.method ? " and another --template" : "");
+}
+
 bool source_open_store(struct listing *listing, const char *path, struct err *err)
 {
     struct dataset *dataset = listing->dataset;
@@ -155,7 +178,8 @@ bool source_open_store(struct listing *listing, const char *path, struct err *er
                        "%s: its patches have %lld px, network.input_px is %lld; set "
                        "network.input_px, or data.resize_px",
                        path, (long long)source->patch_px, (long long)config->network.input_px);
-    return note_mpp(listing, source, facts->mpp, err);
+    return note_mpp(listing, source, facts->mpp, err) &&
+           (source->n_groups == 0 || note_stain(dataset, source, facts, err));
 }
 
 int32_t source_group(const struct source *source, int64_t patch)
@@ -165,6 +189,20 @@ int32_t source_group(const struct source *source, int64_t patch)
             patch - source->groups[g].first < source->groups[g].n)
             return (int32_t)g;
     return -1;
+}
+
+/* Where the patches lie: stores are closed while others are read. */
+static bool keep_places(struct source *source, struct err *err)
+{
+    const struct patch_list *patches = store_patches(source->store);
+    source->slide = strdup(store_facts(source->store)->slide);
+    source->places = calloc((size_t)patches->n + 1, sizeof *source->places);
+    if (!source->slide || !source->places)
+        return err_memory(err, source->path);
+    for (int64_t i = 0; i < patches->n; i++)
+        source->places[i] =
+            (struct place_l0){ (int32_t)patches->items[i].x_l0, (int32_t)patches->items[i].y_l0 };
+    return true;
 }
 
 static bool add_store(struct listing *listing, const char *path, struct err *err)
@@ -177,13 +215,19 @@ static bool add_store(struct listing *listing, const char *path, struct err *err
     struct sample sample = { .source = dataset->n_sources - 1,
                              .side = listing->side,
                              .patient = source->patient };
-    bool by_attribute = config->data.val.n == 0 && config->data.split == SPLIT_ATTRIBUTE &&
-                        listing->labels != LABELS_NORMAL;
-    if (by_attribute && source->n_groups > 0 &&
-        !side_of_attribute(store_facts(source->store), path, &sample.side, err))
-        return false;
+    const struct store_facts *facts = store_facts(source->store);
+    bool splits = config->data.val.n == 0 && listing->side == DATA_TRAIN &&
+                  listing->labels != LABELS_NORMAL && listing->labels != LABELS_OPTIONAL;
     bool empty = source->n_groups == 0;
-    bool ok = empty || add_patches(listing, source, sample, err);
+    enum data_side said = DATA_NONE;
+    if (splits && !empty && config->data.split == SPLIT_ATTRIBUTE &&
+        !side_of_attribute(facts, path, &sample.side, err))
+        return false;
+    if (splits && config->data.split == SPLIT_PATIENT && facts->split[0] &&
+        side_of_attribute(facts, path, &said, err) && said == DATA_TEST)
+        sample.side = DATA_TEST; /* is never drawn */
+    bool ok = empty || (add_patches(listing, source, sample, err) &&
+                        (listing->labels != LABELS_OPTIONAL || keep_places(source, err)));
     store_close(source->store);
     source->store = NULL;
     return ok;
@@ -242,6 +286,10 @@ static bool patient_of_file(struct listing *listing, const char *path, const cha
         free(patient);
         return *out >= 0 ? true : err_memory(err, "the data set");
     }
+    if (listing->labels == LABELS_OPTIONAL) {
+        *out = dataset_patient(listing->dataset, "");
+        return *out >= 0 || err_memory(err, "the data set");
+    }
     return err_set(err, ERR_USAGE,
                    "%s%s%s: no patient in the name; set data.patient to a regular expression whose "
                    "first group finds it, e.g. '^([^_]+)_'",
@@ -267,12 +315,15 @@ static bool add_image(struct listing *listing, const char *path, const char *nam
     sample.label = label_by_rule(listing, class_of_file(listing->config, name));
     if (sample.label < 0 && listing->labels == LABELS_NORMAL)
         return true;
-    if (sample.label < 0)
+    if (sample.label < 0 && listing->labels == LABELS_OPTIONAL)
+        sample.label = PATCH_UNLABELED;
+    else if (sample.label < 0)
         return err_set(
             err, ERR_FORMAT,
             "%s%s%s: no class: neither _class0 in the name nor a folder named after one of "
             "the classes",
             path, joint(name), name);
+    listing->dataset->has_images = true;
     return patient_of_file(listing, path, name, &sample.patient, err) &&
            dataset_add_sample(listing->dataset, &sample, err);
 }
@@ -289,6 +340,17 @@ static bool add_tar(struct listing *listing, const char *path, struct err *err)
             return false;
     return listing->dataset->n_samples > before ||
            err_set(err, ERR_FORMAT, "%s: no PNG or JPEG in it", path);
+}
+
+static bool keep_file(struct source *source, const char *name, struct err *err)
+{
+    char **more = realloc(source->files, (source->n_files + 1) * sizeof *more);
+    if (more)
+        source->files = more;
+    if (!more || !(more[source->n_files] = strdup(name)))
+        return err_memory(err, name);
+    source->n_files++;
+    return true;
 }
 
 /* Images below source->path/below, at any depth. */
@@ -310,11 +372,8 @@ static bool walk(struct listing *listing, int32_t number, const char *below, int
         if (ok && file_is_folder(path)) {
             ok = walk(listing, number, name, depth + 1, err);
         } else if (ok && is_image(name)) {
-            char **more = realloc(source->files, (source->n_files + 1) * sizeof *more);
-            if (more)
-                source->files = more;
-            ok = (more && (more[source->n_files] = strdup(name))) || err_memory(err, path);
-            ok = ok && add_image(listing, source->path, name, (int64_t)source->n_files++, err);
+            ok = keep_file(source, name, err) &&
+                 add_image(listing, source->path, name, (int64_t)source->n_files - 1, err);
         }
         free(name);
         free(path);
@@ -347,10 +406,31 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
             err_set(err, ERR_FORMAT, "%s: neither stores (.h5) nor images in it", path));
 }
 
+/* Images that are named one by one are a folder without a name. Whether one can be read turns out
+ * when it is. */
+static bool add_file(struct listing *listing, const char *path, struct err *err)
+{
+    struct dataset *dataset = listing->dataset;
+    struct source *last = dataset->n_sources ? &dataset->sources[dataset->n_sources - 1] : NULL;
+    if (!last || last->kind != SOURCE_FOLDER || last->path[0])
+        last = new_source(dataset, SOURCE_FOLDER, "", err);
+    return last && keep_file(last, path, err) &&
+           add_image(listing, "", path, (int64_t)last->n_files - 1, err);
+}
+
+static bool is_store_or_tar(const char *path)
+{
+    const char *extension = file_extension(path);
+    return strcmp(extension, ".tar") == 0 || strcmp(extension, ".h5") == 0 ||
+           strcmp(extension, ".hdf5") == 0;
+}
+
 bool source_add(struct listing *listing, const char *path, struct err *err)
 {
     if (file_is_folder(path))
         return add_folder(listing, path, err);
+    if (listing->labels == LABELS_OPTIONAL && !is_store_or_tar(path))
+        return add_file(listing, path, err);
     if (!file_exists(path))
         return err_set(err, ERR_IO, "%s: no such file or folder", path);
     if (strcmp(file_extension(path), ".tar") == 0)
@@ -468,6 +548,16 @@ bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *ou
 const char *dataset_source_path(const struct dataset *dataset, int64_t sample)
 {
     return dataset->sources[dataset->samples[sample].source].path;
+}
+
+struct sample_place dataset_place(const struct dataset *dataset, int64_t sample)
+{
+    const struct sample *found = &dataset->samples[sample];
+    const struct source *source = &dataset->sources[found->source];
+    if (!source->places)
+        return (struct sample_place){ "", -1, -1 };
+    return (struct sample_place){ source->slide, source->places[found->item].x,
+                                  source->places[found->item].y };
 }
 
 char *dataset_sample_name(const struct dataset *dataset, int64_t sample)

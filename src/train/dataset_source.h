@@ -4,10 +4,15 @@
 #define TRAIN_DATASET_SOURCE_H
 #include <regex.h>
 #include "patch/store.h"
+#include "prepare/stain_need.h"
 #include "train/dataset.h"
 #include "train/tar.h"
 
 enum source_kind { SOURCE_STORE, SOURCE_FOLDER, SOURCE_TAR };
+
+struct place_l0 {
+    int32_t x, y;
+};
 
 struct source {
     enum source_kind kind;
@@ -17,6 +22,8 @@ struct source {
     int64_t patch_px;
     int32_t patient;
     struct store_group *groups;
+    char *slide;
+    struct place_l0 *places; /* of the patches, with LABELS_OPTIONAL; else NULL */
     int64_t n_groups;
     uint64_t used; /* when it was read last */
     /* tar, folder */
@@ -26,9 +33,10 @@ struct source {
 };
 
 enum label_rule {
-    LABELS_NEEDED,  /* patches without a label are left out */
-    LABELS_IGNORED, /* all get the first class */
-    LABELS_NORMAL,  /* the first class; others, and patches without a label, are left out */
+    LABELS_NEEDED,   /* patches without a label are left out */
+    LABELS_IGNORED,  /* all get the first class */
+    LABELS_OPTIONAL, /* all are kept; patients need not be known, and a path may be an image */
+    LABELS_NORMAL,   /* the first class; others, and patches without a label, are left out */
 };
 
 /* Where new samples go and how files are understood. */

@@ -55,6 +55,25 @@ static bool adopt_classes(struct train_config *config, const struct model_config
     return ok ? true : err_memory(err, "the config");
 }
 
+/* The one step that resizes, which must be the first; NULL: there is none. */
+static const struct model_step *resize_of(const struct model_config *teacher)
+{
+    const struct model_step *first = teacher->n_steps > 0 ? &teacher->steps[0] : NULL;
+    return first && first->kind != MODEL_CENTER_CROP ? first : NULL;
+}
+
+static bool check_steps(const struct model_config *teacher, const char *path, struct err *err)
+{
+    bool ok = true;
+    for (int i = 0; i < teacher->n_steps; i++)
+        ok = ok && (i == 0 || teacher->steps[i].kind == MODEL_CENTER_CROP) &&
+             teacher->steps[i].height == teacher->steps[i].width;
+    return ok || err_set(err, ERR_USAGE,
+                         "%s: only teachers that resize a patch to a square, crop it, or both in "
+                         "this order can be distilled",
+                         path);
+}
+
 static bool adopt(struct train_config *config, const struct model_config *teacher, struct err *err)
 {
     const char *path = config->distill.teacher;
@@ -66,14 +85,17 @@ static bool adopt(struct train_config *config, const struct model_config *teache
     if (teacher->num_classes < 2 || teacher->patch_size_pixels <= 0)
         return err_set(err, ERR_USAGE, "%s: its config.json must say two classes and a patch size",
                        path);
-    bool resized = teacher->resize[0] > 0 && teacher->resize[0] != teacher->patch_size_pixels;
-    if (resized && config->data.resize_px == 0)
+    int64_t patch = teacher->patch_size_pixels, side = 0, height = 0;
+    const struct model_step *resize = resize_of(teacher);
+    if (!check_steps(teacher, path, err) ||
+        !model_steps_size(teacher, teacher->n_steps, patch, patch, &side, &height, err))
+        return false;
+    if (resize && resize->height != patch && config->data.resize_px == 0)
         return err_set(err, ERR_USAGE,
                        "%s: takes patches of %lld px resized to %lld; set data.resize_px so that "
                        "the larger patches of the data are resized as much",
-                       path, (long long)teacher->patch_size_pixels, (long long)teacher->resize[0]);
-    config->network.input_px =
-        teacher->resize[0] > 0 ? teacher->resize[0] : teacher->patch_size_pixels;
+                       path, (long long)patch, (long long)resize->height);
+    config->network.input_px = side;
     config->network.padding = (int)teacher->padding;
     config->data.balance = BALANCE_NONE;
     config->train.monitor = MONITOR_LOSS;
@@ -202,6 +224,39 @@ void distill_free(struct distill *d)
 const struct graph *distill_model(const struct distill *d)
 {
     return d->student->graph;
+}
+
+const struct model_config *distill_described(const struct distill *d)
+{
+    return &d->teacher->config;
+}
+
+bool distill_check_data(const struct distill *d, const struct dataset *dataset, int64_t patch_px,
+                        struct err *err)
+{
+    const struct model_config *teacher = &d->teacher->config;
+    const struct model_step *resize = resize_of(teacher);
+    const char *path = d->config->distill.teacher;
+    int64_t resize_px = d->config->data.resize_px > 0 ? d->config->data.resize_px : patch_px;
+    int64_t scaled = resize ? resize->height : teacher->patch_size_pixels;
+    struct stain_need need;
+    if (resize_px * teacher->patch_size_pixels != patch_px * scaled)
+        return err_set(err, ERR_USAGE,
+                       "%s: resizes patches of %lld px to %lld, but data.resize_px makes %lld of "
+                       "%lld px; set it to %lld",
+                       path, (long long)teacher->patch_size_pixels, (long long)scaled,
+                       (long long)resize_px, (long long)patch_px,
+                       (long long)(patch_px * scaled / teacher->patch_size_pixels));
+    if (!stain_need_of(teacher, &need, err))
+        return false;
+    if (need.per_patch)
+        return err_set(err, ERR_USAGE,
+                       "%s: fits the stains of every patch by itself, which crops of another size "
+                       "cannot repeat; distil a model that was trained on stores of 'extract "
+                       "--stain'",
+                       path);
+    return stain_need_check(&need, &dataset->stain, path, dataset_source_path(dataset, 0),
+                            "extract it as the teacher's data were", err);
 }
 
 int64_t distill_windows(const struct distill *d)

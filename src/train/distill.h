@@ -24,6 +24,12 @@ void distill_free(struct distill *distill); /* NULL-safe */
 /* The student as it is used: the network at its window, with the floats of the dense one. */
 const struct graph *distill_model(const struct distill *distill);
 
+/* How the student's patches are prepared: as the teacher's. */
+const struct model_config *distill_described(const struct distill *distill);
+/* Are the data's patches, of patch_px, resized and stained as the teacher's are? */
+bool distill_check_data(const struct distill *distill, const struct dataset *dataset,
+                        int64_t patch_px, struct err *err);
+
 /* Windows that are compared in every crop. */
 int64_t distill_windows(const struct distill *distill);
 

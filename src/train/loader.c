@@ -132,31 +132,22 @@ double loader_waited_s(const struct loader *loader)
 
 /* --- workers --- */
 
-/* RGB -> planes, normalised. */
-static void normalize(const struct loader_options *options, const struct image *patch, float *out)
+/* Stains, sizes and, for training, all that is drawn. */
+static bool prepare_patch(const struct loader_options *options, struct augment_key key,
+                          struct image *patch, struct err *err)
 {
-    int64_t plane = patch->width * patch->height;
-    for (int c = 0; c < 3; c++) {
-        float table[256];
-        float mean = (float)options->mean[c], std = (float)options->std[c];
-        for (int v = 0; v < 256; v++)
-            table[v] = ((float)v / 255.0f - mean) / std;
-        for (int64_t i = 0; i < plane; i++)
-            out[c * plane + i] = table[patch->px[3 * i + c]];
-    }
-}
-
-static bool fit_size(const struct loader_options *options, struct image *patch, struct err *err)
-{
-    int64_t side = options->resize_px;
-    struct image resized = { 0 };
-    if (side == 0 || (patch->width == side && patch->height == side))
-        return true;
-    if (!image_resize(patch, side, side, &resized, err))
+    const struct model_config *config = options->prepare;
+    int n_steps = config->n_steps;
+    if (options->train && n_steps > 0 && config->steps[n_steps - 1].kind == MODEL_CENTER_CROP)
+        n_steps--; /* the crop is drawn instead */
+    if ((options->stain && !stain_need_patch(options->stain, patch, err)) ||
+        !model_apply_steps(config, n_steps, patch, err) ||
+        (options->train && !augment_train(&options->augment, key, patch, err)))
         return false;
-    image_free(patch);
-    *patch = resized;
-    return true;
+    if (patch->width == options->input_px && patch->height == options->input_px)
+        return true;
+    return err_set(err, ERR_FORMAT, "a patch of %lld x %lld px; the network takes %lld px",
+                   (long long)patch->width, (long long)patch->height, (long long)options->input_px);
 }
 
 static bool make_sample(const struct loader *loader, int64_t position, float *out, struct err *err)
@@ -170,11 +161,9 @@ static bool make_sample(const struct loader *loader, int64_t position, float *ou
                                .sample = (uint64_t)item->sample };
     bool ok = dataset_read(options->dataset, item->sample,
                            group >= 0 ? loader->groups[group].px : NULL, &patch, err) &&
-              fit_size(options, &patch, err) &&
-              (options->train ? augment_train(&options->augment, key, &patch, err)
-                              : augment_plain(&options->augment, &patch, err));
+              prepare_patch(options, key, &patch, err);
     if (ok)
-        normalize(options, &patch, out);
+        model_normalize(options->prepare, &patch, out);
     else {
         char *name = dataset_sample_name(options->dataset, item->sample);
         if (err && name && !strstr(err->text, name))

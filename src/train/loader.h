@@ -4,20 +4,23 @@
  * depends on seed, epoch and its number alone, never on threads. Used by one thread. */
 #ifndef TRAIN_LOADER_H
 #define TRAIN_LOADER_H
+#include "net/model_prepare.h"
+#include "prepare/stain_need.h"
 #include "train/order.h"
 
 struct loader_options {
     const struct dataset *dataset; /* must outlive the loader, as all that is pointed to here */
     enum data_side side;
-    bool train; /* shuffled and augmented, an incomplete batch at the end is left out; else in
-                 * order, cropped in the middle, the last batch filled up */
+    bool train; /* shuffled and augmented, cropped at a place drawn, an incomplete batch at the end
+                 * is left out; else in order, prepared as in use, the last batch filled up */
     bool balanced;
-    int64_t batch, input_px, resize_px, window_bytes;
+    int64_t batch, input_px, window_bytes;
     int workers;
     uint64_t seed;
-    struct augment_options augment; /* crop_px is set from input_px */
-    double mean[3], std[3];
-    int rank, ranks; /* of every ranks batches this one takes number rank */
+    struct augment_options augment;     /* crop_px is set from input_px */
+    const struct model_config *prepare; /* its steps make input_px of a patch */
+    const struct stain_need *stain;     /* NULL: stains are left as they are */
+    int rank, ranks;                    /* of every ranks batches this one takes number rank */
 };
 
 struct batch {

@@ -24,7 +24,8 @@ struct mine {
     struct dataset dataset;
     struct model *model;
     struct model_run run;
-    struct stain_fit stain_target;
+    struct stain_need stain;
+    int64_t side_px; /* of what the network sees */
     struct loader *loader;
     struct mined *found;
     int64_t n_found;
@@ -40,22 +41,27 @@ static int by_score(const void *a, const void *b)
     return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
+/* Patches are prepared as the model says, whatever the config says of the network to be trained. */
 static bool open_model(struct mine *mine, const char *file, struct err *err)
 {
     const struct train_config *config = mine->config;
-    int64_t side = config->network.input_px, classes = (int64_t)config->classes.n;
+    int64_t classes = (int64_t)config->classes.n, patch_px = 0, height = 0;
     int threads = pool_workers(mine->ctx->pool);
     if (!model_open_classifier(&(struct model_source){ .file = file }, &mine->model, err))
         return false;
     const struct model_config *own = &mine->model->config;
-    int64_t window = own->resize[0] > 0 ? own->resize[0] : own->patch_size_pixels;
     if (own->num_classes != classes)
         return err_set(err, ERR_USAGE, "%s: has %lld classes, the config names %lld", file,
                        (long long)own->num_classes, (long long)classes);
-    if (window > 0 && window != side)
-        return err_set(err, ERR_USAGE, "%s: takes %lld px, network.input_px is %lld", file,
-                       (long long)window, (long long)side);
-    return model_run_new(mine->model, MINE_BATCH, side, side, threads, false, &mine->run, err);
+    if (!dataset_patch_px(&mine->dataset, 0, &patch_px, err) ||
+        !model_input_size(own, patch_px, patch_px, &mine->side_px, &height, err) ||
+        !stain_need_of(own, &mine->stain, err) ||
+        !stain_need_check(&mine->stain, &mine->dataset.stain, file,
+                          dataset_source_path(&mine->dataset, 0),
+                          "extract it as the stores of the training were", err))
+        return err_prefix(err, file);
+    return model_run_new(mine->model, MINE_BATCH, mine->side_px, mine->side_px, threads, false,
+                         &mine->run, err);
 }
 
 static bool open_loader(struct mine *mine, struct err *err)
@@ -64,25 +70,19 @@ static bool open_loader(struct mine *mine, struct err *err)
     struct loader_options options = { .dataset = &mine->dataset,
                                       .side = DATA_TRAIN,
                                       .batch = MINE_BATCH,
-                                      .input_px = config->network.input_px,
-                                      .resize_px = config->data.resize_px,
+                                      .input_px = mine->side_px,
                                       .window_bytes = config->data.window_mb << 20,
                                       .workers = (int)config->data.workers,
-                                      .augment = config->augment,
+                                      .prepare = &mine->model->config,
+                                      .stain = &mine->stain,
                                       .ranks = 1 };
-    if (!augment_stain_target(config->augment.stain, config->stain_template, &mine->stain_target,
-                              err))
-        return false;
-    options.augment.stain_target = &mine->stain_target;
-    memcpy(options.mean, mine->model->config.mean, sizeof options.mean);
-    memcpy(options.std, mine->model->config.std, sizeof options.std);
     return loader_new(&options, &mine->loader, err);
 }
 
 static bool score_batch(struct mine *mine, struct err *err)
 {
     struct batch batch;
-    int64_t side = mine->config->network.input_px, classes = (int64_t)mine->config->classes.n;
+    int64_t side = mine->side_px, classes = (int64_t)mine->config->classes.n;
     if (!loader_next(mine->loader, &batch, err))
         return false;
     memcpy(plan_input(mine->run.plan, 0), batch.pixels,

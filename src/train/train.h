@@ -2,6 +2,7 @@
  *
  *   metrics.csv metrics.json curves.svg curves.png     rewritten after every epoch
  *   confusion.csv confusion.svg confusion.png scores.csv  of the best weights, on validation
+ *   test_confusion.csv .. test_scores.csv              the same on the test data, if there are any
  *   model.safetensors config.json model.onnx           the best weights
  *   checkpoints/                                       the last few, and the best
  *   config.yaml run.json                               what was asked for, what became of it
@@ -30,7 +31,10 @@ struct train_result {
     int64_t epochs, steps; /* done in all */
     int64_t best_epoch;    /* from 0 */
     double train_loss, val_loss;
-    struct metrics val;           /* of the best weights; training's without validation */
+    struct metrics val;  /* of the best weights; training's without validation */
+    struct metrics test; /* of the same weights; if tested */
+    double test_loss;
+    bool tested;
     double seconds;               /* of this process */
     double images_per_s, waiting; /* of training: rate, and the share of time without a batch */
 };

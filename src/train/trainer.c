@@ -54,7 +54,8 @@ static bool build_network(struct trainer *trainer, struct err *err)
                                    .classes = classes };
     if (config->distill.teacher[0])
         return distill_new(config, trainer->crop_px, trainer->threads, &trainer->distill,
-                           &trainer->graph, err);
+                           &trainer->graph, err) &&
+               distill_check_data(trainer->distill, &trainer->dataset, trainer->patch_px, err);
     const struct zoo_network *network = zoo_find(config->network.name, err);
     if (!network)
         return err_prefix(err, "network.name");
@@ -76,119 +77,6 @@ static bool build_network(struct trainer *trainer, struct err *err)
 const struct graph *trainer_model(const struct trainer *trainer)
 {
     return trainer->distill ? distill_model(trainer->distill) : trainer->graph;
-}
-
-static bool new_loader(struct trainer *trainer, enum data_side side, struct loader **out,
-                       struct err *err)
-{
-    const struct train_config *config = trainer->config;
-    struct loader_options options = {
-        .dataset = &trainer->dataset,
-        .side = side,
-        .train = side == DATA_TRAIN,
-        .balanced = side == DATA_TRAIN && config->data.balance == BALANCE_SAMPLING,
-        .batch = config->train.batch,
-        .input_px = trainer->crop_px,
-        .resize_px = config->data.resize_px,
-        .window_bytes = config->data.window_mb << 20,
-        .workers = (int)config->data.workers,
-        .seed = (uint64_t)config->seed,
-        .augment = config->augment,
-        .rank = trainer->request->ranks->rank,
-        .ranks = trainer->request->ranks->size,
-    };
-    options.augment.stain_target = &trainer->stain_target;
-    memcpy(options.mean, config->data.mean, sizeof options.mean);
-    memcpy(options.std, config->data.std, sizeof options.std);
-    return loader_new(&options, out, err);
-}
-
-/* Rare classes weigh more: n / (classes * n of the class); the mean over the data is 1. */
-static bool weigh_classes(struct trainer *trainer, struct err *err)
-{
-    int64_t classes = trainer->dataset.n_classes;
-    if (trainer->config->data.balance != BALANCE_WEIGHTS)
-        return true;
-    int64_t *count = calloc((size_t)classes, sizeof *count);
-    trainer->class_weights = calloc((size_t)classes, sizeof *trainer->class_weights);
-    if (!count || !trainer->class_weights) {
-        free(count);
-        return err_memory(err, "class weights");
-    }
-    double n = (double)dataset_count(&trainer->dataset, DATA_TRAIN, count);
-    for (int64_t c = 0; c < classes; c++)
-        trainer->class_weights[c] = (float)(n / (double)classes / (double)count[c]);
-    free(count);
-    return true;
-}
-
-/* The side of what the network is trained on: its input, or with a teacher more than that. */
-static bool choose_crop(struct trainer *trainer, struct err *err)
-{
-    const struct train_config *config = trainer->config;
-    int64_t patch = config->data.resize_px > 0 ? config->data.resize_px : trainer->patch_px;
-    double mpp = trainer->dataset.mpp, wanted = config->data.spacing_um_px;
-    trainer->crop_px = config->network.input_px;
-    if (!config->distill.teacher[0])
-        return true;
-    if (config->train.tta)
-        return err_set(err, ERR_USAGE,
-                       "train.tta: a teacher is compared on patches as they lie; leave it "
-                       "out");
-    if (mpp > 0 && wanted > 0 && fabs(mpp / wanted - 1) > 0.05)
-        return err_set(err, ERR_USAGE,
-                       "the stores have %g um/px, the teacher takes %g; extract with --mpp %g", mpp,
-                       wanted, wanted);
-    trainer->crop_px = config->distill.crop_px > 0 ? config->distill.crop_px : patch;
-    return true;
-}
-
-static bool open_data(struct trainer *trainer, struct err *err)
-{
-    const struct train_config *config = trainer->config;
-    int64_t *count = NULL;
-    if (!dataset_open(config, &trainer->dataset, err))
-        return false;
-    trainer->data_hash = dataset_hash(&trainer->dataset);
-    if (config->data.resize_px > 0 && config->data.resize_px < config->network.input_px)
-        return err_set(
-            err, ERR_USAGE,
-            "data.resize_px %lld is smaller than network.input_px %lld; make it as large",
-            (long long)config->data.resize_px, (long long)config->network.input_px);
-    if (config->data.spacing_um_px <= 0 && trainer->dataset.mpp <= 0)
-        return err_set(err, ERR_USAGE, "the data do not say their um/px; set data.spacing_um_px");
-    if (!dataset_patch_px(&trainer->dataset, 0, &trainer->patch_px, err) ||
-        !choose_crop(trainer, err) ||
-        !augment_stain_target(config->augment.stain, config->stain_template, &trainer->stain_target,
-                              err) ||
-        !weigh_classes(trainer, err) ||
-        !new_loader(trainer, DATA_TRAIN, &trainer->train_loader, err))
-        return false;
-    count = calloc((size_t)trainer->dataset.n_classes, sizeof *count);
-    if (!count)
-        return err_memory(err, "the data set");
-    int64_t train = dataset_count(&trainer->dataset, DATA_TRAIN, count);
-    int64_t val = dataset_count(&trainer->dataset, DATA_VAL, count);
-    bool labelled = !config->distill.teacher[0];
-    for (int64_t c = 0; labelled && val > 0 && c < trainer->dataset.n_classes; c++)
-        if (count[c] == 0)
-            report_warn(trainer->ctx->report, "class '%s' has no validation sample",
-                        config->classes.items[c]);
-    free(count);
-    if (val == 0)
-        report_warn(
-            trainer->ctx->report,
-            "no patch is left for validation, so no epoch is judged; name some in data.val, "
-            "or add patients to be split");
-    report_note(trainer->ctx->report, "%lld patches for training, %lld for validation, %d patients",
-                (long long)train, (long long)val, trainer->dataset.n_patients);
-    trainer->steps_per_epoch = loader_n_batches(trainer->train_loader) / config->train.accumulate;
-    if (trainer->steps_per_epoch == 0)
-        return err_set(err, ERR_USAGE,
-                       "%lld training patches do not fill one step; lower train.batch or "
-                       "train.accumulate",
-                       (long long)train);
-    return val == 0 || new_loader(trainer, DATA_VAL, &trainer->val_loader, err);
 }
 
 static bool new_buffers(struct trainer *trainer, struct err *err)
@@ -245,7 +133,7 @@ static bool set_up(struct trainer *trainer, struct err *err)
     trainer->seen.classes = (int64_t)config->classes.n;
     char *checkpoints = trainer_path(trainer, "checkpoints");
     bool ok = checkpoints || err_memory(err, "the trainer");
-    ok = ok && open_data(trainer, err) && build_network(trainer, err) &&
+    ok = ok && trainer_open_data(trainer, err) && build_network(trainer, err) &&
          plan_new(trainer->graph, &plan, &trainer->plan, err) &&
          trainer_share_parts(trainer, err) && new_optimizer(trainer, err) &&
          new_buffers(trainer, err) && new_mix(trainer, err) && trainer_share_new(trainer, err) &&
@@ -264,6 +152,7 @@ static void tear_down(struct trainer *trainer)
     sparse_free(trainer->sparse);
     loader_free(trainer->train_loader);
     loader_free(trainer->val_loader);
+    loader_free(trainer->test_loader);
     plan_free(trainer->plan);
     optimizer_free(trainer->optimizer);
     ema_free(trainer->ema);
@@ -427,7 +316,7 @@ static bool judge_start(struct trainer *trainer, struct err *err)
     struct predictions val = { 0 };
     if (!trainer->distill || !trainer->val_loader)
         return true;
-    if (!trainer_evaluate(trainer, false, &val, err)) {
+    if (!trainer_evaluate(trainer, trainer->val_loader, false, &val, err)) {
         trainer->request->ranks->failed = true;
         return false;
     }
@@ -466,7 +355,7 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
         return false;
     if (trainer->distill)
         distill_difference(trainer->distill, &(double){ 0 }, &(double){ 0 }); /* of training */
-    if (trainer->val_loader && !trainer_evaluate(trainer, false, &val, err))
+    if (trainer->val_loader && !trainer_evaluate(trainer, trainer->val_loader, false, &val, err))
         return err && err->kind == ERR_STOPPED ? leave(trainer, err) : false;
     bool ok = add_row(trainer, &val, err);
     ok = ok && say_difference(trainer, &val, err);
@@ -504,28 +393,45 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
 
 /* --- the end --- */
 
-/* The best weights, judged once more and written. */
-static bool finish(struct trainer *trainer, struct train_result *out, struct err *err)
+/* The weights as they are, judged on one side; its scores are written to files that begin with
+ * `prefix`. Collective. */
+static bool judge_side(struct trainer *trainer, struct loader *loader, const char *prefix,
+                       struct metrics *metrics, double *loss, struct err *err)
 {
-    struct predictions val = { .classes = trainer->dataset.n_classes };
+    struct predictions found = { .classes = trainer->dataset.n_classes };
     size_t classes = (size_t)trainer->dataset.n_classes;
     int64_t *confusion = calloc(classes * classes, sizeof *confusion);
-    bool ok = confusion ? trainer_load_best(trainer, err) : err_memory(err, "the confusion matrix");
+    bool ok = trainer_agree(trainer, confusion || err_memory(err, "the confusion matrix"), err) &&
+              trainer_evaluate(trainer, loader, trainer->config->train.tta, &found, err) &&
+              judge_predictions(&found, metrics, loss, confusion, err) &&
+              trainer_agree(trainer,
+                            !trainer_leads(trainer) ||
+                                trainer_write_scores(trainer, prefix, &found, confusion, err),
+                            err);
+    predictions_free(&found);
+    free(confusion);
+    return ok;
+}
+
+/* The best weights, judged once more and written; only now is the test looked at. */
+static bool finish(struct trainer *trainer, struct train_result *out, struct err *err)
+{
+    bool ok = trainer_load_best(trainer, err);
     out->val = trainer->rows[trainer->judged.best_epoch].train;
     out->val_loss = NAN;
     if (ok && trainer->val_loader)
-        ok = trainer_evaluate(trainer, trainer->config->train.tta, &val, err) &&
-             judge_predictions(&val, &out->val, &out->val_loss, confusion, err) &&
-             trainer_agree(trainer,
-                           !trainer_leads(trainer) ||
-                               trainer_write_scores(trainer, &val, confusion, err),
-                           err);
+        ok = judge_side(trainer, trainer->val_loader, "", &out->val, &out->val_loss, err);
+    if (ok && trainer->test_loader) {
+        ok = judge_side(trainer, trainer->test_loader, "test_", &trainer->test, &trainer->test_loss,
+                        err);
+        trainer->tested = out->tested = ok;
+        out->test = trainer->test;
+        out->test_loss = trainer->test_loss;
+    }
     if (ok && trainer->ema)
         ema_swap(trainer->ema);
     ok = ok && trainer_lead(trainer, trainer_write_metrics, err) &&
          trainer_lead(trainer, trainer_write_model, err) && trainer_lead(trainer, write_done, err);
-    predictions_free(&val);
-    free(confusion);
     if (!ok && err->kind == ERR_STOPPED) { /* the last checkpoint stands before this */
         trainer->request->ranks->failed = true;
         err_set(err, ERR_REQUEUE, "stopped after the last epoch; saved: go on with --resume");

@@ -1,7 +1,7 @@
 /* trainer.h: private to the trainer: its state, shared by trainer.c (setup and the loop over
- * epochs), trainer_step.c (a step, an evaluation), trainer_ranks.c (what ranks do
- * together), trainer_save.c and trainer_resume.c (checkpoints) and trainer_output.c (files for
- * people and other programs). */
+ * epochs), trainer_data.c (what it learns from), trainer_step.c (a step, an evaluation),
+ * trainer_ranks.c (what ranks do together), trainer_save.c and trainer_resume.c (checkpoints) and
+ * trainer_output.c (files for people and other programs). */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include "dist/buckets.h"
@@ -34,20 +34,22 @@ struct trainer {
     uint64_t data_hash;
     int64_t patch_px; /* of the first sample, as stored */
     int64_t crop_px;  /* of what the network is trained on */
-    struct stain_fit stain_target;
-    struct graph *graph;     /* [batch, 3, crop_px, crop_px] */
-    struct distill *distill; /* NULL: learns from labels */
+    struct stain_need stain;
+    struct model_config prepare; /* how patches are prepared; without classes */
+    struct graph *graph;         /* [batch, 3, crop_px, crop_px] */
+    struct distill *distill;     /* NULL: learns from labels */
     struct plan *plan;
     struct optimizer *optimizer;
-    struct ema *ema;                          /* NULL without */
-    struct loader *train_loader, *val_loader; /* val_loader NULL: no validation */
-    float *class_weights;                     /* NULL: all 1 */
-    float *mix_shares;                        /* [batch]; NULL: patches are not mixed */
-    int32_t *mix_others;                      /* [batch] */
-    float *buffers;                           /* a copy of the graph's buffers; NULL: not needed */
-    struct buckets *buckets;                  /* NULL on one rank */
-    struct sparse *sparse;                    /* NULL: all is sent */
-    float *statistics;                        /* batch norm's, on their way over the ranks */
+    struct ema *ema; /* NULL without */
+    struct loader *train_loader;
+    struct loader *val_loader, *test_loader; /* NULL: no such data */
+    float *class_weights;                    /* NULL: all 1 */
+    float *mix_shares;                       /* [batch]; NULL: patches are not mixed */
+    int32_t *mix_others;                     /* [batch] */
+    float *buffers;                          /* a copy of the graph's buffers; NULL: not needed */
+    struct buckets *buckets;                 /* NULL on one rank */
+    struct sparse *sparse;                   /* NULL: all is sent */
+    float *statistics;                       /* batch norm's, on their way over the ranks */
     int64_t n_statistics;
     bool statistics_sent, stop; /* stop: any rank was asked to */
     struct plan_spread spread;  /* ranks.sync_bn */
@@ -64,6 +66,9 @@ struct trainer {
     struct epoch_row *rows;
     int64_t n_rows;
     bool finished;
+    struct metrics test; /* of the kept weights, once they were tested */
+    double test_loss;
+    bool tested;
     /* of this process */
     double began_s, train_s, epoch_began_s, epoch_waited_s;
     int64_t images;
@@ -112,10 +117,16 @@ bool trainer_compress_save(const struct trainer *trainer, struct err *err);
 bool trainer_compress_load(const struct trainer *trainer, bool same_ranks, struct err *err);
 void trainer_compress_remove(const struct trainer *trainer, int64_t step);
 
+/* trainer_data.c */
+/* Opens the data, says how much there is, and makes the loaders. Sets patch_px, crop_px, stain,
+ * prepare, class_weights and steps_per_epoch. */
+bool trainer_open_data(struct trainer *trainer, struct err *err);
+
 /* trainer_step.c */
 bool trainer_step(struct trainer *trainer, struct err *err);
-/* On the validation side; tta: the mean over the eight ways to lay a patch. */
-bool trainer_evaluate(struct trainer *trainer, bool tta, struct predictions *out, struct err *err);
+/* On the side of a loader; tta: the mean over the eight ways to lay a patch. */
+bool trainer_evaluate(struct trainer *trainer, struct loader *loader, bool tta,
+                      struct predictions *out, struct err *err);
 /* The network as it is used and written. */
 const struct graph *trainer_model(const struct trainer *trainer);
 void predictions_free(struct predictions *predictions);
@@ -141,8 +152,10 @@ void trainer_clear(const struct trainer *trainer);
 bool trainer_write_config(const struct trainer *trainer, struct err *err);
 bool trainer_write_metrics(const struct trainer *trainer, struct err *err);
 bool trainer_write_model(const struct trainer *trainer, struct err *err);
-bool trainer_write_scores(const struct trainer *trainer, const struct predictions *val,
-                          const int64_t *confusion, struct err *err);
+/* <prefix>scores.csv and <prefix>confusion.csv, .svg, .png */
+bool trainer_write_scores(const struct trainer *trainer, const char *prefix,
+                          const struct predictions *found, const int64_t *confusion,
+                          struct err *err);
 bool trainer_write_run(const struct trainer *trainer, const char *state, struct err *err);
 /* "folder/name", the caller's; NULL if no memory. */
 char *trainer_path(const struct trainer *trainer, const char *name);

@@ -102,6 +102,18 @@ static bool write_csv(const struct trainer *trainer, struct err *err)
     return file_out_commit(&out, err);
 }
 
+static void write_test(struct json_out *json, const struct metrics *test, double loss)
+{
+    json_out_object(json, "test");
+    json_out_int(json, "patches", test->n);
+    json_out_real(json, "loss", loss);
+    json_out_real(json, "accuracy", test->accuracy);
+    json_out_real(json, "balanced_accuracy", test->balanced_accuracy);
+    json_out_real(json, "auc", test->auc);
+    json_out_real(json, "f1", test->f1);
+    json_out_close_object(json);
+}
+
 static bool write_json(const struct trainer *trainer, struct err *err)
 {
     struct file_out out;
@@ -121,6 +133,8 @@ static bool write_json(const struct trainer *trainer, struct err *err)
         json_out_close_object(&json);
     }
     json_out_close_array(&json);
+    if (trainer->tested)
+        write_test(&json, &trainer->test, trainer->test_loss);
     json_out_close_object(&json);
     json_out_end(&json);
     return file_out_commit(&out, err);
@@ -178,61 +192,59 @@ bool trainer_write_metrics(const struct trainer *trainer, struct err *err)
 
 /* --- the model --- */
 
-/* What an image must be like: as cut on the slide, before it is resized. */
-static void describe_input(const struct trainer *trainer, struct model_config *config)
+/* How patches are prepared is what validation did, or with a teacher what the teacher says. */
+static void describe_model(const struct trainer *trainer, struct model_config *config)
 {
-    const struct train_config *given = trainer->config;
-    config->patch_size_pixels = given->network.input_px;
-    if (given->data.resize_px > 0) {
-        double ratio = (double)trainer->patch_px / (double)given->data.resize_px;
-        config->patch_size_pixels = llround((double)given->network.input_px * ratio);
-        config->resize[0] = config->resize[1] = given->network.input_px;
-    }
-    config->spacing_um_px =
-        given->data.spacing_um_px > 0 ? given->data.spacing_um_px : trainer->dataset.mpp;
-    for (int c = 0; c < 3; c++)
-        config->mean[c] = given->data.mean[c], config->std[c] = given->data.std[c];
+    *config = trainer->distill ? *distill_described(trainer->distill) : trainer->prepare;
+    config->num_classes = trainer->dataset.n_classes;
+    config->class_names = trainer->config->classes.items;
+    config->network = config->architecture = trainer->config->network.name;
+    config->padding = (enum padding)trainer->config->network.padding;
 }
 
-static bool write_config_json(const struct trainer *trainer, struct err *err)
+static bool write_onnx(const struct trainer *trainer, const struct model_config *config,
+                       const char *path, struct err *err)
 {
-    struct model_config config;
-    model_config_init(&config);
-    describe_input(trainer, &config);
-    config.num_classes = trainer->dataset.n_classes;
-    config.class_names = trainer->config->classes.items;
-    config.network = config.architecture = trainer->config->network.name;
-    config.padding = (enum padding)trainer->config->network.padding;
-    char *path = trainer_path(trainer, "config.json");
-    bool ok = path ? model_config_write(path, &config, err) : err_memory(err, "config.json");
-    free(path);
+    struct graph *graph = NULL;
+    char *text = NULL;
+    bool ok = model_config_text(config, &text, err) &&
+              transform_resize(trainer_model(trainer), 1, 0, 0, &graph, err);
+    struct onnx_write_options options = { .config = text };
+    ok = ok && onnx_write(graph, path, &options, err);
+    graph_free(graph);
+    free(text);
     return ok;
 }
 
 bool trainer_write_model(const struct trainer *trainer, struct err *err)
 {
     char *weights = trainer_path(trainer, "model.safetensors");
-    char *onnx = trainer_path(trainer, "model.onnx");
-    struct graph *graph = NULL;
+    char *onnx = trainer_path(trainer, "model.onnx"), *path = trainer_path(trainer, "config.json");
     struct safetensors_note note = { "program", "microtome " MICROTOME_VERSION };
-    bool ok = (weights && onnx) || err_memory(err, "the model");
+    struct model_config config;
+    describe_model(trainer, &config);
+    bool ok = (weights && onnx && path) || err_memory(err, "the model");
     ok = ok && weights_write(trainer_model(trainer), weights, &note, 1, err) &&
-         write_config_json(trainer, err) &&
-         transform_resize(trainer_model(trainer), 1, 0, 0, &graph, err) &&
-         onnx_write(graph, onnx, NULL, err);
-    graph_free(graph);
+         model_config_write(path, &config, err) && write_onnx(trainer, &config, onnx, err);
     free(weights);
     free(onnx);
+    free(path);
     return ok;
 }
 
 /* --- scores of the best weights --- */
 
-static bool write_scores(const struct trainer *trainer, const struct predictions *val,
-                         struct err *err)
+/* "<prefix><name>" in the folder, the caller's. */
+static char *prefixed(const struct trainer *trainer, const char *prefix, const char *name)
+{
+    return file_format("%s/%s%s", trainer->request->folder, prefix, name);
+}
+
+static bool write_scores(const struct trainer *trainer, const char *path,
+                         const struct predictions *val, struct err *err)
 {
     struct file_out out;
-    if (!begin(trainer, "scores.csv", &out, err))
+    if (!file_out_open(&out, path, err))
         return false;
     fputs("sample,patient,label", out.stream);
     for (size_t c = 0; c < trainer->config->classes.n; c++) {
@@ -255,12 +267,11 @@ static bool write_scores(const struct trainer *trainer, const struct predictions
     return file_out_commit(&out, err);
 }
 
-bool trainer_write_scores(const struct trainer *trainer, const struct predictions *val,
-                          const int64_t *confusion, struct err *err)
+static bool write_confusion(const struct texts *classes, const char *path, const int64_t *confusion,
+                            struct err *err)
 {
-    const struct texts *classes = &trainer->config->classes;
     struct file_out out;
-    if (!write_scores(trainer, val, err) || !begin(trainer, "confusion.csv", &out, err))
+    if (!file_out_open(&out, path, err))
         return false;
     fputs("truth", out.stream);
     for (size_t c = 0; c < classes->n; c++) {
@@ -274,13 +285,25 @@ bool trainer_write_scores(const struct trainer *trainer, const struct prediction
             fprintf(out.stream, ",%lld", (long long)confusion[r * classes->n + c]);
     }
     fputc('\n', out.stream);
-    char *svg = trainer_path(trainer, "confusion.svg");
-    char *png = trainer_path(trainer, "confusion.png");
-    bool ok = file_out_commit(&out, err);
-    ok = ok &&
-         (svg && png ? curves_confusion(svg, png, confusion, (const char *const *)classes->items,
-                                        (int64_t)classes->n, err)
-                     : err_memory(err, "the confusion matrix"));
+    return file_out_commit(&out, err);
+}
+
+bool trainer_write_scores(const struct trainer *trainer, const char *prefix,
+                          const struct predictions *found, const int64_t *confusion,
+                          struct err *err)
+{
+    const struct texts *classes = &trainer->config->classes;
+    char *scores = prefixed(trainer, prefix, "scores.csv");
+    char *csv = prefixed(trainer, prefix, "confusion.csv");
+    char *svg = prefixed(trainer, prefix, "confusion.svg");
+    char *png = prefixed(trainer, prefix, "confusion.png");
+    bool ok = (scores && csv && svg && png) || err_memory(err, "the scores");
+    ok = ok && write_scores(trainer, scores, found, err) &&
+         write_confusion(classes, csv, confusion, err) &&
+         curves_confusion(svg, png, confusion, (const char *const *)classes->items,
+                          (int64_t)classes->n, err);
+    free(scores);
+    free(csv);
     free(svg);
     free(png);
     return ok;
@@ -290,13 +313,15 @@ bool trainer_write_scores(const struct trainer *trainer, const struct prediction
 
 static void write_data(const struct trainer *trainer, struct json_out *json)
 {
-    static const char *const names[] = { "train", "val" };
+    static const char *const names[] = { "train", "val", "test" };
     int64_t *count = calloc((size_t)trainer->dataset.n_classes + 1, sizeof *count);
     bool labelled = !trainer->config->distill.teacher[0]; /* else labels are not looked at */
     json_out_object(json, "data");
     json_out_int(json, "patients", trainer->dataset.n_patients);
-    for (int side = DATA_TRAIN; count && side <= DATA_VAL; side++) {
+    for (int side = DATA_TRAIN; count && side <= DATA_TEST; side++) {
         int64_t all = dataset_count(&trainer->dataset, (enum data_side)side, count);
+        if (side == DATA_TEST && !trainer->test_loader)
+            continue;
         json_out_object_line(json, names[side]);
         if (!labelled)
             json_out_int(json, "patches", all);

@@ -1,4 +1,4 @@
-/* trainer_step.c: one step of training, and an evaluation on the validation side (trainer.h). */
+/* trainer_step.c: one step of training, and an evaluation on another side (trainer.h). */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -268,8 +268,7 @@ static const float *evaluate_batch(struct trainer *trainer, struct evaluation *e
     double *scores = evaluation->scores;
     memset(evaluation->means, 0, (size_t)n * sizeof *evaluation->means);
     for (int way = 0; way < evaluation->ways; way++) {
-        augment_lay(batch->pixels, 3 * count, trainer->crop_px, way,
-                    plan_input(evaluation->plan, 0));
+        model_lay(batch->pixels, 3 * count, trainer->crop_px, way, plan_input(evaluation->plan, 0));
         if (!plan_forward(evaluation->plan, err))
             return NULL;
         const float *logits = plan_output(evaluation->plan, 0);
@@ -287,17 +286,17 @@ static const float *evaluate_batch(struct trainer *trainer, struct evaluation *e
     return evaluation->logits;
 }
 
-static bool run_batches(struct trainer *trainer, struct evaluation *evaluation,
-                        struct predictions *out, struct err *err)
+static bool run_batches(struct trainer *trainer, struct loader *loader,
+                        struct evaluation *evaluation, struct predictions *out, struct err *err)
 {
     struct loss_classes spec = { .count = trainer->config->train.batch,
                                  .classes = trainer->dataset.n_classes,
                                  .places = 1,
                                  .divisor = 1 };
-    for (int64_t i = 0; i < loader_n_batches(trainer->val_loader); i++) {
+    for (int64_t i = 0; i < loader_n_batches(loader); i++) {
         struct batch batch;
         double loss = 0;
-        bool stop = ctx_stopped(trainer->ctx), ok = loader_next(trainer->val_loader, &batch, err);
+        bool stop = ctx_stopped(trainer->ctx), ok = loader_next(loader, &batch, err);
         const float *logits = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
         ok = logits && batch_loss(trainer, logits, &spec, &batch, &loss, NULL, err) &&
              keep_predictions(trainer, logits, &batch, loss, out, err);
@@ -332,7 +331,8 @@ static void evaluation_free(struct evaluation *evaluation)
     free(evaluation->logits);
 }
 
-bool trainer_evaluate(struct trainer *trainer, bool tta, struct predictions *out, struct err *err)
+bool trainer_evaluate(struct trainer *trainer, struct loader *loader, bool tta,
+                      struct predictions *out, struct err *err)
 {
     struct graph *graph = NULL;
     struct evaluation evaluation = { 0 };
@@ -341,11 +341,11 @@ bool trainer_evaluate(struct trainer *trainer, bool tta, struct predictions *out
     if (trainer->ema)
         ema_swap(trainer->ema);
     bool ok = transform_for_inference(trainer->graph, NULL, 0, &graph, err) &&
-              evaluation_new(trainer, tta ? AUGMENT_WAYS : 1, graph, &evaluation, err) &&
-              loader_begin(trainer->val_loader, 0, 0, err);
-    ok = trainer_agree(trainer, ok, err) && run_batches(trainer, &evaluation, &mine, err) &&
+              evaluation_new(trainer, tta ? MODEL_WAYS : 1, graph, &evaluation, err) &&
+              loader_begin(loader, 0, 0, err);
+    ok = trainer_agree(trainer, ok, err) && run_batches(trainer, loader, &evaluation, &mine, err) &&
          trainer_gather(trainer, &mine, out, err);
-    loader_end(trainer->val_loader);
+    loader_end(loader);
     if (trainer->ema)
         ema_swap(trainer->ema);
     evaluation_free(&evaluation);

@@ -36,6 +36,18 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
+/* Sorts the rows by name. Returns the second of the first two with the same name; n: there are no
+ * such two. */
+static size_t sort_rows(struct named_row *named, size_t n)
+{
+    qsort(named, n, sizeof *named, by_name);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(named[i].name, named[i - 1].name) == 0)
+            return i;
+    return n;
+}
+
+/* Tables of patches may name files of the same name in several folders: then the folders count. */
 static bool index_rows(struct slide_table *table, int column, struct named_row *named,
                        struct err *err)
 {
@@ -47,12 +59,14 @@ static bool index_rows(struct slide_table *table, int column, struct named_row *
             return err_set(err, ERR_FORMAT, "%s:%d: column '%s': no slide is named", csv->path,
                            csv->lines[i], csv->names[column]);
     }
-    qsort(named, table->n, sizeof *named, by_name);
+    size_t twice = sort_rows(named, table->n);
+    for (size_t i = 0; twice < table->n && i < table->n; i++)
+        named[i].name = csv->cells[named[i].row * csv->n_columns + (size_t)column];
+    if (twice < table->n && (twice = sort_rows(named, table->n)) < table->n)
+        return err_set(err, ERR_FORMAT, "%s:%d: slide '%s' stands on line %d already", csv->path,
+                       csv->lines[named[twice].row], slide_table_name((char *)named[twice].name),
+                       csv->lines[named[twice - 1].row]);
     for (size_t i = 0; i < table->n; i++) {
-        if (i > 0 && strcmp(named[i].name, named[i - 1].name) == 0)
-            return err_set(err, ERR_FORMAT, "%s:%d: slide '%s' stands on line %d already",
-                           csv->path, csv->lines[named[i].row], named[i].name,
-                           csv->lines[named[i - 1].row]);
         table->rows[i] = named[i].row;
         table->slides[i] = named[i].name;
     }

@@ -1,5 +1,6 @@
 # Hard negatives: the first model's false positives on normal slides go into the second training.
 microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit
+sed -i 's/,test$/,train/' cohort/slides.csv # none is kept for a test
 microtome extract -q cohort/slides.csv -o stores --random 12 --patch 160 >/dev/null || exit
 mkdir normal
 for store in stores/*.h5; do # of these the patches without tumour

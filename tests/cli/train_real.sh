@@ -9,7 +9,7 @@ sed -n 's/.*"patients": //p' idc/run.json
 wc -l <idc/scores.csv
 microtome train -q --threads 1 -o camelyon --set data.train="$data/camelyon16/patches" --set data.spacing_um_px=0.25 \
     --set train.batch=8 --set train.epochs=1 --set data.val_fraction=0.25 \
-    --set augment.stain=macenko --set augment.stain_template="$data/camelyon16/stain_template.png" \
+    --set data.stain=macenko --set data.stain_template="$data/camelyon16/stain_template.png" \
     --set augment.hsv_noise=20 >/dev/null
 cut -d, -f2 camelyon/scores.csv | sort -u
 sed -n 's/.*"patients": //p' camelyon/run.json

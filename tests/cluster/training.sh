@@ -8,6 +8,7 @@ export CPUS=2
 slurm_up 2
 sge_up
 microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || fail phantom
+sed -i 's/,test$/,train/' cohort/slides.csv # none is kept for a test
 microtome extract -q cohort/slides.csv -o stores --random 12 --patch 160 >/dev/null || fail extract
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 144 }

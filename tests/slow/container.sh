@@ -60,6 +60,7 @@ inside() { bin/apptainer exec --bind "$here" "$here/microtome.sif" microtome "$@
 [ "$(inside --version)" = "$("$microtome" --version)" ] || fail "another version"
 inside doctor >doctor.txt || { cat doctor.txt; fail "doctor found something broken"; }
 inside phantom -q -o cohort --slides 4 --size 2048 --seed 1 || fail phantom
+sed -i 's/,test$/,train/' cohort/slides.csv # none is kept for a test
 inside extract -q cohort/slides.csv -o dense --dense --patch 224 --margin 0 >/dev/null || fail extract
 inside extract -q cohort/slides.csv -o drawn --random 8 --patch 160 >/dev/null || fail "extract --random"
 inside predict -q cohort/slides.csv --network scan_tiny --init-seed 1 --stride 64 -o heat >/dev/null || fail predict

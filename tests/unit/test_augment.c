@@ -11,6 +11,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/pool.h"
+#include "net/model_prepare.h"
 #include "support/golden_image.h"
 #include "train/augment.h"
 #include "train/augment_ops.h"
@@ -170,10 +171,10 @@ static void ways_are_turns_and_flips(void **state)
 {
     (void)state;
     enum { SIDE = 5, N = 3 * SIDE * SIDE };
-    float from[N], to[AUGMENT_WAYS][N];
+    float from[N], to[MODEL_WAYS][N];
     for (int i = 0; i < N; i++)
         from[i] = (float)i;
-    for (int way = 0; way < AUGMENT_WAYS; way++) {
+    for (int way = 0; way < MODEL_WAYS; way++) {
         uint8_t px[SIDE * SIDE * 3];
         struct image patch = { .px = px, .width = SIDE, .height = SIDE, .channels = 3 };
         for (int i = 0; i < SIDE * SIDE; i++)
@@ -183,7 +184,7 @@ static void ways_are_turns_and_flips(void **state)
             augment_flip(&patch, false, true);
         }
         augment_flip(&patch, way & 1, way & 2);
-        augment_lay(from, 3, SIDE, way, to[way]);
+        model_lay(from, 3, SIDE, way, to[way]);
         for (int i = 0; i < N; i++)
             assert_true(to[way][i] == (float)(px[3 * (i % (SIDE * SIDE))] + i / 25 * 25));
         for (int other = 0; other < way; other++)
@@ -337,38 +338,6 @@ static void nothing_asked_nothing_done(void **state)
     assert_near(&patch, "source", 0);
 }
 
-static void plain_is_the_middle(void **state)
-{
-    (void)state;
-    struct image patch = golden("source"), want = golden("source");
-    struct err err = { 0 };
-    assert_true(augment_plain(&all_changes, &patch, &err));
-    augment_crop(&want, 8, 4, 32);
-    assert_true(same(&patch, &want));
-    image_free(&patch), image_free(&want);
-}
-
-/* Normalised patches have the target's stain; glass stays glass. */
-static void stains_are_normalised(void **state)
-{
-    (void)state;
-    struct err err = { 0 };
-    struct stain_fit target = stain_default_target(STAIN_REINHARD), after;
-    const struct augment_options options = { .stain = STAIN_REINHARD, .stain_target = &target };
-    struct image patch = golden("source");
-    augment_crop(&patch, 0, 0, 32); /* tissue only */
-    assert_true(augment_train(&options, (struct augment_key){ 1, 1, 1 }, &patch, &err));
-    assert_true(stain_fit(STAIN_REINHARD, patch.px, patch.width * patch.height, &after, &err));
-    for (int c = 0; c < 3; c++)
-        assert_true(fabs(after.lab_mean[c] - target.lab_mean[c]) < 3);
-    const struct augment_options macenko = { .stain = STAIN_MACENKO };
-    memset(patch.px, 250, image_bytes(&patch));
-    assert_true(augment_plain(&macenko, &patch, &err));
-    for (size_t i = 0; i < image_bytes(&patch); i++)
-        assert_int_equal(patch.px[i], 250);
-    image_free(&patch);
-}
-
 static void patches_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
@@ -377,7 +346,6 @@ static void patches_that_do_not_fit_are_refused(void **state)
     const struct augment_options large = { .crop_px = 41 };
     assert_false(augment_train(&large, (struct augment_key){ 0 }, &patch, &err));
     assert_non_null(strstr(err.text, "48 x 40 px is smaller than the crop of 41 px"));
-    assert_false(augment_plain(&large, &patch, &err));
     patch.channels = 1;
     assert_false(augment_train(&all_changes, (struct augment_key){ 0 }, &patch, &err));
     assert_non_null(strstr(err.text, "1 channels"));
@@ -400,8 +368,6 @@ int main(void)
         cmocka_unit_test(changes_are_independent),
         cmocka_unit_test(draws_cover_all_places),
         cmocka_unit_test(nothing_asked_nothing_done),
-        cmocka_unit_test(plain_is_the_middle),
-        cmocka_unit_test(stains_are_normalised),
         cmocka_unit_test(patches_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

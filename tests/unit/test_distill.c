@@ -191,7 +191,7 @@ static double difference(const char *student, const char *teacher)
     for (int number = 0; number < 6; number++) {
         struct image patch;
         cohort_patch(40, number, CROP, &patch);
-        assert_true(model_prepare(&models[0]->config, &patch, pixels, &err));
+        model_normalize(&models[0]->config, &patch, pixels);
         memcpy(plan_input(plan, 0), pixels, 3 * CROP * CROP * sizeof *pixels);
         assert_true(plan_forward(plan, &err));
         for (int64_t i = 0; i < 4; i++) {

@@ -283,6 +283,11 @@ static void balanced_order(void **state)
 
 /* --- loader --- */
 
+static struct model_config crops = { .steps = { { MODEL_CENTER_CROP, 32, 32 } },
+                                     .n_steps = 1,
+                                     .mean = { 0.5, 0.5, 0.5 },
+                                     .std = { 0.2, 0.2, 0.2 } };
+
 static struct loader_options loader_options(const struct dataset *dataset, int workers)
 {
     return (struct loader_options){ .dataset = dataset,
@@ -294,8 +299,7 @@ static struct loader_options loader_options(const struct dataset *dataset, int w
                                     .workers = workers,
                                     .seed = 9,
                                     .augment = { .flip = true, .rotate = true, .hsv_noise = 20 },
-                                    .mean = { 0.5, 0.5, 0.5 },
-                                    .std = { 0.2, 0.2, 0.2 },
+                                    .prepare = &crops,
                                     .rank = 0,
                                     .ranks = 1 };
 }
@@ -409,6 +413,9 @@ static void pixels_are_right(void **state)
     struct dataset dataset;
     assert_true(dataset_open(&config, &dataset, NULL));
     struct loader_options options = loader_options(&dataset, 2);
+    struct model_config plain = crops;
+    plain.n_steps = 0;
+    options.prepare = &plain;
     options.train = false;
     options.input_px = SIDE_PX;
     options.batch = 4;
@@ -564,7 +571,10 @@ static void real_tars(void **state)
     assert_int_equal(dataset_count(&dataset, DATA_TRAIN, count), 2246);
     assert_int_equal(dataset_count(&dataset, DATA_VAL, count), 873);
     struct loader_options options = loader_options(&dataset, 2);
-    options.resize_px = SIDE_PX;
+    struct model_config resizes = { .steps = { { MODEL_RESIZE, 32, 32 } },
+                                    .n_steps = 1,
+                                    .std = { 1, 1, 1 } };
+    options.prepare = &resizes;
     options.side = DATA_VAL;
     options.train = false;
     options.batch = 64;

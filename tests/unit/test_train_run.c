@@ -347,7 +347,7 @@ static void model_is_what_was_judged(void **state)
                         .folder = ways };
     if (!run_job(&wide, &result, &err))
         fail_msg("%s", err.text);
-    assert_scores(ways, ways, AUGMENT_WAYS);
+    assert_scores(ways, ways, MODEL_WAYS);
     free(ways);
     free(onnx);
     free(train);

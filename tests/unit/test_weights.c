@@ -251,8 +251,9 @@ static void config_of_wsinfer(void **state)
     assert_int_equal(config.patch_size_pixels, 350);
     assert_true(config.spacing_um_px == 0.25);
     assert_string_equal(config.class_names[1], "Tumor");
-    assert_int_equal(config.resize[0], 224);
-    assert_true(config.resize_shorter);
+    assert_int_equal(config.n_steps, 1);
+    assert_int_equal(config.steps[0].kind, MODEL_RESIZE_SHORTER);
+    assert_int_equal(config.steps[0].height, 224);
     assert_true(config.mean[2] == 0.6779 && config.std[0] == 0.112);
     assert_null(config.network);
     config.network = strdup("scan_small");
@@ -266,7 +267,8 @@ static void config_of_wsinfer(void **state)
     assert_int_equal(again.stride_px, 16);
     assert_true(memcmp(again.mean, config.mean, sizeof config.mean) == 0);
     assert_true(memcmp(again.std, config.std, sizeof config.std) == 0);
-    assert_true(again.resize[1] == 224 && again.resize_shorter);
+    assert_true(again.n_steps == 1 && again.steps[0].kind == MODEL_RESIZE_SHORTER &&
+                again.steps[0].height == 224);
     model_config_free(&config);
     model_config_free(&again);
     free(path);
@@ -288,6 +290,14 @@ static void config_errors_name_the_key(void **state)
         { "0.112,", "0,", "std' must be three numbers above 0" },
         { "0.6779", "0.6, 0.7", "mean' must be three numbers" },
         { "224", "[1, 2, 3]", "one number or two" },
+        { "{\"name\": \"Resize\", \"arguments\": {\"size\": 224}}, {\"name\": \"ToTensor\"}",
+          "{\"name\": \"ToTensor\"}, {\"name\": \"Resize\", \"arguments\": {\"size\": 224}}",
+          "Resize' must be before ToTensor" },
+        { "\"architecture\": \"resnet34\"", "\"microtome\": {\"stain\": {\"method\": 5}}",
+          "stain: method' must be the name of a method" },
+        { "\"architecture\": \"resnet34\"",
+          "\"microtome\": {\"stain\": {\"method\": \"macenko\", \"fitted_on\": \"slide\"}}",
+          "stain' must be an object that says what stains are normalised to" },
         { "\"architecture\": \"resnet34\"", "\"microtome\": {\"padding\": \"none\"}",
           "padding' must be zero, reflect, replicate or valid" },
         { "{\"spec_version\"", "[\"spec_version\"", "not JSON" },

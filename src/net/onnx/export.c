@@ -5,6 +5,7 @@
 #include "base/version.h"
 #include "net/onnx.h"
 #include "net/onnx/build.h"
+#include "net/onnx/model.h"
 
 #define OPSET 17
 #define IR_VERSION 8
@@ -131,7 +132,13 @@ static bool compose_and_write(struct onnx_builder *b, const char *path,
     model.has_ir_version = 1, model.ir_version = IR_VERSION;
     model.opset_import = &sets, model.n_opset_import = 1;
     model.graph = &proto;
-    return write_model(&model, path, err);
+    Onnx__StringStringEntryProto note = ONNX__STRING_STRING_ENTRY_PROTO__INIT, *notes = &note;
+    if (options->config) {
+        note.key = onnx_text(b, "%s", ONNX_CONFIG_KEY);
+        note.value = onnx_text(b, "%s", options->config);
+        model.metadata_props = &notes, model.n_metadata_props = 1;
+    }
+    return b->err.kind == ERR_NONE && write_model(&model, path, err);
 }
 
 bool onnx_write(const struct graph *graph, const char *path,

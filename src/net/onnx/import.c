@@ -204,6 +204,21 @@ static bool import_once(const Onnx__ModelProto *model, const struct onnx_import 
     return ok;
 }
 
+/* What onnx_write keeps in the metadata. */
+static bool find_config(const Onnx__ModelProto *model, const char *path, char **out,
+                        struct err *err)
+{
+    *out = NULL;
+    for (size_t i = 0; i < model->n_metadata_props; i++) {
+        const Onnx__StringStringEntryProto *note = model->metadata_props[i];
+        if (note->key && note->value && strcmp(note->key, ONNX_CONFIG_KEY) == 0 && !*out) {
+            *out = strdup(note->value);
+            return *out || err_memory(err, path);
+        }
+    }
+    return true;
+}
+
 bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
                 const struct onnx_options *options, struct graph **out, struct err *err)
 {
@@ -230,8 +245,12 @@ bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
             onnx_free_batch(graph, other);
         graph_free(other);
     }
+    if (ok && options->config)
+        ok = find_config(model, path, options->config, err);
     if (ok)
         *out = graph;
+    else
+        graph_free(graph);
     onnx__model_proto__free_unpacked(model, NULL);
     return ok;
 }

@@ -5,6 +5,7 @@
 #include "base/err.h"
 
 #define ONNX_SIZE_LIMIT ((size_t)1 << 31)
+#define ONNX_CONFIG_KEY "config.json" /* of the metadata */
 
 /* Checks the bytes against the schema (lengths, nesting, number of messages), unpacks them, and
  * checks what any use of a model needs: a graph, no data in other files, no functions of its own.

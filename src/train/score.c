@@ -1,0 +1,319 @@
+/* score.c: see score.h. Every worker has a plan of one image and one thread: a patch's scores do
+ * not depend on its neighbours or on the number of threads. */
+#include "train/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/csv.h"
+#include "base/pool.h"
+#include "base/report.h"
+#include "net/classifier.h"
+#include "net/model_run.h"
+#include "net/plan_weights.h"
+#include "patch/patch.h"
+#include "prepare/stain_need.h"
+#include "train/dataset.h"
+
+#define CHUNK_FOR_EACH 16 /* patches of a chunk, for each worker */
+#define MPP_TOLERANCE 0.2 /* as in predict */
+
+struct worker {
+    struct model_run run;
+    float *plain;   /* [3, height, width] of the run; NULL without tta */
+    double *scores; /* [classes] of one way */
+};
+
+struct scoring {
+    const struct score_request *request;
+    const struct ctx *ctx;
+    struct train_config config;
+    struct dataset dataset;
+    struct stain_need stain;
+    struct plan_weights *weights; /* shared by all workers */
+    struct worker *workers;
+    int n_workers, threads_each;
+    uint8_t *group; /* pixels of the store's group that is in memory */
+    int32_t group_source, group_number;
+    int64_t first, n;     /* the chunk */
+    double *scores;       /* [chunk, classes] */
+    struct err *problems; /* [chunk] */
+};
+
+/* --- setting up --- */
+
+/* What a data set must know: the classes by name. */
+static bool configure(struct scoring *s, struct err *err)
+{
+    const struct model_config *model = &s->request->model->config;
+    struct texts *classes = &s->config.classes;
+    if (!config_read(NULL, NULL, 0, &s->config, err))
+        return false;
+    for (size_t i = 0; i < classes->n; i++)
+        free(classes->items[i]);
+    free(classes->items);
+    *classes = (struct texts){ calloc((size_t)model->num_classes, sizeof *classes->items), 0 };
+    bool ok = classes->items != NULL;
+    for (; ok && (int64_t)classes->n < model->num_classes; classes->n += ok)
+        ok = (classes->items[classes->n] = strdup(model->class_names[classes->n])) != NULL;
+    s->config.network.input_px = 1; /* sizes are the model's business */
+    s->config.data.spacing_um_px = model->spacing_um_px > 0 ? model->spacing_um_px : 1;
+    return ok || err_memory(err, "the classes");
+}
+
+/* Of a data set with stores: the path of the first. */
+static const char *first_store(const struct dataset *dataset)
+{
+    int64_t i = 0;
+    while (i < dataset->n_samples - 1 && !dataset_in_group(dataset, i))
+        i++;
+    return dataset_source_path(dataset, i);
+}
+
+/* Are these the patches that the model was trained for? */
+static bool check_data(struct scoring *s, struct err *err)
+{
+    const struct model *model = s->request->model;
+    double mpp = s->dataset.mpp, made_for = model->config.spacing_um_px;
+    if (mpp > 0 && made_for > 0 && fabs(mpp / made_for - 1) > MPP_TOLERANCE)
+        report_warn(s->ctx->report, "the patches have %g um/px, the model was made for %g", mpp,
+                    made_for);
+    if (!stain_need_of(&model->config, &s->stain, err))
+        return err_prefix(err, model->name);
+    if (s->request->any_stain || !s->stain.known) {
+        s->stain.per_patch = s->stain.per_patch && !s->request->any_stain;
+        return true;
+    }
+    if (s->dataset.has_images && !s->stain.per_patch && s->stain.target.method != STAIN_NONE)
+        return err_set(err, ERR_USAGE,
+                       "%s was trained on patches whose stains were normalised by %s, fitted on "
+                       "the slide, but images do not say whether theirs were; pass --any-stain if "
+                       "they were, or give stores of 'microtome extract --stain %s'",
+                       model->name, stain_method_names[s->stain.target.method],
+                       stain_method_names[s->stain.target.method]);
+    return !s->dataset.has_stores ||
+           stain_need_check(&s->stain, &s->dataset.stain, model->name, first_store(&s->dataset),
+                            "extract it as the data of the training were, or pass --any-stain",
+                            err);
+}
+
+static bool open_all(struct scoring *s, struct err *err)
+{
+    const struct score_request *request = s->request;
+    int64_t classes = request->model->config.num_classes;
+    if (!configure(s, err) ||
+        !dataset_open_any(&s->config, request->paths, request->n_paths, &s->dataset, err) ||
+        !check_data(s, err))
+        return false;
+    int threads = pool_workers(s->ctx->pool);
+    bool one = s->dataset.n_samples == 1; /* has all threads for itself */
+    s->n_workers = threads;
+    s->threads_each = one ? threads : 1;
+    size_t chunk = (size_t)threads * CHUNK_FOR_EACH;
+    s->weights = plan_weights_new();
+    s->workers = calloc((size_t)threads, sizeof *s->workers);
+    s->scores = calloc(chunk * (size_t)classes, sizeof *s->scores);
+    s->problems = calloc(chunk, sizeof *s->problems);
+    bool ok = s->weights && s->workers && s->scores && s->problems;
+    for (int i = 0; ok && i < threads; i++)
+        ok = (s->workers[i].scores = calloc((size_t)classes, sizeof *s->scores)) != NULL;
+    return ok || err_memory(err, "scores");
+}
+
+static void close_all(struct scoring *s)
+{
+    for (int i = 0; s->workers && i < s->n_workers; i++) {
+        model_run_free(&s->workers[i].run);
+        free(s->workers[i].plain);
+        free(s->workers[i].scores);
+    }
+    free(s->workers);
+    plan_weights_free(s->weights);
+    free(s->scores);
+    free(s->problems);
+    free(s->group);
+    dataset_free(&s->dataset);
+    config_free(&s->config);
+}
+
+/* --- one patch --- */
+
+/* The worker's plan at the size that a patch of this size gets. */
+static bool make_ready(const struct scoring *s, struct worker *worker, const struct image *patch,
+                       struct err *err)
+{
+    const struct model *model = s->request->model;
+    struct plan_options options = { .threads = s->threads_each, .weights = s->weights };
+    int64_t width = 0, height = 0;
+    if (!model_input_size(&model->config, patch->width, patch->height, &width, &height, err))
+        return false;
+    if (s->request->tta && width != height)
+        return err_set(err, ERR_USAGE, "--tta: only squares can be turned, not %lld x %lld px",
+                       (long long)width, (long long)height);
+    if (worker->run.plan && worker->run.width == width && worker->run.height == height)
+        return true;
+    model_run_free(&worker->run);
+    free(worker->plain);
+    worker->plain = NULL;
+    if (s->request->tta &&
+        !(worker->plain = malloc((size_t)(3 * width * height) * sizeof *worker->plain)))
+        return err_memory(err, "a patch");
+    if (!model_run_with(model, 1, height, width, &options, &worker->run, err))
+        return false;
+    if (model_check_classifies(model, worker->run.graph, err))
+        return true;
+    model_run_free(&worker->run);
+    return false;
+}
+
+static bool score_patch(const struct scoring *s, struct worker *worker, struct image *patch,
+                        double *scores, struct err *err)
+{
+    const struct model_config *config = &s->request->model->config;
+    int ways = s->request->tta ? MODEL_WAYS : 1;
+    if (!stain_need_patch(&s->stain, patch, err) || !make_ready(s, worker, patch, err))
+        return false;
+    float *input = plan_input(worker->run.plan, 0);
+    if (!model_prepare(config, patch, worker->plain ? worker->plain : input, err))
+        return false;
+    memset(scores, 0, (size_t)config->num_classes * sizeof *scores);
+    for (int way = 0; way < ways; way++) {
+        if (worker->plain)
+            model_lay(worker->plain, 3, worker->run.width, way, input);
+        if (!plan_forward(worker->run.plan, err))
+            return false;
+        const float *outputs = plan_output(worker->run.plan, 0);
+        if (model_seems_scored(s->request->model, outputs))
+            return model_refuse_scored(s->request->model, err);
+        if (!model_score(s->request->model, outputs, worker->scores, err))
+            return false;
+        for (int64_t c = 0; c < config->num_classes; c++)
+            scores[c] += worker->scores[c] / ways;
+    }
+    for (int64_t c = 0; c < config->num_classes; c++)
+        if (isnan(scores[c]))
+            return err_set(err, ERR_FORMAT, "the model gives a score that is not a number");
+    return true;
+}
+
+/* A piece of a chunk. What fails is told with the row. */
+static bool score_sample(void *arg, int64_t index, int worker, struct err *err)
+{
+    (void)err;
+    struct scoring *s = arg;
+    struct err *problem = &s->problems[index];
+    int64_t sample = s->first + index, classes = s->request->model->config.num_classes;
+    struct image patch = { 0 };
+    *problem = (struct err){ 0 };
+    if (dataset_read(&s->dataset, sample, s->group, &patch, problem))
+        score_patch(s, &s->workers[worker], &patch, s->scores + index * classes, problem);
+    image_free(&patch);
+    return true;
+}
+
+/* --- all patches --- */
+
+/* The chunk that begins at s->first: of a store, patches of one group, which is read. */
+static bool begin_chunk(struct scoring *s, struct err *err)
+{
+    const struct dataset *dataset = &s->dataset;
+    const struct sample *first = &dataset->samples[s->first];
+    bool stored = dataset_in_group(dataset, s->first);
+    int64_t most = (int64_t)s->n_workers * CHUNK_FOR_EACH;
+    for (s->n = 0; s->n < most && s->first + s->n < dataset->n_samples; s->n++) {
+        const struct sample *sample = &dataset->samples[s->first + s->n];
+        if (sample->source != first->source &&
+            (stored || dataset_in_group(dataset, s->first + s->n)))
+            break;
+        if (stored && sample->group != first->group)
+            break;
+    }
+    bool held = s->group && s->group_source == first->source && s->group_number == first->group;
+    if (!stored || held)
+        return true;
+    free(s->group);
+    s->group = malloc((size_t)dataset_group_bytes(dataset, s->first));
+    s->group_source = first->source;
+    s->group_number = first->group;
+    if (!s->group)
+        return err_memory(err, "a group of patches");
+    return dataset_read_group(dataset, s->first, s->group, err);
+}
+
+static bool tell_row(struct scoring *s, int64_t index, score_fn fn, void *arg, struct err *err)
+{
+    const struct sample *sample = &s->dataset.samples[s->first + index];
+    struct sample_place place = dataset_place(&s->dataset, s->first + index);
+    char *name = dataset_sample_name(&s->dataset, s->first + index);
+    if (!name)
+        return err_memory(err, "scores");
+    struct score_row row = {
+        .name = name,
+        .slide = place.slide,
+        .x_l0 = place.x_l0,
+        .y_l0 = place.y_l0,
+        .patient = s->dataset.patients[sample->patient],
+        .problem = s->problems[index].kind != ERR_NONE ? s->problems[index].text : NULL,
+        .label = sample->label == PATCH_UNLABELED ? -1 : sample->label,
+        .scores = s->scores + index * s->request->model->config.num_classes,
+    };
+    bool ok = fn(arg, &row, err);
+    free(name);
+    return ok;
+}
+
+static bool score_all(struct scoring *s, score_fn fn, void *arg, struct err *err)
+{
+    bool ok = true;
+    struct report *report = s->dataset.n_samples > 1 ? s->ctx->report : NULL;
+    report_begin(report, "scoring", s->dataset.n_samples, "patches");
+    for (s->first = 0; ok && s->first < s->dataset.n_samples; s->first += s->n) {
+        ok = (!ctx_stopped(s->ctx) || err_stopped(err)) && begin_chunk(s, err) &&
+             pool_for(s->ctx->pool, s->n, score_sample, s, s->ctx->stop, err);
+        for (int64_t i = 0; ok && i < s->n; i++)
+            ok = tell_row(s, i, fn, arg, err);
+        if (ok)
+            report_advance(report, s->n);
+    }
+    report_end(report);
+    return ok;
+}
+
+bool score_run(const struct score_request *request, const struct ctx *ctx, score_fn fn, void *arg,
+               struct err *err)
+{
+    struct scoring s = { .request = request, .ctx = ctx };
+    bool ok = open_all(&s, err) && score_all(&s, fn, arg, err);
+    close_all(&s);
+    return ok;
+}
+
+/* --- tables --- */
+
+void score_put_header(FILE *stream, const struct model_config *config)
+{
+    fputs("sample,slide,x,y,patient,label", stream);
+    for (int64_t c = 0; c < config->num_classes; c++) {
+        fputs(",prob_", stream);
+        csv_write_cell(stream, config->class_names[c]);
+    }
+    fputc('\n', stream);
+}
+
+void score_put_row(FILE *stream, const struct model_config *config, const struct score_row *row)
+{
+    csv_write_cell(stream, row->name);
+    fputc(',', stream);
+    csv_write_cell(stream, row->slide);
+    if (row->x_l0 >= 0 || row->slide[0])
+        fprintf(stream, ",%lld,%lld,", (long long)row->x_l0, (long long)row->y_l0);
+    else
+        fputs(",,,", stream);
+    csv_write_cell(stream, row->patient);
+    fputc(',', stream);
+    if (row->label >= 0)
+        fprintf(stream, "%d", row->label);
+    for (int64_t c = 0; c < config->num_classes; c++)
+        fprintf(stream, ",%.9g", row->scores[c]);
+    fputc('\n', stream);
+}

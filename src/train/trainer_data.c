@@ -1,0 +1,208 @@
+/* trainer_data.c: what a training learns from: its data, how patches are prepared, and the loaders
+ * (trainer.h). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/report.h"
+#include "train/trainer.h"
+
+static bool new_loader(struct trainer *trainer, enum data_side side, struct loader **out,
+                       struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    struct loader_options options = {
+        .dataset = &trainer->dataset,
+        .side = side,
+        .train = side == DATA_TRAIN,
+        .balanced = side == DATA_TRAIN && config->data.balance == BALANCE_SAMPLING,
+        .batch = config->train.batch,
+        .input_px = trainer->crop_px,
+        .window_bytes = config->data.window_mb << 20,
+        .workers = (int)config->data.workers,
+        .seed = (uint64_t)config->seed,
+        .augment = config->augment,
+        .prepare = &trainer->prepare,
+        .stain = &trainer->stain,
+        .rank = trainer->request->ranks->rank,
+        .ranks = trainer->request->ranks->size,
+    };
+    return loader_new(&options, out, err);
+}
+
+/* Rare classes weigh more: n / (classes * n of the class); the mean over the data is 1. */
+static bool weigh_classes(struct trainer *trainer, struct err *err)
+{
+    int64_t classes = trainer->dataset.n_classes;
+    if (trainer->config->data.balance != BALANCE_WEIGHTS)
+        return true;
+    int64_t *count = calloc((size_t)classes, sizeof *count);
+    trainer->class_weights = calloc((size_t)classes, sizeof *trainer->class_weights);
+    if (!count || !trainer->class_weights) {
+        free(count);
+        return err_memory(err, "class weights");
+    }
+    double n = (double)dataset_count(&trainer->dataset, DATA_TRAIN, count);
+    for (int64_t c = 0; c < classes; c++)
+        trainer->class_weights[c] = (float)(n / (double)classes / (double)count[c]);
+    free(count);
+    return true;
+}
+
+/* The side of what the network is trained on: its input, or with a teacher more than that. */
+static bool choose_crop(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    int64_t patch = config->data.resize_px > 0 ? config->data.resize_px : trainer->patch_px;
+    double mpp = trainer->dataset.mpp, wanted = config->data.spacing_um_px;
+    trainer->crop_px = config->network.input_px;
+    if (!config->distill.teacher[0])
+        return true;
+    if (config->train.tta)
+        return err_set(err, ERR_USAGE,
+                       "train.tta: a teacher is compared on patches as they lie; leave it "
+                       "out");
+    if (config->data.test.n > 0)
+        return err_set(err, ERR_USAGE,
+                       "data.test: a teacher is compared on the validation data; leave it out");
+    if (mpp > 0 && wanted > 0 && fabs(mpp / wanted - 1) > 0.05)
+        return err_set(err, ERR_USAGE,
+                       "the stores have %g um/px, the teacher takes %g; extract with --mpp %g", mpp,
+                       wanted, wanted);
+    trainer->crop_px = config->distill.crop_px > 0 ? config->distill.crop_px : patch;
+    return true;
+}
+
+/* What the stains of the patches are, or are made to be: what the model expects from then on. */
+static bool choose_stain(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    const struct dataset *dataset = &trainer->dataset;
+    const char *method = stain_method_names[config->data.stain],
+               *stored = stain_method_names[dataset->stain.method];
+    trainer->stain = (struct stain_need){ .known = true, .target = dataset->stain };
+    if (dataset->stain.method != STAIN_NONE && dataset->has_images)
+        return err_set(err, ERR_USAGE,
+                       "the stores were extracted with --stain %s, but images do not say how their "
+                       "stains were normalised; train on one kind",
+                       stored);
+    if (config->data.stain == STAIN_NONE)
+        return true;
+    if (config->distill.teacher[0])
+        return err_set(err, ERR_USAGE,
+                       "data.stain: how stains are normalised is the teacher's; leave it out");
+    if (dataset->stain.method != STAIN_NONE)
+        return err_set(err, ERR_USAGE,
+                       "data.stain: the stores were extracted with --stain %s; leave it out",
+                       stored);
+    if (dataset->has_stores)
+        report_warn(trainer->ctx->report,
+                    "data.stain fits every patch by itself, but predict fits the whole slide; "
+                    "stores of 'extract --stain %s' give the model what it sees in predict",
+                    method);
+    trainer->stain.per_patch = true;
+    return stain_need_target((enum stain_method)config->data.stain, config->data.stain_template,
+                             &trainer->stain.target, err);
+}
+
+/* One description for training, validation and the model's config.json. Resized patches are cut as
+ * they are in the data; others as large as the network sees them. */
+static void describe(struct trainer *trainer)
+{
+    const struct train_config *given = trainer->config;
+    struct model_config *config = &trainer->prepare;
+    int64_t resized = given->data.resize_px, crop = trainer->crop_px;
+    model_config_init(config);
+    config->patch_size_pixels = resized > 0 ? trainer->patch_px : crop;
+    if (resized > 0)
+        config->steps[config->n_steps++] = (struct model_step){ MODEL_RESIZE, resized, resized };
+    if (resized != crop)
+        config->steps[config->n_steps++] = (struct model_step){ MODEL_CENTER_CROP, crop, crop };
+    config->spacing_um_px =
+        given->data.spacing_um_px > 0 ? given->data.spacing_um_px : trainer->dataset.mpp;
+    memcpy(config->mean, given->data.mean, sizeof config->mean);
+    memcpy(config->std, given->data.std, sizeof config->std);
+    stain_need_put(&trainer->stain, config);
+}
+
+static bool check_sizes(const struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    if (config->data.resize_px > 0 && config->data.resize_px < config->network.input_px)
+        return err_set(
+            err, ERR_USAGE,
+            "data.resize_px %lld is smaller than network.input_px %lld; make it as large",
+            (long long)config->data.resize_px, (long long)config->network.input_px);
+    if (config->data.spacing_um_px <= 0 && trainer->dataset.mpp <= 0)
+        return err_set(err, ERR_USAGE, "the data do not say their um/px; set data.spacing_um_px");
+    return true;
+}
+
+/* Warns of classes that a side cannot judge. Returns how many patches the side has. */
+static int64_t count_side(const struct trainer *trainer, enum data_side side, const char *name,
+                          int64_t *count)
+{
+    int64_t n = dataset_count(&trainer->dataset, side, count);
+    bool labelled = !trainer->config->distill.teacher[0];
+    for (int64_t c = 0; labelled && n > 0 && c < trainer->dataset.n_classes; c++)
+        if (count[c] == 0)
+            report_warn(trainer->ctx->report, "class '%s' has no %s sample",
+                        trainer->config->classes.items[c], name);
+    return n;
+}
+
+/* An epoch is whole steps: what is left over is another part of the data in every epoch. */
+static void say_counts(const struct trainer *trainer, int64_t train, int64_t val, int64_t test)
+{
+    char each[96] = "", tested[48] = "";
+    int64_t step = trainer_step_images(trainer), used = trainer->steps_per_epoch * step;
+    if (used != train)
+        snprintf(each, sizeof each, " (%lld in each epoch: %lld steps of %lld)", (long long)used,
+                 (long long)trainer->steps_per_epoch, (long long)step);
+    if (test > 0)
+        snprintf(tested, sizeof tested, ", %lld for the test", (long long)test);
+    report_note(trainer->ctx->report,
+                "%lld patches for training%s, %lld for validation%s, %d patients", (long long)train,
+                each, (long long)val, tested, trainer->dataset.n_patients);
+}
+
+/* The loaders of the sides that have patches. */
+static bool open_sides(struct trainer *trainer, int64_t *count, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    int64_t train = dataset_count(&trainer->dataset, DATA_TRAIN, count);
+    int64_t val = count_side(trainer, DATA_VAL, "validation", count), test = 0;
+    if (!config->distill.teacher[0])
+        test = count_side(trainer, DATA_TEST, "test", count);
+    if (val == 0)
+        report_warn(
+            trainer->ctx->report,
+            "no patch is left for validation, so no epoch is judged; name some in data.val, "
+            "or add patients to be split");
+    if (!new_loader(trainer, DATA_TRAIN, &trainer->train_loader, err))
+        return false;
+    trainer->steps_per_epoch = loader_n_batches(trainer->train_loader) / config->train.accumulate;
+    say_counts(trainer, train, val, test);
+    if (trainer->steps_per_epoch == 0)
+        return err_set(err, ERR_USAGE,
+                       "%lld training patches do not fill one step; lower train.batch or "
+                       "train.accumulate",
+                       (long long)train);
+    return (val == 0 || new_loader(trainer, DATA_VAL, &trainer->val_loader, err)) &&
+           (test == 0 || new_loader(trainer, DATA_TEST, &trainer->test_loader, err));
+}
+
+bool trainer_open_data(struct trainer *trainer, struct err *err)
+{
+    if (!dataset_open(trainer->config, &trainer->dataset, err))
+        return false;
+    trainer->data_hash = dataset_hash(&trainer->dataset);
+    if (!check_sizes(trainer, err) ||
+        !dataset_patch_px(&trainer->dataset, 0, &trainer->patch_px, err) ||
+        !choose_crop(trainer, err) || !choose_stain(trainer, err) || !weigh_classes(trainer, err))
+        return false;
+    describe(trainer);
+    int64_t *count = calloc((size_t)trainer->dataset.n_classes, sizeof *count);
+    bool ok = count ? open_sides(trainer, count, err) : err_memory(err, "the data set");
+    free(count);
+    return ok;
+}
