@@ -179,6 +179,19 @@ static bool write_weights(const struct model *model, const char *path, struct er
     return ok;
 }
 
+/* With what its config.json says, if there is one. */
+static bool write_onnx(const struct model *model, const char *path, struct err *err)
+{
+    char *text = NULL;
+    struct onnx_write_options options = { 0 };
+    bool described = model->config.patch_size_pixels > 0;
+    bool ok = !described || model_config_text(&model->config, &text, err);
+    options.config = text;
+    ok = ok && onnx_write(model->graph, path, &options, err);
+    free(text);
+    return ok;
+}
+
 static bool run_convert(struct app *app, const struct model_args *given, struct err *err)
 {
     if (!given->output)
@@ -192,8 +205,8 @@ static bool run_convert(struct app *app, const struct model_args *given, struct 
     struct model_source source = source_of(given);
     if (!model_open(&source, &model, err))
         return false;
-    bool ok = to_onnx ? onnx_write(model->graph, given->output, NULL, err)
-                      : write_weights(model, given->output, err);
+    bool ok =
+        to_onnx ? write_onnx(model, given->output, err) : write_weights(model, given->output, err);
     if (ok)
         report_note(app->ctx.report, "wrote %s", given->output);
     model_close(model);

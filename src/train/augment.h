@@ -13,8 +13,9 @@ struct augment_options {
     bool rotate;       /* by 0, 90, 180 or 270 degrees */
     double hsv_noise;  /* one U(0, this) offset for each of H, S, V of the patch, clipped to
                         * 179/255/255 (OpenCV's units); paper 004: 20 */
-    double hed_jitter; /* stain jitter: in the HED space (Ruifrok) of the patch every channel c
-                        * becomes c * U(1 - s, 1 + s) + U(-s, s) */
+    double hed_jitter; /* stain jitter (Tellez et al. 2018): in the HED space (Ruifrok's vectors,
+                        * optical density -ln(v / 255)) of the patch every channel c becomes
+                        * c * U(1 - s, 1 + s) + U(-s, s); the shift is in units of that density */
     double brightness, contrast, saturation; /* factors U(1 - s, 1 + s), as torchvision's
                                               * ColorJitter on tensors, in this order; [0, 1] */
     double hue;                              /* U(-s, s) of the circle, as torchvision; [0, 0.5] */

@@ -86,8 +86,10 @@ const struct config_key config_keys[] = {
     BOOL("augment.rotate", augment.rotate, "true", "by multiples of 90 degrees"),
     REAL("augment.hsv_noise", augment.hsv_noise, 0, 255, "0",
          "offset for hue, saturation and value, up to this; 20 in the FDA's pipeline"),
-    REAL("augment.hed_jitter", augment.hed_jitter, 0, 1, "0",
-         "stain jitter: haematoxylin, eosin and DAB times 1 +- this, plus +- this"),
+    REAL(
+        "augment.hed_jitter", augment.hed_jitter, 0, 1, "0",
+        "stain jitter of Tellez et al.: haematoxylin, eosin and DAB (natural optical density) each "
+        "times 1 +- this, plus +- this; 0.05 is their light one, 0.2 the strong one"),
     REAL("augment.brightness", augment.brightness, 0, 1, "0", "times 1 +- this"),
     REAL("augment.contrast", augment.contrast, 0, 1, "0", "times 1 +- this"),
     REAL("augment.saturation", augment.saturation, 0, 1, "0", "times 1 +- this"),

@@ -149,6 +149,15 @@ static bool counts_are_sane(const json_t *state)
            counts_fit(object, judged, 0) && counts_fit(object, best, -1);
 }
 
+/* A row for every epoch that is done, and the best is one of them. */
+static bool rows_fit(const struct trainer *trainer, const json_t *state)
+{
+    int64_t rows = (int64_t)json_array_size(json_object_get(state, "rows"));
+    int64_t best = get_int(json_object_get(state, "judged"), "best_epoch");
+    return get_int(state, "epoch") == rows && rows <= trainer->config->train.epochs &&
+           (rows == 0 ? best == -1 : best >= 0 && best < rows);
+}
+
 static bool check_state(const struct trainer *trainer, const char *path, const json_t *state,
                         struct err *err)
 {
@@ -158,7 +167,7 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
     trainer_data_text(trainer, hash);
     bool ok = config || err_memory(err, "a checkpoint");
     bool same_ranks = get_int(state, "ranks") == trainer->request->ranks->size;
-    if (ok && (!then || !data || !counts_are_sane(state) ||
+    if (ok && (!then || !data || !counts_are_sane(state) || !rows_fit(trainer, state) ||
                place_of(trainer, state) > trainer->steps_per_epoch))
         ok = err_set(err, ERR_FORMAT,
                      "%s: not a checkpoint of this version; pass --overwrite to begin anew", path);

@@ -236,6 +236,69 @@ static void damaged_checkpoint(void **state)
     free(part);
 }
 
+/* A checkpoint whose state claims something else, with the right checksum. */
+static void claim(const char *path, const char *from, const char *to)
+{
+    struct checkpoint checkpoint;
+    assert_true(checkpoint_open(path, &checkpoint, NULL));
+    const char *at = strstr(checkpoint.state, from);
+    assert_non_null(at);
+    char *state = file_format("%.*s%s%s", (int)(at - checkpoint.state), checkpoint.state, to,
+                              at + strlen(from));
+    size_t n = checkpoint.file.n_tensors;
+    struct state_array *arrays = calloc(n, sizeof *arrays);
+    for (size_t i = 0; i < n; i++) {
+        const struct safetensors_tensor *tensor = &checkpoint.file.tensors[i];
+        float *copy = malloc((size_t)tensor->count * sizeof *copy + 1);
+        memcpy(copy, tensor->data, (size_t)tensor->count * sizeof *copy);
+        arrays[i] = (struct state_array){ strdup(tensor->name), copy, tensor->count };
+    }
+    checkpoint_close(&checkpoint);
+    assert_true(checkpoint_write(path, arrays, n, state, NULL));
+    for (size_t i = 0; i < n; i++)
+        free((char *)arrays[i].name), free(arrays[i].data);
+    free(arrays);
+    free(state);
+}
+
+/* step * step_images may not overflow, and the best epoch is one that there was. */
+static void claims_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to;
+    } claims[] = {
+        { "\"step\": 1,", "\"step\": 4611686018427387905," },
+        { "\"step_images\": 4,", "\"step_images\": 4611686018427387905," },
+        { "\"steps\": 1,", "\"steps\": 9223372036854775807," },
+        { "\"best_epoch\": -1,", "\"best_epoch\": 7," },
+        { "\"epoch\": 0,", "\"epoch\": 9223372036854775807," },
+    };
+    char *data = cohort_folder("train-claims-data");
+    cohort_write_images(data, 4, 6, 150);
+    char *train = train_setting(data);
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+        char *out = cohort_folder("train-claims");
+        char *path = file_format("%s/checkpoints/step-%010d.safetensors", out, 1);
+        struct job job = { .settings = { train, "network.input_px=144", "data.spacing_um_px=0.5",
+                                         "train.epochs=2", "train.batch=4" },
+                           .folder = out,
+                           .stop_after = 1 };
+        struct train_result result;
+        struct err err;
+        assert_false(run_job(&job, &result, &err));
+        claim(path, claims[i].from, claims[i].to);
+        job.stop_after = 0;
+        job.resume = true;
+        if (run_job(&job, &result, &err) || !strstr(err.text, "not a checkpoint of this version"))
+            fail_msg("%s: %s", claims[i].to, err.text);
+        free(path);
+        free(out);
+    }
+    free(train);
+    free(data);
+}
+
 /* Weights that are not numbers: the sample is named, the step stopped or skipped. */
 static void not_a_number(void **state)
 {
@@ -428,6 +491,7 @@ int main(void)
         cmocka_unit_test(learns),
         cmocka_unit_test(resume_is_exact),
         cmocka_unit_test(damaged_checkpoint),
+        cmocka_unit_test(claims_are_refused),
         cmocka_unit_test(not_a_number),
         cmocka_unit_test(model_is_what_was_judged),
         cmocka_unit_test(validation_of_one_class),
