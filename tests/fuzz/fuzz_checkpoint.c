@@ -68,6 +68,7 @@ static void try_state(const char *state, const float *numbers, int64_t n)
         abort();
     free(checkpoints);
     write_checkpoint(trainer, state, numbers, n);
+    trainer->other_steps = 0; /* a trainer resumes once, as it was made */
     if (trainer_resume(trainer, &found, &err)) {
         fuzz_taken += found;
         if (found && !is_sane(state))
