@@ -312,6 +312,7 @@ static void write_checkpoint(void)
     struct epoch_row row = { .learning_rate = 0.1 };
     trainer->seen = (struct predictions){ scores, labels, samples, 2, 2, 2, 0.5 };
     trainer->rows = &row, trainer->n_rows = 1, trainer->epoch = 1, trainer->step = 3;
+    trainer->judged.best_epoch = 0;
     check(trainer_save(trainer, &err), &err);
     char *path = trainer_step_path(trainer, trainer_steps(trainer));
     check(checkpoint_open(path, &checkpoint, &err), &err);
