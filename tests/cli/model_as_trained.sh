@@ -17,7 +17,7 @@ equal() { # RUN OPTIONS...
     folder="heat-$*"
     microtome predict -q "$slide" -o "$folder" --model "$1" --stride 144 --tile 144 --export tiles-csv \
         --tissue-fraction 0 "${@:2}" >/dev/null || return
-    microtome model run "dense/$name.h5" --model "$1" -o "$folder.csv" -q "${@:2}" >/dev/null || return
+    microtome model run "$dense/$name.h5" --model "$1" -o "$folder.csv" -q "${@:2}" >/dev/null || return
     awk -F, 'FNR == 1 { for (i = 1; i <= NF; i++) if ($i == "prob_tumor") c = i; next }
         NR == FNR { s[$1 "," $2] = $c; next }
         { key = ($3 + 3) "," ($4 + 3) } # the corner of the tile, inside of its margin
@@ -25,6 +25,7 @@ equal() { # RUN OPTIONS...
         END { print (n > 30) ? "many" : n, (worst < 1e-6) ? "equal" : "differ by " worst }' \
         "$folder/$name/tiles.csv" "$folder.csv"
 }
+dense=dense
 train raw crop
 equal crop # run densely
 equal crop --tta
@@ -34,8 +35,12 @@ equal resized --tta
 
 # a model of normalised stores asks for the same stains, of slides, stores and images
 train stained stains
+microtome extract -q "$slide" -o dense-stained --dense --patch 144 --margin 3 --stain macenko >/dev/null || exit
+dense=dense-stained
+equal stains
+dense=dense
 sed -n 's/ *"fitted_on"/"fitted_on"/p' stains/config.json
-microtome predict "$slide" -o heat-stains --model stains --stride 512 --export none 2>&1 >/dev/null | grep 'as the model'
+microtome predict "$slide" -o heat-note --model stains --stride 512 --export none 2>&1 >/dev/null | grep 'as the model'
 try() {
     "$@" >/dev/null 2>err.txt
     echo "exit $?: $(tail -n 1 err.txt)"
