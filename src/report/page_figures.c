@@ -89,6 +89,14 @@ static void put_measure(FILE *out, const struct result_training *training, const
     free(epochs), free(val), free(train);
 }
 
+/* What the kept weights reached on patches that had no part in the training. */
+static void put_test(FILE *out, const struct result_training *training)
+{
+    if (training->test_patches > 0)
+        html_put(out, "<p>Test on %lld patches: accuracy %.4f, AUC %.4f</p>\n",
+                 (long long)training->test_patches, training->test_accuracy, training->test_auc);
+}
+
 void page_put_training(FILE *out, const struct page *page)
 {
     const struct results *results = &page->results;
@@ -104,6 +112,7 @@ void page_put_training(FILE *out, const struct page *page)
         put_measure(out, training, "accuracy", "val_accuracy", "train_accuracy", 1);
         put_measure(out, training, "AUC of patches", "val_auc", "train_auc", 0);
         html_put(out, "</div>\n");
+        put_test(out, training);
     }
     html_put(out, "</section>\n");
 }

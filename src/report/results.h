@@ -36,7 +36,9 @@ struct result_run {
 struct result_training {
     char *folder, *network;
     struct csv metrics;
-    int64_t best_epoch; /* from 1; 0: unknown */
+    int64_t best_epoch;             /* from 1; 0: unknown */
+    int64_t test_patches;           /* that the kept weights were tested on; 0: none */
+    double test_accuracy, test_auc; /* NAN: unknown */
 };
 
 enum curve_kind { CURVE_ROC, CURVE_FROC, CURVE_PRECISION, CURVE_CALIBRATION, CURVE_KINDS };
