@@ -62,7 +62,7 @@ struct common_options {
 #define SLIDES_ARE                                                                                 \
     "SLIDES are slide files, folders, globs in quotes, or CSV lists with a column 'slide'."
 #define SLIDE_MPP_ARG                                                                              \
-    REAL_ARG("slide-mpp", slide_mpp, "UM", NULL, 0.01, 1000,                                       \
+    REAL_ARG("slide-mpp", slide_mpp, "UM", NULL, 0.01, 100,                                        \
              "um per level-0 pixel, whatever the slides say")
 
 /* For commands that read annotations. */

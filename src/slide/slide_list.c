@@ -120,8 +120,26 @@ static bool add_row(struct builder *builder, const struct csv *csv, size_t row, 
     return add_entry(builder, entry, file_format("%s:%d", csv->path, csv->lines[row]), err);
 }
 
+/* Of two columns of one name, in whatever case, nobody can say which is meant. */
+static bool check_columns(const struct csv *csv, struct err *err)
+{
+    static const char *const names[] = { "slide",   "mpp",  "label",  "annotation",
+                                         "patient", "node", "center", "split" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int found = 0;
+        for (size_t k = 0; k < csv->n_columns; k++)
+            found += strcasecmp(csv->names[k], names[i]) == 0;
+        if (found > 1)
+            return err_set(err, ERR_FORMAT, "%s:1: %d columns are named '%s'; rename all but one",
+                           csv->path, found, names[i]);
+    }
+    return true;
+}
+
 static bool add_table(struct builder *builder, const struct csv *csv, struct err *err)
 {
+    if (!check_columns(csv, err))
+        return false;
     if (csv_column(csv, "slide") < 0)
         return err_set(err, ERR_FORMAT,
                        "%s: has no column 'slide'; the header must be like "

@@ -27,8 +27,9 @@ bool slide_list_parse(const char *text, size_t size, const char *path, struct sl
                       struct err *err);
 
 /* Opens a slide of a list for work that measures in um: slide_open, where option_mpp > 0
- * (--slide-mpp) is believed before the list, and the list before the file. Refused are an um/px of
- * the list more than twice or less than half of the file's, and pixels that are not square (by more
+ * (--slide-mpp) is believed before the list, and the list before the file. Refused are an um/px
+ * that no slide has (0.01 to 100 are taken), one of the list more than twice or less than half of
+ * the file's, and pixels that are not square (by more
  * than 1 %) where no um/px is given. *out is the caller's; close with slide_close. */
 struct slide;
 bool slide_open_entry(const struct slide_entry *entry, double option_mpp, struct slide **out,

@@ -4,6 +4,8 @@
 #include "slide/slide.h"
 #include "slide/slide_list.h"
 
+#define LEAST_MPP 0.01
+#define MOST_MPP 100.0
 #define MOST_TIMES 2.0    /* a given um/px may be this many times the file's, or a part of it */
 #define MOST_UNEQUAL 0.01 /* mpp-x and mpp-y, as a share */
 
@@ -23,6 +25,11 @@ static bool is_square(const struct slide_info *info)
 
 static bool check(const struct slide_info *info, bool by_option, struct err *err)
 {
+    if (info->mpp_source == MPP_GIVEN && (info->mpp < LEAST_MPP || info->mpp > MOST_MPP))
+        return err_set(err, ERR_FORMAT,
+                       "%s: %s says %g um/px, which no slide has (%g to %g); 0.25 is usual at 40x",
+                       info->path, by_option ? "--slide-mpp" : "the slide list", info->mpp,
+                       LEAST_MPP, MOST_MPP);
     if (!is_square(info))
         return err_set(err, ERR_FORMAT,
                        "%s: its pixels are not square (%g x %g um); resample the slide, or pass "

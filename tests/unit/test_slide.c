@@ -130,7 +130,7 @@ static void um_per_px_that_cannot_be_trusted_are_refused(void **state)
     open_listed(path, 0, 0, 0.25, "");
     open_listed(path, 0.49, 0, 0.49, "");
     open_listed(path, 0.126, 0, 0.126, "");
-    open_listed(path, 250, 0, 0, "the slide list says 250 um/px, the file 0.25");
+    open_listed(path, 25, 0, 0, "the slide list says 25 um/px, the file 0.25");
     open_listed(path, 0.12, 0, 0, "pass --slide-mpp 0.12 if the file is wrong");
     open_listed(path, 250, 1, 1, ""); /* the option decides */
     free(path);
@@ -145,7 +145,9 @@ static void um_per_px_that_cannot_be_trusted_are_refused(void **state)
     free(path);
     flavour.resolution_unit = 0; /* nothing to compare with */
     path = make("silent.tiff", &flavour);
-    open_listed(path, 250, 0, 250, "");
+    open_listed(path, 25, 0, 25, "");
+    open_listed(path, 250, 0, 0, "the slide list says 250 um/px, which no slide has (0.01 to 100)");
+    open_listed(path, 0, 250, 0, "--slide-mpp says 250 um/px, which no slide has");
     free(path);
 }
 

@@ -151,6 +151,9 @@ static void bad_tables_are_refused(void **state)
         { "slide,mpp\na.svs,1\nb.svs,fast\n", "list.csv:3: mpp 'fast'" },
         { "slide,mpp\na.svs,-1\n", "list.csv:2: mpp '-1'" },
         { "slide,mpp\na.svs,nan\n", "list.csv:2: mpp 'nan'" },
+        { "slide;mpp\na.svs;0,25\n", "list.csv:2: mpp '0,25' has a decimal comma" },
+        { "Slide,mpp,MPP\na.svs,1,2\n", "list.csv:1: 2 columns are named 'mpp'" },
+        { "slide\n\"a\nb.svs\"\n", "has a line break in its name" },
         { "slide\na.svs\nb.svs\nx/a.tif\n", "named 'a': cohort/list.csv:2 and cohort/list.csv:4" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
