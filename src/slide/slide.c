@@ -214,8 +214,8 @@ bool slide_paint(struct slide *slide, int level, int64_t x, int64_t y, int64_t w
     if (slide->levels[level].reader == READER_NONE)
         return err_set(err, ERR_FORMAT,
                        "the level is smaller than its tiles and not JPEG, which OpenSlide reads "
-                       "wrong, and two directories of the file may be it; write the slide again "
-                       "without this level, or with JPEG tiles");
+                       "wrong; we cannot either, for two directories of the file may be it or its "
+                       "tiles are larger than 4096 px: write the slide again with smaller tiles");
     double downsample = slide->levels[level].downsample;
     int64_t x_l0 = llround((double)x * downsample), y_l0 = llround((double)y * downsample);
     openslide_read_region(slide->handle, argb, x_l0, y_l0, level, width, height);

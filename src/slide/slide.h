@@ -15,7 +15,8 @@ enum slide_reader {
     READER_OPENSLIDE,
     READER_FAST,    /* our own decoding of JPEG tiles */
     READER_LIBTIFF, /* tile by tile, because OpenSlide would scramble it (tiff_rgba.h) */
-    READER_NONE,    /* OpenSlide would scramble it, and nobody knows which directory it is */
+    READER_NONE, /* OpenSlide would scramble it, and we cannot tell its directory or hold its tiles
+                  */
 };
 
 struct slide_level {

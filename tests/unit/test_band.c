@@ -269,6 +269,25 @@ static void small_levels_come_back_as_drawn(void **state)
     }
 }
 
+/* Two directories of the size of a small level: which one OpenSlide took cannot be told. */
+static void a_small_level_that_cannot_be_found_is_refused(void **state)
+{
+    (void)state;
+    struct tiff_flavour flavour = plain_flavour();
+    flavour.compression = COMPRESSION_LZW;
+    flavour.photometric = PHOTOMETRIC_RGB;
+    flavour.ratios[0] = flavour.ratios[1] = 8;
+    struct slide *slide = make_slide("twice.tiff", &flavour);
+    struct raster raster = raster_at(slide, 0, 1);
+    struct image image = { 0 };
+    struct err err = { 0 };
+    assert_int_equal(slide_info(slide)->levels[1].reader, READER_NONE);
+    assert_false(raster_read(&raster, 0, 0, 10, 10, &image, &err));
+    assert_non_null(strstr(err.text, "OpenSlide reads wrong"));
+    assert_false(slide_read(slide, 1, 0, 0, 10, 10, &image, &err));
+    slide_close(slide);
+}
+
 /* Goes down a raster in rows of overlapping patches, a strip of columns at a time, as extraction
  * does, and compares every patch with one read by itself. Returns the number of tiles decoded. */
 static int64_t walk(const struct raster *raster, const struct image *whole, int threads,
@@ -465,6 +484,7 @@ int main(void)
         cmocka_unit_test(absent_tiles_elsewhere_have_no_fast_path),
         cmocka_unit_test(slow_formats_come_through_openslide),
         cmocka_unit_test(small_levels_come_back_as_drawn),
+        cmocka_unit_test(a_small_level_that_cannot_be_found_is_refused),
         cmocka_unit_test(each_tile_is_decoded_once),
         cmocka_unit_test(shrinking_is_exact_area_averaging),
         cmocka_unit_test(resampled_patches_do_not_depend_on_the_cut),
