@@ -34,7 +34,7 @@ try() { # NAME ARGUMENT...: the command under the sanitizer
     head -n 60 "$name.err"
     failed=1
 }
-"${MICROTOME:?}" phantom -q -o cohort --slides 4 --size 1024 --seed 1 || exit 1
+"${MICROTOME:?}" phantom -q -o cohort --slides 5 --size 1024 --seed 1 || exit 1
 try extract extract cohort/slides.csv -o stores --random 12 --patch 160 --stain macenko
 try dense extract cohort/slides.csv -o dense --dense --patch 128 --stride 64 --layout blocks
 try train train -o run --set data.train=stores --set data.val_fraction=0.5 --set network.input_px=144 \
