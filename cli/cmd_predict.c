@@ -66,7 +66,8 @@ static const struct arg args[] = {
              "let 3x3 convolutions have Winograd tiles of 6x6: faster on large blocks, less "
              "exact"),
     INT_ARG("memory", memory_mb, "MB", "1800", 64, 1e7,
-            "memory that a run may take, whatever the slides' size; less makes smaller blocks"),
+            "memory that a run may take, libraries and models included, whatever the slides' "
+            "size; less makes smaller blocks"),
     INT_ARG("group", group_mpx, "MPX", "64", 1, 1e9,
             "megapixels that pass through the network in one task"),
     TEXT_ARG(

@@ -201,6 +201,36 @@ int64_t ensemble_input(const struct ensemble *ensemble, const struct ensemble_mo
     return (n - 1) * ensemble->stride + model->window + 2 * model->halo;
 }
 
+static bool holds(const struct graph *graph, const struct buffer *data)
+{
+    for (int32_t i = 0; i < graph->n_values; i++)
+        if (graph->values[i].data == data)
+            return true;
+    return false;
+}
+
+/* Of what is not in `without` too, if there is one. */
+static int64_t parameter_bytes(const struct graph *graph, const struct graph *without)
+{
+    int64_t floats = 0;
+    for (int32_t i = 0; i < graph->n_values; i++) {
+        const struct value *value = &graph->values[i];
+        if (value->data && !(without && holds(without, value->data)))
+            floats += shape_count(&value->shape);
+    }
+    return floats * (int64_t)sizeof(float);
+}
+
+int64_t ensemble_parameter_bytes(const struct ensemble *ensemble)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < ensemble->n; i++) {
+        const struct ensemble_model *m = &ensemble->models[i];
+        bytes += parameter_bytes(m->graph, NULL) + parameter_bytes(m->model->graph, m->graph);
+    }
+    return bytes;
+}
+
 int64_t ensemble_cost(const struct ensemble *ensemble, int64_t width, int64_t height,
                       int64_t windows)
 {

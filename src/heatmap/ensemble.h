@@ -66,6 +66,8 @@ int64_t ensemble_region(const struct ensemble *ensemble, int64_t n);
 /* px of a dense input of n cells for one model. */
 int64_t ensemble_input(const struct ensemble *ensemble, const struct ensemble_model *model,
                        int64_t n);
+/* Bytes of the models' parameters as they are held, in no layout of a kernel. */
+int64_t ensemble_parameter_bytes(const struct ensemble *ensemble);
 /* px that pass through the networks for a block; windows is how many of its cells are wanted. */
 int64_t ensemble_cost(const struct ensemble *ensemble, int64_t width, int64_t height,
                       int64_t windows);

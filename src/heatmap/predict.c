@@ -12,7 +12,8 @@
 #include "heatmap/predict_state.h"
 #include "net/model_name.h"
 
-#define BASE_BYTES (INT64_C(300) << 20) /* besides workers: overview, mask, decoded tiles, rows */
+#define BASE_BYTES (INT64_C(300) << 20)  /* besides workers: overview, mask, decoded tiles, rows */
+#define FIRST_BYTES (INT64_C(100) << 20) /* of these at least, beside the models: libraries too */
 #define DEFAULT_GROUP_COST (INT64_C(64) << 20)
 #define DEFAULT_CHECK_WINDOWS 256
 
@@ -274,15 +275,27 @@ static bool describe(struct predict *predict, struct err *err)
     return predict->options_text || err_memory(err, "the options");
 }
 
-/* Of `memory`, what is kept for all but workers. */
-static int64_t base_of(int64_t memory)
+static int64_t at_most(int64_t a, int64_t b)
 {
-    return BASE_BYTES < memory / 3 ? BASE_BYTES : memory / 3;
+    return a < b ? a : b;
 }
 
-static bool too_little(int64_t memory, int64_t least, struct err *err)
+static int64_t at_least(int64_t a, int64_t b)
 {
-    least += BASE_BYTES < least / 2 ? BASE_BYTES : least / 2; /* so that base_of it is left out */
+    return a > b ? a : b;
+}
+
+/* Of `memory`, what is kept for all but workers; `parameters` of it are the models'. */
+static int64_t base_of(int64_t memory, int64_t parameters)
+{
+    return at_least(at_most(BASE_BYTES, memory / 3), at_most(FIRST_BYTES, memory / 4) + parameters);
+}
+
+static bool too_little(int64_t memory, int64_t least, int64_t parameters, struct err *err)
+{
+    int64_t beside = least + parameters; /* so that base_of it is left out */
+    least = at_least(least + at_most(BASE_BYTES, least / 2),
+                     beside + at_most(FIRST_BYTES, beside / 3 + 1));
     return err_set(err, ERR_USAGE,
                    "--memory: %lld MB are too little, even with the smallest blocks; pass at least "
                    "%lld",
@@ -293,12 +306,12 @@ static bool choose_memory(struct predict *predict, bool dense, const struct ctx 
                           struct err *err)
 {
     int64_t memory = predict->options->memory_bytes;
-    int64_t base = base_of(memory);
     struct ensemble *e = &predict->ensemble;
+    int64_t parameters = ensemble_parameter_bytes(e), base = base_of(memory, parameters);
     e->direct = predict->options->direct;
     e->fast = predict->options->fast;
     if (!ensemble_choose(e, dense, predict->options->tta, memory - base, err))
-        return e->least_bytes > 0 ? too_little(memory, e->least_bytes, err) : false;
+        return e->least_bytes > 0 ? too_little(memory, e->least_bytes, parameters, err) : false;
     if (e->direct && !predict->options->direct)
         report_note(ctx->report, "--memory is too little for Winograd convolutions: direct ones "
                                  "are used");

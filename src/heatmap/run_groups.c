@@ -1,6 +1,7 @@
 /* run_groups.c: see run_groups.h. */
 #include "heatmap/run_groups.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +227,8 @@ bool run_groups(const struct run_groups *run, const struct ctx *ctx, struct pred
     struct job job = { .run = run, .ctx = ctx };
     int threads = pool_workers(ctx->pool),
         workers = threads < run->workers ? threads : run->workers;
+    malloc_trim(
+        0); /* what finding the tissue and the plan took is not to be held beside the workers */
     struct pool *pool = pool_new(workers);
     pthread_t reader;
     if (!pool)
