@@ -1,5 +1,5 @@
 /* classify_heatmaps.c: `microtome classify features` and `lesions`: heatmaps -> a table of
- * features, heatmaps -> lists of lesions. Slides are worked on in parallel and given out in order.
+ * features, heatmaps -> lists of lesions. Slides are processed in parallel and written in order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +68,8 @@ static bool do_task(void *arg, int64_t index, int worker, struct err *err)
     return true;
 }
 
-/* A slide that fails does not stop the others; all that failed are named at the end. If none is
- * left, the error is that of the first. */
+/* A slide that fails does not stop the others; failed slides are named at the end. If all fail, the
+ * error is that of the first. */
 static bool run_all(struct heat_run *run, char *const *paths, int n_paths, const char *label,
                     struct err *err)
 {
@@ -77,7 +77,7 @@ static bool run_all(struct heat_run *run, char *const *paths, int n_paths, const
     if (!heat_list(paths, n_paths, &run->folders, &run->n, &unfinished, err))
         return false;
     if (unfinished > 0)
-        report_warn(run->app->ctx.report, "slides left out, as they have no heatmap yet: %zu",
+        report_warn(run->app->ctx.report, "slides skipped because they have no heatmap yet: %zu",
                     unfinished);
     run->tasks = calloc(run->n, sizeof *run->tasks);
     if (!run->tasks)
@@ -107,11 +107,11 @@ static bool finish(struct heat_run *run, bool ok, struct err *err)
                         run->tasks[i].err.text);
     }
     if (assumed)
-        report_warn(run->app->ctx.report, "heatmaps without um/px: sizes were taken at %.2f um/px",
+        report_warn(run->app->ctx.report, "heatmaps without um/px: sizes assume %.2f um/px",
                     TISSUE_ASSUMED_MPP);
     if (empty > 0)
         report_warn(run->app->ctx.report,
-                    "slides without tissue: %zu; they count as slides without tumour", empty);
+                    "slides without tissue: %zu; they count as without tumour", empty);
     if (ok && failed > 0)
         ok = err_set(err, ERR_FORMAT, "%zu of %zu slides failed", failed, run->n);
     for (size_t i = 0; run->tasks && i < run->n; i++)
@@ -146,7 +146,7 @@ static void write_features(const struct heat_run *run, FILE *out)
     }
 }
 
-/* Slides that failed, by their folders. */
+/* Failed slides, by folder. */
 static void json_failed(const struct heat_run *run, struct json_out *json)
 {
     json_out_array(json, "failed");
@@ -254,8 +254,8 @@ bool classify_lesions(struct app *app, const void *options, char *const *paths, 
         print_json(&run, json_lesions);
     for (size_t i = 0; ok && !o->json && i < run.n; i++)
         if (!run.tasks[i].failed)
-            fprintf(app->out, "%s: %lld lesions\n", run.tasks[i].slide,
-                    (long long)run.tasks[i].lesions);
+            fprintf(app->out, "%s: %lld lesion%s\n", run.tasks[i].slide,
+                    (long long)run.tasks[i].lesions, run.tasks[i].lesions == 1 ? "" : "s");
     claim_release(claim);
     return finish(&run, ok, err);
 }

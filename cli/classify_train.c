@@ -29,8 +29,8 @@ static bool parse_values(const char *option, const char *text, int64_t low, int6
         long long value = strtoll(at, &end, 10);
         if (end == at || (*end && *end != ',') || value < low || value > high)
             return err_set(err, ERR_USAGE,
-                           "--%s '%s' is not a whole number from %lld to %lld, or several with "
-                           "commas between them",
+                           "--%s '%s' is not a whole number from %lld to %lld, or a "
+                           "comma-separated list of them",
                            option, text, (long long)low, (long long)high);
         out->items[out->n++] = value;
         if (!*end)
@@ -70,7 +70,7 @@ static struct forest_options grid_point(const struct classify_options *o, const 
     return options;
 }
 
-/* 0 stands for what the word says. */
+/* 0 means what the word says. */
 static const char *number_or(int64_t number, const char *word, char out[24])
 {
     if (number == 0)
@@ -79,7 +79,7 @@ static const char *number_or(int64_t number, const char *word, char out[24])
     return out;
 }
 
-/* Where there is a choice, all are cross-validated; the first of the best is taken. */
+/* If there is a choice, all combinations are cross-validated and the first of the best is used. */
 static bool choose(struct app *app, const struct classify_options *o, const struct grid *grid,
                    const struct forest_data *data, struct json_out *json,
                    struct forest_options *best, struct err *err)
@@ -143,7 +143,7 @@ static void print_forest(FILE *out, const struct feature_table *table, const str
     double below = INFINITY;
     int64_t last = -1;
     for (int shown = 0; shown < SHOWN && shown < forest->n_features; shown++) {
-        int64_t next = -1; /* the greatest that has not been shown; of equals the first */
+        int64_t next = -1; /* the highest not yet shown; the first of equals */
         for (int64_t i = 0; i < forest->n_features; i++) {
             double value = forest->importances[i];
             bool left = value < below || (value == below && i > last);
@@ -249,7 +249,7 @@ bool classify_apply(struct app *app, const void *options, char *const *files, in
     struct feature_table table = { 0 };
     struct file_out file;
     if (!o->model)
-        return err_set(err, ERR_USAGE, "apply needs --model FILE, a forest that train wrote");
+        return err_set(err, ERR_USAGE, "apply needs --model FILE, a forest written by train");
     if (!forest_read(o->model, &forest, err))
         return false;
     struct feature_request request = { .paths = (const char *const *)files,

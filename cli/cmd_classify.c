@@ -11,46 +11,47 @@ static const struct arg args[] = {
       .type = ARG_TEXT,
       .offset = AT(output),
       .value = "PATH",
-      .help = "features, apply: the table (standard output if not given); train: the forest; "
-              "lesions: a folder" },
+      .help = "features, apply: file for the table (default: standard output); train: file for the "
+              "forest; lesions: folder for the lists" },
     CHOICE_ARG("set", set, "NAME", "fda", feature_set_names,
-               "features: the 30 of the FDA's study or the 31 of Wang et al."),
+               "features: the 30 features of the FDA's study or the 31 of Wang et al."),
     TEXT_ARG("class", class_name, "NAME", NULL,
-             "features, lesions: the class of the heatmap; needed where it has more than two"),
+             "features, lesions: the class of the heatmap; required if there are more than two"),
     CHOICE_ARG("method", method, "NAME", "components", lesion_method_names,
                "lesions: connected regions, or non-maximum suppression"),
     REAL_ARG("threshold", threshold, "P", "0.9", 0, 1,
-             "features (fda) and lesions by components: regions are above it"),
+             "features (fda), lesions by components: regions are above this score"),
     REAL_ARG("open", open_um, "UM", "10", 0, 1e6,
              "lesions by components: drop strands thinner than twice this radius"),
     REAL_ARG("close", close_um, "UM", "37.5", 0, 1e6,
              "lesions by components: close gaps of up to twice this radius"),
-    REAL_ARG("stop", stop, "P", "0.5", 0, 1, "lesions by nms: the lowest score is above it"),
-    REAL_ARG("radius", radius_um, "UM", "187", 0, 1e6, "lesions by nms: the least distance"),
+    REAL_ARG("stop", stop, "P", "0.5", 0, 1,
+             "lesions by nms: only lesions with a score above this"),
+    REAL_ARG("radius", radius_um, "UM", "187", 0, 1e6,
+             "lesions by nms: minimum distance between lesions"),
     { .name = "model",
       .letter = 'm',
       .type = ARG_TEXT,
       .offset = AT(model),
       .value = "FILE",
-      .help = "apply: a forest that train wrote" },
-    TEXT_ARG("slide", slide, "NAME", "slide", "column of the slides"),
-    TEXT_ARG("label", label, "NAME", "label",
-             "train: column of the labels: 0 and 1, or normal and tumor"),
-    TEXT_ARG("positive", positive, "WORD", NULL, "train: labels are words; this one is positive"),
+      .help = "apply: a forest written by train" },
+    TEXT_ARG("slide", slide, "NAME", "slide", "slide column"),
+    TEXT_ARG("label", label, "NAME", "label", "train: label column: 0 and 1, or normal and tumor"),
+    TEXT_ARG("positive", positive, "WORD", NULL,
+             "train: labels are words, and this one is positive"),
     TEXT_ARG("truth", truth, "FILE", NULL,
-             "train: a CSV with slides and labels, if the features have none"),
-    TEXTS_ARG("ignore", ignored, "NAME",
-              "train: a column that is no feature; may be given several times"),
-    TEXT_ARG("trees", trees, "N", "500", "train: trees of the forest"),
-    TEXT_ARG("depth", depth, "N", "0", "train: depth of a tree at most; 0: no limit"),
+             "train: a CSV with slides and labels, if the feature tables have no labels"),
+    TEXTS_ARG("ignore", ignored, "NAME", "train: a column that is not a feature; can be repeated"),
+    TEXT_ARG("trees", trees, "N", "500", "train: number of trees"),
+    TEXT_ARG("depth", depth, "N", "0", "train: maximum depth of a tree; 0: no limit"),
     TEXT_ARG("split-features", split_features, "N", "0",
-             "train: features drawn for a split; 0: the root of their number"),
-    TEXT_ARG("min-leaf", min_leaf, "N", "1", "train: slides in a leaf at least"),
+             "train: features drawn for each split; 0: the square root of their number"),
+    TEXT_ARG("min-leaf", min_leaf, "N", "1", "train: minimum slides per leaf"),
     FLAG_ARG("no-bootstrap", no_bootstrap, "train: every tree sees all slides"),
     INT_ARG("folds", folds, "N", "5", 2, 1000,
-            "train: folds of the cross-validation, where an option has several values"),
+            "train: cross-validation folds, used if an option has several values"),
     INT_ARG("seed", seed, "N", "1", 0, 9e15, "train: seed of the forest and the folds"),
-    FLAG_ARG("json", json, "print the results as JSON (a table of -o stays a table)"),
+    FLAG_ARG("json", json, "print the results as JSON (tables written with -o stay CSV)"),
     COMMON_ARGS,
 };
 
@@ -75,16 +76,15 @@ const struct command cmd_classify = {
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
-                  "'features' writes a table with one row for each slide from heatmaps (folders "
-                  "that "
-                  "'microtome predict' made). 'train' makes a random forest from such "
-                  "tables: a column with the "
-                  "slides, one with the labels, all others are features. Where --trees, --depth, "
-                  "--split-features or --min-leaf name several values (with commas), all "
-                  "combinations are cross-validated and the best is taken. It prints the "
-                  "out-of-bag AUC and the most important features. 'apply' gives every slide a "
-                  "score: a table slide,score for 'microtome evaluate roc'. 'lesions' writes "
-                  "<slide>.csv with score,x,y in level-0 pixels for 'microtome evaluate froc'.",
+                  "'features' turns heatmaps (folders written by 'microtome predict') into a table "
+                  "with one row per slide. 'train' fits a random forest to such tables: one column "
+                  "names the slides, one contains the labels, and all others are features. If "
+                  "--trees, --depth, --split-features or --min-leaf list several values (separated "
+                  "by commas), all combinations are cross-validated and the best one is used. It "
+                  "prints the out-of-bag AUC and the most important features. 'apply' gives every "
+                  "slide a score and writes a table slide,score for 'microtome evaluate roc'. "
+                  "'lesions' writes <slide>.csv with score,x,y in level-0 pixels for 'microtome "
+                  "evaluate froc'.",
               .example = "microtome classify features heatmaps -o features.csv\n"
                          "microtome classify train features.csv --truth labels.csv -o forest.json\n"
                          "microtome classify train features.csv -o forest.json --depth 3,6,0 "

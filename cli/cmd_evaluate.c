@@ -48,47 +48,47 @@ bool evaluate_points(const struct evaluate_options *o, const char *ending,
 
 static const struct arg args[] = {
     TEXT_ARG("truth", truth, "PATH", NULL,
-             "roc: a CSV with slides and labels, if the scores have none; froc, pixels: a folder "
+             "roc: a CSV with slides and labels, if the score tables have no labels; froc, pixels: "
+             "a folder "
              "of annotations or masks, or a CSV with the columns slide and annotation"),
     TEXTS_ARG("score", scores, "NAME",
-              "roc: column of the scores ('score' if not given); several give several curves"),
-    TEXT_ARG("label", label, "NAME", "label",
-             "roc: column of the labels: 0 and 1, or normal and tumor"),
-    TEXT_ARG("slide", slide, "NAME", "slide", "column of the slides"),
-    TEXT_ARG("positive", positive, "WORD", NULL, "roc: labels are words; this one is positive"),
+              "roc: score column (default: score); repeat it for several curves"),
+    TEXT_ARG("label", label, "NAME", "label", "roc: label column: 0 and 1, or normal and tumor"),
+    TEXT_ARG("slide", slide, "NAME", "slide", "slide column"),
+    TEXT_ARG("positive", positive, "WORD", NULL, "roc: labels are words, and this one is positive"),
     FLAG_ARG("allow-missing", allow_missing,
-             "leave out slides that have no score, label, heatmap, list of lesions or truth"),
+             "skip slides that have no score, label, heatmap, lesion list or truth"),
     INT_ARG("bootstrap", bootstrap, "N", "2000", 0, 1000000,
-            "roc: replicates of the bootstrap; 0: none; for very many scores fewer are drawn, at "
+            "roc: bootstrap replicates; 0: none; with very many scores fewer are drawn, but at "
             "least 200"),
     INT_ARG("seed", seed, "N", "1", 0, 9e15, "roc: seed of the bootstrap"),
     FLAG_ARG("patient", patient,
-             "roc: judge patients instead of slides; a patient is positive if a slide is"),
+             "roc: evaluate patients instead of slides; a patient is positive if any slide is"),
     CHOICE_ARG("patient-score", patient_score, "HOW", "max", patient_score_names,
                "roc --patient: the highest or the mean score of a patient's slides"),
     TEXT_ARG("patient-column", patient_column, "NAME", NULL,
-             "roc: column of the patients, in the truth or the scores ('patient' if not given); "
-             "where patients have several slides, the bootstrap draws patients"),
+             "roc: patient column, in the truth or the scores (default: patient); if patients have "
+             "several slides, the bootstrap draws patients"),
     TEXT_ARG("by", by, "NAME", NULL,
-             "roc: also the areas for each value of a column, e.g. center; groups with fewer than "
-             "10 positives or negatives are marked"),
+             "roc: also print the AUC for each value of a column, e.g. center; groups with fewer "
+             "than 10 positives or negatives are marked"),
     INT_ARG("calibration", calibration, "N", "0", 0, 1000,
-            "roc: also the calibration curve, in N bins of equal width; 0: none"),
+            "roc: also print the calibration curve, in N bins of equal width; 0: none"),
     REAL_ARG("mpp", mpp, "UM", "0", 0, 100,
-             "froc: um per level-0 pixel, for the sizes in the rules; 0: what the column mpp of "
-             "--truth says of each slide, or else 0.243"),
-    REAL_ARG("isolated", isolated, "UM", "275", 0, 1e6,
-             "froc: lesions whose longest axis is below it are isolated tumour cells and do not "
-             "count"),
+             "froc: um per level-0 pixel, for the sizes in the rules; 0: from the column mpp of "
+             "--truth for each slide, else 0.243"),
+    REAL_ARG(
+        "isolated", isolated, "UM", "275", 0, 1e6,
+        "froc: lesions whose longest axis is shorter are isolated tumour cells and do not count"),
     CHOICE_ARG("ties", ties, "HOW", "equal", froc_ties_names,
-               "froc: a lesion and a false positive of the same score are one threshold, or told "
-               "apart as CAMELYON16's program does, for comparison with leaderboards"),
+               "froc: treat a lesion and a false positive with the same score as one threshold, or "
+               "separate them like CAMELYON16's program, for comparison with leaderboards"),
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024,
              "froc, pixels: level-0 pixels per mask pixel"),
     REAL_ARG("threshold", threshold, "P", "0.5", 0, 1,
-             "pixels: a cell is called tumour above it, for Dice and IoU"),
+             "pixels: a cell is called tumour above this score, for Dice and IoU"),
     TEXT_ARG("class", class_name, "NAME", NULL,
-             "pixels: the class of the heatmap; needed where it has more than two"),
+             "pixels: the class of the heatmap; required if there are more than two"),
     CLASS_MAP_ARG,
     TEXT_ARG("plot", plot, "NAME", NULL,
              "roc, froc: draw the curves as NAME.svg and NAME.png (roc: also NAME_pr and "
@@ -99,15 +99,15 @@ static const struct arg args[] = {
     COMMON_ARGS,
 };
 
-/* An option that an action would pass over in silence is refused. */
+/* An option that an action would silently ignore is rejected. */
 static bool check_action(const struct evaluate_options *o, const char *action, struct err *err)
 {
     bool roc = strcmp(action, "roc") == 0, pixels = strcmp(action, "pixels") == 0;
     if (!roc && (o->patient || o->by || o->calibration > 0))
-        return err_set(err, ERR_USAGE, "--patient, --by and --calibration are for roc, not for %s",
-                       action);
+        return err_set(err, ERR_USAGE,
+                       "--patient, --by and --calibration work with roc, not with %s", action);
     if (pixels && (o->plot || o->points))
-        return err_set(err, ERR_USAGE, "pixels has no curves; leave out --plot and --points");
+        return err_set(err, ERR_USAGE, "pixels has no curves; drop --plot and --points");
     return true;
 }
 
@@ -121,7 +121,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
     };
     const struct evaluate_options *o = options;
     if (o->json && o->csv)
-        return err_set(err, ERR_USAGE, "--json and --csv exclude each other");
+        return err_set(err, ERR_USAGE, "--json and --csv cannot be combined");
     if (!check_action(o, operands->operands[0], err))
         return false;
     return action_run(actions, sizeof actions / sizeof *actions, "evaluate", app, options, operands,
@@ -135,18 +135,13 @@ const struct command cmd_evaluate = {
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
-                  "'roc' takes tables with one row for each slide (columns slide, score, label) "
-                  "and prints "
-                  "the area under the ROC curve with 95 % intervals by DeLong and by bootstrap, "
-                  "the "
-                  "threshold of the greatest sensitivity + specificity, average precision "
-                  "(PR-AUC), the "
-                  "Brier score, and, for several files or "
-                  "columns of the same slides, DeLong's test of every pair. 'froc' takes folders "
-                  "with a list "
-                  "of lesions <slide>.csv (score,x,y in level-0 pixels) for every slide, and "
-                  "annotations or masks, and prints the FROC score by the rules of CAMELYON16. "
-                  "'pixels' "
+                  "'roc' reads tables with one row per slide (columns slide, score, label) and "
+                  "prints the area under the ROC curve with 95 % intervals by DeLong and by "
+                  "bootstrap, the threshold with the highest sensitivity + specificity, average "
+                  "precision (PR-AUC), the Brier score and, for several files or columns of the "
+                  "same slides, DeLong's test of every pair. 'froc' reads folders with a lesion "
+                  "list <slide>.csv (score,x,y in level-0 pixels) for every slide, and annotations "
+                  "or masks, and prints the FROC score by the rules of CAMELYON16. 'pixels' "
                   "compares heatmaps cell by cell with annotations or masks: AUC over tissue, Dice "
                   "and IoU.",
               .example =

@@ -19,7 +19,7 @@ static void print_result(struct app *app, const struct options *o, const struct 
                 o->output, result->slides, result->pictured, result->curves, result->trainings,
                 result->runs);
         if (result->problems > 0)
-            fprintf(app->out, "; problems, told on the page: %zu", result->problems);
+            fprintf(app->out, "; problems (listed on the page): %zu", result->problems);
         fputc('\n', app->out);
         return;
     }
@@ -62,24 +62,23 @@ static const struct arg args[] = {
     OUTPUT_ARG("folder for the page and its pictures"),
     TEXT_ARG("title", title, "TEXT", "microtome report", "title of the page"),
     CLASS_MAP_ARG,
-    FLAG_ARG("json", json, "print what went into the page as JSON"),
+    FLAG_ARG("json", json, "print counts of what is on the page as JSON"),
     COMMON_ARGS,
 };
 
 const struct command cmd_report = {
     .spec = { .name = "report",
-              .summary = "one page of all results, for a browser",
+              .summary = "show all results on one page in a browser",
               .operands = "RESULTS...",
               .min_operands = 1,
               .max_operands = 1 << 10,
               .description =
-                  "Makes one static page of what predict, classify, evaluate and train wrote: a "
-                  "table of the slides, each slide with its heatmap over and beside it, lesions "
-                  "and "
-                  "the strongest windows, ROC and FROC curves, training curves, times and "
-                  "core-hours. RESULTS are folders, or folders of such folders; what is in them is "
-                  "seen from their files, and what is absent is left out. The page needs no server "
-                  "and no network: the folder can be copied, zipped and sent.",
+                  "Makes one static page from the results of predict, classify, evaluate and "
+                  "train: a table of slides, each slide with its heatmap over and beside it, "
+                  "lesions and the highest-scoring windows, ROC and FROC curves, training curves, "
+                  "times and core-hours. RESULTS are folders, or folders of such folders; results "
+                  "are recognised by their content, and missing ones are omitted. The page needs "
+                  "no server and no network: the folder can be copied, zipped and sent.",
               .example = "microtome report results -o report\n"
                          "microtome report heatmaps scores model -o report --title 'Ward 7'",
               .args = args,

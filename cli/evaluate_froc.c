@@ -100,7 +100,7 @@ static void write_points(FILE *out, const void *all, int n)
         }
 }
 
-/* The curve between 1/4 and 8 false positives a slide, as it is interpolated for the score. */
+/* The curve between 1/4 and 8 false positives per slide, as interpolated for the score. */
 static bool plot(const struct evaluate_options *o, const struct froc_curve *curves, int n,
                  struct err *err)
 {
@@ -156,7 +156,7 @@ static bool compute(struct app *app, const struct evaluate_options *o, char *con
                                   &curves[i].cohort, err);
         if (ok && curves[i].cohort.left_out > 0)
             report_warn(app->ctx.report,
-                        "%s: slides left out, as they have no truth or no list: %lld", folder,
+                        "%s: slides skipped because they have no truth or no list: %lld", folder,
                         (long long)curves[i].cohort.left_out);
         free(folder);
     }
@@ -173,7 +173,7 @@ bool evaluate_froc(struct app *app, const void *options, char *const *folders, i
         return err_set(err, ERR_USAGE,
                        "froc needs --truth: a folder of annotations or masks, or a slide list");
     if (n_folders > MOST_CURVES)
-        return err_set(err, ERR_USAGE, "more than %d curves; compare fewer at a time", MOST_CURVES);
+        return err_set(err, ERR_USAGE, "more than %d curves; compare fewer at once", MOST_CURVES);
     struct froc_curve *curves = calloc((size_t)n_folders, sizeof *curves);
     bool ok = (curves || err_memory(err, "the curves")) &&
               compute(app, o, folders, n_folders, curves, err) &&

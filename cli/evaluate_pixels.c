@@ -21,7 +21,7 @@ struct pixel_run {
     const struct evaluate_options *o;
     struct truth_list truth;
     struct pixel_counts one, all;
-    struct pixel_row *rows; /* [n] and one more for all */
+    struct pixel_row *rows; /* [n], then one for all slides */
     size_t n;
     int64_t left_out;
 };
@@ -39,8 +39,7 @@ static bool do_slide(struct pixel_run *run, struct heatmap *heatmap, struct err 
     int64_t class_index = 0;
     if (!entry && run->truth.lists_all && !o->allow_missing)
         return err_set(err, ERR_MISSING,
-                       "slide '%s' is not in %s; add it there, or pass --allow-missing to leave it "
-                       "out",
+                       "slide '%s' is not in %s; add it there, or pass --allow-missing to skip it",
                        slide, run->truth.source);
     if (!entry && run->truth.lists_all) {
         run->left_out++;
@@ -56,7 +55,7 @@ static bool do_slide(struct pixel_run *run, struct heatmap *heatmap, struct err 
     return run->rows[run->n++].slide || err_memory(err, slide);
 }
 
-/* Every slide of the truth has a heatmap. */
+/* Checks that every slide of the truth has a heatmap. */
 static bool check_truth(struct pixel_run *run, struct err *err)
 {
     size_t found = 0;
@@ -69,7 +68,7 @@ static bool check_truth(struct pixel_run *run, struct err *err)
         if (!there && !run->o->allow_missing)
             return err_set(err, ERR_MISSING,
                            "%s: slide '%s' has truth but no heatmap; predict it, or pass "
-                           "--allow-missing to leave it out",
+                           "--allow-missing to skip it",
                            run->truth.source, run->truth.entries[i].slide);
     }
     return found > 0 || err_set(err, ERR_MISSING, "the heatmaps and %s have no slide in common",
@@ -100,7 +99,7 @@ static bool do_all(struct pixel_run *run, char *const *paths, int n_paths, struc
         run->rows[run->n] = row_of(NULL, &run->all);
     if (ok && run->left_out > 0)
         report_warn(run->app->ctx.report,
-                    "slides left out, as they have no truth or no heatmap: %lld",
+                    "slides skipped because they have no truth or no heatmap: %lld",
                     (long long)run->left_out);
     return ok;
 }

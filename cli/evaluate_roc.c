@@ -27,7 +27,7 @@ static bool read_scores(const struct roc_run *run, const char *path, const char 
         return false;
     if (out->without_label + out->without_score > 0)
         report_warn(run->app->ctx.report,
-                    "%s: slides left out: %lld without a label, %lld without a score", path,
+                    "%s: slides skipped: %lld without a label, %lld without a score", path,
                     (long long)out->without_label, (long long)out->without_score);
     return !o->patient || scores_by_patient(out, (enum patient_score)o->patient_score, err) ||
            err_prefix(err, path);
@@ -53,22 +53,22 @@ static void tell(const struct roc_run *run, const struct roc_curve *curve)
     struct report *report = run->app->ctx.report;
     if (!curve->all.calibration.probabilities)
         report_note(report,
-                    "%s: scores beyond 0 and 1 are no probabilities: no Brier score, no "
-                    "calibration curve",
+                    "%s: no Brier score or calibration curve, because scores outside 0 to 1 are "
+                    "not probabilities",
                     curve->name);
     if (curve->all.clustered)
         report_note(report,
                     "%s: %lld slides of %lld patients: DeLong's interval and test treat slides as "
                     "independent%s",
                     curve->name, (long long)curve->all.n, (long long)curve->all.patients,
-                    curve->all.roc.replicates > 0 ? ", the bootstrap draws patients" : "");
+                    curve->all.roc.replicates > 0 ? "; the bootstrap draws patients" : "");
 }
 
 static bool add_curve(struct roc_run *run, const char *path, const char *column, const char *name,
                       struct err *err)
 {
     if (run->n == MOST_CURVES)
-        return err_set(err, ERR_USAGE, "more than %d curves; compare fewer at a time", MOST_CURVES);
+        return err_set(err, ERR_USAGE, "more than %d curves; compare fewer at once", MOST_CURVES);
     struct roc_curve *curve = &run->curves[run->n++];
     *curve = (struct roc_curve){ .name = strdup(name), .path = path };
     if (!curve->name)
@@ -79,7 +79,8 @@ static bool add_curve(struct roc_run *run, const char *path, const char *column,
     return true;
 }
 
-/* A curve is called after its file, its column, or both, whatever tells it from the others. */
+/* A curve is named after its file, its column, or both, whichever distinguishes it from the others.
+ */
 static bool add_file(struct roc_run *run, const char *path, bool many_files, struct err *err)
 {
     const struct arg_texts *columns = &run->o->scores;

@@ -21,7 +21,7 @@ struct roc_run {
     int n;
 };
 
-/* A calibration curve was asked for, and some scores are probabilities. */
+/* A calibration curve was requested, and some scores are probabilities. */
 bool evaluate_roc_calibrated(const struct roc_run *run);
 /* Standard output: text, JSON or CSV. */
 bool evaluate_roc_print(struct roc_run *run, struct err *err);

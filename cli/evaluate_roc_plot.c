@@ -7,7 +7,7 @@
 #include "cli/evaluate_roc.h"
 #include "plot/curves.h"
 
-#define DRAWN_STEP 5e-4 /* points of a picture that are nearer than this are one */
+#define DRAWN_STEP 5e-4 /* points of a picture that are closer than this are merged */
 
 static void write_roc(FILE *out, const void *all, int n)
 {
@@ -33,7 +33,7 @@ static void write_precision(FILE *out, const void *all, int n)
         }
 }
 
-/* Bins without a score are left out. */
+/* Empty bins are omitted. */
 static void write_calibration(FILE *out, const void *all, int n)
 {
     const struct roc_curve *curves = all;
@@ -49,7 +49,7 @@ static void write_calibration(FILE *out, const void *all, int n)
         }
 }
 
-/* What a picture of one kind of curve needs to know of each curve. */
+/* What a plot of one kind of curve needs to know about each curve. */
 struct picture {
     int64_t (*count)(const struct judgement *judgement);
     void (*point)(const struct judgement *judgement, int64_t k, double *x, double *y);
@@ -103,10 +103,10 @@ static char *calibration_name(const struct roc_curve *curve)
     const struct calibration *calibration = &curve->all.calibration;
     return calibration->probabilities
                ? file_format("%s: Brier score %.3f", curve->name, calibration->brier)
-               : file_format("%s: no probabilities", curve->name);
+               : file_format("%s: not probabilities", curve->name);
 }
 
-/* Points that can be told apart, all that are finite. Returns how many; x and y have room for all.
+/* The finite points that can be distinguished. Returns how many; x and y have room for all.
  */
 static int64_t thin_out(const struct picture *picture, const struct judgement *judgement, double *x,
                         double *y)

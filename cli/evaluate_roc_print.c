@@ -61,7 +61,7 @@ static void print_text(const struct roc_run *run)
     }
 }
 
-/* "few: ...", "no positives", ...; "" where a group is large enough, or all slides are meant. */
+/* "few: ...", "no positives", ...; "" if the group is large enough, or for all slides. */
 static const char *note_of(const struct judged_group *group, char text[80])
 {
     text[0] = 0;
@@ -147,7 +147,7 @@ static void put_real(FILE *out, double value)
         fputc(',', out);
 }
 
-/* The columns of the header, each after a comma; empty where there are none. */
+/* The columns of the header, each after a comma; empty if there is no value. */
 static void put_measures(FILE *out, const struct judgement *j, bool judged)
 {
     const struct roc *roc = &j->roc;
@@ -228,7 +228,7 @@ static void json_interval(struct json_out *json, const char *key, double low, do
     json_out_close_array(json);
 }
 
-/* Areas and intervals; nulls where there is no judgement. */
+/* Areas and intervals; nulls if there is no judgement. */
 static void json_measures(struct json_out *json, const struct judgement *j, bool judged)
 {
     const struct roc *roc = &j->roc;
@@ -328,8 +328,8 @@ static void print_test(struct roc_run *run, struct json_out *json, const char *a
         return;
     }
     fprintf(run->app->out,
-            "%s - %s: difference of the areas %.4f (95 %% %.4f to %.4f), DeLong z %.3f, p %.4g\n",
-            a, b, test->difference, test->low, test->high, test->z, test->p);
+            "%s - %s: difference in AUC %.4f (95 %% %.4f to %.4f), DeLong z %.3f, p %.4g\n", a, b,
+            test->difference, test->low, test->high, test->z, test->p);
 }
 
 /* Every pair of curves over the same slides. */
@@ -341,7 +341,7 @@ static bool test_pairs(struct roc_run *run, struct json_out *json, struct err *e
             struct roc_test test;
             if (!scores_are_paired(&a->scores, &b->scores)) {
                 report_note(run->app->ctx.report,
-                            "%s and %s are not of the same slides: no test of their difference",
+                            "%s and %s cover different slides: their difference is not tested",
                             a->name, b->name);
                 continue;
             }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Edges as scikit-learn has them: multiples of the rounded width. */
+/* Edges as in scikit-learn: multiples of the rounded width. */
 static double edge(int64_t k, int64_t n_bins)
 {
     return k == n_bins ? 1 : (double)k * (1.0 / (double)n_bins);

@@ -30,11 +30,10 @@ static bool choose_names(const struct feature_request *r, const struct csv *firs
             return err_memory(err, first->path);
         out->n_features++;
     }
-    return out->n_features > 0 ||
-           err_set(err, ERR_FORMAT, "%s:1: no column holds features", first->path);
+    return out->n_features > 0 || err_set(err, ERR_FORMAT, "%s:1: no feature columns", first->path);
 }
 
-/* Makes room for the rows of a table. */
+/* Allocates the rows of a table. */
 static bool enlarge(struct feature_table *out, size_t rows, bool labels, struct err *err)
 {
     size_t n = (size_t)out->n + rows;
@@ -53,10 +52,10 @@ static bool take_values(const struct slide_table *table, struct feature_table *o
     bool ok = column || err_memory(err, "the features");
     for (int64_t k = 0; ok && k < out->n_features; k++) {
         int at = 0;
-        ok = slide_table_column(table, out->names[k],
-                                "all tables need the same features, and a forest those it was "
-                                "trained with",
-                                &at, err) &&
+        ok = slide_table_column(
+                 table, out->names[k],
+                 "all tables need the same features, and a forest needs those it was trained with",
+                 &at, err) &&
              slide_table_numbers(table, at, column, err);
         for (size_t i = 0; ok && i < table->n; i++)
             out->values[(out->n + (int64_t)i) * out->n_features + k] = column[i];
@@ -65,7 +64,7 @@ static bool take_values(const struct slide_table *table, struct feature_table *o
     if (!ok && err->kind == ERR_FORMAT && strstr(err->text, "is not a number")) {
         size_t length = strlen(err->text);
         snprintf(err->text + length, sizeof err->text - length,
-                 "; --ignore a column that is no feature");
+                 "; if this column is not a feature, pass --ignore");
     }
     return ok;
 }
@@ -78,10 +77,10 @@ static bool take_labels(const struct feature_request *r, const struct slide_tabl
     if (!r->label_column)
         return true;
     if (!truth)
-        return slide_table_column(table, r->label_column,
-                                  "name the column of the labels with --label, or give a table of "
-                                  "labels with --truth",
-                                  &at, err) &&
+        return slide_table_column(
+                   table, r->label_column,
+                   "name the label column with --label, or pass a table of labels with --truth",
+                   &at, err) &&
                slide_table_labels(table, at, r->positive_word, out->positive + out->n, err);
     for (size_t i = 0; i < table->n; i++) {
         long row = slide_table_find(truth, table->slides[i]);
@@ -107,7 +106,7 @@ static bool add_table(const struct feature_request *r, const char *path,
     for (size_t i = 0; ok && i < table.n; i++) {
         for (int64_t k = 0; ok && r->n_paths > 1 && k < out->n - (int64_t)i; k++)
             if (strcmp(out->slides[k], table.slides[i]) == 0)
-                ok = err_set(err, ERR_FORMAT, "%s:%d: slide '%s' is in an earlier table already",
+                ok = err_set(err, ERR_FORMAT, "%s:%d: slide '%s' is already in an earlier table",
                              path, table.csv.lines[table.rows[i]], table.slides[i]);
         out->slides[out->n] = ok ? strdup(table.slides[i]) : NULL;
         ok = ok && (out->slides[out->n] || err_memory(err, path));
@@ -128,8 +127,8 @@ bool feature_table_read(const struct feature_request *request, struct feature_ta
         ok = slide_table_read(request->truth_path, request->slide_column, &truth, err);
         labels = ok ? calloc(truth.n, sizeof *labels) : NULL;
         ok = ok && (labels || err_memory(err, request->truth_path)) &&
-             slide_table_column(&truth, request->label_column,
-                                "name the column of the labels with --label", &at, err) &&
+             slide_table_column(&truth, request->label_column, "name the label column with --label",
+                                &at, err) &&
              slide_table_labels(&truth, at, request->positive_word, labels, err);
     }
     for (size_t i = 0; ok && i < request->n_paths; i++)

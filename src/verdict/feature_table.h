@@ -1,17 +1,17 @@
-/* feature_table.h: CSVs with a row a slide and a column a feature -> a matrix with names. */
+/* feature_table.h: CSVs with one row per slide and one column per feature -> a named matrix. */
 #ifndef VERDICT_FEATURE_TABLE_H
 #define VERDICT_FEATURE_TABLE_H
 #include "base/args.h"
 #include "verdict/slide_table.h"
 
 struct feature_request {
-    const char *const *paths; /* several tables are laid one below the other */
+    const char *const *paths; /* several tables are stacked */
     size_t n_paths;
     const char *slide_column;
-    const char *label_column;        /* NULL: labels are not wanted */
-    const char *positive_word;       /* of a label; NULL: labels are 0 and 1 */
+    const char *label_column;        /* NULL: no labels needed */
+    const char *positive_word;       /* the positive label; NULL: labels are 0 and 1 */
     const char *truth_path;          /* a CSV with slides and labels; NULL: the tables have them */
-    const struct arg_texts *ignored; /* columns that are no features; NULL: none */
+    const struct arg_texts *ignored; /* columns that are not features; NULL: none */
     const char *const *names; /* [n_names] the features wanted; NULL: every column of the first
                                * table that is not named above and has a name */
     size_t n_names;
@@ -22,11 +22,11 @@ struct feature_table {
     char **slides;  /* [n], in the order of the tables, within a table by name */
     char **names;   /* [n_features] */
     double *values; /* [n, n_features], finite */
-    bool *positive; /* [n]; NULL if labels were not wanted */
+    bool *positive; /* [n]; NULL if no labels were requested */
 };
 
-/* A column that is absent, a cell that is no number and a slide that is there twice or has no label
- * are named. *out is the caller's; free with feature_table_free. */
+/* Errors name a missing column, a cell that is not a number, and a slide that is listed twice or
+ * has no label. *out is the caller's; free with feature_table_free. */
 bool feature_table_read(const struct feature_request *request, struct feature_table *out,
                         struct err *err);
 void feature_table_free(struct feature_table *table); /* also fine on a zeroed struct */

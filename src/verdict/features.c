@@ -7,7 +7,7 @@
 #include "tissue/morphology.h"
 #include "verdict/regions.h"
 
-/* Regions of the cells above a threshold, or from it on. *regions [*n] is the caller's; free(). */
+/* Regions of the cells above a threshold, or at or above it. Free *regions [*n]. */
 static bool find_regions(const struct heat_field *field, double threshold, bool from_it_on,
                          struct region_measure **regions, int32_t *n, struct err *err)
 {
@@ -27,7 +27,7 @@ static bool find_regions(const struct heat_field *field, double threshold, bool 
     return ok;
 }
 
-/* The largest region but `but` (-1: of all); of equals the first; -1: none. */
+/* The largest region other than `but` (-1: of all); the first of equals; -1: none. */
 static int32_t largest(const struct region_measure *regions, int32_t n, int32_t but)
 {
     int32_t best = -1;
@@ -143,7 +143,7 @@ static const char *const wang_names[] = {
 };
 
 /* One measure of all regions -> maximum, mean, variance, skewness and (excess) kurtosis, all over
- * n; the last two are 0 where all regions are alike. */
+ * n; the last two are 0 if all regions are equal. */
 static void moments(const struct region_measure *regions, int32_t n, size_t offset, double *out)
 {
     double most = -INFINITY, sum = 0, m2 = 0, m3 = 0, m4 = 0;
@@ -162,7 +162,7 @@ static void moments(const struct region_measure *regions, int32_t n, size_t offs
     out[4] = alike ? 0 : m4 / (m2 * m2) - 3;
 }
 
-/* moments of the area, which is no double. */
+/* moments of the area, which is not a double. */
 static void area_moments(const struct region_measure *regions, int32_t n,
                          struct region_measure *scratch, double *out)
 {

@@ -83,11 +83,12 @@ static bool check(const struct forest_data *data, const struct forest_options *o
     for (int64_t i = 0; i < data->n; i++)
         positives += data->positive[i];
     if (data->n_features < 1 || data->n > INT32_MAX)
-        return err_set(err, ERR_FORMAT, "a forest needs a feature and fewer than 2^31 rows");
+        return err_set(err, ERR_FORMAT,
+                       "a forest needs at least one feature and fewer than 2^31 rows");
     if (positives == 0 || positives == data->n)
         return err_set(err, ERR_FORMAT,
                        "all %lld slides are %s: a forest needs both classes; add slides of the "
-                       "other class, or check the column of the labels and --positive",
+                       "other class, or check the label column and --positive",
                        (long long)data->n, positives ? "positive" : "negative");
     if (o->split_features > data->n_features)
         return err_set(err, ERR_USAGE, "--split-features %lld: there are only %lld features",

@@ -1,7 +1,7 @@
 /* forest.h: a random forest of two classes (Breiman 2001): rows of numbers -> the share of
- * positives in the leaves they fall into, mean over trees. Trees split by Gini impurity at the
- * middle between two values, x <= threshold to the left. What a forest is depends on data, options
- * and seed alone, never on threads. */
+ * positives in the leaves they fall into, mean over trees. Trees split by Gini impurity halfway
+ * between two values, x <= threshold to the left. A forest depends only on data, options and seed,
+ * never on threads. */
 #ifndef VERDICT_FOREST_H
 #define VERDICT_FOREST_H
 #include <stdbool.h>
@@ -12,9 +12,9 @@
 
 struct forest_options {
     int64_t trees;
-    int64_t depth;          /* of a tree at most; 0: no limit */
-    int64_t split_features; /* drawn for every split; 0: the root of their number, rounded down */
-    int64_t min_leaf;       /* rows in a leaf at least */
+    int64_t depth;          /* maximum depth of a tree; 0: no limit */
+    int64_t split_features; /* drawn per split; 0: the square root of the count, rounded down */
+    int64_t min_leaf;       /* minimum rows per leaf */
     bool bootstrap;         /* each tree sees as many rows as there are, drawn with replacement */
     uint64_t seed;
 };
@@ -44,12 +44,12 @@ struct forest {
     int64_t n_features;
     struct forest_tree *trees; /* [options.trees] */
     double *importances;       /* [n_features]: mean decrease of impurity; they sum to 1 */
-    double oob_auc;   /* area of the scores that rows get from trees which did not see them; NaN
-                       * without bootstrap or if the rows that have one are of one class */
+    double oob_auc;   /* AUC of the scores that rows get from trees that did not see them; NaN
+                       * without bootstrap, or if all rows with such a score are of one class */
     int64_t oob_rows; /* rows that have such a score */
 };
 
-/* names [n_features] are copied. Both classes must be there. *out is the caller's; free with
+/* names [n_features] are copied. Both classes must be present. *out is the caller's; free with
  * forest_free. */
 bool forest_train(const struct forest_data *data, const char *const *names,
                   const struct forest_options *options, const struct ctx *ctx, struct forest *out,
@@ -59,16 +59,17 @@ void forest_free(struct forest *forest); /* also fine on a zeroed struct */
 /* row [n_features]. Thread-safe. */
 double forest_score(const struct forest *forest, const double *row);
 
-/* The area on rows that were held out: mean and standard deviation over folds, which have the
- * classes in equal shares and depend on the seed. Needs at least `folds` rows of each class. */
+/* The area on held-out rows: mean and standard deviation over folds, which are stratified by class
+ * and depend on the seed. Needs at least `folds` rows of each class. */
 bool forest_cross_validate(const struct forest_data *data, const struct forest_options *options,
                            int64_t folds, const struct ctx *ctx, double *mean, double *deviation,
                            struct err *err);
 
-/* As JSON (docs/verdicts.md); all that is read is checked: sizes, ranges, that a tree is a tree. */
+/* As JSON (docs/verdicts.md); everything is checked when it is read: sizes, ranges, that a tree is
+ * a tree. */
 bool forest_write(const char *path, const struct forest *forest, struct err *err);
 bool forest_read(const char *path, struct forest *out, struct err *err);
-/* From memory; path only names it in messages. */
+/* From memory; path is only used in messages. */
 bool forest_parse(const char *text, size_t size, const char *path, struct forest *out,
                   struct err *err);
 #endif

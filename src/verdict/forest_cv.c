@@ -39,7 +39,8 @@ static bool deal(const struct forest_data *data, int64_t folds, uint64_t seed, i
             fold[keyed[i].row] = i % folds;
         if (n < folds)
             ok = err_set(err, ERR_USAGE,
-                         "%lld folds need as many slides of each class, but one has only %lld; "
+                         "%lld folds need at least that many slides of each class, but one class "
+                         "has only %lld; "
                          "pass a smaller --folds",
                          (long long)folds, (long long)n);
     }

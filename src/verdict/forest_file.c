@@ -77,7 +77,7 @@ bool forest_write(const char *path, const struct forest *forest, struct err *err
     return file_out_commit(&file, err);
 }
 
-/* A whole number of an object within limits. */
+/* An integer of an object, within limits. */
 static bool whole(const json_t *object, const char *key, int64_t low, int64_t high, int64_t *out)
 {
     const json_t *value = json_object_get(object, key);
@@ -170,7 +170,7 @@ static bool get_tree(const json_t *json, int64_t n_features, struct forest_tree 
     if (n < 1 || n > INT32_MAX || json_array_size(lists.threshold) != n ||
         json_array_size(lists.left) != n || json_array_size(lists.right) != n ||
         json_array_size(lists.value) != n)
-        return err_set(err, ERR_FORMAT, "its lists are absent or of unequal length");
+        return err_set(err, ERR_FORMAT, "its lists are missing or of unequal length");
     uint8_t *parents = calloc(n, 1);
     tree->nodes = calloc(n, sizeof *tree->nodes);
     bool ok = (parents && tree->nodes) || err_memory(err, "a forest");
@@ -195,7 +195,7 @@ static bool get_forest(const json_t *root, struct forest *out, struct err *err)
     if (!get_features(root, out, err))
         return false;
     if (json_array_size(trees) != (size_t)out->options.trees)
-        return err_set(err, ERR_FORMAT, "it has %zu trees, but 'options' says %lld",
+        return err_set(err, ERR_FORMAT, "%zu trees, but 'options' says %lld",
                        json_array_size(trees), (long long)out->options.trees);
     out->trees = calloc((size_t)out->options.trees, sizeof *out->trees);
     if (!out->trees)

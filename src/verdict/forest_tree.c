@@ -21,14 +21,14 @@ struct open_node {
 struct split {
     int32_t feature; /* -1: none was found */
     double threshold;
-    double purity; /* the greater the better */
+    double purity; /* higher is better */
     int64_t left;  /* rows to the left */
 };
 
 struct grower {
     const struct forest_data *data;
     const struct forest_options *options;
-    int64_t tried; /* features a split */
+    int64_t tried; /* features per split */
     int32_t *rows;
     int64_t n_rows;
     struct rng *rng;
@@ -49,7 +49,7 @@ static int by_value(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Sum of squared counts over their number: greatest where a side is pure. */
+/* Sum of squared counts over their number: highest where a side is pure. */
 static double purity(double positives, double rows)
 {
     double negatives = rows - positives;
@@ -81,7 +81,7 @@ static void try_feature(struct grower *g, const struct open_node *node, int32_t 
     }
 }
 
-/* Features come in random order: as many as are asked for, and on until one can be split. */
+/* Features come in random order: as many as requested, then more until one can be split. */
 static struct split find_split(struct grower *g, const struct open_node *node, double positives)
 {
     const int64_t n = g->data->n_features;
@@ -95,7 +95,8 @@ static struct split find_split(struct grower *g, const struct open_node *node, d
     return best;
 }
 
-/* Rows that go left first; both sides keep no order. Returns where the right side begins. */
+/* Puts the rows that go left first; neither side keeps its order. Returns where the right side
+ * begins. */
 static int64_t part_rows(struct grower *g, const struct open_node *node, const struct split *split)
 {
     int64_t low = node->begin, high = node->end;

@@ -8,7 +8,7 @@
 const char *const froc_ties_names[] = { "equal", "official", NULL };
 const double froc_rates[FROC_RATES] = { 0.25, 0.5, 1, 2, 4, 8 };
 
-/* The lesion at a place, 0 for none: also outside of the mask. */
+/* The lesion at a point; 0: none, also outside the mask. */
 static int32_t label_at(const struct froc_truth *truth, const struct lesion *call)
 {
     if (!truth || !truth->labels)
@@ -74,7 +74,7 @@ static double kept(double score, enum froc_ties ties)
     return ties == FROC_TIES_OFFICIAL ? (double)(float)score : score;
 }
 
-/* Sorted copies of both kinds, and of all of them. */
+/* Sorted copies of both kinds, and of both together. */
 struct sorted {
     double *wrong, *found, *all; /* all is the allocation */
     int64_t n;
@@ -126,9 +126,9 @@ bool froc_compute(const struct froc_data *data, enum froc_ties ties, struct froc
     *out = (struct froc){ 0 };
     if (data->lesions == 0)
         return err_set(err, ERR_MISSING,
-                       "the %lld slides have no lesion that counts (there is no tumour, or all of "
-                       "it is isolated cells): an FROC curve needs one; add slides with "
-                       "annotations, or check --truth and --mpp",
+                       "no lesion in the %lld slides counts (there is no tumour, or only isolated "
+                       "cells): an FROC curve needs at least one; add slides with annotations, or "
+                       "check --truth and --mpp",
                        (long long)data->slides);
     struct sorted sorted;
     if (!sort_scores(data, ties, &sorted, err))
@@ -148,8 +148,8 @@ bool froc_compute(const struct froc_data *data, enum froc_ties ties, struct froc
     return true;
 }
 
-/* Where several points have the same rate, the last one at or below it is the start of the step to
- * the right: what numpy's interp does with them. */
+/* If several points have the same rate, the last one at or below it starts the step to the right,
+ * as in numpy's interp. */
 double froc_sensitivity(const struct froc *froc, double wrong_per_slide)
 {
     int64_t low = 0, high = froc->n_points - 1; /* rates fall from low to high */

@@ -1,15 +1,15 @@
-/* froc.h: lesions called and lesions that are there -> the free-response ROC curve and its score,
- * by the rules of the CAMELYON16 challenge:
+/* froc.h: called lesions and true lesions -> the free-response ROC curve and its score, by the
+ * rules of the CAMELYON16 challenge:
  * - The truth of a slide is a mask of tumour. Pixels nearer than half of 75 um to tumour join it,
- *   holes are filled, pieces that touch by edges or corners are one lesion.
+ *   holes are filled, and pieces that touch by edges or corners are one lesion.
  * - A lesion whose longest axis is below 275 um is a group of isolated tumour cells: it is not
  *   counted, and hits on it are neither right nor wrong.
- * - A call within a lesion is a hit; of several the highest score counts. A call elsewhere is a
- *   false positive.
- * - Thresholds are all scores but the lowest (a lesion without a hit has score 0, which counts as
- *   one); sensitivity is hits over lesions, the other axis false positives over slides.
- * - The score is the mean sensitivity at 1/4, 1/2, 1, 2, 4 and 8 false positives a slide, linear
- *   between points; beyond the curve its end holds. */
+ * - A call within a lesion is a hit; if there are several, the highest score counts. A call
+ *   elsewhere is a false positive.
+ * - Thresholds are all scores except the lowest (a lesion without a hit has score 0, which is one
+ *   of them); sensitivity is hits over lesions, the other axis false positives over slides.
+ * - The score is the mean sensitivity at 1/4, 1/2, 1, 2, 4 and 8 false positives per slide, linear
+ *   between points and constant beyond the ends of the curve. */
 #ifndef VERDICT_FROC_H
 #define VERDICT_FROC_H
 #include <stdbool.h>
@@ -17,20 +17,20 @@
 #include "base/image.h"
 #include "verdict/lesions.h"
 
-/* What a lesion and a false positive of the same score are. */
+/* How a lesion and a false positive with the same score are treated. */
 enum froc_ties {
     FROC_TIES_EQUAL,    /* one threshold, which both pass */
     FROC_TIES_OFFICIAL, /* as in the challenge's program, which keeps the scores of lesions in
                          * single precision and those of false positives in double: both are
                          * thresholds. False positives are compared with them in double precision,
-                         * lesions in single. Where the rounded score of a lesion is the greater
-                         * one, there is a threshold that the lesion passes and the false positive
-                         * does not. */
+                         * lesions in single. If the rounded score of a lesion is the higher one,
+                         * there is a threshold that the lesion passes and the false positive does
+                         * not. */
 };
 extern const char *const froc_ties_names[]; /* NULL-terminated, in the order of the enum */
 
 struct froc_rules {
-    double mpp;         /* um per level-0 px: 0.243; 0: each slide's own (froc_cohort.h) */
+    double mpp;         /* um per level-0 px: 0.243; 0: per slide (froc_cohort.h) */
     double downsample;  /* level-0 px per mask px: 32 */
     double join_um;     /* 75 */
     double isolated_um; /* 275 */
@@ -58,7 +58,7 @@ void froc_truth_free(struct froc_truth *truth);
 struct froc_data {
     double *wrong; /* [n_wrong] scores of false positives */
     int64_t n_wrong, room_wrong;
-    double *found; /* [n_found] the score of every lesion, isolated ones too; 0: no hit */
+    double *found; /* [n_found] the score of every lesion, including isolated ones; 0: no hit */
     int64_t n_found, room_found;
     int64_t slides, lesions; /* lesions that are counted */
 };
@@ -77,7 +77,7 @@ struct froc_point {
 };
 
 #define FROC_RATES 6
-extern const double froc_rates[FROC_RATES]; /* 1/4 .. 8 false positives a slide */
+extern const double froc_rates[FROC_RATES]; /* 1/4 .. 8 false positives per slide */
 
 struct froc {
     double score;
@@ -89,7 +89,7 @@ struct froc {
 /* No lesions at all is an error. *out is the caller's; free with froc_free. */
 bool froc_compute(const struct froc_data *data, enum froc_ties ties, struct froc *out,
                   struct err *err);
-/* Linear between points, beyond the curve its end. */
+/* Linear between points, constant beyond the ends. */
 double froc_sensitivity(const struct froc *froc, double wrong_per_slide);
 void froc_free(struct froc *froc);
 #endif

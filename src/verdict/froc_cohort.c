@@ -26,7 +26,7 @@ static bool read_truth(const struct truth_entry *entry, const struct class_map *
     if (!(rules.mpp > 0))
         rules.mpp = entry->mpp > 0 ? entry->mpp : froc_camelyon16().mpp;
     struct truth_mask mask;
-    /* The box must hold all that joins, and a free pixel around it. */
+    /* The box must contain everything that joins, with one free pixel around it. */
     int64_t margin = (int64_t)ceil(rules.join_um / (rules.mpp * rules.downsample * 2)) + 2;
     if (!truth_mask_read(path, class_map, rules.downsample, margin, &mask, err))
         return false;
@@ -36,7 +36,7 @@ static bool read_truth(const struct truth_entry *entry, const struct class_map *
     return ok;
 }
 
-/* entry NULL: a slide that a folder of truth does not name, so one without tumour. */
+/* entry NULL: a slide without a file in the truth folder, so without tumour. */
 static bool add_slide(struct run *run, const char *file, const struct truth_entry *entry,
                       struct err *err)
 {
@@ -71,10 +71,11 @@ static bool check_truth(struct run *run, char **names, size_t n, struct err *err
         if (there)
             continue;
         if (!run->allow_missing)
-            return err_set(err, ERR_MISSING,
-                           "%s: slide '%s' has truth, but there is no %s/%s.csv; a slide without "
-                           "lesions has an empty list; pass --allow-missing to leave the slide out",
-                           run->truth->source, slide, run->folder, slide);
+            return err_set(
+                err, ERR_MISSING,
+                "%s: slide '%s' has truth, but there is no %s/%s.csv; write an empty list for a "
+                "slide without lesions, or pass --allow-missing to skip the slide",
+                run->truth->source, slide, run->folder, slide);
         run->out->left_out++;
     }
     return true;
@@ -96,10 +97,10 @@ static bool add_all(struct run *run, char **names, size_t n, const struct ctx *c
         if (ok && (entry || !run->truth->lists_all))
             ok = add_slide(run, file, entry, err);
         else if (ok && !run->allow_missing)
-            ok = err_set(err, ERR_MISSING,
-                         "%s/%s: slide '%s' is not in %s; add it there, or pass --allow-missing "
-                         "to leave it out",
-                         run->folder, file, names[i], run->truth->source);
+            ok = err_set(
+                err, ERR_MISSING,
+                "%s/%s: slide '%s' is not in %s; add it there, or pass --allow-missing to skip it",
+                run->folder, file, names[i], run->truth->source);
         else
             run->out->left_out++;
         report_advance(ctx->report, 1);
@@ -127,7 +128,7 @@ bool froc_of_folder(const char *folder, const struct truth_list *truth,
     report_begin(ctx->report, "froc", (int64_t)n, "slides");
     bool ok =
         (n > 0 || err_set(err, ERR_MISSING,
-                          "%s: no lists of lesions (<slide>.csv with score,x,y) in it", folder)) &&
+                          "%s: contains no lesion lists (<slide>.csv with score,x,y)", folder)) &&
         check_truth(&run, names, n, err) && add_all(&run, names, n, ctx, err);
     report_end(ctx->report);
     ok = ok && froc_compute(&run.data, rules->ties, &out->froc, err);

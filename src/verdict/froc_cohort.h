@@ -13,10 +13,10 @@ struct froc_cohort {
     struct froc froc;
 };
 
-/* With rules->mpp 0 the um/px of a slide are those that the truth list says, else CAMELYON16's.
- * folder holds <slide>.csv (lesions.h) for every slide, also for those without lesions. Slides of
- * one side only are an error or, with allow_missing, left out. *out is the caller's; free with
- * froc_free(&out->froc). */
+/* With rules->mpp 0 the um/px of a slide come from the truth list, else they are CAMELYON16's.
+ * folder contains <slide>.csv (lesions.h) for every slide, including those without lesions. Slides
+ * with only a list or only truth are an error or, with allow_missing, skipped. *out is the
+ * caller's; free with froc_free(&out->froc). */
 bool froc_of_folder(const char *folder, const struct truth_list *truth,
                     const struct froc_rules *rules, bool allow_missing, const struct ctx *ctx,
                     struct froc_cohort *out, struct err *err);

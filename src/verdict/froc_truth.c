@@ -11,16 +11,15 @@ struct froc_rules froc_camelyon16(void)
     return (struct froc_rules){ .mpp = 0.243, .downsample = 32, .join_um = 75, .isolated_um = 275 };
 }
 
-/* Distance < limit: distances are roots of whole numbers, so the greatest below the limit is that
- * of the whole number before its square. The half keeps the comparison away from rounding. */
+/* Distance < limit: distances are square roots of integers, so the largest below the limit is that
+ * of the integer before its square. The half keeps the comparison clear of rounding errors. */
 static bool join_near(struct image *mask, double limit_px, struct err *err)
 {
     double below = ceil(limit_px * limit_px) - 1;
     return below < 1 || morphology_dilate(mask, sqrt(below + 0.5), err);
 }
 
-/* A hole is what does not reach the border going by edges (scipy's rule, under which a corner is
- * closed). */
+/* A hole cannot reach the border through edges (scipy's rule, which treats corners as closed). */
 static bool fill(struct image *mask, struct err *err)
 {
     int32_t *labels = NULL, n = 0;

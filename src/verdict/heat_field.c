@@ -30,7 +30,7 @@ bool heat_field_read(const struct heatmap *heatmap, int64_t class_index, struct 
     *out = (struct heat_field){ .width = info->width, .height = info->height };
     if (info->width > MOST_CELLS / info->height)
         return err_set(err, ERR_USAGE,
-                       "%s: %lld x %lld cells are too many to look for regions; make the heatmap "
+                       "%s: %lld x %lld cells are too many to find regions in; predict the heatmap "
                        "with a larger --stride",
                        info->slide, (long long)info->width, (long long)info->height);
     float *band = malloc((size_t)(rows * info->width * info->n_classes) * sizeof *band);
@@ -107,13 +107,14 @@ bool heat_list(char *const *paths, int n_paths, char ***folders, size_t *n, size
                                              : add_below(&list, paths[i], unfinished, err);
         if (ok && list.n == before && *unfinished > begun)
             ok = err_set(err, ERR_MISSING,
-                         "%s: no finished heatmap in it, but %zu that are begun; the same "
-                         "'microtome predict' again finishes them",
+                         "%s: no finished heatmaps, but %zu unfinished ones; run the same "
+                         "'microtome predict' again to finish them",
                          paths[i], *unfinished - begun);
         else if (ok && list.n == before)
-            ok = err_set(err, ERR_MISSING,
-                         "%s: no heatmaps in it; 'microtome predict -o %s' makes them", paths[i],
-                         paths[i]);
+            ok = err_set(
+                err, ERR_MISSING,
+                "%s: no heatmaps in this folder; create them with 'microtome predict -o %s'",
+                paths[i], paths[i]);
     }
     *folders = list.folders, *n = list.n;
     if (!ok) {

@@ -1,4 +1,4 @@
-/* heat_field.h: one class of a heatmap in memory, and the heatmaps that a user names. */
+/* heat_field.h: one class of a heatmap in memory, and finding the heatmaps a user names. */
 #ifndef VERDICT_HEAT_FIELD_H
 #define VERDICT_HEAT_FIELD_H
 #include <stdbool.h>
@@ -16,14 +16,14 @@ struct heat_field {
 /* The class by name or number; NULL: the last one, as long as there are no more than two. */
 bool heat_class(const struct heatmap *heatmap, const char *name, int64_t *index, struct err *err);
 
-/* A heatmap of more than 2^28 cells is refused (1 GiB; a slide of 100,000 px at stride 16 has a
+/* A heatmap of more than 2^28 cells is rejected (1 GiB; a slide of 100,000 px at stride 16 has a
  * seventh of that). *out is the caller's; free(out->values). */
 bool heat_field_read(const struct heatmap *heatmap, int64_t class_index, struct heat_field *out,
                      struct err *err);
 
-/* Folders that hold a heatmap: every path that is one, and those directly below every other path,
+/* Folders that contain a heatmap: each path that is one, and those directly below each other path,
  * sorted by name; *folders [*n] are the caller's, free with folder_names_free. unfinished counts
- * folders below with a plan but no heatmap yet. */
+ * the folders below that have a plan but no heatmap yet. */
 bool heat_list(char *const *paths, int n_paths, char ***folders, size_t *n, size_t *unfinished,
                struct err *err);
 #endif

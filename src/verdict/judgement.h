@@ -1,4 +1,4 @@
-/* judgement.h: scores with their truth -> all that `microtome evaluate roc` says of them: the ROC
+/* judgement.h: scores with their truth -> everything `microtome evaluate roc` reports: the ROC
  * curve with its intervals, precision and recall, calibration; for all slides and by group. */
 #ifndef VERDICT_JUDGEMENT_H
 #define VERDICT_JUDGEMENT_H
@@ -16,7 +16,7 @@ struct judgement_options {
 struct judgement {
     int64_t n, positives; /* rows: slides or patients */
     int64_t patients;     /* 0: not known */
-    bool clustered;       /* the bootstrap drew patients, as some have several rows */
+    bool clustered;       /* the bootstrap drew patients because some have several rows */
     struct roc roc;
     struct precision precision;
     struct calibration calibration;
@@ -26,7 +26,7 @@ bool judgement_make(const struct scores_part *part, const struct judgement_optio
                     const struct ctx *ctx, struct judgement *out, struct err *err);
 void judgement_free(struct judgement *judgement); /* also fine on a zeroed struct */
 
-enum { GROUP_SMALL = 10 }; /* fewer positives or fewer negatives: little is known */
+enum { GROUP_SMALL = 10 }; /* with fewer positives or negatives the intervals mean little */
 
 struct judged_group {
     const char *value; /* points into the scores */

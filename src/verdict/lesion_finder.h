@@ -7,13 +7,13 @@
 /* Two ways, in columns and rows of the heatmap; lesions_place moves them onto the slide. */
 
 /* Cells above the threshold, opened and closed with discs, in pieces that touch by edges or
- * corners. A piece has the highest score of its cells and is placed at the cell that has it; of
- * several the one nearest to the middle of the piece. From the highest score down. */
+ * corners. A piece has the highest score of its cells and is placed at that cell, or at the one
+ * nearest to the middle of the piece if there are several. Highest score first. */
 bool lesions_by_components(const struct heat_field *field, double threshold, double open_cells,
                            double close_cells, struct lesion_list *out, struct err *err);
 
-/* Again and again the highest score that is left and above `stop`; after each all cells within the
- * radius are taken out. Of equals the first in the order of rows. */
+/* Repeatedly takes the highest remaining score above `stop` and removes all cells within the
+ * radius. Among equals the first in row order. */
 bool lesions_by_suppression(const struct heat_field *field, double stop, double radius_cells,
                             struct lesion_list *out, struct err *err);
 

@@ -57,7 +57,7 @@ static bool read_rows(const struct csv *csv, struct lesion_list *out, struct err
     bool bare = number_of(csv->names[0], &first);
     if (csv->n_columns < 3 || (!bare && (columns[0] < 0 || columns[1] < 0 || columns[2] < 0)))
         return err_set(err, ERR_FORMAT,
-                       "%s:1: a list of lesions has the columns score, x and y (level-0 px)",
+                       "%s:1: a lesion list needs the columns score, x and y (level-0 px)",
                        csv->path);
     for (int i = 0; bare && i < 3; i++)
         columns[i] = i;

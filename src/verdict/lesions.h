@@ -1,5 +1,5 @@
-/* lesions.h: places on a slide that are called tumour, each with a score: as CAMELYON16 has them, a
- * CSV `score,x,y` for every slide, in level-0 pixels. */
+/* lesions.h: points on a slide that are called tumour, each with a score, as in CAMELYON16: a CSV
+ * `score,x,y` for every slide, in level-0 pixels. */
 #ifndef VERDICT_LESIONS_H
 #define VERDICT_LESIONS_H
 #include <stdbool.h>
@@ -15,10 +15,10 @@ struct lesion_list {
     int64_t n, room;
 };
 
-/* With or without a header; an empty file is a list without lesions. A cell that is no finite
- * number is named with its line. *out is the caller's; free with lesions_free. */
+/* With or without a header; an empty file is a list without lesions. Errors name the line of a cell
+ * that is not a finite number. *out is the caller's; free with lesions_free. */
 bool lesions_read(const char *path, struct lesion_list *out, struct err *err);
-/* The same from memory, for fuzzing; path only names it in messages. */
+/* The same from memory, for fuzzing; path is only used in messages. */
 bool lesions_parse(const char *text, size_t size, const char *path, struct lesion_list *out,
                    struct err *err);
 /* With a header; written beside and renamed. */

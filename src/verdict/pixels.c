@@ -12,8 +12,8 @@
 #define HALF_BINS ((0x3F000000 >> DROPPED_BITS) + 1) /* 0x3F000000 is 0.5 */
 #define BINS (2 * HALF_BINS)
 
-/* The order of bins is that of scores. Bins are as wide as a small share of the distance to 0 or
- * 1, whichever is nearer, since that is where networks put most scores. */
+/* The order of bins is that of scores. The width of a bin is a small fraction of the distance to 0
+ * or 1, whichever is nearer, since that is where networks put most scores. */
 static int64_t bin_of(float score)
 {
     const float clipped = score < 0 ? 0 : score > 1 ? 1 : score;
@@ -50,7 +50,7 @@ void pixel_counts_join(struct pixel_counts *all, const struct pixel_counts *one)
     all->hit += one->hit, all->wrong += one->wrong, all->missed += one->missed;
 }
 
-/* Where tumour is: a drawing is asked row by row, an image is sampled. */
+/* Where tumour is: an annotation is rasterised row by row, an image is sampled. */
 struct truth {
     struct annotation *annotation;
     struct truth_mask mask;

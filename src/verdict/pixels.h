@@ -10,7 +10,7 @@
 /* One slide's numbers, or those of all together. */
 struct pixel_counts {
     int64_t *bins;          /* [2, pixel_bins]: scored cells without and with tumour, by score */
-    int64_t scored, tumour; /* tumour: of all cells, scored or not */
+    int64_t scored, tumour; /* tumour: counts all cells, scored or not */
     int64_t hit, wrong, missed; /* cells called and tumour, called and not, not called but tumour */
 };
 
@@ -20,8 +20,7 @@ void pixel_counts_clear(struct pixel_counts *counts);
 void pixel_counts_join(struct pixel_counts *all, const struct pixel_counts *one);
 
 /* truth_path: an annotation or a mask (truth_mask.h, with `class_map` and `downsample`); NULL: no
- * tumour. Adds to
- * *counts. Rows are streamed; a mask image is held whole. */
+ * tumour. Adds to *counts. Rows are streamed; a mask image is read whole. */
 bool pixel_counts_add(const struct heatmap *heatmap, int64_t class_index, const char *truth_path,
                       const struct class_map *class_map, double downsample, double threshold,
                       const struct ctx *ctx, struct pixel_counts *counts, struct err *err);

@@ -38,8 +38,9 @@ bool precision_compute(const double *scores, const bool *positive, int64_t n, st
         items[i] = (struct auc_item){ scores[i], positive[i] };
         positives += positive[i];
     }
-    ok = ok && (positives > 0 ||
-                err_set(err, ERR_FORMAT, "no slide is positive: precision and recall need one"));
+    ok = ok &&
+         (positives > 0 ||
+          err_set(err, ERR_FORMAT, "no slide is positive: precision and recall need at least one"));
     if (ok) {
         qsort(items, (size_t)n, sizeof *items, from_highest);
         trace(items, n, positives, out);

@@ -1,6 +1,6 @@
 /* precision.h: scores and labels -> the precision-recall curve and its area as average precision:
- * the sum over thresholds of the recall that is gained times the precision there (as scikit-learn
- * defines it; nothing is interpolated). */
+ * the sum over thresholds of the gain in recall times the precision there (as in scikit-learn,
+ * without interpolation). */
 #ifndef VERDICT_PRECISION_H
 #define VERDICT_PRECISION_H
 #include <stdbool.h>

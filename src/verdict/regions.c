@@ -1,5 +1,5 @@
-/* regions.c: see regions.h. Two passes over the pixels: boxes first, then all that is counted
- * within a box; hulls are made from the two ends of every row. */
+/* regions.c: see regions.h. Two passes over the pixels: boxes first, then everything counted within
+ * a box; hulls are built from the two ends of every row. */
 #include "verdict/regions.h"
 
 #include <math.h>
@@ -48,8 +48,8 @@ static bool is_border(const struct regions_input *in, int64_t x, int64_t y, int3
            at[1] != label || at[-in->width] != label || at[in->width] != label;
 }
 
-/* What a border pixel adds to the length, from how many border pixels touch it by edges and by
- * corners (Benkrid and Crookes). */
+/* How much a border pixel adds to the perimeter, from the number of border pixels that touch it by
+ * edges and by corners (Benkrid and Crookes). */
 static double border_step(int edges, int corners)
 {
     static const double diagonal = 1.4142135623730951;

@@ -12,13 +12,13 @@ struct region_measure {
     double centre_x, centre_y; /* mean of the pixels' coordinates */
     double major_axis;   /* of the ellipse with the same second moments, 4 standard deviations */
     double eccentricity; /* of that ellipse; 0: a circle or a pixel */
-    double extent;       /* area over that of the box */
-    double solidity;     /* area over that of the convex hull */
+    double extent;       /* area over area of the box */
+    double solidity;     /* area over area of the convex hull */
     double perimeter;    /* along border pixels, diagonal steps longer */
     double least, mean, most; /* of the values */
 };
 
-/* A picture of regions: labels [height, width], 0 is none, 1..n are regions. values [height, width]
+/* An image of regions: labels [height, width], 0 is none, 1..n are regions. values [height, width]
  * may be NULL (measured as 0). */
 struct regions_input {
     const int32_t *labels;
@@ -27,8 +27,8 @@ struct regions_input {
     int32_t n;
 };
 
-/* *out [n] is the caller's; free(). Region k has label k + 1. A label of 1..n that no pixel has is
- * measured as all 0. */
+/* *out [n] is the caller's; free(). Region k has label k + 1. All measures of a label in 1..n
+ * without pixels are 0. */
 bool regions_measure(const struct regions_input *input, struct region_measure **out,
                      struct err *err);
 #endif

@@ -30,7 +30,7 @@ static bool rank(const double *scores, const bool *positive, int64_t n, struct r
 }
 
 /* parts [n]: for a positive the share of negatives below it, for a negative the share of positives
- * above it; ties count half. The mean of either kind is the area. */
+ * above it; ties count half. The mean over either class is the area. */
 static void placements(const struct ranked *ranked, int64_t n, const int64_t counts[2],
                        double *parts)
 {
@@ -57,7 +57,7 @@ static double mean_of(const double *parts, const bool *positive, int64_t n, bool
     return sum / (double)count;
 }
 
-/* The covariance of two areas: that of their placements, each kind over its count. */
+/* The covariance of two areas: the covariance of their placements, each class over its count. */
 static double covariance(const double *a, const double *b, const bool *positive, int64_t n)
 {
     double sum = 0;
@@ -82,7 +82,7 @@ static bool count_classes(const bool *positive, int64_t n, int64_t counts[2], st
     if (counts[0] == 0 || counts[1] == 0)
         return err_set(err, ERR_FORMAT,
                        "all %lld slides are %s: an ROC curve needs both classes; add slides of the "
-                       "other class, or check the column of the labels and --positive",
+                       "other class, or check the label column and --positive",
                        (long long)n, counts[1] ? "positive" : "negative");
     return true;
 }
@@ -137,8 +137,7 @@ bool roc_compute(const double *scores, const bool *positive, int64_t n,
     out->negatives = counts[0], out->positives = counts[1];
     if (ranked[0].score == ranked[n - 1].score) {
         err_set(err, ERR_FORMAT,
-                "all %lld scores are %g: they tell no slide from another; check the column of the "
-                "scores",
+                "all %lld scores are %g and cannot separate the slides; check the score column",
                 (long long)n, ranked[0].score);
         goto done;
     }

@@ -16,18 +16,17 @@ struct roc {
     int64_t positives, negatives;
     double auc;
     double se;                      /* standard error by DeLong */
-    double delong_low, delong_high; /* on the logit scale, so within [0, 1]; where the area is 0
-                                     * or 1 the interval has no width */
-    int64_t replicates;             /* of the bootstrap; 0: not done */
+    double delong_low, delong_high; /* on the logit scale, so within [0, 1]; if the area is 0 or 1
+                                       the interval has no width */
+    int64_t replicates;             /* of the bootstrap; 0: none */
     double bootstrap_low, bootstrap_high;
-    struct roc_point best;    /* of the greatest tpr - fpr (Youden) */
-    struct roc_point *points; /* from (0, 0) to (1, 1); points on a straight line are left
-                               * out */
+    struct roc_point best;    /* where tpr - fpr is highest (Youden) */
+    struct roc_point *points; /* from (0, 0) to (1, 1); points on a straight line are dropped */
     int64_t n_points;
 };
 
 struct roc_options {
-    int64_t replicates; /* bootstrap, each class resampled by itself; 0: none */
+    int64_t replicates; /* bootstrap, each class resampled separately; 0: none */
     uint64_t seed;
     const int64_t *clusters; /* [n]: number of the patient a slide belongs to, from 0; the bootstrap
                               * then draws patients, with all their slides; NULL: slides */
@@ -44,7 +43,7 @@ struct roc_test {
     double difference; /* area of a minus area of b */
     double se;
     double low, high; /* 95 % of the difference */
-    double z, p;      /* two-sided; p = 1 where the two never differ */
+    double z, p;      /* two-sided; p = 1 if the two never differ */
 };
 
 /* a [n] and b [n] are two scores of the same n slides. */

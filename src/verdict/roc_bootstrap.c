@@ -13,12 +13,12 @@ struct bootstrap {
     int64_t counts[2];
     int64_t n_groups; /* distinct scores */
     uint64_t seed;
-    uint16_t *drawn; /* [workers, n]: how often a slide was drawn; 65,536 times does not happen */
+    uint16_t *drawn; /* [workers, n]: how often a slide was drawn; 65,536 times cannot happen */
     double *areas;   /* [replicates] */
 };
 
-/* [0, bound), unbiased (Lemire 2019); half the random bits of rng_below and no division, which is
- * most of the time of a bootstrap. too_low is 2^32 modulo bound. */
+/* [0, bound), unbiased (Lemire 2019); half the random bits of rng_below and no division, which
+ * would take most of the time of a bootstrap. too_low is 2^32 modulo bound. */
 uint32_t roc_bootstrap_below(struct rng *rng, uint32_t bound, uint32_t too_low)
 {
     uint64_t product;

@@ -15,21 +15,21 @@ struct ranked {
 };
 
 /* ranked [n] from the lowest score to the highest, both classes present. The 2.5 and 97.5 %
- * quantiles (between two values: linear) of the area over replicates. A replicate depends on (seed,
- * its number) alone. */
+ * quantiles (linear between two values) of the area over replicates. A replicate depends only on
+ * (seed, its number). */
 typedef bool roc_bootstrap_fn(const struct ranked *ranked, int64_t n,
                               const struct roc_options *options, const struct ctx *ctx, double *low,
                               double *high, struct err *err);
 
-/* Positives and negatives are each drawn again as many times as there are. */
+/* Positives and negatives are each resampled as many times as there are. */
 roc_bootstrap_fn roc_bootstrap;
 /* Whole patients (options->clusters) are drawn: those with a positive slide, and those without
  * one, each as many times as there are. A replicate without slides of both classes is drawn again.
  */
 roc_bootstrap_fn roc_bootstrap_clusters;
 
-/* Runs draw(arg, index, worker) for every replicate, each of which sets areas[index], and takes the
- * quantiles of areas [replicates], which are sorted. */
+/* Runs draw(arg, index, worker) for every replicate, which sets areas[index], then sorts areas
+ * [replicates] and takes the quantiles. */
 bool roc_bootstrap_run(bool (*draw)(void *arg, int64_t index, int worker, struct err *err),
                        void *arg, double *areas, int64_t replicates, const struct ctx *ctx,
                        double *low, double *high, struct err *err);

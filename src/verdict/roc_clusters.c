@@ -18,7 +18,8 @@ struct clusters {
     double *areas;   /* [replicates] */
 };
 
-/* The area with every slide as often as its patient was drawn; negative where a class is absent. */
+/* The area with every slide counted as often as its patient was drawn; negative if a class is
+ * missing. */
 static double weighted_area(const struct clusters *c, const uint16_t *drawn)
 {
     double twice_won = 0;
@@ -58,7 +59,7 @@ static bool draw_replicate(void *arg, int64_t index, int worker, struct err *err
                    "--bootstrap 0");
 }
 
-/* Patients without and with a positive slide, one after the other. */
+/* First the patients without a positive slide, then those with one. */
 static bool sort_out(struct clusters *c, struct err *err)
 {
     for (int64_t i = 0; i < c->n; i++)

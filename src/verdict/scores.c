@@ -8,10 +8,10 @@ static bool read_labels(const struct scores_request *request, const struct slide
                         bool *positive, struct err *err)
 {
     int column = 0;
-    const char *remedy = request->truth_path
-                             ? "name the column of the labels with --label"
-                             : "name the column of the labels with --label, or give a table of "
-                               "labels with --truth";
+    const char *remedy =
+        request->truth_path
+            ? "name the label column with --label"
+            : "name the label column with --label, or pass a table of labels with --truth";
     return slide_table_column(table, request->label_column, remedy, &column, err) &&
            slide_table_labels(table, column, request->positive_word, positive, err);
 }
@@ -26,7 +26,7 @@ static bool check_truth(const struct scores_request *request, const struct slide
         if (!request->allow_missing)
             return err_set(err, ERR_MISSING,
                            "%s:%d: slide '%s' has no score in %s; score it, or pass "
-                           "--allow-missing to leave it out",
+                           "--allow-missing to skip it",
                            request->truth_path, truth->csv.lines[truth->rows[i]], truth->slides[i],
                            request->path);
         out->without_score++;
@@ -34,9 +34,9 @@ static bool check_truth(const struct scores_request *request, const struct slide
     return true;
 }
 
-/* Where a column of the request is: in the truth or, if it is not there, in the scores. */
+/* Where a requested column is: in the truth, else in the scores. */
 struct extra {
-    int in_truth, in_scores; /* -1: not there */
+    int in_truth, in_scores; /* -1: absent */
 };
 
 static struct extra find_extra(const struct scores *scores, const char *name)
@@ -54,7 +54,7 @@ static bool is_there(struct extra extra)
     return extra.in_truth >= 0 || extra.in_scores >= 0;
 }
 
-/* Of row i of the scores and row `at` of the truth. */
+/* The cell for row i of the scores and row `at` of the truth. */
 static const char *extra_cell(const struct scores *scores, struct extra extra, size_t i, size_t at)
 {
     return extra.in_truth >= 0
@@ -62,13 +62,13 @@ static const char *extra_cell(const struct scores *scores, struct extra extra, s
                : csv_cell(&scores->table.csv, scores->table.rows[i], extra.in_scores);
 }
 
-/* Room for patients and groups, where their columns are there. */
+/* Allocates patients and groups if their columns exist. */
 static bool find_extras(const struct scores_request *request, struct scores *out,
                         struct extra extras[2], struct err *err)
 {
     static const char *const remedies[2] = {
-        "name the column of the patients with --patient-column",
-        "name a column of the truth or of the scores with --by",
+        "name the patient column with --patient-column",
+        "name a column of the truth or the scores with --by",
     };
     const char *const names[2] = { request->patient_column, request->group_column };
     const bool needed[2] = { request->patient_column_needed, request->group_column != NULL };
@@ -106,7 +106,7 @@ static bool take_extras(const struct scores_request *request, const struct extra
     return true;
 }
 
-/* Moves the labels of `truth` to the slides of the scores and leaves out slides without one. */
+/* Moves the labels of `truth` to the slides of the scores and drops slides without one. */
 static bool join(const struct scores_request *request, const bool *labels, struct scores *out,
                  struct err *err)
 {
@@ -120,7 +120,7 @@ static bool join(const struct scores_request *request, const bool *labels, struc
         if (at < 0 && !request->allow_missing)
             return err_set(err, ERR_MISSING,
                            "%s:%d: slide '%s' has no label in %s; add it there, or pass "
-                           "--allow-missing to leave it out",
+                           "--allow-missing to skip it",
                            request->path, out->table.csv.lines[out->table.rows[i]], out->slides[i],
                            request->truth_path);
         if (at < 0) {
@@ -152,7 +152,7 @@ static bool join_truth(const struct scores_request *request, struct scores *out,
     return ok;
 }
 
-/* All that one table says. */
+/* Reads everything from a single table. */
 static bool take_table(const struct scores_request *request, struct scores *out, struct err *err)
 {
     struct extra extras[2];
@@ -180,7 +180,7 @@ bool scores_read(const struct scores_request *request, struct scores *out, struc
     }
     memcpy(out->slides, out->table.slides, out->table.n * sizeof *out->slides);
     ok = slide_table_column(&out->table, request->score_column,
-                            "name the column of the scores with --score", &column, err) &&
+                            "name the score column with --score", &column, err) &&
          slide_table_numbers(&out->table, column, out->values, err) &&
          (request->truth_path ? join_truth(request, out, err) : take_table(request, out, err));
     out->n_slides = out->n;

@@ -5,7 +5,7 @@
 
 const char *const patient_score_names[] = { "max", "mean", NULL };
 
-/* A row and what it is sorted by. */
+/* A row and its sort key. */
 struct keyed {
     const char *key;
     int64_t row;
@@ -18,7 +18,7 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-/* Rows by a text; the caller's to free. */
+/* Rows sorted by a text; the caller's to free. */
 static struct keyed *sort_rows(const char *const *keys, int64_t n, struct err *err)
 {
     struct keyed *rows = calloc((size_t)n + 1, sizeof *rows);
@@ -45,11 +45,12 @@ static bool join_rows(const struct scores *from, const struct keyed *rows, int64
     for (int64_t i = 0; i < n; i++) {
         const int64_t row = rows[i].row;
         if (from->groups && strcmp(from->groups[row], from->groups[first]) != 0)
-            return err_set(err, ERR_FORMAT,
-                           "patient '%s' is in two groups: '%s' with slide '%s' and '%s' with "
-                           "slide '%s'; choose a column for --by that belongs to patients",
-                           rows[0].key, from->groups[first], from->slides[first], from->groups[row],
-                           from->slides[row]);
+            return err_set(
+                err, ERR_FORMAT,
+                "patient '%s' is in two groups: '%s' with slide '%s' and '%s' with slide '%s'; "
+                "choose a --by column that is the same for all slides of a patient",
+                rows[0].key, from->groups[first], from->slides[first], from->groups[row],
+                from->slides[row]);
         to->positive[at] |= from->positive[row];
         highest = from->values[row] > highest ? from->values[row] : highest;
         sum += from->values[row];
@@ -76,7 +77,7 @@ bool scores_by_patient(struct scores *scores, enum patient_score how, struct err
             ;
         ok = join_rows(scores, rows + begin, end - begin, how, &joined, err);
     }
-    if (ok) { /* the tables stay, as the names point into them */
+    if (ok) { /* keep the tables: the names point into them */
         struct scores before = *scores;
         scores->slides = joined.slides, scores->values = joined.values;
         scores->positive = joined.positive, scores->patients = joined.patients;
@@ -92,7 +93,7 @@ bool scores_by_patient(struct scores *scores, enum patient_score how, struct err
     return ok;
 }
 
-/* Numbers of patients; a row without one is a patient of its own. */
+/* Numbers of patients; a row without a patient counts as a separate one. */
 static bool number_patients(const char *const *patients, struct scores_part *part, struct err *err)
 {
     struct keyed *rows = sort_rows(patients, part->n, err);

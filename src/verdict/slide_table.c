@@ -36,8 +36,8 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
-/* Sorts the rows by name. Returns the second of the first two with the same name; n: there are no
- * such two. */
+/* Sorts the rows by name. Returns the second of the first two with the same name; n: all names
+ * differ. */
 static size_t sort_rows(struct named_row *named, size_t n)
 {
     qsort(named, n, sizeof *named, by_name);
@@ -47,7 +47,7 @@ static size_t sort_rows(struct named_row *named, size_t n)
     return n;
 }
 
-/* Tables of patches may name files of the same name in several folders: then the folders count. */
+/* Tables of patches may list files of the same name in several folders: then the folders count. */
 static bool index_rows(struct slide_table *table, int column, struct named_row *named,
                        struct err *err)
 {
@@ -56,14 +56,14 @@ static bool index_rows(struct slide_table *table, int column, struct named_row *
         char *cell = csv->cells[i * csv->n_columns + (size_t)column];
         named[i] = (struct named_row){ slide_table_name(cell), i };
         if (!*named[i].name)
-            return err_set(err, ERR_FORMAT, "%s:%d: column '%s': no slide is named", csv->path,
+            return err_set(err, ERR_FORMAT, "%s:%d: column '%s': no slide name", csv->path,
                            csv->lines[i], csv->names[column]);
     }
     size_t twice = sort_rows(named, table->n);
     for (size_t i = 0; twice < table->n && i < table->n; i++)
         named[i].name = csv->cells[named[i].row * csv->n_columns + (size_t)column];
     if (twice < table->n && (twice = sort_rows(named, table->n)) < table->n)
-        return err_set(err, ERR_FORMAT, "%s:%d: slide '%s' stands on line %d already", csv->path,
+        return err_set(err, ERR_FORMAT, "%s:%d: slide '%s' is already on line %d", csv->path,
                        csv->lines[named[twice].row], slide_table_name((char *)named[twice].name),
                        csv->lines[named[twice - 1].row]);
     for (size_t i = 0; i < table->n; i++) {
@@ -87,8 +87,8 @@ static bool index_table(struct slide_table *table, const char *slide_column, str
     else if (table->n == 0)
         err_set(err, ERR_FORMAT, "%s: no rows below the header", table->csv.path);
     else
-        ok = slide_table_column(table, slide_column, "name the column of the slides with --slide",
-                                &column, err) &&
+        ok = slide_table_column(table, slide_column, "name the slide column with --slide", &column,
+                                err) &&
              index_rows(table, column, named, err);
     free(named);
     if (!ok)
@@ -126,7 +126,7 @@ bool slide_table_column(const struct slide_table *table, const char *name, const
     *column = csv_column(csv, name);
     if (*column >= 0)
         return true;
-    return err_set(err, ERR_FORMAT, "%s:1: no column '%s' (there are: %s); %s", csv->path, name,
+    return err_set(err, ERR_FORMAT, "%s:1: no column '%s' (columns: %s); %s", csv->path, name,
                    names_join((const char *const *)csv->names, csv->n_columns, there, sizeof there),
                    remedy);
 }
@@ -159,7 +159,7 @@ bool slide_table_numbers(const struct slide_table *table, int column, double *va
     return true;
 }
 
-/* 0, 1, or -1 for what is no label. */
+/* 0, 1, or -1 if it is not a label. */
 static int meaning_of(const char *cell)
 {
     static const char *const words[2][4] = { { "negative", "normal", "false", NULL },
@@ -184,14 +184,14 @@ bool slide_table_labels(const struct slide_table *table, int column, const char 
             positive[i] = strcmp(cell, positive_word) == 0;
             if (!*cell)
                 return refuse_cell(table, i, column,
-                                   "is no label; give the slide one or remove its row", err);
+                                   "is not a label; give the slide one or remove its row", err);
             continue;
         }
         int meaning = meaning_of(cell);
         if (meaning < 0)
-            return refuse_cell(table, i, column,
-                               "is not 0 or 1; name the word of the positive class with --positive",
-                               err);
+            return refuse_cell(
+                table, i, column,
+                "is not 0 or 1; name the label of the positive class with --positive", err);
         positive[i] = meaning == 1;
     }
     return true;

@@ -1,5 +1,5 @@
-/* slide_table.h: a CSV with a row a slide -> numbers and labels, checked. A message names the
- * file, the line and the column. */
+/* slide_table.h: a CSV with one row per slide -> numbers and labels, checked. Errors name the file,
+ * the line and the column. */
 #ifndef VERDICT_SLIDE_TABLE_H
 #define VERDICT_SLIDE_TABLE_H
 #include <stdbool.h>
@@ -13,17 +13,17 @@ struct slide_table {
     const char **slides; /* [n] names, sorted, each once; point into the CSV */
 };
 
-/* slide_column is the name of the column with the slides. A folder and a slide's file extension do
- * not belong to the name: "a/test_001.tif" is test_001. *out is the caller's; free with
+/* slide_column is the name of the column with the slides. The folder and the slide's file extension
+ * are not part of the name: "a/test_001.tif" is test_001. *out is the caller's; free with
  * slide_table_free. */
 bool slide_table_read(const char *path, const char *slide_column, struct slide_table *out,
                       struct err *err);
-/* The same from memory; path only names it in messages. */
+/* The same from memory; path is only used in messages. */
 bool slide_table_parse(const char *text, size_t size, const char *path, const char *slide_column,
                        struct slide_table *out, struct err *err);
 void slide_table_free(struct slide_table *table); /* also fine on a zeroed struct */
 
-/* Column number; an absent one is an error that lists those that are there and says `remedy`. */
+/* Column number; a missing column is an error that lists the existing ones and gives `remedy`. */
 bool slide_table_column(const struct slide_table *table, const char *name, const char *remedy,
                         int *column, struct err *err);
 
@@ -32,12 +32,12 @@ bool slide_table_numbers(const struct slide_table *table, int column, double *va
                          struct err *err);
 
 /* positive [n]: a cell is 0 or 1, or a word that means them (negative, normal, false; positive,
- * tumor, tumour, true; capitals do not matter). With positive_word: it is that word or it is not.
- */
+ * tumor, tumour, true; case does not matter). With positive_word: a cell is positive if it is that
+ * word. */
 bool slide_table_labels(const struct slide_table *table, int column, const char *positive_word,
                         bool *positive, struct err *err);
 
-/* Where a slide is, or -1. */
+/* Index of a slide, or -1. */
 long slide_table_find(const struct slide_table *table, const char *slide);
 
 /* The name of a slide within a path, in place: without folder and slide extension. */

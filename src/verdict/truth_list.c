@@ -51,10 +51,9 @@ static bool read_folder(struct truth_list *list, struct err *err)
         qsort(list->entries, list->n, sizeof *list->entries, by_slide);
     for (size_t i = 1; ok && i < list->n; i++)
         if (by_slide(&list->entries[i - 1], &list->entries[i]) == 0)
-            ok =
-                err_set(err, ERR_FORMAT,
-                        "%s: slide '%s' has two files of truth (%s and %s); keep one", list->source,
-                        list->entries[i].slide, list->entries[i - 1].path, list->entries[i].path);
+            ok = err_set(err, ERR_FORMAT,
+                         "%s: slide '%s' has two truth files (%s and %s); keep one", list->source,
+                         list->entries[i].slide, list->entries[i - 1].path, list->entries[i].path);
     return ok;
 }
 
@@ -68,10 +67,10 @@ static bool read_table(struct truth_list *list, const char *slide_column, struct
     int folder = slash ? (int)(slash - list->source) + 1 : 0;
     list->lists_all = true;
     list->entries = calloc(table.n, sizeof *list->entries);
-    bool ok = slide_table_column(&table, "annotation",
-                                 "it holds the file of the annotation or mask, empty for slides "
-                                 "without tumour",
-                                 &column, err) &&
+    bool ok = slide_table_column(
+                  &table, "annotation",
+                  "it names the annotation or mask file, and is empty for slides without tumour",
+                  &column, err) &&
               (list->entries || err_memory(err, list->source));
     for (size_t i = 0; ok && i < table.n; i++) {
         struct truth_entry *entry = &list->entries[list->n++];

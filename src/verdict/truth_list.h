@@ -1,6 +1,6 @@
 /* truth_list.h: where the truth of every slide is: a folder of annotations or masks named after the
  * slides, or a CSV with the columns slide and annotation (relative to the CSV; empty: no tumour)
- * and, if it knows them, mpp. */
+ * and optionally mpp. */
 #ifndef VERDICT_TRUTH_LIST_H
 #define VERDICT_TRUTH_LIST_H
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 struct truth_entry {
     char *slide; /* name, without folder, extension and a final _mask */
     char *path;  /* annotation or mask; NULL: no tumour */
-    double mpp;  /* um per level-0 px; 0: not said */
+    double mpp;  /* um per level-0 px; 0: unknown */
 };
 
 struct truth_list {
@@ -22,11 +22,12 @@ struct truth_list {
     const struct class_map *class_map; /* what drawn classes mean; the caller's */
 };
 
-/* *out is the caller's; free with truth_list_free. A folder may hold .xml, .json, .geojson, .png,
- * .tif and .tiff. Drawn classes without a meaning are refused here; class_map may be NULL. */
+/* *out is the caller's; free with truth_list_free. A folder may contain .xml, .json, .geojson,
+ * .png, .tif and .tiff. Annotation classes that are not mapped are rejected here; class_map may be
+ * NULL. */
 bool truth_list_read(const char *path, const char *slide_column, const struct class_map *class_map,
                      struct truth_list *out, struct err *err);
-/* Is this file of truth an image, rather than an annotation? */
+/* Is this truth file an image rather than an annotation? */
 bool truth_is_mask(const char *path);
 void truth_list_free(struct truth_list *list); /* also fine on a zeroed struct */
 /* NULL if there is none. */

@@ -29,14 +29,14 @@ static bool rasterise(const char *path, const struct class_map *class_map, doubl
         double width = ceil(x1 / downsample) + (double)margin_px - left;
         double height = ceil(y1 / downsample) + (double)margin_px - top;
         if (!(width >= 1 && height >= 1))
-            ok = err_set(err, ERR_FORMAT,
-                         "%s: all of it lies left of or above the slide; are its coordinates "
-                         "level-0 px?",
-                         path);
+            ok = err_set(
+                err, ERR_FORMAT,
+                "%s: everything is left of or above the slide; are the coordinates in level-0 px?",
+                path);
         else if (width * height > MOST_PX)
             ok = err_set(err, ERR_FORMAT,
-                         "%s: reaches over %.0f x %.0f level-0 px, more than any slide; are its "
-                         "coordinates level-0 px?",
+                         "%s: extends over %.0f x %.0f level-0 px, more than any slide; are the "
+                         "coordinates in level-0 px?",
                          path, width * downsample, height * downsample);
         else
             ok = annotation_mask(annotation, left * downsample, top * downsample, downsample,
@@ -56,8 +56,8 @@ static bool find_level(const struct slide_info *info, double downsample, int *le
             return true;
         }
     return err_set(err, ERR_FORMAT,
-                   "%s: has no level of downsample %g (they go from 1 to %g); pass --downsample or "
-                   "a mask with that level",
+                   "%s: no level with downsample %g (its levels range from 1 to %g); pass "
+                   "--downsample or use a mask with that level",
                    info->path, downsample, info->levels[info->n_levels - 1].downsample);
 }
 
@@ -65,10 +65,10 @@ static bool read_level(struct slide *slide, int level, struct image *mask, struc
 {
     const struct slide_level *facts = &slide_info(slide)->levels[level];
     if ((double)facts->width * (double)facts->height > MOST_PX)
-        return err_set(err, ERR_FORMAT,
-                       "%s: level %d has %lld x %lld px, more than fit; pass a larger --downsample",
-                       slide_info(slide)->path, level, (long long)facts->width,
-                       (long long)facts->height);
+        return err_set(
+            err, ERR_FORMAT,
+            "%s: level %d has %lld x %lld px, too many to read; pass a larger --downsample",
+            slide_info(slide)->path, level, (long long)facts->width, (long long)facts->height);
     bool ok = image_new(mask, facts->width, facts->height, 1, err);
     for (int64_t y = 0; ok && y < facts->height; y += BAND_ROWS) {
         int64_t rows = facts->height - y < BAND_ROWS ? facts->height - y : BAND_ROWS;

@@ -189,7 +189,8 @@ static void heatmaps_are_found_and_read(void **state)
     assert_string_equal(folders[0], three);
     folder_names_free(folders, n);
     assert_false(heat_list(&empty, 1, &folders, &n, &unfinished, &err));
-    assert_non_null(strstr(err.text, "no heatmaps in it; 'microtome predict"));
+    assert_non_null(
+        strstr(err.text, "no heatmaps in this folder; create them with 'microtome predict"));
 
     assert_true(heatmap_open(two, &heatmap, &err));
     assert_true(heat_class(heatmap, NULL, &index, &err) && index == 1);

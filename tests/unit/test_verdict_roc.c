@@ -193,7 +193,7 @@ static void slides_are_found_by_name(void **state)
     slide_table_free(&table);
     static const char twice[] = "slide,score\na,1\nb,1\na.tif,2\n";
     assert_false(slide_table_parse(twice, sizeof twice - 1, "t.csv", "slide", &table, &err));
-    assert_string_equal(err.text, "t.csv:4: slide 'a' stands on line 2 already");
+    assert_string_equal(err.text, "t.csv:4: slide 'a' is already on line 2");
 }
 
 int main(void)
