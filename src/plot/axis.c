@@ -11,7 +11,7 @@ static void add_tick(struct axis *axis, double value)
         axis->ticks[axis->n_ticks++] = value;
 }
 
-/* Steps of 1, 2 or 5 times a power of ten: the smallest with which the ticks are few enough. */
+/* Steps of 1, 2 or 5 times a power of ten: the smallest one that gives few enough ticks. */
 static void tick_evenly(struct axis *axis, bool whole, int most_ticks)
 {
     double least = (axis->high - axis->low) / most_ticks, power = pow(10, floor(log10(least)));
@@ -27,7 +27,7 @@ static void tick_evenly(struct axis *axis, bool whole, int most_ticks)
         axis->decimals = -1;
 }
 
-/* Powers of ten, some left out if there are many; 2 and 5 times them if there are few. */
+/* Powers of ten, some skipped if there are many; also 2 and 5 times them if there are few. */
 static void tick_by_powers(struct axis *axis, int most_ticks)
 {
     double first = floor(log10(axis->low)), last = ceil(log10(axis->high));

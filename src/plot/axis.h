@@ -1,4 +1,4 @@
-/* axis.h: an axis of a plot: its ends, the place of a value on it, and round numbers along it. */
+/* axis.h: an axis of a plot: its ends, the position of a value and round numbers along it. */
 #ifndef PLOT_AXIS_H
 #define PLOT_AXIS_H
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct axis axis_new(double low, double high, bool log, bool whole, int most_tic
 /* Widens the range of some values so that curves do not touch the frame; low > high: no values. */
 struct axis axis_around(double low, double high, bool log, int most_ticks);
 
-/* Where a value is: 0 at low, 1 at high; values beyond lie at the ends. */
+/* Position of a value: 0 at low, 1 at high; values beyond are at the ends. */
 double axis_place(const struct axis *axis, double value);
 
 void axis_label(const struct axis *axis, double tick, char text[32]);

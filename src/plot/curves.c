@@ -9,9 +9,9 @@
 #define COLUMNS 2
 #define PANEL_WIDTH 470.0
 #define PLOT_HEIGHT 240.0
-#define LEFT 66.0 /* of the plot within the panel: the numbers of y */
+#define LEFT 66.0 /* of the plot within the panel: the labels of y */
 #define RIGHT 18.0
-#define BOTTOM 52.0 /* the numbers of x and what they are */
+#define BOTTOM 52.0 /* the labels of x and its name */
 #define HEAD 30.0   /* the title of the panel */
 #define TITLE_HEIGHT 34.0
 
@@ -63,7 +63,7 @@ static void draw_curve(const struct frame *frame, const struct curve_panel *pane
     }
 }
 
-/* Lays the entries in rows; draws them if there is a sketch. Returns the number of rows. */
+/* Arranges the entries in rows; draws them if there is a sketch. Returns the number of rows. */
 static int legend(struct sketch *sketch, const struct curve_panel *panel, double left, double top,
                   double width)
 {

@@ -1,6 +1,6 @@
-/* curves.h: curves over a shared x, e.g. the epochs of a training; curves with an x of their own,
- * e.g. ROC curves; and a confusion matrix; each as SVG and as PNG of the same content. Written
- * beside and renamed. Deterministic: same data, same bytes. */
+/* curves.h: curves over a shared x, e.g. training epochs; curves that each have their own x, e.g.
+ * ROC curves; and a confusion matrix; each as SVG and as PNG of the same content. Written beside
+ * and renamed. Deterministic: same data, same bytes. */
 #ifndef PLOT_CURVES_H
 #define PLOT_CURVES_H
 #include <stdint.h>
@@ -10,19 +10,19 @@
 struct curve {
     const char *name; /* in the legend */
     const double *y;
-    bool dashed; /* training is dashed, validation is drawn through */
+    bool dashed; /* training is dashed, validation is solid */
 };
 
 struct curve_panel {
     const char *title; /* "loss" */
     const struct curve *curves;
-    int n_curves;     /* up to 6, told apart by colour (also by the colour-blind) and dashes */
+    int n_curves;     /* up to 6, distinguished by colour (safe for the colour-blind) and dashes */
     double low, high; /* of the y axis; both 0: from the data */
     bool log;         /* y on a logarithmic scale */
 };
 
-/* Panels side by side (two in a row), sharing x, e.g. epochs. mark: an x that is marked with a line
- * (the best epoch); not finite: none. Either path may be NULL. n may be 1. */
+/* Panels side by side (two in a row), sharing x, e.g. epochs. mark: an x to mark with a line (the
+ * best epoch); not finite: none. Either path may be NULL. n may be 1. */
 bool curves_write(const char *svg_path, const char *png_path, const char *title,
                   const char *x_label, const double *x, int64_t n, const struct curve_panel *panels,
                   int n_panels, double mark, struct err *err);
@@ -40,7 +40,7 @@ struct chart {
     const struct chart_curve *curves;
     int n_curves;
     double x_low, x_high, y_low,
-        y_high;    /* of the axes, low < high; values beyond lie at the ends */
+        y_high;    /* of the axes, low < high; values beyond are at the ends */
     bool log_x;    /* x on a logarithmic scale, with ticks at powers of two */
     bool square;   /* both axes of the same length */
     bool diagonal; /* a thin line from corner to corner */

@@ -7,9 +7,9 @@
 #define LEFT 58.0
 #define RIGHT 26.0
 #define HEAD 62.0   /* the title and the name of y */
-#define BOTTOM 52.0 /* the numbers of x and what they are */
+#define BOTTOM 52.0 /* the labels of x and its name */
 #define SIDE 440.0
-#define WIDE 560.0 /* of a plot that is not square */
+#define WIDE 560.0 /* width of a plot that is not square */
 #define HIGH 340.0
 
 /* Ticks at powers of two: 1/4, 1/2, 1, 2, ... */

@@ -5,7 +5,7 @@
 #include "plot/sketch.h"
 
 #define INK 0x333333
-#define WORDS_MOST 32 /* classes; the cells of more have no room for numbers */
+#define WORDS_MOST 32 /* classes; with more, the cells have no room for numbers */
 #define TEXT_SIZE 12.0
 #define NAME_LETTERS 20
 #define HEAD 74.0

@@ -3,9 +3,9 @@
 
 #define FAINT_INK 0x666666
 #define GRID 0xe4e4e4
-#define SAMPLE 26.0 /* of a line in the legend */
+#define SAMPLE 26.0 /* length of a line in the legend */
 
-/* Okabe and Ito's palette, told apart with any kind of colour vision. */
+/* Okabe and Ito's palette, distinguishable with any kind of colour vision. */
 static const uint32_t palette[] = { 0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9 };
 #define N_COLOURS ((int)(sizeof palette / sizeof *palette))
 

@@ -1,5 +1,4 @@
-/* frame.h: a place on a drawing with two axes, a grid and a legend; what every plot of curves is
- * made of. */
+/* frame.h: an area of a drawing with two axes, a grid and a legend, for all plots of curves. */
 #ifndef PLOT_FRAME_H
 #define PLOT_FRAME_H
 #include <stdbool.h>
@@ -18,13 +17,13 @@ struct frame {
     struct axis x, y;
 };
 
-/* Where a value is on the drawing; values beyond the axes lie at their ends. */
+/* Where a value is on the drawing; values beyond the axes are at their ends. */
 struct sketch_point frame_place(const struct frame *frame, double x, double y);
 
 /* Grid, lines, numbers and the name of x below. */
 void frame_axes(const struct frame *frame, const char *x_label);
 
-/* The colour of the c-th curve; they repeat after six. */
+/* The colour of curve c; colours repeat after six. */
 uint32_t frame_colour(int c);
 
 /* An entry of a legend: a piece of the curve's line and its name; y is the middle of the line. */

@@ -18,7 +18,7 @@ void sketch_free(struct sketch *sketch)
     *sketch = (struct sketch){ 0 };
 }
 
-/* Copies the points. text becomes the sketch's, also on failure. */
+/* Copies the points. The sketch takes ownership of text, even on failure. */
 static void add(struct sketch *sketch, struct sketch_item item, const struct sketch_point *points,
                 size_t n)
 {

@@ -1,5 +1,5 @@
-/* sketch.h: a small drawing of lines, boxes and words, written as SVG or PNG alike. Units are SVG
- * pixels, y downwards. What is drawn later lies above. */
+/* sketch.h: a small drawing of lines, boxes and text, written as SVG or PNG. Units are SVG pixels,
+ * y downwards. Later items are on top. */
 #ifndef PLOT_SKETCH_H
 #define PLOT_SKETCH_H
 #include <stddef.h>
@@ -7,14 +7,14 @@
 #include "base/err.h"
 
 #define SKETCH_DASH 6.0   /* length of a dash and of its gap */
-#define SKETCH_LETTER 0.6 /* width of a letter, in sizes of the text */
+#define SKETCH_LETTER 0.6 /* width of a letter, relative to the text size */
 
 struct sketch_point {
     double x, y;
 };
 
 enum sketch_kind { SKETCH_LINE, SKETCH_BOX, SKETCH_TEXT };
-enum sketch_anchor { SKETCH_LEFT, SKETCH_MIDDLE, SKETCH_RIGHT }; /* what of the text is at x */
+enum sketch_anchor { SKETCH_LEFT, SKETCH_MIDDLE, SKETCH_RIGHT }; /* the part of a text at x */
 
 /* For the writers; made by the functions below. */
 struct sketch_item {
@@ -32,7 +32,7 @@ struct sketch {
     double width, height;
     struct sketch_item *items;
     size_t n, room;
-    bool failed; /* no memory: writing says so */
+    bool failed; /* out of memory: writing reports it */
 };
 
 struct sketch sketch_new(double width, double height);
@@ -45,7 +45,7 @@ void sketch_segment(struct sketch *sketch, double x0, double y0, double x1, doub
                     uint32_t colour, double width, bool dashed);
 void sketch_box(struct sketch *sketch, double x, double y, double width, double height,
                 uint32_t colour);
-/* y is the line the letters stand on. Longer texts than most_letters (0: any) end with "..". */
+/* y is the baseline. Texts longer than most_letters (0: any) end with "..". */
 void sketch_text(struct sketch *sketch, double x, double y, enum sketch_anchor anchor, double size,
                  bool bold, uint32_t colour, const char *text, int most_letters);
 double sketch_text_width(const char *text, double size);
@@ -54,13 +54,13 @@ double sketch_text_width(const char *text, double size);
 bool sketch_write_svg(const struct sketch *sketch, const char *path, struct err *err);
 bool sketch_write_png(const struct sketch *sketch, const char *path, struct err *err);
 
-/* Draws over an image that is there, at `scale` pixels a unit. */
+/* Draws over an existing image, at `scale` pixels per unit. */
 struct image;
 bool sketch_paint(const struct sketch *sketch, double scale, struct image *onto, struct err *err);
 
-/* Letters as lines: pairs of digits x (0..4) and y (0 top, 6 where letters stand, 8 below), a space
- * between two lines. "" for a space; a box for what there is no letter for. */
+/* Letters as lines: pairs of digits x (0..4) and y (0 top, 6 baseline, 8 below), a space between
+ * two lines. "" for a space; a box for characters without a letter. */
 const char *sketch_letter(uint32_t code);
-/* The next code point of UTF-8 text, and *text moved past it; 0xFFFD for a byte that is none. */
+/* The next code point of UTF-8 text, and *text moved past it; 0xFFFD for an invalid byte. */
 uint32_t sketch_next_code(const char **text);
 #endif

@@ -1,6 +1,6 @@
-/* sketch_png.c: a drawing as pixels. A line is all that lies within half its width of a segment;
- * pixels at the edge are covered in part. Every item is first drawn as coverage, then laid on the
- * picture once, so that overlapping pieces of one line do not show. */
+/* sketch_png.c: a drawing as pixels. A line covers everything within half its width of a segment;
+ * pixels at the edge are partly covered. Every item is first drawn as coverage, then blended onto
+ * the picture once, so that overlapping pieces of one line do not show. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct canvas {
     struct image image;
     uint8_t *cover; /* [height, width], all 0 between items */
     double scale;
-    int64_t x0, y0, x1, y1; /* what the present item touched */
+    int64_t x0, y0, x1, y1; /* what the current item touched */
 };
 
 static int64_t within(double value, int64_t high)
@@ -63,7 +63,7 @@ static void cover_box(struct canvas *canvas, struct sketch_point a, struct sketc
     touch(canvas, x0, y0, x1, y1);
 }
 
-/* Dashes and gaps of equal length, counted on over the corners. */
+/* Dashes and gaps of equal length, continued around corners. */
 static void cover_dashes(struct canvas *canvas, struct sketch_point a, struct sketch_point b,
                          double radius, double *done)
 {
@@ -72,7 +72,7 @@ static void cover_dashes(struct canvas *canvas, struct sketch_point a, struct sk
     while (at < length) {
         double phase = fmod(*done + at, 2 * dash);
         double step = fmin(length - at, (phase < dash ? dash : 2 * dash) - phase);
-        step = fmax(step, 1e-6 * dash); /* rounding must not stop the way */
+        step = fmax(step, 1e-6 * dash); /* rounding must not stop progress */
         double end = fmin(at + step, length);
         if (phase < dash)
             cover_segment(canvas,
@@ -132,7 +132,7 @@ static void cover_text(struct canvas *canvas, const struct sketch_item *item)
     }
 }
 
-/* Lays the colour where it covers, and clears the coverage. */
+/* Blends the colour where there is coverage, and clears the coverage. */
 static void lay(struct canvas *canvas, uint32_t colour)
 {
     const int rgb[3] = { colour >> 16 & 255, colour >> 8 & 255, colour & 255 };

@@ -12,7 +12,7 @@
 #define TOP 20.0
 #define BOTTOM 50.0
 #define TICKS 6
-#define NEAR 0.4 /* SVG pixels; nearer points are one */
+#define NEAR 0.4 /* SVG pixels; closer points are merged */
 
 struct frame {
     struct axis x, y;

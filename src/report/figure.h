@@ -1,11 +1,11 @@
-/* figure.h: curves as SVG within the page, in the page's own colours (light and dark). */
+/* figure.h: curves as SVG within the page, in the page's colours (light and dark). */
 #ifndef REPORT_FIGURE_H
 #define REPORT_FIGURE_H
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#define FIGURE_LINES 6 /* told apart by colour and dashes */
+#define FIGURE_LINES 6 /* distinguished by colour and dashes */
 
 /* y [n] over x [n]; a value that is not finite is a gap. */
 struct figure_line {
@@ -23,9 +23,9 @@ struct figure {
     bool diagonal;                       /* the line of chance */
     double mark;                         /* an x that is marked, with mark_name; NAN: none */
     const char *mark_name;
-    const char *summary; /* what it shows, for those who do not see it */
+    const char *summary; /* what it shows, for screen readers */
 };
 
-/* A <figure> with its legend. More points than the picture can show are thinned out. */
+/* A <figure> with its legend. Points too close to distinguish are merged. */
 void figure_write(FILE *page, const struct figure *figure);
 #endif

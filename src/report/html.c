@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 sequence that begins here, and its code point; 0 if it is none (also
+/* Bytes of the UTF-8 sequence that begins here, and its code point; 0 if it is not valid (including
  * overlong forms and surrogates). */
 static int utf8_length(const unsigned char *at, uint32_t *code)
 {

@@ -8,10 +8,10 @@
  * characters become U+FFFD. */
 void html_text(FILE *page, const char *text);
 
-/* printf for markup: the format is ours and stands as it is, every %s is escaped. Conversions:
+/* printf for markup: the format is trusted and written as it is, every %s is escaped. Conversions:
  * %s, %d, %lld, %zu, and %f, %g, %e with width and precision; %%. */
 void html_put(FILE *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Seconds as people say them: "12 s", "3 min 20 s", "2 h 05 min"; "" if not a number. */
+/* Seconds in readable form: "12 s", "3 min 20 s", "2 h 05 min"; "" if not a number. */
 void html_duration(FILE *page, double seconds);
 #endif

@@ -49,10 +49,11 @@ static void put_head(FILE *out, const struct page *page)
              "<meta name=\"generator\" content=\"microtome %s\">\n<title>%s</title>\n<style>\n",
              MICROTOME_VERSION, page->request->title);
     fputs(page_style, out);
-    html_put(out,
-             "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#cohort\">To the slides</a>\n"
-             "<header><h1>%s</h1>\n",
-             page->request->title);
+    html_put(
+        out,
+        "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#cohort\">Skip to the slides</a>\n"
+        "<header><h1>%s</h1>\n",
+        page->request->title);
 }
 
 static bool write_page(const struct page *page, struct err *err)
@@ -74,10 +75,11 @@ static bool write_page(const struct page *page, struct err *err)
         html_put(out, "</section>\n");
     page_put_training(out, page);
     page_put_runs(out, page);
-    html_put(out,
-             "</main>\n<footer>Made by microtome %s. A research tool: not for diagnosis.</footer>"
-             "\n<script>\n",
-             MICROTOME_VERSION);
+    html_put(
+        out,
+        "</main>\n<footer>Made with microtome %s. For research only, not for diagnosis.</footer>"
+        "\n<script>\n",
+        MICROTOME_VERSION);
     fputs(page_script, out);
     html_put(out, "</script>\n</body>\n</html>\n");
     return file_out_commit(&file, err);

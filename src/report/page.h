@@ -13,17 +13,18 @@ struct page_request {
     int n_folders;
     const char *output; /* folder */
     const char *title;
-    const struct class_map *class_map; /* what drawn classes mean; NULL: only their names */
+    const struct class_map *class_map; /* what annotation classes mean; NULL: their names alone */
 };
 
 struct page_result {
     size_t slides, pictured; /* in the table; with a heatmap */
     size_t curves, trainings, runs;
-    size_t problems; /* things that could not be read; the page lists them */
+    size_t problems; /* files that could not be read; the page lists them */
 };
 
-/* Slides are pictured in parallel. What cannot be read is told on the page and counted; what cannot
- * be written is an error. index.html is written last: if it exists, the pictures do. */
+/* Slides are drawn in parallel. A file that cannot be read is listed on the page and counted; a
+ * file that cannot be written is an error. index.html is written last: if it exists, so do the
+ * pictures. */
 bool page_make(const struct page_request *request, const struct ctx *ctx, struct page_result *out,
                struct err *err);
 #endif

@@ -1,4 +1,4 @@
-/* page_figures.c: ROC and FROC curves and the curves of trainings (page_parts.h). */
+/* page_figures.c: ROC, FROC and training curves (page_parts.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +41,13 @@ void page_put_curves(FILE *out, const struct page *page)
 {
     if (page->results.n_curves == 0)
         return;
-    html_put(out, "<section id=\"curves\"><h2>ROC and FROC</h2>\n<div class=\"plots\">");
+    html_put(out, "<section id=\"curves\"><h2>Performance</h2>\n<div class=\"plots\">");
     for (int kind = 0; kind < CURVE_KINDS; kind++)
         put_kind(out, page, (enum curve_kind)kind);
     html_put(out, "</div></section>\n");
 }
 
-/* A column as numbers; the caller's. NULL where it is absent or all of it empty. */
+/* A column as numbers; the caller's. NULL if it is missing or entirely empty. */
 static double *column_of(const struct csv *csv, const char *name)
 {
     int column = csv_column(csv, name);
@@ -65,7 +65,7 @@ static double *column_of(const struct csv *csv, const char *name)
     return values;
 }
 
-/* Training and validation of one measure, over epochs. */
+/* One measure on training and validation data, over epochs. */
 static void put_measure(FILE *out, const struct result_training *training, const char *title,
                         const char *val_column, const char *train_column, double high)
 {
@@ -110,7 +110,7 @@ void page_put_training(FILE *out, const struct page *page)
                  slash ? slash + 1 : training->folder, training->network);
         put_measure(out, training, "loss", "val_loss", "train_loss", 0);
         put_measure(out, training, "accuracy", "val_accuracy", "train_accuracy", 1);
-        put_measure(out, training, "AUC of patches", "val_auc", "train_auc", 0);
+        put_measure(out, training, "patch AUC", "val_auc", "train_auc", 0);
         html_put(out, "</div>\n");
         put_test(out, training);
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "report/html.h"
 
-/* The facts of the first heatmap stand for all, unless others differ. */
+/* The facts of the first heatmap, which apply to all unless others differ. */
 static const struct heatmap_info *common_info(const struct page *page, bool *differ)
 {
     const struct heatmap_info *first = NULL;
@@ -43,7 +43,7 @@ static void put_links(FILE *out, const struct page *page)
     if (results->n_slides > 0)
         html_put(out, "<li><a href=\"#cohort\">Cohort</a></li>");
     if (results->n_curves > 0)
-        html_put(out, "<li><a href=\"#curves\">ROC and FROC</a></li>");
+        html_put(out, "<li><a href=\"#curves\">Performance</a></li>");
     if (results->n_slides > 0)
         html_put(out, "<li><a href=\"#slides\">Slides</a></li>");
     if (results->n_trainings > 0)
@@ -103,7 +103,7 @@ static void put_number_cell(FILE *out, const char *format, double value, bool ba
         html_put(out, "%s</td>", text);
 }
 
-/* A column that would be empty is left out. */
+/* Empty columns are omitted. */
 struct columns {
     bool label, score, highest, tissue, lesions, seconds, note;
 };
@@ -138,9 +138,9 @@ static void put_head(FILE *out, const struct columns *columns)
     if (columns->score)
         html_put(out, "<th scope=\"col\" class=\"n\">slide score</th>");
     if (columns->highest)
-        html_put(out, "<th scope=\"col\" class=\"n\">highest</th>");
+        html_put(out, "<th scope=\"col\" class=\"n\">highest patch score</th>");
     if (columns->tissue)
-        html_put(out, "<th scope=\"col\" class=\"n\">tissue mm\xC2\xB2</th>");
+        html_put(out, "<th scope=\"col\" class=\"n\">tissue (mm\xC2\xB2)</th>");
     if (columns->lesions)
         html_put(out, "<th scope=\"col\" class=\"n\">lesions</th>");
     if (columns->seconds)
@@ -206,7 +206,8 @@ static void put_model(FILE *out, const struct page *page)
     if (info->check.windows > 0)
         html_put(
             out,
-            "<p>Dense against the sliding window on %lld random windows: correlation %.4f, "
+            "<p>Dense prediction compared with the sliding window on %lld random windows: "
+            "correlation %.4f, "
             "mean difference %.4f, 95 %% below %.4f, largest %.4f, %.2f %% of decisions at 0.5 "
             "differ.</p>\n",
             (long long)info->check.windows, info->check.r, info->check.mean, info->check.p95,
@@ -240,15 +241,15 @@ void page_put_runs(FILE *out, const struct page *page)
     if (results->n_runs > 0) {
         html_put(out,
                  "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table of "
-                 "runs\"><table><thead><tr><th scope=\"col\">command</th><th scope=\"col\">began"
+                 "runs\"><table><thead><tr><th scope=\"col\">command</th><th scope=\"col\">started"
                  "</th><th scope=\"col\" class=\"n\">slides</th><th scope=\"col\" class=\"n\">time"
                  "</th><th scope=\"col\" class=\"n\">core-hours</th><th scope=\"col\">version</th>"
-                 "<th scope=\"col\">as typed</th></tr></thead><tbody>\n");
+                 "<th scope=\"col\">command line</th></tr></thead><tbody>\n");
         for (size_t i = 0; i < results->n_runs; i++) {
             put_run(out, &results->runs[i]);
             total += isfinite(results->runs[i].core_seconds) ? results->runs[i].core_seconds : 0;
         }
-        html_put(out, "</tbody></table></div>\n<p>Together %.3g core-hours.</p>\n", total / 3600);
+        html_put(out, "</tbody></table></div>\n<p>Total: %.3g core-hours.</p>\n", total / 3600);
     }
     for (size_t i = 0; i < results->problems.n; i++)
         html_put(out, "<p class=\"problem\">%s</p>\n", results->problems.items[i]);

@@ -1,4 +1,4 @@
-/* page_parts.h: the sections of the page. Each writes nothing where there is nothing to tell. */
+/* page_parts.h: the sections of the page. Each writes nothing if there is nothing to show. */
 #ifndef REPORT_PAGE_PARTS_H
 #define REPORT_PAGE_PARTS_H
 #include "report/page.h"

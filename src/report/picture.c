@@ -9,11 +9,11 @@
 #define ROWS_BYTES (INT64_C(16) << 20)
 #define MOST_BLOCKS (INT64_C(1) << 20)
 
-/* Blocks of about a window each keep their strongest cell: the candidates for peaks. */
+/* Blocks about the size of a window each keep their highest-scoring cell as a candidate peak. */
 struct scan {
     const struct heatmap_info *info;
     struct picture *out;
-    int64_t *first_x, *last_x; /* [columns]: px of the picture that a cell covers */
+    int64_t *first_x, *last_x; /* [columns]: picture px that a cell covers */
     double px_per_row;
     int64_t block, blocks_wide, blocks_high;
     struct picture_peak *best; /* [blocks_high, blocks_wide]; score -1: nothing scored */
@@ -21,7 +21,7 @@ struct scan {
     int64_t scored;
 };
 
-/* The px whose centres lie in cell i, or else the px in which the middle of the cell lies. */
+/* The px whose centres are in cell i, else the px that contains the middle of the cell. */
 static void covered(int64_t i, double px_per_cell, int64_t limit, int64_t *first, int64_t *last)
 {
     double from = (double)i * px_per_cell, to = from + px_per_cell;
@@ -102,7 +102,7 @@ static bool take_rows(struct scan *scan, const struct heatmap *heatmap, const st
     return ok;
 }
 
-/* Two windows that lie nearer than three quarters of their side show the same. */
+/* Two windows closer than three quarters of their side show the same thing. */
 static bool is_near(const struct scan *scan, const struct picture_peak *a,
                     const struct picture_peak *b)
 {

@@ -1,5 +1,6 @@
-/* picture.h: a heatmap -> what a page shows of it: a picture of the highest scores, the strongest
- * windows, outlines and marks. Rows are streamed; memory follows the picture, not the heatmap. */
+/* picture.h: a heatmap -> what the page shows of it: a picture of the highest scores, the
+ * highest-scoring windows, outlines and marks. Rows are streamed; memory grows with the picture,
+ * not with the heatmap. */
 #ifndef REPORT_PICTURE_H
 #define REPORT_PICTURE_H
 #include "base/ctx.h"
@@ -16,7 +17,7 @@ struct picture_peak {
 struct picture {
     struct image heat; /* [height, width, 1]: 0 where nothing was scored, else 1 + 254 * the highest
                         * score under the pixel */
-    struct picture_peak peaks[PICTURE_PEAKS]; /* strongest first, no two windows overlap much */
+    struct picture_peak peaks[PICTURE_PEAKS]; /* highest score first, no two windows overlap much */
     int n_peaks;
     double mean, max; /* of the main class; NAN if nothing was scored */
 };
@@ -27,11 +28,11 @@ bool picture_scan(const struct heatmap *heatmap, int64_t width, int64_t height,
                   const struct ctx *ctx, struct picture *out, struct err *err);
 void picture_free(struct picture *picture);
 
-/* The colours of heatmap/colour_map.h for scores 0 to 1, as PNG with a palette. Where nothing was
- * scored it is transparent; with `sheer`, low scores nearly so, to lie over a slide. */
+/* The colours of heatmap/colour_map.h for scores 0 to 1, as PNG with a palette. Transparent where
+ * nothing was scored; with `sheer`, low scores nearly so, for laying over a slide. */
 bool picture_write_heat(const char *path, const struct image *heat, bool sheer, struct err *err);
 
-/* The outline of what is not 0, as SVG of the mask's size. colour is CSS. */
+/* The outline of the non-zero pixels, as SVG of the mask's size. colour is CSS. */
 bool picture_write_outline(const char *path, const struct image *mask, const char *colour,
                            struct err *err);
 

@@ -6,7 +6,7 @@
 #include "report/picture.h"
 #include "tissue/outline.h"
 
-#define LEAST_SHEER 30 /* of 255: how much a score of 0 shows when it lies over a slide */
+#define LEAST_SHEER 30 /* of 255: opacity of a score of 0 over a slide */
 
 bool picture_write_heat(const char *path, const struct image *heat, bool sheer, struct err *err)
 {

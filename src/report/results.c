@@ -22,7 +22,7 @@ bool results_problem(struct results *results, const char *text, struct err *err)
 {
     struct result_list *list = &results->problems;
     if (list->n == MOST_PROBLEMS)
-        return true; /* the first ones tell enough */
+        return true; /* the first ones are enough */
     if (!results_room(&list->items, list->n, &list->room, sizeof *list->items, err))
         return false;
     list->items[list->n] = strdup(text);
@@ -139,7 +139,7 @@ static void free_slide(struct result_slide *slide)
     free(slide->error);
 }
 
-/* A slide list names slides that nothing was found out about: those of the training, say. */
+/* A slide list may name slides without results, such as those used for training. */
 static void drop_bare_slides(struct results *results)
 {
     size_t kept = 0;
@@ -163,7 +163,7 @@ bool results_read(char *const *folders, int n_folders, const char *except, struc
             ok = err_set(err, ERR_USAGE, "%s: not a folder of results", folders[i]);
         else if (same_folder(folders[i], except))
             ok = err_set(err, ERR_USAGE,
-                         "%s: the page needs a folder of its own; choose another for -o",
+                         "%s: the page needs a separate folder; choose another one for -o",
                          folders[i]);
         else
             ok = visit(out, folders[i], except, 0, err);
@@ -175,8 +175,8 @@ bool results_read(char *const *folders, int n_folders, const char *except, struc
     }
     if (ok && out->n_slides == 0 && out->n_trainings == 0 && out->n_curves == 0)
         ok = err_set(err, ERR_MISSING,
-                     "%s: no results in it: neither heatmaps (predict), slide scores (classify), "
-                     "curves (evaluate --plot or --points) nor a training (train)",
+                     "%s: no results in this folder: no heatmaps (predict), slide scores "
+                     "(classify), curves (evaluate --plot or --points) or training run (train)",
                      folders[0]);
     if (!ok)
         results_free(out);

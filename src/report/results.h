@@ -1,15 +1,15 @@
-/* results.h: folders that other commands wrote -> what a report can tell. What a folder holds is
- * seen from its files, not from its name; whatever is absent is left out:
+/* results.h: folders written by other commands -> what a report can show. Results are recognised by
+ * the content of files, not by folder names; anything missing is omitted:
  *
  *   <slide>/heatmap.json             predict     a heatmap
  *   run.json, slides.csv             any         times and states
- *   metrics.csv, metrics.json        train       curves of a training
- *   CSV with slide and score         classify    slide scores, perhaps with labels
+ *   metrics.csv, metrics.json        train       training curves
+ *   CSV with slide and score         classify    slide scores, with or without labels
  *   CSV with slide and label         phantom     labels, annotations
  *   <slide>.csv with score, x, y     classify    lesions
  *   CSV of points of curves          evaluate    ROC, FROC, precision and recall, calibration
  *
- * A file that looks like one of these but cannot be read is remembered as a problem. */
+ * A file that looks like one of these but cannot be read is recorded as a problem. */
 #ifndef REPORT_RESULTS_H
 #define REPORT_RESULTS_H
 #include "base/csv.h"
@@ -23,7 +23,7 @@ struct result_slide {
     char *error;                /* why it failed; NULL: it did not */
     double score;               /* of the slide; NAN: none */
     double tissue_mm2;          /* NAN: unknown */
-    double seconds;             /* of predict; NAN: unknown, or it was done by an earlier run */
+    double seconds;             /* of predict; NAN: unknown, or predicted by an earlier run */
 };
 
 struct result_run {
@@ -56,7 +56,7 @@ struct result_list {
 };
 
 struct results {
-    struct result_slide *slides; /* by name; only slides that something was found out about */
+    struct result_slide *slides; /* by name; only slides with results */
     size_t n_slides;
     int64_t slides_room;
     struct result_run *runs;
@@ -71,19 +71,18 @@ struct results {
     struct result_list problems;
 };
 
-/* Looks at the folders and two levels of folders in them, but not into `except` (where the report
- * goes; may be NULL). A folder without anything to tell is an error that says what was looked for.
- * *out is the caller's; free with results_free. */
+/* Searches the folders and two levels of folders in them, but not `except` (where the report goes;
+ * may be NULL). No results at all are an error that says what was looked for. *out is the caller's;
+ * free with results_free. */
 bool results_read(char *const *folders, int n_folders, const char *except, struct results *out,
                   struct err *err);
 void results_free(struct results *results); /* also fine on a zeroed struct */
 
 /* --- for the files of this folder --- */
 
-/* The slide of this name, made if it is new; NULL without memory. */
+/* The slide with this name, created if it is new; NULL if out of memory. */
 struct result_slide *results_slide(struct results *results, const char *name);
-/* Takes what a table of the kinds above says; other tables are passed over. False without memory.
- */
+/* Reads a table of one of the kinds above; other tables are ignored. False if out of memory. */
 bool results_take_table(struct results *results, const char *path, struct err *err);
 /* run.json, with slides.csv beside it. */
 bool results_take_run(struct results *results, const char *folder, struct err *err);

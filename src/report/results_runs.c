@@ -1,4 +1,4 @@
-/* results_runs.c: what run.json and the files of a training say (results.h). */
+/* results_runs.c: reads run.json and the files of a training run (results.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 #define MOST_JSON_BYTES ((size_t)128 << 20)
 
-/* A JSON object; NULL, with the problem remembered, where the file is none. An absent file is no
- * problem. *ok is false only without memory. */
+/* A JSON object; NULL, with the problem recorded, if the file does not contain one. A missing file
+ * is not a problem. *ok is false only if out of memory. */
 static json_t *load(struct results *results, const char *folder, const char *name, bool *ok,
                     struct err *err)
 {
@@ -129,7 +129,7 @@ bool results_take_training(struct results *results, const char *folder, struct e
     if (!readable)
         return results_problem(results, why.text, err);
     if (csv_column(&csv, "epoch") < 0 || csv.n_rows == 0) {
-        csv_free(&csv); /* another program's */
+        csv_free(&csv); /* from another program */
         return true;
     }
     if (!results_room(&results->trainings, results->n_trainings, &results->trainings_room,

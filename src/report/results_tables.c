@@ -1,4 +1,4 @@
-/* results_tables.c: what a CSV says about slides, lesions and curves (results.h). */
+/* results_tables.c: reads slides, lesions and curves from CSVs (results.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static double number_of(const char *cell)
     return end != cell && *end == '\0' ? value : NAN;
 }
 
-/* Copies unless it is empty. */
+/* Copies a text unless it is empty. */
 static bool set_text(char **place, const char *text)
 {
     if (text[0] == '\0')
@@ -25,14 +25,14 @@ static bool set_text(char **place, const char *text)
     return (*place = strdup(text)) != NULL;
 }
 
-/* A word says more than a number: "tumor" is not replaced by 1. */
+/* A word is more useful than a number: "tumor" is not replaced by 1. */
 static bool set_label(struct result_slide *slide, const char *label)
 {
     bool number = isfinite(number_of(label));
     return (number && slide->label[0]) || set_text(&slide->label, label);
 }
 
-/* A path of a table, which is relative to it. */
+/* A path in a table, relative to the table. */
 static char *path_beside(const char *table, const char *path)
 {
     const char *slash = strrchr(table, '/');
@@ -99,7 +99,7 @@ static bool take_lesions(struct results *results, const char *path, struct err *
     return (slide && set_text(&slide->lesions, path)) || err_memory(err, path);
 }
 
-/* The points of a plot may be in two files: beside it, and in that of --points. */
+/* The points of a plot may be in two files: the one beside it and the one of --points. */
 static void drop_repeated(struct results *results)
 {
     const struct result_curve *last = &results->curves[results->n_curves - 1];
@@ -116,7 +116,7 @@ static void drop_repeated(struct results *results)
     }
 }
 
-/* One curve: the rows that have this name. */
+/* One curve: the rows with this name. */
 static bool take_curve(struct results *results, const struct csv *csv, enum curve_kind kind,
                        const char *name, const int columns[3], struct err *err)
 {
@@ -149,7 +149,7 @@ static bool take_curves(struct results *results, const struct csv *csv, enum cur
     if (csv->n_rows > MOST_CURVE_POINTS)
         return results_problem(results, "a table of curves has too many points", err);
     for (size_t row = 0; row < csv->n_rows; row++) {
-        const char *name = csv_cell(csv, row, columns[0]); /* rows of a curve stand together */
+        const char *name = csv_cell(csv, row, columns[0]); /* rows of a curve are adjacent */
         if (last && strcmp(name, last) == 0)
             continue;
         if (!take_curve(results, csv, kind, name, columns, err))
@@ -159,7 +159,7 @@ static bool take_curves(struct results *results, const struct csv *csv, enum cur
     return true;
 }
 
-/* The first line, to see which tables are worth reading whole. */
+/* The first line, to decide which tables to read in full. */
 static bool first_line(const char *path, char line[MOST_LINE])
 {
     FILE *stream = fopen(path, "r");

@@ -1,4 +1,4 @@
-/* slide_html.c: a slide's part of the page (slide_view.h). */
+/* slide_html.c: the section of one slide (slide_view.h). */
 #include <math.h>
 #include "report/html.h"
 #include "report/slide_view.h"
@@ -31,7 +31,7 @@ static void put_facts(FILE *page, const struct result_slide *slide, const struct
     html_put(page, "</dl>\n");
 }
 
-/* A length that is a fifth of the picture or a little less. */
+/* A round length of about a fifth of the picture or less. */
 static void put_scale(FILE *page, const struct slide_view *view)
 {
     static const double lengths_um[] = { 50000, 20000, 10000, 5000, 2000, 1000, 500,
@@ -72,7 +72,7 @@ static void put_over(FILE *page, const struct result_slide *slide, const struct 
     if (view->overview)
         html_put(page,
                  "<img src=\"slides/%zu/overview.jpg\" width=\"%lld\" height=\"%lld\" "
-                 "loading=\"lazy\" alt=\"Slide %s from above, with the heatmap over it\">",
+                 "loading=\"lazy\" alt=\"Overview of slide %s with the heatmap on top\">",
                  number, (long long)view->width, (long long)view->height, slide->name);
     put_layer(page, number, "heat", "overlay.png");
     put_layer(page, number, "tissue", "tissue.svg");
@@ -84,7 +84,7 @@ static void put_over(FILE *page, const struct result_slide *slide, const struct 
     html_put(page,
              "</div><figcaption><div class=\"slider\"><label for=\"opacity-%zu\">heatmap</label>"
              "<input type=\"range\" id=\"opacity-%zu\" min=\"0\" max=\"100\" value=\"70\" "
-             "data-opacity aria-label=\"How much the heatmap covers the slide, per cent\"></div>"
+             "data-opacity aria-label=\"Opacity of the heatmap, in per cent\"></div>"
              "<div class=\"switches\">",
              number, number);
     put_switch(page, "tissue", "scored tissue");
@@ -107,8 +107,8 @@ static void put_beside(FILE *page, const struct result_slide *slide, const struc
              (long long)view->height, slide->name, isfinite(view->max) ? view->max : 0.0);
     html_put(page,
              "<figcaption><div class=\"ramp\"><span>0</span><span class=\"colours\" "
-             "aria-hidden=\"true\"></span><span>1</span></div>score of <bdi>%s</bdi>; a pixel "
-             "shows the highest under it</figcaption></figure>\n",
+             "aria-hidden=\"true\"></span><span>1</span></div>score of <bdi>%s</bdi>; each pixel "
+             "shows the highest score under it</figcaption></figure>\n",
              info->class_names[heatmap_main_class(info)]);
 }
 
@@ -116,7 +116,7 @@ static void put_peaks(FILE *page, const struct slide_view *view, size_t number)
 {
     if (!view->patches)
         return;
-    html_put(page, "<h4>Strongest windows</h4><ul class=\"patches\">");
+    html_put(page, "<h4>Highest-scoring windows</h4><ul class=\"patches\">");
     for (int i = 0; i < view->n_peaks; i++) {
         const struct picture_peak *peak = &view->peaks[i];
         struct heatmap_cell cell = heatmap_cell(&view->info, peak->column, peak->row);
@@ -138,7 +138,8 @@ static void put_lesions(FILE *page, const struct slide_view *view)
              "<details><summary>Lesions: %zu%s</summary><div class=\"scroll\"><table><thead>"
              "<tr><th scope=\"col\">#</th><th scope=\"col\">score</th><th scope=\"col\">x "
              "(px)</th><th scope=\"col\">y (px)</th></tr></thead><tbody>",
-             view->all_lesions, view->all_lesions > VIEW_LESIONS ? ", the strongest ten" : "");
+             view->all_lesions,
+             view->all_lesions > VIEW_LESIONS ? " (showing the ten with the highest scores)" : "");
     for (size_t i = 0; i < view->n_lesions; i++)
         html_put(page, "<tr><td>%zu</td><td>%.3f</td><td>%.0f</td><td>%.0f</td></tr>", i + 1,
                  view->lesions[i].score, view->lesions[i].x_l0, view->lesions[i].y_l0);

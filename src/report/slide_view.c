@@ -51,7 +51,7 @@ static bool make_overview(struct work *work, struct err *err)
     struct err why = { 0 };
     struct image image = { 0 };
     double longer = (double)(info->width_l0 > info->height_l0 ? info->width_l0 : info->height_l0);
-    /* A heatmap remembers the path as it was typed; a run's record made it absolute. */
+    /* A heatmap records the path as it was typed; the record of the run has the absolute path. */
     const char *recorded = work->slide->path;
     const char *file = recorded && file_exists(recorded) ? recorded : info->path;
     if (!slide_open(file, info->mpp_l0, &work->file, &why) ||
@@ -108,7 +108,7 @@ static bool make_heat(struct work *work, struct err *err)
     return ok;
 }
 
-/* The window of a peak as the network saw it, as far as a level of the slide allows. */
+/* The window of a peak at the resolution the network saw, if the slide has a suitable level. */
 static bool read_window(struct work *work, const struct picture_peak *peak, struct image *out,
                         struct err *err)
 {
@@ -157,7 +157,7 @@ static bool make_patches(struct work *work, struct err *err)
     return ok;
 }
 
-/* A problem that has nothing to do with those before it. */
+/* A problem unrelated to the previous ones. */
 static void note_another(struct slide_view *view, const char *text)
 {
     size_t used = strlen(view->problem);
@@ -189,7 +189,7 @@ static bool make_truth(struct work *work, struct err *err)
     return ok;
 }
 
-/* Strongest first. */
+/* Highest score first. */
 static void insert_lesion(struct slide_view *view, struct lesion lesion)
 {
     size_t at = view->n_lesions;

@@ -1,4 +1,4 @@
-/* slide_view.h: one slide of the report: its pictures as files, and its part of the page. */
+/* slide_view.h: one slide of the report: its pictures as files, and its section of the page. */
 #ifndef REPORT_SLIDE_VIEW_H
 #define REPORT_SLIDE_VIEW_H
 #include "annotation/classes.h"
@@ -7,16 +7,16 @@
 #include "report/results.h"
 #include "verdict/lesions.h"
 
-#define VIEW_LESIONS 10 /* that are listed and marked */
+#define VIEW_LESIONS 10 /* listed and marked */
 
 struct slide_view {
     struct heatmap_info info; /* zero without a heatmap */
     bool heat, overview, truth;
-    bool no_tissue;        /* was found: the heatmap has no scores */
+    bool no_tissue;        /* the heatmap has no scores */
     int64_t width, height; /* px of the pictures */
     struct picture_peak peaks[PICTURE_PEAKS];
     int n_peaks;
-    bool patches; /* pictures of the peaks' windows were made */
+    bool patches; /* pictures of the peaks' windows exist */
     double mean, max;
     double tissue_mm2; /* that was scored; NAN: unknown */
     struct lesion lesions[VIEW_LESIONS];
@@ -24,8 +24,8 @@ struct slide_view {
     char problem[1024]; /* what could not be read; "" if nothing */
 };
 
-/* Writes the pictures to `folder`, which exists. Thread-safe. False where something cannot be
- * written; *out is the caller's; free with slide_view_free. */
+/* Writes the pictures to `folder`, which exists. Thread-safe. False if something cannot be written;
+ * *out is the caller's; free with slide_view_free. */
 bool slide_view_make(const struct result_slide *slide, const struct class_map *class_map,
                      const char *folder, const struct ctx *ctx, struct slide_view *out,
                      struct err *err);
