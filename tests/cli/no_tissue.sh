@@ -56,6 +56,7 @@ data: { train: labelled, val_fraction: 0.5 }
 train: { epochs: 1, batch: 4 }
 Y
 microtome phantom -q -o many --slides 4 --size 2048 --seed 1 || exit
+sed -i 's/,test$/,train/' many/slides.csv # two patients: one to validate on
 cp slides/glass.tiff many/slides && echo "slides/glass.tiff,,normal,,patient_009,0,0,train" >>many/slides.csv
 head -n 1 many/slides.csv
 microtome extract -q many/slides.csv -o labelled --random 8 --patch 160 | sed -n '6s/  */ /gp'
