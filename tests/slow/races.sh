@@ -36,7 +36,7 @@ try() { # NAME ARGUMENT...: the command under the sanitizer
 }
 "${MICROTOME:?}" phantom -q -o cohort --slides 5 --size 1024 --seed 1 || exit 1
 try extract extract cohort/slides.csv -o stores --random 12 --patch 160 --stain macenko
-try dense extract cohort/slides.csv -o dense --dense --patch 128 --stride 64 --layout blocks
+try dense extract cohort/slides.csv -o dense --dense --patch 128 --stride 64 --layout blocks --stain macenko
 try train train -o run --set data.train=stores --set data.val_fraction=0.5 --set network.input_px=144 \
     --set train.epochs=2 --set train.batch=4 --set data.workers=2 --set checkpoint.every_steps=2
 try predict predict cohort/slides/patient_000*.tiff -o heat --model run --stride 64 --export tiles-csv,overlay
