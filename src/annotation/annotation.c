@@ -13,7 +13,7 @@
 #include "base/file.h"
 
 #define MAX_BYTES ((size_t)256 << 20)
-#define MAX_JSON_BYTES ((size_t)64 << 20) /* JSON takes some ten times its size in memory */
+#define MAX_JSON_BYTES ((size_t)64 << 20) /* JSON needs about ten times its size in memory */
 
 struct annotation {
     const struct format *format;
@@ -23,7 +23,7 @@ struct annotation {
     char ignored_name[DRAWING_NAME];
 };
 
-/* In the order in which they are asked. */
+/* In the order in which they are tried. */
 static const struct format *const formats[] = { &format_asap, &format_imagescope, &format_geojson,
                                                 &format_ncrf };
 
@@ -38,7 +38,7 @@ static bool looks_like_xml(const char *text, size_t size)
 static bool parse_json(const struct source *source, json_t **out, struct err *err)
 {
     if (source->size > MAX_JSON_BYTES)
-        return err_set(err, ERR_FORMAT, "%s: larger than the %zu MB that such a file may have",
+        return err_set(err, ERR_FORMAT, "%s: larger than the limit of %zu MB for such a file",
                        source->path, MAX_JSON_BYTES >> 20);
     json_error_t why;
     *out = json_loadb(source->text, source->size, 0, &why);
@@ -53,18 +53,19 @@ static const struct format *find_format(const struct source *source, struct err 
             return formats[i];
     if (source->json)
         err_set(err, ERR_FORMAT,
-                "%s: this JSON is no annotation: neither GeoJSON features (QuPath) nor "
+                "%s: this JSON is not an annotation: neither GeoJSON features (QuPath) nor "
                 "\"positive\" and \"negative\" regions (NCRF)",
                 source->path);
     else
-        err_set(err, ERR_FORMAT,
-                "%s: this XML is no annotation: its root is <%s>, not <ASAP_Annotations> (ASAP) or "
-                "<Annotations> (ImageScope)",
-                source->path, source->xml_root);
+        err_set(
+            err, ERR_FORMAT,
+            "%s: this XML is not an annotation: its root is <%s>, not <ASAP_Annotations> (ASAP) or "
+            "<Annotations> (ImageScope)",
+            source->path, source->xml_root);
     return NULL;
 }
 
-/* jansson does not know it. */
+/* jansson does not support it. */
 static void skip_byte_order_mark(struct source *source)
 {
     if (source->size >= 3 && !memcmp(source->text, "\xef\xbb\xbf", 3))
@@ -123,7 +124,7 @@ done:
     return ok;
 }
 
-/* Adds the classes of one file that have no meaning; a file that cannot be read has none. */
+/* Adds the classes of one file that have no known meaning; an unreadable file adds none. */
 static void look_at_classes(const char *path, const struct class_map *map,
                             struct unknown_classes *unknown)
 {

@@ -1,11 +1,11 @@
 /* annotation.h: a pathologist's drawing -> polygons, masks, labels. ASAP XML, Aperio ImageScope
- * XML, QuPath GeoJSON and NCRF JSON are told apart by their content. Level-0 pixels.
+ * XML, QuPath GeoJSON and NCRF JSON are distinguished by their content. Level-0 pixels.
  *
- * What a drawn region means follows from the name of its group, layer or class (classes.h): tumour
- * (_0, _1, Tumor, metastases, ...; also a region with no class), exclusion (_2, Exclusion, normal,
- * ...), or what a class map says. A class that has no meaning is refused. The annotation is the
- * union of all tumour regions minus the union of all exclusions, whatever their order in the file.
- */
+ * The name of a drawn region's group, layer or class decides what it means (classes.h): tumour (_0,
+ * _1, Tumor, metastases, ...; also a region without a class), exclusion (_2, Exclusion, normal,
+ * ...), or whatever the class map says. A class with no known meaning is rejected. The annotation
+ * is the union of all tumour regions minus the union of all exclusions, whatever their order in the
+ * file. */
 #ifndef ANNOTATION_ANNOTATION_H
 #define ANNOTATION_ANNOTATION_H
 #include "annotation/classes.h"
@@ -14,30 +14,30 @@
 
 struct annotation;
 
-/* Reads and repairs. What cannot be repaired is refused with the file and the line (in JSON: the
- * feature or region number). map may be NULL. *out is the caller's; free with annotation_free. An
- * annotation without regions is valid and empty; one in which something is drawn, but no area, is
- * refused. Thread-safe. */
+/* Reads and repairs. A file that cannot be repaired is rejected with an error that names the file
+ * and the line (in JSON: the feature or region number). map may be NULL. The caller owns *out; free
+ * with annotation_free. An annotation without regions is valid and empty; one that contains drawn
+ * objects but no area is rejected. Thread-safe. */
 bool annotation_read(const char *path, const struct class_map *map, struct annotation **out,
                      struct err *err);
-/* The same from memory, for fuzzing; path names it in messages. */
+/* The same from memory, for fuzzing; path is used in messages only. */
 bool annotation_parse(const char *text, size_t size, const char *path, const struct class_map *map,
                       struct annotation **out, struct err *err);
 
-/* Before work begins: refuses the files if they hold classes without a meaning, naming all of them.
- * What else is wrong with a file is left to annotation_read. */
+/* To be called before work starts: rejects the files if they contain classes with no known meaning,
+ * and lists them all. Any other problem with a file is left to annotation_read. */
 bool annotation_check_classes(const char *const *paths, size_t n, const struct class_map *map,
                               struct err *err);
 void annotation_free(struct annotation *annotation);
 
 const char *annotation_format(const struct annotation *annotation); /* "ASAP", "GeoJSON", ... */
 int64_t annotation_regions(const struct annotation *annotation);    /* polygons after merging */
-int64_t annotation_repaired(const struct annotation *annotation);   /* how many had to be */
-/* Drawn things that are no areas and count as nothing: points, lines, detections. A caller warns
- * when this is not 0; *first_name (if not NULL) says what the first one was. */
+int64_t annotation_repaired(const struct annotation *annotation);   /* how many needed repair */
+/* Drawn objects that are not areas and are ignored: points, lines, detections. The caller warns if
+ * this is not 0; *first_name (if not NULL) is the name of the first one. */
 int64_t annotation_ignored(const struct annotation *annotation, const char **first_name);
 double annotation_area_px(const struct annotation *annotation); /* level-0 pixels */
-/* The box of what is inside: below 0 or beyond the slide means that the drawing belongs to
+/* The bounding box. Coordinates below 0 or beyond the slide mean that the drawing belongs to
  * another slide or level. False if empty. */
 bool annotation_bounds(const struct annotation *annotation, double *x0, double *y0, double *x1,
                        double *y1);
@@ -47,13 +47,13 @@ bool annotation_bounds(const struct annotation *annotation, double *x0, double *
 bool annotation_contains(const struct annotation *annotation, double x_l0, double y_l0);
 
 /* Rasterises a window: mask pixel (i, j) is 255 if annotation_contains its centre, at level-0
- * (x_l0 + (i + 0.5) * step, y_l0 + (j + 0.5) * step). *out [height, width, 1] is the caller's.
- * Only edges that cross the window's rows are looked at. Thread-safe. */
+ * (x_l0 + (i + 0.5) * step, y_l0 + (j + 0.5) * step). The caller owns *out [height, width, 1]. Only
+ * edges that cross the window's rows are examined. Thread-safe. */
 bool annotation_mask(const struct annotation *annotation, double x_l0, double y_l0, double step_l0,
                      int64_t width, int64_t height, struct image *out, struct err *err);
 
-/* How many of the width x height pixel centres of such a window are inside; no image is made.
- * 0 means that no pixel is tumour. Thread-safe. */
+/* The number of pixel centres of such a window (width x height) that are inside; no image is
+ * created. Thread-safe. */
 int64_t annotation_count(const struct annotation *annotation, double x_l0, double y_l0,
                          double step_l0, int64_t width, int64_t height);
 #endif

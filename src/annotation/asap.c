@@ -1,7 +1,7 @@
 /* asap.c: ASAP XML (CAMELYON16 and 17) -> regions.
  * ASAP_Annotations/Annotations/Annotation[@Type, @PartOfGroup]/Coordinates/Coordinate[@Order, @X,
- * @Y] and ASAP_Annotations/AnnotationGroups/Group[@Name, @PartOfGroup]. A group of an unknown name
- * means what the group that it is part of means. */
+ * @Y] and ASAP_Annotations/AnnotationGroups/Group[@Name, @PartOfGroup]. A group with an unknown
+ * name has the meaning of its parent group. */
 #include "annotation/format.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "annotation/xml.h"
 #include "base/array.h"
 
-#define MAX_GROUPS 1024 /* more than anybody draws by hand */
+#define MAX_GROUPS 1024 /* more than anyone creates by hand */
 #define MAX_NESTING 16
 
 struct group {
@@ -160,7 +160,7 @@ static bool on_end(void *user, const char *name, struct err *err)
     return true;
 }
 
-/* Twice through the text: the groups stand after the annotations that refer to them. */
+/* Reads the text twice: the groups come after the annotations that refer to them. */
 static bool read_asap(const struct source *source, struct drawing *drawing, struct err *err)
 {
     static const struct xml_walker group_walker = { .start = take_group };

@@ -53,8 +53,8 @@ void class_map_escape(const char *name, char *out)
     *out = 0;
 }
 
-/* Copies up to the first `,` or `=` that no backslash stands before; without outer blanks. Returns
- * where it ended. out has room for all of the text. */
+/* Copies up to the first `,` or `=` not preceded by a backslash, without surrounding blanks.
+ * Returns where it stopped. out has room for the whole text. */
 static const char *take(const char *text, char *out)
 {
     size_t n = 0, keep = 0; /* an escaped blank would be kept as well */
@@ -90,10 +90,10 @@ static bool add(struct class_map *map, const char *name, const char *word, struc
         return err_set(err, ERR_USAGE, "--class-map: '%.40s...' is longer than %d bytes", name,
                        CLASS_NAME - 1);
     if (!meaning_of(word, &meaning))
-        return err_set(err, ERR_USAGE,
-                       "--class-map: '%.127s' cannot be '%.127s'; a class is tumor, exclusion or "
-                       "ignore",
-                       name, word);
+        return err_set(
+            err, ERR_USAGE,
+            "--class-map: '%.127s=%.127s': the meaning must be tumor, exclusion or ignore", name,
+            word);
     before = class_map_find(map, name, strlen(name));
     if (before != REGION_UNKNOWN && before != meaning)
         return err_set(err, ERR_USAGE, "--class-map: '%s' has two meanings, %s and %s", name,
@@ -109,7 +109,7 @@ static int by_name(const void *a, const void *b)
     return strcasecmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* Names are written in small letters: capitals mean nothing. */
+/* Names are written in lower case: case does not matter. */
 static bool spell(struct class_map *map, struct err *err)
 {
     size_t room = 1;
@@ -152,9 +152,10 @@ bool class_map_parse(const char *text, struct class_map **out, struct err *err)
             ok = err_set(err, ERR_USAGE, "--class-map: '%.127s' has no meaning; write NAME=tumor",
                          name);
         if (ok && *end == '=')
-            ok = err_set(err, ERR_USAGE,
-                         "--class-map: a second '=' after '%.127s'; write \\= where a name has one",
-                         name);
+            ok = err_set(
+                err, ERR_USAGE,
+                "--class-map: a second '=' after '%.127s'; write \\= for an equals sign in a name",
+                name);
         ok = ok && add(map, name, word, err);
         text = end + (*end == ',');
     }

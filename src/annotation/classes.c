@@ -1,5 +1,5 @@
-/* classes.c: the name of a group, layer or class -> its meaning, and the wording for names that
- * have none. */
+/* classes.c: the name of a group, layer or class -> its meaning, and the error message for names
+ * that have none. */
 #include "annotation/classes.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static const struct {
     { "None", REGION_TUMOUR },
 };
 
-/* The length of a name up to `end`, without the blanks before that. */
+/* The length of a name up to `end`, without trailing blanks. */
 static size_t trimmed(const char *name, size_t length)
 {
     while (length > 0 && isspace((unsigned char)name[length - 1]))
@@ -78,7 +78,7 @@ void unknown_classes_add(struct unknown_classes *unknown, const char *name, int6
     char shown[CLASS_NAME];
     size_t n = 0;
     name = class_is_none(name) ? "" : without_blanks(name);
-    for (; name[n] && n + 1 < sizeof shown; n++) /* goes to a terminal */
+    for (; name[n] && n + 1 < sizeof shown; n++) /* will be shown on a terminal */
         shown[n] = (unsigned char)name[n] < ' ' || name[n] == 127 ? '?' : name[n];
     shown[trimmed(shown, n)] = 0;
     size_t i = 0;
@@ -102,7 +102,7 @@ void unknown_classes_join(struct unknown_classes *all, const struct unknown_clas
     all->more += one->more;
 }
 
-/* A text that grows up to its room, and then ends in "...". */
+/* A text that grows until its buffer is full and then ends in "...". */
 struct line {
     char *text;
     size_t room, used;
@@ -140,7 +140,7 @@ bool unknown_classes_refuse(const struct unknown_classes *unknown, const char *w
     snprintf(piece, sizeof piece, ", others (%" PRId64 ")", unknown->more);
     put(&list, unknown->more > 0 ? piece : "");
     return err_set(err, ERR_FORMAT,
-                   "%.200s: drawn regions of classes whose meaning is not known: %s%s; pass "
-                   "--class-map \"%s\", where MEANING is tumor, exclusion or ignore",
+                   "%.200s: regions of unknown class: %s%s; pass --class-map \"%s\", where MEANING "
+                   "is tumor, exclusion or ignore",
                    where, names, none ? " beside named tumour regions" : "", option);
 }

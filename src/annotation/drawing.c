@@ -1,4 +1,4 @@
-/* drawing.c: growing lists of regions, rings and points; the wording of refusals. */
+/* drawing.c: growing lists of regions, rings and points; error messages. */
 #include "annotation/drawing.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ void drawing_free(struct drawing *drawing)
     *drawing = (struct drawing){ 0 };
 }
 
-/* Makes place for one more item. */
+/* Makes room for one more item. */
 static bool grow(void *items, size_t n, int64_t *room, size_t item_bytes, struct err *err)
 {
     return array_grow(items, room, (int64_t)n + 1, item_bytes, "an annotation", err);
@@ -51,8 +51,7 @@ bool drawing_point(struct drawing *drawing, double x_l0, double y_l0, struct err
         return drawing_refuse(drawing->path, place, err, "a coordinate is not a number");
     if (fabs(x_l0) > DRAWING_LIMIT_PX || fabs(y_l0) > DRAWING_LIMIT_PX)
         return drawing_refuse(drawing->path, place, err,
-                              "the point (%g, %g) is further out than any slide reaches", x_l0,
-                              y_l0);
+                              "the point (%g, %g) is beyond the extent of any slide", x_l0, y_l0);
     bool ok =
         grow(&drawing->xy, drawing->n_points, &drawing->room_points, 2 * sizeof *drawing->xy, err);
     if (ok) {
@@ -90,9 +89,9 @@ bool drawing_check(struct drawing *drawing, struct err *err)
         return unknown_classes_refuse(&drawing->unknown, drawing->path, err);
     if (drawing->n_regions == 0 && drawing->ignored > 0 && !drawing->left_out)
         return err_set(err, ERR_FORMAT,
-                       "%s: nothing that is drawn in it is an area (%" PRId64
-                       " drawn, the first is '%s'); export annotations that are areas, or remove "
-                       "the file",
+                       "%s: contains no area (objects drawn: %" PRId64
+                       ", the first is '%s'); export annotations that are areas, or remove the "
+                       "file",
                        drawing->path, drawing->ignored, drawing->ignored_name);
     return true;
 }

@@ -1,5 +1,5 @@
-/* drawing.h: what was drawn, as the readers of the formats collect it, before it is checked and
- * merged: regions of one or more rings of points, in level-0 pixels. */
+/* drawing.h: the drawn regions as the format readers collect them, before they are checked and
+ * merged: each has one or more rings of points, in level-0 pixels. */
 #ifndef ANNOTATION_DRAWING_H
 #define ANNOTATION_DRAWING_H
 #include <stddef.h>
@@ -37,11 +37,11 @@ struct drawing {
     struct region *regions;
     size_t n_regions;
     int64_t room_regions;
-    int64_t ignored;                 /* drawn things that are no areas */
+    int64_t ignored;                 /* drawn objects that are not areas */
     char ignored_name[DRAWING_NAME]; /* of the first one */
     struct unknown_classes unknown;
-    int64_t left_out;      /* regions that the class map says to ignore */
-    int64_t without_class; /* regions that are tumour for want of a class */
+    int64_t left_out;      /* regions the class map says to ignore */
+    int64_t without_class; /* regions that are tumour because they have no class */
     int64_t named_tumour;  /* regions that are tumour by the name of their class */
 };
 
@@ -53,17 +53,17 @@ bool drawing_region(struct drawing *drawing, enum region_class meaning, struct p
 bool drawing_ring(struct drawing *drawing, struct err *err);
 bool drawing_point(struct drawing *drawing, double x_l0, double y_l0, struct err *err);
 
-/* What a region of this class is. Only tumour and exclusion become regions: of the others nothing
- * needs to be read, and those of an unknown class are remembered. */
+/* The meaning of a region of this class. Only tumour and exclusion become regions: others need not
+ * be read further, and unknown classes are recorded. */
 enum region_class drawing_class(struct drawing *drawing, const char *name);
-/* The same where the reader knows the meaning better than the name alone tells. */
+/* The same if the reader knows the meaning from more than the name. */
 void drawing_count_class(struct drawing *drawing, enum region_class meaning, const char *name);
 
-/* After all was read: refuses classes without a meaning, regions without a class beside tumour
- * regions that have one, and a drawing in which nothing is an area. */
+/* After everything has been read: rejects classes with no known meaning, regions without a class
+ * beside tumour regions that have one, and a drawing that contains no area. */
 bool drawing_check(struct drawing *drawing, struct err *err);
 
-/* Counts something that is no area: points, lines, detections. */
+/* Counts an object that is not an area: points, lines, detections. */
 void drawing_ignore(struct drawing *drawing, const char *name);
 
 /* "path: line 12: " + the rest, as ERR_FORMAT. Returns false. */

@@ -1,12 +1,12 @@
-/* format.h: what a reader of one annotation format is: a question and a function. The table of
- * all of them is in annotation.c; a new format is one file and one line there. */
+/* format.h: the interface of an annotation reader: does it recognise the file, and read it. The
+ * table of readers is in annotation.c; a new format needs one file and one line there. */
 #ifndef ANNOTATION_FORMAT_H
 #define ANNOTATION_FORMAT_H
 #include <jansson.h>
 #include "annotation/drawing.h"
 #include "base/err.h"
 
-/* A file whose outermost layer was looked at: either XML or JSON. */
+/* A file whose outermost layer has been parsed: either XML or JSON. */
 struct source {
     const char *path;
     const char *text;

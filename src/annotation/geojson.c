@@ -1,8 +1,7 @@
 /* geojson.c: GeoJSON as QuPath writes it -> regions.
  * A FeatureCollection, a Feature, or a bare list of features; Polygon and MultiPolygon with holes.
- * The class is properties.classification.name, or the parts of .names ("Tumor: Positive"). Objects
- * that QuPath calls something else than an annotation (detection, cell, tile) and points and lines
- * are no areas. */
+ * The class is properties.classification.name, or the parts of .names ("Tumor: Positive"). QuPath
+ * objects other than annotations (detections, cells, tiles), points and lines are not areas. */
 #include "annotation/format.h"
 
 #include <stdio.h>
@@ -39,7 +38,7 @@ static bool read_ring(const struct reading *reading, const json_t *ring, struct 
 {
     if (!json_is_array(ring))
         return drawing_refuse(reading->drawing->path, reading->place, err,
-                              "a ring of its polygon is not a list of points");
+                              "a ring of the polygon is not a list of points");
     if (!drawing_ring(reading->drawing, err))
         return false;
     for (size_t i = 0; i < json_array_size(ring); i++) {
@@ -58,7 +57,7 @@ static bool read_polygon(const struct reading *reading, const json_t *rings, str
 {
     if (!json_is_array(rings) || json_array_size(rings) == 0)
         return drawing_refuse(reading->drawing->path, reading->place, err,
-                              "its polygon has no rings");
+                              "the polygon has no rings");
     if (!drawing_region(reading->drawing, reading->meaning, reading->place, err))
         return false;
     for (size_t i = 0; i < json_array_size(rings); i++)
@@ -86,7 +85,7 @@ static bool read_geometry(const struct reading *reading, const json_t *geometry,
     if (collection || !strcmp(type, "MultiPolygon")) {
         if (!json_is_array(parts) || depth == MAX_NESTING)
             return drawing_refuse(reading->drawing->path, reading->place, err,
-                                  "its %s has no parts, or is nested too deeply", type);
+                                  "the %s has no parts, or is nested too deeply", type);
         for (size_t i = 0; i < json_array_size(parts); i++) {
             const json_t *part = json_array_get(parts, i);
             if (collection ? !read_geometry(reading, part, depth + 1, err)
@@ -100,7 +99,7 @@ static bool read_geometry(const struct reading *reading, const json_t *geometry,
         return true;
     }
     return drawing_refuse(reading->drawing->path, reading->place, err,
-                          "its geometry is of no type that GeoJSON knows");
+                          "the geometry type is not a GeoJSON type");
 }
 
 static void class_name(const json_t *properties, char out[DRAWING_NAME])
@@ -118,7 +117,7 @@ static void class_name(const json_t *properties, char out[DRAWING_NAME])
     }
 }
 
-/* What QuPath calls the object; "" where it does not say. Before 0.4 it had other words for it. */
+/* QuPath's type of the object; "" if not given. Before 0.4 the types had other names. */
 static const char *object_kind(const json_t *feature)
 {
     static const char *const old[][2] = { { "PathAnnotationObject", "annotation" },
@@ -143,7 +142,7 @@ static bool read_feature(const json_t *feature, size_t number, struct drawing *d
     struct reading reading = { .drawing = drawing, .place = { "feature", (int64_t)number } };
     if (!is_type(feature, "Feature"))
         return drawing_refuse(drawing->path, reading.place, err,
-                              "it is not an object of type \"Feature\"");
+                              "not an object of type \"Feature\"");
     const json_t *geometry = json_object_get(feature, "geometry");
     const char *kind = object_kind(feature), *type = text_of(geometry, "type");
     char name[DRAWING_NAME];

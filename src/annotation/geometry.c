@@ -8,13 +8,13 @@
 #include <string.h>
 #include "base/array.h"
 
-/* Below this a coordinate is 0: keeps the products of orient.c away from underflow. */
+/* Smaller coordinates become 0: this keeps the products in orient.c from underflowing. */
 #define TINY_PX 0x1p-400
 
 struct merger {
     GEOSContextHandle_t geos;
     const struct drawing *drawing;
-    char complaint[256]; /* the last thing that GEOS said */
+    char complaint[256]; /* the last message from GEOS */
 };
 
 static void on_geos_error(const char *message, void *user)
@@ -33,7 +33,7 @@ static bool refuse(const struct merger *merger, const struct region *region, con
                    struct err *err)
 {
     return drawing_refuse(merger->drawing->path, region->place, err,
-                          "%s; correct or remove it in the program that drew it", fact);
+                          "%s; correct or remove it in the program used to draw it", fact);
 }
 
 /* Points of a ring without repeats, closed: [*n, 2], the caller's. NULL and *err set if fewer than
@@ -78,7 +78,7 @@ static double *closed_ring(const struct merger *merger, const struct region *reg
     return to;
 }
 
-/* A closed ring as GEOS wants it; NULL and *err set. */
+/* A closed ring for GEOS; NULL and *err set on failure. */
 static GEOSGeometry *make_ring(const struct merger *merger, const struct region *region,
                                const struct ring *ring, struct err *err)
 {
@@ -95,7 +95,7 @@ static GEOSGeometry *make_ring(const struct merger *merger, const struct region 
     return made;
 }
 
-/* The region as one geometry, valid or not; NULL and *err set. */
+/* The region as one geometry, valid or not; NULL and *err set on failure. */
 static GEOSGeometry *make_polygon(const struct merger *merger, const struct region *region,
                                   struct err *err)
 {
@@ -126,7 +126,7 @@ done:
     return made;
 }
 
-/* Everything that the outline goes around, once or twice, whatever its direction. */
+/* Everything the outline encloses, once or twice, in either direction. */
 static GEOSGeometry *repair(const struct merger *merger, const GEOSGeometry *broken)
 {
     GEOSMakeValidParams *how = GEOSMakeValidParams_create_r(merger->geos);
@@ -139,7 +139,7 @@ static GEOSGeometry *repair(const struct merger *merger, const GEOSGeometry *bro
     return made;
 }
 
-/* One region as a valid geometry with an area; NULL and *err set. */
+/* One region as a valid geometry with an area; NULL and *err set on failure. */
 static GEOSGeometry *valid_region(const struct merger *merger, const struct region *region,
                                   int64_t *repaired, struct err *err)
 {
@@ -166,7 +166,8 @@ static GEOSGeometry *valid_region(const struct merger *merger, const struct regi
     return made;
 }
 
-/* The union of all regions of one meaning (empty if there are none); NULL and *err set. */
+/* The union of all regions of one meaning (empty if there are none); NULL and *err set on
+ * failure. */
 static GEOSGeometry *unite(const struct merger *merger, enum region_class meaning,
                            int64_t *repaired, struct err *err)
 {
@@ -253,7 +254,8 @@ static bool add_polygon(const struct merger *merger, const GEOSGeometry *polygon
     return n_holes >= 0 || geos_failed(merger, "read back", err);
 }
 
-/* Edges, area and bounds of the merged geometry; lines and points that touch left are no area. */
+/* Edges, area and bounds of the merged geometry; lines and points left by touching regions are not
+ * areas. */
 static bool flatten(const struct merger *merger, const GEOSGeometry *merged, struct shape *shape,
                     struct err *err)
 {

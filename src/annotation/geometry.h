@@ -1,4 +1,4 @@
-/* geometry.h: what was drawn -> one valid shape. */
+/* geometry.h: drawn regions -> one valid shape. */
 #ifndef ANNOTATION_GEOMETRY_H
 #define ANNOTATION_GEOMETRY_H
 #include <stddef.h>
@@ -16,15 +16,16 @@ struct shape {
     struct edge *edges; /* in no order */
     size_t n_edges;
     int64_t room_edges;
-    int64_t polygons; /* that touch in points at most */
+    int64_t polygons; /* they touch at single points at most */
     int64_t repaired;
     double area_px;
     double x0, y0, x1, y1; /* bounds; meaningless without polygons */
 };
 
 /* The union of the tumour regions minus the union of the exclusions. A region that crosses itself
- * is repaired: everything that its line goes around is in. One that has fewer than three distinct
- * points or no area is refused by its place. *out is the caller's; free with shape_free. */
+ * is repaired: everything its outline encloses is inside. One with fewer than three distinct points
+ * or no area is rejected; the error says where it is. The caller owns *out; free with
+ * shape_free. */
 bool geometry_merge(const struct drawing *drawing, struct shape *out, struct err *err);
 void shape_free(struct shape *shape);
 #endif

@@ -1,10 +1,10 @@
 /* imagescope.c: Aperio ImageScope XML -> regions.
  * Annotations/Annotation[@Name]/Regions/Region[@Type, @NegativeROA]/Vertices/Vertex[@X, @Y]. The
- * class is the name of the layer (Annotation); of a layer without one its attribute "Description",
- * which is what ImageScope shows; and where that is empty too, the region's own @Text. A region
- * with NegativeROA="1" is an exclusion. A rectangle (type 1) may be given by two corners; an
- * ellipse (type 2) is given by the box of its vertices; arrows and rulers (other types) are no
- * areas. HALO writes the same with words for the types and V for Vertex. */
+ * class is the name of the layer (Annotation); if it has none, the attribute "Description", which
+ * ImageScope displays; and if that is empty too, the region's @Text. A region with NegativeROA="1"
+ * is an exclusion. A rectangle (type 1) may be given by two corners; an ellipse (type 2) is given
+ * by the box of its vertices; arrows and rulers (other types) are not areas. HALO writes the same
+ * format, with words for the types and V for Vertex. */
 #include "annotation/format.h"
 
 #include <math.h>
@@ -97,7 +97,7 @@ static bool on_start(void *user, const struct xml_element *element, struct err *
     return true;
 }
 
-/* Takes the last ring's points away and gives their box. */
+/* Removes the points of the last ring and returns their bounding box. */
 static bool take_box(struct drawing *drawing, double low[2], double high[2])
 {
     struct ring *ring = &drawing->rings[drawing->n_rings - 1];

@@ -12,7 +12,7 @@ static bool read_vertices(const json_t *item, struct place place, enum region_cl
 {
     const json_t *vertices = json_object_get(item, "vertices");
     if (!json_is_array(vertices))
-        return drawing_refuse(drawing->path, place, err, "it has no list of vertices");
+        return drawing_refuse(drawing->path, place, err, "no list of vertices");
     if (!drawing_region(drawing, meaning, place, err) || !drawing_ring(drawing, err))
         return false;
     for (size_t i = 0; i < json_array_size(vertices); i++) {

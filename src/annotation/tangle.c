@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include "annotation/orient.h"
 
-#define CROSSINGS_FREE 20000   /* any drawing may have these */
-#define CROSSINGS_PER_LINE 2   /* and these for each line: outlines drawn twice */
-#define PAIRS_LIMIT 100000000L /* stop looking: dense, but not tangled so far */
+#define CROSSINGS_FREE 20000   /* allowed in any drawing */
+#define CROSSINGS_PER_LINE 2   /* plus these per line: outlines drawn twice */
+#define PAIRS_LIMIT 100000000L /* stop counting: dense, but not tangled so far */
 
 struct line {
     double x0, y0, x1, y1; /* y0 <= y1 */

@@ -16,7 +16,7 @@ struct walk {
     const struct xml_walker *walker;
     void *user;
     struct err *err;
-    bool failed; /* the first error is the one that is told */
+    bool failed; /* only the first error is reported */
 };
 
 static void stop(struct walk *walk)
@@ -57,8 +57,8 @@ static void on_document_type(void *data, const xmlChar *name, const xmlChar *ext
     if (walk->failed)
         return;
     err_set(walk->err, ERR_FORMAT,
-            "%s:%d: the file declares a document type, which could hold an entity bomb; "
-            "remove the <!DOCTYPE ...>",
+            "%s:%d: the file declares a document type, which could contain an entity bomb; remove "
+            "the <!DOCTYPE ...>",
             walk->path, xmlSAX2GetLineNumber(walk->parser));
     stop(walk);
 }

@@ -1,5 +1,5 @@
 /* xml.h: walks through an XML text element by element. Nothing is fetched, no tree is built, and a
- * document type (the only place where entities can be declared) is refused. */
+ * document type (the only place where entities can be declared) is rejected. */
 #ifndef ANNOTATION_XML_H
 #define ANNOTATION_XML_H
 #include <stddef.h>
@@ -14,7 +14,7 @@ struct xml_element {
     int n_attributes;
 };
 
-/* start and end return false to end the walk, with *err set. end may be NULL. */
+/* start and end return false to stop the walk, with *err set. end may be NULL. */
 struct xml_walker {
     bool (*start)(void *user, const struct xml_element *element, struct err *err);
     bool (*end)(void *user, const char *name, struct err *err);
@@ -24,14 +24,14 @@ struct xml_walker {
 bool xml_walk(const char *text, size_t size, const char *path, const struct xml_walker *walker,
               void *user, struct err *err);
 
-/* Name of the root element, cut to `room`. */
+/* Name of the root element, truncated to `room`. */
 bool xml_root(const char *text, size_t size, const char *path, char *out, size_t room,
               struct err *err);
 
-/* The attribute's text, cut to `room`; "" if absent. True if it is there. */
+/* The attribute's text, truncated to `room`; "" if absent. True if present. */
 bool xml_text(const struct xml_element *element, const char *attribute, char *out, size_t room);
 
-/* The attribute as a finite number. Without the attribute: *out is left, or, if `required`, an
+/* The attribute as a finite number. If absent, *out is left unchanged, or, if `required`, it is an
  * error. */
 bool xml_number(const struct xml_element *element, const char *attribute, bool required,
                 double *out, struct err *err);

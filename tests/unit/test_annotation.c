@@ -176,8 +176,8 @@ static void a_map_comes_before_the_table(void **state)
     assert_string_equal(class_map_text(NULL), "");
     static const char *const wrong[][2] = {
         { "DCIS", "'DCIS' has no meaning" },
-        { "DCIS=cancer", "'DCIS' cannot be 'cancer'" },
-        { "DCIS=", "'DCIS' cannot be ''" },
+        { "DCIS=cancer", "'DCIS=cancer': the meaning" },
+        { "DCIS=", "'DCIS=': the meaning" },
         { "a=b=tumor", "a second '='" },
         { "DCIS=tumor,dcis=ignore", "'dcis' has two meanings, tumor and ignore" },
     };
@@ -198,7 +198,7 @@ static void classes_without_a_meaning_are_refused(void **state)
     (void)state;
     must_refuse("[" FEATURE(NAMED("Invasive carcinoma"), SQUARE) "," FEATURE(
                     NAMED("Str\\noma"), SQUARE) "," FEATURE(NAMED("Str\\noma"), SQUARE) "]",
-                "drawing: drawn regions of classes whose meaning is not known: 'Invasive "
+                "drawing: regions of unknown class: 'Invasive "
                 "carcinoma' (1), 'Str?oma' (2); pass --class-map \"Invasive "
                 "carcinoma=MEANING,Str?oma=MEANING\"");
     must_refuse("[" FEATURE(NAMED("Tumor"), SQUARE) "," FEATURE(NAMED("DCIS, low=1"), SQUARE) "]",
@@ -226,7 +226,7 @@ static void what_is_drawn_but_no_area_is_refused(void **state)
 {
     (void)state;
     must_refuse("[" FEATURE("\"objectType\":\"detection\"," NAMED("Tumor"), SQUARE) "]",
-                "nothing that is drawn in it is an area (1 drawn, the first is 'detection')");
+                "contains no area (objects drawn: 1, the first is 'detection')");
     must_refuse("[{\"type\":\"Feature\",\"id\":\"PathCellObject\",\"geometry\":{\"type\":"
                 "\"Polygon\",\"coordinates\":[" SQUARE "]},\"properties\":{}}]",
                 "the first is 'cell'");
@@ -369,7 +369,7 @@ static void an_entity_bomb_is_refused_unopened(void **state)
         "<!ENTITY f \"&e;&e;&e;&e;&e;&e;&e;&e;&e;&e;\">\n"
         "<!ENTITY g \"&f;&f;&f;&f;&f;&f;&f;&f;&f;&f;\">\n]>\n"
         "<ASAP_Annotations Name=\"&g;\">&g;</ASAP_Annotations>",
-        "document type, which could hold an entity bomb");
+        "document type, which could contain an entity bomb");
     must_refuse("<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><ASAP_Annotations/>", "document type");
 }
 
@@ -384,15 +384,15 @@ static void bad_json_is_refused_with_the_place(void **state)
     must_refuse("[" FEATURE("", "[[0,0],[5,0],[9,0],[0,0]]") "]",
                 "feature 1: a polygon has no area");
     must_refuse("[" FEATURE("", "[[0,0],[5,\"a\"],[9,0]]") "]", "point 2 of a ring is not [x, y]");
-    must_refuse("[" FEATURE("", "7") "]", "feature 1: a ring of its polygon is not a list");
-    must_refuse("[" FEATURE("", SQUARE) ",3]", "feature 2: it is not an object");
-    must_refuse("{\"type\":\"Feature\",\"geometry\":{\"type\":\"Blob\"}}", "no type that GeoJSON");
+    must_refuse("[" FEATURE("", "7") "]", "feature 1: a ring of the polygon is not a list");
+    must_refuse("[" FEATURE("", SQUARE) ",3]", "feature 2: not an object");
+    must_refuse("{\"type\":\"Feature\",\"geometry\":{\"type\":\"Blob\"}}", "not a GeoJSON type");
     must_refuse("{\"type\":\"FeatureCollection\"}", "has no list of features");
     must_refuse("{\"positive\":[{\"vertices\":[[0,0],[1,0]]}]}",
                 "positive region 1: a polygon has");
     must_refuse("{\"positive\":7}", "\"positive\" is not a list");
-    must_refuse("{\"positive\":[], \"negative\":[{}]}", "negative region 1: it has no list");
-    must_refuse("{\"a\":1}", "this JSON is no annotation");
+    must_refuse("{\"positive\":[], \"negative\":[{}]}", "negative region 1: no list");
+    must_refuse("{\"a\":1}", "this JSON is not an annotation");
     must_refuse("[", "drawing:1: not JSON");
     char deep[100001];
     memset(deep, '[', sizeof deep - 1);
