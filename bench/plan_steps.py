@@ -9,10 +9,10 @@ def steps(text):
     """[(node, kernel, shape, ms, GFLOP/s)] in the order of the run."""
     found, images = [], 1
     for line in text.splitlines():
-        several = re.match(r"each of (\d+) images by itself", line)
+        several = re.match(r"each of (\d+) images separately", line)
         if several:
             images = int(several[1])
-        elif line.startswith("then all of them"):
+        elif line.startswith("then all together"):
             images = 1
         step = LINE.match(line)
         if step:

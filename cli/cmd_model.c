@@ -50,7 +50,7 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
         json_out_begin(&json, app->out);
         json_out_array(&json, NULL);
     } else {
-        fprintf(app->out, "%-22s %11s %7s  %s\n", "network", "parameters", "input", "what it is");
+        fprintf(app->out, "%-22s %11s %7s  %s\n", "network", "parameters", "input", "description");
     }
     for (size_t i = 0; i < n; i++) {
         struct graph *graph = NULL;
@@ -217,8 +217,9 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
                     struct err *err)
 {
     if (n_paths == 0)
-        return err_set(err, ERR_USAGE,
-                       "run: needs images (PNG or JPEG), folders or tar files of them, or stores");
+        return err_set(
+            err, ERR_USAGE,
+            "run: pass images (PNG or JPEG), folders or tar files of images, or patch stores");
     struct model *model = NULL;
     struct model_source source = source_of(given);
     if (!model_open_classifier(&source, &model, err))
@@ -308,40 +309,41 @@ static const struct arg args[] = {
       .value = "FILE",
       .help = "an ONNX file, safetensors with a config.json beside it, or a folder of these" },
     TEXT_ARG("network", network, "NAME", NULL,
-             "a network of the zoo instead; 'microtome model list' names them"),
+             "a network from the zoo instead; 'microtome model list' lists them"),
     TEXT_ARG("weights", weights, "FILE", NULL,
-             "safetensors for --network; without it weights are drawn from --init-seed"),
-    INT_ARG("init-seed", init_seed, "N", "0", 0, 9e15, "seed of drawn weights"),
-    INT_ARG("classes", classes, "N", NULL, 1, 100000, "classes of a network with drawn weights"),
+             "safetensors for --network; default: random weights from --init-seed"),
+    INT_ARG("init-seed", init_seed, "N", "0", 0, 9e15, "seed for random weights"),
+    INT_ARG("classes", classes, "N", NULL, 1, 100000,
+            "number of classes of a network with random weights"),
     INT_ARG("size", size, "PX", NULL, 1, 65536,
-            "height and width of the input; the network's own if not given"),
-    INT_ARG("batch", batch, "N", "1", 1, 65536, "images at a time, for show --plan and bench"),
+            "height and width of the input; default: the network's own"),
+    INT_ARG("batch", batch, "N", "1", 1, 65536, "for show --plan and bench: images per batch"),
     { .name = "output",
       .letter = 'o',
       .type = ARG_TEXT,
       .offset = AT(output),
       .value = "FILE",
       .help = "for convert: FILE.onnx or FILE.safetensors; for run: FILE.csv, a table of scores "
-              "that 'evaluate roc' takes" },
+              "that 'evaluate roc' reads" },
     FLAG_ARG("tta", tta,
-             "for run: average the scores of the eight ways to turn and mirror a patch"),
-    FLAG_ARG("any-stain", any_stain,
-             "for run: take pixels as they are, whatever stain normalisation the model was trained "
-             "with"),
+             "for run: average the scores over the eight rotations and reflections of a patch"),
+    FLAG_ARG(
+        "any-stain", any_stain,
+        "for run: use pixels as they are, whatever stain normalisation the model was trained with"),
     FLAG_ARG("overwrite", overwrite, "for run: replace FILE.csv"),
     SCORES_ARG,
     FLAG_ARG("plan", plan,
-             "for show: the kernels, their memory, time and rate instead of the graph"),
+             "for show: print the kernels with their memory, time and rate instead of the graph"),
     CHOICE_ARG("kernels", kernels, "WHICH", "auto", kernel_choices,
-               "for show --plan and bench: 3x3 convolutions direct, or by Winograd's method with "
-               "tiles of 2x2, 4x4 or 6x6"),
+               "for show --plan and bench: compute 3x3 convolutions directly, or by Winograd's "
+               "method with tiles of 2x2, 4x4 or 6x6"),
     FLAG_ARG("fast", fast,
-             "for show --plan and bench: let --kernels auto take tiles of 6x6, which are less "
-             "exact"),
+             "for show --plan and bench: let --kernels auto use 6x6 tiles, which are less exact"),
     CHOICE_ARG("memory", memory, "HOW", "plain", memory_choices,
-               "with --train: how activations are kept, as train.memory in a config"),
-    FLAG_ARG("train", train, "for bench and show --plan: forward and backward in training mode"),
-    INT_ARG("repeats", repeats, "N", "10", 1, 1000000, "for bench and show --plan: so many runs"),
+               "with --train: how activations are kept, like train.memory in a config"),
+    FLAG_ARG("train", train,
+             "for show --plan and bench: run forward and backward in training mode"),
+    INT_ARG("repeats", repeats, "N", "10", 1, 1000000, "for show --plan and bench: number of runs"),
     FLAG_ARG("json", json, "print the result as JSON"),
     COMMON_ARGS,
 };
@@ -353,13 +355,12 @@ const struct command cmd_model = {
               .min_operands = 1,
               .max_operands = 1000000,
               .description =
-                  "Networks and their weights. 'list' names the zoo; 'show' prints a network's "
-                  "layers and what a dense heatmap of it would be; 'convert' writes ONNX or "
-                  "safetensors; 'run' classifies patches (PNG or JPEG images, folders or tar files "
-                  "of "
-                  "them, patch stores) and gives the score of every class, prepared as in the "
-                  "model's training; 'bench' times it. Without a config.json an image is RGB / 255 "
-                  "at its own size.",
+                  "Networks and their weights. 'list' lists the networks of the zoo; 'show' prints "
+                  "the layers of a network and the stride of its dense heatmaps; 'convert' writes "
+                  "ONNX or safetensors; 'run' classifies patches (PNG or JPEG images, folders or "
+                  "tar files of images, patch stores), prepared as in the model's training, and "
+                  "prints the score of every class; 'bench' times a network. Without a "
+                  "config.json, images are used as RGB / 255 at their own size.",
               .example = "microtome model list\n"
                          "microtome model show --network resnet18\n"
                          "microtome model run patch.png --model model.onnx --json\n"

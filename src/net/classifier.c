@@ -60,8 +60,8 @@ static bool take_off(struct model *model, const struct node *ending, struct err 
     bool softmax = ending->op->kind != OP_SIGMOID;
     if (softmax && (classes < 2 || !runs_over_classes(model->graph, ending, classes)))
         return err_set(err, ERR_FORMAT,
-                       "%s: ends in %s, but not over two classes or more of each image, so its "
-                       "outputs are neither logits nor probabilities",
+                       "%s: ends in %s, but not over two or more classes per image, so its outputs "
+                       "are neither logits nor probabilities",
                        model->name, ending->op->onnx);
     model->ending = ending->op->onnx;
     model->rule = softmax ? SCORE_SOFTMAX : SCORE_SIGMOID;
@@ -82,8 +82,8 @@ static bool refuse_outputs(const struct model *model, const struct graph *graph,
                  shape_text(graph_shape(graph, graph->outputs[i].value), shape));
     }
     return err_set(err, ERR_FORMAT,
-                   "%s: has %d outputs (%s), and nothing says which of them are class scores; "
-                   "export it with that one alone",
+                   "%s: has %d outputs (%s), and nothing says which one contains the class scores; "
+                   "export it with that output only",
                    model->name, graph->n_outputs, list);
 }
 
@@ -93,8 +93,8 @@ bool model_check_classifies(const struct model *model, const struct graph *graph
     char text[SHAPE_TEXT];
     if (image->dim[1] != 3)
         return err_set(err, ERR_FORMAT,
-                       "%s: takes %lld channels %s; images are RGB, so only networks of 3 channels "
-                       "can be run on them",
+                       "%s: expects %lld channels %s; images are RGB, so only networks with 3 "
+                       "input channels can be run on them",
                        model->name, (long long)image->dim[1], shape_text(image, text));
     if (graph->n_outputs != 1)
         return refuse_outputs(model, graph, err);
@@ -107,11 +107,11 @@ bool model_check_classifies(const struct model *model, const struct graph *graph
         return true;
     if (by_image && shape->rank == 4)
         return err_set(err, ERR_FORMAT,
-                       "%s: gives a map %s for an image of %lld x %lld px, not one score for each "
-                       "class; pool it in the network, or take images of the size it was made for",
+                       "%s: returns a map %s for an image of %lld x %lld px, not one score per "
+                       "class; pool it in the network, or use images of the size it expects",
                        model->name, text, (long long)image->dim[3], (long long)image->dim[2]);
     return err_set(err, ERR_FORMAT,
-                   "%s: gives %s for %lld image%s, not class scores [images, classes]%s",
+                   "%s: returns %s for %lld image%s, not class scores [images, classes]%s",
                    model->name, text, (long long)image->dim[0], image->dim[0] == 1 ? "" : "s",
                    shape->rank == 3 ? "; are these tokens or features?" : "");
 }
@@ -150,7 +150,7 @@ static bool copy_probabilities(const struct model *model, const float *outputs, 
         if (scores[i] < -SLACK || scores[i] > 1 + SLACK)
             return err_set(
                 err, ERR_FORMAT,
-                "%s: gives %g, which is no probability; leave out --scores probabilities",
+                "%s: returned %g, which is not a probability; omit --scores probabilities",
                 model->name, scores[i]);
     }
     return true;
@@ -183,11 +183,11 @@ bool model_seems_scored(const struct model *model, const float *outputs)
 
 bool model_refuse_scored(const struct model *model, struct err *err)
 {
-    return err_set(err, ERR_FORMAT,
-                   "%s: its outputs lie between 0 and 1 and add up to 1, so they seem to be "
-                   "probabilities already; pass --scores probabilities, or --scores logits if they "
-                   "are not",
-                   model->name);
+    return err_set(
+        err, ERR_FORMAT,
+        "%s: its outputs are between 0 and 1 and add up to 1, so they seem to be probabilities "
+        "already; pass --scores probabilities, or --scores logits if they are not",
+        model->name);
 }
 
 const char *model_outputs_text(const struct model *model, char text[MODEL_OUTPUTS_TEXT],
@@ -200,16 +200,17 @@ const char *model_outputs_text(const struct model *model, char text[MODEL_OUTPUT
         snprintf(text, MODEL_OUTPUTS_TEXT, "its outputs are the scores (--scores probabilities)");
     } else if (model->outputs == OUTPUTS_LOGITS && ending) {
         snprintf(text, MODEL_OUTPUTS_TEXT,
-                 "it ends in %s, and the scores are the %s of that (--scores logits)", ending,
-                 rule);
+                 "it ends in %s, and the scores are the %s of its outputs (--scores logits)",
+                 ending, rule);
     } else if (ending) {
-        snprintf(
-            text, MODEL_OUTPUTS_TEXT,
-            "it ends in %s: its outputs are %s, and no second %s is applied (--scores overrules)",
-            ending, strcmp(ending, "LogSoftmax") == 0 ? "log probabilities" : "probabilities",
-            rule);
+        snprintf(text, MODEL_OUTPUTS_TEXT,
+                 "it ends in %s: its outputs are %s, and no second %s is applied (--scores "
+                 "overrides this)",
+                 ending, strcmp(ending, "LogSoftmax") == 0 ? "log probabilities" : "probabilities",
+                 rule);
     } else {
-        snprintf(text, MODEL_OUTPUTS_TEXT, "its outputs are logits, and the scores their %s", rule);
+        snprintf(text, MODEL_OUTPUTS_TEXT, "its outputs are logits, and the scores are their %s",
+                 rule);
         *usual = true;
     }
     return text;

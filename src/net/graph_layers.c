@@ -64,8 +64,9 @@ value_id graph_conv(struct graph *graph, value_id x, const char *name, int64_t o
     const struct shape *in = graph_shape(graph, x);
     int64_t groups = attr.groups ? attr.groups : 1;
     if (in->rank != 4 || groups < 1 || in->dim[1] % groups)
-        return bad_input(graph, name,
-                         "conv: the input is not [N, C, H, W] with a C that the groups divide");
+        return bad_input(
+            graph, name,
+            "conv: the input is not [N, C, H, W] with C divisible by the number of groups");
     struct shape weight = SHAPE(out_channels, in->dim[1] / groups, attr.kernel[0], attr.kernel[1]);
     value_id inputs[3] = { x, learnt(graph, name, "weight", weight,
                                      (struct init){ INIT_FAN_IN_UNIFORM, 1 }) };
@@ -84,8 +85,8 @@ value_id graph_conv_transpose(struct graph *graph, value_id x, const char *name,
     int64_t groups = attr.groups ? attr.groups : 1;
     if (in->rank != 4 || groups < 1 || out_channels % groups)
         return bad_input(graph, name,
-                         "conv_transpose: the input is not [N, C, H, W], or the groups do not "
-                         "divide the outputs");
+                         "conv_transpose: the input is not [N, C, H, W], or the output channels "
+                         "are not divisible by the number of groups");
     struct shape weight = SHAPE(in->dim[1], out_channels / groups, attr.kernel[0], attr.kernel[1]);
     value_id inputs[3] = { x, learnt(graph, name, "weight", weight,
                                      (struct init){ INIT_FAN_IN_UNIFORM, 1 }) };

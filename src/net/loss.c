@@ -16,7 +16,7 @@ static bool check_labels(const struct loss_classes *spec, const int32_t *labels,
         if (labels[i] == LOSS_IGNORE)
             continue;
         if (labels[i] < 0 || labels[i] >= spec->classes)
-            return err_set(err, ERR_FORMAT, "sample %lld has the label %d; labels are 0 to %lld",
+            return err_set(err, ERR_FORMAT, "sample %lld has label %d; labels must be 0 to %lld",
                            (long long)(i / spec->places), labels[i], (long long)spec->classes - 1);
         *total += class_weight(spec, labels[i]);
     }

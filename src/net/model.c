@@ -52,11 +52,12 @@ static bool is_pickle(const char *path)
 
 static bool refuse_pickle(const char *path, struct err *err)
 {
-    return err_set(err, ERR_FORMAT,
-                   "%s: PyTorch's own files are not read yet; in Python, write it as safetensors: "
-                   "safetensors.torch.save_file(model.state_dict(), 'model.safetensors'), or as "
-                   "ONNX: torch.onnx.export(model.eval(), image, 'model.onnx')",
-                   path);
+    return err_set(
+        err, ERR_FORMAT,
+        "%s: PyTorch's own files are not supported yet; in Python, save the model as safetensors: "
+        "safetensors.torch.save_file(model.state_dict(), 'model.safetensors'), or as ONNX: "
+        "torch.onnx.export(model.eval(), image, 'model.onnx')",
+        path);
 }
 
 static bool open_weights(struct model *model, const char *network, const char *path,
@@ -132,7 +133,7 @@ static bool say_what_is_missing(const char *file, const char *path, struct err *
     if (!file_exists(file))
         return err_set(err, ERR_MISSING, "%s: no such file or folder", file);
     if (!file_exists(path))
-        return err_set(err, ERR_MISSING, "%s: neither model.safetensors nor model.onnx in it",
+        return err_set(err, ERR_MISSING, "%s: contains neither model.safetensors nor model.onnx",
                        file);
     if (is_pickle(path))
         return refuse_pickle(path, err);
@@ -192,7 +193,7 @@ static bool check_ports(const struct model *model, struct err *err)
 {
     const struct graph *graph = model->graph;
     if (graph->n_inputs != 1 || graph_shape(graph, graph->inputs[0].value)->rank != 4)
-        return err_set(err, ERR_FORMAT, "%s: takes something other than one image [N, C, H, W]",
+        return err_set(err, ERR_FORMAT, "%s: its input is not a single image [N, C, H, W]",
                        model->name);
     return true;
 }
@@ -203,7 +204,7 @@ static bool name_classes(struct model *model, struct err *err)
     const struct shape *logits = graph_shape(model->graph, model->graph->outputs[0].value);
     int64_t classes = logits->rank >= 2 ? logits->dim[1] : 1;
     if (config->num_classes > 0 && config->num_classes != classes)
-        return err_set(err, ERR_FORMAT, "%s: gives %lld classes, its config.json says %lld",
+        return err_set(err, ERR_FORMAT, "%s: has %lld classes, but its config.json says %lld",
                        model->name, (long long)classes, (long long)config->num_classes);
     config->num_classes = classes;
     model->rule = classes == 1 ? SCORE_SIGMOID : SCORE_SOFTMAX;

@@ -188,7 +188,8 @@ static bool read_target(const struct reader *r, const json_t *json)
              read_numbers(r, json_object_get(json, "lab_std"), "microtome: stain: lab_std", 3,
                           stain->lab_std);
     if (ok && !matrix && !mean)
-        return wrong(r, "microtome: stain", "an object that says what stains are normalised to");
+        return wrong(r, "microtome: stain",
+                     "an object that describes what stains are normalised to");
     return ok;
 }
 
@@ -250,8 +251,8 @@ static bool read_all(const struct reader *r, const json_t *root)
 {
     struct model_config *config = r->config;
     if (!json_is_object(root))
-        return err_set(r->err, ERR_FORMAT, "%s: not a model configuration: it holds no JSON object",
-                       r->path);
+        return err_set(r->err, ERR_FORMAT,
+                       "%s: not a model configuration: it contains no JSON object", r->path);
     int64_t n_classes;
     if (!read_whole(r, json_object_get(root, "num_classes"), "num_classes", CLASSES_LIMIT,
                     &n_classes))

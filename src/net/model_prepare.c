@@ -20,8 +20,8 @@ static bool step_size(const struct model_step *step, int64_t *width, int64_t *he
     }
     if (step->kind == MODEL_CENTER_CROP && (*width < step->width || *height < step->height))
         return err_set(err, ERR_FORMAT,
-                       "a patch of %lld x %lld px is smaller than the %lld x %lld px that the "
-                       "model crops out of it; give it larger ones",
+                       "a patch of %lld x %lld px is smaller than the %lld x %lld px the model "
+                       "crops from it; use larger patches",
                        (long long)*width, (long long)*height, (long long)step->width,
                        (long long)step->height);
     *width = step->width;
@@ -46,8 +46,8 @@ bool model_input_size(const struct model_config *config, int64_t width, int64_t 
     int64_t side = config->patch_size_pixels;
     if (config->n_steps == 0 && side > 0 && (width != side || height != side))
         return err_set(err, ERR_FORMAT,
-                       "a patch of %lld x %lld px: the model was made for patches of %lld px, and "
-                       "its config.json neither crops nor resizes",
+                       "a patch of %lld x %lld px: the model expects patches of %lld px, and its "
+                       "config.json neither crops nor resizes",
                        (long long)width, (long long)height, (long long)side);
     return model_steps_size(config, config->n_steps, width, height, input_width, input_height, err);
 }

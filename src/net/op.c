@@ -74,7 +74,7 @@ bool op_check_attr(const struct op *op, const union attr *attr, struct err *err)
         for (int i = 0; f->type != ATTR_SHAPE && i < f->count; i++) {
             double value = op_attr_value(f, attr, i);
             if (!(value >= f->min && value <= f->max))
-                return err_set(err, ERR_FORMAT, "attribute %s is %g; between %g and %g is allowed",
+                return err_set(err, ERR_FORMAT, "attribute %s is %g; it must be between %g and %g",
                                f->name, value, f->min, f->max);
         }
     return true;
@@ -106,8 +106,7 @@ int axis_of(int64_t axis, int rank)
 
 bool no_axis(int64_t axis, int rank, struct err *err)
 {
-    return err_set(err, ERR_FORMAT, "there is no axis %lld: the input has %d", (long long)axis,
-                   rank);
+    return err_set(err, ERR_FORMAT, "no axis %lld: the input has %d axes", (long long)axis, rank);
 }
 
 int64_t window_extent(int64_t extent, int64_t kernel, int64_t stride, int64_t pad_begin,

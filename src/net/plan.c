@@ -319,8 +319,8 @@ static bool make_within(const struct graph *graph, const struct plan_options *op
         plan_free(plan);
     }
     return err_set(err, ERR_MEMORY,
-                   "%s: activations need %zu MB even when they are recomputed, %zu MB are allowed; "
-                   "take a smaller batch or image",
+                   "%s: activations need %zu MB even when recomputed, but only %zu MB are allowed; "
+                   "use a smaller batch or image",
                    graph->name, (least >> 20) + 1, options->arena_budget >> 20);
 }
 

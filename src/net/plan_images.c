@@ -315,8 +315,8 @@ int plan_images_steps(const struct plan_images *images)
 
 void plan_images_print(const struct plan_images *images, FILE *stream)
 {
-    fprintf(stream, "each of %lld images by itself:\n", (long long)images->batch);
+    fprintf(stream, "each of %lld images separately:\n", (long long)images->batch);
     plan_print(any_head(images), stream);
-    fprintf(stream, "then all of them:\n");
+    fprintf(stream, "then all together:\n");
     plan_print(images->rest, stream);
 }

@@ -201,7 +201,7 @@ bool plan_sample_gradients(struct plan *plan, const struct plan_samples *samples
     const struct graph *graph = plan->graph;
     if (plan->options.mode == PLAN_INFER || couples_samples(plan))
         return err_set(err, ERR_USAGE,
-                       "%s: gradients of single samples need a training plan without batch norm",
+                       "%s: per-sample gradients need a training plan without batch norm",
                        graph->name);
     if (!make_single(plan, err))
         return false;

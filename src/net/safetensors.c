@@ -80,7 +80,7 @@ static bool parse_shape(const json_t *json, const char *path, struct safetensors
         const json_t *extent = json_array_get(json, (size_t)i);
         json_int_t value = json_integer_value(extent);
         if (!json_is_integer(extent) || value < 0)
-            return bad(err, path, tensor->name, "its shape is not made of numbers");
+            return bad(err, path, tensor->name, "its shape contains something other than numbers");
         if (__builtin_mul_overflow(tensor->count, (int64_t)value, &tensor->count))
             return bad(err, path, tensor->name, "its shape is too large");
         tensor->shape.dim[i] = value;
@@ -98,11 +98,11 @@ static bool parse_place(const json_t *json, const char *path, size_t size,
         return bad(err, path, tensor->name, "its data_offsets are not two numbers");
     json_int_t begin = json_integer_value(first), end = json_integer_value(last);
     if (begin < 0 || end < begin || (uint64_t)end > size)
-        return bad(err, path, tensor->name, "its data lies outside of the file");
+        return bad(err, path, tensor->name, "its data is outside the file");
     int64_t wanted;
     if (__builtin_mul_overflow(tensor->count, (int64_t)tensor->type->bytes, &wanted) ||
         end - begin != wanted)
-        return bad(err, path, tensor->name, "its data is not as long as its shape says");
+        return bad(err, path, tensor->name, "the length of its data does not match its shape");
     tensor->data = bytes + begin;
     return true;
 }
@@ -117,8 +117,8 @@ static bool parse_tensor(const char *name, const json_t *json, const char *path,
         return bad(err, path, name, "it has no dtype");
     out->type = type_by_name(type);
     if (!out->type)
-        return err_set(err, ERR_FORMAT, "%s: tensor '%.200s': the dtype '%.40s' is not known", path,
-                       name, type);
+        return err_set(err, ERR_FORMAT, "%s: tensor '%.200s': unknown dtype '%.40s'", path, name,
+                       type);
     return parse_shape(json_object_get(json, "shape"), path, out, err) &&
            parse_place(json_object_get(json, "data_offsets"), path, size, out, bytes, err);
 }
@@ -147,7 +147,7 @@ static bool check_order(struct safetensors *file, const uint8_t *bytes, size_t s
         const struct safetensors_tensor *tensor = &file->tensors[i];
         if (tensor->data != at)
             return bad(err, file->path, tensor->name,
-                       tensor->data < at ? "its data overlaps that of another one"
+                       tensor->data < at ? "its data overlaps that of another tensor"
                                          : "there is a gap before its data");
         at += (size_t)tensor->count * tensor->type->bytes;
     }
@@ -206,7 +206,7 @@ static bool parse_header(struct safetensors *file, const uint8_t *bytes, size_t 
         *length = *length << 8 | bytes[i];
     if (size < 8 || *length > size - 8)
         return err_set(err, ERR_FORMAT,
-                       "%s: not a safetensors file, or cut off: the header does not fit into it",
+                       "%s: not a safetensors file, or truncated: the header does not fit into it",
                        file->path);
     if (*length > HEADER_LIMIT)
         return err_set(err, ERR_FORMAT, "%s: the header is longer than %llu bytes", file->path,
@@ -252,7 +252,7 @@ static bool map_file(struct safetensors *file, struct err *err)
     if (fstat(fd, &status) != 0) {
         err_errno(err, file->path, "read");
     } else if (!S_ISREG(status.st_mode) || status.st_size < 8) {
-        err_set(err, ERR_FORMAT, "%s: not a safetensors file: it is too short", file->path);
+        err_set(err, ERR_FORMAT, "%s: not a safetensors file: too short", file->path);
     } else {
         file->map_bytes = (size_t)status.st_size;
         file->map = mmap(NULL, file->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);

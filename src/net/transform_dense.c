@@ -266,11 +266,9 @@ static bool dense_begin(struct dense *d, const struct graph *graph, const struct
     *d = (struct dense){ .output_stride = spec->output_stride };
     if (spec->window < 1 || spec->output_stride < 1 || spec->height < spec->window ||
         spec->width < spec->window)
-        return err_set(err, ERR_USAGE,
-                       "%s: an image of %lld x %lld px does not hold a window of "
-                       "%lld px",
-                       graph->name, (long long)spec->width, (long long)spec->height,
-                       (long long)spec->window);
+        return err_set(
+            err, ERR_USAGE, "%s: an image of %lld x %lld px is smaller than a window of %lld px",
+            graph->name, (long long)spec->width, (long long)spec->height, (long long)spec->window);
     if (!transform_resize(graph, 0, spec->window, spec->window, &d->window, err))
         return false;
     d->places = calloc((size_t)graph->n_values + 1, sizeof *d->places);
@@ -317,7 +315,7 @@ bool transform_dense(const struct graph *graph, const struct dense_spec *spec, s
     for (int i = 0; ok && i < graph->n_outputs; i++) {
         const struct place *place = &d.places[graph->outputs[i].value];
         if (place->stride != spec->output_stride)
-            ok = err_set(err, ERR_USAGE, "%s: its stride is %lld px; %lld cannot be had",
+            ok = err_set(err, ERR_USAGE, "%s: its stride is %lld px; %lld px is not possible",
                          graph->outputs[i].name, (long long)place->stride,
                          (long long)spec->output_stride);
         else

@@ -103,7 +103,7 @@ static void visit(const struct graph *graph, const struct node *node, struct sig
         note(field, node, "pads, so the border of a window differs from the middle of an image");
     }
     if (sees_all(node))
-        note(field, node, "looks at the whole window");
+        note(field, node, "uses the whole window");
     sights[node->output] =
         (struct sight){ in.extent + (w.kernel - 1) * w.dilation * in.stride, in.stride * w.stride };
 }

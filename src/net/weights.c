@@ -137,10 +137,10 @@ static bool fits(const struct graph *graph, const struct safetensors *file,
     FILE *stream = open_memstream(&text, &size);
     if (!stream)
         return err_memory(err, file->path);
-    fprintf(stream, "%zu parameters fit", report->n_loaded);
-    describe(stream, "are missing in the file", missing);
+    fprintf(stream, "%zu parameters match", report->n_loaded);
+    describe(stream, "are missing from the file", missing);
     describe(stream, "are not in the network", unexpected);
-    describe(stream, "do not fit", &report->wrong_shape);
+    describe(stream, "do not match", &report->wrong_shape);
     if (fclose(stream) == 0)
         err_set(err, ERR_FORMAT, "%s: not the weights of %s: %s", file->path,
                 *graph->name ? graph->name : "this network", text);

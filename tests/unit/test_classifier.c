@@ -172,7 +172,7 @@ static void the_user_overrules(void **state)
     /* logits are no probabilities, whatever the user says */
     model = open_golden("logits", OUTPUTS_PROBABILITIES);
     assert_false(score(model, SIDE, p, &err));
-    assert_non_null(strstr(err.text, "no probability"));
+    assert_non_null(strstr(err.text, "not a probability"));
     model_close(model);
 }
 
@@ -242,14 +242,14 @@ static void others_are_refused_by_name(void **state)
         enum ends ends;
         const char *said;
     } cases[] = {
-        { 1, ENDS_SCORES, "takes 1 channels [1, 1, 16, 16]" },
-        { 2, ENDS_SCORES, "takes 2 channels [1, 2, 16, 16]" },
-        { 4, ENDS_SCORES, "takes 4 channels [1, 4, 16, 16]" },
-        { 3, ENDS_MAP, "gives a map [1, 8, 8, 8]" },
-        { 3, ENDS_TOKENS, "gives [1, 64, 8] for 1 image, not class scores" },
-        { 3, ENDS_RANK_1, "gives [3] for 1 image, not class scores" },
+        { 1, ENDS_SCORES, "expects 1 channels [1, 1, 16, 16]" },
+        { 2, ENDS_SCORES, "expects 2 channels [1, 2, 16, 16]" },
+        { 4, ENDS_SCORES, "expects 4 channels [1, 4, 16, 16]" },
+        { 3, ENDS_MAP, "returns a map [1, 8, 8, 8]" },
+        { 3, ENDS_TOKENS, "returns [1, 64, 8] for 1 image, not class scores" },
+        { 3, ENDS_RANK_1, "returns [3] for 1 image, not class scores" },
         { 3, ENDS_TWO, "has 2 outputs ('scores' [1, 3], 'features' [1, 8])" },
-        { 3, ENDS_ONE_CLASS, "ends in Softmax, but not over two classes" },
+        { 3, ENDS_ONE_CLASS, "ends in Softmax, but not over two or more classes" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err err = { 0 };
@@ -286,7 +286,7 @@ static void a_map_at_another_size_is_refused(void **state)
     assert_true(model_open_classifier(&(struct model_source){ .file = path }, &model, &err));
     assert_true(score(model, SIDE, p, &err));
     assert_false(score(model, 2 * SIDE, p, &err));
-    assert_non_null(strstr(err.text, "gives a map [1, 3, 2, 2] for an image of 32 x 32 px"));
+    assert_non_null(strstr(err.text, "returns a map [1, 3, 2, 2] for an image of 32 x 32 px"));
     model_close(model);
     graph_free(g);
     free(path);

@@ -362,17 +362,17 @@ static void what_is_wrong_is_said(void **state)
         { { { "Conv" }, .opset = 13 }, "model.onnx: node 'first': Conv: the weight is missing" },
         { { { "Reshape" }, .opset = 13 }, "Reshape: the shape is missing" },
         { { { "MaxPool" }, .opset = 13 }, "MaxPool: kernel_shape is missing" },
-        { { { "Relu" }, .opset = 13, .external = true }, "the weights lie in another file" },
+        { { { "Relu" }, .opset = 13, .external = true }, "the weights are in another file" },
         { { { "Relu" }, .opset = 13, .w_dims = { 1000 }, .n_w_dims = 1, .w_bytes = 4 },
-          "not as long as its shape says" },
+          "length of a constant's data does not match its shape" },
         { { { "Relu" },
             .opset = 13,
             .w_dims = { 1LL << 40, 1LL << 40 },
             .n_w_dims = 2,
             .w_bytes = 4 },
-          "not as long as its shape says" },
+          "length of a constant's data does not match its shape" },
         { { { "Relu" }, .opset = 13, .open_height = true },
-          "the input 'x' leaves the extent of axis 2 open; give its size" },
+          "the input 'x' leaves the size of axis 2 open; specify it" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err err = { 0 };

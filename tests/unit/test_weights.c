@@ -94,16 +94,17 @@ static void refuses_lies(void **state)
         { "\xff\xfe", 0, 0, "not JSON" },
         { "{\"a\":1}", 4, 0, "no dtype" },
         { "{\"a\":{\"dtype\":\"F32\"}}", 4, 0, "its shape" },
-        { "{" ENTRY("a", "F31", "1", "0", "4") "}", 4, 0, "not known" },
-        { "{" ENTRY("a", "F32", "1", "0", "8") "}", 8, 0, "not as long" },
-        { "{" ENTRY("a", "F32", "2", "0", "8") "}", 4, 0, "outside of the file" },
-        { "{" ENTRY("a", "F32", "1", "-4", "0") "}", 4, 0, "outside of the file" },
-        { "{" ENTRY("a", "F32", "1", "4", "0") "}", 4, 0, "outside of the file" },
+        { "{" ENTRY("a", "F31", "1", "0", "4") "}", 4, 0, "unknown dtype" },
+        { "{" ENTRY("a", "F32", "1", "0", "8") "}", 8, 0, "does not match its shape" },
+        { "{" ENTRY("a", "F32", "2", "0", "8") "}", 4, 0, "outside the file" },
+        { "{" ENTRY("a", "F32", "1", "-4", "0") "}", 4, 0, "outside the file" },
+        { "{" ENTRY("a", "F32", "1", "4", "0") "}", 4, 0, "outside the file" },
         { "{" ENTRY("a", "F32", "1", "0.0", "4") "}", 4, 0, "not two numbers" },
-        { "{" ENTRY("a", "F32", "-1", "0", "4") "}", 4, 0, "not made of numbers" },
+        { "{" ENTRY("a", "F32", "-1", "0", "4") "}", 4, 0, "other than numbers" },
         { "{" ENTRY("a", "F32", "1,1,1,1,1,1,1", "0", "4") "}", 4, 0, "at most 6" },
         { "{" ENTRY("a", "F32", "4294967296,4294967296,2", "0", "4") "}", 4, 0, "too large" },
-        { "{" ENTRY("a", "F64", "4611686018427387904", "0", "0") "}", 0, 0, "not as long" },
+        { "{" ENTRY("a", "F64", "4611686018427387904", "0", "0") "}", 0, 0,
+          "does not match its shape" },
         { "{" ENTRY("a", "F32", "1", "4", "8") "}", 8, 0, "gap" },
         { "{" ENTRY("a", "F32", "1", "0", "4") "," ENTRY("b", "F32", "1", "0", "4") "}", 4, 0,
           "overlaps" },
@@ -185,7 +186,7 @@ static void a_new_head_stays_as_it_is(void **state)
     assert_int_equal(report.wrong_shape.n, 2);
     assert_string_equal(report.wrong_shape.texts[0], "fc.weight: [2, 4] here, [5, 4] in the file");
     assert_non_null(strstr(err.text, "not the weights of small"));
-    assert_non_null(strstr(err.text, "2 do not fit: fc.weight: [2, 4] here"));
+    assert_non_null(strstr(err.text, "2 do not match: fc.weight: [2, 4] here"));
     assert_true(same_floats(ours, untouched, "conv1.weight")); /* nothing changed */
     weights_report_free(&report);
     if (!weights_read(ours, path, &options, &report, &err))
@@ -219,7 +220,7 @@ static void missing_and_unexpected_are_listed(void **state)
     assert_int_equal(report.missing.n, 6);
     assert_int_equal(report.unexpected.n, 1);
     assert_string_equal(report.unexpected.texts[0], "module.extra");
-    assert_non_null(strstr(err.text, "6 are missing in the file: conv1.weight, bn1.bias"));
+    assert_non_null(strstr(err.text, "6 are missing from the file: conv1.weight, bn1.bias"));
     assert_non_null(strstr(err.text, "1 are not in the network: module.extra"));
     weights_report_free(&report);
     options.any_missing = options.any_unexpected = true;
@@ -297,7 +298,7 @@ static void config_errors_name_the_key(void **state)
           "stain: method' must be the name of a method" },
         { "\"architecture\": \"resnet34\"",
           "\"microtome\": {\"stain\": {\"method\": \"macenko\", \"fitted_on\": \"slide\"}}",
-          "stain' must be an object that says what stains are normalised to" },
+          "stain' must be an object that describes what stains are normalised to" },
         { "\"architecture\": \"resnet34\"", "\"microtome\": {\"padding\": \"none\"}",
           "padding' must be zero, reflect, replicate or valid" },
         { "{\"spec_version\"", "[\"spec_version\"", "not JSON" },

@@ -19,7 +19,7 @@ bool dnnl_ok(dnnl_status_t status, const char *what, struct err *err)
     if (status == dnnl_out_of_memory)
         return err_memory(err, what);
     return err_set(err, ERR_FORMAT, "%s: %s by oneDNN (status %d)", what,
-                   status == dnnl_unimplemented ? "not implemented" : "refused", (int)status);
+                   status == dnnl_unimplemented ? "not implemented" : "rejected", (int)status);
 }
 
 #define PRIMITIVE_ROOM                                                                             \

@@ -11,7 +11,7 @@ static value_id aligned(struct onnx_import *im, onnx_node *node, value_id a, val
         return b;
     int axis = axis_of(onnx_int(node, "axis", 0), left.rank);
     if (axis < 0 || axis + right.rank > left.rank) {
-        err_set(err, ERR_FORMAT, "the second input does not fit at axis %lld of the first one",
+        err_set(err, ERR_FORMAT, "the second input does not fit axis %lld of the first",
                 (long long)onnx_int(node, "axis", 0));
         return NO_VALUE;
     }

@@ -116,7 +116,7 @@ bool onnx_attributes_check(onnx_node *node, struct err *err)
         if (unsaid || (said == expected && (held == expected || held == NOTHING)))
             continue;
         int wrong = said != expected && said != NOTHING ? said : held;
-        return err_set(err, ERR_FORMAT, "%.80s: the attribute '%.80s' is %s; ONNX has it as %s",
+        return err_set(err, ERR_FORMAT, "%.80s: the attribute '%.80s' is %s; ONNX defines it as %s",
                        node->op_type ? node->op_type : "", a->name,
                        wrong >= 0 && wrong < KNOWN_TYPES ? type_names[wrong] : "of another type",
                        type_names[expected]);

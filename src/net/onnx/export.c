@@ -98,8 +98,8 @@ static bool write_model(const Onnx__ModelProto *model, const char *path, struct 
 {
     struct file_out out;
     if (protobuf_c_message_get_packed_size(&model->base) > FILE_LIMIT)
-        return err_set(err, ERR_USAGE, "%s: the network is larger than the 2 GB of an ONNX file",
-                       path);
+        return err_set(err, ERR_USAGE,
+                       "%s: the network is larger than 2 GB, the limit of an ONNX file", path);
     if (!file_out_open(&out, path, err))
         return false;
     struct file_buffer buffer = { { append }, out.stream };

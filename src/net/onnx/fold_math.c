@@ -97,7 +97,7 @@ static struct host *binary(const struct fold_args *args, enum math math)
     if (!b || args->n > 2)
         return fold_fail(args, "two inputs are needed");
     if (!shape_broadcast(&a->shape, &b->shape, &shape))
-        return fold_fail(args, "the constants do not fit together");
+        return fold_fail(args, "the shapes of the constants do not match");
     bool whole = a->type == HOST_INT && b->type == HOST_INT && math != MATH_POW;
     enum host_type type = whole || math == MATH_EQUAL ? HOST_INT : HOST_FLOAT;
     struct host *host = onnx_host_new(args->im, type, shape, args->err);
@@ -107,7 +107,7 @@ static struct host *binary(const struct fold_args *args, enum math math)
         if (whole) {
             if (!math_ints(math, a->ints[ia], b->ints[ib], &host->ints[i])) {
                 host_free(host);
-                return fold_fail(args, "a constant is divided by 0, or a number becomes too large");
+                return fold_fail(args, "a constant is divided by 0, or a result is too large");
             }
         } else if (type == HOST_INT) {
             host->ints[i] = host_number(a, ia) == host_number(b, ib);
@@ -206,10 +206,10 @@ struct host *fold_where(const struct fold_args *args)
     struct shape two, shape;
     if (args->n != 3 || !args->in[1] || !args->in[2] || args->in[0]->type != HOST_INT ||
         args->in[1]->type != args->in[2]->type)
-        return fold_fail(args, "a condition and two tensors of one type are needed");
+        return fold_fail(args, "a condition and two tensors of the same type are needed");
     if (!shape_broadcast(&args->in[1]->shape, &args->in[2]->shape, &two) ||
         !shape_broadcast(&args->in[0]->shape, &two, &shape))
-        return fold_fail(args, "the constants do not fit together");
+        return fold_fail(args, "the shapes of the constants do not match");
     struct host *host = onnx_host_new(args->im, args->in[1]->type, shape, args->err);
     for (int64_t i = 0; host && i < host->count; i++) {
         bool yes = args->in[0]->ints[broadcast_index(&shape, i, &args->in[0]->shape)] != 0;
@@ -289,7 +289,7 @@ struct host *fold_reduce_prod(const struct fold_args *args)
     for (int64_t i = 0; i < x->count; i++)
         if (__builtin_mul_overflow(host->ints[0], x->ints[i], &host->ints[0])) {
             host_free(host);
-            return fold_fail(args, "a number becomes too large");
+            return fold_fail(args, "a result is too large");
         }
     return host;
 }

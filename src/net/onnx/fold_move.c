@@ -11,7 +11,7 @@ static struct host *under(const struct fold_args *args, struct shape shape)
         return NULL;
     if (host->count != x->count) {
         host_free(host);
-        return fold_fail(args, "the shape does not fit the number of elements");
+        return fold_fail(args, "the shape does not match the number of elements");
     }
     for (int64_t i = 0; i < host->count; i++)
         host_copy(host, i, x, i);
@@ -47,7 +47,7 @@ struct host *fold_reshape(const struct fold_args *args)
         if (shape.dim[i] == -1 && open < 0)
             open = i;
         else if (shape.dim[i] < 0 || __builtin_mul_overflow(known, shape.dim[i], &known))
-            return fold_fail(args, "the shape does not fit the number of elements");
+            return fold_fail(args, "the shape does not match the number of elements");
     }
     if (open >= 0)
         shape.dim[open] = known ? x->count / known : 0;
@@ -232,7 +232,7 @@ struct host *fold_gather(const struct fold_args *args)
     int axis = axis_of(onnx_int(args->node, "axis", 0), x->shape.rank);
     if (axis < 0 || !places || places->type != HOST_INT ||
         x->shape.rank - 1 + places->shape.rank > SHAPE_DIMS)
-        return fold_fail(args, "the axis does not exist, or the places are not whole numbers");
+        return fold_fail(args, "the axis does not exist, or the indices are not whole numbers");
     struct shape shape = { 0, { 0 } };
     for (int i = 0; i < axis; i++)
         shape.dim[shape.rank++] = x->shape.dim[i];
@@ -249,7 +249,7 @@ struct host *fold_gather(const struct fold_args *args)
         at = at < 0 ? at + extent : at;
         if (at < 0 || at >= extent) {
             host_free(host);
-            return fold_fail(args, "a place lies outside of the axis");
+            return fold_fail(args, "an index is outside the axis");
         }
         host_copy(host, i, x, (outer * extent + at) * inner + i % inner);
     }
@@ -269,7 +269,7 @@ struct host *fold_expand(const struct fold_args *args)
         if (wanted.dim[i] < 0)
             return fold_fail(args, "the shape has a negative extent");
     if (!shape_broadcast(&x->shape, &wanted, &shape))
-        return fold_fail(args, "the input cannot be repeated to the shape that is asked for");
+        return fold_fail(args, "the input cannot be expanded to the requested shape");
     strides_of(&x->shape, stride);
     for (int i = 0; i < x->shape.rank; i++)
         step[shape.rank - x->shape.rank + i] = x->shape.dim[i] == 1 ? 0 : stride[i];

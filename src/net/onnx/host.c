@@ -141,12 +141,12 @@ struct host *host_from_proto(const Onnx__TensorProto *tensor, struct err *err)
     const void *data = tensor->raw_data.data;
     size_t stride = kind ? kind->bytes : 0;
     if (!kind) {
-        err_set(err, ERR_FORMAT, "a constant of the type %d is not supported", tensor->data_type);
+        err_set(err, ERR_FORMAT, "a constant of type %d is not supported", tensor->data_type);
         return NULL;
     }
     if (tensor->segment || tensor->n_external_data ||
         tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
-        err_set(err, ERR_FORMAT, "a constant's data lies outside of the file");
+        err_set(err, ERR_FORMAT, "a constant's data is outside the file");
         return NULL;
     }
     if (!shape_of(tensor, &shape, err))
@@ -159,7 +159,7 @@ struct host *host_from_proto(const Onnx__TensorProto *tensor, struct err *err)
         if (__builtin_mul_overflow(count, shape.dim[i], &count))
             count = -1;
     if (count != (int64_t)available || (raw && tensor->raw_data.len % kind->bytes)) {
-        err_set(err, ERR_FORMAT, "a constant's data is not as long as its shape says");
+        err_set(err, ERR_FORMAT, "the length of a constant's data does not match its shape");
         return NULL;
     }
     struct host *host = host_new(kind->host, shape, count, err);

@@ -54,7 +54,7 @@ static bool input_extent(struct onnx_import *im, const char *name,
     }
     if (given < 1)
         return err_set(err, ERR_MISSING,
-                       "%s: the input '%.200s' leaves the extent of axis %d open; give its size",
+                       "%s: the input '%.200s' leaves the size of axis %d open; specify it",
                        im->path, name, axis);
     im->open_batch = im->open_batch || axis == 0;
     *out = given;
@@ -68,7 +68,7 @@ static bool add_input(struct onnx_import *im, const Onnx__ValueInfoProto *info, 
     if (!name || name->tensor || name->bound || !name->n_uses)
         return true;
     if (name->producer >= 0 || name->value != NO_VALUE)
-        return err_set(err, ERR_FORMAT, "%s: two things have the name '%.200s'", im->path,
+        return err_set(err, ERR_FORMAT, "%s: the name '%.200s' is used twice", im->path,
                        name->text);
     if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type ||
         !type->tensor_type->shape)
@@ -78,10 +78,10 @@ static bool add_input(struct onnx_import *im, const Onnx__ValueInfoProto *info, 
     if (type_now != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
         type_now != ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE &&
         type_now != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16)
-        return err_set(err, ERR_FORMAT,
-                       "%s: the input '%.200s' is not made of floats; it must be bound to a "
-                       "constant",
-                       im->path, name->text);
+        return err_set(
+            err, ERR_FORMAT,
+            "%s: the input '%.200s' is not a float tensor; it must be bound to a constant",
+            im->path, name->text);
     const Onnx__TensorShapeProto *dims = type->tensor_type->shape;
     struct shape shape = { .rank = (int)(dims->n_dim <= SHAPE_DIMS ? dims->n_dim : 0) };
     if (dims->n_dim > SHAPE_DIMS)
@@ -269,7 +269,7 @@ bool onnx_read(const char *path, const struct onnx_options *options, struct grap
         err_errno(err, path, "read");
     } else if (!S_ISREG(status.st_mode) || status.st_size < 1 ||
                (uint64_t)status.st_size > ONNX_SIZE_LIMIT) {
-        err_set(err, ERR_FORMAT, "%s: not an ONNX file: empty, or longer than 2 GB", path);
+        err_set(err, ERR_FORMAT, "%s: not an ONNX file: empty, or larger than 2 GB", path);
     } else {
         size = (size_t)status.st_size;
         map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -79,7 +79,7 @@ static bool check_message(const ProtobufCMessageDescriptor *type, struct walk wa
         struct walk inside;
         if (!read_varint(&walk, &tag) || tag >> 3 == 0 || tag >> 3 > 1u << 29 ||
             !pass_field(&walk, tag & 7, &inside))
-            return damaged(budget, "a length or a number does not fit");
+            return damaged(budget, "a length or a number is out of range");
         const ProtobufCFieldDescriptor *field =
             protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
         if (!field)
@@ -93,7 +93,7 @@ static bool check_message(const ProtobufCMessageDescriptor *type, struct walk wa
         size_t place = (size_t)(field - type->fields);
         if (field->label != PROTOBUF_C_LABEL_REPEATED) {
             if (seen >> place & 1)
-                return damaged(budget, "a single entry comes twice");
+                return damaged(budget, "a field that may occur once occurs twice");
             seen |= (uint64_t)1 << place;
         }
         if (!check_message(field->descriptor, inside, depth + 1, budget))
@@ -109,7 +109,7 @@ ProtobufCMessage *onnx_unpack(const ProtobufCMessageDescriptor *type, const uint
     struct budget budget = { path, messages < MESSAGE_LIMIT ? messages : MESSAGE_LIMIT, ENTRY_LIMIT,
                              err };
     if (size > ONNX_SIZE_LIMIT) {
-        err_set(err, ERR_FORMAT, "%s: longer than 2 GB", path);
+        err_set(err, ERR_FORMAT, "%s: larger than 2 GB", path);
         return NULL;
     }
     if (size == 0) {
@@ -140,7 +140,7 @@ static bool check_model(const Onnx__ModelProto *model, const char *path, struct 
         return err_set(err, ERR_FORMAT, "%s: not an ONNX model: it has no graph", path);
     if (model->n_functions)
         return err_set(err, ERR_FORMAT,
-                       "%s: the model brings functions of its own, which is not supported; export "
+                       "%s: the model defines its own functions, which are not supported; export "
                        "it with standard operators",
                        path);
     if (model->graph->n_sparse_initializer)
@@ -150,7 +150,7 @@ static bool check_model(const Onnx__ModelProto *model, const char *path, struct 
         if (tensor->n_external_data ||
             tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
             return err_set(err, ERR_FORMAT,
-                           "%s: the weights lie in another file ('%.200s'); save the model with "
+                           "%s: the weights are in another file ('%.200s'); save the model with "
                            "its weights inside",
                            path, tensor->name ? tensor->name : "");
     }

@@ -41,7 +41,7 @@ static bool defined(const struct onnx_name *name)
 
 static bool twice(const struct onnx_import *im, const char *text, struct err *err)
 {
-    return err_set(err, ERR_FORMAT, "%s: two things have the name '%.200s'", im->path, text);
+    return err_set(err, ERR_FORMAT, "%s: the name '%.200s' is used twice", im->path, text);
 }
 
 static bool add_initializers(struct onnx_import *im, struct err *err)

@@ -12,7 +12,7 @@ bool onnx_batch_norm(struct onnx_import *im, onnx_node *node, struct err *err)
         onnx_wanted(im, node, 1))
         return err_set(err, ERR_FORMAT, "training mode is not supported; export for inference");
     if (im->opset < 9 && onnx_int(node, "spatial", 1) == 0)
-        return err_set(err, ERR_FORMAT, "statistics for every pixel (spatial 0) are not supported");
+        return err_set(err, ERR_FORMAT, "per-pixel statistics (spatial 0) are not supported");
     if (x->rank < 2)
         return err_set(err, ERR_FORMAT, "the input has no channels");
     for (size_t i = 1; i < 5; i++) {

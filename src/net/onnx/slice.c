@@ -100,7 +100,7 @@ bool onnx_split(struct onnx_import *im, onnx_node *node, struct err *err)
     for (int i = 0; i < parts; i++) {
         int64_t size = given ? sizes[i] : i + 1 < parts ? each : extent - begin;
         if (size < 1 || size > extent - begin)
-            return err_set(err, ERR_FORMAT, "part %d has the size %lld; %lld are left", i,
+            return err_set(err, ERR_FORMAT, "part %d has size %lld; %lld are left", i,
                            (long long)size, (long long)(extent - begin));
         value_id y = part(im, node, i ? ".part" : NULL, x, axis, begin, begin + size, err);
         if (!onnx_bind(im, node, (size_t)i, y, err))
@@ -122,15 +122,15 @@ bool onnx_gather(struct onnx_import *im, onnx_node *node, struct err *err)
     int axis = axis_of(onnx_int(node, "axis", 0), shape.rank);
     if (axis < 0 || places->type != HOST_INT || places->shape.rank > 1 || places->count < 1 ||
         places->count > MOST)
-        return err_set(err, ERR_FORMAT, "only 1 to %d constant places along one axis are supported",
-                       MOST);
+        return err_set(err, ERR_FORMAT,
+                       "only 1 to %d constant indices along one axis are supported", MOST);
     int64_t count = places->count, extent = shape.dim[axis];
     bool run = true, single = places->shape.rank == 0;
     int64_t at[MOST];
     for (int64_t i = 0; i < count; i++) {
         at[i] = places->ints[i] < 0 ? places->ints[i] + extent : places->ints[i];
         if (at[i] < 0 || at[i] >= extent)
-            return err_set(err, ERR_FORMAT, "there is no place %lld: the axis has %lld",
+            return err_set(err, ERR_FORMAT, "no index %lld: the axis has %lld entries",
                            (long long)places->ints[i], (long long)extent);
         run = run && at[i] == at[0] + i;
     }
@@ -165,7 +165,7 @@ static bool read_pads(struct onnx_import *im, onnx_node *node, int rank, int64_t
     if (n < 0 || named < 0)
         return false;
     if (n != 2 * (named ? named : rank))
-        return err_set(err, ERR_FORMAT, "there are %d pads for %d axes; two for each are needed", n,
+        return err_set(err, ERR_FORMAT, "there are %d pads for %d axes; two per axis are needed", n,
                        named ? named : rank);
     for (int i = 0; i < n / 2; i++) {
         int axis = named ? axis_of(axes[i], rank) : i;
@@ -234,7 +234,7 @@ bool onnx_pad(struct onnx_import *im, onnx_node *node, struct err *err)
     if (!any)
         return onnx_bind(im, node, 0, x, err);
     if (rank != 4 || !padded_last(front, back, order))
-        return err_set(err, ERR_FORMAT, "only two axes of a tensor with four can be padded");
+        return err_set(err, ERR_FORMAT, "only two axes of a 4-axis tensor can be padded");
     bool moved = order[2] != 2 || order[3] != 3;
     for (int i = 0; i < 4; i++)
         inverse[order[i]] = i;

@@ -57,7 +57,7 @@ bool onnx_squeeze(struct onnx_import *im, onnx_node *node, struct err *err)
     for (int i = 0; i < shape.rank; i++) {
         bool gone = given ? axes >> i & 1 : shape.dim[i] == 1;
         if (gone && shape.dim[i] != 1)
-            return err_set(err, ERR_FORMAT, "axis %d has the extent %lld, not 1", i,
+            return err_set(err, ERR_FORMAT, "axis %d has extent %lld, not 1", i,
                            (long long)shape.dim[i]);
         if (!gone)
             target.dim[target.rank++] = shape.dim[i];
@@ -146,8 +146,7 @@ bool onnx_expand(struct onnx_import *im, onnx_node *node, struct err *err)
         return false;
     const struct host *source = onnx_known(im, node, 1, NULL);
     if (!shape_check(&wanted, "the shape", err) || !shape_broadcast(&shape, &wanted, &full))
-        return err_set(err, ERR_FORMAT,
-                       "the input cannot be repeated to the shape that is asked for");
+        return err_set(err, ERR_FORMAT, "the input cannot be expanded to the requested shape");
     struct shape repeated = shape;
     if (repeated.rank)
         repeated.dim[0] = full.dim[0];

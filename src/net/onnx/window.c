@@ -33,7 +33,7 @@ static bool in_range(const int64_t *values, int n, int64_t min, const char *name
 {
     for (int i = 0; i < n; i++)
         if (values[i] < min || values[i] > INT32_MAX)
-            return err_set(err, ERR_FORMAT, "%s has the entry %lld; at least %lld is needed", name,
+            return err_set(err, ERR_FORMAT, "%s contains %lld; the minimum is %lld", name,
                            (long long)values[i], (long long)min);
     return true;
 }
@@ -238,8 +238,7 @@ bool onnx_max_pool(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     if (onnx_wanted(im, node, 1))
         return err_set(err, ERR_FORMAT,
-                       "the places of the maxima (second output) are not "
-                       "supported");
+                       "the indices of the maxima (second output) are not supported");
     return pool(im, node, OP_MAX_POOL, err);
 }
 

@@ -19,7 +19,7 @@ static bool binary_shape(const union attr *attr, const struct shape *const *in, 
     (void)attr, (void)n_inputs;
     char a[SHAPE_TEXT], b[SHAPE_TEXT];
     if (!shape_broadcast(in[0], in[1], out))
-        return err_set(err, ERR_FORMAT, "%s and %s do not fit together", shape_text(in[0], a),
+        return err_set(err, ERR_FORMAT, "the shapes %s and %s do not match", shape_text(in[0], a),
                        shape_text(in[1], b));
     return true;
 }

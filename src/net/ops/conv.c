@@ -70,7 +70,7 @@ static bool conv_shape(const union attr *attr, const struct shape *const *in, in
                            shape_text(x, text));
     }
     if (n_inputs > 3 && in[3] && !shape_equal(in[3], &y))
-        return err_set(err, ERR_FORMAT, "the residual is %s; the output has another shape",
+        return err_set(err, ERR_FORMAT, "the residual is %s; the output has a different shape",
                        shape_text(in[3], text));
     *out = y;
     return true;
@@ -96,7 +96,7 @@ static bool transpose_shape(const union attr *attr, const struct shape *const *i
         y.dim[2 + i] = (x->dim[2 + i] - 1) * a->stride[i] - a->pad[i] - a->pad[2 + i] +
                        a->dilation[i] * (a->kernel[i] - 1) + a->output_pad[i] + 1;
         if (y.dim[2 + i] < 1)
-            return err_set(err, ERR_FORMAT, "the input is %s; nothing is left of the output",
+            return err_set(err, ERR_FORMAT, "the input is %s; the output would be empty",
                            shape_text(x, text));
     }
     *out = y;

@@ -73,7 +73,7 @@ static bool slice_shape(const union attr *attr, const struct shape *const *in, i
     int64_t begin, end;
     int axis = slice_range(a, in[0], &begin, &end);
     if (axis < 0 || begin >= end)
-        return err_set(err, ERR_FORMAT, "nothing of %s is left along axis %lld",
+        return err_set(err, ERR_FORMAT, "slicing %s along axis %lld leaves nothing",
                        shape_text(in[0], text), (long long)a->axis);
     *out = *in[0];
     out->dim[axis] = ceil_div(end - begin, a->step);
@@ -95,11 +95,11 @@ static bool pad_shape(const union attr *attr, const struct shape *const *in, int
             return err_set(err, ERR_FORMAT, "%lld px cannot be reflected at the border of %s",
                            (long long)a->pad[side], shape_text(in[0], text));
         if (a->pad[side] <= -extent)
-            return err_set(err, ERR_FORMAT, "nothing of %s is left", shape_text(in[0], text));
+            return err_set(err, ERR_FORMAT, "cropping %s leaves nothing", shape_text(in[0], text));
         out->dim[2 + side % 2] += a->pad[side];
     }
     if (out->dim[2] < 1 || out->dim[3] < 1)
-        return err_set(err, ERR_FORMAT, "nothing of %s is left", shape_text(in[0], text));
+        return err_set(err, ERR_FORMAT, "cropping %s leaves nothing", shape_text(in[0], text));
     return true;
 }
 

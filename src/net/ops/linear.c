@@ -38,7 +38,7 @@ static bool linear_shape(const union attr *attr, const struct shape *const *in, 
     const struct shape *x = in[0], *weight = in[1];
     char text[SHAPE_TEXT], other[SHAPE_TEXT];
     if (x->rank < 1 || weight->rank != 2 || x->dim[x->rank - 1] != weight->dim[1])
-        return err_set(err, ERR_FORMAT, "the weight is %s; it does not fit the input %s",
+        return err_set(err, ERR_FORMAT, "the weight is %s; it does not match the input %s",
                        shape_text(weight, text), shape_text(x, other));
     if (n_inputs > 2 && in[2] && !shape_is_vector(in[2], weight->dim[0], "bias", err))
         return false;

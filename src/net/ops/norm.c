@@ -74,7 +74,7 @@ static bool layer_shape(const union attr *attr, const struct shape *const *in, i
             fits = in[i]->dim[k] == x->dim[x->rank - axes + k];
     }
     if (!fits)
-        return err_set(err, ERR_FORMAT, "weight and bias do not fit the last %d axes of %s", axes,
+        return err_set(err, ERR_FORMAT, "weight and bias do not match the last %d axes of %s", axes,
                        shape_text(x, text));
     *out = *x;
     return true;

@@ -48,7 +48,7 @@ static bool reshape_shape(const union attr *attr, const struct shape *const *in,
     if (fits && infer >= 0)
         y.dim[infer] = count / known;
     if (!fits || (infer >= 0 ? known * y.dim[infer] : known) != count)
-        return err_set(err, ERR_FORMAT, "%s cannot take the shape %s", shape_text(in[0], a),
+        return err_set(err, ERR_FORMAT, "%s cannot be reshaped to %s", shape_text(in[0], a),
                        target->rank >= 0 && target->rank <= SHAPE_DIMS ? shape_text(target, b)
                                                                        : "(too many axes)");
     *out = y;

@@ -8,7 +8,7 @@ static const struct zoo_network networks[] = {
       ZOO_IMAGE, 3, 224, 2, true },
     { "scan_small", "residual without padding, stride 16; 1 M parameters", zoo_scan_small,
       ZOO_IMAGE, 3, 224, 2, true },
-    { "scan_base", "residual without padding, stride 16; the cost of ResNet-18", zoo_scan_base,
+    { "scan_base", "residual without padding, stride 16; costs as much as ResNet-18", zoo_scan_base,
       ZOO_IMAGE, 3, 224, 2, true },
     { "resnet18", "torchvision's ResNet-18", zoo_resnet18, ZOO_IMAGE, 3, 224, 1000, false },
     { "resnet34", "torchvision's ResNet-34", zoo_resnet34, ZOO_IMAGE, 3, 224, 1000, false },
@@ -33,7 +33,7 @@ static const struct zoo_network networks[] = {
       ZOO_TOKENS, 512, 128, 2, false },
     { "unet", "diffusion U-Net with time embedding and attention", zoo_unet, ZOO_IMAGE_AND_TIME, 3,
       64, 0, false },
-    { "unet_small", "the same, smaller, for a CPU", zoo_unet_small, ZOO_IMAGE_AND_TIME, 3, 32, 0,
+    { "unet_small", "the same, but smaller, for CPUs", zoo_unet_small, ZOO_IMAGE_AND_TIME, 3, 32, 0,
       false },
 };
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
@@ -56,7 +56,7 @@ const struct zoo_network *zoo_find(const char *name, struct err *err)
     if (nearest)
         err_set(err, ERR_USAGE, "no network '%s'; did you mean %s?", name, nearest);
     else
-        err_set(err, ERR_USAGE, "no network '%s'; 'microtome model list' names them", name);
+        err_set(err, ERR_USAGE, "no network '%s'; 'microtome model list' lists them", name);
     return NULL;
 }
 
