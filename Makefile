@@ -1,6 +1,6 @@
-# The short commands. CMake and Ninja do the building; see CMakeLists.txt.
+# Shortcuts. CMake and Ninja do the building; see CMakeLists.txt.
 #   make demo    install what is needed, build, and run the whole pipeline on phantom slides
-#   make test    install what is needed, build, and pass all tests (plain and with sanitizers)
+#   make test    install what is needed, build, and run all tests (plain and with sanitizers)
 BUILD ?= build
 JOBS ?= 2
 PREFIX ?= /usr/local

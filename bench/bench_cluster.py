@@ -1,8 +1,8 @@
-"""predict on SLURM: two one-core nodes against one, what the scheduler adds to a task, and a simulation of
-4,000 cores with the 27,280 groups of the published run, from the task times measured here.
+"""predict on SLURM: two one-core nodes against one, the scheduler's overhead per task, and a simulation of 4,000 cores
+with the 27,280 groups of the published run, based on the task times measured here.
 
-Starts a private SLURM (tests/cluster/slurm): needs root and the packages of the tests; says so and ends
-without rows where they are not there.
+Starts a private SLURM (tests/cluster/slurm), which needs root and the packages of the tests; without them it prints a
+message and measures nothing.
 """
 import heapq
 import json
@@ -17,12 +17,12 @@ from setting import cores, folder, here, microtome
 from table import Table
 
 SIZE_PX, SLIDES, NETWORK, GROUP_MPX = 8192, 2, "scan_base", 4
-DEFAULT_GROUP_MPX = 64  # of predict --group: a task of a real run
+DEFAULT_GROUP_MPX = 64  # default of predict --group: a task of a real run
 CORES, GROUPS = 4000, 27280
 PUBLISHED = 0.97  # 95 to 99 %
 data, cluster = os.path.join(folder, "cluster_data"), os.path.join(folder, "slurm")
 log = os.path.join(folder, "cluster.log")
-model = os.path.join(folder, f"cluster_{NETWORK}.onnx")  # drawn once: a task reads weights, as in a real run
+model = os.path.join(folder, f"cluster_{NETWORK}.onnx")  # initialised once: a task reads weights, as in a real run
 fixture = os.path.join(here, "..", "tests", "cluster", "slurm")
 
 
@@ -39,7 +39,7 @@ def predict(out, *options):
 
 
 def on_nodes(nodes):
-    """Seconds from the first task's beginning to the last one's end, and the tasks' times."""
+    """Seconds from the start of the first task to the end of the last one, and the time of each task."""
     out = os.path.join(folder, f"cluster_{nodes}")
     if not slurm("up", str(nodes)):
         return None, None
@@ -70,7 +70,7 @@ def simulate(tasks, overhead):
 
 
 def packed(tasks):
-    """--jobs CORES: the costliest first, each to the job that has least."""
+    """--jobs CORES: most expensive first, each to the job with the least work."""
     loads = [(0.0, job) for job in range(CORES)]
     for seconds in sorted(tasks, reverse=True):
         load, job = heapq.heappop(loads)
@@ -98,12 +98,12 @@ mean_s = sum(one_times) / n
 table = Table("cluster", folder)
 table.add("predict: two one-core nodes against one", "speed-up", one_s / two_s, 2.0, "twice as fast")
 table.add("predict: two nodes against one process, one thread", "speed-up", alone_s / two_s, 2.0, "twice as fast")
-table.add(f"the scheduler's share of a task ({n} tasks)", "s", max(overhead_s, 1e-3), mean_s, "the task itself",
+table.add(f"scheduler overhead per task ({n} tasks)", "s", max(overhead_s, 1e-3), mean_s, "the task itself",
           less_is_better=True)
 rng = random.Random(1)
 scale = DEFAULT_GROUP_MPX / GROUP_MPX
 tasks = [rng.choice(one_times) * scale for _ in range(GROUPS)]
-tasks.sort(reverse=True)  # as they are submitted
+tasks.sort(reverse=True)  # in order of submission
 table.add(f"simulated: {GROUPS} tasks of {mean_s * scale:.0f} s, {CORES} cores", "efficiency",
           simulate(tasks, overhead_s), PUBLISHED, "published, 0.95-0.99")
 table.add(f"simulated: the same in {CORES} jobs (--jobs)", "efficiency",

@@ -1,9 +1,9 @@
 """Heatmaps at stride 16: seconds for a 224-px tile on one pinned core, against the sliding window in PyTorch and in
 ONNX Runtime; core-hours for CAMELYON16; two threads; and a whole slide of 32,768 px from file to exports.
 
-The peers score few tiles, as each takes them many seconds; the table says how many. Ours are means over all the
-tissue of a slide, with finding the tissue, reading and writing (the check of a padded network, made once a cohort,
-apart). ONNX Runtime comes from PyPI into BUILD/bench/python, where it can be reached.
+The peers score only a few tiles, since each takes them many seconds; the table says how many. Our times are means over
+all the tissue of a slide and include finding the tissue, reading and writing (but not the check of a padded network,
+which is made once per cohort). ONNX Runtime is installed from PyPI into BUILD/bench/python if PyPI can be reached.
 """
 import json
 import os
@@ -25,7 +25,7 @@ PEER_TILES = {("torch", "googlenet"): 1, ("onnxruntime", "googlenet"): 2,
 
 
 def phantom(name, size, seed):
-    """A slide of this size, made once."""
+    """A slide of this size, created once."""
     place = os.path.join(folder, name)
     subprocess.run([microtome, "phantom", "-o", place, "--slides", "1", "--size", str(size), "--seed", str(seed),
                     "--quiet"], check=True)
@@ -34,7 +34,7 @@ def phantom(name, size, seed):
 
 
 def predict(slide, network, mode, threads, *options):
-    """Tiles of tissue, wall seconds of the slide, what the program printed, and the heatmap's folder."""
+    """Tissue tiles, wall seconds for the slide, the program's output, and the folder of the heatmap."""
     out = os.path.join(folder, "heatmap_out")
     log = os.path.join(folder, "heatmap.log")
     command = [microtome, "predict", slide, "-o", out, "--network", network, "--mode", mode, "--stride", str(STRIDE),
@@ -54,7 +54,7 @@ def predict(slide, network, mode, threads, *options):
 
 
 def inner_tiles(heatmap, count):
-    """Tiles that are tissue all over, spread over the slide."""
+    """Tiles entirely of tissue, spread over the slide."""
     scored = ~numpy.isnan(numpy.load(os.path.join(heatmap, "heatmap.npy"))[:, :, 0])
     across = TILE // STRIDE
     rows, columns = scored.shape[0] // across, scored.shape[1] // across
@@ -67,7 +67,7 @@ def inner_tiles(heatmap, count):
 def peer(kind, network, slide, tiles):
     model, environment = network, {}
     if kind == "onnxruntime":
-        environment["PYTHONPATH"] = site  # with a NumPy of its own, that Debian's PyTorch cannot use
+        environment["PYTHONPATH"] = site  # with its own NumPy, which Debian's PyTorch cannot use
         model = os.path.join(folder, network + "_2.onnx")
         subprocess.run([microtome, "model", "convert", "--network", network, "--classes", "2", "-o", model, "--quiet"],
                        check=True)

@@ -1,8 +1,8 @@
 """Whole networks against ONNX Runtime and PyTorch, on one and on two pinned cores.
 
-ONNX Runtime comes from PyPI into BUILD/bench/python, where it can be reached; without it its rows
-are left out, with a word. Where the processor has AVX-512, ours are also run with AVX2 alone, as on most
-clusters, against ONNX Runtime, which cannot be held to it.
+ONNX Runtime is installed from PyPI into BUILD/bench/python if PyPI can be reached; otherwise its rows are omitted with a
+message. If the processor has AVX-512, microtome is also run with AVX2 only, as on most clusters, against ONNX Runtime,
+which cannot be restricted to it.
 """
 import json
 import os
@@ -14,7 +14,7 @@ from table import Table
 
 CASES = [("googlenet", 1, 30), ("googlenet", 8, 6), ("googlenet", 16, 3), ("resnet18", 8, 5), ("resnet50", 8, 3)]
 TRAIN = ("resnet18", 16, 3)
-ROUNDS = 3  # ours, one and two threads, and the peers by turns: a slow moment of the machine hits all alike
+ROUNDS = 3  # microtome (one and two threads) and the peers take turns: a slow moment affects all alike
 
 
 def ours(network, batch, threads, repeats, train=False, **environment):
@@ -55,9 +55,9 @@ for network, batch, repeats in CASES:
                 narrow.append(ours(network, batch, 1, repeats, DNNL_MAX_CPU_ISA="AVX2")["best_ms"])
             if with_ort:
                 theirs[threads].append(ort(network, batch, threads, repeats))
-            if turn % 2 == 0:  # a slow peer that is far behind takes fewer turns
+            if turn % 2 == 0:  # a peer that is far slower takes fewer turns
                 eager[threads].append(torch(network, batch, threads, repeats, "infer"))
-    # One process after another: memory that the last one gave back is at hand, else a virtual machine waits for its host.
+    # One process after another, so that freed memory is available; else a virtual machine waits for its host.
     facts += [ours(network, batch, 1, 1) for _ in range(ROUNDS)]
     ready[network, batch] = min(facts, key=lambda run: run["ready_ms"])
     for threads in counts:
@@ -66,7 +66,7 @@ for network, batch, repeats in CASES:
             table.add(case, "ms", min(mine[threads]), min(theirs[threads]), "ONNX Runtime", less_is_better=True)
         table.add(case, "ms", min(mine[threads]), min(eager[threads]), "PyTorch eager", less_is_better=True)
     if with_ort and wide:
-        table.add(f"{network} b{batch}, 1 thread, AVX2 alone", "ms", min(narrow), min(theirs[1]),
+        table.add(f"{network} b{batch}, 1 thread, AVX2 only", "ms", min(narrow), min(theirs[1]),
                   "ONNX Runtime (AVX-512)", less_is_better=True)
     if len(counts) > 1:
         table.add(f"{network} b{batch}, two threads", "ms", min(mine[2]), min(mine[1]), "one thread", less_is_better=True)

@@ -1,16 +1,16 @@
 """Training on ranks: images per second of ResNet-18 (224 px, 16 patches on each rank) on 1 and 2 ranks of one
-thread, what summing while the backward pass runs takes off a step, and a model of 1 to 1,024 ranks from measured
+thread, the time per step saved by summing while the backward pass runs, and a model of 1 to 1,024 ranks from measured
 sums, drawn against the published efficiency.
 
 Usage: bench_scaling.py BUILD. Writes BUILD/bench/scaling.json, scaling.svg and scaling.png.
 
-Ranks that share two cores with the rest of a machine wait for each other most of the time. So of each step the
-waiting of that rank counts which waited least: the last to come, which waits for sums alone.
+Ranks that share two cores with the rest of a machine wait for each other most of the time. So for each step only the
+shortest wait counts: that of the last rank to arrive, which waits for nothing but the sums.
 
 The model: a step on P ranks takes the computing of one rank plus, for every bucket of n bytes, a ring:
 2 (P - 1) alpha + 2 (P - 1) / P n beta. alpha and beta are fitted to sums on this machine, whose ranks share its
-memory; the curve for a network uses the numbers that stand in its name. With overlap, what is summed while the
-backward pass (two thirds of the computing) still runs costs nothing, but the last bucket always does.
+memory; the curve for a network uses the numbers in its name. With overlap, sums computed while the backward pass (two
+thirds of the computing) is still running cost nothing, but the last bucket always does.
 """
 import json
 import os
@@ -28,7 +28,7 @@ FOLDER = os.path.join(BUILD, "bench")
 WORK = os.path.join(BUILD, "bench-work", "scaling")
 MICROTOME = os.path.join(BUILD, "microtome")
 BATCH, STEPS, EPOCHS = 16, 5, 2
-BUCKETS = [25 << 20, 46758048 - (26 << 20), 1 << 20]  # of ResNet-18 with 11.69 M parameters
+BUCKETS = [25 << 20, 46758048 - (26 << 20), 1 << 20]  # for ResNet-18 with 11.69 M parameters
 PUBLISHED = (16, 75.0)  # diffusion model, data parallel, 1 to 16 GPUs
 
 
@@ -69,7 +69,7 @@ def ring(ranks, size, alpha, beta):
 
 
 def fit(sums):
-    """alpha and beta for the least relative error; neither below 0."""
+    """alpha and beta with the smallest relative error; neither below 0."""
     rows = [[2 * (p - 1) / t, 2 * (p - 1) / p * n / t] for p, n, t in sums]
     alpha, beta = np.linalg.lstsq(np.array(rows), np.ones(len(rows)), rcond=None)[0]
     return max(alpha, 1e-9), max(beta, 1e-13)
@@ -112,7 +112,7 @@ def main():
     table.add("resnet18 b16, 2 ranks x 1 thread", "patches/s", two, free, "1 rank x 1 thread, both cores free")
     steps = STEPS * EPOCHS
     with_overlap, without = with_overlap["sums"], without["sums"]
-    table.add("sums that the backward pass does not hide", "ms/step", 1e3 * with_overlap["exposed_s"] / steps,
+    table.add("gradient sums not hidden by the backward pass", "ms/step", 1e3 * with_overlap["exposed_s"] / steps,
               1e3 * without["exposed_s"] / steps, "ranks.overlap: false", less_is_better=True)
     print(f"with overlap {100 * with_overlap['hidden_bytes'] / with_overlap['bytes']:.0f} % of the bytes "
           f"({with_overlap['hidden_buckets']} of {with_overlap['buckets']} buckets) were summed before the backward pass "

@@ -1,8 +1,8 @@
 """Training end to end, from an HDF5 patch store: reading, augmenting, forward, backward, update.
 
-ResNet-18 at 224 px, batches of 16, on two pinned cores, against a PyTorch DataLoader and training
-loop on the same stores with as many threads and loader workers. The bar is 1.2 times PyTorch's
-images per second, and a loader that is never waited for.
+ResNet-18 at 224 px, batches of 16, on two pinned cores, against a PyTorch DataLoader and training loop on the same
+stores with the same number of threads and loader workers. The target is 1.2 times PyTorch's images per second, and a
+loader that never makes training wait.
 """
 import glob
 import json
@@ -51,7 +51,7 @@ table = Table("train", folder)
 stores, others = make_stores()
 for threads in sorted({1, min(2, len(cores))}):
     ours_best, torch_best = (0, 0), (0, 0)
-    for _ in range(ROUNDS if threads > 1 else 1):  # by turns: a slow moment hits both alike
+    for _ in range(ROUNDS if threads > 1 else 1):  # take turns, so that a slow moment affects both alike
         ours_best = max(ours_best, ours(stores, others, threads))
         torch_best = max(torch_best, torch(stores, threads))
     name = f"resnet18 b16 from a store, {threads} thread{'s' if threads > 1 else ''}"

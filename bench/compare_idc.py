@@ -2,9 +2,8 @@
 
     compare_idc.py BUILD FOLDER [SEEDS [THREADS [microtome | PyTorch]]]
 
-FOLDER holds train.tar and val.tar. Not part of `make bench`: it takes long and needs the data; PyTorch's side also needs
-python3-sklearn. The figures in
-docs/training.md come from here.
+FOLDER contains train.tar and val.tar. Not part of `make bench`, because it takes long and needs the data; the PyTorch
+side also needs python3-sklearn. The figures in docs/training.md come from here.
 """
 import json
 import os

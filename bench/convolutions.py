@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The 3x3 convolutions of stride 1, layer by layer: direct (oneDNN) against our Winograd kernels with tiles of 2x2,
-4x4 and (only with --fast) 6x6, in ms and effective share of the peak, and which one the plan takes: the Markdown tables of
-docs/kernels.md. Also with oneDNN held to AVX2, as on most clusters.
+4x4 and (only with --fast) 6x6, in ms and effective share of the peak, and which one the plan uses: the Markdown tables
+of docs/kernels.md. Also with oneDNN restricted to AVX2, as on most clusters.
 
     bench/convolutions.py [BUILD-FOLDER] > tables.md
 """

@@ -1,4 +1,4 @@
-"""Runs a command on pinned cores and tells its wall time and peak memory; gets a peer from PyPI."""
+"""Runs a command on pinned cores and measures its wall time and peak memory; installs a peer from PyPI."""
 import os
 import subprocess
 import time
@@ -8,7 +8,7 @@ from setting import cores as all_cores
 
 def run(command, cores, log):
     """Seconds and peak resident MB of one run; its output goes to the file `log`. Ends the bench if it fails."""
-    os.sync()  # what earlier runs left in the page cache is not ours to wait for
+    os.sync()  # do not wait for what earlier runs left in the page cache
     began = time.monotonic()
     pid = os.fork()
     if pid == 0:
@@ -25,7 +25,7 @@ def run(command, cores, log):
 
 
 def output(command, threads, **environment):
-    """What a command prints, on as many cores as it has threads."""
+    """The output of a command, on as many cores as it has threads."""
     pinned = set(all_cores[-threads:])
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
                           preexec_fn=lambda: os.sched_setaffinity(0, pinned),
@@ -42,11 +42,11 @@ def best(command, cores, log, repeats, before=lambda: None):
 
 
 def have_onnxruntime(python, site):
-    """Whether the folder `site` holds ONNX Runtime, which is fetched from PyPI if it does not and can be."""
+    """Whether ONNX Runtime is in the folder `site`; it is installed from PyPI if needed and possible."""
     there = os.path.join(site, "onnxruntime")
     if not os.path.isdir(there):
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-warn-conflicts", "--root-user-action=ignore",
                         "--target", site, "onnxruntime"])
     if not os.path.isdir(there):
-        print("ONNX Runtime cannot be had here: its rows are left out")
+        print("ONNX Runtime cannot be installed here: its rows are omitted")
     return os.path.isdir(there)

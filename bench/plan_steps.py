@@ -1,5 +1,5 @@
-"""The steps of a forward pass as `microtome model show --plan` prints them. Where the first layers run image by image,
-their times are those of all images."""
+"""The steps of a forward pass as `microtome model show --plan` prints them. If the
+first layers run image by image, their times are summed over all images."""
 import re
 
 LINE = re.compile(r"\s*\d+ forward\s+(\S+)\s+(.*?)\s+(\[[\d, ]*\]|-)\s+[\d.]+ KB\s+([\d.]+) ms(?:\s+([\d.]+) GFLOP/s)?")

@@ -1,5 +1,7 @@
-"""Puts the tables of the last `make bench` into docs/benchmarks.md: for every NAME.json in BUILD/bench that has a
-place there, between <!-- bench NAME --> and <!-- end -->.      bench/publish.py BUILD
+"""Inserts the tables of the last `make bench` into docs/benchmarks.md: every NAME.json in BUILD/bench that has a place
+there, between <!-- bench NAME --> and <!-- end -->.
+
+    bench/publish.py BUILD
 """
 import json
 import os

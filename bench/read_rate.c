@@ -1,7 +1,9 @@
-/* read_rate.c: how fast the tissue of a tiled JPEG slide can be read, one thread, in Mpx/s of
- * tiles: bare  libjpeg-turbo over the tiles, their bytes already in memory, pixels thrown away row
- * by row pass  the reader of `extract` from the file: the same tiles decoded, every 224-px block of
- * the dense grid cut once Prints "bare X" and "pass Y", each the best of three. */
+/* read_rate.c: how fast one thread can read the tissue of a tiled JPEG slide, in Mpx/s of tiles.
+ * - bare: libjpeg-turbo on the tiles, their bytes already in memory, pixels discarded row by row.
+ * - pass: the reader of `extract` from the file: the same tiles decoded, every 224-px block of the
+ *   dense grid cut once.
+ *
+ * Prints "bare X" and "pass Y", each the best of three. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

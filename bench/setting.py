@@ -1,4 +1,4 @@
-"""Where a bench works: the build that the command line names, what is in it, and the cores that may be used."""
+"""The setting of a benchmark: the build named on the command line, its files, and the cores that may be used."""
 import os
 import sys
 

@@ -1,7 +1,7 @@
-"""Rows of a bench: printed as a table, written as build/bench/<name>.json.
+"""Rows of a benchmark: printed as a table, written as build/bench/<name>.json.
 
-A row is case, unit, ours, peer, peer_name, ratio; a ratio above 1 means that we are better, whether
-more is better (rates) or less is (memory).
+A row is case, unit, ours, peer, peer_name, ratio; a ratio above 1 means that microtome is better, whether more is better
+(rates) or less is (memory).
 """
 import json
 import os

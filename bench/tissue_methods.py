@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """tissue_methods.py --data DIR [--microtome FILE] [-o DIR] [OPTION...]: how much tissue the methods of
-'microtome tissue' find, and how much glass they take for it, on real pixels. OPTIONs go to the command.
+'microtome tissue' find, and how much glass they mistake for it, on real pixels. OPTIONs are passed to the command.
 
-DIR holds slides/CMU-1-Small-Region.svs (OpenSlide's test data) and camelyon16/patches. The slide itself is
-one case: tissue is where the mean optical density over 16 um is above 0.1, glass where it is below 0.02.
-The other cases are composed at 1 um/px: tissue is cut from the CAMELYON16 patches, glass from the slide, so
-that where the tissue is follows from the composition. Overviews are means of areas, so that a --downsample of
-8 gives the mask pixels of a slide at 40x (8 um) and 16 those at 20x. Glass counts where it is 50 um and more
-from all tissue. Needs python3-numpy, python3-openslide, python3-pil and libvips-tools."""
+DIR contains slides/CMU-1-Small-Region.svs (OpenSlide's test data) and camelyon16/patches. The slide itself is one case:
+tissue is where the mean optical density over 16 um is above 0.1, glass where it is below 0.02. The other cases are
+composed at 1 um/px: tissue is cut from the CAMELYON16 patches and glass from the slide, so the position of the tissue is
+known. Overviews are area means, so a --downsample of 8 gives the mask pixels of a slide at 40x (8 um) and 16 those at
+20x. Glass counts only if it is 50 um or more from any tissue. Needs python3-numpy, python3-openslide, python3-pil and
+libvips-tools."""
 import argparse
 import glob
 import os
@@ -34,7 +34,7 @@ class Pixels:
         self.glass_block = box_mean(self.slide[1900:2800, 40:440], 2)  # nothing but glass
         names = sorted(glob.glob(data + "/camelyon16/patches/*/*.png"))
         patches = [np.asarray(Image.open(n).convert("RGB")).astype(np.float32) for n in names]
-        self.patches = [box_mean(p, 4) for p in patches if (p.min(-1) > 200).mean() < 0.1]  # tissue all over
+        self.patches = [box_mean(p, 4) for p in patches if (p.min(-1) > 200).mean() < 0.1]  # all tissue
         assert len(self.patches) > 20
 
     def glass(self, tint=(243, 243, 243), slope=0.0):
@@ -69,7 +69,7 @@ def strand(width_px, kind):
 
 
 def cases(p):
-    """name, image, all tissue, and the part of it that is asked for."""
+    """name, image, all tissue, and the part of it that must be found."""
     piece = disc(375, 300, 175)
     yield "compact piece", compose(p.glass(), p.tissue(), piece), piece, piece
     for um in (20, 30, 40, 80):
@@ -119,7 +119,7 @@ def save(path, image, um_px):
 
 
 def measure(folder, name, found, glass):
-    """Shares of the pixels of each that the mask holds."""
+    """The share of each that the mask contains."""
     mask = np.asarray(Image.open("%s/%s_mask.png" % (folder, name))) > 0
     h, w = found.shape
     rows = np.minimum((np.arange(h) + 0.5) * mask.shape[0] / h, mask.shape[0] - 1).astype(int)
@@ -130,7 +130,7 @@ def measure(folder, name, found, glass):
 
 
 def write_slides(p):
-    """name of the case -> [(folder, file, tissue that is asked for, glass)]"""
+    """name of the case -> [(folder, file, tissue that must be found, glass)]"""
     truth = {}
     density = -np.log(np.maximum(box_mean(p.slide, 32), 1) / 243).mean(-1)
     dense = density.repeat(32, 0).repeat(32, 1)
