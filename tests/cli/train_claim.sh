@@ -1,6 +1,7 @@
 # A training has its folder to itself: a second one is refused, and names who has it; `cancel` ends
 # the one that runs, which saves. Commands that write keep out of a folder where jobs may work.
 microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit
+sed -i "s/,test$/,train/" cohort/slides.csv # two patients: one to validate on
 microtome extract -q cohort/slides.csv -o stores --random 4 --patch 160 >/dev/null || exit
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 144 }

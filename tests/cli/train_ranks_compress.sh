@@ -29,7 +29,8 @@ print("learns:", float(rows[-1]["train_loss"]) < float(rows[0]["train_loss"]))
 P
 ls few/checkpoints | sed -n 's/step-0*12\./12 /p'
 cp -r few again
-rm again/*.* again/checkpoints/step-*{6,7,8,9,10,11,12}.* again/checkpoints/best-*[123].*
+rm again/*.* again/checkpoints/step-*{6,7,8,9,10,11,12}.*
+rm -f again/checkpoints/best-*[123].* # of epochs after the first, if one was better
 train -o again $few --set train.clip=1 --resume
 cmp few/model.safetensors again/model.safetensors && cmp few/scores.csv again/scores.csv && echo "goes on"
 for rank in 0 1; do
