@@ -18,20 +18,20 @@ def reason(group, batch):
     """What keeps a group from the peak."""
     kernel, side = group
     if "wino" in kernel:
-        return ("fewer multiplications than are counted (2.25 times with 2x2 tiles, 4 times with 4x4); transforms "
+        return ("fewer multiplications than counted (2.25 times with 2x2 tiles, 4 times with 4x4); transforms "
                 "and weights pass through the caches")
     if kernel.startswith("conv 7x7"):
         return "3 input channels: each row of weights is used for few multiply-adds before the next is loaded"
     if "conv 1x1" in kernel:
         if side and side <= 14 and batch == 1:
-            return "few pixels for every weight that is read; the last block of pixels is not full"
-        return "one multiply-add for every float loaded from the cache; strided where the stage begins"
+            return "few pixels per weight read; the last block of pixels is not full"
+        return "one multiply-add per float loaded from the cache; strided at the start of a stage"
     if kernel.startswith("conv 5x5") or kernel.startswith("conv 3x3"):
         return "direct; borders, and rows that do not fill the registers"
     if kernel.startswith("linear"):
-        return "weights are read once from memory for a batch: bandwidth" if batch < 16 else "weights from memory"
+        return "memory bandwidth: weights are read once per batch" if batch < 16 else "weights from memory"
     if "pool" in kernel:
-        return "no multiply-adds: bound by memory"
+        return "no multiply-adds: memory-bound"
     return "moves data only"
 
 
@@ -52,7 +52,7 @@ def table(network, batch, repeats):
     total = sum(entry[2] for entry in groups.values())
     print(f"**{network}, batch {batch}**: {total_ms:.1f} ms, {total / total_ms:.0f} of {peak:.0f} GFLOP/s "
           f"({100 * total / total_ms / peak:.0f} %)\n")
-    print("| layers | map | count | ms | GFLOP/s | % of peak | why not more |\n|---|---|---|---|---|---|---|")
+    print("| layers | map | count | ms | GFLOP/s | % of peak | what limits it |\n|---|---|---|---|---|---|---|")
     small = [0, 0.0]
     for group, (count, ms, work) in sorted(groups.items(), key=lambda item: -item[1][1]):
         if ms < 0.01 * total_ms:
@@ -63,7 +63,7 @@ def table(network, batch, repeats):
         side = f"{group[1]}²" if group[1] else "–"
         speed = f"{rate:.0f} | {100 * rate / peak:.0f}" if rate else "– | –"
         print(f"| {group[0]} | {side} | {count} | {ms:.2f} | {speed} | {reason(group, batch)} |")
-    print(f"| the rest, below 1 % each | | {small[0]} | {small[1]:.2f} | | | |\n")
+    print(f"| all others, below 1 % each | | {small[0]} | {small[1]:.2f} | | | |\n")
 
 
 for case in CASES:
