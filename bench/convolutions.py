@@ -33,7 +33,7 @@ def table(network, batch, size, repeats, isa):
     wide = isa is None
     print(f"**{network}, batch {batch}, {'AVX-512' if wide else 'AVX2'}**: all layers together "
           f"{runs['direct'][1]:.1f} ms direct, {runs['auto'][1]:.1f} ms as planned\n")
-    print("| layer | outputs | direct | F2 | F4 | F6 | taken |\n|---|---|---|---|---|---|---|")
+    print("| layer | outputs | direct | F2 | F4 | F6 | used |\n|---|---|---|---|---|---|---|")
 
     def cell(kernels, name):
         _, _, ms, gflops = runs[kernels][0][name]
@@ -41,9 +41,9 @@ def table(network, batch, size, repeats, isa):
 
     for name, (kernel, shape, _, _) in runs["auto"][0].items():
         tile = re.search(r"winograd (\d)", kernel)
-        taken = f"F{tile[1]}" if tile else "direct"
+        used = f"F{tile[1]}" if tile else "direct"
         cells = " | ".join(cell(kernels, name) for kernels in ("direct", "winograd2", "winograd4", "winograd6"))
-        print(f"| {name} | {shape} | {cells} | {taken} |")
+        print(f"| {name} | {shape} | {cells} | {used} |")
     print()
 
 
