@@ -1,4 +1,4 @@
-# The truth of an evaluation with classes of its own: refused, and read with a class map.
+# Truth with custom classes: rejected, and read with a class map.
 command -v python3 >/dev/null || { echo "no python3" >&2; exit 77; }
 python3 "$SOURCE/tests/cli/make_heatmap.py" maps/a 60 40 normal,tumour 10,10,10,10,0.9
 mkdir truth lesions

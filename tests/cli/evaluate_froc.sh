@@ -24,7 +24,7 @@ grep ours points.csv
 cmp points.csv froc_points.csv && echo the points are beside the plot too
 head -c 4 froc.svg && echo && od -An -tx1 -N4 froc.png
 
-echo "--- equal scores: the challenge's program tells 0.6 of a lesion from 0.6 of a false positive"
+echo "--- equal scores: the challenge's program distinguishes 0.6 of a lesion from 0.6 of a false positive"
 cp -r ours tied && printf 'score,x,y\n0.6,100,100\n' >tied/d.csv && printf '0.6,1,1\n' >tied/e.csv
 for ties in equal official; do
     microtome evaluate froc tied --truth truth --ties $ties --csv -q

@@ -1,5 +1,5 @@
-# Ten real annotations of CAMELYON16: 20,000 places that are known to be tumour make no false
-# positive; places that are known to be normal do, unless they are near tumour or enclosed by it.
+# Ten real annotations of CAMELYON16: 20,000 points known to be tumour give no false positives;
+# points known to be normal do, unless they are near tumour or enclosed by it.
 data=$SHARED/data/camelyon16/polygons
 [ -d "$data" ] || { echo "no $data" >&2; exit 77; }
 mkdir truth

@@ -1,10 +1,10 @@
-# Heatmaps against annotations, cell by cell; slides of one side only.
+# Heatmaps against annotations, cell by cell; slides with only one of the two.
 command -v python3 >/dev/null || { echo "no python3" >&2; exit 77; }
 make() { python3 "$SOURCE/tests/cli/make_heatmap.py" "$@"; }
 make maps/a 60 40 normal,tumour 10,10,10,10,0.9 40,20,5,5,0.8
 make maps/b 60 40 normal,tumour
 mkdir truth
-# 10..19 x 10..14 of the cells, that is half of what is called at the first place
+# cells 10..19 x 10..14, half of the first region that is called
 echo '{"positive":[{"name":"t","vertices":[[160,160],[320,160],[320,240],[160,240]]}],"negative":[]}' >truth/a.json
 microtome evaluate pixels maps --truth truth -q
 microtome evaluate pixels maps --truth truth -q --csv --threshold 0.85

@@ -1,4 +1,4 @@
-# Areas, tests and pictures; every kind of bad input is named with its line and a remedy.
+# Areas, tests and plots; messages for every kind of bad input name the line and a remedy.
 cat >scores.csv <<'END'
 slide,score,other,label
 a.tif,0.9,0.4,1
@@ -15,7 +15,7 @@ microtome evaluate roc scores.csv --csv --bootstrap 100 --threads 3 | cmp - one 
 cat points.csv
 head -c 4 roc.svg && echo && od -An -tx1 -N4 roc.png
 
-echo "--- truth in a table of its own"
+echo "--- truth in a separate table"
 cut -d, -f1,2 scores.csv >only.csv
 printf 'slide,label\na,Tumor\nb,Tumor\nc,Normal\nd,Tumor\ne,Normal\nf,Normal\n' >truth.csv
 microtome evaluate roc only.csv --truth truth.csv --positive Tumor --bootstrap 0
@@ -71,10 +71,10 @@ echo "--- the columns may be in the truth"
 cut -d, -f1,2 patients.csv >plain.csv
 microtome evaluate roc plain.csv --truth patients.csv --by center --bootstrap 0 -q | tail -n 4
 microtome evaluate roc plain.csv --truth patients.csv --patient-column center --bootstrap 100 --csv -q | cut -d, -f1-3,16
-echo "--- no probabilities"
+echo "--- not probabilities"
 sed 's/0.95/9.5/' patients.csv >logits.csv
 microtome evaluate roc logits.csv --bootstrap 0 --calibration 3 --plot logits && ls logits*
-echo "--- what is not there, or not for this"
+echo "--- missing columns, options that do not apply"
 microtome evaluate roc patients.csv --by hospital
 microtome evaluate roc patients.csv --patient-column person
 microtome evaluate roc plain.csv --truth truth.csv --patient --allow-missing

@@ -1,4 +1,4 @@
-# Finds results by what they are; says what it looked for where there are none.
+# Recognises results by their content; says what it looked for if there are none.
 microtome report
 echo "no operand: $?"
 microtome report . -o page
@@ -30,7 +30,7 @@ echo '{"type":"FeatureCollection","features":[{"type":"Feature","geometry":{"typ
 printf '0.9,100,100\n0.8,9000,9000\n' >lesions/a.csv
 microtome evaluate froc lesions --truth truth --plot curves/froc -q >/dev/null
 microtome report curves -o page -q
-echo "--- a model is called after its folder and its network, not 'model'"
+echo "--- a model is named after its folder and its network, not 'model'"
 mkdir run7 && echo '{"spec_version": "1.0", "architecture": "scan_tiny", "num_classes": 2, "patch_size_pixels": 224,
 "spacing_um_px": 0.25, "class_names": ["normal", "tumor"], "transform": [{"name": "ToTensor"}],
 "microtome": {"network": "scan_tiny"}}' >run7/config.json

@@ -1,5 +1,5 @@
-/* test_report.c: text cannot become markup, pictures are what the heatmap says, results are found
- * by what they are, and what is broken is told and skipped. */
+/* test_report.c: text cannot become markup, pictures match the heatmap, results are recognised by
+ * their content, and broken files are listed and skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,8 +60,7 @@ static void text_is_escaped(void **state)
 
 enum { COLUMNS = 37, ROWS = 23, STRIDE = 16, WIDTH = 590, HEIGHT = 365 };
 
-/* Two classes; a strong spot at (20, 11), a weaker one at (3, 4); the right edge holds no tissue.
- */
+/* Two classes; a strong spot at (20, 11), a weaker one at (3, 4); no tissue at the right edge. */
 static float score_at(int column, int row)
 {
     if (column >= 33)
@@ -106,7 +105,7 @@ static void write_heatmap(const char *folder, const char *words)
     assert_true(heatmap_commit(writer, &err));
 }
 
-/* By definition: cells whose middle is in the pixel or that hold its centre. */
+/* By definition: cells whose middle is in the pixel or that contain its centre. */
 static int expected_px(int x, int y, double px_per_column, double px_per_row)
 {
     int best = 0;
@@ -143,7 +142,7 @@ static void check_picture(const struct heatmap *heatmap, int width, int height)
     assert_int_equal(picture.peaks[0].row, 11);
     assert_true(fabs(picture.max - (double)score_at(20, 11)) < 1e-6);
     for (int i = 0; i < picture.n_peaks; i++)
-        for (int k = 0; k < i; k++) /* windows of 4 cells that lie apart */
+        for (int k = 0; k < i; k++) /* windows of 4 cells that hardly overlap */
             assert_true(llabs(picture.peaks[i].column - picture.peaks[k].column) >= 3 ||
                         llabs(picture.peaks[i].row - picture.peaks[k].row) >= 3);
     picture_free(&picture);
@@ -158,9 +157,9 @@ static void a_picture_shows_the_highest_scores(void **state)
     struct err err = { 0 };
     write_heatmap(folder, "tumor");
     assert_true(heatmap_open(folder, &heatmap, &err));
-    check_picture(heatmap, 20, 13);   /* several cells a pixel */
+    check_picture(heatmap, 20, 13);   /* several cells per pixel */
     check_picture(heatmap, 50, 31);   /* about one */
-    check_picture(heatmap, 300, 186); /* several pixels a cell */
+    check_picture(heatmap, 300, 186); /* several pixels per cell */
     heatmap_close(heatmap);
     free(folder);
 }
@@ -257,7 +256,7 @@ static void hostile_names_stay_text(void **state)
     assert_int_equal(result.curves, 1);
     assert_int_equal(result.trainings, 1);
     assert_int_equal(result.runs, 1);
-    assert_int_equal(result.problems, 3); /* broken, cut, and the slide that is not there */
+    assert_int_equal(result.problems, 3); /* broken, truncated, and the missing slide */
     char *page = read_text(output, "index.html");
     static const char *const never[] = { "<img src=x", "<script>alert",  "<svg onload", "<u>",
                                          "<em>",       "<td></td></td>", "Title <b>",   "http:" };
@@ -300,7 +299,7 @@ static void numbers_of_any_size_are_drawn(void **state)
     if (!make_page(folder, output, 1, &result, &err))
         fail_msg("%s", err.text);
     assert_int_equal(result.slides, 2);
-    assert_int_equal(result.problems, 1); /* foo is no number */
+    assert_int_equal(result.problems, 1); /* foo is not a number */
     char *page = read_text(output, "index.html");
     assert_null(strstr(page, "nan"));
     assert_null(strstr(page, "Linf"));
@@ -313,7 +312,7 @@ static void heatmaps_alone_are_enough(void **state)
     (void)state;
     char *folder = cohort_folder("report_alone"), *heat = file_format("%s/in/s1", folder);
     char *in = file_format("%s/in", folder), *one = file_format("%s/one", folder);
-    char *two = file_format("%s/in/two", folder); /* within the results: not taken for some */
+    char *two = file_format("%s/in/two", folder); /* within the results: not read as results */
     write_heatmap(heat, "tumor");
     struct page_result result;
     struct err err = { 0 };
@@ -339,7 +338,7 @@ static void nothing_to_tell_is_an_error(void **state)
     struct page_result result;
     struct err err = { 0 };
     assert_true(file_make_folder(in, &err));
-    put_file(in, "list.csv", "slide,label\na.tiff,tumor\n"); /* a list alone tells no result */
+    put_file(in, "list.csv", "slide,label\na.tiff,tumor\n"); /* a list alone is not a result */
     assert_false(make_page(in, output, 1, &result, &err));
     assert_int_equal(err.kind, ERR_MISSING);
     assert_non_null(strstr(err.text, "predict"));
@@ -352,7 +351,7 @@ static void nothing_to_tell_is_an_error(void **state)
     free(heat), free(in), free(output), free(folder);
 }
 
-/* A run's table tells where slides are and how long they took; not what a run only found done. */
+/* The table of a run gives paths and times of slides, except for those that were already done. */
 static void runs_tell_of_slides(void **state)
 {
     (void)state;

@@ -137,7 +137,7 @@ static void a_plateau_is_placed_in_its_middle(void **state)
     lesions_free(&list);
 }
 
-/* The centre of a cell of which more than half lies beyond the slide does, too. */
+/* If more than half of a cell is beyond the slide, so is its centre. */
 static void lesions_lie_on_the_slide(void **state)
 {
     (void)state;

@@ -140,7 +140,7 @@ static char *only_match(const char *folder, const char *kind)
     return path;
 }
 
-/* Areas on the test slides and on what was left out of the bags, means over seeds. */
+/* AUC on the test slides and out of bag, means over seeds. */
 static void train_and_apply(const struct feature_table *train_set, const struct forest_data *tests,
                             double *area, double *unseen)
 {
@@ -345,7 +345,7 @@ static void cross_validation_is_honest(void **state)
     struct forest_data data = { N, 1, x, positive };
     assert_true(forest_cross_validate(&data, &options, 4, &ctx, &mean, &deviation, &err));
     assert_true(mean > 0.99);
-    for (int i = 0; i < N; i++) /* labels that the number tells nothing about */
+    for (int i = 0; i < N; i++) /* labels unrelated to the number */
         positive[i] = (i * 7919 % 104729) & 1;
     assert_true(forest_cross_validate(&data, &options, 4, &ctx, &mean, &deviation, &err));
     assert_true(mean < 0.75);

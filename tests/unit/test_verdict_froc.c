@@ -153,7 +153,7 @@ static void the_rules_are_those_of_camelyon16(void **state)
     json_decref(golden);
 }
 
-/* 4 slides, 4 lesions, two of which one slide has; the score is published with the rules. */
+/* 4 slides, 4 lesions, two of them on one slide; the score is published with the rules. */
 static void the_toy(void **state)
 {
     (void)state;
@@ -232,8 +232,8 @@ static void ties_are_broken_as_asked(void **state)
     json_decref(golden);
 }
 
-/* Two squares 75 um apart at their nearest are two lesions, less than that one; a lesion of 274 um
- * is isolated cells. At 1 um a pixel the numbers of the rules are pixels. */
+/* Two squares 75 um apart are two lesions, closer ones are one; a lesion of 274 um is isolated
+ * cells. At 1 um per pixel the numbers of the rules are pixels. */
 static void sizes_are_in_um(void **state)
 {
     (void)state;
@@ -325,7 +325,7 @@ static void truth_comes_from_drawings_and_masks(void **state)
     free(drawn), free(painted);
 }
 
-/* A level of a pyramid is read band by band; one that is not there is named. */
+/* A level of a pyramid is read band by band; the error names a missing one. */
 static void truth_comes_from_pyramids(void **state)
 {
     (void)state;

@@ -215,7 +215,7 @@ static void patients_are_drawn_and_judged(void **state)
     for_all_cases(check_patients);
 }
 
-/* The slides of a group are judged as if there were no others. */
+/* The slides of a group are evaluated as if there were no others. */
 static void check_groups(const json_t *want, const struct sample *sample)
 {
     (void)want;

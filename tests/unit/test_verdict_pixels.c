@@ -1,5 +1,5 @@
-/* test_verdict_pixels.c: heatmaps against masks and annotations, cell by cell, beside a plain count
- * of all cells. */
+/* test_verdict_pixels.c: heatmaps against masks and annotations, cell by cell, compared with a
+ * plain count of all cells. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
