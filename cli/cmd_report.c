@@ -13,11 +13,12 @@ struct options {
 static void print_result(struct app *app, const struct options *o, const struct page_result *result)
 {
     if (!o->json) {
-        fprintf(app->out,
-                "%s/index.html: slides: %zu, with a heatmap: %zu, curves: %zu, trainings: %zu, "
-                "runs: %zu",
-                o->output, result->slides, result->pictured, result->curves, result->trainings,
-                result->runs);
+        fprintf(
+            app->out,
+            "%s/index.html: slides: %zu, with a heatmap: %zu, curves: %zu, trained models: %zu, "
+            "runs: %zu",
+            o->output, result->slides, result->pictured, result->curves, result->trainings,
+            result->runs);
         if (result->problems > 0)
             fprintf(app->out, "; problems (listed on the page): %zu", result->problems);
         fputc('\n', app->out);

@@ -37,7 +37,7 @@ struct result_training {
     char *folder, *network;
     struct csv metrics;
     int64_t best_epoch;             /* from 1; 0: unknown */
-    int64_t test_patches;           /* that the kept weights were tested on; 0: none */
+    int64_t test_patches;           /* used to test the final weights; 0: none */
     double test_accuracy, test_auc; /* NAN: unknown */
 };
 
