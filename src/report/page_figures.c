@@ -89,12 +89,18 @@ static void put_measure(FILE *out, const struct result_training *training, const
     free(epochs), free(val), free(train);
 }
 
-/* What the kept weights reached on patches that had no part in the training. */
+/* Results of the final weights on patches that were not used in training; a test of one class has
+ * no AUC. */
 static void put_test(FILE *out, const struct result_training *training)
 {
-    if (training->test_patches > 0)
-        html_put(out, "<p>Test on %lld patches: accuracy %.4f, AUC %.4f</p>\n",
-                 (long long)training->test_patches, training->test_accuracy, training->test_auc);
+    if (training->test_patches <= 0)
+        return;
+    html_put(out, "<p>Test on %lld patches", (long long)training->test_patches);
+    if (isfinite(training->test_accuracy))
+        html_put(out, ": accuracy %.4f", training->test_accuracy);
+    if (isfinite(training->test_auc))
+        html_put(out, ", AUC %.4f", training->test_auc);
+    html_put(out, "</p>\n");
 }
 
 void page_put_training(FILE *out, const struct page *page)

@@ -285,7 +285,9 @@ static void numbers_of_any_size_are_drawn(void **state)
     put_file(model, "metrics.csv",
              "epoch,train_loss,val_loss,val_auc\n1,-1e308,1e308,nan\n1e308,1e-320,inf,0.5\n"
              "-5,abc,,1\n");
-    put_file(model, "metrics.json", "{\"best_epoch\": 9223372036854775807}");
+    put_file(model, "metrics.json",
+             "{\"best_epoch\": 9223372036854775807, \"test\": {\"patches\": 4, \"accuracy\": 1, "
+             "\"auc\": null}}");
     put_file(model, "run.json",
              "{\"arguments\": {\"a\": 1}, \"version\": 3, \"seconds\": 1e308, \"cpu_seconds\": -1,"
              " \"slides\": {\"x\": 1}, \"ended\": null}");
@@ -302,6 +304,7 @@ static void numbers_of_any_size_are_drawn(void **state)
     assert_int_equal(result.problems, 1); /* foo is not a number */
     char *page = read_text(output, "index.html");
     assert_null(strstr(page, "nan"));
+    assert_non_null(strstr(page, "Test on 4 patches: accuracy 1.0000</p>"));
     assert_null(strstr(page, "Linf"));
     free(page);
     free(model), free(lesions), free(output), free(folder);
