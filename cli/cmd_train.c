@@ -78,8 +78,8 @@ static bool use_teacher(struct train_config *config, const char *teacher, struct
     return distill_adopt(config, err);
 }
 
-/* Mines hard negatives (the first rank does) and adds the list to the config. A list that is there
- * is kept by --resume. */
+/* Mines hard negatives (on the first rank) and adds the list to the config. --resume keeps an
+ * existing list. */
 static bool mine(const struct train_args *given, const struct ranks *ranks, const struct ctx *ctx,
                  struct train_config *config, struct err *err)
 {
@@ -93,16 +93,15 @@ static bool mine(const struct train_args *given, const struct ranks *ranks, cons
     if (ranks->rank > 0 || (exists && given->resume))
         return true;
     if (exists && !given->overwrite)
-        return err_set(
-            err, ERR_USAGE,
-            "%s: is there already; pass --resume to use it, --overwrite to mine anew, or "
-            "another folder",
-            path);
+        return err_set(err, ERR_USAGE,
+                       "%s: already exists; pass --resume to use it, --overwrite to mine again, or "
+                       "use another folder",
+                       path);
     if (!file_make_folder(given->output, err) ||
         !mine_run(config, given->miner, path, ctx, &result, err))
         return false;
     report_note(ctx->report,
-                "%lld of %lld patches of normal tissue are false positives, %lld in %s",
+                "%lld of %lld patches of normal tissue are false positives; %lld written to %s",
                 (long long)result.found, (long long)result.scored, (long long)result.kept, path);
     return true;
 }
@@ -135,22 +134,22 @@ static bool start_ranks(const struct app *app, const struct train_args *given, s
     return ok;
 }
 
-/* The folder belongs to this run until `claim` is given back. Of several ranks the first one has
- * it: it lives as long as any of them. */
+/* The folder belongs to this run until `claim` is released. With several ranks the first one holds
+ * the claim: it lives as long as any of them. */
 static bool claim_folder(const struct app *app, const char *folder, bool *made,
                          struct claim **claim, struct err *err)
 {
     *made = !file_exists(folder);
     if (!file_make_folder(folder, err))
         return false;
-    if (getenv("MICROTOME_SUBMISSION")) /* in a job: it may have been lost with a node, and begun
+    if (getenv("MICROTOME_SUBMISSION")) /* in a job: it may have been lost with a node, and started
                                            again */
         return claim_wait(folder, app->ctx.stop, claim, err);
     return claim_take(folder, claim, err);
 }
 
-/* Collective. Threads that were not asked for are shared out among the ranks of a machine; all
- * ranks but the first are silent. */
+/* Collective. Without --threads, processors are divided among the ranks of a machine; all ranks but
+ * the first are silent. */
 static bool train(struct app *app, const struct train_args *given, const char *path,
                   struct ranks *ranks, struct err *err)
 {
@@ -196,7 +195,7 @@ static bool train_here(struct app *app, const struct train_args *given, const ch
 {
     struct ranks ranks;
     if (given->ranks > 1 && ranks_started() > 1)
-        return err_set(err, ERR_USAGE, "--ranks: started as one of %d ranks already",
+        return err_set(err, ERR_USAGE, "--ranks: already running as one of %d ranks",
                        ranks_started());
     if (given->ranks > 1)
         return start_ranks(app, given, err);
@@ -217,7 +216,7 @@ static bool train_here(struct app *app, const struct train_args *given, const ch
 
 struct train_work {
     struct cluster_given given;
-    char **line; /* of the list, for the ranks: it goes on where there is a checkpoint */
+    char **line; /* of the list, for the ranks: it resumes if there is a checkpoint */
     int n_line;
     char threads[16];
 };
@@ -275,7 +274,7 @@ static bool tasks_train(void *state, const struct task *task, const char *path,
     fclose(plain);
     if (!ok || !file_out_open(&out, path, err))
         return false;
-    fputs("the training is complete\n", out.stream);
+    fputs("training is complete\n", out.stream);
     return file_out_commit(&out, err);
 }
 
@@ -306,7 +305,8 @@ static bool run_on_cluster(struct app *app, const struct train_args *given, stru
     char *tasks = ok ? file_format("%s/tasks/list.csv", list.folder) : NULL;
     if (ok && checkpoints && tasks && file_exists(checkpoints) && !file_exists(tasks) &&
         !given->resume)
-        ok = err_set(err, ERR_USAGE, "%s: holds a training; pass --resume to go on with it",
+        ok = err_set(err, ERR_USAGE,
+                     "%s: already contains a training run; pass --resume to continue it",
                      given->output);
     free(checkpoints);
     free(tasks);
@@ -337,7 +337,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return false;
     if (!is_rank && given->cluster.on > 0 && given->overwrite)
         return err_set(err, ERR_USAGE,
-                       "--overwrite: a job that is queued again must go on, not begin anew; remove "
+                       "--overwrite: a job that is requeued must continue, not start over; remove "
                        "the folder instead");
     if (!is_rank && given->cluster.on > 0)
         return run_on_cluster(app, given, err);
@@ -353,20 +353,20 @@ static const struct arg args[] = {
       .type = ARG_TEXT,
       .offset = AT(output),
       .value = "DIR",
-      .help = "folder for weights, metrics and checkpoints (required, but for --template)" },
+      .help = "folder for weights, metrics and checkpoints (required, except with --template)" },
     TEXTS_ARG("set", settings, "KEY=VALUE",
-              "set a key of the config, e.g. train.epochs=20; may be given many times"),
+              "set a config key, e.g. train.epochs=20; may be repeated"),
     TEXT_ARG("distill-dense", teacher, "MODEL", NULL,
-             "fit MODEL's network, run densely, to its own window scores; needs no labels, but "
-             "patches larger than its window"),
+             "fit MODEL's network, run densely, to its own window scores; needs patches larger "
+             "than its window, but no labels"),
     INT_ARG("ranks", ranks, "N", "1", 1, 1 << 20,
             "train on N processes, started by mpirun; --threads is then for each"),
     TEXT_ARG("mine", miner, "MODEL", NULL,
-             "first score the stores of mine.stores with MODEL and add the false positives "
+             "first score the stores in mine.stores with MODEL and add the false positives "
              "(DIR/hard_negatives.csv) to training"),
-    FLAG_ARG("resume", resume, "go on from the last checkpoint in DIR, if there is one"),
-    FLAG_ARG("overwrite", overwrite, "begin anew although DIR holds a training"),
-    FLAG_ARG("template", template, "print a commented config with all defaults and end"),
+    FLAG_ARG("resume", resume, "continue from the last checkpoint in DIR, if there is one"),
+    FLAG_ARG("overwrite", overwrite, "start over even if DIR already contains a training run"),
+    FLAG_ARG("template", template, "print a commented config with all defaults and exit"),
     FLAG_ARG("json", json, "print the result as JSON"),
     CLUSTER_ARGS,
     CLUSTER_MEMORY_ARG,
@@ -380,13 +380,12 @@ const struct command cmd_train = {
               .min_operands = 0,
               .max_operands = 1,
               .description =
-                  "Trains a network of the zoo on patch stores, folders of images or tar files, as "
-                  "a YAML config says; patients are never in two of training, validation and "
-                  "test. DIR gets "
-                  "the best weights (safetensors with config.json, and ONNX), metrics, curves, the "
-                  "confusion matrix and checkpoints. SIGTERM or Ctrl-C saves and ends with exit "
-                  "code 75; the same command with --resume goes on as if nothing had happened. "
-                  "docs/training.md tells more.",
+                  "Trains a network from the zoo on patch stores, folders of images or tar files, "
+                  "configured by a YAML file; no patient is in more than one of training, "
+                  "validation and test. DIR gets the best weights (safetensors with config.json, "
+                  "and ONNX), metrics, curves, the confusion matrix and checkpoints. SIGTERM or "
+                  "Ctrl-C saves and exits with code 75; the same command with --resume continues "
+                  "as if nothing had happened. See docs/training.md.",
               .example =
                   "microtome train --template > run.yaml\n"
                   "microtome train run.yaml -o run\n"

@@ -1,5 +1,5 @@
-/* augment.c: draws the changes of one sample and applies them in their order. Every change has a
- * random stream of its own, so that switching one off leaves the others as they were. */
+/* augment.c: draws the changes of one sample and applies them in order. Every change has its own
+ * random stream, so that switching one off does not affect the others. */
 #include "train/augment.h"
 
 #include "base/rng.h"
@@ -14,8 +14,8 @@ static bool check(const struct augment_options *options, const struct image *pat
                        patch->channels);
     if (patch->width < options->crop_px || patch->height < options->crop_px)
         return err_set(err, ERR_FORMAT,
-                       "a patch of %lld x %lld px is smaller than the crop of %lld px; make the "
-                       "crop smaller or cut larger patches",
+                       "a patch of %lld x %lld px is smaller than the crop of %lld px; use a "
+                       "smaller crop or extract larger patches",
                        (long long)patch->width, (long long)patch->height,
                        (long long)options->crop_px);
     return true;

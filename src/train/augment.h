@@ -1,15 +1,15 @@
-/* augment.h: an RGB patch -> the varied, cropped patch that the network learns from. All that is
- * drawn is keyed by (seed, epoch, sample): the same patch comes out wherever, in whichever batch
- * and on whichever thread it is made. Uses no state: all functions are thread-safe. */
+/* augment.h: an RGB patch -> the augmented, cropped patch the network learns from. All random
+ * choices are keyed by (seed, epoch, sample): the result is the same in any batch and on any
+ * thread. No state: all functions are thread-safe. */
 #ifndef TRAIN_AUGMENT_H
 #define TRAIN_AUGMENT_H
 #include "base/image.h"
 
-/* Zero (or false) leaves a change out. The order in which they are applied is that of the fields.
+/* Zero (or false) disables a change. Changes are applied in the order of the fields.
  */
 struct augment_options {
-    int64_t crop_px;   /* side of what comes out, at a place drawn */
-    bool flip;         /* left-right and top-bottom, each with 1/2 */
+    int64_t crop_px;   /* side of the crop, at a random place */
+    bool flip;         /* left-right and top-bottom, each with probability 1/2 */
     bool rotate;       /* by 0, 90, 180 or 270 degrees */
     double hsv_noise;  /* one U(0, this) offset for each of H, S, V of the patch, clipped to
                         * 179/255/255 (OpenCV's units); paper 004: 20 */
@@ -19,17 +19,17 @@ struct augment_options {
     double brightness, contrast, saturation; /* factors U(1 - s, 1 + s), as torchvision's
                                               * ColorJitter on tensors, in this order; [0, 1] */
     double hue;                              /* U(-s, s) of the circle, as torchvision; [0, 0.5] */
-    double blur;                             /* chance of a Gaussian blur */
+    double blur;                             /* probability of a Gaussian blur */
     double blur_sigma;                       /* standard deviation U(0.1, this), px */
 };
 
-/* The name of all random choices for one sample. `sample` is unique in the data set. */
+/* Identifies all random choices for one sample. `sample` is unique in the data set. */
 struct augment_key {
     uint64_t seed, epoch, sample;
 };
 
-/* Changes the patch in place; afterwards it is crop_px wide and high, rows packed (the memory stays
- * as large as it was). A patch smaller than the crop is an error. RGB only. */
+/* Changes the patch in place; afterwards it is crop_px wide and high, rows packed (its memory is
+ * not reallocated). A patch smaller than the crop is an error. RGB only. */
 bool augment_train(const struct augment_options *options, struct augment_key key,
                    struct image *patch, struct err *err);
 #endif

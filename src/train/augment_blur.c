@@ -1,5 +1,5 @@
-/* augment_blur.c: a Gaussian blur, columns then rows, the patch mirrored at its edges (the edge
- * itself not repeated). */
+/* augment_blur.c: a Gaussian blur, columns then rows; the patch is mirrored at its edges (the edge
+ * itself is not repeated). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* augment_colour.c: noise in HSV and jitter of stains. */
+/* augment_colour.c: HSV noise and stain jitter. */
 #include <math.h>
 #include "tissue/colour.h"
 #include "train/augment_ops.h"

@@ -1,4 +1,4 @@
-/* augment_place.c: crops, flips and quarter turns: pixels change places only. */
+/* augment_place.c: crops, flips and quarter turns: pixels only change places. */
 #include <string.h>
 #include "train/augment_ops.h"
 

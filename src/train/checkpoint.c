@@ -59,7 +59,7 @@ static bool check_crc(const struct checkpoint *checkpoint, struct err *err)
     const struct safetensors *file = &checkpoint->file;
     const char *text = safetensors_metadata(file, "crc32");
     if (!text || !checkpoint->state)
-        return err_set(err, ERR_FORMAT, "%s: not a checkpoint of a training", file->path);
+        return err_set(err, ERR_FORMAT, "%s: not a training checkpoint", file->path);
     struct safetensors_source *tensors = calloc(file->n_tensors + 1, sizeof *tensors);
     if (!tensors)
         return err_memory(err, file->path);
@@ -77,7 +77,7 @@ static bool check_crc(const struct checkpoint *checkpoint, struct err *err)
     free(tensors);
     if (ok && strtoul(text, NULL, 16) == crc)
         return true;
-    return err_set(err, ERR_FORMAT, "%s: damaged: its checksum is wrong", file->path);
+    return err_set(err, ERR_FORMAT, "%s: damaged: the checksum does not match", file->path);
 }
 
 bool checkpoint_open(const char *path, struct checkpoint *out, struct err *err)
@@ -105,9 +105,10 @@ bool checkpoint_load(const struct checkpoint *checkpoint, const struct state_arr
         const struct safetensors_tensor *tensor =
             safetensors_find(&checkpoint->file, arrays[i].name);
         if (arrays[i].count > 0 && (!tensor || tensor->count != arrays[i].count))
-            return err_set(err, ERR_FORMAT, "%s: '%s' %s; it is of another network or config",
+            return err_set(err, ERR_FORMAT,
+                           "%s: '%s' %s; the checkpoint belongs to another network or config",
                            checkpoint->file.path, arrays[i].name,
-                           tensor ? "has another size" : "is not in it");
+                           tensor ? "has a different size" : "is missing");
     }
     for (size_t i = 0; i < n; i++)
         if (arrays[i].count > 0)

@@ -1,12 +1,12 @@
-/* checkpoint.h: a training in one file: named arrays of floats and a JSON text with all else, under
- * a CRC-32. The file is safetensors, so that other tools can look into it; it is written beside,
- * synced and renamed. */
+/* checkpoint.h: a training in one file: named arrays of floats and a JSON text with everything
+ * else, protected by a CRC-32. The file is safetensors, so that other tools can read it; it is
+ * written to a temporary file, synced and renamed. */
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H
 #include "net/safetensors.h"
 #include "train/optimizer.h"
 
-/* Arrays of no elements are left out. Names are unique. */
+/* Empty arrays are omitted. Names are unique. */
 bool checkpoint_write(const char *path, const struct state_array *arrays, size_t n,
                       const char *state, struct err *err);
 
@@ -15,12 +15,12 @@ struct checkpoint {
     const char *state; /* points into file */
 };
 
-/* Opens and checks the CRC of all it holds. *out is the caller's; free with checkpoint_close. */
+/* Opens the file and checks its CRC. *out is the caller's; free with checkpoint_close. */
 bool checkpoint_open(const char *path, struct checkpoint *out, struct err *err);
 void checkpoint_close(struct checkpoint *checkpoint); /* also fine on a zeroed struct */
 
-/* Copies the file's values into the arrays. Each must be there and of the same count; nothing is
- * changed unless all are. */
+/* Copies the file's values into the arrays. Each must be in the file with the same count; if one is
+ * not, nothing is changed. */
 bool checkpoint_load(const struct checkpoint *checkpoint, const struct state_array *arrays,
                      size_t n, struct err *err);
 #endif

@@ -1,5 +1,5 @@
-/* config.c: YAML -> struct train_config (config.h), with libyaml. Defaults and settings of the
- * command line are YAML too and go the same way. */
+/* config.c: YAML -> struct train_config (config.h), with libyaml. Defaults and settings from the
+ * command line are YAML too and are read the same way. */
 #include "train/config.h"
 
 #include <errno.h>
@@ -214,7 +214,7 @@ static bool unknown_key(const struct reading *reading, const yaml_node_t *node, 
     }
     const char *dot = strrchr(path, '.');
     size_t length = dot ? (size_t)(dot + 1 - path) : 0;
-    snprintf(text, sizeof text, "no key '%.100s'; there are:", path);
+    snprintf(text, sizeof text, "no key '%.100s'; the keys are:", path);
     for (size_t i = 0; i < config_n_keys; i++) {
         if (strncmp(paths[i], path, length) != 0)
             continue;
@@ -251,7 +251,7 @@ static bool read_section(const struct reading *reading, const yaml_node_t *node,
         } else if (!is_section(path) || depth > 2) {
             ok = unknown_key(reading, name, path, err);
         } else if (value->type != YAML_MAPPING_NODE) {
-            snprintf(text, sizeof text, "'%s' is a section: keys belong below it", path);
+            snprintf(text, sizeof text, "'%s' is a section; its keys go below it", path);
             ok = complain(reading, name, text, err);
         } else {
             ok = read_section(reading, value, path, depth + 1, err);
@@ -322,7 +322,7 @@ static bool read_document(struct train_config *config, const char *text, size_t 
         const yaml_node_t *root = yaml_document_get_root_node(&reading.document);
         ok = root->type == YAML_MAPPING_NODE
                  ? read_section(&reading, root, "", 0, err)
-                 : complain(&reading, root, "not a list of keys with values", err);
+                 : complain(&reading, root, "not a mapping of keys to values", err);
     }
     if (ok || reading.document.nodes.start)
         yaml_document_delete(&reading.document);
@@ -341,7 +341,7 @@ bool config_parse(const char *text, size_t size, const char *path, const char *c
     for (size_t i = 0; ok && i < n_settings; i++)
         ok = apply_setting(out, settings[i], err);
     if (ok && out->classes.n < 2)
-        ok = err_set(err, ERR_USAGE, "%s: classes: at least two are needed", path);
+        ok = err_set(err, ERR_USAGE, "%s: classes: at least two are required", path);
     if (!ok)
         config_free(out);
     return ok;

@@ -1,6 +1,6 @@
-/* config.h: what a training is asked to do: one YAML file, checked key by key against a table
+/* config.h: the config of a training: one YAML file, checked key by key against a table
  * (config_keys.c) in which every key is declared once, with its type, range, default and help. The
- * check, the template and the settings of the command line all come from that table. */
+ * check, the template and the command line's settings all use that table. */
 #ifndef TRAIN_CONFIG_H
 #define TRAIN_CONFIG_H
 #include <stdio.h>
@@ -106,8 +106,8 @@ bool config_parse(const char *text, size_t size, const char *path, const char *c
                   size_t n_settings, struct train_config *out, struct err *err);
 void config_free(struct train_config *config); /* also fine on a zeroed struct */
 
-/* All keys with their defaults and help as comments: a file that config_read takes once the paths
- * of the data are filled in. */
+/* All keys with their defaults and help as comments: a file that config_read accepts once the data
+ * paths are filled in. */
 void config_print_template(FILE *stream);
 /* All keys with their values, as YAML. */
 void config_print(const struct train_config *config, FILE *stream);

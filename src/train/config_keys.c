@@ -30,117 +30,118 @@ static const char *const distill_losses[] = { "probabilities", "logits", NULL };
 
 const struct config_key config_keys[] = {
     INT("seed", seed, 0, 9e15, "0",
-        "of weights, order and augmentation; the same seed gives the same run"),
+        "for weights, order and augmentation; the same seed gives the same run"),
     TEXTS("classes", classes, "[normal, tumor]",
-          "names of the classes; label 0 of a store is the first. In folders of images a class is "
-          "a folder "
-          "of this name, or _class0 in the file's name"),
+          "class names; label 0 in a store is the first. In folders of images the class is given "
+          "by a folder of this name, or by _class0 in the file name"),
 
     TEXT("network.name", network.name, "scan_tiny",
-         "network of the zoo; 'microtome model list' names them"),
+         "network from the zoo; 'microtome model list' lists them"),
     INT("network.input_px", network.input_px, 8, 8192, "224",
-        "side of what the network sees; patches are cropped to it"),
+        "side of the network's input; patches are cropped to it"),
     CHOICE("network.padding", network.padding, paddings, "zero",
-           "at the borders of convolutions and poolings; valid: none, for exact heatmaps"),
-    TEXT("network.weights", network.weights, "''", "safetensors to start from; '': drawn by seed"),
+           "padding of convolutions and pooling; valid: none, for exact heatmaps"),
+    TEXT("network.weights", network.weights, "''",
+         "safetensors file to start from; '': random, from the seed"),
     TEXTS("network.fresh", network.fresh, "[fc., head., classifier.]",
-          "layers that may be missing in the starting weights or differ in shape: a new head"),
+          "prefixes of layers that may be missing from the starting weights or differ in shape: a "
+          "new head"),
 
     TEXTS("data.train", data.train, "[]",
           "patch stores (.h5), folders of them, folders of images, tar files"),
     TEXTS("data.val", data.val, "[]", "the same for validation; empty: split from data.train"),
-    TEXTS(
-        "data.test", data.test, "[]",
-        "the same for a test: judged once, by the weights that are kept, and never used to choose "
-        "them"),
+    TEXTS("data.test", data.test, "[]",
+          "the same for testing: evaluated once, with the weights that are kept, and never used to "
+          "choose them"),
     CHOICE("data.split", data.split, splits, "patient",
-           "without data.val: patient: whole patients drawn by seed; attribute: what the stores "
-           "say in their attribute split (train, val, test)"),
+           "without data.val: patient: whole patients, drawn at random from the seed; attribute: "
+           "the stores' attribute split (train, val, test)"),
     REAL("data.val_fraction", data.val_fraction, 0.01, 0.9, "0.2",
-         "share of the patients for validation, for split: patient"),
+         "fraction of patients used for validation, with split: patient"),
     TEXT("data.patient", data.patient, "''",
-         "extended regular expression on an image's file name; its first group is the patient. "
-         "'': NAME_idx5_x1_y2 and NAME_x_y. Stores say it themselves"),
+         "extended regular expression for an image's file name; its first group is the patient. "
+         "'': NAME_idx5_x1_y2 and NAME_x_y. Stores record the patient themselves"),
     CHOICE("data.balance", data.balance, balances, "none",
-           "weights: rare classes count more in the loss; sampling: rare classes come more often"),
+           "weights: rare classes count more in the loss; sampling: rare classes are drawn more "
+           "often"),
     TEXT("data.hard_negatives", data.hard_negatives, "''",
-         "CSV with the columns store and patch, as --mine writes it: added to training as the "
-         "first class"),
+         "CSV with the columns store and patch, as written by --mine: these patches are added to "
+         "training as the first class"),
     INT("data.resize_px", data.resize_px, 0, 8192, "0",
-        "patches are resized to this side first; 0: as they are"),
+        "patches are resized to this side first; 0: not resized"),
     INT("data.window_mb", data.window_mb, 1, 1048576, "256",
-        "groups of stores held in memory at a time and shuffled together; twice this is used"),
+        "MB of store groups kept in memory and shuffled together; twice this is used"),
     INT("data.workers", data.workers, 1, 256, "2", "threads that decode and augment"),
     REAL("data.spacing_um_px", data.spacing_um_px, 0, 100, "0",
-         "um per pixel of the patches, for the model's config.json; 0: what the stores say"),
-    CHOICE(
-        "data.stain", data.stain, stain_method_names, "none",
-        "normalise the stains of every patch, fitted on that patch alone; the model then expects "
-        "this wherever it is used. Stores of 'extract --stain', which are fitted on the slide, "
-        "as predict does it, need none"),
-    TEXT("data.stain_template", data.stain_template, "''", "PNG to normalise to; '': the built-in"),
+         "um per pixel of the patches, for the model's config.json; 0: taken from the stores"),
+    CHOICE("data.stain", data.stain, stain_method_names, "none",
+           "normalise the stains of every patch, fitted to that patch alone; the model then "
+           "expects this wherever it is used. Stores from 'extract --stain', which are fitted to "
+           "the slide as in predict, do not need it"),
+    TEXT("data.stain_template", data.stain_template, "''",
+         "PNG to normalise to; '': the built-in template"),
     RGB("data.mean", data.mean, 0, 1, "[0.485, 0.456, 0.406]", "subtracted from RGB / 255"),
     RGB("data.std", data.std, 0.001, 10, "[0.229, 0.224, 0.225]", "then divided by"),
 
     BOOL("augment.flip", augment.flip, "true", "left-right and top-bottom"),
     BOOL("augment.rotate", augment.rotate, "true", "by multiples of 90 degrees"),
     REAL("augment.hsv_noise", augment.hsv_noise, 0, 255, "0",
-         "offset for hue, saturation and value, up to this; 20 in the FDA's pipeline"),
+         "offsets added to hue, saturation and value, up to this; 20 in the FDA's pipeline"),
     REAL(
         "augment.hed_jitter", augment.hed_jitter, 0, 1, "0",
         "stain jitter of Tellez et al.: haematoxylin, eosin and DAB (natural optical density) each "
-        "times 1 +- this, plus +- this; 0.05 is their light one, 0.2 the strong one"),
+        "times 1 +- this, plus +- this; their light setting is 0.05, the strong one 0.2"),
     REAL("augment.brightness", augment.brightness, 0, 1, "0", "times 1 +- this"),
     REAL("augment.contrast", augment.contrast, 0, 1, "0", "times 1 +- this"),
     REAL("augment.saturation", augment.saturation, 0, 1, "0", "times 1 +- this"),
-    REAL("augment.hue", augment.hue, 0, 0.5, "0", "+- this part of the circle"),
-    REAL("augment.blur", augment.blur, 0, 1, "0", "chance of a Gaussian blur"),
-    REAL("augment.blur_sigma", augment.blur_sigma, 0.1, 16, "2", "its largest deviation in px"),
+    REAL("augment.hue", augment.hue, 0, 0.5, "0", "+- this fraction of the colour circle"),
+    REAL("augment.blur", augment.blur, 0, 1, "0", "probability of a Gaussian blur"),
+    REAL("augment.blur_sigma", augment.blur_sigma, 0.1, 16, "2",
+         "largest standard deviation of the blur, in px"),
 
     INT("train.epochs", train.epochs, 1, 1000000, "10", "passes over the training data"),
-    INT("train.batch", train.batch, 1, 65536, "32", "patches in a batch, on each rank"),
+    INT("train.batch", train.batch, 1, 65536, "32", "patches per batch, on each rank"),
     INT("train.accumulate", train.accumulate, 1, 65536, "1",
         "batches whose gradients are summed for one step"),
-    REAL("train.clip", train.clip, 0, 1e9, "0", "largest norm of the gradient; 0: no limit"),
+    REAL("train.clip", train.clip, 0, 1e9, "0", "maximum norm of the gradient; 0: no limit"),
     REAL("train.smoothing", train.smoothing, 0, 0.99, "0", "label smoothing"),
     REAL("train.mixup", train.mixup, 0, 100, "0",
-         "patches are blended with another of the batch, and their labels alike; shares are drawn "
-         "from Beta(this, this), 0.2 is usual; 0: none"),
+         "each patch and its label are blended with another of the batch, with shares drawn from "
+         "Beta(this, this); 0.2 is usual; 0: off"),
     REAL("train.ema", train.ema, 0, 0.999999, "0",
-         "decay of the moving average of the weights, which is then what is judged and kept; 0: "
-         "none"),
+         "decay of the moving average of the weights, which is then evaluated and kept; 0: off"),
     CHOICE("train.memory", train.memory, savings, "plain",
-           "activations kept for the backward pass; recompute: fewer, computed twice, the same "
-           "gradients; half: as bfloat16"),
+           "how activations are kept for the backward pass; recompute: some are computed twice, "
+           "with the same gradients; half: as bfloat16"),
     INT("train.memory_mb", train.memory_mb, 0, 1048576, "0",
-        "for recompute: what activations and gradients of them may take; 0: about the least"),
+        "for recompute: budget for activations and their gradients; 0: about the minimum"),
     CHOICE("train.monitor", train.monitor, monitors, "auc",
-           "what decides on the best weights, on validation (without it: on training); last: "
-           "nothing, those of the last epoch are kept"),
+           "measure that chooses the best weights, on the validation data (or, without any, on the "
+           "training data); last: keep those of the last epoch"),
     BOOL("train.tta", train.tta, "false",
-         "the best weights are judged at the end by the mean score of the eight ways to turn and "
-         "mirror a patch, as predict --tta; epochs are judged without"),
+         "evaluate the best weights at the end with the mean score over the eight rotations and "
+         "reflections of a patch, as predict --tta does; epochs are evaluated without"),
     CHOICE("train.on_nan", train.on_nan, on_nan, "stop",
-           "when loss or gradient is not a number: stop, or skip the step"),
+           "if the loss or gradient is not a number: stop, or skip the step"),
 
-    CHOICE("optimizer.name", optimizer.kind, optimizer_names, "sgd", "how gradients move weights"),
+    CHOICE("optimizer.name", optimizer.kind, optimizer_names, "sgd",
+           "how gradients change the weights"),
     REAL("optimizer.momentum", optimizer.momentum, 0, 0.9999, "0.9",
-         "share of the last step in the next one; for sgd and lars"),
+         "fraction of the last step kept in the next; for sgd and lars"),
     BOOL("optimizer.nesterov", optimizer.nesterov, "false", "Nesterov's form of momentum; for sgd"),
     REAL("optimizer.beta1", optimizer.beta1, 0, 0.999999, "0.9",
          "decay of the mean of gradients; for adam and adamw"),
     REAL("optimizer.beta2", optimizer.beta2, 0, 0.999999, "0.999",
          "decay of the mean of their squares; for adam and adamw"),
     REAL("optimizer.epsilon", optimizer.epsilon, 1e-16, 1, "1.0e-8",
-         "added to the root of that mean; for adam and adamw"),
+         "added to the square root of that mean; for adam and adamw"),
     REAL("optimizer.weight_decay", optimizer.weight_decay, 0, 10, "0.0001",
-         "pulls weights to 0, but not norms and biases"),
+         "pulls weights towards 0, except norms and biases"),
     REAL("optimizer.trust", optimizer.trust, 1e-9, 10, "0.001", "trust coefficient; for lars"),
 
     CHOICE("schedule.name", schedule.kind, schedule_names, "cosine",
-           "course of the learning rate; plateau: it falls when the monitor no longer improves, "
-           "and the "
-           "training goes on from the best weights"),
+           "how the learning rate changes; plateau: it falls when the monitor stops improving, and "
+           "training continues from the best weights"),
     REAL("schedule.learning_rate", schedule.learning_rate, 1e-12, 1000, "0.05",
          "for one rank; see ranks.scale_rate"),
     REAL("schedule.min_learning_rate", schedule.min_learning_rate, 0, 1000, "0",
@@ -148,51 +149,54 @@ const struct config_key config_keys[] = {
     REAL("schedule.warmup_epochs", schedule.warmup_epochs, 0, 1000000, "0",
          "epochs in which the rate rises to learning_rate"),
     REAL("schedule.step_epochs", schedule.step_epochs, 0.001, 1000000, "10",
-         "for step: epochs between two falls"),
+         "for step: epochs between reductions"),
     REAL("schedule.factor", schedule.factor, 1e-6, 1, "0.1",
-         "for step and plateau: what the rate is multiplied with when it falls"),
+         "for step and plateau: factor by which the rate is multiplied"),
     INT("schedule.patience", schedule.patience, 1, 1000000, "5",
-        "for plateau: epochs without improvement before the rate falls"),
+        "for plateau: epochs without improvement before the rate is reduced"),
     INT("schedule.stop_patience", schedule.stop_patience, 0, 1000000, "0",
-        "epochs without improvement before the training ends; 0: never"),
+        "epochs without improvement before training stops; 0: never"),
     REAL("schedule.min_improvement", schedule.min_improvement, 0, 1, "0",
-         "less than this is no improvement"),
+         "smallest change that counts as an improvement"),
 
     BOOL("ranks.scale_rate", ranks.scale_rate, "true",
-         "on many ranks (--ranks, mpirun): the learning rate times their number"),
+         "with several ranks (--ranks, mpirun): multiply the learning rate by their number"),
     BOOL("ranks.overlap", ranks.overlap, "true",
-         "gradients are summed while the backward pass still runs; changes no bit"),
+         "sum gradients while the backward pass is still running; results are bitwise the same"),
     BOOL("ranks.sync_bn", ranks.sync_bn, "false",
-         "batch norm takes the statistics of all ranks' patches, not of its own rank's"),
+         "batch norm uses the statistics of the patches on all ranks, not just its own"),
     BOOL("ranks.shard_optimizer", ranks.shard_optimizer, "false",
-         "each rank keeps the optimizer's state of its part of the weights (ZeRO-1); changes no "
-         "bit"),
+         "each rank keeps the optimizer state for its part of the weights only (ZeRO-1); results "
+         "are bitwise the same"),
     BOOL("ranks.compress", ranks.compress, "false",
-         "deep gradient compression: only the largest gradients are sent, the rest is kept; sgd"),
-    REAL("ranks.compress_keep", ranks.compress_keep, 1e-6, 1, "0.001", "the share that is sent"),
+         "deep gradient compression: send only the largest gradients and keep the rest for later; "
+         "for sgd"),
+    REAL("ranks.compress_keep", ranks.compress_keep, 1e-6, 1, "0.001",
+         "fraction of the gradients that is sent"),
     INT("ranks.compress_warmup", ranks.compress_warmup, 0, 1000, "4",
-        "epochs in which that share falls to it"),
-    INT("ranks.bucket_mb", ranks.bucket_mb, 1, 4096, "25", "gradients summed in one message"),
+        "epochs over which the fraction sent falls to compress_keep"),
+    INT("ranks.bucket_mb", ranks.bucket_mb, 1, 4096, "25", "MB of gradients summed in one message"),
 
     INT("checkpoint.every_steps", checkpoint.every_steps, 0, 1000000000, "0",
-        "steps between checkpoints, besides those at the end of every epoch; 0: none"),
+        "steps between checkpoints, in addition to one after every epoch; 0: none"),
     INT("checkpoint.keep", checkpoint.keep, 1, 1000, "2",
-        "how many of the last checkpoints are kept"),
+        "number of most recent checkpoints to keep"),
 
     TEXT("distill.teacher", distill.teacher, "''",
-         "a model whose window scores its own densely run network is fitted to, without labels; as "
-         "--distill-dense. Network, classes and normalisation are then the teacher's"),
+         "model whose network, run densely, is fitted to its own window scores, without labels; "
+         "the same as --distill-dense. Network, classes and normalisation are then the teacher's"),
     INT("distill.crop_px", distill.crop_px, 0, 8192, "0",
-        "side of the crops that are run densely; 0: the whole patch"),
+        "side of the crops run densely; 0: the whole patch"),
     INT("distill.margin_px", distill.margin_px, 0, 4096, "80",
-        "windows nearer to the border of a crop are not compared"),
-    INT("distill.windows", distill.windows, 1, 65536, "4", "windows compared in every crop"),
+        "windows closer than this to the edge of a crop are not compared"),
+    INT("distill.windows", distill.windows, 1, 65536, "4", "windows compared per crop"),
     CHOICE("distill.loss", distill.loss, distill_losses, "probabilities",
-           "probabilities: their divergence; logits: the square of their difference"),
+           "probabilities: their divergence; logits: the squared difference"),
 
     TEXTS("mine.stores", mine.stores, "[]", "patch stores of normal tissue, for --mine"),
     REAL("mine.threshold", mine.threshold, 0, 1, "0.5",
-         "a patch that scores this or more is a false positive"),
-    INT("mine.limit", mine.limit, 0, 1e12, "0", "how many of the worst are kept; 0: all"),
+         "a patch with this score or higher is a false positive"),
+    INT("mine.limit", mine.limit, 0, 1e12, "0",
+        "maximum number of false positives kept, worst first; 0: all"),
 };
 const size_t config_n_keys = sizeof config_keys / sizeof *config_keys;

@@ -40,7 +40,7 @@ static const char *leaf(const struct config_key *key)
 
 void config_print_template(FILE *stream)
 {
-    fputs("# A training of microtome. Keys that are left out have the values shown here.\n",
+    fputs("# Config for 'microtome train'. Keys that are omitted have the values shown here.\n",
           stream);
     for (size_t i = 0; i < config_n_keys; i++) {
         const struct config_key *key = &config_keys[i];

@@ -195,10 +195,11 @@ static bool split_patients(struct dataset *dataset, uint64_t seed, double fracti
     enum data_side *side = calloc((size_t)dataset->n_patients + 1, sizeof *side);
     bool ok = (drawn && side) || err_memory(err, "the split");
     if (ok && n < 2)
-        ok = err_set(err, ERR_MISSING,
-                     "all data%s are of one patient (%s): validation needs another; set data.val",
-                     n < dataset->n_patients ? ", but for those of the test," : "",
-                     n ? dataset->patients[drawn[0].patient] : "none");
+        ok = err_set(
+            err, ERR_MISSING,
+            "all data%s come from one patient (%s), but validation needs another; set data.val",
+            n < dataset->n_patients ? ", except the test data," : "",
+            n ? dataset->patients[drawn[0].patient] : "none");
     if (!ok) {
         free(drawn);
         free(side);
@@ -251,9 +252,9 @@ static bool check_leak(const struct dataset *dataset, struct err *err)
     if (both == 0)
         return true;
     return err_set(err, ERR_FORMAT,
-                   "%d of %d patients are in %s, e.g. '%s': what is measured there would not be "
-                   "true of new patients; give data.val and data.test other patients, or leave "
-                   "data.val out for a split by patient",
+                   "%d of %d patients are in %s, e.g. '%s': results measured there would not hold "
+                   "for new patients; use different patients in data.val and data.test, or omit "
+                   "data.val to split by patient",
                    both, dataset->n_patients, where, dataset->patients[first]);
 }
 
@@ -268,8 +269,8 @@ static bool check_classes(const struct dataset *dataset, const struct train_conf
     for (int64_t c = 0; ok && labelled && c < dataset->n_classes; c++)
         if (count[c] == 0)
             ok = err_set(err, ERR_MISSING,
-                         "class '%s' has no training sample (of %lld in all); add some, or take it "
-                         "out of classes",
+                         "class '%s' has no training sample (of %lld in all); add some, or remove "
+                         "it from classes",
                          config->classes.items[c], (long long)n);
     free(count);
     return ok;
@@ -294,8 +295,10 @@ static bool compile_patterns(struct listing *listing, struct err *err)
         }
         listing->n_patterns++;
         if (regex->re_nsub < 1)
-            return err_set(err, ERR_USAGE,
-                           "data.patient: '%s' has no group; put ( ) around the patient", pattern);
+            return err_set(
+                err, ERR_USAGE,
+                "data.patient: '%s' has no group; put ( ) around the part that names the patient",
+                pattern);
     }
     return true;
 }
@@ -330,7 +333,7 @@ bool dataset_open(const struct train_config *config, struct dataset *out, struct
                                .labels = labelled ? LABELS_NEEDED : LABELS_IGNORED };
     if (config->data.train.n == 0)
         return err_set(err, ERR_USAGE,
-                       "data.train names no data; name stores, folders or tar files there");
+                       "data.train is empty; list patch stores, folders or tar files there");
     bool ok = compile_patterns(&listing, err) &&
               add_all(&listing, &config->data.train, DATA_TRAIN, err) &&
               add_all(&listing, &config->data.val, DATA_VAL, err) &&
@@ -365,7 +368,7 @@ bool dataset_open_normal(const struct train_config *config, struct dataset *out,
                          out->sources[i].path);
     if (ok && out->n_samples == 0)
         ok = err_set(err, ERR_MISSING,
-                     "mine.stores: no patch of normal tissue in them; patches are normal by an "
-                     "annotation, or by the label of their slide in the slide list");
+                     "mine.stores: no patches of normal tissue; a patch is normal by an "
+                     "annotation, or by the label of its slide in the slide list");
     return end_listing(&listing, ok);
 }

@@ -1,6 +1,6 @@
-/* dataset.h: patch stores, folders of images and tar files -> one table of labelled samples, and
- * its sides: training, validation and test. Only the table is in memory; pixels are read when they
- * are needed. A patient (or slide) is never on two sides. */
+/* dataset.h: patch stores, folders of images and tar files -> one table of labelled samples, split
+ * into sides: training, validation and test. Only the table is in memory; pixels are read on
+ * demand. A patient (or slide) is never on two sides. */
 #ifndef TRAIN_DATASET_H
 #define TRAIN_DATASET_H
 #include "base/image.h"
@@ -10,7 +10,7 @@
 enum data_side { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_NONE };
 
 struct sample {
-    int64_t item;   /* patch of the store, entry of the tar, or file of the folder */
+    int64_t item;   /* patch in the store, entry in the tar, or file in the folder */
     int32_t source; /* index in sources */
     int32_t group;  /* of the store: samples of one group are read together; else the item */
     int32_t label;  /* class */
@@ -28,21 +28,20 @@ struct dataset {
     char **patients; /* names; slide names where no patient is known */
     int32_t n_patients;
     int64_t n_classes;
-    double mpp;        /* of the first store that says it; else 0 */
+    double mpp;        /* of the first store that states it; else 0 */
     double learnt_mpp; /* the same after data.resize_px */
     bool has_stores, has_images;
-    struct stain_fit stain; /* what the patches of all stores were normalised to, if to anything */
+    struct stain_fit stain; /* what the patches of all stores were normalised to, if anything */
     int64_t room_samples;
-    struct patient_table *lookup; /* names -> numbers, while it is built */
+    struct patient_table *lookup; /* names -> numbers, while building */
 };
 
 /* Lists everything that the config names and splits it. Errors: nothing found, a class without
- * training samples, a label outside of the classes, a patient on two sides, stores of different
- * stain normalisation. *out is the caller's; free with dataset_free. Opens HDF5 files: see
- * patch/store.h on threads. */
+ * training samples, a label beyond the classes, a patient on two sides, stores with different stain
+ * normalisation. *out is the caller's; free with dataset_free. Opens HDF5 files: see patch/store.h
+ * on threads. */
 bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err);
-/* All samples of config->mine.stores that are not of another class than the first, on the training
- * side. */
+/* All samples of config->mine.stores of the first class, on the training side. */
 bool dataset_open_normal(const struct train_config *config, struct dataset *out, struct err *err);
 /* All samples of the paths, which may also be single images, with the labels they have
  * (PATCH_UNLABELED: none), on the training side. Of the config: classes, data.patient and
@@ -53,8 +52,8 @@ void dataset_free(struct dataset *dataset); /* also fine on a zeroed struct */
 
 /* How many samples of each class [n_classes] a side has; returns their sum. */
 int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class);
-/* A number that differs between data sets that differ in names, labels, patients, sides or what is
- * in their files (base/identity.h; of single images only their size counts). */
+/* A number that changes with names, labels, patients, sides or file contents (base/identity.h; for
+ * single images only the file size). */
 uint64_t dataset_hash(const struct dataset *dataset);
 /* The store, folder or tar a sample is in; the data set's. */
 const char *dataset_source_path(const struct dataset *dataset, int64_t sample);
@@ -67,18 +66,18 @@ struct sample_place dataset_place(const struct dataset *dataset, int64_t sample)
 /* "store.h5 patch 12", the caller's; NULL if no memory. */
 char *dataset_sample_name(const struct dataset *dataset, int64_t sample);
 
-/* Width of the sample's patch as it is stored; an image is opened for it. */
+/* Width of the sample's patch as stored; an image is opened to find it. */
 bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err);
 
-/* Samples of a store come from groups, read whole by one thread at a time; others one by one, by
- * any number of threads. */
+/* Samples of a store come from groups, each read as a whole by one thread at a time; others are
+ * read individually, by any number of threads. */
 bool dataset_in_group(const struct dataset *dataset, int64_t sample);
 /* Bytes of the sample's group. */
 int64_t dataset_group_bytes(const struct dataset *dataset, int64_t sample);
 /* The pixels of the sample's group to out [dataset_group_bytes]. */
 bool dataset_read_group(const struct dataset *dataset, int64_t sample, uint8_t *out,
                         struct err *err);
-/* The sample's patch as an image of its own; group: what dataset_read_group gave, or NULL. */
+/* The sample's patch as a separate image; group: from dataset_read_group, or NULL. */
 bool dataset_read(const struct dataset *dataset, int64_t sample, const uint8_t *group,
                   struct image *out, struct err *err);
 #endif

@@ -59,7 +59,7 @@ static bool read_rows(struct listing *listing, const struct csv *csv, struct har
             return err_prefix(err, csv->path);
         const struct source *source = &listing->dataset->sources[hard[i].source];
         if (source_group(source, hard[i].item) < 0)
-            return complain(csv, i, "the store has no such patch", err);
+            return complain(csv, i, "the store has no patch of this number", err);
     }
     return true;
 }

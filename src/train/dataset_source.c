@@ -78,8 +78,8 @@ static bool side_of_attribute(const struct store_facts *facts, const char *path,
     if (facts->split[0])
         return true;
     return err_set(err, ERR_MISSING,
-                   "%s: no split in the store; give the slide list of extract a column split, or "
-                   "use data.split: patient",
+                   "%s: the store has no split; add a column split to the slide list of extract, "
+                   "or use data.split: patient",
                    path);
 }
 
@@ -98,7 +98,7 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
                 continue;
             if ((sample.label < 0 && !unlabelled) || sample.label >= listing->dataset->n_classes)
                 return err_set(err, ERR_FORMAT,
-                               "%s: patch %lld has label %d, but classes names only %lld",
+                               "%s: patch %lld has label %d, but classes has only %lld names",
                                source->path, (long long)sample.item, sample.label,
                                (long long)listing->dataset->n_classes);
             if (!dataset_add_sample(listing->dataset, &sample, err))
@@ -108,10 +108,10 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
     }
     return added > 0 || listing->labels == LABELS_NORMAL
                ? true
-               : err_set(err, ERR_FORMAT,
-                         "%s: no labelled patch in it; extract it with annotations or labels, or "
-                         "leave it out",
-                         source->path);
+               : err_set(
+                     err, ERR_FORMAT,
+                     "%s: no labelled patches; extract it with annotations or labels, or omit it",
+                     source->path);
 }
 
 /* A network learns one resolution: that of the first store that tells its own. */
@@ -129,8 +129,8 @@ static bool note_mpp(const struct listing *listing, const struct source *source,
         dataset->mpp = mpp, dataset->learnt_mpp = learnt;
     return given || fabs(learnt / dataset->learnt_mpp - 1) <= MPP_TOLERANCE ||
            err_set(err, ERR_USAGE,
-                   "%s: its patches have %g um/px%s, those before it %g; extract all with the same "
-                   "--mpp, or set data.spacing_um_px to what is meant",
+                   "%s: patches have %g um/px%s, but the stores before it have %g; extract all "
+                   "with the same --mpp, or set data.spacing_um_px to the correct value",
                    source->path, learnt, resized > 0 ? " when resized" : "", dataset->learnt_mpp);
 }
 
@@ -146,7 +146,7 @@ static bool note_stain(struct dataset *dataset, const struct source *source,
         return true;
     return err_set(
         err, ERR_USAGE,
-        "%s: extracted with --stain %s, the stores before it with %s%s; extract all with "
+        "%s: extracted with --stain %s, but the stores before it with %s%s; extract all with "
         "the same --stain and --template",
         source->path, stain_method_names[own.method], stain_method_names[dataset->stain.method],
         own.method == dataset->stain.method ? " and another --template" : "");
@@ -175,7 +175,7 @@ bool source_open_store(struct listing *listing, const char *path, struct err *er
     const struct train_config *config = listing->config;
     if (config->data.resize_px == 0 && source->patch_px < config->network.input_px)
         return err_set(err, ERR_USAGE,
-                       "%s: its patches have %lld px, network.input_px is %lld; set "
+                       "%s: patches have %lld px, but network.input_px is %lld; set "
                        "network.input_px, or data.resize_px",
                        path, (long long)source->patch_px, (long long)config->network.input_px);
     return note_mpp(listing, source, facts->mpp, err) &&
@@ -291,8 +291,8 @@ static bool patient_of_file(struct listing *listing, const char *path, const cha
         return *out >= 0 || err_memory(err, "the data set");
     }
     return err_set(err, ERR_USAGE,
-                   "%s%s%s: no patient in the name; set data.patient to a regular expression whose "
-                   "first group finds it, e.g. '^([^_]+)_'",
+                   "%s%s%s: the name contains no patient; set data.patient to a regular expression "
+                   "whose first group matches it, e.g. '^([^_]+)_'",
                    path, joint(name), name);
 }
 
@@ -318,11 +318,10 @@ static bool add_image(struct listing *listing, const char *path, const char *nam
     if (sample.label < 0 && listing->labels == LABELS_OPTIONAL)
         sample.label = PATCH_UNLABELED;
     else if (sample.label < 0)
-        return err_set(
-            err, ERR_FORMAT,
-            "%s%s%s: no class: neither _class0 in the name nor a folder named after one of "
-            "the classes",
-            path, joint(name), name);
+        return err_set(err, ERR_FORMAT,
+                       "%s%s%s: class unknown: neither _class0 in the name nor a folder named "
+                       "after one of the classes",
+                       path, joint(name), name);
     listing->dataset->has_images = true;
     return patient_of_file(listing, path, name, &sample.patient, err) &&
            dataset_add_sample(listing->dataset, &sample, err);
@@ -339,7 +338,7 @@ static bool add_tar(struct listing *listing, const char *path, struct err *err)
             !add_image(listing, path, source->tar.entries[i].name, (int64_t)i, err))
             return false;
     return listing->dataset->n_samples > before ||
-           err_set(err, ERR_FORMAT, "%s: no PNG or JPEG in it", path);
+           err_set(err, ERR_FORMAT, "%s: contains no PNG or JPEG images", path);
 }
 
 static bool keep_file(struct source *source, const char *name, struct err *err)
@@ -403,7 +402,7 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
     return new_source(listing->dataset, SOURCE_FOLDER, path, err) &&
            walk(listing, listing->dataset->n_sources - 1, "", 0, err) &&
            (listing->dataset->n_samples > before ||
-            err_set(err, ERR_FORMAT, "%s: neither stores (.h5) nor images in it", path));
+            err_set(err, ERR_FORMAT, "%s: contains neither patch stores (.h5) nor images", path));
 }
 
 /* Images that are named one by one are a folder without a name. Whether one can be read turns out

@@ -1,5 +1,5 @@
-/* dataset_source.h: private to the data set: its sources, one file for finding and reading them
- * (dataset_source.c), one for tables and sides (dataset.c). */
+/* dataset_source.h: private to the data set: its sources. dataset_source.c finds and reads them,
+ * dataset.c has tables and sides. */
 #ifndef TRAIN_DATASET_SOURCE_H
 #define TRAIN_DATASET_SOURCE_H
 #include <regex.h>
@@ -33,13 +33,13 @@ struct source {
 };
 
 enum label_rule {
-    LABELS_NEEDED,   /* patches without a label are left out */
+    LABELS_NEEDED,   /* patches without a label are dropped */
     LABELS_IGNORED,  /* all get the first class */
     LABELS_OPTIONAL, /* all are kept; patients need not be known, and a path may be an image */
-    LABELS_NORMAL,   /* the first class; others, and patches without a label, are left out */
+    LABELS_NORMAL,   /* the first class; others, and patches without a label, are dropped */
 };
 
-/* Where new samples go and how files are understood. */
+/* Where new samples go and how files are interpreted. */
 struct listing {
     struct dataset *dataset;
     const struct train_config *config;
@@ -49,7 +49,7 @@ struct listing {
     int n_patterns;
 };
 
-/* Adds all samples that `path` holds. */
+/* Adds all samples found in `path`. */
 bool source_add(struct listing *listing, const char *path, struct err *err);
 /* A new source without samples, its table of groups read. */
 bool source_open_store(struct listing *listing, const char *path, struct err *err);
@@ -57,8 +57,8 @@ bool source_open_store(struct listing *listing, const char *path, struct err *er
 int32_t source_group(const struct source *source, int64_t patch);
 void source_free(struct source *source);
 
-/* Adds the patches that the file lists to the training side, but for those of patients who are not
- * on it. Sides must have been given. */
+/* Adds the patches listed in the file to the training side, except those of patients on another
+ * side. Sides must have been assigned. */
 bool dataset_add_hard(struct listing *listing, const char *path, struct err *err);
 
 /* From dataset.c: */

@@ -69,8 +69,8 @@ static bool check_steps(const struct model_config *teacher, const char *path, st
         ok = ok && (i == 0 || teacher->steps[i].kind == MODEL_CENTER_CROP) &&
              teacher->steps[i].height == teacher->steps[i].width;
     return ok || err_set(err, ERR_USAGE,
-                         "%s: only teachers that resize a patch to a square, crop it, or both in "
-                         "this order can be distilled",
+                         "%s: only teachers that resize a patch to a square, crop it, or do both "
+                         "in this order can be distilled",
                          path);
 }
 
@@ -83,8 +83,8 @@ static bool adopt(struct train_config *config, const struct model_config *teache
                        "distilled",
                        path);
     if (teacher->num_classes < 2 || teacher->patch_size_pixels <= 0)
-        return err_set(err, ERR_USAGE, "%s: its config.json must say two classes and a patch size",
-                       path);
+        return err_set(err, ERR_USAGE,
+                       "%s: config.json must name at least two classes and a patch size", path);
     int64_t patch = teacher->patch_size_pixels, side = 0, height = 0;
     const struct model_step *resize = resize_of(teacher);
     if (!check_steps(teacher, path, err) ||
@@ -92,8 +92,8 @@ static bool adopt(struct train_config *config, const struct model_config *teache
         return false;
     if (resize && resize->height != patch && config->data.resize_px == 0)
         return err_set(err, ERR_USAGE,
-                       "%s: takes patches of %lld px resized to %lld; set data.resize_px so that "
-                       "the larger patches of the data are resized as much",
+                       "%s: expects patches of %lld px resized to %lld; set data.resize_px so that "
+                       "the larger patches of the data are resized by the same factor",
                        path, (long long)patch, (long long)resize->height);
     config->network.input_px = side;
     config->network.padding = (int)teacher->padding;
@@ -147,11 +147,12 @@ static bool choose_places(struct distill *d, const struct graph *dense, struct e
     last = last < d->rows - 1 ? last : d->rows - 1;
     d->side = d->crop_px < d->window_px + margin ? 0 : last - d->first + 1;
     if (d->side < 1)
-        return err_set(err, ERR_USAGE,
-                       "crops of %lld px hold no window of %lld px with distill.margin_px %lld on "
-                       "the grid of %lld px; cut larger patches, or lower the margin",
-                       (long long)d->crop_px, (long long)d->window_px, (long long)margin,
-                       (long long)d->stride_px);
+        return err_set(
+            err, ERR_USAGE,
+            "crops of %lld px are too small for a window of %lld px with distill.margin_px %lld on "
+            "a grid of %lld px; extract larger patches, or lower the margin",
+            (long long)d->crop_px, (long long)d->window_px, (long long)margin,
+            (long long)d->stride_px);
     int64_t places = d->side * d->side;
     d->windows = d->config->distill.windows < places ? d->config->distill.windows : places;
     return true;
@@ -174,7 +175,7 @@ static bool allocate(struct distill *d, struct err *err)
 static bool check_logits(const struct model *teacher, struct err *err)
 {
     return teacher->rule == SCORE_SOFTMAX ||
-           err_set(err, ERR_USAGE, "%s: a teacher must give logits of two classes or more",
+           err_set(err, ERR_USAGE, "%s: a teacher must output logits of two or more classes",
                    teacher->name);
 }
 
@@ -242,8 +243,8 @@ bool distill_check_data(const struct distill *d, const struct dataset *dataset, 
     struct stain_need need;
     if (resize_px * teacher->patch_size_pixels != patch_px * scaled)
         return err_set(err, ERR_USAGE,
-                       "%s: resizes patches of %lld px to %lld, but data.resize_px makes %lld of "
-                       "%lld px; set it to %lld",
+                       "%s: resizes patches of %lld px to %lld, but data.resize_px resizes to %lld "
+                       "from %lld px; set it to %lld",
                        path, (long long)teacher->patch_size_pixels, (long long)scaled,
                        (long long)resize_px, (long long)patch_px,
                        (long long)(patch_px * scaled / teacher->patch_size_pixels));
@@ -251,12 +252,11 @@ bool distill_check_data(const struct distill *d, const struct dataset *dataset, 
         return false;
     if (need.per_patch)
         return err_set(err, ERR_USAGE,
-                       "%s: fits the stains of every patch by itself, which crops of another size "
-                       "cannot repeat; distil a model that was trained on stores of 'extract "
-                       "--stain'",
+                       "%s: fits the stains of every patch separately, which crops of another size "
+                       "cannot reproduce; distil a model trained on stores from 'extract --stain'",
                        path);
     return stain_need_check(&need, &dataset->stain, path, dataset_source_path(dataset, 0),
-                            "extract it as the teacher's data were", err);
+                            "extract it like the teacher's data", err);
 }
 
 int64_t distill_windows(const struct distill *d)

@@ -1,16 +1,16 @@
 /* distill.h: fits a network that is run densely to its own frozen window scores, without labels.
- * A padded network gives other scores when it is run over a whole image than on single windows,
- * since the borders of a window are no longer seen as zeros. Here the student is the dense form of
- * the teacher's network and begins with its weights; on crops larger than the window it is trained
- * to give, at places of the grid, what the teacher gives on the window there. Places nearer than
- * margin_px to the border of the crop are not used: a dense run has its halo there. Statistics of
- * batch norm stay the teacher's. Used by one thread. */
+ * A padded network gives different scores over a whole image than on single windows, because the
+ * borders of a window no longer appear as zeros. Here the student is the dense form of the
+ * teacher's network and starts with its weights; on crops larger than the window it is trained to
+ * give, at the grid positions, what the teacher gives on the window there. Positions closer than
+ * margin_px to the border of the crop are not used: they are in the halo of a dense run. Batch norm
+ * statistics stay the teacher's. Used by one thread. */
 #ifndef TRAIN_DISTILL_H
 #define TRAIN_DISTILL_H
 #include "train/loader.h"
 
-/* What the config leaves to the teacher: network, padding, window, starting weights, classes,
- * normalisation, um/px. For config->distill.teacher; does nothing where there is none. */
+/* Copies from config->distill.teacher what the teacher decides: network, padding, window, starting
+ * weights, classes, normalisation, um/px. Does nothing without a teacher. */
 bool distill_adopt(struct train_config *config, struct err *err);
 
 struct distill;
@@ -21,16 +21,17 @@ bool distill_new(const struct train_config *config, int64_t crop_px, int threads
                  struct distill **out, struct graph **dense, struct err *err);
 void distill_free(struct distill *distill); /* NULL-safe */
 
-/* The student as it is used: the network at its window, with the floats of the dense one. */
+/* The student as it is used after training: the network at its window, with the dense one's floats.
+ */
 const struct graph *distill_model(const struct distill *distill);
 
-/* How the student's patches are prepared: as the teacher's. */
+/* How the student's patches are prepared: like the teacher's. */
 const struct model_config *distill_described(const struct distill *distill);
-/* Are the data's patches, of patch_px, resized and stained as the teacher's are? */
+/* Checks that the patches of the data, of patch_px, are resized and stained like the teacher's. */
 bool distill_check_data(const struct distill *distill, const struct dataset *dataset,
                         int64_t patch_px, struct err *err);
 
-/* Windows that are compared in every crop. */
+/* Windows compared per crop. */
 int64_t distill_windows(const struct distill *distill);
 
 /* Compares the dense logits of a batch with the teacher's at places keyed by (seed, epoch, sample).

@@ -1,4 +1,4 @@
-/* loader.c: see loader.h. One mutex guards the counters below; pixels are worked on outside of it.
+/* loader.c: see loader.h. One mutex guards the counters below; pixels are processed outside it.
  * Workers take items strictly in order. An item may begin when its batch has a place in the ring
  * and its window is loaded; the reader loads a window when at most the one before it is in use. */
 #include "train/loader.h"
@@ -146,7 +146,7 @@ static bool prepare_patch(const struct loader_options *options, struct augment_k
         return false;
     if (patch->width == options->input_px && patch->height == options->input_px)
         return true;
-    return err_set(err, ERR_FORMAT, "a patch of %lld x %lld px; the network takes %lld px",
+    return err_set(err, ERR_FORMAT, "the patch has %lld x %lld px, but the network expects %lld px",
                    (long long)patch->width, (long long)patch->height, (long long)options->input_px);
 }
 
@@ -261,7 +261,8 @@ static bool load_window(struct loader *loader, const struct window *window, stru
         struct loaded_group *group = &loader->groups[i];
         group->px = malloc((size_t)dataset_group_bytes(dataset, group->sample));
         if (!group->px)
-            return err_memory(err, "a group of patches; data.window_mb sets how many are held");
+            return err_memory(
+                err, "a group of patches; data.window_mb limits how many are kept in memory");
         if (!dataset_read_group(dataset, group->sample, group->px, err))
             return false;
     }
@@ -369,7 +370,7 @@ static bool start_threads(struct loader *loader, struct err *err)
             loader->n_workers++;
         else
             ok = false;
-    return ok ? true : err_memory(err, "threads of the loader");
+    return ok ? true : err_memory(err, "the loader's threads");
 }
 
 bool loader_begin(struct loader *loader, uint64_t epoch, int64_t first, struct err *err)

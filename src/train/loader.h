@@ -1,7 +1,7 @@
-/* loader.h: batches ready for the network. Groups of stores are read whole by one thread (HDF5 is
+/* loader.h: batches ready for the network. Groups of stores are read by one thread (HDF5 is
  * not thread-safe: nothing else may use it between loader_begin and loader_end); decoding,
- * augmentation and normalisation run in `workers` threads, a few batches ahead. What a batch holds
- * depends on seed, epoch and its number alone, never on threads. Used by one thread. */
+ * augmentation and normalisation run in `workers` threads, a few batches ahead. The contents of a
+ * batch depend only on seed, epoch and its number, never on threads. Used by one thread. */
 #ifndef TRAIN_LOADER_H
 #define TRAIN_LOADER_H
 #include "net/model_prepare.h"
@@ -9,24 +9,24 @@
 #include "train/order.h"
 
 struct loader_options {
-    const struct dataset *dataset; /* must outlive the loader, as all that is pointed to here */
+    const struct dataset *dataset; /* must outlive the loader, like everything pointed to here */
     enum data_side side;
-    bool train; /* shuffled and augmented, cropped at a place drawn, an incomplete batch at the end
-                 * is left out; else in order, prepared as in use, the last batch filled up */
+    bool train; /* shuffled, augmented, cropped at a random place, an incomplete batch at the end
+                   dropped; else in order, prepared as in use, the last batch padded */
     bool balanced;
     int64_t batch, input_px, window_bytes;
     int workers;
     uint64_t seed;
     struct augment_options augment;     /* crop_px is set from input_px */
-    const struct model_config *prepare; /* its steps make input_px of a patch */
+    const struct model_config *prepare; /* its steps turn a patch into input_px */
     const struct stain_need *stain;     /* NULL: stains are left as they are */
-    int rank, ranks;                    /* of every ranks batches this one takes number rank */
+    int rank, ranks; /* of every `ranks` batches this loader gives number `rank` */
 };
 
 struct batch {
-    const float *pixels;    /* [batch, 3, input_px, input_px]; zeros where it is filled up */
-    const int32_t *labels;  /* [batch]; LOSS_IGNORE where it is filled up */
-    const int64_t *samples; /* [batch]: ids; -1 where it is filled up */
+    const float *pixels;    /* [batch, 3, input_px, input_px]; zeros where padded */
+    const int32_t *labels;  /* [batch]; LOSS_IGNORE where padded */
+    const int64_t *samples; /* [batch]: ids; -1 where padded */
     int64_t n;              /* real samples, at the front */
 };
 
@@ -36,10 +36,10 @@ struct loader;
 bool loader_new(const struct loader_options *options, struct loader **out, struct err *err);
 void loader_free(struct loader *loader); /* NULL-safe */
 
-/* Batches of one epoch, on each rank. */
+/* Batches per epoch, on each rank. */
 int64_t loader_n_batches(const struct loader *loader);
 
-/* Begins an epoch at batch `first`. */
+/* Starts an epoch at batch `first`. */
 bool loader_begin(struct loader *loader, uint64_t epoch, int64_t first, struct err *err);
 /* The next batch, valid until the next call. An error names the file. */
 bool loader_next(struct loader *loader, struct batch *out, struct err *err);

@@ -9,12 +9,12 @@ static bool check(const float *scores, const int32_t *labels, int64_t n, int64_t
                   struct err *err)
 {
     if (classes < 2)
-        return err_set(err, ERR_USAGE, "metrics need two classes or more, not %lld",
+        return err_set(err, ERR_USAGE, "metrics need at least two classes, not %lld",
                        (long long)classes);
     for (int64_t i = 0; i < n; i++) {
         if (labels[i] < 0 || labels[i] >= classes)
-            return err_set(err, ERR_FORMAT, "sample %lld: label %d is not in 0..%lld", (long long)i,
-                           (int)labels[i], (long long)classes - 1);
+            return err_set(err, ERR_FORMAT, "sample %lld: label %d is outside 0..%lld",
+                           (long long)i, (int)labels[i], (long long)classes - 1);
         for (int64_t c = 0; c < classes; c++)
             if (isnan(scores[i * classes + c]))
                 return err_set(err, ERR_FORMAT,

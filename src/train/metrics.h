@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include "base/err.h"
 
-/* Not a number where it is not defined (a class that does not occur). */
+/* NaN where undefined (a class that does not occur). */
 struct metrics {
     int64_t n;
     double accuracy;          /* of the highest score; a tie goes to the lower class */
@@ -15,7 +15,7 @@ struct metrics {
     double f1;  /* two classes: of class 1; more: mean over classes that occur */
 };
 
-/* scores [n, classes]: probabilities (or anything of which higher is more). labels [n] in
+/* scores [n, classes]: probabilities (or any scores where higher means more likely). labels [n] in
  * [0, classes). confusion [classes, classes], rows are the truth, columns the highest score; may be
  * NULL. classes >= 2; a label out of range or a score that is not a number is an error that names
  * its index. */

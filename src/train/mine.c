@@ -51,14 +51,14 @@ static bool open_model(struct mine *mine, const char *file, struct err *err)
         return false;
     const struct model_config *own = &mine->model->config;
     if (own->num_classes != classes)
-        return err_set(err, ERR_USAGE, "%s: has %lld classes, the config names %lld", file,
+        return err_set(err, ERR_USAGE, "%s: has %lld classes, but the config names %lld", file,
                        (long long)own->num_classes, (long long)classes);
     if (!dataset_patch_px(&mine->dataset, 0, &patch_px, err) ||
         !model_input_size(own, patch_px, patch_px, &mine->side_px, &height, err) ||
         !stain_need_of(own, &mine->stain, err) ||
         !stain_need_check(&mine->stain, &mine->dataset.stain, file,
                           dataset_source_path(&mine->dataset, 0),
-                          "extract it as the stores of the training were", err))
+                          "extract it like the training stores", err))
         return err_prefix(err, file);
     return model_run_new(mine->model, MINE_BATCH, mine->side_px, mine->side_px, threads, false,
                          &mine->run, err);
@@ -132,7 +132,7 @@ bool mine_run(const struct train_config *config, const char *model, const char *
     struct mine mine = { .config = config, .ctx = ctx };
     *out = (struct mine_result){ 0 };
     if (config->mine.stores.n == 0)
-        return err_set(err, ERR_USAGE, "mine.stores names no stores of normal tissue");
+        return err_set(err, ERR_USAGE, "mine.stores is empty; list stores of normal tissue there");
     bool ok = dataset_open_normal(config, &mine.dataset, err) && open_model(&mine, model, err) &&
               open_loader(&mine, err);
     mine.found = ok ? calloc((size_t)mine.dataset.n_samples, sizeof *mine.found) : NULL;

@@ -1,5 +1,5 @@
-/* mine.h: hard negatives: patches of normal tissue that a model takes for something else, listed so
- * that a training can add them.
+/* mine.h: hard negatives: patches of normal tissue that a model misclassifies, listed so that a
+ * training can add them.
  *
  * The list is a CSV with the columns store, patch (its number in the store) and score (1 - the
  * probability of the first class), the worst first. */
@@ -15,8 +15,8 @@ struct mine_result {
 };
 
 /* Scores config->mine.stores with `model` and writes the false positives to `path`. Patches
- * labelled with another class than the first are passed over. The same for any number of threads
- * up to the last digits of a score. Uses HDF5: see patch/store.h. */
+ * labelled with a class other than the first are skipped. The same for any number of threads, up to
+ * the last digits of a score. Uses HDF5: see patch/store.h. */
 bool mine_run(const struct train_config *config, const char *model, const char *path,
               const struct ctx *ctx, struct mine_result *out, struct err *err);
 #endif

@@ -1,6 +1,6 @@
 /* optimizer.c: gradients -> new weights, for all kinds of optimizer. A step works through spans,
- * pieces of one parameter short enough to share out over threads; every element is computed by
- * itself, so neither threads nor spans change a bit of the result. */
+ * pieces of one parameter short enough to divide among threads; every element is computed
+ * independently, so neither threads nor spans change a bit of the result. */
 #include "train/optimizer.h"
 
 #include <math.h>

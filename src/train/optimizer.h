@@ -17,13 +17,13 @@ struct optimizer_options {
     double weight_decay; /* sgd, adam: added to the gradient; adamw: decoupled, times the learning
                           * rate, as PyTorch; lars: in the local rate and the gradient. Never on
                           * norms and biases: only parameters of two or more axes are decayed */
-    double trust;        /* lars: the coefficient, e.g. 0.001; parameters of one axis take none */
+    double trust;        /* lars: the coefficient, e.g. 0.001; not for parameters of one axis */
     int threads;         /* OpenMP threads, >= 1 */
     int64_t own_begin, own_end; /* the part of the flat vector whose state is kept and whose weights
-                                 * are changed, in floats; end 0: all of it */
+                                   are updated, in floats; end 0: all of it */
 };
 
-/* A named array of floats that belongs to the state: what a checkpoint keeps. Names are unique
+/* A named array of floats of the state, as kept in a checkpoint. Names are unique
  * within the state and do not depend on the run ("momentum", "first_moment", "conv1.weight"). */
 struct state_array {
     const char *name;
@@ -39,11 +39,11 @@ bool optimizer_new(struct graph *graph, const struct optimizer_options *options,
                    struct optimizer **out, struct err *err);
 void optimizer_free(struct optimizer *optimizer); /* NULL-safe */
 
-/* One step, of the own part. gradients [graph_parameter_count] are not changed. */
+/* One step, on this optimizer's part. gradients [graph_parameter_count] are not changed. */
 void optimizer_step(struct optimizer *optimizer, const float *gradients, double learning_rate);
 
-/* The state: n arrays (flat, over all parameters or the own part of them), and the number of steps
- * taken (Adam's bias). */
+/* The state: n arrays (flat, over all parameters or this optimizer's part), and the number of steps
+ * taken (for Adam's bias). */
 int optimizer_n_arrays(const struct optimizer *optimizer);
 struct state_array optimizer_array(const struct optimizer *optimizer, int i);
 int64_t optimizer_steps(const struct optimizer *optimizer);
@@ -62,9 +62,9 @@ bool ema_new(const struct graph *graph, double decay, int threads, struct ema **
              struct err *err);
 void ema_free(struct ema *ema); /* NULL-safe */
 void ema_update(struct ema *ema);
-/* Exchanges the average with the graph's weights; called twice, all is as it was. */
+/* Swaps the average with the graph's weights; a second call restores them. */
 void ema_swap(struct ema *ema);
-/* One array for each parameter and buffer, of its name. */
+/* One array for each parameter and buffer, with the same name. */
 int ema_n_arrays(const struct ema *ema);
 struct state_array ema_array(const struct ema *ema, int i);
 int64_t ema_updates(const struct ema *ema);

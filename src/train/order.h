@@ -1,6 +1,6 @@
-/* order.h: in which order the samples of an epoch come. Groups of stores are put in a random order
+/* order.h: the order of the samples in an epoch. Groups of stores are put in a random order
  * and cut into windows that fit into memory; within a window all samples are shuffled. Samples that
- * are read one by one make one window. Everything is keyed by (seed, epoch): no state. */
+ * are read individually form one window. Everything is keyed by (seed, epoch): no state. */
 #ifndef TRAIN_ORDER_H
 #define TRAIN_ORDER_H
 #include "train/dataset.h"
@@ -13,8 +13,8 @@ struct order_item {
 
 struct order_options {
     enum data_side side;
-    bool shuffle;  /* else in the order of the data set (windows are cut all the same) */
-    bool balanced; /* as many samples of every class, those of rare ones repeatedly */
+    bool shuffle;  /* else in the order of the data set (still cut into windows) */
+    bool balanced; /* equally many samples of every class; those of rare classes are repeated */
     uint64_t seed, epoch;
     int64_t window_bytes; /* a window holds at least one group */
 };

@@ -1,5 +1,5 @@
-/* schedule.h: the learning rate of every step, and what a validation value means for the run. Pure
- * functions of options and a small state of plain numbers, which a checkpoint keeps as it is. */
+/* schedule.h: the learning rate of every step, and what follows from a validation value. Pure
+ * functions of options and a small state of plain numbers, which a checkpoint stores unchanged. */
 #ifndef TRAIN_SCHEDULE_H
 #define TRAIN_SCHEDULE_H
 #include <stdbool.h>
@@ -14,12 +14,12 @@ struct schedule_options {
     double min_learning_rate; /* cosine ends here; step and plateau never go below */
     double epochs;            /* cosine: its length, warm-up included */
     double warmup_epochs;     /* linear from learning_rate / 100; 0: none */
-    double step_epochs;       /* step: every so many epochs (counted from 0, not from the end of the
-                               * warm-up), */
-    double factor;            /* step and plateau: times this */
-    int64_t patience;         /* plateau: epochs without improvement before the factor */
-    int64_t stop_patience;    /* any kind: epochs without improvement before the end; 0: never */
-    double min_improvement;   /* a value counts as better if it exceeds the best by this */
+    double step_epochs;     /* step: every this many epochs (counted from 0, not from the end of the
+                               warm-up), */
+    double factor;          /* step and plateau: times this */
+    int64_t patience;       /* plateau: epochs without improvement before the factor */
+    int64_t stop_patience;  /* any kind: epochs without improvement before the end; 0: never */
+    double min_improvement; /* a value counts as better if it exceeds the best by this */
 };
 
 /* Plain numbers; zeroed by schedule_begin. */
@@ -32,7 +32,8 @@ struct schedule_state {
 };
 void schedule_begin(struct schedule_state *state);
 
-/* The rate at a place in training: epoch = finished epochs + the part of the present one, e.g. 2.5.
+/* The rate at a point in training: epoch = finished epochs + the fraction of the current one,
+ * e.g. 2.5.
  */
 double schedule_rate(const struct schedule_options *options, const struct schedule_state *state,
                      double epoch);
@@ -42,8 +43,8 @@ struct schedule_verdict {
     bool reduce; /* plateau: the rate falls now; go back to the best weights */
     bool stop;   /* early stopping, or plateau at the minimum rate already */
 };
-/* After epoch `epoch` (from 0) with a value of which higher is better (an AUC, or minus a loss). A
- * value that is not a number is never better. */
+/* After epoch `epoch` (from 0) with a value where higher is better (an AUC, or minus a loss). NaN
+ * is never better. */
 struct schedule_verdict schedule_judge(const struct schedule_options *options,
                                        struct schedule_state *state, int64_t epoch, double value);
 #endif

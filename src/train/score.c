@@ -76,7 +76,7 @@ static bool check_data(struct scoring *s, struct err *err)
     const struct model *model = s->request->model;
     double mpp = s->dataset.mpp, made_for = model->config.spacing_um_px;
     if (mpp > 0 && made_for > 0 && fabs(mpp / made_for - 1) > MPP_TOLERANCE)
-        report_warn(s->ctx->report, "the patches have %g um/px, the model was made for %g", mpp,
+        report_warn(s->ctx->report, "the patches have %g um/px, but the model expects %g", mpp,
                     made_for);
     if (!stain_need_of(&model->config, &s->stain, err))
         return err_prefix(err, model->name);
@@ -86,15 +86,14 @@ static bool check_data(struct scoring *s, struct err *err)
     }
     if (s->dataset.has_images && !s->stain.per_patch && s->stain.target.method != STAIN_NONE)
         return err_set(err, ERR_USAGE,
-                       "%s was trained on patches whose stains were normalised by %s, fitted on "
-                       "the slide, but images do not say whether theirs were; pass --any-stain if "
-                       "they were, or give stores of 'microtome extract --stain %s'",
+                       "%s was trained on patches whose stains were normalised by %s, fitted to "
+                       "the slide, but images do not record whether theirs were; pass --any-stain "
+                       "if they were, or give stores from 'microtome extract --stain %s'",
                        model->name, stain_method_names[s->stain.target.method],
                        stain_method_names[s->stain.target.method]);
     return !s->dataset.has_stores ||
            stain_need_check(&s->stain, &s->dataset.stain, model->name, first_store(&s->dataset),
-                            "extract it as the data of the training were, or pass --any-stain",
-                            err);
+                            "extract it like the training data, or pass --any-stain", err);
 }
 
 static bool open_all(struct scoring *s, struct err *err)
@@ -148,7 +147,7 @@ static bool make_ready(const struct scoring *s, struct worker *worker, const str
     if (!model_input_size(&model->config, patch->width, patch->height, &width, &height, err))
         return false;
     if (s->request->tta && width != height)
-        return err_set(err, ERR_USAGE, "--tta: only squares can be turned, not %lld x %lld px",
+        return err_set(err, ERR_USAGE, "--tta needs square patches, not %lld x %lld px",
                        (long long)width, (long long)height);
     if (worker->run.plan && worker->run.width == width && worker->run.height == height)
         return true;
@@ -192,11 +191,11 @@ static bool score_patch(const struct scoring *s, struct worker *worker, struct i
     }
     for (int64_t c = 0; c < config->num_classes; c++)
         if (isnan(scores[c]))
-            return err_set(err, ERR_FORMAT, "the model gives a score that is not a number");
+            return err_set(err, ERR_FORMAT, "the model returned a score that is not a number");
     return true;
 }
 
-/* A piece of a chunk. What fails is told with the row. */
+/* A piece of a chunk. Failures are reported with the row. */
 static bool score_sample(void *arg, int64_t index, int worker, struct err *err)
 {
     (void)err;

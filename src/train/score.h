@@ -1,7 +1,7 @@
 /* score.h: images, folders, tar files and patch stores -> a model's scores, patch by patch: what
- * `microtome model run` prints. A patch is prepared as the model's config.json says, so that its
- * scores are those of the validation. Memory does not grow with the pixels; only the table of
- * patches is held. The same for any number of threads. */
+ * `microtome model run` prints. A patch is prepared as the model's config.json says, so its scores
+ * equal those of validation. Memory does not grow with the pixels; only the table of patches is
+ * kept. The same for any number of threads. */
 #ifndef TRAIN_SCORE_H
 #define TRAIN_SCORE_H
 #include "base/ctx.h"
@@ -11,8 +11,9 @@ struct score_request {
     const struct model *model;
     char *const *paths;
     size_t n_paths;
-    bool tta;       /* the mean over the eight ways to lay a patch, which must be square */
-    bool any_stain; /* take pixels as they are, whatever the model was trained with */
+    bool tta; /* the mean over the eight rotations and reflections of a patch, which must be square
+               */
+    bool any_stain; /* use pixels as they are, whatever the model was trained with */
 };
 
 struct score_row {
@@ -28,7 +29,7 @@ struct score_row {
 /* Called once for every patch, in order, by the calling thread. False ends the run. */
 typedef bool (*score_fn)(void *arg, const struct score_row *row, struct err *err);
 
-/* Patches that cannot be scored come with their problem. Uses HDF5: see patch/store.h. */
+/* Patches that cannot be scored are given with their problem. Uses HDF5: see patch/store.h. */
 bool score_run(const struct score_request *request, const struct ctx *ctx, score_fn fn, void *arg,
                struct err *err);
 

@@ -123,7 +123,7 @@ static bool scan(struct tar *tar, int64_t file_size, struct err *err)
                          tar->path, (long long)at);
         } else if (header.type == 'L' || header.type == 'x') {
             if (!long_name(tar->fd, header.type, data, size, &name))
-                ok = err_set(err, ERR_FORMAT, "%s: a name of more than %d bytes", tar->path,
+                ok = err_set(err, ERR_FORMAT, "%s: a file name is longer than %d bytes", tar->path,
                              MAX_NAME);
         } else {
             if (!name)

@@ -1,5 +1,5 @@
-/* tar.h: where the files in a tar archive lie (ustar, with GNU's and pax's long names), so that
- * each can be read on its own. Compressed archives are not taken. */
+/* tar.h: where the files in a tar archive are (ustar, with GNU and pax long names), so that each
+ * can be read separately. Compressed archives are not supported. */
 #ifndef TRAIN_TAR_H
 #define TRAIN_TAR_H
 #include <stdbool.h>

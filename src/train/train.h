@@ -1,11 +1,11 @@
-/* train.h: a training from its config to its results in a folder:
+/* train.h: runs a training from its config and writes the results to a folder:
  *
  *   metrics.csv metrics.json curves.svg curves.png     rewritten after every epoch
  *   confusion.csv confusion.svg confusion.png scores.csv  of the best weights, on validation
  *   test_confusion.csv .. test_scores.csv              the same on the test data, if there are any
  *   model.safetensors config.json model.onnx           the best weights
  *   checkpoints/                                       the last few, and the best
- *   config.yaml run.json                               what was asked for, what became of it
+ *   config.yaml run.json                               the config used, and how the run went
  */
 #ifndef TRAIN_TRAIN_H
 #define TRAIN_TRAIN_H
@@ -17,8 +17,9 @@
 struct train_request {
     const struct train_config *config;
     const char *folder;
-    bool resume;    /* go on from the last checkpoint in the folder; begin anew if there is none */
-    bool overwrite; /* begin anew although there are checkpoints */
+    bool resume; /* continue from the last checkpoint in the folder; start from scratch if there is
+                    none */
+    bool overwrite; /* start over although there are checkpoints */
     struct ranks *ranks;
     int argc; /* as typed, for run.json */
     char *const *argv;
@@ -28,18 +29,19 @@ struct train_request {
 };
 
 struct train_result {
-    int64_t epochs, steps; /* done in all */
+    int64_t epochs, steps; /* done in total */
     int64_t best_epoch;    /* from 0 */
     double train_loss, val_loss;
-    struct metrics val;  /* of the best weights; training's without validation */
-    struct metrics test; /* of the same weights; if tested */
+    struct metrics val;  /* with the best weights; on the training data if there is no validation */
+    struct metrics test; /* with the same weights; if tested */
     double test_loss;
     bool tested;
-    double seconds;               /* of this process */
-    double images_per_s, waiting; /* of training: rate, and the share of time without a batch */
+    double seconds; /* of this process */
+    double images_per_s,
+        waiting; /* of training: rate, and the fraction of time spent waiting for a batch */
 };
 
-/* Stops when ctx->stop is set: all is saved and the error is ERR_REQUEUE. */
+/* Stops when ctx->stop is set: everything is saved and the error is ERR_REQUEUE. */
 bool train_run(const struct train_request *request, const struct ctx *ctx, struct train_result *out,
                struct err *err);
 #endif

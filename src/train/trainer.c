@@ -1,4 +1,4 @@
-/* trainer.c: sets a training up and goes through its epochs (train.h). */
+/* trainer.c: sets up a training and runs its epochs (train.h). */
 #include "train/trainer.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static bool start_weights(struct trainer *trainer, struct err *err)
     struct weights_report report = { 0 };
     bool ok = weights_read(trainer->graph, config->network.weights, &options, &report, err);
     if (ok)
-        report_note(trainer->ctx->report, "%s: %zu parameters taken, %zu begin anew",
+        report_note(trainer->ctx->report, "%s: %zu parameters loaded, %zu start from scratch",
                     config->network.weights, report.n_loaded, report.fresh.n);
     weights_report_free(&report);
     return ok;
@@ -38,7 +38,7 @@ static bool name_a_size(const struct train_config *config, const struct zoo_opti
     int64_t px = zoo_larger_px(config->network.name, options);
     char setting[80] = "network.input_px";
     if (px > 0)
-        snprintf(setting, sizeof setting, "network.input_px: %lld does not do, but %lld would",
+        snprintf(setting, sizeof setting, "network.input_px: %lld is too small (%lld fits)",
                  (long long)config->network.input_px, (long long)px);
     return err_prefix(err, setting);
 }
@@ -64,7 +64,7 @@ static bool build_network(struct trainer *trainer, struct err *err)
     const struct shape *logits = graph_shape(graph, graph->outputs[0].value);
     bool ok = network->input == ZOO_IMAGE && logits->rank == 2 && logits->dim[1] == classes;
     if (!ok)
-        err_set(err, ERR_USAGE, "network.name: %s is no classifier of images",
+        err_set(err, ERR_USAGE, "network.name: %s is not an image classifier",
                 config->network.name);
     if (ok && config->network.padding != PADDING_ZERO)
         ok = transform_padding(graph, (enum padding)config->network.padding, &trainer->graph, err);
@@ -97,7 +97,7 @@ static bool new_mix(struct trainer *trainer, struct err *err)
     if (trainer->config->train.mixup <= 0)
         return true;
     if (trainer->config->distill.teacher[0])
-        return err_set(err, ERR_USAGE, "train.mixup: a teacher has no labels to mix; leave it out");
+        return err_set(err, ERR_USAGE, "train.mixup: distillation uses no labels to mix; omit it");
     trainer->mix_shares = calloc(batch, sizeof *trainer->mix_shares);
     trainer->mix_others = calloc(batch, sizeof *trainer->mix_others);
     return (trainer->mix_shares && trainer->mix_others) || err_memory(err, "mixed patches");
@@ -184,7 +184,7 @@ static bool write_done(const struct trainer *trainer, struct err *err)
     return trainer_write_run(trainer, "done", err);
 }
 
-/* Saves where it is; the error says how to go on. */
+/* Saves the current state; the error says how to continue. */
 static bool leave(struct trainer *trainer, struct err *err)
 {
     struct err problem = { 0 };
@@ -195,7 +195,7 @@ static bool leave(struct trainer *trainer, struct err *err)
     }
     trainer->request->ranks->failed = true;
     return err_set(err, ERR_REQUEUE,
-                   "stopped in epoch %lld after step %lld of %lld; saved: go on with --resume",
+                   "stopped in epoch %lld after step %lld of %lld; saved; continue with --resume",
                    (long long)trainer->epoch + 1, (long long)trainer->step,
                    (long long)trainer->steps_per_epoch);
 }
@@ -305,7 +305,7 @@ static bool say_difference(struct trainer *trainer, const struct predictions *va
     if (!metrics_compute(val->scores, val->labels, val->n, val->classes, &metrics, NULL, err))
         return false;
     report_note(trainer->ctx->report,
-                "dense against window scores: mean |dp| %.4f, %.2f %% of decisions differ",
+                "dense and window scores: mean |dp| %.4f, %.2f %% of decisions differ",
                 sums[0] / sums[1], 100 * (1 - metrics.accuracy));
     return true;
 }
@@ -375,7 +375,7 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
         return false;
     if (verdict.reduce) {
         report_note(trainer->ctx->report,
-                    "no better for a while: the rate falls, back to epoch %lld",
+                    "no improvement: reducing the learning rate and returning to epoch %lld",
                     (long long)trainer->judged.best_epoch + 1);
         if (!trainer_load_best(trainer, err))
             return false;
@@ -386,7 +386,7 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
     trainer->seen.loss_sum = 0;
     trainer->finished = verdict.stop || trainer->epoch == trainer->config->train.epochs;
     if (verdict.stop && trainer->epoch < trainer->config->train.epochs)
-        report_note(trainer->ctx->report, "no better for a while: the training ends here");
+        report_note(trainer->ctx->report, "no improvement: stopping early");
     return trainer_save(trainer, err) && trainer_lead(trainer, trainer_write_metrics, err) &&
            trainer_lead(trainer, write_running, err);
 }
@@ -434,18 +434,18 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
          trainer_lead(trainer, trainer_write_model, err) && trainer_lead(trainer, write_done, err);
     if (!ok && err->kind == ERR_STOPPED) { /* the last checkpoint stands before this */
         trainer->request->ranks->failed = true;
-        err_set(err, ERR_REQUEUE, "stopped after the last epoch; saved: go on with --resume");
+        err_set(err, ERR_REQUEUE, "stopped after the last epoch; saved; continue with --resume");
     }
     return ok;
 }
 
-/* For a training that begins anew. */
+/* For a training that starts from scratch. */
 static bool make_place(const struct trainer *trainer, struct err *err)
 {
     if (!trainer->request->overwrite && trainer_has_checkpoint(trainer))
         return err_set(err, ERR_USAGE,
-                       "%s: holds a training already; pass --resume to go on, --overwrite to begin "
-                       "anew, or another folder",
+                       "%s: already contains a training run; pass --resume to continue it, "
+                       "--overwrite to start over, or use another folder",
                        trainer->request->folder);
     trainer_clear(trainer);
     return true;
@@ -459,12 +459,12 @@ static bool begin(struct trainer *trainer, struct err *err)
         if (!trainer_resume(trainer, &found, err))
             return false;
         if (found && trainer->finished)
-            report_note(trainer->ctx->report, "%s: was finished before", request->folder);
+            report_note(trainer->ctx->report, "%s: already finished", request->folder);
         else if (found)
-            report_note(trainer->ctx->report, "going on in epoch %lld after step %lld",
+            report_note(trainer->ctx->report, "resuming in epoch %lld after step %lld",
                         (long long)trainer->epoch + 1, (long long)trainer->step);
         else
-            report_note(trainer->ctx->report, "no checkpoint in %s: beginning anew",
+            report_note(trainer->ctx->report, "no checkpoint in %s: starting from scratch",
                         request->folder);
     } else if (!trainer_lead(trainer, make_place, err)) {
         return false;

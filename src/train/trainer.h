@@ -1,7 +1,7 @@
 /* trainer.h: private to the trainer: its state, shared by trainer.c (setup and the loop over
- * epochs), trainer_data.c (what it learns from), trainer_step.c (a step, an evaluation),
- * trainer_ranks.c (what ranks do together), trainer_save.c and trainer_resume.c (checkpoints) and
- * trainer_output.c (files for people and other programs). */
+ * epochs), trainer_data.c (training data), trainer_step.c (a step, an evaluation), trainer_ranks.c
+ * (collective operations), trainer_save.c and trainer_resume.c (checkpoints) and trainer_output.c
+ * (output files). */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include "dist/buckets.h"
@@ -16,7 +16,7 @@ struct epoch_row {
     struct metrics train, val;
 };
 
-/* Predictions of many samples. */
+/* Predictions for many samples. */
 struct predictions {
     float *scores; /* [n, classes] */
     int32_t *labels;
@@ -33,11 +33,11 @@ struct trainer {
     struct dataset dataset;
     uint64_t data_hash;
     int64_t patch_px; /* of the first sample, as stored */
-    int64_t crop_px;  /* of what the network is trained on */
+    int64_t crop_px;  /* of the crops the network is trained on */
     struct stain_need stain;
     struct model_config prepare; /* how patches are prepared; without classes */
     struct graph *graph;         /* [batch, 3, crop_px, crop_px] */
-    struct distill *distill;     /* NULL: learns from labels */
+    struct distill *distill;     /* NULL: trains on labels */
     struct plan *plan;
     struct optimizer *optimizer;
     struct ema *ema; /* NULL without */
@@ -48,25 +48,26 @@ struct trainer {
     int32_t *mix_others;                     /* [batch] */
     float *buffers;                          /* a copy of the graph's buffers; NULL: not needed */
     struct buckets *buckets;                 /* NULL on one rank */
-    struct sparse *sparse;                   /* NULL: all is sent */
-    float *statistics;                       /* batch norm's, on their way over the ranks */
+    struct sparse *sparse;                   /* NULL: everything is sent */
+    float *statistics;                       /* batch norm's, exchanged between ranks */
     int64_t n_statistics;
     bool statistics_sent, stop; /* stop: any rank was asked to */
     struct plan_spread spread;  /* ranks.sync_bn */
-    bool torn;                  /* failed within a pass that others wait in: this rank ends alone */
-    int64_t *parts;             /* [ranks + 1]: the ranks' parts of the weights; NULL: not shared */
+    bool torn;      /* failed within a pass in which others wait: this rank exits alone */
+    int64_t *parts; /* [ranks + 1]: the ranks' parts of the weights; NULL: not sharded */
     struct schedule_options schedule;
     int64_t steps_per_epoch;
-    /* the place in training: what a checkpoint keeps besides arrays */
+    /* the position in training: what a checkpoint keeps besides arrays */
     int64_t epoch, step; /* step: of the epoch, done */
-    int64_t skipped;     /* steps, for not being a number */
-    int64_t other_steps; /* done on another number of ranks, more than there would be on this */
+    int64_t skipped;     /* steps, because the loss or gradient was not a number */
+    int64_t other_steps; /* done with a different number of ranks, more than there would be with
+                            this one */
     struct schedule_state judged;
-    struct predictions seen; /* of the present epoch's training */
+    struct predictions seen; /* on the training data of the current epoch */
     struct epoch_row *rows;
     int64_t n_rows;
     bool finished;
-    struct metrics test; /* of the kept weights, once they were tested */
+    struct metrics test; /* of the kept weights, after testing */
     double test_loss;
     bool tested;
     /* of this process */
@@ -75,74 +76,75 @@ struct trainer {
     char began[32];
 };
 
-/* trainer_ranks.c: collective, all of them. */
-/* The first rank writes files and speaks. Not collective. */
+/* trainer_ranks.c: all collective, unless noted. */
+/* The first rank writes files and messages. Not collective. */
 bool trainer_leads(const struct trainer *trainer);
 bool trainer_agree(const struct trainer *trainer, bool ok, struct err *err);
 typedef bool (*trainer_write_fn)(const struct trainer *trainer, struct err *err);
-/* The first rank alone calls `write`; all learn what became of it. */
+/* Only the first rank calls `write`; all ranks get its result. */
 bool trainer_lead(const struct trainer *trainer, trainer_write_fn write, struct err *err);
-/* All ranks hold the same program and config; the same data and weights. */
+/* Checks that all ranks have the same program and config; the same data and weights. */
 bool trainer_check_program(const struct trainer *trainer, struct err *err);
 bool trainer_check_data(const struct trainer *trainer, struct err *err);
-/* After every epoch: they are still the same. */
+/* After every epoch: checks that weights are still the same. */
 bool trainer_check_weights(const struct trainer *trainer, struct err *err);
 bool trainer_count_waiting(const struct trainer *trainer, struct err *err);
 /* A step: _begin, _backward for each batch, _finish; then gradients are sums over the ranks,
- * statistics their means, and `sums` are summed. ok: did this rank come so far; it takes part in
- * any case, so that all fail together. Sets trainer->stop. */
+ * statistics their means, and `sums` are summed. ok: this rank has not failed so far; it takes part
+ * in any case, so that all fail together. Sets trainer->stop. */
 bool trainer_share_new(struct trainer *trainer, struct err *err);
 /* For the plan: batch norm over all ranks, or NULL. Not collective. */
 const struct plan_spread *trainer_spread(struct trainer *trainer);
-/* With ranks.shard_optimizer: the parts; and after a step every rank's new weights to all. The
- * gradients are used up. */
+/* With ranks.shard_optimizer: the parts; after a step, shares every rank's new weights with all.
+ * The gradients are overwritten. */
 bool trainer_share_parts(struct trainer *trainer, struct err *err);
 bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err *err);
 void trainer_share_begin(struct trainer *trainer);
 bool trainer_share_backward(struct trainer *trainer, bool last, struct err *err);
 bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err);
-/* All ranks' predictions on every rank, by sample; *all is the caller's. loss_sum is mine's. */
+/* All ranks' predictions on every rank, by sample; *all is the caller's. loss_sum is that of
+ * `mine`. */
 bool trainer_gather(const struct trainer *trainer, const struct predictions *mine,
                     struct predictions *all, struct err *err);
 
-/* trainer_compress.c: ranks.compress; they do nothing without. Collective but for the first and
- * the last. */
+/* trainer_compress.c: ranks.compress; no-ops without it. Collective except for the first and the
+ * last. */
 bool trainer_compresses(const struct trainer *trainer);
 bool trainer_compress_new(struct trainer *trainer, const int64_t *at, const bool *whole, int64_t n,
                           struct err *err);
-/* Gradients -> the sum of what is sent; if a rank's are not numbers (or it is not ok) they become
- * so on all. */
+/* Gradients -> the sum of what is sent; NaN on all ranks if any rank's are not finite (or it is not
+ * ok). */
 bool trainer_compress_sum(struct trainer *trainer, bool ok, double sums[2], struct err *err);
 bool trainer_compress_save(const struct trainer *trainer, struct err *err);
 bool trainer_compress_load(const struct trainer *trainer, bool same_ranks, struct err *err);
 void trainer_compress_remove(const struct trainer *trainer, int64_t step);
 
 /* trainer_data.c */
-/* Opens the data, says how much there is, and makes the loaders. Sets patch_px, crop_px, stain,
- * prepare, class_weights and steps_per_epoch. */
+/* Opens the data, reports how much there is, and creates the loaders. Sets patch_px, crop_px,
+ * stain, prepare, class_weights and steps_per_epoch. */
 bool trainer_open_data(struct trainer *trainer, struct err *err);
 
 /* trainer_step.c */
 bool trainer_step(struct trainer *trainer, struct err *err);
-/* On the side of a loader; tta: the mean over the eight ways to lay a patch. */
+/* On the side of a loader; tta: the mean over the eight rotations and reflections of a patch. */
 bool trainer_evaluate(struct trainer *trainer, struct loader *loader, bool tta,
                       struct predictions *out, struct err *err);
-/* The network as it is used and written. */
+/* The network as used and written. */
 const struct graph *trainer_model(const struct trainer *trainer);
 void predictions_free(struct predictions *predictions);
 
 /* trainer_save.c, trainer_resume.c */
-/* Steps done in all. */
+/* Steps done in total. */
 int64_t trainer_steps(const struct trainer *trainer);
 /* Patches in a step, over all ranks. */
 int64_t trainer_step_images(const struct trainer *trainer);
-/* Saves to checkpoints/; as the newest, or as the best of the present epoch. */
+/* Saves to checkpoints/, as the newest or as the best so far. */
 bool trainer_save(struct trainer *trainer, struct err *err);
 bool trainer_save_best(struct trainer *trainer, struct err *err);
-/* Weights, optimiser and average back to those of the best epoch. */
+/* Restores weights, optimiser and average of the best epoch. */
 bool trainer_load_best(struct trainer *trainer, struct err *err);
-/* The newest whole checkpoint; *found is false if there is none. A damaged one is passed over with
- * a warning. */
+/* Loads the newest intact checkpoint; *found is false if there is none. Damaged ones are skipped
+ * with a warning. */
 bool trainer_resume(struct trainer *trainer, bool *found, struct err *err);
 bool trainer_has_checkpoint(const struct trainer *trainer);
 /* Removes all checkpoints. */

@@ -1,5 +1,5 @@
 /* trainer_compress.c: gradient compression in the trainer (trainer.h): how much is sent, and what
- * each rank remembers, in a file of its own beside the checkpoint: step-N.rank-R.safetensors. */
+ * each rank keeps, in a separate file next to the checkpoint: step-N.rank-R.safetensors. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,8 +20,8 @@ bool trainer_compress_new(struct trainer *trainer, const int64_t *at, const bool
         return true;
     if (options->kind != OPTIMIZER_SGD || options->nesterov)
         return err_set(err, ERR_USAGE,
-                       "ranks.compress: only with optimizer.name: sgd without "
-                       "nesterov, whose momentum it takes over");
+                       "ranks.compress works only with optimizer.name: sgd without nesterov, "
+                       "because it applies the momentum itself");
     return sparse_new(at, whole, n, options->momentum, &trainer->sparse, err);
 }
 

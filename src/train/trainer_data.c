@@ -1,5 +1,4 @@
-/* trainer_data.c: what a training learns from: its data, how patches are prepared, and the loaders
- * (trainer.h). */
+/* trainer_data.c: a training's data, how patches are prepared, and the loaders (trainer.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,16 +57,15 @@ static bool choose_crop(struct trainer *trainer, struct err *err)
     if (!config->distill.teacher[0])
         return true;
     if (config->train.tta)
-        return err_set(err, ERR_USAGE,
-                       "train.tta: a teacher is compared on patches as they lie; leave it "
-                       "out");
+        return err_set(err, ERR_USAGE, "train.tta does not apply to distillation; omit it");
     if (config->data.test.n > 0)
         return err_set(err, ERR_USAGE,
-                       "data.test: a teacher is compared on the validation data; leave it out");
+                       "data.test: distillation is evaluated on the validation data; omit it");
     if (mpp > 0 && wanted > 0 && fabs(mpp / wanted - 1) > 0.05)
-        return err_set(err, ERR_USAGE,
-                       "the stores have %g um/px, the teacher takes %g; extract with --mpp %g", mpp,
-                       wanted, wanted);
+        return err_set(
+            err, ERR_USAGE,
+            "the stores have %g um/px, but the teacher expects %g; extract with --mpp %g", mpp,
+            wanted, wanted);
     trainer->crop_px = config->distill.crop_px > 0 ? config->distill.crop_px : patch;
     return true;
 }
@@ -82,22 +80,22 @@ static bool choose_stain(struct trainer *trainer, struct err *err)
     trainer->stain = (struct stain_need){ .known = true, .target = dataset->stain };
     if (dataset->stain.method != STAIN_NONE && dataset->has_images)
         return err_set(err, ERR_USAGE,
-                       "the stores were extracted with --stain %s, but images do not say how their "
-                       "stains were normalised; train on one kind",
+                       "the stores were extracted with --stain %s, but images do not record how "
+                       "their stains were normalised; train on stores or on images, not both",
                        stored);
     if (config->data.stain == STAIN_NONE)
         return true;
     if (config->distill.teacher[0])
         return err_set(err, ERR_USAGE,
-                       "data.stain: how stains are normalised is the teacher's; leave it out");
+                       "data.stain: the teacher decides how stains are normalised; omit it");
     if (dataset->stain.method != STAIN_NONE)
         return err_set(err, ERR_USAGE,
-                       "data.stain: the stores were extracted with --stain %s; leave it out",
+                       "data.stain: the stores were already extracted with --stain %s; omit it",
                        stored);
     if (dataset->has_stores)
         report_warn(trainer->ctx->report,
-                    "data.stain fits every patch by itself, but predict fits the whole slide; "
-                    "stores of 'extract --stain %s' give the model what it sees in predict",
+                    "data.stain fits every patch separately, but predict fits the whole slide; "
+                    "stores from 'extract --stain %s' match what the model sees in predict",
                     method);
     trainer->stain.per_patch = true;
     return stain_need_target((enum stain_method)config->data.stain, config->data.stain_template,
@@ -128,12 +126,12 @@ static bool check_sizes(const struct trainer *trainer, struct err *err)
 {
     const struct train_config *config = trainer->config;
     if (config->data.resize_px > 0 && config->data.resize_px < config->network.input_px)
-        return err_set(
-            err, ERR_USAGE,
-            "data.resize_px %lld is smaller than network.input_px %lld; make it as large",
-            (long long)config->data.resize_px, (long long)config->network.input_px);
+        return err_set(err, ERR_USAGE,
+                       "data.resize_px %lld is smaller than network.input_px %lld; it must be at "
+                       "least as large",
+                       (long long)config->data.resize_px, (long long)config->network.input_px);
     if (config->data.spacing_um_px <= 0 && trainer->dataset.mpp <= 0)
-        return err_set(err, ERR_USAGE, "the data do not say their um/px; set data.spacing_um_px");
+        return err_set(err, ERR_USAGE, "the um/px of the data is unknown; set data.spacing_um_px");
     return true;
 }
 
@@ -156,10 +154,10 @@ static void say_counts(const struct trainer *trainer, int64_t train, int64_t val
     char each[96] = "", tested[48] = "";
     int64_t step = trainer_step_images(trainer), used = trainer->steps_per_epoch * step;
     if (used != train)
-        snprintf(each, sizeof each, " (%lld in each epoch: %lld steps of %lld)", (long long)used,
+        snprintf(each, sizeof each, " (%lld per epoch: %lld steps of %lld)", (long long)used,
                  (long long)trainer->steps_per_epoch, (long long)step);
     if (test > 0)
-        snprintf(tested, sizeof tested, ", %lld for the test", (long long)test);
+        snprintf(tested, sizeof tested, ", %lld for testing", (long long)test);
     report_note(trainer->ctx->report,
                 "%lld patches for training%s, %lld for validation%s, %d patients", (long long)train,
                 each, (long long)val, tested, trainer->dataset.n_patients);
@@ -174,17 +172,15 @@ static bool open_sides(struct trainer *trainer, int64_t *count, struct err *err)
     if (!config->distill.teacher[0])
         test = count_side(trainer, DATA_TEST, "test", count);
     if (val == 0)
-        report_warn(
-            trainer->ctx->report,
-            "no patch is left for validation, so no epoch is judged; name some in data.val, "
-            "or add patients to be split");
+        report_warn(trainer->ctx->report, "no patches are left for validation, so epochs are not "
+                                          "validated; list some in data.val, or add patients");
     if (!new_loader(trainer, DATA_TRAIN, &trainer->train_loader, err))
         return false;
     trainer->steps_per_epoch = loader_n_batches(trainer->train_loader) / config->train.accumulate;
     say_counts(trainer, train, val, test);
     if (trainer->steps_per_epoch == 0)
         return err_set(err, ERR_USAGE,
-                       "%lld training patches do not fill one step; lower train.batch or "
+                       "%lld training patches are too few for one step; lower train.batch or "
                        "train.accumulate",
                        (long long)train);
     return (val == 0 || new_loader(trainer, DATA_VAL, &trainer->val_loader, err)) &&

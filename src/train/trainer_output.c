@@ -1,5 +1,5 @@
-/* trainer_output.c: what a training leaves for people and other programs (trainer.h). Every file is
- * written beside and renamed. */
+/* trainer_output.c: the output files of a training (trainer.h). Every file is written to a
+ * temporary file and renamed. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

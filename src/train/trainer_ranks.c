@@ -1,6 +1,6 @@
-/* trainer_ranks.c: what the trainers of all ranks do together (trainer.h): they make sure that they
- * hold the same, share gradients and batch norm's statistics, gather predictions, and give out what
- * the first rank read. All functions are collective. */
+/* trainer_ranks.c: collective operations of the trainers on all ranks (trainer.h): they check that
+ * all have the same inputs, share gradients and batch norm's statistics, gather predictions, and
+ * broadcast what the first rank read. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>

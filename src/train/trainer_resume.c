@@ -1,4 +1,4 @@
-/* trainer_resume.c: the trainer from checkpoints (trainer.h). */
+/* trainer_resume.c: restores the trainer from checkpoints (trainer.h). */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -102,8 +102,8 @@ static bool same_config(const char *path, const char *then, const char *now, boo
                     strncmp(now, free_keys[i], strlen(free_keys[i])) == 0;
         if (!same)
             return err_set(err, ERR_USAGE,
-                           "%s: begun with '%.*s', the config now says '%.*s'; use the same config "
-                           "or another folder",
+                           "%s: started with '%.*s', but the config now has '%.*s'; use the same "
+                           "config or another folder",
                            path, (int)a, then, (int)b, now);
         then += a + (then[a] == '\n');
         now += b + (now[b] == '\n');
@@ -170,22 +170,22 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
     if (ok && (!then || !data || !counts_are_sane(state) || !rows_fit(trainer, state) ||
                place_of(trainer, state) > trainer->steps_per_epoch))
         ok = err_set(err, ERR_FORMAT,
-                     "%s: not a checkpoint of this version; pass --overwrite to begin anew", path);
+                     "%s: not a checkpoint of this version; pass --overwrite to start over", path);
     ok = ok && same_config(path, then, config, same_ranks, err);
     if (ok && strcmp(data, hash) != 0)
-        ok = err_set(err, ERR_USAGE, "%s: begun with other data; use the same or another folder",
-                     path);
+        ok = err_set(err, ERR_USAGE,
+                     "%s: started with different data; use the same data or another folder", path);
     if (ok && !same_ranks)
         report_note(trainer->ctx->report,
-                    "begun on %lld ranks with %lld patches in a step, now on %d with %lld: %s",
+                    "started on %lld ranks with %lld patches per step, now on %d with %lld: %s",
                     (long long)get_int(state, "ranks"), (long long)get_int(state, "step_images"),
                     trainer->request->ranks->size, (long long)trainer_step_images(trainer),
                     get_int(state, "step_images") == trainer_step_images(trainer)
                         ? "the last digits may differ"
-                        : "another training from here on");
+                        : "results will differ from here on");
     if (ok && get_int(state, "threads") != trainer->threads)
         report_warn(trainer->ctx->report,
-                    "begun with %lld threads, now %d: the last digits may differ",
+                    "started with %lld threads, now %d: the last digits may differ",
                     (long long)get_int(state, "threads"), trainer->threads);
     free(config);
     return ok;
@@ -200,7 +200,7 @@ static bool load_seen(struct trainer *trainer, const struct checkpoint *checkpoi
     const struct safetensors_tensor *found = safetensors_find(&checkpoint->file, "seen/labels");
     if (n > 0 && (!found || found->count != n))
         return err_set(err, ERR_FORMAT,
-                       "%s: not a checkpoint of this version; pass --overwrite to begin anew",
+                       "%s: not a checkpoint of this version; pass --overwrite to start over",
                        checkpoint->file.path);
     float *labels = calloc((size_t)n + 1, sizeof *labels);
     seen->scores = calloc((size_t)(n * seen->classes) + 1, sizeof *seen->scores);
@@ -261,7 +261,7 @@ static bool resume_from(struct trainer *trainer, const struct checkpoint *checkp
         state
             ? check_state(trainer, path, state, err)
             : err_set(err, ERR_FORMAT,
-                      "%s: not a checkpoint of this version; pass --overwrite to begin anew", path);
+                      "%s: not a checkpoint of this version; pass --overwrite to start over", path);
     ok = trainer_agree(trainer, ok, err) && load_state(trainer, checkpoint, state, err) &&
          trainer_compress_load(trainer, get_int(state, "ranks") == trainer->request->ranks->size,
                                err);
@@ -278,7 +278,7 @@ static void open_newest(const struct trainer *trainer, struct checkpoint *out)
         struct err damage = { 0 };
         char *path = trainer_step_path(trainer, steps[i]);
         if (path && !checkpoint_open(path, out, &damage)) {
-            report_warn(trainer->ctx->report, "%s; going back to the one before", damage.text);
+            report_warn(trainer->ctx->report, "%s; using the previous checkpoint", damage.text);
             if (damage.kind == ERR_FORMAT) /* not where the system refused to read it */
                 unlink(path);
         }

@@ -1,6 +1,6 @@
-/* trainer_save.c: the trainer to checkpoints (trainer.h). Arrays are weights, optimiser, average
- * and the predictions of the present epoch; the rest is JSON, with doubles as hexadecimal text, so
- * that they come back as they were. */
+/* trainer_save.c: saves the trainer to checkpoints (trainer.h). Arrays are weights, optimiser,
+ * average and the predictions of the current epoch; the rest is JSON, with doubles as hexadecimal
+ * text, so that they are restored exactly. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>

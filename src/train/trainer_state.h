@@ -13,12 +13,14 @@ struct trainer_arrays {
 };
 struct trainer_arrays trainer_arrays(const struct trainer *trainer);
 void trainer_arrays_free(struct trainer_arrays *arrays);
-/* Fills `whole` from the ranks' parts (collective); gives the own part of it to the optimizer. */
+/* Fills `whole` from the ranks' parts (collective); gives this rank's part of it to the optimizer.
+ */
 bool trainer_arrays_gather(const struct trainer *trainer, struct trainer_arrays *arrays,
                            struct err *err);
 void trainer_arrays_take(const struct trainer *trainer, const struct trainer_arrays *arrays);
 
-/* What the first rank has, to all (trainer_ranks.c). A text may be NULL; *out is the caller's. */
+/* Broadcasts what the first rank has (trainer_ranks.c). A text may be NULL; *out is the caller's.
+ */
 bool trainer_share_text(const struct trainer *trainer, const char *mine, char **out,
                         struct err *err);
 bool trainer_share_arrays(const struct trainer *trainer, const struct trainer_arrays *arrays,

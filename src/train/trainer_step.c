@@ -173,7 +173,7 @@ static bool not_a_number(struct trainer *trainer, const char *sample, double los
         return err_set(err, ERR_FORMAT,
                        "%s; lower schedule.learning_rate, set train.clip, or train.on_nan: skip",
                        text);
-    report_warn(trainer->ctx->report, "%s; the step is skipped", text);
+    report_warn(trainer->ctx->report, "%s; step skipped", text);
     trainer->skipped++;
     move_buffers(trainer, true);
     return true;

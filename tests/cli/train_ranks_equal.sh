@@ -77,7 +77,7 @@ apart sync2 more "<5e-3"
 ls more/checkpoints | grep -c step
 train -o more --resume --set ranks.sync_bn=true --set train.batch=5 --set schedule.learning_rate=0.1
 until_step sync2 wider 4 3
-microtome train run.yaml --threads 1 -o wider --resume --set ranks.sync_bn=true 2>&1 >/dev/null | grep begun
+microtome train run.yaml --threads 1 -o wider --resume --set ranks.sync_bn=true 2>&1 >/dev/null | grep "^started on"
 
 echo "--- activations computed again"
 train -o again2 --ranks 2 --set ranks.sync_bn=true --set train.memory=recompute && same sync2 again2

@@ -322,7 +322,8 @@ static void refuses(void **state)
     struct train_result result;
     struct err err;
     assert_false(run_job(&job, &result, &err));
-    if (!strstr(err.text, "crops of 160 px hold no window of 64 px with distill.margin_px 80"))
+    if (!strstr(err.text,
+                "crops of 160 px are too small for a window of 64 px with distill.margin_px 80"))
         fail_msg("%s", err.text);
     struct model_config config;
     char *json = file_format("%s/config.json", teacher);
@@ -331,7 +332,7 @@ static void refuses(void **state)
     assert_true(model_config_write(json, &config, &err));
     job.settings[4] = "distill.margin_px=32";
     assert_false(run_job(&job, &result, &err));
-    if (!strstr(err.text, "the stores have 0.5 um/px, the teacher takes 0.25"))
+    if (!strstr(err.text, "the stores have 0.5 um/px, but the teacher expects 0.25"))
         fail_msg("%s", err.text);
     model_config_free(&config);
     free(json);

@@ -190,7 +190,7 @@ static void list_is_added(void **state)
     snprintf(text, sizeof text, "store,patch\n%s/s7.h5,9\n", other);
     write_text(list, text);
     assert_false(open_with(data, list, &more, &err));
-    assert_non_null(strstr(err.text, "list.csv:2: the store has no such patch"));
+    assert_non_null(strstr(err.text, "list.csv:2: the store has no patch of this number"));
     write_text(list, "slide,patch\na,1\n");
     assert_false(open_with(data, list, &more, &err));
     assert_non_null(strstr(err.text, "needs the columns store and patch"));

@@ -145,7 +145,7 @@ static void stores_by_attribute(void **state)
     config_free(&config);
     cohort_write_store(folder, 3, 7, SIDE_PX, 3, "");
     config = config_with(folder, NULL, "data.split=attribute");
-    expect_error(&config, "no split in the store");
+    expect_error(&config, "the store has no split");
     free(folder);
 }
 
@@ -160,7 +160,7 @@ static void stores_of_two_resolutions(void **state)
     assert_true(file >= 0 && H5Adelete(file, "mpp") >= 0 && h5_put_real(file, "mpp", 0.25));
     assert_true(H5Fclose(file) >= 0);
     struct train_config config = config_with(folder, NULL, "data.split=attribute");
-    expect_error(&config, "its patches have 0.25 um/px, those before it 0.5");
+    expect_error(&config, "patches have 0.25 um/px, but the stores before it have 0.5");
     config = config_with(folder, NULL, "data.spacing_um_px=0.5");
     struct dataset dataset;
     assert_true(dataset_open(&config, &dataset, NULL));
@@ -168,7 +168,7 @@ static void stores_of_two_resolutions(void **state)
     config_free(&config);
     cohort_write_store(folder, 1, 7, 2 * SIDE_PX, 3, "val"); /* twice as far when resized */
     config = config_with(folder, NULL, "data.resize_px=32");
-    expect_error(&config, "um/px when resized, those before it");
+    expect_error(&config, "um/px when resized, but the stores before it have");
     free(path);
     free(folder);
 }
@@ -183,16 +183,16 @@ static void bad_data_is_named(void **state)
     struct train_config config = config_with(images, images, NULL);
     expect_error(&config, "2 of 2 patients are in both training and validation, e.g. 'p0'");
     config = config_with(images, NULL, "classes=[a, b]");
-    expect_error(&config, "no class");
+    expect_error(&config, "class unknown");
     config = config_with(images, NULL, "data.patient=^(x.*)_");
-    expect_error(&config, "no patient in the name");
+    expect_error(&config, "the name contains no patient");
     config = config_with(images, NULL, "data.patient=((");
     expect_error(&config, "data.patient");
     config = config_with("/nowhere/at/all", NULL, NULL);
     expect_error(&config, "no such file or folder");
     assert_true(file_make_folder(normal, NULL));
     config = config_with(one, NULL, NULL);
-    expect_error(&config, "neither stores (.h5) nor images in it");
+    expect_error(&config, "contains neither patch stores (.h5) nor images");
     for (int p = 0; p < 2; p++) {
         struct image image;
         char *path = file_format("%s/p%d_0_0.png", normal, p);
@@ -206,10 +206,10 @@ static void bad_data_is_named(void **state)
     cohort_write_store(folder, 0, 1, SIDE_PX, 1, "");
     char *store = file_format("%s/s0.h5", folder);
     config = config_with(store, NULL, NULL);
-    expect_error(&config, "no labelled patch in it");
+    expect_error(&config, "no labelled patches");
     cohort_write_store(folder, 0, 5, 16, 2, "");
     config = config_with(store, NULL, NULL);
-    expect_error(&config, "its patches have 16 px, network.input_px is 32");
+    expect_error(&config, "patches have 16 px, but network.input_px is 32");
     free(store);
     free(folder);
     free(images);

@@ -93,7 +93,7 @@ static void learns(void **state)
     model_close(model);
     struct job again = job;
     assert_false(run_job(&again, &result, &err));
-    assert_non_null(strstr(err.text, "holds a training already"));
+    assert_non_null(strstr(err.text, "already contains a training run"));
     free(train);
     free(data);
     free(out);
@@ -210,7 +210,7 @@ static void damaged_checkpoint(void **state)
     damage(newest);
     struct checkpoint checkpoint;
     assert_false(checkpoint_open(newest, &checkpoint, &err));
-    assert_non_null(strstr(err.text, "damaged: its checksum is wrong"));
+    assert_non_null(strstr(err.text, "damaged: the checksum does not match"));
     job.stop_after = 0;
     job.resume = true;
     if (!run_job(&job, &result, &err))
@@ -224,11 +224,12 @@ static void damaged_checkpoint(void **state)
     free(closed);
     job.settings[4] = "train.batch=2";
     assert_false(run_job(&job, &result, &err));
-    assert_non_null(strstr(err.text, "begun with '  batch: 4', the config now says '  batch: 2'"));
+    assert_non_null(
+        strstr(err.text, "started with '  batch: 4', but the config now has '  batch: 2'"));
     job.settings[4] = "train.batch=4";
     cohort_write_images(data, 5, 6, 150);
     assert_false(run_job(&job, &result, &err));
-    assert_non_null(strstr(err.text, "begun with other data"));
+    assert_non_null(strstr(err.text, "started with different data"));
     free(newest);
     free(train);
     free(data);
@@ -459,9 +460,9 @@ static void bad_requests(void **state)
     (void)state;
     static const struct wrong wrongs[] = {
         { "network.name=resnet19", "did you mean" },
-        { "network.name=unet", "no classifier of images" },
+        { "network.name=unet", "not an image classifier" },
         { "network.input_px=20", "network.input_px" },
-        { "train.batch=1000", "do not fill one step; lower train.batch" },
+        { "train.batch=1000", "are too few for one step; lower train.batch" },
         { "data.resize_px=100", "data.resize_px 100 is smaller than network.input_px 144" },
         { "network.weights=/nowhere.safetensors", "/nowhere.safetensors" },
         { "data.spacing_um_px=0", "set data.spacing_um_px" },
