@@ -51,15 +51,15 @@ bool cluster_check_idle(const char *folder, struct err *err)
         return true;
     if (!scheduler_named(last.scheduler)->look(last.name, &counts, NULL))
         return err_set(err, ERR_IO,
-                       "%s: jobs (%s) were submitted for this folder, and %s does not answer here; "
-                       "if none of them is left, remove %s/tasks/submission.json",
+                       "%s: jobs (%s) were submitted for this folder, and %s does not respond "
+                       "here; if none of them is left, remove %s/tasks/submission.json",
                        folder, last.name, scheduler_named(last.scheduler)->title, folder);
     if (counts.waiting + counts.running == 0)
         return true;
     return err_set(
         err, ERR_IO,
-        "%s: %lld jobs work in this folder; wait for them, or 'microtome cancel %s' first", folder,
-        (long long)(counts.waiting + counts.running), folder);
+        "%s: %lld jobs are using this folder; wait for them, or run 'microtome cancel %s' first",
+        folder, (long long)(counts.waiting + counts.running), folder);
 }
 
 static char *slides_path(const char *folder)

@@ -8,7 +8,7 @@
 /* NULL-terminated. */
 extern const struct task_kind *const task_kinds[];
 
-/* What a list of tasks was made with: its command line, parsed anew. */
+/* What a list of tasks was made with: its command line, parsed again. */
 struct cluster_given {
     void *options; /* of the command */
     struct args_result operands;
@@ -20,12 +20,12 @@ bool cluster_parse(const struct task_list *list, const struct command *command,
                    struct cluster_given *out, struct err *err);
 void cluster_given_free(struct cluster_given *given);
 
-/* Checks what only makes sense with a scheduler, and that there is one, before any work is done. */
+/* Checks options that need a scheduler, and that there is one, before any work is done. */
 bool cluster_check(const struct cluster_options *options, struct err *err);
-/* A run on this computer: refuses while jobs of a submission work in the folder. */
+/* A run on this computer: an error while jobs of a submission use the folder. */
 bool cluster_check_idle(const char *folder, struct err *err);
 
-/* Claims the folder, sees to it that no jobs work in it, and keeps the slides for the tasks. */
+/* Claims the folder, checks that no jobs use it, and keeps the slides for the tasks. */
 bool cluster_begin(const struct task_list *list, const struct slide_list *slides,
                    struct claim **claim, struct err *err);
 
@@ -34,31 +34,31 @@ bool cluster_slides(const struct task_list *list, struct slide_list *out, struct
 
 #define CLUSTER_ARGS                                                                               \
     CHOICE_ARG("on", cluster.on, "WHERE", "local", scheduler_choices,                              \
-               "where it runs: this computer, or jobs of a cluster's scheduler; see "              \
+               "where to run: this computer, or as jobs of a cluster's scheduler; see "            \
                "docs/cluster.md"),                                                                 \
-        TEXT_ARG("partition", cluster.partition, "NAME", NULL, "partition of the jobs (SLURM)"),   \
-        TEXT_ARG("queue", cluster.partition, "NAME", NULL, "queue of the jobs (Grid Engine)"),     \
+        TEXT_ARG("partition", cluster.partition, "NAME", NULL, "partition for the jobs (SLURM)"),  \
+        TEXT_ARG("queue", cluster.partition, "NAME", NULL, "queue for the jobs (Grid Engine)"),    \
         TEXT_ARG("account", cluster.account, "NAME", NULL,                                         \
                  "account or project that the jobs are charged to"),                               \
         INT_ARG("cpus", cluster.cpus, "N", "1", 1, 1024,                                           \
-                "processors, and threads, of a job (of a rank, where there are several)"),         \
+                "processors and threads per job (per rank, if there are several)"),                \
         TEXT_ARG("time", cluster.time, "TIME", NULL,                                               \
-                 "longest time of a job: 90s, 30m, 2h, 1d or HH:MM:SS"),                           \
+                 "time limit of a job: 90s, 30m, 2h, 1d or HH:MM:SS"),                             \
         TEXT_ARG("site", cluster.site, "FILE", NULL,                                               \
-                 "YAML of what the cluster needs: modules, flags, container"),                     \
-        FLAG_ARG("dry-run", cluster.dry_run, "write and print the jobs' scripts; submit nothing"), \
+                 "YAML file with the cluster's settings: modules, flags, container"),              \
+        FLAG_ARG("dry-run", cluster.dry_run, "write and print the job scripts; submit nothing"),   \
         FLAG_ARG("wait", cluster.wait,                                                             \
                  "return when the jobs have ended, instead of when they are submitted")
 
 /* For commands whose tasks are many. */
 #define CLUSTER_ARRAY_ARGS                                                                         \
     INT_ARG("max-running", cluster.max_running, "N", NULL, 1, 1e6,                                 \
-            "never more jobs than this at once"),                                                  \
+            "maximum number of jobs running at once"),                                             \
         INT_ARG("retries", cluster.retries, "N", "1", 0, 100,                                      \
-                "how often a job tries a failed task again"),                                      \
+                "how often a job retries a failed task"),                                          \
         INT_ARG("jobs", cluster.jobs, "N", NULL, 1, 1e8,                                           \
-                "share the tasks among so many jobs, by cost; a job for each task if not given")
+                "divide the tasks among N jobs by cost; default: one job per task")
 
 #define CLUSTER_MEMORY_ARG                                                                         \
-    REAL_ARG("memory", cluster.memory_mb, "MB", NULL, 10, 1e8, "memory of a job")
+    REAL_ARG("memory", cluster.memory_mb, "MB", NULL, 10, 1e8, "memory per job")
 #endif

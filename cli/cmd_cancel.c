@@ -26,7 +26,7 @@ static bool cancel_jobs(struct app *app, const struct submission *submission, bo
     if (n > 0 && !scheduler->cancel(submission->name, err))
         return false;
     if (n > 0)
-        fprintf(app->out, "%lld jobs of %s (%s) were told to end\n", (long long)n, scheduler->title,
+        fprintf(app->out, "cancelled %lld jobs of %s (%s)\n", (long long)n, scheduler->title,
                 submission->name);
     return true;
 }
@@ -40,11 +40,11 @@ static bool cancel_process(struct app *app, const char *folder, bool *found, str
     gethostname(here, sizeof here - 1);
     *found = true;
     if (strcmp(here, holder.host) != 0)
-        return err_set(err, ERR_IO, "%s: process %ld on %s has it; end it there", folder,
+        return err_set(err, ERR_IO, "%s: in use by process %ld on %s; end it there", folder,
                        holder.pid, holder.host);
     if (kill((pid_t)holder.pid, SIGTERM) != 0)
-        return err_errno(err, folder, "end the process that has it");
-    fprintf(app->out, "process %ld was told to end\n", holder.pid);
+        return err_errno(err, folder, "end the process that uses it");
+    fprintf(app->out, "process %ld was asked to stop\n", holder.pid);
     return true;
 }
 
@@ -56,26 +56,26 @@ static bool run(struct app *app, const void *options, const struct args_result *
     struct submission submission;
     bool jobs = false, process = false;
     if (!file_is_folder(list.folder))
-        return err_set(err, ERR_MISSING, "%s: there is no such folder", list.folder);
+        return err_set(err, ERR_MISSING, "%s: no such folder", list.folder);
     bool ok = !submission_read(&list, &submission) || cancel_jobs(app, &submission, &jobs, err);
     ok = ok && cancel_process(app, list.folder, &process, err);
     if (ok && !jobs && !process)
-        fprintf(app->out, "nothing runs in %s\n", list.folder);
+        fprintf(app->out, "nothing is running in %s\n", list.folder);
     else if (ok)
-        fputs("what is complete stays; the same command again does the rest\n", app->out);
+        fputs("completed results are kept; run the same command again to do the rest\n", app->out);
     return ok;
 }
 
 const struct command cmd_cancel = {
     .spec = { .name = "cancel",
-              .summary = "end what runs in a results folder",
+              .summary = "end the run or jobs in a results folder",
               .operands = "DIR",
               .min_operands = 1,
               .max_operands = 1,
               .description =
                   "Ends the jobs that a command with --on slurm or --on sge submitted for "
                   "the results folder DIR, or the run on this computer that writes to "
-                  "it. What is complete stays.",
+                  "it. Completed results are kept.",
               .example = "microtome cancel results",
               .args = args,
               .n_args = sizeof args / sizeof *args },

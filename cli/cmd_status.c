@@ -1,5 +1,5 @@
-/* cmd_status.c: microtome status: what of a run, or of a cluster's task list, is done, failed and
- * left. */
+/* cmd_status.c: microtome status: what is done, failed and left in a run or a cluster's task list.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,8 +24,8 @@ static const struct arg args[] = {
       .letter = 'w',
       .type = ARG_FLAG,
       .offset = AT(watch),
-      .help = "show it again and again until the jobs have ended" },
-    FLAG_ARG("json", json, "print it as JSON"),
+      .help = "refresh until the jobs have ended" },
+    FLAG_ARG("json", json, "print JSON"),
     COMMON_ARGS,
 };
 
@@ -63,21 +63,21 @@ static void print_end(FILE *out, const struct task_list *list, const struct stat
         fprintf(out, ", about %s left", left);
     }
     if (status->submitted && status->asked)
-        fprintf(out, "\n%s (%s): %lld jobs wait, %lld run, %lld are held in an error state",
+        fprintf(out, "\n%s (%s): %lld jobs waiting, %lld running, %lld held in an error state",
                 scheduler_named(status->submission.scheduler)->title, status->submission.name,
                 (long long)status->jobs.waiting, (long long)status->jobs.running,
                 (long long)status->jobs.held);
     else if (status->submitted)
-        fprintf(out, "\n%s does not answer here; this is what the files tell",
+        fprintf(out, "\n%s does not respond here; this is from the files alone",
                 scheduler_named(status->submission.scheduler)->title);
     if (status->claimed)
-        fprintf(out, "\nprocess %ld on %s has the folder since %s", status->holder.pid,
+        fprintf(out, "\nprocess %ld on %s has used the folder since %s", status->holder.pid,
                 status->holder.host, status->holder.since);
     fprintf(out, "\nlogs: %s/tasks/log\n", list->folder);
     if (status->finished)
-        fprintf(out, "finished: %s\n", status->ok ? "all results are put together" : status->word);
+        fprintf(out, "finished: %s\n", status->ok ? "all results are merged" : status->word);
     else if (status->all.failed > 0)
-        fputs("the same command again does only what is missing\n", out);
+        fputs("run the same command again to do only what is missing\n", out);
 }
 
 static void print_text(FILE *out, const struct task_list *list, const struct status *status)
@@ -188,10 +188,10 @@ static const char *word_of(const struct folder_status *status)
     bool whole = status->left == 0 && status->failed == 0;
     return status->claimed                             ? "running"
            : status->left > 0 && status->ended         ? "stopped"
-           : !status->ended && status->units[0] == 'e' ? "running, or it ended without a word"
-           : !status->ended                            ? "ended without a word"
+           : !status->ended && status->units[0] == 'e' ? "running, or ended without a message"
+           : !status->ended                            ? "ended without a message"
            : whole                                     ? "done"
-                                                       : "done but for what failed";
+                                                       : "done, except what failed";
 }
 
 static void print_folder(FILE *out, const struct folder_status *status, const char *folder)
@@ -214,14 +214,14 @@ static void print_folder(FILE *out, const struct folder_status *status, const ch
     if (!status->ended) {
         char age[32];
         time_print((int64_t)status->age_s, age);
-        fprintf(out, " when it was last heard of, %s ago", age);
+        fprintf(out, " when last updated, %s ago", age);
     }
     fputc('\n', out);
     if (status->claimed)
-        fprintf(out, "process %ld on %s has the folder since %s\n", status->holder.pid,
+        fprintf(out, "process %ld on %s has used the folder since %s\n", status->holder.pid,
                 status->holder.host, status->holder.since);
     else if (status->left > 0 || status->failed > 0)
-        fprintf(out, "the same command %s does only what is missing\n",
+        fprintf(out, "run the same command %s to do only what is missing\n",
                 status->units[0] == 'e' ? "with --resume" : "again");
 }
 
@@ -289,17 +289,16 @@ static bool run(struct app *app, const void *options, const struct args_result *
 
 const struct command cmd_status = {
     .spec = { .name = "status",
-              .summary = "how far a run is",
+              .summary = "show the progress of a run",
               .operands = "DIR",
               .min_operands = 1,
               .max_operands = 1,
               .description =
-                  "Tells for the results folder of extract, tissue, predict or train how many "
-                  "slides "
-                  "or epochs are done, kept, failed and left, and why slides failed. Of a command "
-                  "that was run with --on slurm or --on sge: what is done, runs, failed and is "
-                  "left for each slide, the rate and the time left, and how the log of a failed "
-                  "task ends. It reads files; what the scheduler knows is added where it answers.",
+                  "Shows how many slides or epochs are done, kept, failed and left in the results "
+                  "folder of extract, tissue, predict or train, and why slides failed. For a "
+                  "command run with --on slurm or --on sge: what is done, running, failed and left "
+                  "for each slide, the rate and the time left, and the end of the log of a failed "
+                  "task. It reads files; the scheduler's information is added if it responds.",
               .example = "microtome status results\nmicrotome status results --watch",
               .args = args,
               .n_args = sizeof args / sizeof *args },

@@ -1,4 +1,4 @@
-/* cmd_task.c: microtome task: what the jobs of a cluster run: tasks of a list, or its end. */
+/* cmd_task.c: microtome task: run by a cluster's jobs: tasks of a list, or finishing it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct task_args {
 #define AT(field) offsetof(struct task_args, field)
 
 static const struct arg args[] = {
-    FLAG_ARG("finish", finish, "put the tasks' results together, state what is missing"),
+    FLAG_ARG("finish", finish, "merge the tasks' results and report what is missing"),
     COMMON_ARGS,
 };
 
@@ -25,11 +25,11 @@ static bool parse_range(const char *text, int64_t *first, int64_t *last, struct 
     if (end != text && *end == '-')
         *last = strtoll(end + 1, &end, 10);
     if (end == text || *end || errno || *first < 1 || *last < *first)
-        return err_set(err, ERR_USAGE, "'%s' is not the number of a task, or a range as 3-7", text);
+        return err_set(err, ERR_USAGE, "'%s' is not a task number or a range like 3-7", text);
     return true;
 }
 
-/* operands after the folder: 3 5-9 ... Those outside of the list are refused by tasks_run. */
+/* operands after the folder: 3 5-9 ... tasks_run rejects numbers outside the list. */
 static bool parse_ids(const struct args_result *operands, int64_t n_tasks, int64_t **out,
                       int64_t *n, struct err *err)
 {
@@ -39,7 +39,7 @@ static bool parse_ids(const struct args_result *operands, int64_t n_tasks, int64
         if (!parse_range(operands->operands[i], &first, &last, err))
             return false;
         if (last > n_tasks)
-            return err_set(err, ERR_USAGE, "there is no task %lld; the list has 1 to %lld",
+            return err_set(err, ERR_USAGE, "no task %lld; the list has tasks 1 to %lld",
                            (long long)last, (long long)n_tasks);
         room += last - first + 1;
     }
@@ -59,7 +59,7 @@ static const struct task_kind *find_kind(const struct task_list *list, struct er
     for (size_t i = 0; task_kinds[i]; i++)
         if (strcmp(task_kinds[i]->name, list->kind) == 0)
             return task_kinds[i];
-    err_set(err, ERR_FORMAT, "%s: has tasks of '%s', which this version does not know",
+    err_set(err, ERR_FORMAT, "%s: has tasks of '%s', which this version does not support",
             list->folder, list->kind);
     return NULL;
 }
@@ -92,12 +92,12 @@ static bool run(struct app *app, const void *options, const struct args_result *
     int64_t n = 0, *ids = NULL;
     struct task_job job = job_around();
     if (given->finish != (operands->n_operands == 1))
-        return err_set(err, ERR_USAGE, "needs the numbers of tasks, or --finish and none");
+        return err_set(err, ERR_USAGE, "needs task numbers, or --finish without any");
     bool ok = list_read(operands->operands[0], &list, err);
     const struct task_kind *kind = ok ? find_kind(&list, err) : NULL;
     ok = kind && parse_ids(operands, list.n, &ids, &n, err);
     if (ok && chdir(list.cwd) != 0) /* where the command was typed: names in it are relative */
-        ok = err_errno(err, list.cwd, "go to the folder in which the command was typed");
+        ok = err_errno(err, list.cwd, "change to the folder in which the command was typed");
     if (ok && given->finish)
         ok = finish(&list, kind, job.submission, app, err);
     else if (ok)
@@ -109,15 +109,15 @@ static bool run(struct app *app, const void *options, const struct args_result *
 
 const struct command cmd_task = {
     .spec = { .name = "task",
-              .summary = "run tasks of a list, as the jobs of a cluster do",
+              .summary = "run tasks of a list, as a cluster's jobs do",
               .operands = "DIR [N...]",
               .min_operands = 1,
               .max_operands = 10000000,
               .description =
                   "Runs the tasks with these numbers, or ranges of numbers, of the list that a "
                   "command with --on slurm or --on sge wrote to DIR. A task makes one file; if it "
-                  "is there the task is passed over. --finish puts the results together. The jobs "
-                  "of a cluster do both; by hand they serve to look at a task that failed.",
+                  "exists, the task is skipped. --finish merges the results. A cluster's jobs do "
+                  "both; run by hand, they help to examine a task that failed.",
               .example = "microtome task results 17\nmicrotome task results 3 8-11\n"
                          "microtome task results --finish",
               .args = args,

@@ -1,4 +1,4 @@
-/* finish.c: tasks_finish (tasks.h): what all tasks left is counted, put together and told. */
+/* finish.c: tasks_finish (tasks.h): counts what all tasks left, merges it and reports it. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,15 +56,14 @@ static void count(const struct task_list *list, const struct task_record *record
 static const char *why_missing(struct task_record *record)
 {
     if (record_out_of_time(record))
-        return "its job came to its time limit; pass a longer --time";
+        return "its job reached its time limit; pass a longer --time";
     if (record->error[0])
         return record->error;
-    return record->state == TASK_LEFT ? "did not begin"
-                                      : "ended without a word (killed, or its "
-                                        "node was lost)";
+    return record->state == TASK_LEFT ? "did not start"
+                                      : "ended without a message (killed, or its node was lost)";
 }
 
-/* "3 of 12 tasks have no result: 4 (slide_a): did not begin; ..." */
+/* "3 of 12 tasks have no result: 4 (slide_a): did not start; ..." */
 static bool state_missing(const struct task_list *list, const struct task_end *ends,
                           const struct account *account, struct err *err)
 {
@@ -78,10 +77,11 @@ static bool state_missing(const struct task_list *list, const struct task_end *e
                                  (long long)list->items[i].id, list->items[i].slide, ends[i].error);
         stated++;
     }
-    return err_set(err, ERR_MISSING,
-                   "%lld of %lld tasks have no result; the same command again does only these:%s%s",
-                   (long long)(account->tasks - account->complete), (long long)account->tasks, text,
-                   account->tasks - account->complete > stated ? "\n  ..." : "");
+    return err_set(
+        err, ERR_MISSING,
+        "%lld of %lld tasks have no result; run the same command again to do only these:%s%s",
+        (long long)(account->tasks - account->complete), (long long)account->tasks, text,
+        account->tasks - account->complete > stated ? "\n  ..." : "");
 }
 
 /* What killed tasks left behind; what may still be written to is young. */

@@ -68,7 +68,7 @@ static bool understand(const json_t *root, const char *path, struct folder_statu
     const char *command = json_string_value(json_array_get(json_object_get(root, "arguments"), 1));
     bool trained = json_is_string(json_object_get(root, "state"));
     if (!command || (!json_is_array(slides) && !trained))
-        return err_set(err, ERR_FORMAT, "%s: is not what microtome writes", path);
+        return err_set(err, ERR_FORMAT, "%s: not written by microtome, or damaged", path);
     snprintf(out->command, sizeof out->command, "%.31s", command);
     out->seconds = json_number_value(json_object_get(root, "seconds"));
     if (trained)
@@ -90,7 +90,7 @@ bool folder_status_look(const char *folder, struct folder_status *out, struct er
     bool ok = path || err_memory(err, folder);
     if (ok && stat(path, &facts) != 0)
         ok = err_set(err, ERR_MISSING,
-                     "%s: no run.json in it; name the -o folder of extract, tissue, train or "
+                     "%s: contains no run.json; name the -o folder of extract, tissue, train or "
                      "predict%s",
                      folder,
                      file_is_folder(folder) ? " (a run writes it with its first slide)" : "");

@@ -1,5 +1,5 @@
-/* folder_status.h: how far a run in a results folder came, from its run.json: what extract, tissue
- * and predict (slides) and train (epochs) leave, with or without a cluster. */
+/* folder_status.h: the progress of a run in a results folder, from the run.json that extract,
+ * tissue and predict (slides) and train (epochs) write, with or without a cluster. */
 #ifndef CLUSTER_FOLDER_STATUS_H
 #define CLUSTER_FOLDER_STATUS_H
 #include <stdint.h>
@@ -14,12 +14,12 @@ struct folder_status {
     char command[32];  /* "predict" */
     const char *units; /* "slides" or "epochs" */
     int64_t planned, done, kept, failed, no_tissue, left;
-    bool ended;                      /* the run says so itself */
-    bool claimed;                    /* someone has the folder now */
-    double seconds;                  /* that the run took so far, or in all */
+    bool ended;                      /* according to the run itself */
+    bool claimed;                    /* a process has claimed the folder */
+    double seconds;                  /* that the run has taken so far, or in total */
     double age_s;                    /* since run.json was written */
     struct folder_failure *failures; /* [failed] */
-    struct claim_holder holder;      /* where it is claimed */
+    struct claim_holder holder;      /* if claimed */
 };
 
 /* *out is the caller's; free with folder_status_free. A folder without run.json is an error. */

@@ -184,7 +184,8 @@ static bool read_command(struct task_list *list, struct err *err)
         for (size_t i = 0; ok && i < json_array_size(arguments); i++)
             ok = json_is_string(json_array_get(arguments, i));
         if (!ok)
-            err_set(err, ERR_FORMAT, "%s: is not what microtome writes; submit again", path);
+            err_set(err, ERR_FORMAT, "%s: not written by microtome, or damaged; submit again",
+                    path);
     }
     if (ok) {
         list->kind = strdup(kind);
@@ -213,7 +214,7 @@ static bool read_row(const struct csv *csv, size_t row, const int columns[7],
     /* A task writes its file: it must lie in the results folder. */
     if (*ends[0] || *ends[1] || *ends[2] || id != list->n + 1 || !*file || *file == '/' ||
         strstr(file, "../") || *whole == '/' || strstr(whole, "../"))
-        return err_set(err, ERR_FORMAT, "%s:%d: is not a task; submit again", csv->path,
+        return err_set(err, ERR_FORMAT, "%s:%d: not a task; submit again", csv->path,
                        csv->lines[row]);
     return list_add(list, csv_cell(csv, row, columns[1]), part, cost, file, whole, inputs, err);
 }
@@ -255,9 +256,8 @@ bool list_read(const char *folder, struct task_list *out, struct err *err)
         return err_errno(err, folder, "open");
     if (!list_exists(out->folder))
         return err_set(err, ERR_MISSING,
-                       "%s: has no task list; name the -o folder of a command with --on slurm or "
-                       "--on sge (of a run on this computer, run.json and slides.csv tell how far "
-                       "it is)",
+                       "%s: contains no task list; name the -o folder of a command with --on slurm "
+                       "or --on sge (for a run on this computer, see run.json and slides.csv)",
                        folder);
     return read_command(out, err) && read_items(out, err);
 }

@@ -1,14 +1,14 @@
-/* list.h: a task list: work cut into tasks, each a pure function to one file. It is written once to
- * DIR/tasks with all that a task needs:
+/* list.h: a task list: work divided into tasks, each a pure function that makes one file. It is
+ * written once to DIR/tasks with everything a task needs:
  *
- *   command.json   the command line, its folder and version
- *   list.csv       a row a task: number, slide, part of the slide, cost, file (relative to
- *                  DIR), the file that the slide's tasks are put together to, or nothing, and
- *                  the files that it is made from (base/identity.h)
- *   record/N.json  what became of task N (record.h)
- *   log/           what the jobs said
+ *   command.json   the command line, its working folder and version
+ *   list.csv       one row per task: number, slide, part of the slide, cost, file (relative to
+ *                  DIR), the file into which the slide's tasks are merged, if any, and the
+ *                  files it is made from (base/identity.h)
+ *   record/N.json  the outcome of task N (record.h)
+ *   log/           the output of the jobs
  *
- * A task is complete if its file exists, or the one that it has gone into, whoever made it. */
+ * A task is complete if its file exists, or the one it was merged into, whoever made it. */
 #ifndef CLUSTER_LIST_H
 #define CLUSTER_LIST_H
 #include <stdbool.h>
@@ -21,21 +21,22 @@ struct task {
     int64_t part; /* of the slide, from 0 */
     double cost;  /* in any unit; only compared */
     char *file;   /* relative to the results folder */
-    char *whole;  /* likewise; what finishing makes of it, "" if the file stays as it is */
+    char
+        *whole; /* likewise; the file that finishing makes from it, "" if the file stays as it is */
     char *inputs; /* line of the files it is made from when the list was made; "" if not known */
 };
 
 struct task_list {
     char *folder; /* of the results; absolute */
     char *kind;   /* which command: "extract" */
-    char *cwd;    /* where it was typed: relative names in argv begin here */
+    char *cwd;    /* where it was typed: names in argv are relative to this */
     char **argv;  /* as typed: argv[0] the program, argv[1] the command */
     int argc;
     struct task *items; /* [n] */
     int64_t n;
 };
 
-/* An empty list for this folder, which is made if it is not there. *out is the caller's; free with
+/* An empty list for this folder, which is created if necessary. *out is the caller's; free with
  * list_free, also after a failure. */
 bool list_new(const char *folder, const char *kind, int argc, char *const *argv,
               struct task_list *out, struct err *err);
@@ -44,10 +45,10 @@ bool list_add(struct task_list *list, const char *slide, int64_t part, double co
               const char *file, const char *whole, const char *inputs, struct err *err);
 void list_free(struct task_list *list);
 
-/* Writes the list. One that is there already and has the same tasks stays; another one is replaced
- * and its records are removed. */
+/* Writes the list. An existing one with the same tasks is kept; a different one is replaced and its
+ * records are removed. */
 bool list_write(const struct task_list *list, struct err *err);
-/* Is there one in a results folder? */
+/* Whether a results folder has one. */
 bool list_exists(const char *folder);
 /* Reads the list of a results folder. */
 bool list_read(const char *folder, struct task_list *out, struct err *err);

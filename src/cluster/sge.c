@@ -1,4 +1,4 @@
-/* sge.c: Grid Engine (Son of Grid Engine, Univa, Altair) by qsub, qstat, qdel and qconf. */
+/* sge.c: Grid Engine (Son of Grid Engine, Univa, Altair) through qsub, qstat, qdel and qconf. */
 #include <stdlib.h>
 #include <string.h>
 #include "cluster/scheduler.h"
@@ -81,18 +81,17 @@ static bool explain(const char *text, const struct cluster_options *options, str
                              err);
     if (strstr(text, "parallel environment"))
         return err_set(err, ERR_USAGE,
-                       "--cpus: the parallel environment is not known here; name it in the --site "
-                       "file as parallel_environment (qconf -spl lists them): %.400s",
+                       "--cpus: unknown parallel environment; set parallel_environment in the "
+                       "--site file (qconf -spl lists them): %.400s",
                        text);
     if (strstr(text, "no suitable queues"))
-        return err_set(
-            err, ERR_USAGE,
-            "no queue can ever run the job: ask for less with --memory, --cpus or --time "
-            "(qstat -F and qhost tell what there is): %.500s",
-            text);
+        return err_set(err, ERR_USAGE,
+                       "no queue can run this job: request less with --memory, --cpus or --time "
+                       "(qstat -F and qhost show what is available): %.500s",
+                       text);
     if (strstr(text, "project"))
-        return err_set(err, ERR_USAGE, "--account: Grid Engine refuses it: %.600s", text);
-    return err_set(err, ERR_MISSING, "Grid Engine refuses the job: %.800s", text);
+        return err_set(err, ERR_USAGE, "--account: rejected by Grid Engine: %.600s", text);
+    return err_set(err, ERR_MISSING, "Grid Engine rejected the job: %.800s", text);
 }
 
 /* job-ID prior name user state ..., a line an element with -g d. */

@@ -43,7 +43,7 @@ bool shell_run(char *const *argv, struct said *out, struct err *err)
     errno = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (errno == ENOENT)
-        ok = err_set(err, ERR_MISSING, "%s: there is no such program here", argv[0]);
+        ok = err_set(err, ERR_MISSING, "%s: program not found", argv[0]);
     else if (errno != 0)
         ok = err_errno(err, argv[0], "run");
     while (ok && waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -66,10 +66,10 @@ static bool run_on(const struct shell_host *host, char *const *argv, struct said
     if (shell_run(argv, out, &why))
         return true;
     if (why.kind == ERR_MISSING)
-        return err_set(err, ERR_MISSING,
-                       "--on %s: there is no %s here; run this on %s, or leave out --on to work on "
-                       "this computer",
-                       host->on, argv[0], host->where);
+        return err_set(
+            err, ERR_MISSING,
+            "--on %s: %s not found; run this on %s, or omit --on to run on this computer", host->on,
+            argv[0], host->where);
     return err_set(err, why.kind, "%s", why.text);
 }
 
@@ -79,7 +79,7 @@ bool shell_ask(const struct shell_host *host, char *const *argv, struct said *ou
     if (!run_on(host, argv, said, err))
         return false;
     bool ok =
-        said->code == 0 || err_set(err, ERR_MISSING, "--on %s: %s does not answer: %.600s",
+        said->code == 0 || err_set(err, ERR_MISSING, "--on %s: %s does not respond: %.600s",
                                    host->on, argv[0], said->errors[0] ? said->errors : said->out);
     if (!ok || !out)
         said_free(said);
@@ -116,8 +116,8 @@ bool shell_unknown(const char *option, const char *given, char *const *argv, str
     if (n > 0)
         names_join(names, n, all, sizeof all);
     said_free(&said);
-    return err_set(err, ERR_USAGE, "%s: there is no '%s' here; there are: %s", option,
-                   given ? given : "", all);
+    return err_set(err, ERR_USAGE, "%s: no '%s' here; available: %s", option, given ? given : "",
+                   all);
 }
 
 void shell_quote(FILE *stream, const char *text)

@@ -1,4 +1,4 @@
-/* shell.h: running another program, and writing what a shell reads. */
+/* shell.h: running another program, and quoting for a shell. */
 #ifndef CLUSTER_SHELL_H
 #define CLUSTER_SHELL_H
 #include <stdbool.h>
@@ -16,19 +16,19 @@ struct said {
 bool shell_run(char *const *argv, struct said *out, struct err *err);
 void said_free(struct said *said);
 
-/* A scheduler, whose programs must be there. */
+/* A scheduler, whose programs must be installed. */
 struct shell_host {
     const char *on;    /* as in --on */
-    const char *where; /* its programs are: "a login node of the cluster (...)" */
+    const char *where; /* its programs are found: "a login node of the cluster (...)" */
 };
-/* The same of a scheduler's program, which must succeed. out may be NULL: what it says does not
- * matter. */
+/* The same for a scheduler's program, which must succeed. out may be NULL to discard its output. */
 bool shell_ask(const struct shell_host *host, char *const *argv, struct said *out, struct err *err);
 
-/* Runs what submits a job; the error is what it says itself, for scheduler.explain. */
+/* Runs a program that submits a job; the error is its own message, for scheduler.explain. */
 bool shell_submit(const struct shell_host *host, char *const *argv, struct err *err);
 
-/* err_set(ERR_USAGE): `option` names something that is not here; argv lists what is, a line each.
+/* err_set(ERR_USAGE): `option` names something that does not exist here; argv lists what does, one
+ * per line.
  */
 bool shell_unknown(const char *option, const char *given, char *const *argv, struct err *err);
 

@@ -36,7 +36,7 @@ static bool complain_value(const char *path, const struct site_key *key, const y
                            struct err *err)
 {
     char text[120];
-    snprintf(text, sizeof text, "%s should be one line of text%s", key->name,
+    snprintf(text, sizeof text, "%s must be one line of text%s", key->name,
              key->lines ? ", or a list of lines" : "");
     return complain(path, node, text, err);
 }
@@ -109,7 +109,7 @@ static bool read_document(yaml_document_t *document, const char *path, struct si
     if (!root)
         return true; /* an empty file */
     if (root->type != YAML_MAPPING_NODE)
-        return complain(path, root, "the file should be lines of KEY: VALUE", err);
+        return complain(path, root, "the file must consist of lines of the form KEY: VALUE", err);
     for (yaml_node_pair_t *pair = root->data.mapping.pairs.start;
          pair < root->data.mapping.pairs.top; pair++) {
         const yaml_node_t *value = yaml_document_get_node(document, pair->value);

@@ -1,13 +1,13 @@
-/* site.h: what a cluster needs that microtome cannot know, in a small YAML file:
+/* site.h: site-specific settings of a cluster, in a small YAML file:
  *
  *   modules: [gcc/12, openmpi/4]      loaded before anything runs
  *   setup: [export OMP_PROC_BIND=true]  shell lines, after the modules
  *   flags: [--qos=long]               further options of sbatch or qsub
  *   container: apptainer exec --bind /data microtome.sif    put before every command
- *   program: /opt/microtome/bin/microtome    on the nodes; this program if not given
- *   parallel_environment: smp         Grid Engine: of jobs with several processors
- *   memory_resource: h_vmem           Grid Engine: what --memory asks for; mem_total if not given
- *   mpi_environment: mpi              Grid Engine: of jobs of several ranks */
+ *   program: /opt/microtome/bin/microtome    on the nodes; default: this program
+ *   parallel_environment: smp         Grid Engine: for jobs with several processors
+ *   memory_resource: h_vmem           Grid Engine: requested by --memory; default: mem_total
+ *   mpi_environment: mpi              Grid Engine: for jobs with several ranks */
 #ifndef CLUSTER_SITE_H
 #define CLUSTER_SITE_H
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* slurm.c: SLURM by sbatch, squeue, scancel and scontrol. */
+/* slurm.c: SLURM through sbatch, squeue, scancel and scontrol. */
 #include <stdlib.h>
 #include <string.h>
 #include "cluster/scheduler.h"
@@ -84,25 +84,24 @@ static bool explain(const char *text, const struct cluster_options *options, str
         return shell_unknown("--partition", options->partition,
                              (char *[]){ "sinfo", "-h", "-o", "%R", NULL }, err);
     if (strstr(text, "Memory required") || strstr(text, "Memory specification"))
-        return err_set(
-            err, ERR_USAGE,
-            "--memory: no node of %s%s has %.0f MB for a job; ask for less, or for another "
-            "--partition (sinfo -o '%%R %%m' tells what there is)",
-            options->partition ? "partition " : "the cluster",
-            options->partition ? options->partition : "", options->memory_mb);
+        return err_set(err, ERR_USAGE,
+                       "--memory: no node of %s%s has %.0f MB for a job; request less, or another "
+                       "--partition (sinfo -o '%%R %%m' shows what is available)",
+                       options->partition ? "partition " : "the cluster",
+                       options->partition ? options->partition : "", options->memory_mb);
     if (strstr(text, "node configuration is not available") || strstr(text, "CPU count"))
         return err_set(err, ERR_USAGE,
-                       "--cpus, --memory: no node has %lld processors%s for one job; ask for less "
-                       "(sinfo -o '%%R %%c %%m' tells what there is)",
+                       "--cpus, --memory: no node has %lld processors%s for one job; request less "
+                       "(sinfo -o '%%R %%c %%m' shows what is available)",
                        (long long)options->cpus, options->memory_mb > 0 ? " and that memory" : "");
     if (strstr(text, "time limit"))
         return err_set(err, ERR_USAGE,
-                       "--time: longer than the partition allows (sinfo -o '%%R %%l' tells how "
-                       "long): %.400s",
+                       "--time: longer than the partition allows (sinfo -o '%%R %%l' shows the "
+                       "limits): %.400s",
                        text);
     if (strstr(text, "account"))
-        return err_set(err, ERR_USAGE, "--account: SLURM refuses it: %.600s", text);
-    return err_set(err, ERR_MISSING, "SLURM refuses the job: %.800s", text);
+        return err_set(err, ERR_USAGE, "--account: rejected by SLURM: %.600s", text);
+    return err_set(err, ERR_MISSING, "SLURM rejected the job: %.800s", text);
 }
 
 static bool look(const char *name, struct job_counts *out, struct err *err)

@@ -93,11 +93,11 @@ static enum task_state look_at(const struct task_list *list, const struct task *
     if (record.state == TASK_RUNNING || record.state == TASK_DONE) {
         record.state = TASK_FAILED;
         snprintf(record.error, sizeof record.error,
-                 "ended without a word: killed, or lost with its "
+                 "ended without a message: killed, or lost with its "
                  "node");
     } else if (record_out_of_time(&record)) {
         snprintf(record.error, sizeof record.error,
-                 "its job came to its time limit of %lld s; pass a longer --time",
+                 "its job reached its time limit of %lld s; pass a longer --time",
                  (long long)record.limit_s);
     }
     note_failed(list, task, &record, status);

@@ -1,5 +1,5 @@
-/* status.h: how far a task list has come, from its files alone; what the scheduler knows is added
- * where it answers. */
+/* status.h: the progress of a task list, from its files alone; the scheduler's information is added
+ * if it responds. */
 #ifndef CLUSTER_STATUS_H
 #define CLUSTER_STATUS_H
 #include "base/claim.h"
@@ -27,17 +27,17 @@ struct status {
     double left_s;           /* at that rate, by cost; -1: not known */
     struct failed_task failed[STATUS_FAILED];
     int64_t n_failed;
-    bool submitted, asked; /* there was a submission; its scheduler answers */
+    bool submitted, asked; /* there was a submission; its scheduler responds */
     struct submission submission;
     struct job_counts jobs;
-    bool finished, ok; /* the last job has put all together; and nothing was missing */
-    char word[900];    /* what it said */
-    bool claimed;      /* someone has the folder now */
+    bool finished, ok; /* the last job has merged the results; and nothing was missing */
+    char word[900];    /* its output */
+    bool claimed;      /* a process has claimed the folder */
     struct claim_holder holder;
 };
 
-/* A task that was begun and has not ended counts as running as long as jobs are alive, or as the
- * scheduler does not answer. *out is the caller's; free with status_free; it points into the list.
+/* A task that has started and not ended counts as running while jobs are alive, or while the
+ * scheduler does not respond. *out is the caller's; free with status_free; it points into the list.
  */
 bool status_look(const struct task_list *list, struct status *out, struct err *err);
 void status_free(struct status *status);

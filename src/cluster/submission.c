@@ -86,7 +86,7 @@ bool submission_begin(const struct task_list *list, const struct scheduler *sche
     if (counts.waiting + counts.running + counts.held > 0)
         return err_set(err, ERR_IO,
                        "%s: jobs of an earlier submission are in the queue (%s: %lld waiting, %lld "
-                       "running, %lld held); wait for them, or 'microtome cancel %s' first",
+                       "running, %lld held); wait for them, or run 'microtome cancel %s' first",
                        list->folder, last.name, (long long)counts.waiting,
                        (long long)counts.running, (long long)counts.held, list->folder);
     *out = (struct submission){ .number = before ? last.number + 1 : 1, .at = clock_now_s() };
@@ -112,13 +112,13 @@ static bool without_word(const struct task_list *list, const struct submission *
         record_read(list, list->items[i].id, &record);
         if (strcmp(record.submission, submission->name) == 0)
             return err_set(err, ERR_MISSING,
-                           "%s: the jobs have ended, but the last one did not put the results "
-                           "together (was it cancelled?); the same command again does what is left",
+                           "%s: the jobs have ended, but the last one did not merge the results "
+                           "(was it cancelled?); run the same command again to do the rest",
                            list->folder);
     }
     return err_set(err, ERR_MISSING,
-                   "%s: the jobs have ended and no task began: do the nodes see this folder, and "
-                   "the program? Results must lie on a file system that all nodes share; the jobs' "
+                   "%s: the jobs have ended and no task started: can the nodes see this folder and "
+                   "the program? Results must be on a file system shared by all nodes; the jobs' "
                    "logs are in %s/tasks/log",
                    list->folder, list->folder);
 }
@@ -192,13 +192,13 @@ bool submission_wait(const struct task_list *list, const struct submission *subm
     }
     if (ctx_stopped(ctx))
         return err_set(err, ERR_STOPPED,
-                       "stopped waiting; the jobs go on: 'microtome status %s', or 'microtome "
-                       "cancel %s'",
+                       "stopped waiting; the jobs continue: see 'microtome status %s', or end them "
+                       "with 'microtome cancel %s'",
                        list->folder, list->folder);
     if (held)
         return err_set(err, ERR_MISSING,
-                       "%s: the jobs that are left are held in an error state (%s); 'microtome "
-                       "cancel %s', and the same command again",
+                       "%s: the remaining jobs are held in an error state (%s); run 'microtome "
+                       "cancel %s', then the same command again",
                        list->folder, submission->name, list->folder);
     return without_word(list, submission, err);
 }

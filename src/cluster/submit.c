@@ -84,8 +84,8 @@ static void write_tasks_folder(FILE *script, const struct work *work)
 static void write_check(FILE *script)
 {
     fputs("[ -e \"$tasks/list.csv\" ] || {\n"
-          "    echo \"$(hostname): $tasks is not here; results must lie on a file system that all "
-          "nodes share\" >&2\n"
+          "    echo \"$(hostname): $tasks not found; results must be on a file system shared by "
+          "all nodes\" >&2\n"
           "    exit 71\n"
           "}\n",
           script);
@@ -114,11 +114,10 @@ static bool write_array(const struct work *work, FILE *script, struct err *err)
     write_head(script, work, work->scheduler->log_signs, work->submission.time_s);
     fprintf(script,
             "# One element of the array: runs the tasks on its line of jobs-%lld.txt. Tasks whose "
-            "file\n# exists are passed over, so that it may be run again at any time.\n",
+            "file\n# exists are skipped, so it can be run again at any time.\n",
             (long long)work->submission.number);
     write_setup(script, work);
-    fputs("trap : USR1 # of a time limit that is near: for the program, not for this shell\n",
-          script);
+    fputs("trap : USR1 # warns of the time limit: for the program, not for this shell\n", script);
     fprintf(script, "line=$((${MICROTOME_OFFSET:-0} + %s))\n", work->scheduler->element);
     fprintf(script,
             "export MICROTOME_JOB_BEGAN=$(date +%%s) MICROTOME_TIME_LIMIT=%lld \\\n"
@@ -130,7 +129,7 @@ static bool write_array(const struct work *work, FILE *script, struct err *err)
     fprintf(script, " --threads %lld \\\n        $(sed -n \"${line}p\" \"$tasks/jobs-%lld.txt\")\n",
             (long long)work->options->cpus, (long long)work->submission.number);
     fputs("    code=$?\n"
-          "    case $code in 0 | 2 | 130) break ;; esac # done, wrong, stopped: not again\n"
+          "    case $code in 0 | 2 | 130) break ;; esac # done, usage error, stopped: no retry\n"
           "done\n"
           "exit $code\n",
           script);
@@ -142,10 +141,9 @@ static bool write_last(const struct work *work, FILE *script, struct err *err)
     char log[64];
     snprintf(log, sizeof log, "last-%lld", (long long)work->submission.number);
     write_head(script, work, log, work->submission.time_s);
-    fputs(
-        "# Runs when all elements have ended, well or not: puts the results together, states what "
-        "is\n# missing and then exits with 1.\n",
-        script);
+    fputs("# Runs when all elements have ended, successfully or not: merges the results, reports "
+          "what\n# is missing and then exits with 1.\n",
+          script);
     write_setup(script, work);
     if (!write_task(script, work, err))
         return false;
@@ -159,10 +157,9 @@ static bool write_single(const struct work *work, FILE *script, struct err *err)
     char log[64];
     snprintf(log, sizeof log, "job-%lld", (long long)work->submission.number);
     write_head(script, work, log, work->submission.time_s);
-    fputs(
-        "# Warned before its time ends, the program saves and ends with 75; then the job goes back "
-        "into\n# the queue and goes on from there.\n",
-        script);
+    fputs("# Warned before its time is up, the program saves and exits with 75; then the job is\n# "
+          "requeued and continues from there.\n",
+          script);
     write_setup(script, work);
     fprintf(script,
             "export MICROTOME_JOB_BEGAN=$(date +%%s) MICROTOME_TIME_LIMIT=%lld "
@@ -286,11 +283,11 @@ static bool look_at_times(const struct work *work, const int64_t *ids, int64_t n
             continue;
         alone[i] = record.job_tasks > 1;
         if (!alone[i] && limit > 0 && limit <= record.limit_s)
-            return err_set(
-                err, ERR_USAGE,
-                "--time: task %lld (%s) did not end within %lld s; pass a longer --time, "
-                "or make the tasks smaller",
-                (long long)ids[i], work->list->items[ids[i] - 1].slide, (long long)record.limit_s);
+            return err_set(err, ERR_USAGE,
+                           "--time: task %lld (%s) did not finish within %lld s; pass a longer "
+                           "--time, or make the tasks smaller",
+                           (long long)ids[i], work->list->items[ids[i] - 1].slide,
+                           (long long)record.limit_s);
     }
     return true;
 }
@@ -356,8 +353,8 @@ static bool check_folder(const struct task_list *list, struct err *err)
 {
     if (strpbrk(list->folder, "\"'\\%$`\n"))
         return err_set(err, ERR_USAGE,
-                       "%s: schedulers read some signs of this path (quotes, %%, $) in their own "
-                       "way; choose a plainer name",
+                       "%s: schedulers interpret some characters of this path (quotes, %%, $); "
+                       "choose a plainer name",
                        list->folder);
     return true;
 }
@@ -366,12 +363,12 @@ static void say_next(const struct work *work, const struct ctx *ctx)
 {
     const struct submission *submission = &work->submission;
     report_note(ctx->report,
-                "%lld tasks in %lld jobs were given to %s under the name %s%s.\n"
-                "  how far:  microtome status %s\n  stop it:  microtome cancel %s\n"
-                "  the logs: %s/tasks/log",
+                "%lld tasks in %lld jobs were submitted to %s under the name %s%s.\n"
+                "  progress: microtome status %s\n  cancel:   microtome cancel %s\n"
+                "  logs:     %s/tasks/log",
                 (long long)submission->tasks, (long long)submission->jobs, work->scheduler->title,
                 submission->name,
-                submission->arrays > 1 ? ", by a master job that submits the arrays" : "",
+                submission->arrays > 1 ? ", through a master job that submits the arrays" : "",
                 work->list->folder, work->list->folder, work->list->folder);
 }
 
@@ -397,8 +394,8 @@ static bool submit_list(const struct task_list *list, const struct task_kind *ki
              (options->dry_run || submit(&work, err));
     claim_release(claim);
     if (ok && !any) {
-        report_note(ctx->report, "%s: all %lld tasks are complete; nothing is submitted",
-                    list->folder, (long long)list->n);
+        report_note(ctx->report, "%s: all %lld tasks are complete; nothing submitted", list->folder,
+                    (long long)list->n);
         ok = tasks_finish(list, kind, submission_read(list, &last) ? last.name : "", ctx, out, err);
     } else if (ok && options->dry_run) {
         ok = print_scripts(&work, out, err);

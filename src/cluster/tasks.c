@@ -1,6 +1,6 @@
-/* tasks.c: tasks_run (tasks.h). A task writes to DIR/tasks/work under a name of its own process and
- * is renamed when whole: two attempts at the same task, as after a node that was only thought lost,
- * do not meet. */
+/* tasks.c: tasks_run (tasks.h). A task writes to DIR/tasks/work under a name unique to its process
+ * and is renamed when complete: two attempts at the same task, e.g. after a node was wrongly
+ * thought lost, do not collide. */
 #include "cluster/tasks.h"
 
 #include <math.h>
@@ -88,7 +88,7 @@ bool tasks_run(const struct task_list *list, const struct task_kind *kind, const
     snprintf(record.submission, sizeof record.submission, "%s", job->submission);
     for (int64_t i = 0; i < n; i++)
         if (ids[i] < 1 || ids[i] > list->n)
-            return err_set(err, ERR_USAGE, "%s: there is no task %lld; the list has 1 to %lld",
+            return err_set(err, ERR_USAGE, "%s: no task %lld; the list has tasks 1 to %lld",
                            list->folder, (long long)ids[i], (long long)list->n);
     void *state = NULL;
     bool ok = kind->open(list, ctx, &state, err);

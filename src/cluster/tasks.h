@@ -1,5 +1,5 @@
-/* tasks.h: running tasks of a list and putting their results together. What a task is comes from
- * the command, as a task_kind; this folder only knows lists of them. */
+/* tasks.h: runs tasks of a list and merges their results. The command defines what a task does, as
+ * a task_kind; this folder only deals with lists of them. */
 #ifndef CLUSTER_TASKS_H
 #define CLUSTER_TASKS_H
 #include <stdio.h>
@@ -17,16 +17,17 @@ struct task_end {
 
 struct task_kind {
     const char *name; /* the command's */
-    /* What all tasks of one process share, from the list's command line. */
+    /* Prepares what all tasks of one process share, from the list's command line. */
     bool (*open)(const struct task_list *list, const struct ctx *ctx, void **state,
                  struct err *err);
-    /* A pure function to the file at path, which is renamed into place afterwards; with `in_place`
-     * path is the task's file itself, and run does so. Only called if the file is not there. */
+    /* Makes the file at path, a pure function of the inputs; it is renamed into place afterwards.
+     * With `in_place`, path is the task's file itself, and run does the renaming. Only called if
+     * the file does not exist. */
     bool in_place;
     bool (*run)(void *state, const struct task *task, const char *path, const struct ctx *ctx,
                 struct err *err);
-    /* Puts together what is there. ends [list->n]. False if something failed; what is missing is
-     * stated by the caller. */
+    /* Merges the existing results. ends [list->n]. False if something failed; the caller reports
+     * what is missing. */
     bool (*finish)(void *state, const struct task_list *list, const struct task_end *ends,
                    const struct ctx *ctx, FILE *out, struct err *err);
     void (*close)(void *state);
@@ -40,29 +41,28 @@ struct task_job {
     const char *submission; /* its name; "": by hand */
 };
 
-/* Runs tasks ids [n], one after the other, each on all threads; those whose file exists are passed
- * over. One that fails is recorded and the others go on; false then, at the end. */
+/* Runs tasks ids [n], one after the other, each on all threads; those whose file exists are
+ * skipped. If one fails, it is recorded and the others continue; the result is then false. */
 bool tasks_run(const struct task_list *list, const struct task_kind *kind, const int64_t *ids,
                int64_t n, const struct task_job *job, const struct ctx *ctx, struct err *err);
 
-/* What the tasks took, as in tables of parallel runs. */
+/* Timing of the tasks, as in tables of parallel runs. */
 struct account {
     int64_t tasks, complete;
     double serial_s;   /* sum of the tasks' times */
-    double parallel_s; /* first begin to last end */
+    double parallel_s; /* from the first start to the last end */
     int64_t workers;   /* the most that ran at once */
     double speed_up;   /* serial / parallel */
     double efficiency; /* speed-up / workers */
 };
 
-/* Claims nothing itself: kind->finish does. What it prints, and the account, go to `out` and to
- * DIR/tasks/finished.txt; then DIR/tasks/finished.json tells that this is the end of the
- * submission of this name. False if results
- * are missing (stated with the first few) or finish failed. */
+/* Claims nothing itself: kind->finish does. Its output and the account go to `out` and to
+ * DIR/tasks/finished.txt; then DIR/tasks/finished.json records that the submission of this name has
+ * ended. False if results are missing (the first few are named) or finish failed. */
 bool tasks_finish(const struct task_list *list, const struct task_kind *kind,
                   const char *submission, const struct ctx *ctx, FILE *out, struct err *err);
 
-/* The last tasks_finish of a folder: whether it was that of this submission, and what it said.
- * Names are compared and never times: clocks of a cluster differ. */
+/* The last tasks_finish of a folder: whether it belongs to this submission, and its output. Names
+ * are compared, never times: clocks in a cluster differ. */
 bool tasks_finished(const struct task_list *list, const char *submission, bool *ok, char text[900]);
 #endif

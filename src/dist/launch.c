@@ -1,9 +1,8 @@
-/* launch.c: see launch.h. mpirun is asked not to bind ranks to single processors (each has threads
- * of its own), to give way to these while it waits, and to take more ranks than there are
- * processors. It stands in a process group of its own: a Ctrl-C at the terminal comes to this
- * process alone, which hands it on as SIGUSR1. mpirun passes that to the ranks; at SIGINT or
- * SIGTERM it would kill them before they have saved. mpirun gets the same signal when this process
- * dies. */
+/* launch.c: see launch.h. mpirun is told not to bind ranks to single processors (each has several
+ * threads), to yield to these while it waits, and to accept more ranks than there are processors.
+ * It runs in a separate process group: Ctrl-C at the terminal reaches only this process, which
+ * passes it on as SIGUSR1. mpirun forwards that to the ranks; at SIGINT or SIGTERM it would kill
+ * them before they have saved. mpirun gets the same signal when this process dies. */
 #include "dist/launch.h"
 
 #include <ctype.h>
@@ -111,10 +110,10 @@ static bool verdict(int status, struct err *err)
     }
     if (code > 128)
         return err_set(err, ERR_IO,
-                       "a rank was ended by signal %d (%s), so all were; --resume goes on from the "
-                       "last checkpoint",
+                       "a rank was killed by signal %d (%s), which ended all ranks; continue from "
+                       "the last checkpoint with --resume",
                        code - 128, strsignal(code - 128));
-    return err_set(err, ERR_MISSING, "mpirun ended with exit code %d", code);
+    return err_set(err, ERR_MISSING, "mpirun failed with exit code %d", code);
 }
 
 static bool is_stopped(const struct launch *launch)
@@ -207,9 +206,9 @@ static void try_ranks(const struct launch *launch, char *number, char *program, 
         well = try_line(line, text, sizeof text);
     if (!well)
         err_set(err, ERR_MISSING,
-                "mpirun cannot start %s ranks: %s; mend Open MPI's settings (OMPI_MCA_..., "
+                "mpirun cannot start %s ranks: %s; fix Open MPI's settings (OMPI_MCA_..., "
                 "hostfiles), or train without --ranks",
-                number, text[0] ? text : "it does not say why");
+                number, text[0] ? text : "no reason given");
     free(line);
 }
 

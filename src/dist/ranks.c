@@ -1,4 +1,4 @@
-/* ranks.c: what all implementations share (ranks.h). */
+/* ranks.c: shared by all implementations (ranks.h). */
 #include "dist/ranks.h"
 
 #include <stdlib.h>
@@ -75,7 +75,7 @@ bool ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, char **ou
     *out = NULL;
     if (ok)
         sizes[ranks->rank] = (int64_t)bytes;
-    if (!ranks_agree(ranks, ok || err_memory(err, "what ranks tell each other"), NULL, err) ||
+    if (!ranks_agree(ranks, ok || err_memory(err, "messages between ranks"), NULL, err) ||
         !ranks_most(ranks, sizes, ranks->size, err)) {
         free(sizes);
         return false;
@@ -85,7 +85,7 @@ bool ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, char **ou
         at[r + 1] = at[r] + (size_t)sizes[r];
     free(sizes);
     char *all = calloc(at[ranks->size] + 1, 1);
-    if (!ranks_agree(ranks, all || err_memory(err, "what ranks tell each other"), NULL, err)) {
+    if (!ranks_agree(ranks, all || err_memory(err, "messages between ranks"), NULL, err)) {
         free(all);
         return false;
     }
@@ -135,10 +135,10 @@ bool ranks_same(struct ranks *ranks, uint64_t number, const char *what, struct e
     for (int r = 1; ok && r < ranks->size; r++)
         if (theirs[r].number != theirs[0].number) {
             ranks->failed = true;
-            ok =
-                err_set(err, ERR_USAGE,
-                        "rank %d (%s) holds other %s than rank 0 (%s); all ranks must see the same",
-                        r, theirs[r].host, what, theirs[0].host);
+            ok = err_set(err, ERR_USAGE,
+                         "rank %d (%s) has different %s from rank 0 (%s); they must be the same on "
+                         "all ranks",
+                         r, theirs[r].host, what, theirs[0].host);
         }
     free(all);
     free(at);

@@ -1,6 +1,7 @@
-/* ranks_mpi.c: ranks over MPI (ranks.h). Sums that go on beside the computation are MPI_Iallreduce;
- * an MPI library moves them on only while it is called, hence ranks_progress. The same calls with
- * the same counts are made whether or not anything is computed meanwhile, so the bits are the same.
+/* ranks_mpi.c: ranks over MPI (ranks.h). Sums that run during computation use MPI_Iallreduce; an
+ * MPI library makes progress only while it is called, hence ranks_progress. The same calls with the
+ * same counts are made whether or not anything is computed meanwhile, so the result is bitwise the
+ * same.
  */
 #include <limits.h>
 #include <mpi.h>
@@ -158,10 +159,10 @@ static bool look_around(struct ranks *ranks, struct err *err)
         CPU_SET(0, &set);
     bool ok =
         check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local),
-              "looking for neighbours", err) &&
-        check(MPI_Comm_size(local, &ranks->local_size), "looking for neighbours", err) &&
+              "finding ranks on this machine", err) &&
+        check(MPI_Comm_size(local, &ranks->local_size), "finding ranks on this machine", err) &&
         check(MPI_Allreduce(MPI_IN_PLACE, &set, sizeof set, MPI_BYTE, MPI_BOR, local),
-              "looking for neighbours", err);
+              "finding ranks on this machine", err);
     if (local != MPI_COMM_NULL)
         MPI_Comm_free(&local);
     ranks->processors = CPU_COUNT(&set);

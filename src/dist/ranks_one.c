@@ -1,4 +1,4 @@
-/* ranks_one.c: one process (ranks.h): nothing to sum, nobody to tell. */
+/* ranks_one.c: one process (ranks.h): nothing to sum or send. */
 #include "dist/ranks.h"
 
 struct ranks ranks_one(void)

@@ -1,5 +1,5 @@
-/* sparse.c: see sparse.h. All ranks send the same number of floats, chosen for each parameter by
- * itself; sums are taken in the order of the ranks. */
+/* sparse.c: see sparse.h. All ranks send the same number of floats, chosen for each parameter
+ * separately; sums are computed in rank order. */
 #include "dist/sparse.h"
 
 #include <math.h>
@@ -59,7 +59,7 @@ void sparse_free(struct sparse *sparse)
     free(sparse);
 }
 
-/* The k-th largest of x [n], k from 1; x is put in another order. */
+/* The kth largest of x [n], k from 1; x is reordered. */
 static float kth_largest(float *x, int64_t n, int64_t k)
 {
     int64_t low = 0, high = n - 1;

@@ -8,7 +8,7 @@ echo "== with a failure, kept ones and what is left"
 microtome tissue c/slides bad.tiff -o whole --quiet >/dev/null
 microtome status whole
 microtome status whole --json
-echo "== a run that ended without a word, after two of three slides"
+echo "== a run that ended without a message, after two of three slides"
 mkdir killed
 command -v python3 >/dev/null || { echo "no python3" >&2; exit 77; }
 python3 - <<'P'

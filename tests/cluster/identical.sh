@@ -56,7 +56,7 @@ for folder in p_two p_slurm p_sge; do
     diff <(cut -d, -f1-3,6- p_one/slides.csv) <(cut -d, -f1-3,6- $folder/slides.csv) || fail "$folder/slides.csv"
 done
 grep -q 'no tissue' p_slurm/slides.csv || fail "$(cat p_slurm/slides.csv)"
-microtome status p_slurm | grep -q 'all results are put together' || fail "status of p_slurm"
+microtome status p_slurm | grep -q 'all results are merged' || fail "status of p_slurm"
 
 echo 'sleep 600' >wrap
 site "$here/wrap"
@@ -66,8 +66,8 @@ for on in slurm sge; do
         fail "a second submission while jobs of the first are alive"
     grep -q "microtome cancel" refused || fail "$(cat refused)"
     microtome extract -q cohort/slides.csv -o held_$on --dense 2>/dev/null && fail "a local run beside jobs"
-    microtome cancel held_$on | grep -q 'told to end' || fail cancel
-    for _ in $(seq 100); do microtome cancel held_$on | grep -q 'nothing runs' && break; sleep 0.2; done
-    microtome cancel held_$on | grep -q 'nothing runs' || fail "jobs live on after cancel on $on"
+    microtome cancel held_$on | grep -q '^cancelled' || fail cancel
+    for _ in $(seq 100); do microtome cancel held_$on | grep -q 'nothing is running' && break; sleep 0.2; done
+    microtome cancel held_$on | grep -q 'nothing is running' || fail "jobs live on after cancel on $on"
 done
 echo ok

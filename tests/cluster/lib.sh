@@ -83,7 +83,7 @@ W
 # command again does these alone; then all is as in the folder `one`.
 missing_then_whole() { # SCHEDULER N
     grep -q "2 of $2 tasks have no result" hurt.err || fail "$(cat hurt.err)"
-    grep -q 'task 3, s3: did not begin' hurt.err || fail "$(cat hurt.err)"
+    grep -q 'task 3, s3: did not start' hurt.err || fail "$(cat hurt.err)"
     [ "$(ls hurt/*.h5 | wc -l)" = $(($2 - 2)) ] || fail "$(ls hurt)"
     [ "$(grep -cx 1 began)" = 2 ] || fail "the killed task ran $(grep -cx 1 began) times"
     microtome status hurt | grep -q "2 of $2" || fail "$(microtome status hurt)"

@@ -29,7 +29,7 @@ extract() { # FOLDER OPTIONS...
 comes_to_its_limit() { # SCHEDULER TIME SECONDS
     local short=short_$1 job="--on $1 --jobs 1 --time $2 --site site.yaml --wait"
     extract "$short" $job --retries 0 >/dev/null 2>"said_$1" && fail "no limit on $1"
-    grep -q 'came to its time limit' "said_$1" || fail "$(cat "said_$1")"
+    grep -q 'reached its time limit' "said_$1" || fail "$(cat "said_$1")"
     microtome status "$short" | grep -q "time limit of $3 s" || fail "$(microtome status "$short")"
     extract "$short" $job >/dev/null 2>"said_$1" || fail "$(cat "said_$1")"
     awk 'NF != 1' "$short/tasks/jobs-2.txt" | grep -q . && fail "not shared out anew: $(cat "$short/tasks/jobs-2.txt")"

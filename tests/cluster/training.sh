@@ -49,7 +49,7 @@ goes_on() { # SCHEDULER TIME
     cmp whole/model.safetensors "$cut/model.safetensors" || fail "the weights differ on $1"
     cmp whole/scores.csv "$cut/scores.csv" || fail "the scores differ on $1"
     grep -q 'model.safetensors' "$cut.txt" || fail "$(cat "$cut.txt")"
-    microtome status "$cut" | grep -q 'all results are put together' || fail "$(microtome status "$cut")"
+    microtome status "$cut" | grep -q 'all results are merged' || fail "$(microtome status "$cut")"
 }
 (goes_on slurm 1m) & # SLURM counts in minutes; both wait at the same time
 on_slurm=$!
