@@ -74,7 +74,7 @@ static void fill_bins(struct item *items, int64_t n, struct bin *bins, int64_t n
     }
 }
 
-/* Jobs are numbered anew by falling load, and the ids laid out job after job. */
+/* Renumbers jobs by decreasing load and lays out the ids job after job. */
 static void lay_out(struct item *items, int64_t n, struct bin *bins, int64_t *rank,
                     struct packed *out)
 {

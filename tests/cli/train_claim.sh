@@ -15,7 +15,7 @@ named() { sed "s/process $first\b/process FIRST/; s/ on [^ ,]*, since [^)]*/ on 
 echo "== a second one"
 microtome train run.yaml -o run -q --threads 1 --overwrite 2>&1 | named
 microtome status run | grep -c "^process $first on"
-kill -0 $first && echo "the first one goes on"
+kill -0 $first && echo "the first one continues"
 echo "== cancel"
 microtome cancel run | named
 wait $first

@@ -14,8 +14,8 @@ try() {
     grep -c 'microtome train:' err.txt
 }
 try OMPI_MCA_plm=nosuch
-grep -o 'Framework: plm Component: nosuch; mend.*' err.txt
+grep -o 'Framework: plm Component: nosuch; fix.*' err.txt
 try OMPI_MCA_pml=nosuch
-grep -o 'Framework: pml Component: nosuch; mend.*' err.txt
+grep -o 'Framework: pml Component: nosuch; fix.*' err.txt
 try OMPI_MCA_orte_default_hostfile=/nonexistent
 try OMPI_MCA_rmaps_base_oversubscribe=1

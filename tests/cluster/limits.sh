@@ -6,7 +6,7 @@ port=21800
 slurm_up 2
 sge_up
 microtome phantom -q -o cohort --slides 2 --size 2048 --seed 1 || fail phantom
-# Stands still in the middle of a task when it was given several, until the time is up: SLURM lets it go on
+# Hangs in the middle of a task if it was given several, until the time is up: SLURM lets it continue
 # before it ends it, Grid Engine warns every process of the job and then kills.
 cat >wrap <<'W'
 case "$*" in *--finish) exec "$@" ;; esac
@@ -32,7 +32,7 @@ comes_to_its_limit() { # SCHEDULER TIME SECONDS
     grep -q 'reached its time limit' "said_$1" || fail "$(cat "said_$1")"
     microtome status "$short" | grep -q "time limit of $3 s" || fail "$(microtome status "$short")"
     extract "$short" $job >/dev/null 2>"said_$1" || fail "$(cat "said_$1")"
-    awk 'NF != 1' "$short/tasks/jobs-2.txt" | grep -q . && fail "not shared out anew: $(cat "$short/tasks/jobs-2.txt")"
+    awk 'NF != 1' "$short/tasks/jobs-2.txt" | grep -q . && fail "not divided again: $(cat "$short/tasks/jobs-2.txt")"
     same here "$short"
 }
 extract here --threads 1 >/dev/null || fail "the run here"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# train --on slurm|sge --ranks 2: comes to its time limit, saves, goes back into the queue, goes on and
+# train --on slurm|sge --ranks 2: reaches its time limit, saves, is requeued, continues and
 # ends: the weights are those of a run that was never stopped, bit for bit.
 port=21500
 . "$(dirname "$0")/lib.sh"
