@@ -24,6 +24,10 @@ bool h5_fail(struct err *err, const char *path, const char *verb);
  * equal bytes. Negative on failure. */
 hid_t h5_create(const char *path);
 
+/* Are the texts in a file where its tables say? Before it is opened: damage there is not noticed by
+ * HDF5, which crashes or never returns. */
+bool h5_check_heaps(const char *path, struct err *err);
+
 /* Attributes; false on failure. Text is UTF-8 of variable length, as h5py writes it. */
 bool h5_put_text(hid_t object, const char *name, const char *value);
 bool h5_put_int(hid_t object, const char *name, int64_t value);

@@ -60,6 +60,8 @@ static bool open_file(struct store *store, const char *path, struct err *err)
     if (access(path, R_OK) != 0 || stat(path, &status) != 0)
         return err_errno(err, path, "open");
     store->reader.file_bytes = (int64_t)status.st_size;
+    if (!h5_check_heaps(path, err))
+        return false;
     H5Lunregister(H5L_TYPE_EXTERNAL); /* what is opened is this file and no other */
     hid_t how = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_fclose_degree(how, H5F_CLOSE_STRONG);

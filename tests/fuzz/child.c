@@ -41,7 +41,7 @@ static void on_signal(int number)
 
 static void run_child(void (*attempt)(void *arg), void *arg, const char *library)
 {
-    static const int deadly[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE };
+    static const int deadly[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGALRM };
     void *first;
     blamed = library;
     backtrace(&first, 1); /* loads what it needs while all is well */

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/file.h"
 #include "patch/h5.h"
 #include "patch/store.h"
 #include "tests/unit/support/paths.h"
@@ -215,6 +216,42 @@ static void links_to_other_files(void **state)
     free(other);
 }
 
+/* The heap of texts, damaged in one place: HDF5 crashes on a size beyond it, and never returns from
+ * a free one of 0. */
+static void texts_that_are_damaged(void **state)
+{
+    (void)state;
+    static const struct {
+        int place; /* behind the signature of the heap */
+        uint8_t value;
+    } damage[] = { { 16 + 8 + 6, 1 }, { 8 + 3, 1 }, { 16, 0 } };
+    char *path = scratch_path("texts.h5"), *bytes = NULL;
+    alarm(60);
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        put_claims(path, layouts_of_others[0], 5, 32, (struct storage){ 1, false, true });
+        hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+        assert_true(h5_put_text(file, "slide", "a text") && H5Fclose(file) >= 0);
+        struct store *store = NULL;
+        assert_true(store_open(path, &store, NULL));
+        assert_string_equal(store_facts(store)->slide, "a text");
+        store_close(store);
+        size_t size = 0;
+        assert_true(file_read(path, 1 << 20, &bytes, &size, NULL));
+        char *heap = memmem(bytes, size, "GCOL", 4);
+        assert_non_null(heap);
+        heap[damage[i].place] = (char)damage[i].value;
+        if (i == 2) /* the first object is free, of no size */
+            memset(heap + 16, 0, 16);
+        FILE *stream = fopen(path, "wb");
+        assert_true(stream && fwrite(bytes, 1, size, stream) == size && fclose(stream) == 0);
+        free(bytes);
+        refused(path, "its texts are damaged");
+    }
+    alarm(0);
+    unlink(path);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +262,7 @@ int main(void)
         cmocka_unit_test(deflated_files_are_read),
         cmocka_unit_test(groups_that_share_patches),
         cmocka_unit_test(groups_of_more_than_the_file),
+        cmocka_unit_test(texts_that_are_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
