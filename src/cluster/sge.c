@@ -4,7 +4,7 @@
 #include "cluster/scheduler.h"
 #include "cluster/shell.h"
 
-/* SIGUSR1 comes so long before the end of the time, then SIGKILL; of a short time, at a fifth of
+/* SIGUSR1 is sent this long before the time limit, then SIGKILL; for a short limit, at a fifth of
  * it, within what counts as the end (record_out_of_time). */
 #define WARNING_S 30
 
@@ -49,7 +49,7 @@ static void directives(FILE *script, const struct job_request *job)
         fprintf(script, "#$ -P %s\n", options->account);
 }
 
-/* -hold_jid waits for the end of a job, good or bad. */
+/* -hold_jid waits for the end of a job, successful or not. */
 static void submit_functions(FILE *script, const struct cluster_options *options, int64_t number)
 {
     char limit[32] = "";

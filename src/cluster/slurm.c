@@ -49,9 +49,9 @@ static void directives(FILE *script, const struct job_request *job)
         fprintf(script, "#SBATCH --account=%s\n", options->account);
 }
 
-/* A variable named in --export would make every node run a login shell first; from the environment
- * it comes for nothing. With --max-running several arrays follow one another, so that never more
- * run at once. A failed element must not keep the last job waiting: afterany. */
+/* A variable named in --export would make every node run a login shell first; taken from the
+ * environment it costs nothing. With --max-running several arrays run one after another, so that no
+ * more run at once. A failed element must not keep the last job waiting: afterany. */
 static void submit_functions(FILE *script, const struct cluster_options *options, int64_t number)
 {
     char limit[32] = "";

@@ -66,7 +66,7 @@ static void count_task(struct slide_status *slide, enum task_state state)
 struct progress {
     double cost_done, cost_left; /* of what ended since the submission; of what is not done */
     int64_t ended;
-    double first, last; /* when the first one of them began and the last one ended */
+    double first, last; /* when the first of them started and the last ended */
 };
 
 static enum task_state look_at(const struct task_list *list, const struct task *task, bool dead,

@@ -103,7 +103,7 @@ static int64_t count_complete(const struct task_list *list)
     return n;
 }
 
-/* The jobs are gone and the last one left no word. */
+/* The jobs are gone and the last one left no result. */
 static bool without_word(const struct task_list *list, const struct submission *submission,
                          struct err *err)
 {
@@ -143,8 +143,8 @@ static void print_finished(const struct task_list *list, FILE *out)
     free(path);
 }
 
-/* The last job has said its word; while it is still in the queue the same command again would be
- * refused. Waits for a while until it has left. */
+/* The last job has reported; while it is still in the queue the same command would be rejected.
+ * Waits briefly until it has left. */
 static void let_jobs_leave(const struct scheduler *scheduler, const struct submission *submission,
                            const struct ctx *ctx)
 {

@@ -80,7 +80,7 @@ static void write_tasks_folder(FILE *script, const struct work *work)
     fputs("/tasks\n", script);
 }
 
-/* Nodes that do not see the folder say so, wherever their output goes. */
+/* Nodes that cannot see the folder report it, wherever their output goes. */
 static void write_check(FILE *script)
 {
     fputs("[ -e \"$tasks/list.csv\" ] || {\n"
@@ -151,7 +151,8 @@ static bool write_last(const struct work *work, FILE *script, struct err *err)
     return true;
 }
 
-/* The program runs beside the shell, which hands on the warning that its time ends. */
+/* The program runs in the background of the shell, which passes on the warning about the time
+ * limit. */
 static bool write_single(const struct work *work, FILE *script, struct err *err)
 {
     char log[64];
@@ -270,7 +271,7 @@ static bool print_scripts(const struct work *work, FILE *out, struct err *err)
     return ok;
 }
 
-/* A task that its job's time did not suffice for goes alone next time; if it was alone already, it
+/* A task that ran out of its job's time gets a separate job next time; if it already had one, it
  * needs more time. */
 static bool look_at_times(const struct work *work, const int64_t *ids, int64_t n, bool *alone,
                           struct err *err)

@@ -20,7 +20,8 @@
 #define MAX_OPTIONS 16
 
 /* mpirun's command line for the program with these arguments; pointers into them, `number` and
- * `program`. quiet: without what mpirun itself says, for the ranks speak. NULL: no memory. */
+ * `program`. quiet: without mpirun's own messages, because the ranks print theirs. NULL: no memory.
+ */
 static char **command_line(char *const *arguments, bool quiet, char *number, char *program)
 {
     static char mpirun[] = "mpirun", n[] = "-n", over[] = "--oversubscribe", bind[] = "--bind-to",
@@ -44,9 +45,8 @@ static char **command_line(char *const *arguments, bool quiet, char *number, cha
     return line;
 }
 
-/* In the child, between fork and exec. Everything as in a fresh process: handlers and masks are not
- * for mpirun. If `parent` dies, mpirun gets the signal that it hands to the ranks: they save and
- * end. */
+/* In the child, between fork and exec. Resets handlers and masks, which are not for mpirun. If
+ * `parent` dies, mpirun gets the signal that it forwards to the ranks: they save and exit. */
 static void become(char *const *line, int said, pid_t parent, int failed)
 {
     struct sigaction ordinary = { .sa_handler = SIG_DFL };
@@ -69,7 +69,7 @@ static void become(char *const *line, int said, pid_t parent, int failed)
     _exit(127);
 }
 
-/* said: where what it says goes, or -1. Gives an errno, 0: it runs. */
+/* said: where its output goes, or -1. Returns an errno; 0: it is running. */
 static int spawn(pid_t *pid, char *const *line, int said)
 {
     int failed[2], code = 0;
@@ -121,7 +121,7 @@ static bool is_stopped(const struct launch *launch)
     return launch->stop && atomic_load(launch->stop);
 }
 
-/* Waits for the child; hands a wish to stop on, once. */
+/* Waits for the child; passes a request to stop on, once. */
 static bool wait_for(const struct launch *launch, pid_t pid, struct err *err)
 {
     bool told = false;
@@ -143,7 +143,7 @@ static bool wait_for(const struct launch *launch, pid_t pid, struct err *err)
 
 /* --- why mpirun failed --- */
 
-#define TRIALS 8 /* Open MPI 4 often loses what a rank says that fails as it starts */
+#define TRIALS 8 /* Open MPI 4 often loses the message of a rank that fails on starting */
 
 /* Its first words, between ruled lines, on one line; logged: with those that it logs of itself,
  * "[host:process] ..". */
@@ -194,9 +194,8 @@ static bool try_line(char *const *line, char *text, size_t size)
     return status == 0;
 }
 
-/* After exit codes that mpirun and the ranks have in common: ranks that only begin and end. If they
- * cannot, `err` gets what mpirun says of it; else the ranks had begun and have said themselves what
- * was wrong. */
+/* After exit codes shared by mpirun and the ranks: starts ranks that exit at once. If they cannot
+ * start, `err` gets mpirun's reason; else the ranks had started and have printed their error. */
 static void try_ranks(const struct launch *launch, char *number, char *program, struct err *err)
 {
     char *const arguments[] = { launch->trial, NULL };

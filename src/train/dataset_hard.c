@@ -64,7 +64,7 @@ static bool read_rows(struct listing *listing, const struct csv *csv, struct har
     return true;
 }
 
-/* Which side each patient is on; DATA_NONE for one who is left out. New ones are for training. */
+/* Which side each patient is on; DATA_NONE for one who is excluded. New ones are for training. */
 static enum data_side *sides_of(const struct dataset *dataset)
 {
     enum data_side *sides = calloc((size_t)dataset->n_patients + 1, sizeof *sides);

@@ -43,7 +43,7 @@ static struct source *new_source(struct dataset *dataset, enum source_kind kind,
     return source->path ? source : NULL;
 }
 
-/* The label of a patch or image by the rule of the listing; PATCH_UNLABELED: left out. */
+/* The label of a patch or image by the rule of the listing; PATCH_UNLABELED: dropped. */
 static int32_t label_by_rule(const struct listing *listing, int32_t label)
 {
     switch (listing->labels) {
@@ -114,7 +114,7 @@ static bool add_patches(struct listing *listing, struct source *source, struct s
                      source->path);
 }
 
-/* A network learns one resolution: that of the first store that tells its own. */
+/* A network learns one resolution: that of the first store that states it. */
 static bool note_mpp(const struct listing *listing, const struct source *source, double mpp,
                      struct err *err)
 {
@@ -439,7 +439,7 @@ bool source_add(struct listing *listing, const char *path, struct err *err)
 
 /* --- pixels --- */
 
-/* Closes the store that was not used for longest, if too many are open. */
+/* Closes the least recently used store, if too many are open. */
 static void make_room(const struct dataset *dataset)
 {
     struct source *oldest = NULL;

@@ -257,7 +257,7 @@ static bool judge_predictions(const struct predictions *predictions, struct metr
                            predictions->classes, metrics, confusion, err);
 }
 
-/* What the schedule looks at: higher is better. Where only one class is there is no AUC: then the
+/* The value given to the schedule: higher is better. With only one class there is no AUC: then the
  * loss. */
 static double monitored(const struct trainer *trainer, const struct epoch_row *row)
 {
@@ -290,7 +290,7 @@ static void say_row(const struct trainer *trainer, const struct epoch_row *row, 
                 row->train.accuracy, row->train.auc, val, row->seconds, 100 * row->waiting);
 }
 
-/* How far dense and window scores are apart, with a teacher. Collective. */
+/* Reports how far dense and window scores differ, with a teacher. Collective. */
 static bool say_difference(struct trainer *trainer, const struct predictions *val, struct err *err)
 {
     struct metrics metrics = { 0 };
@@ -347,7 +347,7 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
     return ok;
 }
 
-/* Validation, judgement, files; the trainer then stands at the beginning of the next epoch. */
+/* Validation, judgement, files; the trainer is then at the start of the next epoch. */
 static bool finish_epoch(struct trainer *trainer, struct err *err)
 {
     struct predictions val = { .classes = trainer->dataset.n_classes };
@@ -393,7 +393,7 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
 
 /* --- the end --- */
 
-/* The weights as they are, judged on one side; its scores are written to files that begin with
+/* Evaluates the current weights on one side; scores are written to files whose names start with
  * `prefix`. Collective. */
 static bool judge_side(struct trainer *trainer, struct loader *loader, const char *prefix,
                        struct metrics *metrics, double *loss, struct err *err)
@@ -413,7 +413,7 @@ static bool judge_side(struct trainer *trainer, struct loader *loader, const cha
     return ok;
 }
 
-/* The best weights, judged once more and written; only now is the test looked at. */
+/* Evaluates the best weights once more and writes them; only now is the test data used. */
 static bool finish(struct trainer *trainer, struct train_result *out, struct err *err)
 {
     bool ok = trainer_load_best(trainer, err);
@@ -432,7 +432,7 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
         ema_swap(trainer->ema);
     ok = ok && trainer_lead(trainer, trainer_write_metrics, err) &&
          trainer_lead(trainer, trainer_write_model, err) && trainer_lead(trainer, write_done, err);
-    if (!ok && err->kind == ERR_STOPPED) { /* the last checkpoint stands before this */
+    if (!ok && err->kind == ERR_STOPPED) { /* the last checkpoint was saved before this */
         trainer->request->ranks->failed = true;
         err_set(err, ERR_REQUEUE, "stopped after the last epoch; saved; continue with --resume");
     }

@@ -47,7 +47,7 @@ static bool weigh_classes(struct trainer *trainer, struct err *err)
     return true;
 }
 
-/* The side of what the network is trained on: its input, or with a teacher more than that. */
+/* The side of the crops the network is trained on: its input, or more than that with a teacher. */
 static bool choose_crop(struct trainer *trainer, struct err *err)
 {
     const struct train_config *config = trainer->config;
@@ -70,7 +70,7 @@ static bool choose_crop(struct trainer *trainer, struct err *err)
     return true;
 }
 
-/* What the stains of the patches are, or are made to be: what the model expects from then on. */
+/* How the stains of the patches are normalised: what the model expects from then on. */
 static bool choose_stain(struct trainer *trainer, struct err *err)
 {
     const struct train_config *config = trainer->config;
@@ -135,7 +135,7 @@ static bool check_sizes(const struct trainer *trainer, struct err *err)
     return true;
 }
 
-/* Warns of classes that a side cannot judge. Returns how many patches the side has. */
+/* Warns about classes missing from a side. Returns how many patches the side has. */
 static int64_t count_side(const struct trainer *trainer, enum data_side side, const char *name,
                           int64_t *count)
 {

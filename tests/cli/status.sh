@@ -1,4 +1,4 @@
-# How far a run without a cluster is: whole, with failures, stopped, killed, a training, no run.
+# Progress of a run without a cluster: complete, with failures, stopped, killed, a training, no run.
 microtome phantom -o c --slides 2 --size 1024 --seed 1 --quiet
 printf 'not a slide' >bad.tiff
 microtome tissue c/slides -o whole --quiet >/dev/null

@@ -1,5 +1,5 @@
-# A training has its folder to itself: a second one is refused, and names who has it; `cancel` ends
-# the one that runs, which saves. Commands that write keep out of a folder where jobs may work.
+# A training owns its folder: a second one is rejected and names the owner; `cancel` ends the running
+# one, which saves. Commands that write stay out of a folder that jobs may be using.
 microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit
 sed -i "s/,test$/,train/" cohort/slides.csv # two patients: one to validate on
 microtome extract -q cohort/slides.csv -o stores --random 4 --patch 160 >/dev/null || exit

@@ -1,4 +1,4 @@
-# A full disk at a checkpoint: a clear error, and the checkpoint before it is whole. Needs root for
+# A full disk at a checkpoint: a clear error, and the previous checkpoint is intact. Needs root for
 # a small tmpfs.
 [ "$(id -u)" -eq 0 ] || { echo "needs root to mount a tmpfs" >&2; exit 77; }
 microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit

@@ -1,6 +1,6 @@
-# Training on ranks, by real mpirun: the bits do not depend on overlap; a stop on any rank saves and
-# ends all with 75; a killed rank ends all; going on gives the bits of a run that was never stopped;
-# ranks that hold other data, settings or code are found. scan_tiny has batch norm: epochs end with
+# Training on ranks with a real mpirun: results are bitwise the same with and without overlap; a stop on any
+# rank saves and ends all with 75; a killed rank ends all; resuming gives bitwise the result of an
+# uninterrupted run; ranks with different data, settings or code are found. scan_tiny has batch norm: epochs end with
 # a comparison of all weights and statistics over the ranks, here after every second step.
 root=
 [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root

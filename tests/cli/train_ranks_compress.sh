@@ -1,6 +1,6 @@
-# Deep gradient compression on ranks, by real mpirun: with all sent it is momentum as ever; with little
-# sent the ranks stay equal (every epoch ends with a comparison), the network learns, and a stopped run
-# goes on bit for bit, rests included.
+# Deep gradient compression on ranks with a real mpirun: with everything sent it is ordinary momentum;
+# with little sent the ranks stay equal (every epoch ends with a comparison), the network learns, and a
+# stopped run resumes bit for bit, including what was not sent.
 /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "no numpy" >&2; exit 77; }
 . "$(dirname "$0")/support/ranks.sh"
 cat >run.yaml <<'Y'

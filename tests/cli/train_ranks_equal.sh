@@ -1,7 +1,7 @@
-# What must be equal on ranks, by real mpirun. N ranks x b = 1 rank x N b: to 1e-6 without batch norm;
+# What must be equal on ranks, with a real mpirun. N ranks x b = 1 rank x N b: to 1e-6 without batch norm;
 # with batch norm over all ranks (ranks.sync_bn, on one rank too) the same, near without it on one rank
-# (statistics in float), far without it on ranks. The optimizer's state in parts = whole, bit for bit, also when a run goes on the
-# other way; a run goes on with another number of ranks.
+# (statistics in float), far without it on ranks. The sharded optimizer = the whole one, bit for bit, also
+# when a run is resumed the other way; a run is resumed with a different number of ranks.
 /usr/bin/python3 -c 'import numpy' 2>/dev/null || { echo "no numpy" >&2; exit 77; }
 . "$(dirname "$0")/support/ranks.sh"
 cat >run.yaml <<'Y'

@@ -1,6 +1,6 @@
-# --ranks where mpirun cannot start ranks, or MPI fails in them, really: components that are not
-# there, a hostfile that is not there. Every time the reason is said once.
-# An error of a rank is said by the rank alone.
+# --ranks when mpirun really cannot start ranks, or MPI fails in them: missing components, a missing
+# hostfile. The reason is printed exactly once.
+# An error of a rank is printed by that rank alone.
 command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:fast_unwind_on_malloc=0
 mkdir data

@@ -1,6 +1,6 @@
-# The launcher of ranks, or mpirun itself, is killed with -9: the ranks end. As long as one lives a
-# second training in the folder is refused; then --resume gives the bits of a run that was never
-# stopped.
+# The launcher of ranks, or mpirun itself, is killed with -9: the ranks end. While one is alive, a
+# second training in the folder is rejected; then --resume gives bitwise the result of an
+# uninterrupted run.
 . "$(dirname "$0")/support/ranks.sh"
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 144 }

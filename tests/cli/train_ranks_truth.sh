@@ -1,6 +1,6 @@
 # The gradient of a step with batch norm over all ranks (ranks.sync_bn) against PyTorch in double, on
-# three ranks and on one. The rounding of float is what limits how near they are to each other: the
-# first layer's gradient is a small rest of large sums. A step of rate 1 without momentum shows the
+# three ranks and on one. Float rounding limits how close they are to each other: the
+# first layer's gradient is a small remainder of large sums. A step of rate 1 without momentum shows the
 # gradient in the weights.
 /usr/bin/python3 -c 'import torch, h5py' 2>/dev/null || { echo "no torch and h5py" >&2; exit 77; }
 . "$(dirname "$0")/support/ranks.sh"

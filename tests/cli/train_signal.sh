@@ -1,5 +1,5 @@
 # SIGTERM saves and ends with 75; kill -9 loses at most the steps since the last checkpoint; either
-# way --resume ends with the same weights as a run that was never stopped.
+# way --resume ends with the same weights as an uninterrupted run.
 microtome phantom -q -o cohort --slides 4 --size 2048 --seed 1 || exit
 sed -i 's/,test$/,train/' cohort/slides.csv # none is kept for a test
 microtome extract -q cohort/slides.csv -o stores --random 12 --patch 160 >/dev/null || exit

@@ -1,4 +1,4 @@
-# Wrong usage and wrong configs: named, nothing done.
+# Wrong usage and invalid configs: named, nothing done.
 try() {
     microtome train "$@"
     echo "exit $?" >&2

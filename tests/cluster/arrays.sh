@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# More jobs than an array may have: a master job submits several arrays, with offsets. Never more
-# than --max-running at once, over all arrays. --jobs shares tasks among fewer jobs.
+# More jobs than an array may have: a master job submits several arrays, with offsets. At most
+# --max-running run at once, over all arrays. --jobs divides tasks among fewer jobs.
 port=21100
 . "$(dirname "$0")/lib.sh"
 export MAX_ARRAY=6

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Nodes whose clocks are two minutes behind, or ten minutes ahead of the submitting machine: --wait
-# tells the end of this submission, not that of the last one, and never that nothing began.
+# reports the end of this submission, not of the previous one, and never that nothing started.
 port=21600
 . "$(dirname "$0")/lib.sh"
 [ -e "${SHIFTED_CLOCK_LIBRARY:-}" ] || skip "no library that shifts clocks"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A task that is killed, one that exits with 1, one whose whole job is killed, a node that crashes in
-# mid-task and comes back; then the submitting process killed between two submissions. The rest goes
-# on, what is missing is stated, and the same command again makes it complete: nothing twice,
+# mid-task and comes back; then the submitting process killed between two submissions. The rest
+# continues, what is missing is reported, and the same command again completes it: nothing twice,
 # nothing lost, the same bytes.
 port=21200
 export NODE_TIMEOUT=5

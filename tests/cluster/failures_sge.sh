@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On Grid Engine a task that is killed, one that exits with 1 and one whose whole job is killed: the rest
-# goes on, what is missing is stated, and the same command again makes it complete: nothing twice,
+# continues, what is missing is reported, and the same command again completes it: nothing twice,
 # nothing lost, the same bytes.
 port=21900
 . "$(dirname "$0")/lib.sh"

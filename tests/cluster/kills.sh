@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A run on this computer, killed a hundred times at random moments: the same bytes as one that was
-# left alone, and no lock that has to be removed by hand.
+# A run on this computer, killed a hundred times at random moments: the same bytes as an
+# undisturbed run, and no lock that has to be removed by hand.
 port=0
 . "$(dirname "$0")/lib.sh"
 links 12

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A time limit that is too short for a job of several tasks, on SLURM and on Grid Engine: recognised,
-# stated, and the same command again gives those tasks jobs of their own.
+# reported, and the same command again gives those tasks separate jobs.
 port=21800
 . "$(dirname "$0")/lib.sh"
 slurm_up 2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What cannot work is said at once, with the remedy: wrong partition or queue, more memory or
+# Requests that cannot work are rejected at once, with the remedy: wrong partition or queue, more memory or
 # processors than any node has, no scheduler, nodes that do not see the results.
 port=21400
 export NODE_TIMEOUT=5

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # train --on slurm|sge --ranks 2: reaches its time limit, saves, is requeued, continues and
-# ends: the weights are those of a run that was never stopped, bit for bit.
+# ends: the weights are bitwise those of an uninterrupted run.
 port=21500
 . "$(dirname "$0")/lib.sh"
 command -v mpirun >/dev/null || skip "no mpirun"
