@@ -141,8 +141,8 @@ static bool write_last(const struct work *work, FILE *script, struct err *err)
     char log[64];
     snprintf(log, sizeof log, "last-%lld", (long long)work->submission.number);
     write_head(script, work, log, work->submission.time_s);
-    fputs("# Runs when all elements have ended, successfully or not: merges the results, reports "
-          "what\n# is missing and then exits with 1.\n",
+    fputs("# Runs when all elements have ended, successfully or not: merges the results; if any "
+          "are\n# missing, reports them and exits with 1.\n",
           script);
     write_setup(script, work);
     if (!write_task(script, work, err))

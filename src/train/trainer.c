@@ -194,10 +194,11 @@ static bool leave(struct trainer *trainer, struct err *err)
         return false;
     }
     trainer->request->ranks->failed = true;
-    return err_set(err, ERR_REQUEUE,
-                   "stopped in epoch %lld after step %lld of %lld; saved; continue with --resume",
-                   (long long)trainer->epoch + 1, (long long)trainer->step,
-                   (long long)trainer->steps_per_epoch);
+    return err_set(
+        err, ERR_REQUEUE,
+        "stopped in epoch %lld after step %lld of %lld and saved; continue with --resume",
+        (long long)trainer->epoch + 1, (long long)trainer->step,
+        (long long)trainer->steps_per_epoch);
 }
 
 static bool run_steps(struct trainer *trainer, struct err *err)
@@ -434,7 +435,7 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
          trainer_lead(trainer, trainer_write_model, err) && trainer_lead(trainer, write_done, err);
     if (!ok && err->kind == ERR_STOPPED) { /* the last checkpoint was saved before this */
         trainer->request->ranks->failed = true;
-        err_set(err, ERR_REQUEUE, "stopped after the last epoch; saved; continue with --resume");
+        err_set(err, ERR_REQUEUE, "stopped after the last epoch and saved; continue with --resume");
     }
     return ok;
 }
