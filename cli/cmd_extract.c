@@ -29,20 +29,20 @@ extern const struct command cmd_extract;
 
 static const struct arg args[] = {
     OUTPUT_ARG("folder for the stores, run.json, slides.csv and lookup.csv"),
-    FLAG_ARG("dense", dense, "every tile of the grid that has tissue"),
+    FLAG_ARG("dense", dense, "extract every tile of the grid that has tissue"),
     INT_ARG("random", random, "N", NULL, 1, 10000000,
-            "N random patches of each class from each slide"),
+            "extract N random patches of each class from each slide"),
     INT_ARG("patch", patch, "PX", "224", 1, 16384,
             "width and height of a tile, without its margin"),
     INT_ARG("margin", margin, "PX", "112", 0, 16384,
             "pixels stored around a tile of the dense grid"),
     INT_ARG("stride", stride, "PX", NULL, 1, 1 << 20,
-            "distance between tiles of the dense grid; the tile's width if not given"),
+            "distance between tiles of the dense grid; default: the tile's width"),
     REAL_ARG("mpp", mpp, "UM", NULL, 0.01, 1000,
              "resolution of the patches in um/px, resampled from the best level"),
     REAL_ARG("mpp-tolerance", mpp_tolerance, "F", "0.2", 0, 100,
-             "how much coarser than --mpp a slide may be, as a share of it; its pixels are then "
-             "enlarged"),
+             "how much coarser than --mpp a slide may be, as a fraction of it; such slides are "
+             "upsampled"),
     { .name = "level",
       .type = ARG_INT,
       .offset = AT(level),
@@ -53,31 +53,33 @@ static const struct arg args[] = {
     SLIDE_MPP_ARG,
     CHOICE_ARG("method", method, "NAME", "process", tissue_method_names, "how tissue is found"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,
-             "least share of tissue in a tile"),
+             "minimum fraction of tissue in a tile"),
     TEXT_ARG("annotations", annotations, "DIR", NULL,
-             "folder of <slide>.xml, .json or .geojson, where the slide list names none"),
+             "folder with <slide>.xml, .json or .geojson for slides that have no annotation in the "
+             "slide list"),
     CLASS_MAP_ARG,
     CHOICE_ARG("label-rule", label_rule, "NAME", "majority", label_rule_names,
-               "tumour if half of the tile is (and normal if no pixel is), if any pixel is, if its "
-               "centre is, the slide's label, or no labels"),
+               "what makes a tile tumour: at least half of its pixels (normal: none), any pixel, "
+               "its centre, or the slide's label; or no labels"),
     REAL_ARG("white", white, "F", NULL, 0.001, 1,
-             "leave out tiles with a larger share of white pixels (R, G and B above 200); 0.7 "
-             "for --random, all kept for --dense if not given"),
+             "drop tiles with a larger fraction of white pixels (R, G and B above 200); default: "
+             "0.7 for --random, none dropped for --dense"),
     REAL_ARG("black", black, "F", NULL, 0.001, 1,
-             "the same for black pixels (R, G and B below 30); 0.5 for --random"),
+             "the same for black pixels (R, G and B below 30); default: 0.5 for --random, none "
+             "dropped for --dense"),
     CHOICE_ARG("stain", stain, "NAME", "none", stain_method_names,
                "normalise the stains of each slide"),
     TEXT_ARG("template", stain_template, "PNG", NULL,
-             "what stains are normalised to, instead of the built-in template"),
+             "image to normalise the stains to, instead of the built-in template"),
     INT_ARG("seed", seed, "S", "0", 0, 9e15, "same seed, same random patches"),
     INT_ARG("group", group, "N", "400", 1, 1e9,
-            "patches in a group of the store, which are read together; see 'microtome tune'"),
+            "patches per group (groups are read as a whole); see 'microtome tune'"),
     REAL_ARG("group-memory", group_memory, "MB", NULL, 0.001, 1e7,
-             "memory that a group's pixels may take, instead of --group"),
+             "memory for the pixels of a group, instead of --group"),
     CHOICE_ARG("layout", layout, "NAME", "blocks", store_layout_names,
-               "how the store is laid out, see docs/formats.md"),
-    FLAG_ARG("overwrite", overwrite, "make existing stores again"),
-    FLAG_ARG("preview", preview, "also <slide>_patches.png, a sheet of patches to look at"),
+               "layout of the store; see docs/formats.md"),
+    FLAG_ARG("overwrite", overwrite, "replace existing stores"),
+    FLAG_ARG("preview", preview, "also write <slide>_patches.png, an overview of the patches"),
     FLAG_ARG("json", json, "print the result as JSON"),
     CLUSTER_ARGS,
     CLUSTER_ARRAY_ARGS,
@@ -102,7 +104,7 @@ static bool check_modes(const struct extract_args *given, struct err *err)
     if (given->group_memory > 0 && given->group != DEFAULT_GROUP)
         return err_set(err, ERR_USAGE, "--group and --group-memory exclude each other");
     if ((given->annotations || given->class_map) && given->label_rule > LABEL_CENTER)
-        return err_set(err, ERR_USAGE, "%s: --label-rule %s does not look at annotations",
+        return err_set(err, ERR_USAGE, "%s: --label-rule %s does not use annotations",
                        given->annotations ? "--annotations" : "--class-map",
                        label_rule_names[given->label_rule]);
     return true;
@@ -148,7 +150,8 @@ static bool make_options(const struct extract_args *given, struct extract_option
     if (given->group_memory > 0) {
         double patches = given->group_memory * 1e6 / ((double)side * (double)side * 3);
         if (patches < 1)
-            return err_set(err, ERR_USAGE, "--group-memory: a patch alone takes %.1f MB; pass more",
+            return err_set(err, ERR_USAGE,
+                           "--group-memory: a single patch needs %.1f MB; pass more",
                            (double)(side * side * 3) / 1e6);
         out->group = (int64_t)patches;
     }
@@ -230,7 +233,7 @@ static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void
               extract_target(&s->request.options, &s->target, err);
     if (ok && (int64_t)s->slides.n != list->n)
         ok = err_set(err, ERR_FORMAT,
-                     "%s/tasks/slides.csv: does not belong to the task list; submit again",
+                     "%s/tasks/slides.csv: does not match the task list; submit again",
                      list->folder);
     if (ok) {
         const struct extract_args *given = s->given.options;
@@ -292,7 +295,7 @@ static bool list_slides(const struct extract_request *request, struct task_list 
         struct stat status;
         double cost = stat(entry->path, &status) == 0 ? (double)status.st_size : 0;
         char *file = file_format("%s.h5", entry->name);
-        char inputs[INPUTS_ROOM]; /* of a slide that cannot be read nothing: its task says why */
+        char inputs[INPUTS_ROOM]; /* empty if the slide cannot be read: its task says why */
         if (!extract_inputs(entry, &request->options, inputs, NULL))
             inputs[0] = 0;
         ok = file ? list_add(list, entry->name, 0, cost, file, "", inputs, err)
@@ -362,14 +365,13 @@ const struct command cmd_extract = {
               .operands = "SLIDES...",
               .min_operands = 1,
               .max_operands = 1000000,
-              .description =
-                  "Finds the tissue of each slide and stores patches of it, one HDF5 file for each "
-                  "slide, "
-                  "with their places and labels: a dense grid with a margin, for heatmaps, or "
-                  "random patches of each class, for training. " SLIDES_ARE
-                  " Slides that cannot be read "
-                  "are recorded in slides.csv and skipped; stores that exist are kept. The same "
-                  "options give the same bytes, on any number of threads.",
+              .description = "Finds the tissue on each slide and stores patches of it with their "
+                             "positions and labels, one HDF5 file per slide: a dense grid with a "
+                             "margin, for heatmaps, or "
+                             "random patches of each class, for training. " SLIDES_ARE
+                             " Slides that cannot be read "
+                             "are recorded in slides.csv and skipped; existing stores are kept. "
+                             "The same options give the same bytes for any number of threads.",
               .example =
                   "microtome extract slides.csv -o patches --dense --patch 224 --margin 112\n"
                   "microtome extract slides.csv -o train --random 500 --patch 256 --seed 1 "

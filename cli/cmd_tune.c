@@ -1,4 +1,4 @@
-/* cmd_tune.c: microtome tune: which size of groups a file system reads fastest. */
+/* cmd_tune.c: microtome tune: which group size a file system reads fastest. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,9 @@ struct tune_args {
 #define AT(field) offsetof(struct tune_args, field)
 
 static const struct arg args[] = {
-    OUTPUT_ARG("folder on the file system to be measured; gets tune.csv, tune.svg and tune.png"),
+    OUTPUT_ARG("folder on the file system to measure; receives tune.csv, tune.svg and tune.png"),
     INT_ARG("patches", patches, "N", "400", 2, 100000, "patches to store and read"),
-    INT_ARG("patch", patch, "PX", "448", 16, 4096, "their width and height"),
+    INT_ARG("patch", patch, "PX", "448", 16, 4096, "width and height of a patch"),
     INT_ARG("seed", seed, "S", "0", 0, 9e15, "same seed, same patches"),
     FLAG_ARG("json", json, "print the result as JSON"),
     COMMON_ARGS,
@@ -86,8 +86,8 @@ static bool write_files(const char *folder, const struct tune_row *rows, int64_t
          *png = file_format("%s/tune.png", folder);
     bool ok = (csv && svg && png) || err_memory(err, folder);
     ok = ok && write_csv(csv, rows, n, err) &&
-         curves_write(svg, png, "reading patches by the size of their groups", "patches in a group",
-                      x, n, &panel, 1, NAN, err);
+         curves_write(svg, png, "reading speed by group size", "patches per group", x, n, &panel, 1,
+                      NAN, err);
     free(csv);
     free(svg);
     free(png);
@@ -108,7 +108,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
     bool ok = slide_list_read(operands->operands, operands->n_operands, &slides, err) &&
               file_make_folder(given->output, err) && claim_take(given->output, &claim, err);
     if (ok && slides.n == 0)
-        ok = err_set(err, ERR_USAGE, "there is no slide to take patches from");
+        ok = err_set(err, ERR_USAGE, "no slide to take patches from");
     struct tune_request request = { .folder = given->output,
                                     .patches = given->patches,
                                     .patch = given->patch,
@@ -131,16 +131,16 @@ static bool run(struct app *app, const void *options, const struct args_result *
 
 const struct command cmd_tune = {
     .spec = { .name = "tune",
-              .summary = "find the size of groups that a file system reads fastest",
+              .summary = "find the group size that a file system reads fastest",
               .operands = "SLIDES...",
               .min_operands = 1,
               .max_operands = 1000000,
               .description =
                   "Stores random patches of the first slide in groups of several sizes (extract "
-                  "--layout fda), reads them back, a whole group at a time and patch by patch, and "
-                  "suggests a size for extract --group. Give -o a folder on the file system that "
-                  "the stores will lie on. Before each reading the system is asked to "
-                  "forget what it keeps of them in memory. " SLIDES_ARE,
+                  "--layout fda), reads them back, both a whole group at a time and patch by "
+                  "patch, and suggests a size for extract --group. -o must be a folder on the file "
+                  "system that the stores will be on. Before each reading, the system is asked to "
+                  "drop the file from its cache. " SLIDES_ARE,
               .example = "microtome tune slides.csv -o /scratch/tune",
               .args = args,
               .n_args = sizeof args / sizeof *args },

@@ -17,7 +17,7 @@ struct predict_args {
 
 extern const struct command cmd_predict;
 
-/* What was given, checked. *out points into it. */
+/* Checks and converts the arguments. *out points into them. */
 bool predict_args_options(const struct predict_args *given, struct predict_options *out,
                           struct err *err);
 
@@ -26,7 +26,7 @@ void predict_args_print(const struct predict_args *given, FILE *stream,
                         const struct predict_row *rows, size_t n,
                         const struct predict_times *times);
 
-/* Plans the slides here and has them scored by jobs. */
+/* Plans the slides here and submits jobs that score them. */
 bool predict_on_cluster(struct app *app, const struct predict_args *given,
                         const struct predict_request *request, struct err *err);
 #endif

@@ -54,7 +54,7 @@ static bool find_slide(const struct slide_list *slides, const char *name, size_t
             *out = i;
             return true;
         }
-    return err_set(err, ERR_FORMAT, "%s: is not in tasks/slides.csv; submit again", name);
+    return err_set(err, ERR_FORMAT, "%s: not in tasks/slides.csv; submit again", name);
 }
 
 static bool tasks_score(void *state, const struct task *task, const char *path,
@@ -115,8 +115,8 @@ const struct task_kind predict_tasks = {
     .close = tasks_close,
 };
 
-/* One slide's groups. Of a slide that is done nothing is listed; one that cannot be planned is told
- * now and recorded at the end. */
+/* One slide's groups. None are listed for a slide that is done; one that cannot be planned is
+ * reported now and recorded at the end. */
 static bool list_groups(struct predict *predict, size_t slide,
                         const struct predict_request *request, const struct ctx *ctx,
                         struct task_list *list, struct err *err)
@@ -148,7 +148,7 @@ static bool list_groups(struct predict *predict, size_t slide,
     return ok;
 }
 
-/* Slides are planned here, by this process; scored by jobs. */
+/* Slides are planned by this process and scored by jobs. */
 static bool list_slides(const struct predict_request *request, const struct ctx *ctx,
                         struct task_list *list, struct err *err)
 {

@@ -1,5 +1,4 @@
-/* annotations.h: which file holds a slide's annotation, and are the classes of all of them known?
- */
+/* annotations.h: finds the annotation file of a slide, and checks that all classes are known. */
 #ifndef PATCH_ANNOTATIONS_H
 #define PATCH_ANNOTATIONS_H
 #include "annotation/annotation.h"
@@ -10,8 +9,8 @@
 bool annotations_path(const struct slide_entry *entry, const char *folder, char **out,
                       struct err *err);
 
-/* Refuses classes that have no meaning, before any slide is read. done [slides->n]: slides that are
- * not looked at. */
+/* Rejects classes that have no meaning, before any slide is read. done [slides->n]: slides to skip.
+ */
 bool annotations_check(const struct slide_list *slides, const char *folder, const bool *done,
                        const struct class_map *map, struct err *err);
 #endif

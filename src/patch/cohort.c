@@ -1,5 +1,5 @@
-/* cohort.c: extract_cohort (extract.h): slide after slide, what exists is kept, what fails is
- * recorded. */
+/* cohort.c: extract_cohort (extract.h): one slide after another; existing stores are kept, failures
+ * are recorded. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,12 +72,12 @@ static bool check_store(struct cohort *cohort, size_t i, const char *path,
                        path, facts->options, cohort->options_text);
     if (column)
         return err_set(err, ERR_USAGE,
-                       "%s: was made when the slide list had another '%s' for it; pass "
+                       "%s: was made when the slide list had a different '%s' for this slide; pass "
                        "--overwrite or another -o folder",
                        path, column);
     if (!file_exists(entry->path)) { /* cannot have been replaced, only removed */
         if (cohort->ctx)
-            report_warn(cohort->ctx->report, "%s: is not there; its store is kept unchecked",
+            report_warn(cohort->ctx->report, "%s: not found; its store is kept unchecked",
                         entry->path);
         cohort->exists[i] = true;
         return true;
@@ -155,7 +155,7 @@ static bool extract_one(struct cohort *cohort, size_t i, struct err *err)
         ok = err_set(err, ERR_MISSING, "%s",
                      cohort->changed[i].kind   ? cohort->changed[i].text
                      : request->tasks[i].error ? request->tasks[i].error
-                                               : "its store is gone");
+                                               : "its store is missing");
     else if (ok && !cohort->exists[i])
         ok = extract_slide(&request->slides->entries[i], &request->options, &cohort->target, path,
                            cohort->ctx, &row->result, err);
@@ -251,14 +251,14 @@ static void warn_of_annotations(const struct cohort *cohort, size_t n)
     }
     if (request->options.annotations && made > 0 && annotated == 0)
         report_warn(cohort->ctx->report,
-                    "%s: has no annotation named after any of the slides; patches have a label "
-                    "only where the slide list calls the slide normal",
+                    "%s: no annotation file matches a slide name; only patches of slides that the "
+                    "slide list labels normal have a label",
                     request->options.annotations);
     else if (asked && without > 0)
         report_warn(cohort->ctx->report,
                     "slides with neither an annotation nor a label in the slide list: %zu (the "
-                    "first is '%s'); their patches have no label; the label 'normal' in the list "
-                    "makes them normal",
+                    "first is '%s'); their patches have no label; to make them normal, label the "
+                    "slides 'normal' in the list",
                     without, request->slides->entries[first].name);
 }
 

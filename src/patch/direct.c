@@ -121,7 +121,7 @@ static bool take_space(struct direct *direct, struct err *err)
         errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL)
         return true;
     int cause = errno;
-    return err_set(err, ERR_IO, "%s: no room for %.1f MB: %s", direct->name,
+    return err_set(err, ERR_IO, "%s: cannot reserve %.1f MB of disk space: %s", direct->name,
                    (double)status.st_size / 1e6, strerror(cause));
 }
 

@@ -1,5 +1,5 @@
 /* extract.c: one slide: tissue, annotation, the list of patches, stains, and the pass that fills
- * the store. What each step needs no more is given back before the next begins. */
+ * the store. Each step frees what later steps do not need. */
 #include "patch/extract.h"
 
 #include <math.h>
@@ -61,13 +61,12 @@ static bool find_tissue(struct work *work, struct err *err)
         return false;
     image_free(&work->mask.overview);
     if (work->mask.mpp <= 0)
-        report_warn(work->ctx->report, "%s: no um/px; sizes of tissue are taken as at %g um/px",
+        report_warn(work->ctx->report, "%s: no um/px; tissue sizes assume %g um/px",
                     work->entry->path, TISSUE_ASSUMED_MPP);
     if (work->mask.tissue_px == 0 && work->annotation && annotation_regions(work->annotation) > 0)
-        return err_set(
-            err, ERR_MISSING,
-            "%s: no tissue found, but tumour is drawn on it; another --method may see it",
-            work->entry->path);
+        return err_set(err, ERR_MISSING,
+                       "%s: no tissue found, but the annotation marks tumour; try another --method",
+                       work->entry->path);
     return tissue_sums_new(&work->mask, &work->sums, err);
 }
 
@@ -81,14 +80,12 @@ static bool check_annotation(const struct work *work, const char *path, struct e
     int64_t ignored = annotation_ignored(work->annotation, &name);
     if (ignored > 0)
         report_warn(work->ctx->report,
-                    "%s: drawn things that are no areas and count as nothing: %lld; the first is "
-                    "'%s'",
-                    path, (long long)ignored, name);
+                    "%s: annotations that are not areas are ignored: %lld; the first is '%s'", path,
+                    (long long)ignored, name);
     int64_t repaired = annotation_repaired(work->annotation);
     if (repaired > 0)
-        report_warn(work->ctx->report,
-                    "%s: drawn regions that crossed themselves and were repaired: %lld", path,
-                    (long long)repaired);
+        report_warn(work->ctx->report, "%s: self-intersecting regions that were repaired: %lld",
+                    path, (long long)repaired);
     bool tumour = annotation_bounds(work->annotation, &x0, &y0, &x1, &y1);
     if (tumour ? work->slide_label == 0 : work->slide_label > 0)
         return err_set(err, ERR_FORMAT,
@@ -99,11 +96,12 @@ static bool check_annotation(const struct work *work, const char *path, struct e
         return true;
     if (x1 <= 0 || y1 <= 0 || x0 >= width || y0 >= height)
         return err_set(err, ERR_FORMAT,
-                       "%s: lies outside of the slide (x %.0f to %.0f, y %.0f to %.0f; the slide "
-                       "has %.0f x %.0f px); correct it, or pass --label-rule none",
+                       "%s: is outside the slide (x %.0f to %.0f, y %.0f to %.0f; the slide is "
+                       "%.0f x %.0f px); correct it, or pass --label-rule none",
                        path, x0, x1, y0, y1, width, height);
     if (x0 < -1 || y0 < -1 || x1 > width + 1 || y1 > height + 1)
-        report_warn(work->ctx->report, "%s: reaches beyond the slide; does it belong to it?", path);
+        report_warn(work->ctx->report,
+                    "%s: extends beyond the slide; does it belong to this slide?", path);
     return true;
 }
 
@@ -112,16 +110,13 @@ static bool read_annotation(struct work *work, struct err *err)
     enum label_rule rule = work->options->label_rule;
     if (!label_of_text(work->entry->label, &work->slide_label)) {
         if (rule == LABEL_SLIDE)
-            return err_set(err, ERR_FORMAT,
-                           "%s: its label '%s' is neither a number nor tumor or "
-                           "normal",
+            return err_set(err, ERR_FORMAT, "%s: label '%s' is not a number, tumor or normal",
                            work->entry->name, work->entry->label);
         work->slide_label = PATCH_UNLABELED;
     }
     if (rule == LABEL_SLIDE && work->slide_label == PATCH_UNLABELED)
         return err_set(err, ERR_MISSING,
-                       "%s: no label in the slide list, which --label-rule slide "
-                       "needs",
+                       "%s: no label in the slide list; --label-rule slide requires one",
                        work->entry->name);
     char *path = NULL;
     if (rule > LABEL_CENTER)
@@ -166,7 +161,7 @@ static bool screen_list(struct work *work, struct err *err)
     struct patch_list *patches = &work->patches;
     bool *keep = calloc((size_t)patches->n + 1, sizeof *keep);
     if (!keep)
-        return err_memory(err, "patches to be looked at");
+        return err_memory(err, "patches to examine");
     bool ok =
         screen_patches(&screen, &work->raster, patches->items, patches->n, keep, work->ctx, err);
     int64_t kept = 0;
@@ -202,8 +197,7 @@ static bool list_patches(struct work *work, struct err *err)
     }
     if (ok && work->patches.n == 0)
         ok = err_set(err, ERR_MISSING,
-                     "%s: no patch fits; a lower --tissue-fraction or a higher "
-                     "--white lets more in",
+                     "%s: no patch qualifies; lower --tissue-fraction or raise --white",
                      work->entry->path);
     return ok;
 }

@@ -31,26 +31,27 @@ struct extract_options {
     int64_t band_bytes, batch_bytes; /* see above */
 };
 
-/* What decides what is in a store, as one line of text; kept in the store, so that a later run sees
- * whether it would make the same. The caller's; NULL if no memory. */
+/* All options that determine the contents of a store, as one line of text; kept in the store, so
+ * that a later run can tell whether it would make the same store. The caller's; NULL if no memory.
+ */
 char *extract_options_text(const struct extract_options *options);
 
 /* The files that a store of the slide would be made from, as they are now. */
 bool extract_inputs(const struct slide_entry *entry, const struct extract_options *options,
                     char out[INPUTS_ROOM], struct err *err);
-/* Are they what they were when the run began? then "": not known, hence yes. */
+/* Are they still what they were when the run began? then "": unknown, which counts as yes. */
 bool extract_check_inputs(const struct slide_entry *entry, const struct extract_options *options,
                           const char *then, struct err *err);
 
 struct extract_result {
     int64_t patches, tumor, normal, groups;
     double mpp;     /* of the patches; 0 if unknown */
-    bool annotated; /* a drawing was found; not known of a store that was kept */
+    bool annotated; /* an annotation was found; unknown for a store that was kept */
 };
 
 /* target: what stains are normalised to; not used without a stain method. The store appears when it
- * is whole. A slide without tissue gives a store without patches; one with tissue, but without any
- * patch that fits, is an error. */
+ * is complete. A slide without tissue gives a store without patches; one with tissue but no
+ * qualifying patch is an error. */
 bool extract_slide(const struct slide_entry *entry, const struct extract_options *options,
                    const struct stain_fit *target, const char *path, const struct ctx *ctx,
                    struct extract_result *out, struct err *err);
@@ -64,7 +65,7 @@ struct extract_row {
     struct extract_result result;
 };
 
-/* What became of a slide that a task of its own was to extract. */
+/* The outcome of a slide that was extracted by a separate task. */
 struct extract_task {
     double seconds, cpu_s;
     const char *error; /* NULL: its store is there */
@@ -74,10 +75,10 @@ struct extract_request {
     const struct slide_list *slides;
     struct extract_options options;
     const char *folder;
-    bool overwrite;                   /* make stores again that exist */
+    bool overwrite;                   /* replace existing stores */
     bool preview;                     /* <slide>_patches.png beside each store */
-    const struct extract_task *tasks; /* [slides->n]: nothing is extracted, only what tasks left is
-                                       * counted and recorded; NULL: extracts */
+    const struct extract_task *tasks; /* [slides->n]: nothing is extracted, only the results of
+                                       * tasks are counted and recorded; NULL: extracts */
     int argc;                         /* as typed, for run.json */
     char *const *argv;
 };
@@ -88,8 +89,8 @@ bool extract_look(const struct extract_request *request, struct err *err);
 
 /* All slides of a list to folder/<slide>.h5, with run.json, slides.csv and lookup.csv. A slide that
  * fails is recorded and skipped; false then, at the end. Stores that were made with other options
- * end the run before it begins. rows [slides->n] tells what became of each slide; *n_rows how many
- * the run came to. */
+ * end the run before it starts. rows [slides->n]: the outcome of each slide; *n_rows: how many
+ * slides the run reached. */
 bool extract_cohort(const struct extract_request *request, const struct ctx *ctx,
                     struct extract_row *rows, size_t *n_rows, struct err *err);
 #endif

@@ -50,7 +50,7 @@ bool h5_fail(struct err *err, const char *path, const char *verb)
     H5Eget_auto2(H5E_DEFAULT, &print, &data);
     const struct h5_voice *voice = print == on_failure ? data : NULL;
     return err_set(err, ERR_IO, "%s: cannot %s: %s", path, verb,
-                   voice && voice->reason[0] ? voice->reason : "HDF5 does not say why");
+                   voice && voice->reason[0] ? voice->reason : "HDF5 gives no reason");
 }
 
 hid_t h5_create(const char *path)
@@ -255,8 +255,8 @@ static bool check_filters(hid_t create, const struct extent *extent, struct err 
         if (deflates > 1 || (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
                              filter != H5Z_FILTER_FLETCHER32))
             return err_set(err, ERR_FORMAT,
-                           "%s: '%s' is compressed in a way that is not read here (filter %d of "
-                           "HDF5); rewrite it with h5repack -f GZIP=4",
+                           "%s: '%s' uses an unsupported compression (HDF5 filter %d); rewrite it "
+                           "with h5repack -f GZIP=4",
                            extent->path, extent->name, (int)filter);
     }
     return n >= 0 || h5_fail(err, extent->path, "read");
@@ -299,9 +299,8 @@ static bool check_held(hid_t dataset, const struct extent *extent, struct err *e
     }
     if (create >= 0)
         H5Pclose(create);
-    return known &&
-           (held || err_set(err, ERR_FORMAT, "%s: '%s' is not wholly in the file; it is damaged",
-                            extent->path, extent->name));
+    return known && (held || err_set(err, ERR_FORMAT, "%s: '%s' is incomplete; the file is damaged",
+                                     extent->path, extent->name));
 }
 
 static bool check_open(hid_t dataset, struct extent *extent, const hsize_t *wanted, struct err *err)
@@ -315,7 +314,7 @@ static bool check_open(hid_t dataset, struct extent *extent, const hsize_t *want
     H5Sclose(space);
     H5Tclose(type);
     if (class != H5T_INTEGER && class != H5T_FLOAT)
-        return err_set(err, ERR_FORMAT, "%s: '%s' does not hold numbers", extent->path,
+        return err_set(err, ERR_FORMAT, "%s: '%s' does not contain numbers", extent->path,
                        extent->name);
     if (!shaped)
         return err_set(err, ERR_FORMAT, "%s: '%s' has %d dimensions, not %d", extent->path,
@@ -327,7 +326,7 @@ static bool check_open(hid_t dataset, struct extent *extent, const hsize_t *want
                            extent->path, i, extent->name, (unsigned long long)n,
                            (unsigned long long)wanted[i]);
         if (__builtin_mul_overflow(extent->bytes, n, &extent->bytes) || extent->bytes > INT64_MAX)
-            return err_set(err, ERR_FORMAT, "%s: '%s' says it is impossibly large", extent->path,
+            return err_set(err, ERR_FORMAT, "%s: '%s' claims an impossible size", extent->path,
                            extent->name);
     }
     return check_held(dataset, extent, err);
@@ -338,7 +337,7 @@ bool h5_check(hid_t file, const char *path, const char *name, int rank, const hs
 {
     hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
     if (dataset < 0)
-        return err_set(err, ERR_FORMAT, "%s: no dataset '%s' in it", path, name);
+        return err_set(err, ERR_FORMAT, "%s: has no dataset '%s'", path, name);
     struct extent extent = { .path = path, .name = name, .rank = rank };
     bool ok = check_open(dataset, &extent, wanted, err);
     H5Dclose(dataset);

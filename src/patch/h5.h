@@ -1,6 +1,6 @@
-/* h5.h: what we use of HDF5, with errors as values. HDF5 keeps global state and its serial build is
- * not thread-safe: all of this is called from one thread. Nothing is printed: bracket calls with
- * h5_quiet and h5_loud. */
+/* h5.h: the parts of HDF5 that we use, with errors as values. HDF5 keeps global state and its
+ * serial build is not thread-safe: all of this is called from one thread. Nothing is printed:
+ * bracket calls with h5_quiet and h5_loud. */
 #ifndef PATCH_H5_H
 #define PATCH_H5_H
 #include <hdf5.h>
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "base/err.h"
 
-/* While quiet, HDF5 prints nothing and the reason of its last failure is kept. */
+/* While quiet, HDF5 prints nothing and the reason for its last failure is kept. */
 struct h5_voice {
     H5E_auto2_t print; /* what was set before */
     void *data;
@@ -41,21 +41,21 @@ bool h5_get_int(hid_t object, const char *name, int64_t *out);
 bool h5_get_real(hid_t object, const char *name, double *out);
 bool h5_get_reals(hid_t object, const char *name, double *out, hsize_t n);
 
-/* A group below `parent`, with those between (names separated by '/'). Negative on failure. */
+/* A group below `parent`, with all groups in between (names separated by '/'). Negative on failure.
+ */
 hid_t h5_group(hid_t parent, const char *name);
 
-/* A contiguous dataset whose place in the file is taken at once and not filled. */
+/* A contiguous dataset whose place in the file is reserved at once but not filled. */
 hid_t h5_dataset(hid_t parent, const char *name, hid_t type, int rank, const hsize_t *dims);
 /* The same with its data. */
 bool h5_put_data(hid_t parent, const char *name, hid_t file_type, hid_t memory_type, int rank,
                  const hsize_t *dims, const void *data);
 
-/* What deflate makes of one byte at most: bytes that a file of HDF5 can hold for each of its own.
- */
+/* The most bytes that deflate can expand one byte of the file to. */
 #define H5_MOST_GROWTH 1032
 
 /* Checks that `name` is a dataset of integers or reals with this rank and, where a wanted dimension
- * is not 0, this size; and that the file really holds it: all of it, uncompressed or deflated. dims
+ * is not 0, this size; and that all of it is really in the file, uncompressed or deflated. dims
  * gets its size. */
 bool h5_check(hid_t file, const char *path, const char *name, int rank, const hsize_t *wanted,
               hsize_t *dims, struct err *err);

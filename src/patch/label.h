@@ -1,4 +1,4 @@
-/* label.h: what a patch is called. The share of tumour is that of the tile, without the margin. */
+/* label.h: labels of patches. The tumour fraction is that of the tile, without the margin. */
 #ifndef PATCH_LABEL_H
 #define PATCH_LABEL_H
 #include "annotation/annotation.h"
@@ -22,11 +22,11 @@ struct labeler {
 };
 
 /* "1", "tumor", "positive", ... -> 1; "0", "normal", ... -> 0; other whole numbers up to 127 as
- * they are; "" -> PATCH_UNLABELED. False if it is none of these. */
+ * they are; "" -> PATCH_UNLABELED. False for any other text. */
 bool label_of_text(const char *text, int8_t *out);
 
-/* Can patches of this slide be told apart by an annotation? A slide without one is normal where the
- * slide list says so; otherwise nobody knows what is on it. */
+/* Are patches of this slide labelled by an annotation? A slide without one is normal if the slide
+ * list says so; otherwise its labels are unknown. */
 static inline bool label_by_annotation(const struct labeler *labeler)
 {
     return labeler->rule <= LABEL_CENTER && (labeler->annotation || labeler->slide_label == 0);

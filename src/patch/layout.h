@@ -1,5 +1,5 @@
-/* layout.h: what a layout of a store does; private to the store. A layout is one file that defines
- * one struct layout; layouts.c lists them. */
+/* layout.h: the interface of a store layout; private to the store. A layout is one file that
+ * defines one struct layout; layouts.c lists them. */
 #ifndef PATCH_LAYOUT_H
 #define PATCH_LAYOUT_H
 #include "patch/h5.h"
@@ -13,7 +13,7 @@ struct layout_writer {
     int64_t *offsets; /* [units.n]: where each unit's pixels go in the file */
 };
 
-/* Patches [first, first + n) lie in one dataset [n, patch, patch, 3]. */
+/* Patches [first, first + n) are in one dataset [n, patch, patch, 3]. */
 struct pixel_set {
     char *name;
     int64_t first, n;
@@ -40,7 +40,7 @@ struct layout {
     const char *name;
     /* Which units the layout stores. */
     bool (*plan)(struct layout_writer *writer, struct err *err);
-    /* Makes the datasets and sets the offsets. HDF5's reason tells why it failed. */
+    /* Makes the datasets and sets the offsets. On failure, HDF5 has the reason. */
     bool (*create)(struct layout_writer *writer);
     /* Does a file without our mark look like this layout? */
     bool (*recognise)(hid_t file);

@@ -74,7 +74,7 @@ static bool get_patch_blocks(struct layout_reader *reader, struct err *err)
         return false;
     for (int64_t i = 0; i < n; i++)
         if (reader->patch_blocks[i] < 0 || reader->patch_blocks[i] >= reader->n_blocks)
-            return err_set(err, ERR_FORMAT, "%s: a patch names block %d of %lld", reader->path,
+            return err_set(err, ERR_FORMAT, "%s: a patch refers to block %d of %lld", reader->path,
                            reader->patch_blocks[i], (long long)reader->n_blocks);
     return true;
 }

@@ -1,5 +1,5 @@
-/* layout_read.c: what the layouts share in reading. Sizes are checked against the file before
- * memory is taken, and indices against the sizes. */
+/* layout_read.c: reading code that the layouts share. Sizes are checked against the file before
+ * memory is allocated, and indices against the sizes. */
 #include <stdlib.h>
 #include <string.h>
 #include "patch/layout.h"
@@ -73,7 +73,7 @@ bool layout_add_set(struct layout_reader *reader, const char *pixels, const char
     if (!h5_check(reader->file, reader->path, pixels, 4, wanted, dims, err))
         return false;
     if (dims[1] != dims[2] || dims[1] == 0 || dims[1] > MAX_PATCH_PX)
-        return err_set(err, ERR_FORMAT, "%s: '%s' does not hold square patches", reader->path,
+        return err_set(err, ERR_FORMAT, "%s: '%s' does not contain square patches", reader->path,
                        pixels);
     reader->patch_px = (int64_t)dims[1];
     int64_t first = reader->patches.n, n = (int64_t)dims[0];
@@ -177,9 +177,9 @@ bool layout_check_groups(const struct layout_reader *reader, struct err *err)
     for (int64_t i = 0; !wrong && i < reader->n_groups; i++) {
         const struct store_group *group = &reader->groups[i];
         if (group->n < 0 || group->n > reader->patches.n - next)
-            wrong = "reaches beyond the patches";
+            wrong = "extends past the last patch";
         else if (group->first != next)
-            wrong = "does not follow the one before it";
+            wrong = "does not follow the previous one";
         else if (too_large(reader, group->n > 0 ? group->n : 1))
             wrong = "claims more pixels than the file can hold";
         if (wrong)

@@ -1,5 +1,5 @@
-/* pass.c: see pass.h. A pass is strips of columns; a strip is steps down; a step loads the tiles
- * under its squares and cuts them in batches. */
+/* pass.c: see pass.h. A pass consists of strips of columns, a strip of steps downwards; a step
+ * loads the tiles under its squares and cuts them in batches. */
 #include "patch/pass.h"
 
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static bool load(struct pass_state *state, struct step step, int64_t keep_from, 
     if (n > state->rects_room) {
         struct band_rect *more = realloc(state->rects, (size_t)n * sizeof *more);
         if (!more)
-            return err_memory(err, "the places of the patches");
+            return err_memory(err, "the positions of the patches");
         state->rects = more;
         state->rects_room = n;
     }
@@ -177,7 +177,7 @@ bool pass_run(const struct pass *pass, const struct ctx *ctx, struct err *err)
         return true;
     struct pass_state state = { .pass = pass, .ctx = ctx };
     state.indices = malloc((size_t)pass->n * sizeof *state.indices);
-    bool ok = state.indices || err_memory(err, "the places of the patches");
+    bool ok = state.indices || err_memory(err, "the positions of the patches");
     int64_t x0 = INT64_MAX, x1 = INT64_MIN;
     for (int64_t i = 0; i < pass->n; i++) {
         x0 = pass->places[i].x < x0 ? pass->places[i].x : x0;

@@ -11,8 +11,8 @@ struct pass {
     const struct raster *raster;
     const struct unit *places; /* [n], sorted by y */
     int64_t n, size;           /* how many, and their width and height in raster pixels */
-    int64_t band_bytes;        /* memory for decoded pixels; a square needs what it needs */
-    int64_t batch;             /* squares at most between begin and end */
+    int64_t band_bytes;        /* memory for decoded pixels; more if a single square needs it */
+    int64_t batch;             /* maximum squares between begin and end */
     void *arg;
     /* Before a batch: squares `indices` [n] come next, numbered 0 to n - 1. May be NULL. */
     bool (*begin)(void *arg, const int64_t *indices, int64_t n, struct err *err);

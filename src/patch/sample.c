@@ -103,7 +103,7 @@ static bool sample_round(const struct sampler *sampler, int64_t *k, int64_t limi
     bool *keep = calloc((size_t)n, sizeof *keep);
     int64_t n_found = 0;
     if (!found || !keep) {
-        err_memory(err, "patches to be looked at");
+        err_memory(err, "patches to examine");
         goto done;
     }
     for (; *k < limit && n_found < n && !ctx_stopped(ctx); ++*k)
@@ -197,16 +197,16 @@ bool sample_fits(const struct sample *sample, const struct raster *raster,
     if ((side > raster->width && side > raster->height) ||
         share_beyond(px, raster) > sample->screen.max_white)
         return err_set(err, ERR_MISSING,
-                       "no patch of %lld px fits: the slide has %lld x %lld px at this "
-                       "resolution; pass a smaller --patch",
+                       "no patch of %lld px fits: the slide is %lld x %lld px at this resolution; "
+                       "pass a smaller --patch",
                        (long long)side, (long long)raster->width, (long long)raster->height);
     bool within = side <= raster->width && side <= raster->height;
     if (within && !label_by_annotation(&sample->labeler) &&
         tissue < 0.999 * sample->min_tissue * px * px)
         return err_set(
             err, ERR_MISSING,
-            "no patch of %lld px has %g of tissue: all of the slide's would fill %.2g of "
-            "one; pass a smaller --patch or a lower --tissue-fraction",
+            "no patch of %lld px can have a tissue fraction of %g: all the tissue on the slide "
+            "would fill %.2g of a patch; pass a smaller --patch or a lower --tissue-fraction",
             (long long)side, sample->min_tissue, tissue / px / px);
     return true;
 }

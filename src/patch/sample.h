@@ -1,6 +1,6 @@
-/* sample.h: random patches for training: so many for each class of a slide. Attempt k for a class
- * of a slide is named by (seed, slide, class, k), and attempts count in the order of k: the patches
- * depend on nothing else. */
+/* sample.h: random patches for training, a number of them for each class of a slide. Attempt k for
+ * a class of a slide is keyed by (seed, slide, class, k), and attempts are used in the order of k:
+ * the patches depend on nothing else. */
 #ifndef PATCH_SAMPLE_H
 #define PATCH_SAMPLE_H
 #include "patch/label.h"
@@ -15,16 +15,16 @@ struct sample {
     struct screen screen;
 };
 
-/* False, with the reason and the remedy, where no place can be found however many are tried: the
- * patch is larger than the slide, or than what its tissue may fill. */
+/* False, with the reason and the remedy, if no number of attempts can find a place: the patch is
+ * larger than the slide, or than its tissue can fill. */
 bool sample_fits(const struct sample *sample, const struct raster *raster,
                  const struct tissue_mask *mask, struct err *err);
 
-/* Positions are drawn from the class's mask: tumour = inside of the annotation, normal = tissue
- * outside of it; without labels by annotation there is one class, the tissue. The drawn point is
+/* Positions are drawn from the class's mask: tumour = inside the annotation, normal = tissue
+ * outside it; without labels by annotation there is one class, the tissue. The drawn point is
  * the patch's centre. Patches reach beyond the slide only where it is narrower than they are.
- * Fewer than asked for where there are no more to be found; a warning says so. The list comes
- * sorted by place. *out is the caller's. */
+ * Gives fewer than requested, with a warning, if no more can be found. The list is sorted by
+ * position. *out is the caller's. */
 bool sample_list(const struct sample *sample, const struct raster *raster,
                  const struct tissue_mask *mask, const struct tissue_sums *sums,
                  struct patch_list *out, const struct ctx *ctx, struct err *err);

@@ -52,7 +52,7 @@ static bool order_tiles(const struct screen *screen, const struct patch *patches
 {
     struct numbered_place *sorted = malloc((size_t)n * sizeof *sorted);
     if (!sorted)
-        return err_memory(err, "the places of the patches");
+        return err_memory(err, "the positions of the patches");
     for (int64_t i = 0; i < n; i++)
         sorted[i] = (struct numbered_place){ { (int32_t)(patches[i].x + screen->margin),
                                                (int32_t)(patches[i].y + screen->margin) },
@@ -79,7 +79,7 @@ bool screen_patches(const struct screen *screen, const struct raster *raster,
     job.order = malloc((size_t)n * sizeof *job.order);
     job.scratch = malloc((size_t)pool_workers(ctx->pool) * tile_bytes);
     if (!places || !job.order || !job.scratch) {
-        err_memory(err, "patches to be looked at");
+        err_memory(err, "patches to examine");
         goto done;
     }
     if (!order_tiles(screen, patches, n, places, job.order, err))

@@ -1,4 +1,4 @@
-/* screen.h: how much of a patch is white (glass, fat) or black (outside of the scan, dirt), and
+/* screen.h: how much of a patch is white (glass, fat) or black (outside the scan, dirt), and
  * which patches are neither. The margin does not count. */
 #ifndef PATCH_SCREEN_H
 #define PATCH_SCREEN_H
@@ -10,7 +10,7 @@
 #define SCREEN_BLACK_BELOW 30  /* and black if all are below */
 
 struct screen {
-    double max_white, max_black; /* a patch with a larger fraction goes; 1 keeps all */
+    double max_white, max_black; /* a patch with a larger fraction is dropped; 1 keeps all */
     int64_t tile, margin;        /* raster pixels */
     int64_t band_bytes;
 };

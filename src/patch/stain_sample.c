@@ -185,7 +185,7 @@ bool stain_sample_fit(enum stain_method method, struct slide *slide,
         s.mask = &found;
     }
     if (ok && s.mask->tissue_px == 0)
-        ok = err_set(err, ERR_MISSING, "no tissue to fit its stains to; leave --stain out");
+        ok = err_set(err, ERR_MISSING, "no tissue to fit the stains on; omit --stain");
     ok = ok && tissue_sums_new(s.mask, &sums, err);
     s.sums = sums;
     ok = ok && sampler_open(&s, slide, err) && fit_windows(&s, method, band_bytes, ctx, out, err);

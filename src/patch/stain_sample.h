@@ -11,10 +11,10 @@
 #define STAIN_SAMPLE_PX 64
 #define STAIN_SAMPLE_WINDOWS 128
 
-/* A function of the slide and its um/px alone: of no option, patch, seed, name, thread or task. So
- * the transform of a pixel is the same wherever it is read, and a patch always the same bytes.
- * Tissue is what tissue_defaults finds, or the next method that finds any. known: the mask by
- * tissue_defaults, where the caller has it; NULL: it is looked for. band_bytes: memory for decoded
+/* Depends on the slide and its um/px alone: on no option, patch, seed, name, thread or task. So the
+ * transform of a pixel is the same wherever it is read, and a patch always the same bytes.
+ * Tissue is found with tissue_defaults, or else the next method that finds any. known: the mask of
+ * tissue_defaults, if the caller has it; NULL: it is computed. band_bytes: memory for decoded
  * pixels. A slide with too little tissue is an error. */
 bool stain_sample_fit(enum stain_method method, struct slide *slide,
                       const struct tissue_mask *known, int64_t band_bytes, const struct ctx *ctx,

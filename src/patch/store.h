@@ -1,6 +1,6 @@
 /* store.h: patches of one slide in one HDF5 file, in one of four layouts (docs/formats.md).
- * Writing: everything but the pixels is known first and written first; the pixels follow in any
- * order. Reading: any of the layouts, also files made by the tools they come from.
+ * Writing: everything except the pixels is known and written first; the pixels follow in any order.
+ * Reading: any of the layouts, including files made by the tools they come from.
  * HDF5 keeps global state: use all of this from one thread. */
 #ifndef PATCH_STORE_H
 #define PATCH_STORE_H
@@ -13,8 +13,8 @@
 /* What a store says about itself: attributes of the file's root, named as the fields are. Texts are
  * never NULL in a store that was opened. Unknown numbers are 0. */
 struct store_facts {
-    const char *program;                 /* "microtome 0.1.0" */
-    const char *slide, *file, *vendor;   /* name, file without its folder, OpenSlide's word */
+    const char *program;               /* "microtome 0.1.0" */
+    const char *slide, *file, *vendor; /* name, file without its folder, OpenSlide's name for it */
     const char *patient, *node, *center; /* from the slide list, "" if not given */
     const char *split, *slide_label;
     const char *mode;    /* "dense" or "random" */
@@ -41,28 +41,28 @@ struct store_request {
     enum store_layout layout;
     const struct store_facts *facts;
     const struct patch_list *patches;
-    int64_t group;       /* patches in a group, but for the last one */
+    int64_t group;       /* patches per group, except the last one */
     int64_t batch_bytes; /* memory for pixels on their way to the disk: two such batches */
 };
 
 struct store_writer;
 
-/* Writes all but the pixels, beside the final name, and takes the room on the disk. The request
+/* Writes all but the pixels, beside the final name, and reserves the disk space. The request
  * must outlive the writer. *out is the caller's; end with store_commit or store_discard. */
 bool store_create(const char *path, const struct store_request *request, struct store_writer **out,
                   struct err *err);
 
-/* The squares of pixels that the store wants, in the order in which they are best given. */
+/* The squares of pixels that the store wants, in the best order to provide them. */
 const struct units *store_units(const struct store_writer *writer);
 
-/* How many units at most can be placed between two calls of store_flush. */
+/* The maximum number of units between two calls of store_flush. */
 int64_t store_batch_units(const struct store_writer *writer);
 /* Memory for unit i's pixels [size, size, 3], to be filled (from any thread) before store_flush. */
 uint8_t *store_place(struct store_writer *writer, int64_t i);
 /* Sends what was placed to the disk, in the background. */
 bool store_flush(struct store_writer *writer, struct err *err);
 
-/* Syncs and renames: the store exists only when it is whole. The writer is freed in any case. */
+/* Syncs and renames: the store exists only when it is complete. The writer is freed in any case. */
 bool store_commit(struct store_writer *writer, struct err *err);
 void store_discard(struct store_writer *writer); /* NULL-safe */
 
@@ -73,7 +73,7 @@ struct store_group {
 struct store;
 
 /* Opens a store, or a file of CLAM, DIDSR/dldp or PROCESS in the image layouts. What the file says
- * is checked before it is believed. *out is the caller's; close with store_close. */
+ * is checked before it is trusted. *out is the caller's; close with store_close. */
 bool store_open(const char *path, struct store **out, struct err *err);
 void store_close(struct store *store); /* NULL-safe */
 

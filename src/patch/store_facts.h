@@ -4,7 +4,7 @@
 #include "patch/h5.h"
 #include "patch/store.h"
 
-/* HDF5's reason tells why it failed. */
+/* On failure, HDF5 has the reason. */
 bool facts_put(hid_t file, enum store_layout layout, const struct store_facts *facts);
 /* What is absent stays "" or 0. The texts are the caller's; free with facts_free. */
 bool facts_get(hid_t file, struct store_facts *out);

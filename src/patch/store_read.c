@@ -33,18 +33,19 @@ static bool find_layout(struct store *store, struct err *err)
     bool ok = true;
     if (h5_get_text(file, "format", &format) && strcmp(format, STORE_FORMAT) == 0) {
         if (!h5_get_int(file, "version", &version) || version < 1 || version > STORE_VERSION)
-            ok = err_set(err, ERR_FORMAT, "%s: version %lld of the format; this program knows %d",
-                         path, (long long)version, STORE_VERSION);
+            ok = err_set(err, ERR_FORMAT,
+                         "%s: format version %lld; this program supports version %d", path,
+                         (long long)version, STORE_VERSION);
         else if (!h5_get_text(file, "layout", &name) || !layout_by_name(name, &store->layout))
-            ok = err_set(err, ERR_FORMAT, "%s: does not say which layout it has", path);
+            ok = err_set(err, ERR_FORMAT, "%s: does not state its layout", path);
     } else {
         int i = 0;
         while (i < N_LAYOUTS && !layouts[i]->recognise(file))
             i++;
         store->layout = (enum store_layout)i;
         if (i == N_LAYOUTS)
-            ok =
-                err_set(err, ERR_FORMAT, "%s: an HDF5 file, but no patch store that we know", path);
+            ok = err_set(err, ERR_FORMAT,
+                         "%s: an HDF5 file, but not a patch store in a known layout", path);
     }
     free(format);
     free(name);

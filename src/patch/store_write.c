@@ -1,5 +1,5 @@
-/* store_write.c: writing of a store (store.h). HDF5 writes all but the pixels and says where those
- * go; then the file is closed and the pixels are put there directly (direct.h). */
+/* store_write.c: writing of a store (store.h). HDF5 writes all but the pixels and reports their
+ * offsets; then the file is closed and the pixels are written there directly (direct.h). */
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"

@@ -1,5 +1,5 @@
 /* units.c: see units.h. Blocks are numbered by the rank of their bit in a bitmap of the block grid:
- * memory is a bit and a half a grid place, whatever the overlap. */
+ * memory is one and a half bits per grid place, whatever the overlap. */
 #include "patch/units.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static bool units_begin(const struct patch_list *patches, int64_t patch, struct 
 {
     *out = (struct units){ 0 };
     if (!fits_int32(patches, patch))
-        return err_set(err, ERR_FORMAT, "a patch lies further out than 2^31 pixels");
+        return err_set(err, ERR_FORMAT, "a patch is more than 2^31 pixels from the origin");
     return true;
 }
 
@@ -46,7 +46,7 @@ bool units_of_patches(const struct patch_list *patches, int64_t patch, struct un
     out->n = patches->n;
     out->places = malloc((size_t)(patches->n + 1) * sizeof *out->places);
     if (!out->places)
-        return err_memory(err, "the places of the patches");
+        return err_memory(err, "the positions of the patches");
     for (int64_t i = 0; i < patches->n; i++)
         out->places[i] =
             (struct unit){ (int32_t)patches->items[i].x, (int32_t)patches->items[i].y };
@@ -158,7 +158,7 @@ bool units_of_blocks(const struct patch_list *patches, int64_t patch, int64_t bl
         goto done;
     }
     if (!out->places || !out->of_patch) {
-        err_memory(err, "the places of the blocks");
+        err_memory(err, "the positions of the blocks");
         goto done;
     }
     number_units(&map, patches, out);

@@ -1,5 +1,5 @@
-/* units.h: which squares of pixels a store holds. A unit is a patch as it is, or, where patches of
- * a regular grid overlap, a block of which every patch is k x k and which is stored once. */
+/* units.h: which squares of pixels a store contains. A unit is a whole patch or, if patches of a
+ * regular grid overlap, a block that is stored once; every patch is then k x k blocks. */
 #ifndef PATCH_UNITS_H
 #define PATCH_UNITS_H
 #include "patch/patch.h"
@@ -22,7 +22,7 @@ struct units {
  * the patch itself where that is below UNITS_MIN_BLOCK. */
 int64_t units_block_size(int64_t patch, int64_t stride);
 
-/* One unit a patch. Units and patches have the same order. *out is the caller's. */
+/* One unit per patch. Units and patches have the same order. *out is the caller's. */
 bool units_of_patches(const struct patch_list *patches, int64_t patch, struct units *out,
                       struct err *err);
 /* Blocks of `block` px; patches lie at multiples of block from each other. */

@@ -353,7 +353,7 @@ static void files_that_lie_are_refused(void **state)
     store_close(store);
     replace_dataset(path, "patch_blocks", H5T_NATIVE_INT32, 2, (hsize_t[]){ n, 4 }, wild);
     if (n * 4 > 40)
-        refused(path, "names block 1048576");
+        refused(path, "refers to block 1048576");
     replace_dataset(path, "patch_blocks", H5T_NATIVE_INT32, 2, (hsize_t[]){ n, 3 }, wild);
     refused(path, "square");
     replace_dataset(path, "patch_blocks", H5T_NATIVE_INT32, 2, (hsize_t[]){ n - 1, 4 }, wild);
@@ -362,12 +362,12 @@ static void files_that_lie_are_refused(void **state)
     good_store(path, STORE_BLOCKS);
     int64_t groups[2] = { 1, INT64_MAX };
     replace_dataset(path, "groups", H5T_NATIVE_INT64, 2, (hsize_t[]){ 1, 2 }, groups);
-    refused(path, "group 0 reaches beyond");
+    refused(path, "group 0 extends past");
 
     good_store(path, STORE_BLOCKS);
     replace_dataset(path, "blocks", H5T_NATIVE_UINT8, 4, (hsize_t[]){ 1ull << 40, 64, 64, 3 },
                     NULL);
-    refused(path, "not wholly in the file");
+    refused(path, "is incomplete");
     replace_dataset(path, "blocks", H5T_NATIVE_UINT8, 4, (hsize_t[]){ 1ull << 59, 64, 64, 3 },
                     NULL);
     refused(path, "");
@@ -397,7 +397,7 @@ static void damaged_files_are_refused(void **state)
     refused(path, "No such file");
     hid_t file = h5_create(path);
     H5Fclose(file);
-    refused(path, "no patch store");
+    refused(path, "not a patch store");
 
     good_store(path, STORE_CLAM);
     file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);

@@ -110,10 +110,10 @@ static void chunks_that_are_not_there(void **state)
         put_claims(path, layouts_of_others[i], CLAIMED, 8, (struct storage){ 0 });
         assert_int_equal(stat(path, &status), 0);
         assert_in_range(status.st_size, 1, 8192);
-        refused(path, "not wholly in the file");
+        refused(path, "is incomplete");
     }
     put_claims(path, ours, CLAIMED, 8, (struct storage){ 0 });
-    refused(path, "not wholly in the file");
+    refused(path, "is incomplete");
     unlink(path);
     free(path);
 }
@@ -130,9 +130,9 @@ static void chunks_that_are_nearly_nothing(void **state)
     put_claims(path, ours, 1 << 20, 1, (struct storage){ 1, false, true });
     refused(path, "claims 1048576 patches, more than");
     put_claims(path, layouts_of_others[0], 1 << 16, 8, (struct storage){ 2, false, true });
-    refused(path, "compressed in a way that is not read");
+    refused(path, "unsupported compression");
     put_claims(path, layouts_of_others[0], 1 << 16, 8, (struct storage){ 0, true, true });
-    refused(path, "compressed in a way that is not read");
+    refused(path, "unsupported compression");
     unlink(path);
     free(path);
 }
@@ -169,7 +169,7 @@ static void groups_that_share_patches(void **state)
     assert_true(h5_put_data(file, "groups", H5T_STD_I64LE, H5T_NATIVE_INT64, 2, (hsize_t[]){ 2, 2 },
                             groups));
     H5Fclose(file);
-    refused(path, "group 1 reaches beyond the patches");
+    refused(path, "group 1 extends past the last patch");
     unlink(path);
     free(path);
 }
