@@ -18,71 +18,66 @@ static const struct arg args[] = {
       .type = ARG_TEXTS,
       .offset = AT(models),
       .value = "FILE",
-      .help = "safetensors with a config.json beside it, an ONNX file, or a folder of these; given "
-              "more than once, scores are averaged" },
+      .help = "safetensors with a config.json beside it, an ONNX file, or a folder with one of "
+              "these; if given more than once, scores are averaged" },
     TEXT_ARG("network", network, "NAME", NULL,
-             "a network of the zoo instead; 'microtome model list' names them"),
+             "a network from the zoo instead; see 'microtome model list'"),
     TEXT_ARG("weights", weights, "FILE", NULL,
-             "safetensors for --network; without it weights are drawn from --init-seed"),
-    INT_ARG("init-seed", init_seed, "N", "0", 0, 9e15, "seed of drawn weights, for benchmarks"),
-    INT_ARG("classes", classes, "N", "2", 1, 4096, "classes of a network with drawn weights"),
+             "safetensors for --network; default: random weights from --init-seed"),
+    INT_ARG("init-seed", init_seed, "N", "0", 0, 9e15, "seed of random weights, for benchmarks"),
+    INT_ARG("classes", classes, "N", "2", 1, 4096,
+            "number of classes of a network with random weights"),
     OUTPUT_ARG("folder for run.json, slides.csv and a folder for each slide"),
     INT_ARG("stride", stride, "PX", "16", 1, 65536,
             "pixels between scores, at the resolution of the model"),
     CHOICE_ARG("mode", mode, "NAME", "auto", predict_mode_names,
-               "every window by itself, or dense: overlapping windows share their work; auto is "
+               "window: each window separately; dense: overlapping windows share their work; auto: "
                "dense where that is exact"),
     CHOICE_ARG("calibrate", calibrate, "NAME", "none", predict_calibration_names,
-               "map the dense logits of a padded network onto those of windows"),
+               "map the dense logits of a padded network to window logits"),
     INT_ARG("check-windows", check_windows, "N", "256", 4, 1000000,
-            "random windows on which a dense run of a padded network is compared with windows"),
-    INT_ARG("seed", seed, "S", "0", 0, 9e15, "same seed, same windows of that comparison"),
+            "random windows for comparing dense and window scores of a padded network"),
+    INT_ARG("seed", seed, "S", "0", 0, 9e15, "same seed, same windows in that comparison"),
     REAL_ARG("mpp", mpp, "UM", NULL, 0.01, 1000,
-             "resolution in um/px; what the model was made for if not given"),
+             "resolution in um/px; default: what the model expects"),
     REAL_ARG("mpp-tolerance", mpp_tolerance, "F", "0.2", 0, 100,
-             "how far um/px may be from what the model was made for, as a share of it"),
+             "how far um/px may be from what the model expects, as a fraction of it"),
     SLIDE_MPP_ARG,
     CHOICE_ARG("method", method, "NAME", "process", tissue_method_names, "how tissue is found"),
     TEXT_ARG("tissue", tissue, "DIR", NULL,
-             "folder of <slide>_mask.png, as 'microtome tissue' writes them, instead of --method"),
+             "folder with <slide>_mask.png as written by 'microtome tissue', instead of --method"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,
-             "least share of tissue in a cell of the heatmap"),
-    CHOICE_ARG("stain", stain, "NAME", "auto", stain_names,
-               "normalise the stains of each slide; auto: as the model was trained, none where it "
-               "does not say"),
-    TEXT_ARG("template", stain_template, "PNG", NULL,
-             "what stains are normalised to, instead of what the model says or the built-in "
-             "template"),
+             "minimum fraction of tissue in a cell of the heatmap"),
+    CHOICE_ARG(
+        "stain", stain, "NAME", "auto", stain_names,
+        "normalise the stains of each slide; auto: as in the model's training, or none if unknown"),
+    TEXT_ARG(
+        "template", stain_template, "PNG", NULL,
+        "image to normalise the stains to, instead of the model's target or the built-in template"),
     FLAG_ARG("any-stain", any_stain,
-             "let --stain, --template and patch stores differ from what the model was trained "
-             "with"),
+             "allow --stain, --template and patch stores that differ from the model's training"),
     SCORES_ARG,
     FLAG_ARG("tta", tta, "average the scores of the eight ways to turn and mirror a window"),
-    CHOICE_ARG(
-        "kernels", kernels, "WHICH", "auto", kernel_names,
-        "how convolutions are computed: auto, as is fastest, or direct, which is slower, with "
-        "last digits nearer to the truth"),
+    CHOICE_ARG("kernels", kernels, "WHICH", "auto", kernel_names,
+               "how convolutions are computed: auto, whichever is fastest, or direct, which is "
+               "slower but more accurate in the last digits"),
     FLAG_ARG("fast", fast,
-             "let 3x3 convolutions have Winograd tiles of 6x6: faster on large blocks, less "
-             "exact"),
+             "allow 6x6 Winograd tiles for 3x3 convolutions: faster on large blocks, less exact"),
     INT_ARG("memory", memory_mb, "MB", "1800", 64, 1e7,
-            "memory that a run may take, libraries and models included, whatever the slides' "
-            "size; less makes smaller blocks"),
-    INT_ARG("group", group_mpx, "MPX", "64", 1, 1e9,
-            "megapixels that pass through the network in one task"),
-    TEXT_ARG(
-        "export", exports, "LIST", "all",
-        "further outputs, with commas between them: all, none, or some of ome-tiff, tiles-csv, "
-        "tiles-geojson, regions and overlay"),
-    REAL_ARG("threshold", threshold, "P", "0.5", 0, 1,
-             "regions are outlined where the score reaches it"),
+            "memory limit of a run, including libraries and models, for slides of any size; less "
+            "memory means smaller blocks"),
+    INT_ARG("group", group_mpx, "MPX", "64", 1, 1e9, "megapixels of network input per task"),
+    TEXT_ARG("export", exports, "LIST", "all",
+             "additional outputs, separated by commas: all, none, or any of ome-tiff, tiles-csv, "
+             "tiles-geojson, regions and overlay"),
+    REAL_ARG("threshold", threshold, "P", "0.5", 0, 1, "minimum score of the outlined regions"),
     TEXT_ARG("class", class_name, "NAME", NULL,
-             "class of the regions and the overlay; if not given the last one, and regions of each "
-             "class where there are more than two"),
+             "class of the regions and the overlay; default: the last one, and regions of every "
+             "class if there are more than two"),
     INT_ARG("tile", tile, "PX", NULL, 0, 65536,
-            "side of a tile in tiles.csv and tiles.geojson, rounded up to steps of the stride; "
-            "the model's window if not given"),
-    FLAG_ARG("overwrite", overwrite, "make existing heatmaps again"),
+            "side of a tile in tiles.csv and tiles.geojson, rounded up to a multiple of the "
+            "stride; default: the model's window"),
+    FLAG_ARG("overwrite", overwrite, "replace existing heatmaps"),
     FLAG_ARG("json", json, "print the result as JSON"),
     CLUSTER_ARGS,
     CLUSTER_ARRAY_ARGS,
@@ -108,12 +103,12 @@ static bool choose_exports(const char *list, const struct exporter **out, struct
                 size_t used = strlen(names);
                 snprintf(names + used, sizeof names - used, ", %s", exporters[i]->name);
             }
-            return err_set(err, ERR_USAGE, "--export: there is no '%.*s'; there are %s",
+            return err_set(err, ERR_USAGE, "--export: no output is called '%.*s'; choose from %s",
                            (int)length, list, names);
         }
         while (before < n && out[before] != exporters[i])
             before++;
-        if (before == n) /* a name given twice is given once */
+        if (before == n) /* a name given twice counts once */
             out[n++] = exporters[i];
         list += length + (list[length] == ',');
     }
@@ -169,16 +164,16 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     out->export.tile_px = given->tile;
     out->export.class_name = given->class_name;
     if (out->direct && out->fast)
-        return err_set(err, ERR_USAGE, "--fast: --kernels direct excludes it");
+        return err_set(err, ERR_USAGE, "--fast and --kernels direct exclude each other");
     if (given->stain_template && out->stain <= STAIN_NONE)
         return err_set(err, ERR_USAGE,
                        "--template: pass --stain reinhard, macenko or vahadane too");
     if (given->calibrate != CALIBRATE_NONE && given->mode != PREDICT_DENSE)
-        return err_set(err, ERR_USAGE, "--calibrate: only --mode dense needs it");
+        return err_set(err, ERR_USAGE, "--calibrate: only for --mode dense");
     if (given->calibrate != CALIBRATE_NONE && given->check_windows < PREDICT_LEAST_FITTED)
         return err_set(err, ERR_USAGE,
-                       "--calibrate: needs at least --check-windows %d: one half is fitted to, the "
-                       "other judged by",
+                       "--calibrate: requires at least --check-windows %d: half of them for the "
+                       "fit, half for its evaluation",
                        PREDICT_LEAST_FITTED);
     return choose_models(given, out, err) && choose_exports(given->exports, out->exports, err);
 }
@@ -280,15 +275,14 @@ const struct command cmd_predict = {
               .max_operands = 1000000,
               .description =
                   "Runs a network over the tissue of each slide and writes a heatmap: the scores "
-                  "of "
-                  "the windows centred on every so-many-th pixel. Networks without zero padding, "
-                  "such as scan_base, are run densely over large blocks, which gives the same "
-                  "scores for a hundredth of the work; for others that is an approximation that is "
+                  "of windows centred every --stride pixels. Networks without zero padding, such "
+                  "as scan_base, are run densely over large blocks, which gives the same scores "
+                  "for a hundredth of the work; for others this is an approximation, which is "
                   "measured first (--mode dense). " SLIDES_ARE
-                  " Patch stores of 'microtome extract --dense' are taken as well. An interrupted "
-                  "run continues, complete slides are kept, and those that cannot be read are "
-                  "recorded in slides.csv and skipped. The same options give the same bytes, on "
-                  "any number of threads.",
+                  " Patch stores made with 'microtome extract --dense' are accepted as well. Run "
+                  "again, an interrupted run continues; complete slides are kept, and those that "
+                  "cannot be read are recorded in slides.csv and skipped. The same options give "
+                  "the same bytes for any number of threads.",
               .example = "microtome predict slides.csv -o heatmaps --model run1\n"
                          "microtome predict a.tif -o heatmaps --model googlenet.onnx --mode dense "
                          "--calibrate affine --stride 64",

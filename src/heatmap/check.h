@@ -1,15 +1,15 @@
-/* check.h: how dense scores differ from those of the sliding window, and the map of the logits that
- * repairs it, from random windows of a cohort. Private to this folder. */
+/* check.h: how dense scores differ from those of the sliding window, and the mapping of logits that
+ * corrects for it, from random windows of a cohort. Private to this folder. */
 #ifndef HEATMAP_CHECK_H
 #define HEATMAP_CHECK_H
 #include "heatmap/ensemble.h"
 #include "heatmap/heatmap.h"
 
-/* Logits of the same windows by both ways. */
+/* Logits of the same windows in both modes. */
 struct check_sample {
     int64_t n, room; /* windows */
     int n_models;
-    int n_symmetries; /* that each is seen in: 8 in a run with test-time augmentation, else 1 */
+    int n_symmetries; /* of each window: 8 in a run with test-time augmentation, else 1 */
     int64_t n_classes;
     float *dense, *window; /* [n, models, symmetries, classes] */
 };

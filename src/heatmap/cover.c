@@ -1,6 +1,6 @@
-/* cover.c: see cover.h. A row of blocks begins at the first row of cells with tissue below the last
- * one. For each height that it may have, the cheapest way to cover its columns is found by dynamic
- * programming; the height that costs least for a wanted cell is taken. Every block is cut down to
+/* cover.c: see cover.h. A row of blocks starts at the first row of cells with tissue below the
+ * previous one. For each possible height, the cheapest way to cover its columns is found by dynamic
+ * programming; the height with the least cost per wanted cell is chosen. Every block is cut down to
  * the rows and columns that have tissue. */
 #include "heatmap/cover.h"
 

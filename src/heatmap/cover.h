@@ -1,4 +1,4 @@
-/* cover.h: which cells of a heatmap are scored, and the blocks that hold them. Private to this
+/* cover.h: which cells of a heatmap are scored, and the blocks that contain them. Private to this
  * folder. */
 #ifndef HEATMAP_COVER_H
 #define HEATMAP_COVER_H

@@ -50,7 +50,7 @@ static bool look_at_field(struct ensemble_model *m, int64_t stride, struct err *
 {
     const struct graph *graph = m->model->graph;
     if (m->side != m->window) {
-        snprintf(m->reason, sizeof m->reason, "its config.json changes the size of every patch");
+        snprintf(m->reason, sizeof m->reason, "its config.json resizes every patch");
         return true;
     }
     if (!transform_field(graph, graph->outputs[0].value, m->side, &m->field, err))
@@ -82,7 +82,8 @@ static bool init_model(struct ensemble_model *m, struct model *model, int64_t st
     *m = (struct ensemble_model){ .model = model };
     int64_t side = input->dim[2], height = 0;
     if (input->dim[2] != input->dim[3])
-        return err_set(err, ERR_USAGE, "%s: takes no square image, so it cannot score windows",
+        return err_set(err, ERR_USAGE,
+                       "%s: does not expect a square image, so it cannot score windows",
                        model->name);
     m->window = config->patch_size_pixels > 0 ? config->patch_size_pixels : side;
     if (model_crop_only(config, m->window) > 0)
@@ -90,7 +91,7 @@ static bool init_model(struct ensemble_model *m, struct model *model, int64_t st
     if (!model_steps_size(config, config->n_steps, m->window, m->window, &m->side, &height, err))
         return err_prefix(err, model->name);
     if (m->side != height)
-        return err_set(err, ERR_USAGE, "%s: its config.json makes no square of a patch",
+        return err_set(err, ERR_USAGE, "%s: its config.json does not give square images",
                        model->name);
     if (!check_window(m, err))
         return false;
@@ -117,8 +118,8 @@ static bool check_classes(const struct ensemble *e, struct err *err)
             same = strcmp(model->config.class_names[c], first->class_names[c]) == 0;
         if (!same)
             return err_set(err, ERR_USAGE,
-                           "%s and %s have different classes (%lld: %s.. and %lld: %s..); models "
-                           "that are averaged must agree in number, names and order",
+                           "%s and %s have different classes (%lld: %s.. and %lld: %s..); averaged "
+                           "models must have the same classes in the same order",
                            e->models[0].model->name, model->name, (long long)first->num_classes,
                            first->class_names[0], (long long)model->config.num_classes,
                            model->config.class_names[0]);

@@ -1,5 +1,5 @@
-/* ensemble.h: the models of a run and how each is put on a slide: by windows, or densely with
- * which stride and halo. Read-only once it is made. Private to this folder. */
+/* ensemble.h: the models of a run and how each is applied to a slide: by windows, or densely
+ * with a given stride and halo. Read-only once made. Private to this folder. */
 #ifndef HEATMAP_ENSEMBLE_H
 #define HEATMAP_ENSEMBLE_H
 #include "net/classifier.h"
@@ -13,13 +13,13 @@ struct ensemble_model {
     struct model *model;
     struct graph *graph;   /* of the model, without dropout and with folded batch norm: done once */
     int64_t window;        /* raster px that a score is made from */
-    int64_t side;          /* the same after the steps that the config asks for */
+    int64_t side;          /* the same after the steps in the config */
     float normal[3][256];  /* RGB byte -> what the network sees */
     bool shares;           /* can be run densely */
     struct field field;    /* of the logits; where it shares */
     char reason[256];      /* why it does not share; "" if it does */
     int64_t dense_stride;  /* px between the scores of a dense run */
-    int64_t pick;          /* every so-many-th of them is wanted */
+    int64_t pick;          /* one in `pick` of them is used */
     int64_t halo;          /* px around a block that are computed and thrown away */
     double *gain, *offset; /* [classes]: dense logits -> window logits; NULL: as they are */
 };
@@ -55,7 +55,7 @@ bool ensemble_exact(const struct ensemble *ensemble, const char **reason);
 
 /* Fixes the mode and the size of blocks such that two workers and what they share stay within
  * `bytes`; with direct convolutions if they would not otherwise. Where that is not possible either,
- * ensemble->least_bytes says what would do. */
+ * ensemble->least_bytes is the minimum. */
 bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t bytes,
                      struct err *err);
 

@@ -18,7 +18,7 @@ struct export_options export_defaults(void);
 
 struct export_request {
     const struct heatmap *heatmap;
-    struct slide *slide; /* for its overview; NULL where scores come from a patch store */
+    struct slide *slide; /* for its overview; NULL if scores come from a patch store */
     const struct export_options *options;
 };
 
@@ -26,7 +26,7 @@ struct exporter {
     const char *name; /* as in --export: "ome-tiff" */
     const char *file; /* in the slide's folder: "heatmap.ome.tif" */
     const char *help; /* what it is, one line, no full stop */
-    bool needs_slide; /* is left out where there is none */
+    bool needs_slide; /* is skipped if there is none */
     /* Writes path beside and renamed. Rows are streamed; the same heatmap gives the same bytes. */
     bool (*write)(const struct export_request *request, const char *path, const struct ctx *ctx,
                   struct err *err);
@@ -38,10 +38,10 @@ extern const struct exporter *const exporters[];
 /* --- all exports of a heatmap, in its folder --- */
 
 /* folder/exports.json keeps the options that the files were made with: with others they count as
- * not there and are made anew. list is NULL-terminated. */
+ * missing and are made again. list is NULL-terminated. */
 bool exports_exist(const char *folder, const struct exporter *const *list, bool has_slide,
                    const struct export_options *options);
-/* Writes those of the list that are not there. */
+/* Writes those of the list that are missing. */
 bool exports_write(const char *folder, const struct exporter *const *list,
                    const struct export_request *request, const struct ctx *ctx, struct err *err);
 void exports_remove(const char *folder);

@@ -141,6 +141,6 @@ static bool write_ome(const struct export_request *request, const char *path, co
 const struct exporter exporter_ome_tiff = {
     .name = "ome-tiff",
     .file = "heatmap.ome.tif",
-    .help = "the scores as a pyramidal OME-TIFF of float32, for QuPath",
+    .help = "the scores as a pyramidal float32 OME-TIFF, for QuPath",
     .write = write_ome,
 };

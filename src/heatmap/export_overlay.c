@@ -1,6 +1,6 @@
-/* export_overlay.c: a heatmap -> overlay.png, for people: the slide small and in grey, the scores
- * of one class over it in colour where there is tissue, lines around the tissue and around what
- * reaches the threshold, a scale bar and a legend. */
+/* export_overlay.c: a heatmap -> overlay.png, for viewing: the slide small and in grey, the scores
+ * of one class over it in colour where there is tissue, outlines of the tissue and of the regions
+ * that reach the threshold, a scale bar and a legend. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,7 +218,7 @@ static bool write_overlay(const struct export_request *request, const char *path
 const struct exporter exporter_overlay = {
     .name = "overlay",
     .file = "overlay.png",
-    .help = "the slide with the scores over it in colour, for people",
+    .help = "the slide with the scores overlaid in colour, for viewing",
     .needs_slide = true,
     .write = write_overlay,
 };

@@ -8,7 +8,7 @@
  * 0.10000000149. */
 double export_short(float score);
 
-/* A colour for class c, of those that are told apart with any colour vision (Okabe and Ito). */
+/* A colour for class c, from a palette for any colour vision (Okabe and Ito). */
 const uint8_t *export_colour(int64_t c);
 
 /* One tile with a score. */

@@ -1,5 +1,5 @@
 /* export_regions.c: a heatmap -> regions.geojson: the areas where the score of a class reaches the
- * threshold (of the class that was asked for; else of the last of two, or of each of more), as
+ * threshold (for the requested class, or else the last of two, or each if there are more), as
  * annotations for QuPath with their area, mean and highest score. Outlines run along the edges of
  * cells, so that a region is exactly the cells that count; regions are connected by edges, and
  * holes stay holes. Regions that are complete are written while others are traced. */
@@ -166,8 +166,8 @@ static bool write_regions(const struct export_request *request, const char *path
         if (regions.side == LARGEST_BLOCK)
             return err_prefix(err, path);
         report_warn(ctx->report,
-                    "%s: regions are too ragged for the memory; their outlines follow blocks of "
-                    "%lld x %lld cells",
+                    "%s: region outlines are too complex for the available memory; they follow "
+                    "blocks of %lld x %lld cells",
                     info->slide, (long long)(2 * regions.side), (long long)(2 * regions.side));
     }
 }

@@ -1,4 +1,4 @@
-/* export_tiles_csv.c: a heatmap -> tiles.csv, the columns of WSInfer: minx,miny,width,height in
+/* export_tiles_csv.c: a heatmap -> tiles.csv with the columns of WSInfer: minx,miny,width,height in
  * level-0 px and prob_<class> for every class. Only tiles with a score. */
 #include "base/csv.h"
 #include "base/file.h"
@@ -54,6 +54,6 @@ static bool write_csv(const struct export_request *request, const char *path, co
 const struct exporter exporter_tiles_csv = {
     .name = "tiles-csv",
     .file = "tiles.csv",
-    .help = "scores of tiles as a table, as WSInfer writes it",
+    .help = "scores of tiles as a table with the columns of WSInfer",
     .write = write_csv,
 };

@@ -211,7 +211,8 @@ bool float_pyramid_write(struct tiff_out *out, const struct float_pyramid *plane
                          float_pyramid_row read, void *arg, const struct ctx *ctx, struct err *err)
 {
     if (plane->width > INT32_MAX || plane->height > INT32_MAX)
-        return err_set(err, ERR_FORMAT, "%s: a TIFF has at most 2^31 px a side", out->path);
+        return err_set(err, ERR_FORMAT, "%s: a TIFF can be at most 2^31 px wide or high",
+                       out->path);
     struct pyramid p = { .out = out, .plane = plane, .ctx = ctx };
     bool ok = make_levels(&p, err) && write_plane(&p, read, arg, err);
     for (int k = 0; k < p.n_levels; k++) {

@@ -1,6 +1,6 @@
 /* float_pyramid.h: rows of floats -> one plane of a tiled TIFF with its smaller levels as SubIFDs,
- * as OME-TIFF has them. Values stay float32, deflated. Every level is half of the one before, a
- * pixel the mean of those of 2x2 that are not NaN. Memory: float_pyramid_bytes, whatever the
+ * as in OME-TIFF. Values stay float32, deflated. Every level is half the size of the previous
+ * one, a pixel the mean of those of 2x2 that are not NaN. Memory: float_pyramid_bytes, whatever the
  * height. The bytes do not depend on the number of threads. */
 #ifndef HEATMAP_FLOAT_PYRAMID_H
 #define HEATMAP_FLOAT_PYRAMID_H
@@ -14,13 +14,13 @@ struct float_pyramid {
     const char *description; /* of the plane; NULL: none */
 };
 
-/* Row `row` to out [width]. Called once a row, in order. */
+/* Row `row` to out [width]. Called once per row, in order. */
 typedef bool (*float_pyramid_row)(void *arg, int64_t row, float *out, struct err *err);
 
 /* Adds the plane as the next directory. */
 bool float_pyramid_write(struct tiff_out *out, const struct float_pyramid *plane,
                          float_pyramid_row read, void *arg, const struct ctx *ctx, struct err *err);
 
-/* An upper bound of what that takes. */
+/* An upper bound of the memory that takes. */
 int64_t float_pyramid_bytes(int64_t width, int64_t tile_px);
 #endif

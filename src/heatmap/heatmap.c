@@ -82,7 +82,7 @@ static bool read_at(const struct heatmap *heatmap, void *out, int64_t bytes, int
         if (got < 0)
             return err_errno(err, heatmap->path, "read");
         if (got == 0)
-            return err_set(err, ERR_FORMAT, "%s: ends too early; predict the slide again",
+            return err_set(err, ERR_FORMAT, "%s: is truncated; predict the slide again",
                            heatmap->path);
         at += got, offset += got, bytes -= got;
     }
@@ -122,7 +122,7 @@ static bool check_npy(struct heatmap *heatmap, struct err *err)
                        heatmap->path);
     if (height != info->height || width != info->width || classes != info->n_classes)
         return err_set(err, ERR_FORMAT,
-                       "%s: is %lld x %lld x %lld, its heatmap.json says %lld x %lld x %lld",
+                       "%s: is %lld x %lld x %lld, but its heatmap.json says %lld x %lld x %lld",
                        heatmap->path, height, width, classes, (long long)info->height,
                        (long long)info->width, (long long)info->n_classes);
     heatmap->offset = (int64_t)sizeof start + length;
@@ -130,8 +130,7 @@ static bool check_npy(struct heatmap *heatmap, struct err *err)
         return err_errno(err, heatmap->path, "read");
     double want = (double)height * (double)width * (double)classes * sizeof(float);
     if ((double)(status.st_size - heatmap->offset) < want)
-        return err_set(err, ERR_FORMAT, "%s: ends too early; predict the slide again",
-                       heatmap->path);
+        return err_set(err, ERR_FORMAT, "%s: is truncated; predict the slide again", heatmap->path);
     return true;
 }
 

@@ -1,12 +1,12 @@
 /* heatmap.h: scores on a slide: a grid of numbers with the facts that place them. On disk two files
  * in the slide's folder: heatmap.npy, float32 [height, width, classes], row-major, NaN where there
  * is no tissue; and heatmap.json, the facts. heatmap.json is written last: if it exists, the
- * heatmap is whole.
+ * heatmap is complete.
  *
  * Score (column, row) belongs to the window of `window` raster px whose centre is the raster px
  * (origin_x + column * stride, origin_y + row * stride); a window of an even side n centred on x
- * covers [x - n/2, x + n/2). It stands for the cell of stride x stride px around it: cell (0, 0)
- * begins at the slide's top-left corner. The raster is the slide at the resolution the network
+ * covers [x - n/2, x + n/2). It represents the cell of stride x stride px around it: cell (0, 0)
+ * starts at the slide's top-left corner. The raster is the slide at the resolution the network
  * sees: a raster px is `downsample` level-0 px.
  *
  * Nothing here holds a heatmap in memory: a slide of 100,000 x 100,000 px at stride 1 has 10^10
@@ -29,7 +29,7 @@ struct heatmap_check {
 };
 
 struct heatmap_info {
-    char *slide, *path;          /* name and file, with all its folders */
+    char *slide, *path;          /* name and absolute path */
     int64_t width_l0, height_l0; /* of the slide */
     double mpp_l0;               /* um per level-0 px; 0 if unknown */
     double mpp;                  /* um per raster px; 0 if unknown */
@@ -44,9 +44,9 @@ struct heatmap_info {
     char *mode;                  /* "dense" or "window" */
     char *models;                /* "run1 (resnet18)", with " + " between several */
     char *model_hash;            /* 16 hex digits of all models: layers, weights, classes */
-    char *options;               /* all that decides the scores, in one line */
+    char *options;               /* everything that determines the scores, in one line */
     char inputs[INPUTS_ROOM];    /* the files that it was made from */
-    struct stain_fit stain;      /* of the slide; method STAIN_NONE: stains were left as they are */
+    struct stain_fit stain;      /* of the slide; method STAIN_NONE: not normalised */
     struct heatmap_check check;  /* as used, that is after calibration */
     struct heatmap_check raw;    /* the same before calibration; windows 0: not calibrated */
 };
@@ -73,8 +73,8 @@ struct heatmap_cell heatmap_cell(const struct heatmap_info *info, int64_t column
 
 struct heatmap;
 
-/* path: heatmap.npy or the folder it lies in. All that the files say is checked. *out is the
- * caller's; close with heatmap_close. */
+/* path: heatmap.npy or its folder. All values in the files are checked. *out is the caller's;
+ * close with heatmap_close. */
 bool heatmap_open(const char *path, struct heatmap **out, struct err *err);
 void heatmap_close(struct heatmap *heatmap); /* NULL-safe */
 const struct heatmap_info *heatmap_info(const struct heatmap *heatmap);

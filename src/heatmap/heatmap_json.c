@@ -240,7 +240,7 @@ bool heatmap_json_get(const json_t *object, const char *path, struct heatmap_inf
     if (!get.bad)
         return true;
     heatmap_info_free(out);
-    return err_set(err, ERR_FORMAT, "%s: the value of '%s' is missing or wrong", path, get.bad);
+    return err_set(err, ERR_FORMAT, "%s: the value of '%s' is missing or invalid", path, get.bad);
 }
 
 bool heatmap_json_load(const char *path, json_t **out, struct err *err)

@@ -1,5 +1,5 @@
 /* heatmap_json.h: the facts of a heatmap as keys of a JSON object; heatmap.json and plan.json both
- * hold them. Private to this folder. */
+ * contain them. Private to this folder. */
 #ifndef HEATMAP_HEATMAP_JSON_H
 #define HEATMAP_HEATMAP_JSON_H
 #include <jansson.h>

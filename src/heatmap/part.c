@@ -1,5 +1,5 @@
 /* part.c: plan.json and the parts; see part.h. A part is a header, then for every block of the
- * group its scores, then a checksum of all that; where everything lies follows from the plan. */
+ * group its scores, then a checksum of all that; all offsets follow from the plan. */
 #include "heatmap/part.h"
 
 #include <errno.h>
@@ -160,7 +160,8 @@ bool part_plan_read(const char *folder, struct part_plan *out, struct err *err)
     if (ok && !bad && !get_groups(json_object_get(object, "groups"), out))
         bad = "groups";
     if (bad)
-        ok = err_set(err, ERR_FORMAT, "%s: the value of '%s' is wrong; remove the file", path, bad);
+        ok = err_set(err, ERR_FORMAT, "%s: the value of '%s' is invalid; remove the file", path,
+                     bad);
     if (ok)
         out->hash = hash_plan(out);
     else

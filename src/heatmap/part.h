@@ -1,9 +1,9 @@
-/* part.h: the work on one slide, cut into tasks. A plan lists blocks of cells that hold tissue, in
+/* part.h: the work on one slide, cut into tasks. A plan lists blocks of cells with tissue, in
  * groups of about equal cost; it is made once, depends on the slide and the options alone (never on
  * threads) and is kept as DIR/<slide>/plan.json. A group is one task: a pure function of the plan
  * to one file DIR/<slide>/parts/<group>.scores, written beside and renamed. Stitching turns all
  * parts into heatmap.npy and heatmap.json and removes them. Any number of groups in any order, on
- * any number of threads and machines, killed and begun again, gives the same bytes. */
+ * any number of threads and machines, killed and restarted, gives the same bytes. */
 #ifndef HEATMAP_PART_H
 #define HEATMAP_PART_H
 #include "base/ctx.h"
@@ -26,7 +26,7 @@ struct part_plan {
     int64_t n_blocks;
     struct part_group *groups; /* [n_groups], in the order of blocks */
     int64_t n_groups;
-    uint64_t hash; /* of all of the above: a part of another plan is not taken */
+    uint64_t hash; /* of all of the above: a part of another plan is not used */
 };
 
 /* Reads folder/plan.json. *out is the caller's; free with part_plan_free. */
@@ -44,10 +44,10 @@ void part_remove(const char *folder, int64_t group);
 /* scores[k] [height, width, classes] of block k of the group. */
 bool part_write(const char *folder, const struct part_plan *plan, int64_t group,
                 const float *const *scores, struct err *err);
-/* Parts -> heatmap.npy and heatmap.json; then the parts go. Memory: `memory_bytes` and no more,
- * whatever the size of the slide. A part that is missing or damaged is named. */
+/* Parts -> heatmap.npy and heatmap.json; then the parts are removed. Memory: `memory_bytes` and no
+ * more, whatever the size of the slide. The error names a part that is missing or damaged. */
 bool part_stitch(const char *folder, const struct part_plan *plan, int64_t memory_bytes,
                  const struct ctx *ctx, struct err *err);
-/* Removes folder/parts, also what killed processes left there. */
+/* Removes folder/parts, including what killed processes left there. */
 void part_remove_all(const char *folder);
 #endif

@@ -47,7 +47,7 @@ static bool check_part(const struct stitch *stitch, int64_t group, struct err *e
     whole = whole && fread(&wanted, sizeof wanted, 1, stream) == 1 && wanted == sum;
     if (ok && !whole) {
         ok = err_set(err, ERR_FORMAT,
-                     "%s: damaged, or of another plan; it was removed, run again to make it anew",
+                     "%s: damaged, or from another plan; it was removed: run again to recompute it",
                      path);
         unlink(path);
     }

@@ -40,8 +40,8 @@ static bool models_mpp(const struct ensemble *e, double *out, struct err *err)
         double mpp = e->models[i].model->config.spacing_um_px;
         if (mpp > 0 && *out > 0 && fabs(mpp / *out - 1) > 0.01)
             return err_set(err, ERR_USAGE,
-                           "%s was made for %g um/px, another model for %g; models that are "
-                           "averaged must see the same",
+                           "%s expects %g um/px, another model %g; averaged models must expect the "
+                           "same resolution",
                            e->models[i].model->name, mpp, *out);
         *out = mpp > 0 ? mpp : *out;
     }
@@ -57,14 +57,14 @@ static bool choose_mpp(struct predict *predict, const struct ctx *ctx, struct er
     if (options->mpp > 0 && made_for > 0 &&
         fabs(options->mpp / made_for - 1) > options->mpp_tolerance)
         return err_set(err, ERR_USAGE,
-                       "--mpp %g: the model was made for %g um/px; leave --mpp out, take a model "
-                       "for %g, or let it pass with --mpp-tolerance %.2g",
+                       "--mpp %g: the model expects %g um/px; omit --mpp, use a model for %g, or "
+                       "allow the difference with --mpp-tolerance %.2g",
                        options->mpp, made_for, options->mpp,
                        ceil(100 * fabs(options->mpp / made_for - 1)) / 100);
     predict->raster.mpp = options->mpp > 0 ? options->mpp : made_for;
     predict->raster.mpp_tolerance = options->mpp_tolerance;
     if (predict->raster.mpp <= 0)
-        report_note(ctx->report, "neither the model nor --mpp says which um/px; level 0 is taken");
+        report_note(ctx->report, "neither the model nor --mpp specifies um/px; using level 0");
     return true;
 }
 
@@ -164,10 +164,10 @@ static bool look_at_outputs(struct predict *predict, const struct ctx *ctx, stru
         words = longer;
         if (calibrated && model->rule == SCORE_AS_IS) {
             free(words);
-            return err_set(err, ERR_USAGE,
-                           "--calibrate affine: %s gives probabilities, and a calibration needs "
-                           "logits",
-                           model->name);
+            return err_set(
+                err, ERR_USAGE,
+                "--calibrate affine: %s gives probabilities, but calibration requires logits",
+                model->name);
         }
     }
     predict->outputs = words && !all_usual ? file_format(" scores=%s", words) : strdup("");
@@ -223,12 +223,13 @@ static bool choose_mode(struct predict *predict, const struct ctx *ctx, bool *de
     if (exact)
         return true;
     if (shares)
-        report_note(ctx->report,
-                    "%s: every window is computed by itself, as a dense run is not exact (%s). "
-                    "--mode dense would pass about 1/%.0f of the pixels through the network and "
-                    "first measure the difference on %lld random windows",
-                    predict->model_names, reason, fmax(1, saved_factor(e)),
-                    (long long)predict->options->check_windows);
+        report_note(
+            ctx->report,
+            "%s: every window is computed separately because a dense run is not exact (%s). "
+            "--mode dense would pass about 1/%.0f of the pixels through the network and "
+            "first measure the difference on %lld random windows",
+            predict->model_names, reason, fmax(1, saved_factor(e)),
+            (long long)predict->options->check_windows);
     else
         report_note(ctx->report, "%s: windows cannot share work: %s", predict->model_names,
                     why_not);
@@ -296,10 +297,10 @@ static bool too_little(int64_t memory, int64_t least, int64_t parameters, struct
     int64_t beside = least + parameters; /* so that base_of it is left out */
     least = at_least(least + at_most(BASE_BYTES, least / 2),
                      beside + at_most(FIRST_BYTES, beside / 3 + 1));
-    return err_set(err, ERR_USAGE,
-                   "--memory: %lld MB are too little, even with the smallest blocks; pass at least "
-                   "%lld",
-                   (long long)(memory >> 20), (long long)(least >> 20) + 1);
+    return err_set(
+        err, ERR_USAGE,
+        "--memory: %lld MB is not enough, even with the smallest blocks; pass at least %lld",
+        (long long)(memory >> 20), (long long)(least >> 20) + 1);
 }
 
 static bool choose_memory(struct predict *predict, bool dense, const struct ctx *ctx,
@@ -313,13 +314,13 @@ static bool choose_memory(struct predict *predict, bool dense, const struct ctx 
     if (!ensemble_choose(e, dense, predict->options->tta, memory - base, err))
         return e->least_bytes > 0 ? too_little(memory, e->least_bytes, parameters, err) : false;
     if (e->direct && !predict->options->direct)
-        report_note(ctx->report, "--memory is too little for Winograd convolutions: direct ones "
-                                 "are used");
+        report_note(ctx->report,
+                    "--memory is too small for Winograd convolutions; using direct ones");
     int64_t workers = (memory - base - e->shared_bytes) / e->worker_bytes;
     predict->workers = workers > 1024 ? 1024 : (int)workers;
     int threads = pool_workers(ctx->pool);
     if (threads > predict->workers)
-        report_note(ctx->report, "--memory lets %d of %d threads compute; %.0f MB each",
+        report_note(ctx->report, "--memory allows %d of %d threads to compute, %.0f MB each",
                     predict->workers, threads, (double)e->worker_bytes / 1e6);
     return true;
 }

@@ -1,8 +1,8 @@
 /* predict.h: slides (or patch stores) and models -> heatmaps.
  *
  * For one process: predict_cohort. For a cluster the same steps one by one:
- *     predict_open     opens the models; reads DIR/check.json where it is there
- *     predict_plan     one slide -> DIR/<slide>/plan.json (reads it if it is there); the first of a
+ *     predict_open     opens the models; reads DIR/check.json if it exists
+ *     predict_plan     one slide -> DIR/<slide>/plan.json (reads it if it exists); the first of a
  *                      cohort also measures DIR/check.json where a dense run needs it
  *     predict_group    one group of blocks -> one part; any process, any order
  *     predict_finish   all parts -> heatmap and exports
@@ -16,7 +16,7 @@
 #include "slide/slide_list.h"
 #include "tissue/tissue.h"
 
-/* The default of --memory: all that a run takes, for any size of slide. */
+/* The default of --memory: the limit of a run, for any size of slide. */
 #define PREDICT_MEMORY_BYTES (INT64_C(1800) << 20)
 #define PREDICT_MAX_MODELS 16
 #define PREDICT_LEAST_FITTED 8 /* check_windows of a calibration */
@@ -35,14 +35,14 @@ struct predict_options {
     enum predict_calibration calibration;
     int64_t stride;       /* raster px */
     double mpp;           /* um/px; 0: what the models say, or else level 0 */
-    double mpp_tolerance; /* by how much the models' um/px may be missed, as a share */
-    double slide_mpp;     /* um/px of level 0 for every slide; 0: what slide list or file say */
+    double mpp_tolerance; /* how far um/px may be from the models', as a fraction */
+    double slide_mpp;     /* um/px of level 0 for every slide; 0: from the slide list or the file */
     enum tissue_method tissue_method;
-    const char *tissue;         /* folder of <slide>_mask.png; NULL: found by the method */
-    double min_tissue;          /* least share of tissue in a cell; 0: any */
+    const char *tissue;         /* folder of <slide>_mask.png; NULL: use the method */
+    double min_tissue;          /* minimum tissue fraction of a cell; 0: any */
     int stain;                  /* enum stain_method, or PREDICT_STAIN_OF_MODEL */
     const char *stain_template; /* PNG; NULL: the model's target, or else the built-in one */
-    bool any_stain;             /* also another than the models were trained with */
+    bool any_stain;             /* allow others than the models were trained with */
     bool tta;                   /* the mean of the 8 symmetries */
     bool direct, fast;          /* kernels: see plan_options */
     int64_t memory_bytes;
@@ -56,38 +56,38 @@ struct predict_options predict_defaults(void);
 
 struct predict;
 
-/* Opens the models and chooses the mode; says what was chosen through ctx->report. *out is the
+/* Opens the models and chooses the mode; reports the choice through ctx->report. *out is the
  * caller's; close with predict_close. The options and the list must outlive it. */
 bool predict_open(const struct predict_options *options, const struct slide_list *slides,
                   const char *folder, const struct ctx *ctx, struct predict **out, struct err *err);
 void predict_close(struct predict *predict); /* NULL-safe */
 
 enum predict_state {
-    PREDICT_MISSING, /* nothing or parts are there */
-    PREDICT_SCORED,  /* the heatmap is whole; exports may be missing */
-    PREDICT_DONE,    /* all is there */
-    PREDICT_OTHER,   /* a heatmap or plan that other options or other files made */
+    PREDICT_MISSING, /* nothing or only parts exist */
+    PREDICT_SCORED,  /* the heatmap is complete; exports may be missing */
+    PREDICT_DONE,    /* everything exists */
+    PREDICT_OTHER,   /* a heatmap or plan made with other options or from other files */
 };
 enum predict_state predict_look(const struct predict *predict, size_t slide);
-/* All that decides the scores of a slide, in one line: the options, and what the slide list says of
- * it. The caller's; NULL if no memory. */
+/* Everything that determines the scores of a slide, in one line: the options, and what the slide
+ * list says about it. The caller's; NULL if no memory. */
 char *predict_line(const struct predict *predict, size_t slide);
 /* Fails where a heatmap or plan of the slide was made with other options or from other files, and
  * says which. */
 bool predict_refuse(const struct predict *predict, size_t slide, struct err *err);
-/* Removes what was made of a slide. */
+/* Removes all results of a slide. */
 bool predict_clear(const struct predict *predict, size_t slide, struct err *err);
 
 /* slide: the index in the list. *out is the caller's; free with part_plan_free. */
 bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
                   struct part_plan *out, struct err *err);
-/* Scores one group, if its part is not there. Threads share the blocks of the group. */
+/* Scores one group, if its part is missing. Threads share the blocks of the group. */
 bool predict_group(struct predict *predict, size_t slide, const struct part_plan *plan,
                    int64_t group, const struct ctx *ctx, struct err *err);
-/* Scores all groups whose parts are not there; all threads work on all of them. */
+/* Scores all groups whose parts are missing; all threads work on all of them. */
 bool predict_groups(struct predict *predict, size_t slide, const struct part_plan *plan,
                     const struct ctx *ctx, struct err *err);
-/* Stitches (if it was not done) and writes the exports that are missing. */
+/* Stitches (if not done yet) and writes the missing exports. */
 bool predict_finish(struct predict *predict, size_t slide, const struct part_plan *plan,
                     const struct ctx *ctx, struct err *err);
 
@@ -104,10 +104,10 @@ struct predict_row {
     double mean, max; /* of the main class */
 };
 
-/* What became of the tasks of a slide. */
+/* The outcome of a slide's tasks. */
 struct predict_task {
     double seconds, cpu_s;
-    const char *error; /* NULL: all its parts are there, or there were no tasks */
+    const char *error; /* NULL: all its parts exist, or there were no tasks */
 };
 
 struct predict_request {
@@ -121,14 +121,14 @@ struct predict_request {
     char *const *argv;
 };
 
-/* Heatmaps and plans that other options or other files made are not silently replaced: fails,
+/* Heatmaps and plans made with other options or from other files are not silently replaced: fails,
  * naming the first; with request->overwrite they are removed instead. */
 bool predict_prepare(const struct predict_request *request, struct predict *predict,
                      struct err *err);
 
 /* All slides to folder/<slide>/, with run.json and slides.csv. A slide that fails is recorded and
- * skipped; false then, at the end. Heatmaps that were made with other options end the run before
- * it begins, unless overwrite. rows [slides->n]; *n_rows how many the run came to. */
+ * skipped; false then, at the end. Heatmaps made with other options end the run before it starts,
+ * unless overwrite. rows [slides->n]; *n_rows: how many slides the run reached. */
 bool predict_cohort(const struct predict_request *request, const struct ctx *ctx,
                     struct predict_row *rows, size_t *n_rows, struct predict_times *times,
                     struct err *err);

@@ -126,11 +126,11 @@ static bool sample_cohort(struct sampler *s, const struct ctx *ctx, struct err *
         return true;
     if (s->fit.n > 0)
         return err_set(err, ERR_MISSING,
-                       "--calibrate: one half of the check's windows is fitted to and the other "
-                       "judged by, but only %lld were found; pass a larger --check-windows",
+                       "--calibrate: the fit and its evaluation need separate windows, but only "
+                       "%lld were found; pass a larger --check-windows",
                        (long long)s->fit.n);
-    return err_set(err, ERR_MISSING, "no window to compare dense and window scores on%s%.900s",
-                   why.text[0] ? ": " : " was found", why.text);
+    return err_set(err, ERR_MISSING, "no window found to compare dense and window scores%s%.900s",
+                   why.text[0] ? ": " : "", why.text);
 }
 
 static bool measure(struct predict *predict, const struct ctx *ctx, struct err *err)
@@ -279,15 +279,15 @@ static void tell(const struct predict *predict, const struct ctx *ctx)
     if (c->fitted_on > 0)
         snprintf(fitted, sizeof fitted, " (calibrated on %lld others)", (long long)c->fitted_on);
     report_note(ctx->report,
-                "dense against window on %lld random windows%s%s: r %.4f, mean |dp| %.4f, 95 %% "
+                "dense compared with window scores on %lld random windows%s%s: r %.4f, mean |dp| "
+                "%.4f, 95 %% "
                 "%.4f, max %.4f, flipped at 0.5: %.2f %%",
                 (long long)c->windows, fitted, predict->ensemble.tta ? ", in 8 symmetries" : "",
                 c->r, c->mean, c->p95, c->max, 100 * c->flipped);
     if (raw->windows > 0 && c->mean >= raw->mean)
-        report_warn(ctx->report,
-                    "the calibration brings dense scores no nearer to those of windows; leave "
-                    "--calibrate out, use --mode window, or a model that 'microtome train "
-                    "--distill-dense' made");
+        report_warn(ctx->report, "the calibration does not bring dense scores closer to window "
+                                 "scores; omit --calibrate, use --mode window, or use a model "
+                                 "trained with 'microtome train --distill-dense'");
 }
 
 static void forget_calibration(struct ensemble *e)

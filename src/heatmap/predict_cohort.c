@@ -1,5 +1,5 @@
-/* predict_cohort.c: predict_cohort (predict.h): slide after slide, what exists is kept, what fails
- * is recorded. */
+/* predict_cohort.c: predict_cohort (predict.h): one slide after another; existing heatmaps are
+ * kept, failures are recorded. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static bool predict_one(struct cohort *cohort, size_t i, struct err *err)
     if (state == PREDICT_OTHER && !predict_refuse(predict, i, err))
         return false;
     if (state == PREDICT_DONE && !file_exists(path))
-        report_warn(cohort->ctx->report, "%s: is not there; its heatmap is kept unchecked", path);
+        report_warn(cohort->ctx->report, "%s: not found; its heatmap is kept unchecked", path);
     if (state != PREDICT_DONE) {
         ok = predict_plan(predict, i, cohort->ctx, &plan, err) &&
              (state == PREDICT_SCORED || predict_groups(predict, i, &plan, cohort->ctx, err)) &&

@@ -1,4 +1,4 @@
-/* predict_made.c: what is there of a slide, and whether it would be made the same way today: with
+/* predict_made.c: what exists of a slide, and whether it would be made the same way today: with
  * the same options, from the same files. See predict.h. */
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static bool same_options(const char *file, const char *then, const char *now, st
     return err_set(err, ERR_USAGE,
                    "%.400s: was made with other options or another model; pass --overwrite or "
                    "another -o folder\n  then: %s\n  now:  %s",
-                   file, was[0] ? was : "not known", is);
+                   file, was[0] ? was : "unknown", is);
 }
 
 /* A slide that is gone cannot have been replaced. */
@@ -128,7 +128,7 @@ static bool look_at(const struct predict *predict, size_t slide, const char *fol
         ok = heatmap_json_load(file, &object, err) && heatmap_json_get(object, file, &made, err);
         if (!ok && err)
             err_set(err, ERR_USAGE,
-                    "%.400s: is damaged or of another version; pass --overwrite or another -o "
+                    "%.400s: is damaged or from another version; pass --overwrite or another -o "
                     "folder",
                     file);
         ok = ok && predict_same(predict, slide, file, &made, err);

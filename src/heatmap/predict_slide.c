@@ -39,8 +39,8 @@ static bool check_mpp(const struct predict *predict, const char *path, const str
     double mpp = source->raster.mpp;
     if (source->store && wanted > 0 && mpp > 0 && fabs(mpp / wanted - 1) > tolerance)
         return err_set(err, ERR_USAGE,
-                       "%s: its patches have %g um/px, the model was made for %g; extract with "
-                       "--mpp %g, or let it pass with --mpp-tolerance",
+                       "%s: its patches have %g um/px, but the model expects %g; extract with "
+                       "--mpp %g, or allow the difference with --mpp-tolerance",
                        path, mpp, wanted, wanted);
     return true;
 }
@@ -159,8 +159,7 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
     if (ok && tissue && plan.n_blocks == 0)
         ok = err_set(
             err, ERR_MISSING,
-            "%s: no cell of the heatmap has enough tissue; pass a lower --tissue-fraction or "
-            "a smaller --stride",
+            "%s: no cell of the heatmap has enough tissue; lower --tissue-fraction or --stride",
             plan.info.path);
     ok = ok && file_make_folder(folder, err) &&
          (source.store || image_write_png(mask, &source.mask.mask, err)) &&

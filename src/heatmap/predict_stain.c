@@ -1,4 +1,4 @@
-/* predict_stain.c: how the stains of slides are normalised: as the models say, or as was asked for
+/* predict_stain.c: how the stains of slides are normalised: as the models or the options say
  * (predict_state.h). */
 #include <string.h>
 #include "base/report.h"
@@ -20,7 +20,7 @@ static bool needs_of(const struct ensemble *e, struct stain_need *out, struct er
             (need.per_patch != out->per_patch || !stain_same_target(&need.target, &out->target)))
             return err_set(err, ERR_USAGE,
                            "%s and %s were trained with different stain normalisation (%s and %s); "
-                           "models that are averaged must see the same",
+                           "averaged models must expect the same stains",
                            first, model->name, stain_method_names[out->target.method],
                            stain_method_names[need.target.method]);
         first = model->name;
@@ -36,17 +36,16 @@ static bool accept_patch_fit(const struct predict *predict, const struct ctx *ct
     const char *method = stain_method_names[predict->need.target.method];
     if (predict->options->stain != PREDICT_STAIN_OF_MODEL) {
         report_warn(ctx->report,
-                    "%s was validated on patches whose stains were fitted one by one; here they "
-                    "are fitted on the slide, so scores differ from those of its validation",
+                    "%s was validated on patches whose stains were fitted patch by patch; here "
+                    "they are fitted to the slide, so scores differ from those in validation",
                     predict->model_names);
         return true;
     }
-    return err_set(
-        err, ERR_USAGE,
-        "%s was validated on patches whose stains were fitted one by one, which a "
-        "heatmap cannot do; pass --stain %s to fit the slide instead, or train on stores "
-        "of 'microtome extract --stain %s'",
-        predict->model_names, method, method);
+    return err_set(err, ERR_USAGE,
+                   "%s was validated on patches whose stains were fitted patch by patch, which is "
+                   "not possible in a heatmap; pass --stain %s to fit the slide instead, or train "
+                   "on stores made with 'microtome extract --stain %s'",
+                   predict->model_names, method, method);
 }
 
 static bool check_choice(const struct predict *predict, const struct ctx *ctx, struct err *err)
@@ -57,8 +56,8 @@ static bool check_choice(const struct predict *predict, const struct ctx *ctx, s
         return true;
     if (!stain_same_target(&predict->target, &need->target))
         return err_set(err, ERR_USAGE,
-                       "--stain %s: %s was trained with %s%s; leave --stain and --template out, or "
-                       "pass --any-stain",
+                       "--stain %s: %s was trained with %s%s; omit --stain and --template, or pass "
+                       "--any-stain",
                        stain_method_names[predict->target.method], predict->model_names, trained,
                        predict->target.method == need->target.method ? " to another template" : "");
     return !need->per_patch || accept_patch_fit(predict, ctx, err);
@@ -80,7 +79,7 @@ bool predict_choose_stain(struct predict *predict, const struct ctx *ctx, struct
         return false;
     predict->target.method = method;
     if (of_model && method != STAIN_NONE)
-        report_note(ctx->report, "stains are normalised by %s, as the model was trained",
+        report_note(ctx->report, "normalising stains with %s, as in the model's training",
                     stain_method_names[method]);
     return check_choice(predict, ctx, err);
 }
@@ -91,12 +90,10 @@ bool predict_check_store(const struct predict *predict, const char *path,
     const struct predict_options *options = predict->options;
     if (options->stain != PREDICT_STAIN_OF_MODEL && options->stain != STAIN_NONE)
         return err_set(err, ERR_USAGE,
-                       "%s: stains of a patch store are normalised when it is made; leave --stain "
-                       "out, or make it with 'microtome extract --stain %s'",
+                       "%s: stains of a patch store are normalised at extraction; omit --stain, or "
+                       "extract it with 'microtome extract --stain %s'",
                        path, stain_method_names[options->stain]);
     return options->any_stain ||
            stain_need_check(&predict->need, stored, predict->model_names, path,
-                            "extract it as the data of the training were, or "
-                            "pass --any-stain",
-                            err);
+                            "extract it like the training data, or pass --any-stain", err);
 }

@@ -1,4 +1,4 @@
-/* predict_state.h: what an open prediction holds; private to the predict_*.c files. */
+/* predict_state.h: the state of an open prediction; private to the predict_*.c files. */
 #ifndef HEATMAP_PREDICT_STATE_H
 #define HEATMAP_PREDICT_STATE_H
 #include "base/identity.h"
@@ -12,13 +12,13 @@ struct predict {
     const struct slide_list *slides;
     char *folder;
     struct ensemble ensemble;
-    struct raster_request raster; /* the resolution that the models see */
-    struct stain_need need;       /* what the models say of stains */
-    struct stain_fit target;      /* what stains of slides become; its method is that of the run */
+    struct raster_request raster; /* the resolution of the models' input */
+    struct stain_need need;       /* what the models say about stains */
+    struct stain_fit target;      /* what stains are normalised to; its method is that of the run */
     const char *template_name;    /* of the target: "given", "model" or "built-in" */
     char *model_names, *model_hash;
     char *cohort_hash; /* 16 hex digits of the names of the slides */
-    char *outputs;     /* " scores=.." where they are no logits, else "" */
+    char *outputs;     /* " scores=.." if they are not logits, else "" */
     char *options_text;
     struct heatmap_check check, raw;
     bool checked;                   /* these are known */
@@ -36,17 +36,17 @@ bool predict_inputs(const struct predict *predict, size_t slide, char out[INPUTS
 /* Would `file`, a heatmap or plan of the slide, be made the same way today? */
 bool predict_same(const struct predict *predict, size_t slide, const char *file,
                   const struct heatmap_info *made, struct err *err);
-/* Are the files those that the plan was made from? Asked again whenever pixels were read. */
+/* Are the files those that the plan was made from? Checked again after pixels were read. */
 bool predict_hold(const struct predict *predict, size_t slide, const struct part_plan *plan,
                   struct err *err);
 
-/* Opens a slide at the models' resolution, or refuses it. mask NULL: the tissue is looked for. */
+/* Opens a slide at the models' resolution, or rejects it. mask NULL: finds the tissue. */
 bool predict_source(const struct predict *predict, size_t slide, const char *mask,
                     struct source *out, struct err *err);
-/* The mask in the folder of --tissue, the caller's; NULL and true where there is no such option. */
+/* The mask in the folder of --tissue, the caller's; NULL and true without that option. */
 bool predict_given_mask(const struct predict *predict, size_t slide, char **out, struct err *err);
 
-/* Chooses need, target and template_name; refuses what contradicts the models. */
+/* Chooses need, target and template_name; rejects what contradicts the models. */
 bool predict_choose_stain(struct predict *predict, const struct ctx *ctx, struct err *err);
 /* Is a store whose patches were normalised to `stored` what the models expect? */
 bool predict_check_store(const struct predict *predict, const char *path,
@@ -57,7 +57,7 @@ bool predict_fit_stain(const struct predict *predict, struct source *source, con
                        struct stain_fit *out, struct err *err);
 
 /* The difference of a dense run that is not exact: reads it, with the calibration, from check.json;
- * where it is not there, measures it if `measures`. */
+ * if that is missing, measures it if `measures`. */
 bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx, struct err *err);
 /* A calibration decides scores: fails if the slides that it was fitted to have changed since. */
 bool predict_same_check(const struct predict *predict, struct err *err);

@@ -1,4 +1,4 @@
-/* run_groups.h: scores groups of blocks; a thread of its own reads ahead while workers compute.
+/* run_groups.h: scores groups of blocks; a dedicated thread reads ahead while workers compute.
  * Private to this folder. */
 #ifndef HEATMAP_RUN_GROUPS_H
 #define HEATMAP_RUN_GROUPS_H

@@ -315,7 +315,7 @@ static bool finish_scores(const struct ensemble *e, const struct scorer_block *b
         bool wanted = block->wanted[i / e->n_classes];
         if (wanted && isnan(scores[i]))
             return err_set(err, ERR_FORMAT,
-                           "%s: gives scores that are not numbers; are its weights damaged?",
+                           "%s: produces scores that are not numbers; are its weights damaged?",
                            e->n == 1 ? e->models[0].model->name : "a model");
         scores[i] = wanted ? scores[i] * share : NAN;
     }

@@ -1,5 +1,5 @@
-/* scorer.h: pixels of a block -> scores of its cells. A scorer belongs to one worker: it holds the
- * plans of the shapes that came last, each on one thread, so that scores never depend on how many
+/* scorer.h: pixels of a block -> scores of its cells. A scorer belongs to one worker: it keeps the
+ * plans of the most recent shapes, each on one thread, so that scores never depend on how many
  * threads there are. Private to this folder. */
 #ifndef HEATMAP_SCORER_H
 #define HEATMAP_SCORER_H

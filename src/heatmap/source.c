@@ -51,8 +51,8 @@ static bool index_patches(struct source *source, const char *path, struct err *e
         int64_t column = (x + s->stride / 2) / s->stride, row = (y + s->stride / 2) / s->stride;
         if (x < -1 || y < -1 || column < 0 || row < 0 || column >= s->columns || row >= s->rows ||
             llabs(column * s->stride - x) > 1 || llabs(row * s->stride - y) > 1)
-            return err_set(err, ERR_FORMAT, "%s: patch %lld does not stand on the store's grid",
-                           path, (long long)i);
+            return err_set(err, ERR_FORMAT, "%s: patch %lld is not on the store's grid", path,
+                           (long long)i);
         s->at[row * s->columns + column] = (int32_t)i;
     }
     return true;

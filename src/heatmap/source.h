@@ -1,5 +1,5 @@
 /* source.h: where pixels come from: a slide at one resolution, or a patch store of a dense grid,
- * which is a slide with holes. Private to this folder. */
+ * which is like a slide with holes. Private to this folder. */
 #ifndef HEATMAP_SOURCE_H
 #define HEATMAP_SOURCE_H
 #include "base/image.h"
@@ -20,7 +20,7 @@ struct source {
     double min_tissue;
     struct source_store *store;        /* NULL: a slide */
     struct stain_fit stored;           /* of a store: what its patches were normalised to */
-    struct stain_transform *transform; /* NULL: stains stay as they are */
+    struct stain_transform *transform; /* NULL: stains are not changed */
 };
 
 /* Is this the name of a patch store? */
@@ -32,21 +32,21 @@ bool source_open(const struct slide_entry *entry, double option_mpp,
                  const struct raster_request *request, struct source *out, struct err *err);
 void source_close(struct source *source); /* also fine on a zeroed struct */
 
-/* Finds the tissue of a slide, or reads its mask from a PNG where mask is not NULL. Nothing to do
+/* Finds the tissue of a slide, or reads its mask from a PNG if mask is not NULL. Nothing to do
  * for a store. */
 bool source_find_tissue(struct source *source, enum tissue_method method, const char *mask,
                         struct err *err);
-/* Is there any? Of a store: does it hold a patch? */
+/* Is there any? For a store: does it contain a patch? */
 bool source_has_tissue(const struct source *source);
 
 /* Should a window of `window` px with its centre in the middle of this square of raster px be
- * scored? Of a slide if the square has tissue; of a store if the window lies in one patch. */
+ * scored? For a slide, if the square has tissue; for a store, if the window is inside one patch. */
 bool source_wants(const struct source *source, int64_t x, int64_t y, int64_t side, int64_t window);
 
-/* RGB of a rectangle; what is not there is white. Stains are not touched. *out is the caller's.
+/* RGB of a rectangle; missing pixels are white. Stains are not changed. *out is the caller's.
  * Thread-safe. */
 bool source_read(struct source *source, int64_t x, int64_t y, int64_t width, int64_t height,
                  struct image *out, struct err *err);
-/* Normalises the stains, if they are to be. Thread-safe. */
+/* Normalises the stains, if requested. Thread-safe. */
 void source_normalise(const struct source *source, struct image *image);
 #endif

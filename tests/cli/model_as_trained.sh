@@ -40,7 +40,7 @@ dense=dense-stained
 equal stains
 dense=dense
 sed -n 's/ *"fitted_on"/"fitted_on"/p' stains/config.json
-microtome predict "$slide" -o heat-note --model stains --stride 512 --export none 2>&1 >/dev/null | grep 'as the model'
+microtome predict "$slide" -o heat-note --model stains --stride 512 --export none 2>&1 >/dev/null | grep "as in the model's"
 try() {
     "$@" >/dev/null 2>err.txt
     echo "exit $?: $(tail -n 1 err.txt)"

@@ -65,7 +65,7 @@ static void files_hold_what_was_written(void **state)
     char *npy = file_format("%s/heatmap.npy", folder);
     assert_int_equal(truncate(npy, 128 + 200), 0);
     assert_false(heatmap_open(folder, &heatmap, &err));
-    assert_non_null(strstr(err.text, "ends too early"));
+    assert_non_null(strstr(err.text, "is truncated"));
     free(npy);
     free(folder);
 }

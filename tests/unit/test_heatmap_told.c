@@ -1,4 +1,4 @@
-/* test_heatmap_told.c: what predict tells a user: that memory is too little for Winograd's
+/* test_heatmap_told.c: what predict tells a user: that memory is too small for Winograd
  * convolutions, so that direct ones are used, or for any; that a calibration does not help. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static int64_t least_mb(struct predict_options options)
     struct err err = { 0 };
     options.memory_bytes = INT64_C(64) << 20;
     assert_false(opens(&options, &err));
-    const char *said = strstr(err.text, "--memory: 64 MB are too little"), *at = NULL;
+    const char *said = strstr(err.text, "--memory: 64 MB is not enough"), *at = NULL;
     if (!said || !(at = strstr(said, "pass at least ")))
         fail_msg("%s", err.text);
     return strtoll(at + strlen("pass at least "), NULL, 10);
@@ -90,9 +90,9 @@ static void tight_memory_means_direct_kernels(void **state)
     tight.memory_bytes = least_mb(roomy) << 20;
     struct predict_options direct = tight; /* batches as large, on which last digits may depend */
     direct.direct = true;
-    assert_false(says(told(slide, &roomy, false), "direct ones are used"));
-    assert_true(says(told(slide, &tight, false), "too little for Winograd convolutions"));
-    assert_false(says(told(slide, &direct, false), "direct ones are used"));
+    assert_false(says(told(slide, &roomy, false), "using direct ones"));
+    assert_true(says(told(slide, &tight, false), "too small for Winograd convolutions"));
+    assert_false(says(told(slide, &direct, false), "using direct ones"));
     float *usual = predict_to("heatmap_told_usual", slide, &roomy, 1, &info);
     float *fallen = predict_to("heatmap_told_tight", slide, &tight, 1, &info);
     float *wanted = predict_to("heatmap_told_direct", slide, &direct, 1, &info);
@@ -163,9 +163,10 @@ static void a_calibration_that_does_not_help_is_told(void **state)
     struct predict_options options = options_of(NULL, PREDICT_DENSE, 16);
     options.calibration = CALIBRATE_AFFINE;
     options.models[0] = (struct model_source){ .file = uneven };
-    assert_true(says(told(slide, &options, true), "no nearer to those of windows; leave --calib"));
+    assert_true(says(told(slide, &options, true),
+                     "not bring dense scores closer to window scores; omit --calib"));
     options.models[0] = (struct model_source){ .file = even };
-    assert_false(says(told(slide, &options, true), "no nearer"));
+    assert_false(says(told(slide, &options, true), "not bring dense scores closer"));
     unlink(slide);
     free(slide), free(even), free(uneven);
 }
