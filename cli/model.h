@@ -1,4 +1,4 @@
-/* model.h: what the files of the command model share. */
+/* model.h: declarations shared by the files of the command `model`. */
 #ifndef CLI_MODEL_H
 #define CLI_MODEL_H
 #include "cli/app.h"
@@ -12,7 +12,7 @@ struct model_args {
     bool plan, train, fast, json, tta, any_stain, overwrite;
 };
 
-/* `model run`: scores of images, folders, tar files and stores. */
+/* `model run`: scores of patches in images, folders, tar files and stores. */
 bool model_run_patches(struct app *app, const struct model_args *given, const struct model *model,
                        char **paths, int n_paths, struct err *err);
 #endif

@@ -1,6 +1,6 @@
-/* attr.h: what a node of the graph knows besides its inputs: one struct for each op family. A zero
- * stride, dilation or group count means 1, so a designated initialiser names only what matters.
- * Axes along height and width stand in this order: [0] is h, [1] is w. */
+/* attr.h: the attributes of a graph node: one struct per op family. A zero stride, dilation or
+ * group count means 1, so a designated initialiser names only what matters. Pairs are ordered
+ * height, width: [0] is h, [1] is w. */
 #ifndef NET_ATTR_H
 #define NET_ATTR_H
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 /* Sides of a window, in the order of ONNX. */
 enum side { SIDE_TOP, SIDE_LEFT, SIDE_BOTTOM, SIDE_RIGHT, SIDES };
 
-/* What may be fused behind a convolution or a linear layer. */
+/* Activations that can be fused into a convolution or a linear layer. */
 enum activation { ACT_NONE, ACT_RELU, ACT_SILU, ACT_GELU };
 
 enum pad_mode { PAD_ZERO, PAD_REFLECT, PAD_REPLICATE };
@@ -45,7 +45,7 @@ struct pool_attr {
     int64_t stride[2];
     int64_t pad[SIDES];
     int64_t dilation[2];
-    bool ceil_mode; /* as PyTorch: a last window that begins inside the padded input counts */
+    bool ceil_mode; /* as in PyTorch: a last window that starts inside the padded input counts */
     bool count_include_pad; /* average_pool: zeros of the padding are counted (PyTorch's default) */
 };
 
@@ -88,7 +88,8 @@ struct lrn_attr {
 };
 
 /* slice along one axis: elements begin, begin + step, .. below end. Negative begin and end count
- * from the end; an end beyond the axis is its extent (INT64_MAX: all the rest). step >= 1. */
+ * from the end; an end beyond the axis is clamped to its extent (INT64_MAX: to the end). step >= 1.
+ */
 struct slice_attr {
     int64_t axis, begin, end, step;
 };
@@ -97,11 +98,11 @@ struct slice_attr {
 struct pad_attr {
     int64_t pad[SIDES];
     enum pad_mode mode;
-    float value; /* for PAD_ZERO: what stands in the border */
+    float value; /* for PAD_ZERO: the value of the border */
 };
 
-/* reshape: 0 keeps the extent of the input's axis, one -1 takes what is left. So a reshape written
- * as {0, 384, -1} holds for any batch and size. */
+/* reshape: 0 keeps the extent of the input's axis, one -1 is inferred. So a reshape written as
+ * {0, 384, -1} works for any batch and size. */
 struct reshape_attr {
     struct shape target;
 };
@@ -118,7 +119,7 @@ struct reduce_attr {
     bool keep;
 };
 
-/* upsample by whole or broken factors (scale) or, if size is not 0, to a size. */
+/* upsample by integer or fractional factors (scale) or, if size is not 0, to a size. */
 struct upsample_attr {
     enum upsample_mode mode;
     double scale[2];

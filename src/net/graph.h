@@ -1,10 +1,10 @@
 /* graph.h: a network as a static graph. Values are tensors with a name and a shape; a value is an
- * input, a parameter, or the one output of a node. Nodes stand in an order in which they can run.
- * Every structural change checks shapes at once, so a graph that exists is consistent.
+ * input, a parameter, or the one output of a node. Nodes are stored in an order in which they can
+ * run. Every structural change checks shapes immediately, so an existing graph is consistent.
  *
  * Building: every builder returns the new value, or NO_VALUE after a failure. NO_VALUE as an input
- * gives NO_VALUE again and the first error is kept, so a network is written without checks and
- * graph_ok asks once at the end:
+ * returns NO_VALUE again and the first error is kept, so a network is written without checks and
+ * graph_ok checks once at the end:
  *
  *     value_id x = graph_input(g, "input", SHAPE(1, 3, 224, 224));
  *     x = graph_conv(g, x, "conv1", 64, false, conv_square(7, 2, 3));
@@ -16,7 +16,7 @@
  *     if (!graph_ok(g, err)) ...
  *
  * Parameters have the names and shapes of torchvision and timm ("conv1.weight", "bn1.running_var")
- * and are plain row-major floats. Not thread-safe while it is built or changed; any number of plans
+ * and are plain row-major floats. Not thread-safe while being built or changed; any number of plans
  * may read one graph. */
 #ifndef NET_GRAPH_H
 #define NET_GRAPH_H
@@ -33,12 +33,12 @@ enum value_kind {
     VALUE_NODE,      /* the output of a node */
 };
 
-/* How a parameter begins before anything is learnt or loaded. */
+/* Initial value of a parameter, before anything is learnt or loaded. */
 enum init_kind {
     INIT_CONSTANT,       /* a */
     INIT_UNIFORM,        /* between -a and a */
     INIT_NORMAL,         /* mean 0, standard deviation a */
-    INIT_TRUNCATED,      /* the same, cut at 2 standard deviations */
+    INIT_TRUNCATED,      /* the same, truncated at 2 standard deviations */
     INIT_FAN_IN_UNIFORM, /* PyTorch's default for linear and conv weights: +-1 / sqrt(fan in) */
     INIT_FAN_OUT_NORMAL, /* He: standard deviation sqrt(2 / fan out) (torchvision's ResNet) */
     INIT_FAN_IN_NORMAL,  /* He: standard deviation sqrt(2 / fan in) */
@@ -72,7 +72,7 @@ struct graph_port {
     value_id value;
 };
 
-/* Fields are for reading; change them through the functions below and those of transform.h. */
+/* Fields are read-only; change them through the functions below and those of transform.h. */
 struct graph {
     char *name; /* "resnet18", or "" */
     struct value *values;
@@ -88,7 +88,7 @@ struct graph {
 /* An empty graph, the caller's; free with graph_free. NULL if no memory. */
 struct graph *graph_new(const char *name);
 void graph_free(struct graph *graph);
-/* The same graph again; the floats of the parameters are shared, not copied. */
+/* A copy of the graph; the floats of the parameters are shared, not copied. */
 bool graph_copy(const struct graph *graph, struct graph **out, struct err *err);
 
 /* False, with the first error, if any builder failed or no output was declared. */
@@ -107,14 +107,14 @@ value_id graph_buffer(struct graph *graph, const char *name, struct shape shape)
 /* A buffer with these floats (copied): ONNX constants, folded weights. */
 value_id graph_constant(struct graph *graph, const char *name, struct shape shape,
                         const float *data);
-/* How parameter `name` (or all whose name ends with it, if it begins with '*': "*.conv.weight")
- * begins. Returns how many matched. */
+/* Sets the initial value of parameter `name` (or, if it starts with '*', of all whose names end
+ * with the rest: "*.conv.weight"). Returns how many matched. */
 int graph_init(struct graph *graph, const char *name, struct init init);
 
 /* --- building: any node ---
- * For importers. inputs may hold NO_VALUE where the op allows an absent one (graph_node then cannot
- * tell an earlier failure from an absent input: check before). attr NULL: all defaults. name NULL:
- * one is made ("relu_12"). */
+ * For importers. inputs may contain NO_VALUE where the op allows an absent one (graph_node cannot
+ * distinguish an earlier failure from an absent input: check before calling it). attr NULL: all
+ * defaults. name NULL: one is generated ("relu_12"). */
 value_id graph_node(struct graph *graph, enum op_kind kind, const char *name,
                     const value_id *inputs, int n_inputs, const union attr *attr);
 
@@ -142,7 +142,7 @@ value_id graph_group_norm(struct graph *graph, value_id x, const char *name, int
 /* Over the last axis. */
 value_id graph_layer_norm(struct graph *graph, value_id x, const char *name, float epsilon);
 
-/* --- building: layers without parameters; the node gets a name made from the op --- */
+/* --- building: layers without parameters; the node's name is generated from the op --- */
 
 value_id graph_relu(struct graph *graph, value_id x);
 value_id graph_leaky_relu(struct graph *graph, value_id x, float slope);
@@ -182,35 +182,37 @@ value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v
 
 /* --- reading --- */
 
-/* The input, parameter or node of this name; NO_VALUE if there is none. Outputs by port name come
- * first, so that "logits" finds the output declared so. */
+/* The input, parameter or node with this name; NO_VALUE if there is none. Port names of outputs are
+ * searched first, so that "logits" finds the output declared under that name. */
 value_id graph_find(const struct graph *graph, const char *name);
 const struct shape *graph_shape(const struct graph *graph, value_id value);
 bool graph_is_parameter(const struct graph *graph, value_id value); /* learnt or buffer */
 /* How many inputs of nodes, and outputs of the graph, a value feeds. */
 int graph_users(const struct graph *graph, value_id value);
-/* The node that alone reads this value; NULL if none or several, or if it is an output. */
+/* The only node that reads this value; NULL if there are none or several, or if it is an output. */
 const struct node *graph_only_user(const struct graph *graph, value_id value);
 /* Sum of the elements of learnt parameters. */
 int64_t graph_parameter_count(const struct graph *graph);
-/* Multiply-adds of one forward pass at the present shapes. */
+/* Multiply-adds of one forward pass at the current shapes. */
 double graph_multiply_adds(const struct graph *graph);
 
-/* Shapes of all values anew from those of the inputs; names the node that does not fit. */
+/* Recomputes the shapes of all values from those of the inputs; an error names the node that does
+ * not fit. */
 bool graph_infer(struct graph *graph, struct err *err);
-/* Changes the shape of one input (any batch, any size) and infers. On failure nothing changes. */
+/* Changes the shape of one input (any batch, any size) and infers all shapes. On failure nothing
+ * changes. */
 bool graph_resize(struct graph *graph, value_id input, struct shape shape, struct err *err);
 
 /* --- parameters' floats --- */
 
-/* Gives every parameter that has none its floats, zeroed. */
+/* Allocates zeroed floats for every parameter that has none. */
 bool graph_allocate(struct graph *graph, struct err *err);
-/* Fills every parameter by its init, keyed by (seed, name): the same for any order or network
- * around it. Allocates. */
+/* Fills every parameter according to its init, keyed by (seed, name): independent of the order and
+ * of the rest of the network. Allocates. */
 bool graph_initialize(struct graph *graph, uint64_t seed, struct err *err);
 /* The floats of a parameter or buffer; NULL before graph_allocate. */
 float *graph_data(const struct graph *graph, value_id parameter);
 
-/* --- text: one line for a node, then a summary --- */
+/* --- text: one line per node, then a summary --- */
 void graph_print(const struct graph *graph, FILE *stream);
 #endif

@@ -1,5 +1,5 @@
-/* loss.h: losses on plain tensors. Each gives the mean loss (summed in double, in a fixed order)
- * and writes its gradient by the predictions. */
+/* loss.h: losses on plain tensors. Each returns the mean loss (summed in double, in a fixed order)
+ * and writes its gradient with respect to the predictions. */
 #ifndef NET_LOSS_H
 #define NET_LOSS_H
 #include <stdbool.h>
@@ -8,16 +8,16 @@
 
 #define LOSS_IGNORE INT32_MIN
 
-/* Scores are [count, classes, places]: places is 1 for one label an image, H * W for one label a
+/* Scores are [count, classes, places]: places is 1 for one label per image, H * W for one label per
  * pixel. */
 struct loss_classes {
     int64_t count, classes, places;
     const float *weights; /* [classes], or NULL: all 1 */
-    double divisor;       /* 0: the sum of the weights of the labels that count (as PyTorch); else
-                           * the sum is divided by this: the global batch over ranks */
+    double divisor;       /* 0: the sum of the weights of the labels that count (as in PyTorch);
+                           * else the sum is divided by this: the global batch over all ranks */
     float smoothing;      /* label smoothing in [0, 1), softmax only */
-    /* [count, places] both, or NULL; softmax only: the label has this share of the target, the rest
-     * belongs to the other one (mixup) */
+    /* [count, places] both, or NULL; softmax only: the share of the target that the label has; the
+     * rest belongs to the other label (mixup) */
     const float *shares;
     const int32_t *others;
 };
@@ -27,9 +27,9 @@ struct loss_classes {
 bool loss_softmax(const struct loss_classes *spec, const float *scores, const int32_t *labels,
                   double *loss, float *gradient, struct err *err);
 
-/* Sigmoid cross-entropy: every class is its own yes or no. targets [as scores] in [0, 1]; NaN does
- * not count. weights multiply the loss of a class; without a divisor the mean is over the elements
- * that count (as PyTorch: weights are not in the denominator). */
+/* Sigmoid cross-entropy: every class is an independent yes or no. targets [as scores] in [0, 1];
+ * NaN does not count. weights multiply the loss of a class; without a divisor the mean is over the
+ * elements that count (as PyTorch: weights are not in the denominator). */
 void loss_sigmoid(const struct loss_classes *spec, const float *scores, const float *targets,
                   double *loss, float *gradient);
 

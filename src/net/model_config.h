@@ -1,6 +1,6 @@
-/* model_config.h: what must be done to an image before a network sees it and what its outputs mean:
- * the config.json that lies beside the weights, with the keys of WSInfer's model zoo. Our own facts
- * stand under the key "microtome", which other readers pass over. */
+/* model_config.h: how an image is prepared for a network and what the network's outputs mean: the
+ * config.json beside the weights, with the keys of WSInfer's model zoo. Our own settings are under
+ * the key "microtome", which other readers ignore. */
 #ifndef NET_MODEL_CONFIG_H
 #define NET_MODEL_CONFIG_H
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 enum model_step_kind {
     MODEL_RESIZE,         /* to height x width */
     MODEL_RESIZE_SHORTER, /* the shorter side to height (Resize with one number) */
-    MODEL_CENTER_CROP,    /* to height x width; a smaller patch is refused */
+    MODEL_CENTER_CROP,    /* to height x width; a smaller patch is an error */
 };
 struct model_step {
     enum model_step_kind kind;
@@ -21,12 +21,12 @@ struct model_step {
 };
 #define MODEL_MAX_STEPS 8
 
-/* How stains are normalised before anything else is done to a patch. Numbers that the method has
- * no use for are 0. */
+/* How stains are normalised before anything else is done to a patch. Numbers that the method does
+ * not use are 0. */
 struct model_stain {
-    char method[16]; /* "": not said; "none": left as they are; else as src/tissue names it */
+    char method[16]; /* "": not specified; "none": left as they are; else a name from src/tissue */
     bool per_patch;  /* fitted on each patch; else on the tissue of its slide */
-    double matrix[6], concentration_p99[2], lab_mean[3], lab_std[3]; /* what they become */
+    double matrix[6], concentration_p99[2], lab_mean[3], lab_std[3]; /* the target */
 };
 
 struct model_config {
@@ -41,11 +41,11 @@ struct model_config {
     /* "microtome": */
     char *network;        /* name in our zoo, or NULL */
     enum padding padding; /* of the whole network */
-    int64_t stride_px;    /* of a dense heatmap; 0: not said */
+    int64_t stride_px;    /* of a dense heatmap; 0: not specified */
     struct model_stain stain;
 };
 
-/* RGB / 255, no step, everything else unset. */
+/* RGB / 255, no steps, everything else unset. */
 void model_config_init(struct model_config *config);
 void model_config_free(struct model_config *config); /* also fine on a zeroed struct */
 
@@ -54,10 +54,10 @@ bool model_config_read(const char *path, struct model_config *out, struct err *e
 /* The same from memory; path only names it in messages. */
 bool model_config_parse(const char *text, size_t size, const char *path, struct model_config *out,
                         struct err *err);
-/* What config.json calls it: "zero", "reflect", .. */
+/* Its name in config.json: "zero", "reflect", .. */
 const char *model_config_padding(enum padding padding);
 /* The file's text, the caller's; as model_config_write. */
 bool model_config_text(const struct model_config *config, char **out, struct err *err);
-/* Beside and renamed. All that WSInfer requires must be set. */
+/* Written to a temporary file and renamed. Everything that WSInfer requires must be set. */
 bool model_config_write(const char *path, const struct model_config *config, struct err *err);
 #endif

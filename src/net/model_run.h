@@ -1,4 +1,4 @@
-/* model_run.h: a model made ready for inference at one size: folded, fused and planned. */
+/* model_run.h: a model prepared for inference at one size: folded, fused and planned. */
 #ifndef NET_MODEL_RUN_H
 #define NET_MODEL_RUN_H
 #include "net/model.h"
@@ -8,7 +8,7 @@ struct model_run {
     struct graph *graph; /* the model's, for inference at this size */
     struct plan *plan;
     int64_t batch, height, width;
-    double plan_s; /* of the seconds that model_run_new took: those of plan_new */
+    double plan_s; /* the part of model_run_new's time spent in plan_new */
 };
 
 /* *out is the caller's; free with model_run_free. The model must outlive it. profile: every step is
@@ -20,8 +20,8 @@ bool model_run_with(const struct model *model, int64_t batch, int64_t height, in
                     const struct plan_options *options, struct model_run *out, struct err *err);
 void model_run_free(struct model_run *run); /* also fine on a zeroed struct */
 
-/* Scores of one image, [classes], of a model of model_open_classifier. The run is made anew where
- * the image needs another size; begin with a zeroed one. */
+/* Scores of one image, [classes], of a model of model_open_classifier. The run is created again if
+ * the image needs another size; start with a zeroed one. */
 bool model_classify(const struct model *model, struct model_run *run, int threads,
                     const struct image *image, double *scores, struct err *err);
 #endif

@@ -1,6 +1,6 @@
-/* op.h: the table of operations. An op is one entry: its name, its attributes, how the shape of
- * its output follows from those of its inputs, how it is planned forward and backward, and what
- * ONNX calls it. The entries stand in ops/, one file for each family. */
+/* op.h: the table of operations. An op is one entry: its name, its attributes, how the shape of its
+ * output follows from those of its inputs, how it is planned forward and backward, and its name in
+ * ONNX. The entries are in ops/, one file per family. */
 #ifndef NET_OP_H
 #define NET_OP_H
 #include "net/attr.h"
@@ -64,14 +64,14 @@ struct attr_field {
 struct op {
     enum op_kind kind;
     const char *name; /* "batch_norm" */
-    const char *onnx; /* "BatchNormalization"; NULL: opset 17 has no one node for it */
+    const char *onnx; /* "BatchNormalization"; NULL: opset 17 has no single node for it */
     int min_inputs, max_inputs;
     unsigned optional;               /* bit i: input i may be NO_VALUE */
     const struct attr_field *fields; /* ends with a NULL name; NULL: no attributes */
     /* Fills absent attributes with their defaults (zero stride -> 1). NULL: nothing to fill. */
     void (*complete)(union attr *attr);
-    /* in[i] is NULL where input i is absent. Checks everything that attributes and shapes must
-     * fulfil together; the message does not name the node (the caller does). */
+    /* in[i] is NULL where input i is absent. Checks that attributes and shapes are consistent; the
+     * message does not name the node (the caller does). */
     bool (*shape)(const union attr *attr, const struct shape *const *in, int n_inputs,
                   struct shape *out, struct err *err);
     /* Adds the kernels of the forward and (train mode) of the backward pass; see kernels/step.h. */
@@ -82,7 +82,7 @@ struct op {
 /* Never NULL for a kind below OP_KINDS. */
 const struct op *op_get(enum op_kind kind);
 
-/* Every field against its limits. */
+/* Checks every field against its limits. */
 bool op_check_attr(const struct op *op, const union attr *attr, struct err *err);
 /* Number i of a field, for any type but ATTR_SHAPE. */
 double op_attr_value(const struct attr_field *field, const union attr *attr, int i);
@@ -90,7 +90,7 @@ bool op_attr_equal(const struct op *op, const union attr *a, const union attr *b
 
 /* axis in [0, rank), negative ones counted from the end; -1 if it is out of range. */
 int axis_of(int64_t axis, int rank);
-/* The error where axis_of finds none. Returns false. */
+/* The error for an axis that axis_of does not find. Returns false. */
 bool no_axis(int64_t axis, int rank, struct err *err);
 
 /* The output extent of a window that slides over an extent; < 1 if it does not fit. */

@@ -1,12 +1,12 @@
-/* plan.h: a graph made ready to run at its present shapes: ordered kernels, the layout of every
- * tensor, and one arena in which tensors that never live together share memory. Nothing is
- * allocated while it runs.
+/* plan.h: a graph prepared to run at its current shapes: ordered kernels, the layout of every
+ * tensor, and one arena in which tensors that are never alive at the same time share memory.
+ * Nothing is allocated while it runs.
  *
  * A plan reads the parameters of its graph and must not outlive it; the graph must not change
  * (other than the parameters' floats, see plan_refresh) while a plan exists. A plan is used by one
  * thread at a time and itself runs on `threads` OpenMP threads; different plans of one graph may
- * run at the same time. The number of threads does not change a forward pass for inference where
- * our own Winograd kernels run (AVX2, AVX-512); gradients may change in the last digits.
+ * run at the same time. With our own Winograd kernels (AVX2, AVX-512) the number of threads does
+ * not change a forward pass for inference; gradients may change in the last digits.
  *
  * Inference:                                Training step:
  *     memcpy(plan_input(p, 0), x, ..);          plan_zero_gradients(p);
@@ -25,7 +25,7 @@
 struct plan;
 
 enum plan_mode {
-    PLAN_INFER, /* dropout is nothing, batch norm uses its running statistics */
+    PLAN_INFER, /* no dropout, batch norm uses its running statistics */
     PLAN_TRAIN, /* dropout, batch statistics (running ones are updated), backward */
     PLAN_TUNE,  /* backward, but dropout and batch norm as in PLAN_INFER (explaining, frozen BN) */
 };
@@ -33,23 +33,25 @@ enum plan_mode {
 /* How activations are kept from the forward to the backward pass. */
 enum plan_saving {
     SAVING_ALL,       /* as they are */
-    SAVING_RECOMPUTE, /* some, the others are computed again: the same gradients bit for bit */
+    SAVING_RECOMPUTE, /* only some; the others are recomputed: the same gradients bit for bit */
     SAVING_HALF,      /* as bfloat16, 8 bits of precision; everything is computed in float */
 };
 
-/* The batch of a plan is one of `parts` equal parts of a larger one, each in a process of its own.
- * sum: of numbers over all of them, in place, called at the same places in the same order. */
+/* The batch of a plan is one of `parts` equal parts of a larger one, each in a separate process.
+ * sum: adds numbers over all of them, in place; every process calls it at the same points in the
+ * same order. */
 struct plan_spread {
     bool (*sum)(void *arg, double *values, int64_t n, struct err *err);
     void *arg;
     int parts;
 };
 
-/* How the values at the ends of a graph that is a part of another lie. */
+/* The layout of inputs and outputs of a graph that is part of another. */
 enum plan_ends {
     PLAN_ENDS_PLAIN,
-    PLAN_ENDS_NATIVE_OUTPUTS, /* outputs as they were made: plan_output is not for them */
-    PLAN_ENDS_BLOCKED_INPUTS, /* inputs as kernels have images */
+    PLAN_ENDS_NATIVE_OUTPUTS, /* outputs in the layout they were computed in: plan_output cannot
+                                 read them */
+    PLAN_ENDS_BLOCKED_INPUTS, /* inputs in the blocked layout that kernels use for images */
 };
 
 struct plan_options {
@@ -58,30 +60,31 @@ struct plan_options {
     const value_id *keep; /* values that must stay readable after a run, besides the outputs */
     int n_keep;
     enum plan_saving saving; /* PLAN_TRAIN and PLAN_TUNE */
-    /* SAVING_RECOMPUTE: bytes that the arena may have; no more is computed again than that needs.
-     * 0: as many segments as the square root of the number of nodes. */
+    /* SAVING_RECOMPUTE: the maximum size of the arena in bytes; no more is recomputed than this
+     * requires. 0: as many segments as the square root of the number of nodes. */
     size_t arena_budget;
-    const struct plan_spread *spread; /* PLAN_TRAIN: batch norm takes the statistics of the larger
-                                       * batch; must outlive the plan; NULL: of its own */
+    const struct plan_spread *spread; /* PLAN_TRAIN: batch norm uses the statistics of the larger
+                                       * batch; must outlive the plan; NULL: those of its own batch
+                                       */
     bool input_gradients;             /* backward also to the inputs of the graph */
-    /* PLAN_INFER: transformed weights are taken from here, where another plan may have left them
-     * already; must outlive the plan, and the parameters must not change. NULL: its own. */
+    /* PLAN_INFER: transformed weights are shared through this, where another plan may already have
+     * put them; must outlive the plan, and the parameters must not change. NULL: its own. */
     struct plan_weights *weights;
-    /* PLAN_INFER: where activations may lie, of the caller, aligned to 64 bytes; used if it is
-     * large enough. Plans that share it must not run at the same time; an output is there until
-     * another of them runs. NULL: its own. */
+    /* PLAN_INFER: the caller's memory for activations, aligned to 64 bytes; used if it is large
+     * enough. Plans that share it must not run at the same time; an output is valid until another
+     * of them runs. NULL: its own. */
     void *arena;
     size_t arena_room;
-    size_t weights_budget; /* PLAN_INFER: bytes that weights transformed for Winograd convolutions
-                            * may take; layers that do not fit are direct. 0: no bound */
-    int winograd_tile; /* 2, 4 or 6: all Winograd convolutions with this tile, and wherever they can
-                        * be (to compare); 0: the cheaper one, where it is worth it */
-    bool fast;         /* Winograd convolutions may have tiles of 6 x 6: faster, less exact */
-    bool direct;       /* no Winograd convolutions: slower, the last digits nearer to the truth */
-    bool no_sharing;   /* every tensor its own memory: all readable; for tests and debugging */
-    bool by_image; /* PLAN_INFER: the first layers may take one image of the batch after another, a
-                    * thread each: faster. Where they do, nothing can be read but plan_input and
-                    * plan_output, and parameters must not change */
+    size_t weights_budget; /* PLAN_INFER: maximum bytes of weights transformed for Winograd
+                            * convolutions; layers that do not fit are direct. 0: no limit */
+    int winograd_tile;     /* 2, 4 or 6: Winograd convolutions with this tile wherever possible (to
+                            * compare); 0: the cheaper tile, where it is worth it */
+    bool fast;             /* Winograd convolutions may use tiles of 6 x 6: faster, less exact */
+    bool direct;           /* no Winograd convolutions: slower, the last digits more accurate */
+    bool no_sharing;       /* every tensor has its own memory, all readable; for tests, debugging */
+    bool by_image; /* PLAN_INFER: the first layers may process the batch image by image, one thread
+                    * each: faster. Then only plan_input and plan_output can be accessed, and
+                    * parameters must not change */
     enum plan_ends ends; /* of parts of a network */
     bool profile;        /* measure every step (its shortest run); see plan_print */
 };
@@ -92,7 +95,7 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
 void plan_free(struct plan *plan);
 
 /* The floats of input and output i of the graph, plain, of the shape of the value. They belong to
- * the plan and stay at their place. */
+ * the plan and do not move. */
 float *plan_input(struct plan *plan, int i);
 const float *plan_output(const struct plan *plan, int i);
 
@@ -100,20 +103,20 @@ bool plan_forward(struct plan *plan, struct err *err);
 /* Only as far as is needed for `value`. */
 bool plan_forward_until(struct plan *plan, value_id value, struct err *err);
 
-/* The names of the random numbers of the next forward: dropout of image i of the batch is keyed by
- * (seed, the node's name, first_sample + i), wherever and in whichever batch it is computed. */
+/* Seeds the random numbers of the next forward pass: dropout of image i of the batch is keyed by
+ * (seed, the node's name, first_sample + i), independent of where and in which batch it is
+ * computed. */
 void plan_set_random(struct plan *plan, uint64_t seed, uint64_t first_sample);
 
-/* Takes up parameters that were changed since plan_new. Needed in PLAN_INFER only, where weights
- * are kept in the kernels' own layouts. */
+/* Applies parameters that changed since plan_new. Needed only in PLAN_INFER, where weights are kept
+ * in the kernels' own layouts. */
 bool plan_refresh(struct plan *plan, struct err *err);
 
 /* --- backward (PLAN_TRAIN, PLAN_TUNE; after plan_forward) --- */
 
-/* Where the gradient of the loss by output i is to be written, plain. Zero at first. */
+/* Where to write the gradient of the loss with respect to output i, plain. Initially zero. */
 float *plan_output_gradient(struct plan *plan, int i);
-/* From the output gradients to all parameters (and inputs); adds to the gradients that are there.
- */
+/* From the output gradients to all parameters (and inputs); adds to the existing gradients. */
 bool plan_backward(struct plan *plan, struct err *err);
 void plan_zero_gradients(struct plan *plan);
 /* The gradients of all learnt parameters in the order of graph->values, one after another, plain;
@@ -129,8 +132,8 @@ void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg);
 
 /* Per-sample gradients: for every image of a batch (plan_new at any batch; inputs in place) calls
  * `sample` with the gradient of that image alone, [count] as in plan_gradients, valid during the
- * call. `loss` writes the gradient by the outputs for one image: outputs[i] and gradients[i] are of
- * batch 1. Batch norm in PLAN_TRAIN couples images and is refused. */
+ * call. `loss` writes the gradient with respect to the outputs for one image: outputs[i] and
+ * gradients[i] have batch 1. Batch norm in PLAN_TRAIN couples images and is an error. */
 struct plan_samples {
     bool (*loss)(void *arg, int64_t sample, const float *const *outputs, float *const *gradients,
                  struct err *err);
@@ -149,7 +152,7 @@ bool plan_activation_gradient(struct plan *plan, value_id value, float *out, str
 
 struct plan_memory {
     size_t arena;     /* activations, their gradients, scratch: with sharing */
-    bool lent;        /* it lies in options.arena */
+    bool lent;        /* it is in options.arena */
     size_t unshared;  /* the same without sharing */
     size_t weights;   /* copies of parameters in the kernels' layouts (PLAN_INFER) */
     size_t shared;    /* the same in options.weights, where other plans may use them */
@@ -157,8 +160,8 @@ struct plan_memory {
 };
 struct plan_memory plan_memory(const struct plan *plan);
 int plan_steps(const struct plan *plan);
-/* A line for each step: node, kernel, shape, memory and, with options.profile, time, GFLOP/s and
- * its share of the processor's peak (measured now, for about 20 ms). Operations are counted as
- * those of the direct method, so a Winograd convolution may pass 100 %. */
+/* One line per step: node, kernel, shape, memory and, with options.profile, time, GFLOP/s and its
+ * share of the processor's peak (measured now, for about 20 ms). Operations are counted as those of
+ * the direct method, so a Winograd convolution may exceed 100 %. */
 void plan_print(const struct plan *plan, FILE *stream);
 #endif

@@ -1,16 +1,16 @@
 /* plan_images.h: a batch for inference whose first layers run image by image. There the maps are
- * large and the weights few: the activations of one image stay in the caches, every thread has
- * images of its own and waits for nobody, and branches are joined in place. The last layers have
- * more weights than pixels and take the whole batch. Internal to src/net. */
+ * large and the weights few: the activations of one image stay in the caches, every thread has its
+ * own images and waits for no other thread, and branches are joined in place. The last layers have
+ * more weights than pixels and run on the whole batch. Internal to src/net. */
 #ifndef NET_PLAN_IMAGES_H
 #define NET_PLAN_IMAGES_H
 #include "net/plan.h"
 
 struct plan_images;
 
-/* *out NULL and true where there is nothing to part: one image, several inputs, outputs among the
- * first layers, or no single value between the two kinds of layers. Where the network is cut
- * depends on its graph alone. */
+/* *out is NULL, with true returned, if there is nothing to split: one image, several inputs,
+ * outputs among the first layers, or no single value between the two kinds of layers. Where the
+ * network is cut depends only on its graph. */
 bool plan_images_new(const struct graph *graph, const struct plan_options *options,
                      struct plan_images **out, struct err *err);
 void plan_images_free(struct plan_images *images);

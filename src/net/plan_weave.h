@@ -1,11 +1,11 @@
-/* plan_weave.h: steps put between the steps of a plan that is made but not yet placed, for trading
- * memory against time. Internal to src/net. */
+/* plan_weave.h: inserts steps into a plan that has been made but not yet placed in memory, to trade
+ * time for memory. Internal to src/net. */
 #ifndef NET_PLAN_WEAVE_H
 #define NET_PLAN_WEAVE_H
 #include "net/kernels/step.h"
 
-/* How the memory of a slot (with all its views; the table stands at their root) is used. Indices
- * of steps; -1: never. */
+/* How the memory of a slot (with all its views; the entry is at their root) is used. Indices of
+ * steps; -1: never. */
 struct slot_use {
     int first_write, last_write;
     int last_forward;   /* the last forward step that touches it */
@@ -14,27 +14,27 @@ struct slot_use {
 
 struct weave {
     struct plan *plan;
-    struct slot_use *uses; /* [slots at the beginning]; of roots only */
-    int *other;            /* [slots at the beginning]: the stand-in of a slot; NO_SLOT: none */
+    struct slot_use *uses; /* [slots at the start]; for roots only */
+    int *other;            /* [slots at the start]: the stand-in for a slot; NO_SLOT: none */
     int n_slots;           /* at the beginning */
     int n_steps;           /* of the old list */
-    int *behind;           /* [room]: old index in front of which each new step comes */
+    int *behind;           /* [room]: the old index before which each new step is inserted */
     int n_new;
     int64_t room;
 };
 
-/* Begins; end with weave_end, also after a failure. New steps are made by weave_copy or step_add,
- * each followed by weave_place. */
+/* Starts; finish with weave_end, also after a failure. New steps are made by weave_copy or
+ * step_add, each followed by weave_place. */
 bool weave_begin(struct weave *w, struct plan *plan, struct err *err);
-/* The step added last runs in front of the old step `before`. */
+/* The step added last runs before the old step `before`. */
 bool weave_place(struct weave *w, int before, struct err *err);
-/* A copy of the old step i, with kernel and state of its own. The slots that it writes get
- * stand-ins, and it reads stand-ins where there are any. In front of old step `before`. */
+/* A copy of the old step i, with its own kernel and state, before the old step `before`. The slots
+ * that it writes get stand-ins, and it reads stand-ins where they exist. */
 bool weave_copy(struct weave *w, int i, int before, struct err *err);
 /* A stand-in for the root of a slot: memory of the same size. */
 int weave_stand_in(struct weave *w, int slot);
-/* Old backward steps use the stand-ins, and all steps get their order, unless something failed (ok
- * false). Returns whether all is well. */
+/* Makes old backward steps use the stand-ins and puts all steps in order, unless something failed
+ * (ok false). Returns whether all went well. */
 bool weave_end(struct weave *w, bool ok, struct err *err);
 
 /* plan_recompute.c: forward steps are run again in the backward pass, segment by segment, so that

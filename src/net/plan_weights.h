@@ -1,5 +1,5 @@
-/* plan_weights.h: weights in a kernel's own layout that several plans share: those of several
- * threads, and of several sizes of image. Used through plan_options.weights; thread-safe. */
+/* plan_weights.h: weights in a kernel's own layout, shared by several plans: those of several
+ * threads, and of several image sizes. Used through plan_options.weights; thread-safe. */
 #ifndef NET_PLAN_WEIGHTS_H
 #define NET_PLAN_WEIGHTS_H
 #include "net/tensor.h"
@@ -9,7 +9,7 @@ struct plan_weights;
 /* NULL if no memory. It must outlive the plans; free with plan_weights_free. */
 struct plan_weights *plan_weights_new(void);
 void plan_weights_free(struct plan_weights *weights); /* NULL-safe */
-/* Held now, by all plans together. */
+/* Currently in use by all plans together. */
 size_t plan_weights_bytes(struct plan_weights *weights);
 
 /* --- for plans --- */
@@ -17,11 +17,11 @@ size_t plan_weights_bytes(struct plan_weights *weights);
 /* One set of weights. */
 struct plan_weights_entry;
 
-/* Between these two a plan takes entries and fills those that are not filled. */
+/* Between these two calls a plan takes entries and fills those that are not filled. */
 void plan_weights_lock(struct plan_weights *weights);
 void plan_weights_unlock(struct plan_weights *weights);
-/* The weights made from `source` in the layout that `key` tells apart from others; zeroed at first.
- * NULL if no memory. */
+/* The weights made from `source` in the layout identified by `key`; initially zeroed. NULL if no
+ * memory. */
 struct plan_weights_entry *plan_weights_take(struct plan_weights *weights, struct buffer *source,
                                              uint64_t key, size_t bytes);
 void *plan_weights_at(const struct plan_weights_entry *entry);

@@ -7,22 +7,23 @@ struct rewrite {
     const struct graph *from;
     struct graph *to;
     value_id *map;   /* [from->n_values]: the value in `to`; NO_VALUE: not (yet) there */
-    bool *protected; /* [from->n_values]: must stay a value of its own under its name */
+    bool *protected; /* [from->n_values]: must remain a separate value under its name */
 };
 
-/* Begins with all inputs of `from`, or with none. keep names values to protect; an unknown name is
- * an error. End with rewrite_end or rewrite_discard. */
+/* Starts with all inputs of `from`, or with none. keep names the values to protect; an unknown name
+ * is an error. Finish with rewrite_end or rewrite_discard. */
 bool rewrite_begin(struct rewrite *r, const struct graph *from, bool with_inputs,
                    const char *const *keep, int n_keep, struct err *err);
 
-/* The value in the new graph: parameters come over with their floats when first asked for. */
+/* The value in the new graph: parameters are carried over with their floats when first requested.
+ */
 value_id rewrite_value(struct rewrite *r, value_id old);
 /* A parameter with the floats of an old one, under another shape of the same count. */
 value_id rewrite_reshaped(struct rewrite *r, value_id old, struct shape shape);
 /* Copies a node with its inputs mapped; attr NULL: its own. Maps its output. */
 value_id rewrite_node(struct rewrite *r, const struct node *node, const union attr *attr);
-/* Floats for a new parameter of the same kind and name as an old one; all of *data is to be filled.
- */
+/* Floats for a new parameter of the same kind and name as an old one; the caller fills all of
+ * *data. */
 value_id rewrite_fresh(struct rewrite *r, value_id like, struct shape shape, float **data);
 
 /* Declares all outputs (mapped) and hands the graph over. */

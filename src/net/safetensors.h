@@ -1,7 +1,6 @@
 /* safetensors.h: the native weight file: a JSON header with the name, type, shape and place of
- * every tensor, then their bytes. Reading maps the file and checks everything the header says
- * before anything is believed; nothing is allocated in proportion to a number in the file.
- * Thread-safe once open. */
+ * every tensor, then their bytes. Reading maps the file and checks everything in the header before
+ * using it; nothing is allocated in proportion to a number in the file. Thread-safe once open. */
 #ifndef NET_SAFETENSORS_H
 #define NET_SAFETENSORS_H
 #include <stdbool.h>
@@ -36,7 +35,7 @@ void safetensors_close(struct safetensors *file); /* also fine on a zeroed struc
 
 /* NULL if there is none. */
 const struct safetensors_tensor *safetensors_find(const struct safetensors *file, const char *name);
-/* Text of __metadata__; NULL if it is not there. */
+/* Text in __metadata__; NULL if absent. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
 /* "F32". */
 const char *safetensors_type_name(const struct safetensors_tensor *tensor);
@@ -44,7 +43,7 @@ const char *safetensors_type_name(const struct safetensors_tensor *tensor);
  * F16, BF16, the integers and BOOL). */
 bool safetensors_floats(const struct safetensors_tensor *tensor, float *out);
 
-/* What is written: floats, not copied. */
+/* A tensor to write: floats, not copied. */
 struct safetensors_source {
     const char *name; /* unique; not "__metadata__" */
     struct shape shape;
@@ -55,8 +54,8 @@ struct safetensors_note {
     const char *key, *value;
 };
 
-/* Writes F32 tensors in the given order beside and renames. __metadata__ is { "format": "pt" }, so
- * that PyTorch's loaders take it, and the notes. */
+/* Writes F32 tensors in the given order to a temporary file and renames it. __metadata__ is
+ * { "format": "pt" }, so that PyTorch's loaders accept it, and the notes. */
 bool safetensors_write(const char *path, const struct safetensors_source *tensors, size_t n,
                        const struct safetensors_note *notes, size_t n_notes, struct err *err);
 #endif

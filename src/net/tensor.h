@@ -1,5 +1,5 @@
-/* tensor.h: shapes, and plain float tensors (row-major, no gaps) as they stand outside of a plan.
- * Inside a plan tensors may lie in blocked layouts; that is nobody else's business. */
+/* tensor.h: shapes, and plain float tensors (row-major, no gaps), as used outside a plan. Inside a
+ * plan tensors may have blocked layouts, which are invisible outside. */
 #ifndef NET_TENSOR_H
 #define NET_TENSOR_H
 #include <stdbool.h>
@@ -24,8 +24,8 @@ int64_t shape_count(const struct shape *shape);
 /* Elements of the axes [from, to). */
 int64_t shape_span(const struct shape *shape, int from, int to);
 bool shape_equal(const struct shape *a, const struct shape *b);
-/* Every extent >= 1, rank within SHAPE_DIMS, and the bytes of the floats far below overflow
- * (2^40 elements). `what` begins the message. */
+/* Every extent >= 1, rank within SHAPE_DIMS, and the bytes of the floats far below overflow (2^40
+ * elements). `what` starts the message. */
 bool shape_check(const struct shape *shape, const char *what, struct err *err);
 /* The shape that a and b broadcast to (as numpy does); false if they do not. */
 bool shape_broadcast(const struct shape *a, const struct shape *b, struct shape *out);
@@ -35,17 +35,17 @@ bool shape_broadcast(const struct shape *a, const struct shape *b, struct shape 
 /* "[8, 3, 224, 224]"; returns text. */
 const char *shape_text(const struct shape *shape, char text[SHAPE_TEXT]);
 
-/* Floats with a count of their users, so that graphs made from one another share what they do not
- * change. Aligned to 64 bytes. */
+/* Reference-counted floats, so that graphs derived from one another share what they do not change.
+ * Aligned to 64 bytes. */
 struct buffer;
 
 /* Zeroed; NULL if no memory. One user. */
 struct buffer *buffer_new(int64_t count);
-/* The same, but not zeroed: every float is to be written before it is read. */
+/* The same, but not zeroed: write every float before reading it. */
 struct buffer *buffer_new_unset(int64_t count);
 /* One more user; returns the buffer. Thread-safe. */
 struct buffer *buffer_share(struct buffer *buffer);
-/* One user less; freed with the last. NULL-safe, thread-safe. */
+/* One user fewer; freed with the last. NULL-safe, thread-safe. */
 void buffer_release(struct buffer *buffer);
 float *buffer_data(const struct buffer *buffer);
 #endif

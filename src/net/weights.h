@@ -4,8 +4,8 @@
 #include "net/graph.h"
 #include "net/safetensors.h"
 
-/* What did not fit together. The texts are one line each: "fc.weight: [2, 512] here, [1000, 512] in
- * the file" for wrong shapes, the name alone for the others. */
+/* Mismatches between a network and a file. The texts are one line each: "fc.weight: [2, 512] here,
+ * [1000, 512] in the file" for wrong shapes, the name alone for the others. */
 struct weights_list {
     char **texts;
     size_t n;
@@ -16,22 +16,22 @@ struct weights_report {
     struct weights_list missing;     /* the network has it, the file does not */
     struct weights_list unexpected;  /* the file has it, the network does not */
     struct weights_list wrong_shape; /* or a type that is not a number */
-    struct weights_list fresh;       /* did not fit, but options.fresh allows it: left as it was */
+    struct weights_list fresh; /* did not match, but options.fresh allows it: left unchanged */
 };
 
 struct weights_options {
-    const char *prefix;       /* begins every name in the file, e.g. "module."; NULL: nothing */
-    const char *const *fresh; /* names, or prefixes that end with '.', which may be missing or of
-                               * another shape, and then stay as they are: a new head */
+    const char *prefix;       /* starts every name in the file, e.g. "module."; NULL: none */
+    const char *const *fresh; /* names, or prefixes that end with '.', that may be missing or have
+                               * another shape, and then stay unchanged: a new head */
     size_t n_fresh;
-    bool any_missing;    /* missing names are no error */
+    bool any_missing;    /* missing names are not an error */
     bool any_unexpected; /* nor are names that the network does not have */
 };
 
 /* Fills the parameters of the graph, which must have been allocated (graph_allocate or
- * graph_initialize). Nothing is changed unless all fits. "num_batches_tracked" is ignored. The
- * report (may be NULL) is filled in any case; free with weights_report_free. options may be NULL.
- */
+ * graph_initialize). Nothing is changed unless everything matches. "num_batches_tracked" is
+ * ignored. The report (may be NULL) is always filled; free with weights_report_free. options may be
+ * NULL. */
 bool weights_load(struct graph *graph, const struct safetensors *file,
                   const struct weights_options *options, struct weights_report *report,
                   struct err *err);

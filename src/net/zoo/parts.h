@@ -1,5 +1,5 @@
-/* parts.h: what the families share, and the build functions that the table in zoo.c lists. Options
- * that arrive in a build function are complete: no zeros. */
+/* parts.h: layers shared by the families, and the build functions listed in the table in zoo.c.
+ * Options passed to a build function are complete: no zeros. */
 #ifndef NET_ZOO_PARTS_H
 #define NET_ZOO_PARTS_H
 #include "net/zoo/zoo.h"
@@ -13,7 +13,7 @@ struct zoo_name zoo_name(const char *format, ...) __attribute__((format(printf, 
 /* "input" [N, channels, height, width] */
 value_id zoo_image(struct graph *graph, const struct zoo_options *options);
 
-/* How input `index` (1: weight, 2: bias) of every node of a kind begins. */
+/* Sets the initial value of input `index` (1: weight, 2: bias) of every node of a kind. */
 void zoo_init(struct graph *graph, enum op_kind kind, int index, struct init init);
 
 /* A window of height x width that keeps the size of an image (odd extents). */
@@ -22,11 +22,11 @@ struct conv_attr zoo_same(int64_t height, int64_t width);
 /* Inception's unit: prefix.conv without bias, prefix.bn (epsilon 1e-3), ReLU. */
 value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int64_t channels,
                        struct conv_attr attr);
-/* The first layers of Inception v3 and of what came after it: units of these names, two max pools.
- */
+/* The first layers of Inception v3 and its successors: units with these names, two max pools. */
 value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const names[5]);
 
-/* q, k, v [N, T, heads d] -> softmax(q kt / sqrt(d)) v, heads apart, [N, T, heads d] */
+/* q, k, v [N, T, heads d] -> softmax(q kt / sqrt(d)) v, for each head separately, [N, T, heads d]
+ */
 value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v,
                              int64_t heads);
 

@@ -1,19 +1,19 @@
-/* zoo.h: networks by name. An entry says what a network takes and gives by default and how its
- * graph is built; nothing here knows how a graph is run. Parameters have the names and shapes of
- * torchvision's or timm's models, so that published weights load unchanged, and begin as theirs do.
- * All functions are thread-safe. docs/add-a-network.md says how to add one. */
+/* zoo.h: networks by name. An entry describes a network's default inputs and outputs and how its
+ * graph is built; nothing here depends on how a graph is run. Parameters have the names and shapes
+ * of torchvision's or timm's models, so that published weights load unchanged, and the same initial
+ * values. All functions are thread-safe. See docs/add-a-network.md for how to add one. */
 #ifndef NET_ZOO_ZOO_H
 #define NET_ZOO_ZOO_H
 #include "net/graph.h"
 
-/* 0 takes the network's default. */
+/* 0: the network's default. */
 struct zoo_options {
     int64_t batch;         /* default 1 */
     int64_t channels;      /* of the input */
     int64_t height, width; /* of the input; tokens: height is their number, width is not used */
     int64_t classes;       /* unet: channels of the output; by default those of the input */
-    bool auxiliary;        /* googlenet, inception_v3: also the heads that help training, as further
-                            * outputs; published weights have them */
+    bool auxiliary;        /* googlenet, inception_v3: also the auxiliary heads for training, as
+                            * additional outputs; published weights have them */
 };
 
 enum zoo_input {
@@ -38,16 +38,16 @@ const struct zoo_network *zoo_networks(size_t *count);
 const struct zoo_network *zoo_find(const char *name, struct err *err);
 
 /* The graph of a network, its parameters not yet allocated: see graph_initialize. The first output
- * is what the network is for: "logits" [N, classes]; unet: "noise", an image. options NULL: all
+ * is the network's main result: "logits" [N, classes]; unet: "noise", an image. options NULL: all
  * defaults. *out is the caller's; free with graph_free. */
 bool zoo_build(const char *name, const struct zoo_options *options, struct graph **out,
                struct err *err);
 
-/* The next larger side of a square input, a multiple of 16 up to 1024 px, that the network takes
- * where it does not take that of the options; 0: none. */
+/* If the network does not support the size in the options: the next larger side of a square input
+ * that it supports, a multiple of 16 up to 1024 px; 0: none. */
 int64_t zoo_larger_px(const char *name, const struct zoo_options *options);
 
-/* The sinusoidal embedding of a time step as unet takes it: `features` (even) floats, the first
+/* The sinusoidal embedding of a time step as unet expects it: `features` (even) floats, the first
  * half sin(t f_i), the second cos(t f_i), f_i = 10000^(-i / half). */
 void zoo_time_embedding(double step, int64_t features, float *out);
 #endif
