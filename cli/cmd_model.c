@@ -79,7 +79,7 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
     return true;
 }
 
-/* The network's own input size, unless --size says otherwise. */
+/* The network's own input size, unless --size is given. */
 static void input_size(const struct model *model, const struct model_args *given, int64_t *height,
                        int64_t *width)
 {
@@ -179,7 +179,7 @@ static bool write_weights(const struct model *model, const char *path, struct er
     return ok;
 }
 
-/* With what its config.json says, if there is one. */
+/* With the contents of its config.json, if there is one. */
 static bool write_onnx(const struct model *model, const char *path, struct err *err)
 {
     char *text = NULL;

@@ -1,4 +1,4 @@
-/* graph_print.c: a graph as text, one line for a node, and what it costs to run. */
+/* graph_print.c: a graph as text, one line per node, and its cost. */
 #include "net/graph.h"
 
 static void print_field(const struct attr_field *field, const union attr *attr, FILE *stream)

@@ -1,4 +1,4 @@
-/* loss.c: losses and their gradients by the predictions. */
+/* loss.c: losses and their gradients with respect to the predictions. */
 #include "net/loss.h"
 #include <math.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* model_config_write.c: writes config.json. Apart from the reading, as jansson and base/json.h use
- * the same names. */
+/* model_config_write.c: writes config.json. Separate from reading because jansson and base/json.h
+ * use the same names. */
 #include <string.h>
 #include "base/file.h"
 #include "base/json.h"

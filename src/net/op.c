@@ -1,4 +1,4 @@
-/* op.c: the op table, and what is done with attributes without knowing their op. */
+/* op.c: the op table, and functions on attributes that work for any op. */
 #include "net/ops/ops.h"
 #include <string.h>
 

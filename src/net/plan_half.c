@@ -1,7 +1,7 @@
 /* plan_half.c: activations as bfloat16 between the passes. Once the forward pass has read an
  * activation for the last time it is rounded to the upper half of its bits; the backward pass gets
- * it back as floats when it first needs it. Only the values of the graph are treated so, not what
- * kernels keep for themselves (indices, masks, statistics), nor what must stay readable. */
+ * it back as floats when it first needs it. This applies only to the values of the graph, not to
+ * data that kernels keep (indices, masks, statistics), nor to values that must stay readable. */
 #include <stdlib.h>
 #include "net/kernels/bfloat16.h"
 #include "net/plan_weave.h"

@@ -1,5 +1,5 @@
 /* plan_images.c: see plan_images.h. The network is cut into two graphs; the plans of the first one
- * read the images and write the rows of the second one's input where they lie. */
+ * read the images and write the rows of the second one's input in place. */
 #include "net/plan_images.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* plan_look.c: looking into a plan: activations and gradients in plain order, memory, text, and the
- * gradients of single samples. */
+/* plan_look.c: looking into a plan: activations and gradients in plain order, memory, text, and
+ * per-sample gradients. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/divide.h"

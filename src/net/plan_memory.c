@@ -1,7 +1,7 @@
-/* plan_memory.c: which slots of a plan share memory, and where everything lies.
- * A slot lives from the first step that touches it to the last. First copies are left out where the
- * copy can be the original; then steps that may work in place do; then the slots that are left are
- * placed into one arena, largest first, each at the lowest offset that is free while it lives. */
+/* plan_memory.c: which slots of a plan share memory, and where everything is placed. A slot lives
+ * from the first step that touches it to the last. First, copies are dropped where the original can
+ * serve as the copy; then steps that can work in place do so; then the remaining slots are placed
+ * into one arena, largest first, each at the lowest offset that is free during its lifetime. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,9 @@
-/* plan_recompute.c: activations computed twice to be kept once. The forward pass is cut into
- * segments; what is made in a segment and not read by a later one is not kept for the backward pass
- * but made again, from what crossed into the segment, right before the backward pass needs it. The
- * same kernels run on the same floats, so the gradients are the same bits: dropout is keyed by
- * counters, and steps that only write outside of the plan (running statistics) are not repeated. */
+/* plan_recompute.c: activations computed twice to save memory. The forward pass is cut into
+ * segments; values that are computed in a segment and not read by a later one are not kept for the
+ * backward pass but recomputed, from the inputs of the segment, right before the backward pass
+ * needs them. The same kernels run on the same floats, so the gradients are the same bits: dropout
+ * is keyed by counters, and steps that only write outside the plan (running statistics) are not
+ * repeated. */
 #include <stdlib.h>
 #include "net/plan_weave.h"
 

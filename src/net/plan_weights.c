@@ -1,4 +1,4 @@
-/* plan_weights.c: see plan_weights.h. A list, as a network has tens of them. */
+/* plan_weights.c: see plan_weights.h. A linked list: a network has only tens of entries. */
 #include "net/plan_weights.h"
 #include <pthread.h>
 #include <stdlib.h>

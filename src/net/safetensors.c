@@ -1,4 +1,4 @@
-/* safetensors.c: reading, by mapping the file; every fact of the header is checked here. */
+/* safetensors.c: reading, by mapping the file; everything in the header is checked here. */
 #include "net/safetensors.h"
 #include <fcntl.h>
 #include <jansson.h>

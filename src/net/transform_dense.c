@@ -1,6 +1,6 @@
 /* transform_dense.c: a network with a window of fixed size, run over a whole image at once. Where a
- * stride is taken away, neighbours of the original map lie `spread` px apart in the dense one, and
- * every window behind it is dilated by that much. */
+ * stride is removed, neighbours in the original map are `spread` px apart in the dense one, and
+ * every window after it is dilated by that much. */
 #include <stdlib.h>
 #include <string.h>
 #include "net/rewrite.h"

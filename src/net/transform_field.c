@@ -1,5 +1,5 @@
-/* transform_field.c: what an output sees of the input, and whether a dense run equals the sliding
- * window. */
+/* transform_field.c: the part of the input that an output sees, and whether a dense run equals the
+ * sliding window. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "net/rewrite.h"

@@ -1,4 +1,4 @@
-/* transform_fuse.c: batch norm folded into weights, and chains conv + add + activation made one. */
+/* transform_fuse.c: folds batch norm into weights, and merges chains conv + add + activation. */
 #include <math.h>
 #include <stdlib.h>
 #include "net/rewrite.h"

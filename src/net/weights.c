@@ -1,4 +1,4 @@
-/* weights.c: matches the names of a graph and of a weight file, tells what does not fit, copies. */
+/* weights.c: matches the names of a graph and of a weight file, reports mismatches, copies. */
 #include "net/weights.h"
 #include <stdlib.h>
 #include <string.h>

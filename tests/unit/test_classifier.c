@@ -1,6 +1,6 @@
 /* test_classifier.c: whatever layer a network ends in, its scores are those of ONNX Runtime
- * (tests/golden/onnx_scores.py), also in a dense run; and what gives no class scores, or takes no
- * RGB, is refused by name before anything is written. */
+ * (tests/golden/onnx_scores.py), also in a dense run; and a network that does not return class
+ * scores, or does not expect RGB, is rejected by name before anything is written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

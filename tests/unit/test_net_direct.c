@@ -1,7 +1,7 @@
 /* test_net_direct.c: our direct convolutions against the sum in double: odd sizes, maps of one
  * pixel, channels that fill no block, any kernel, stride, padding and dilation, batches, bias,
- * residual and ReLU; the same bits for any number of threads; in a plan against oneDNN's. Run again
- * with oneDNN, and so the plans, held to AVX2. */
+ * residual and ReLU; the same bits for any number of threads; in a plan against oneDNN's. Run a
+ * second time with oneDNN, and so the plans, limited to AVX2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

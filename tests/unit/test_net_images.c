@@ -1,5 +1,6 @@
 /* test_net_images.c: batches whose first layers run image by image, against plans of the whole
- * batch: scores, threads that do and do not divide the batch, lent memory, what is refused. */
+ * batch: scores, numbers of threads that do and do not divide the batch, memory from the caller,
+ * errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

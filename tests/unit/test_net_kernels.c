@@ -1,5 +1,5 @@
-/* test_net_kernels.c: own kernels compiled for several instruction sets give the same floats, and
- * NaN and infinity go through as in PyTorch; sums with strides. */
+/* test_net_kernels.c: our own kernels, compiled for several instruction sets, produce the same
+ * floats, and NaN and infinity propagate as in PyTorch; sums with strides. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* test_net_plan.c: whole small networks as plans: against PyTorch (tests/golden/net_block.py) in
- * evaluation and training; shared memory against memory of its own; threads; prefixes; kept
- * activations; hooks; dropout; gradients of single samples. */
+ * evaluation and training; shared memory against separate memory; threads; prefixes; kept
+ * activations; hooks; dropout; per-sample gradients. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

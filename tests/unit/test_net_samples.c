@@ -1,6 +1,6 @@
 /* test_net_samples.c: the plan that per-sample gradients are computed with has the options of the
- * plan that asks for them: how activations are kept, how much memory they may take, and which
- * kernels are allowed. */
+ * original plan: how activations are kept, how much memory they may use, and which kernels are
+ * allowed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_net_weights.c: transformed weights that plans share: made once for several sizes of image
- * and threads, given up with the last plan, the same outputs as without sharing; and a budget for
- * them, beyond which layers are direct. */
+/* test_net_weights.c: transformed weights that plans share: made once for several image sizes and
+ * threads, freed with the last plan, the same outputs as without sharing; and a budget for them,
+ * beyond which layers are direct. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

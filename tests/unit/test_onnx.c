@@ -1,5 +1,5 @@
-/* test_onnx.c: graphs written as ONNX and read back give the same numbers, names and ops; what is
- * wrong with a file is said. The files and numbers stay in SCRATCH/onnx for tests/onnx/check. */
+/* test_onnx.c: graphs written as ONNX and read back give the same numbers, names and ops; errors in
+ * a file are reported. The files and numbers stay in SCRATCH/onnx for tests/onnx/check. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* test_onnx_backend.c: the operator cases of ONNX itself (Debian: libonnx-testdata) through import
  * and a forward pass, with the tolerance of ONNX's own backend tests. A case is skipped if it uses
- * an operator that we do not have, or for one of the reasons in `limits`; anything else fails. */
+ * an unsupported operator, or for one of the reasons in `limits`; anything else fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_onnx_exact.c: where ONNX Runtime's arithmetic decides: resizing by broken factors has its
- * sizes and its numbers (tests/golden/onnx_resize.py). And attributes of a wrong type are refused
- * instead of ignored. */
+/* test_onnx_exact.c: where ONNX Runtime's arithmetic is the reference: resizing by fractional
+ * factors gives its sizes and its numbers (tests/golden/onnx_resize.py). Attributes of the wrong
+ * type are rejected, not ignored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* test_zoo_scan.c: the scan networks run densely give the scores of the sliding window, at every
- * stride that is a power of two; networks with padding do not, and are told apart. */
+ * stride that is a power of two; networks with padding do not, and are distinguished. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

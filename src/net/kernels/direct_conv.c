@@ -1,4 +1,4 @@
-/* direct_conv.c: see direct_conv.h. A block of pixels is worked on panel by panel, so that a panel
+/* direct_conv.c: see direct_conv.h. A block of pixels is processed panel by panel, so that a panel
  * of weights stays in the first-level cache and the inputs in the second; the vector code is in
  * direct_conv_loops.h. */
 #include "net/kernels/direct_conv.h"

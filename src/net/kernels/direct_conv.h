@@ -1,5 +1,5 @@
 /* direct_conv.h: convolutions by direct sums with our own register kernel, for AVX2 and AVX-512:
- * 1 x 1 ones, and those that no Winograd kernel takes (strides). Images are blocked by as many
+ * 1 x 1 ones, and those that no Winograd kernel supports (strides). Images are blocked by as many
  * channels as a register has floats. The result does not depend on the number of threads or on the
  * batch: every output is summed in the same order. See docs/kernels.md. */
 #ifndef NET_KERNELS_DIRECT_CONV_H
@@ -10,7 +10,7 @@
 #include "net/kernels/pool.h"
 #include "net/kernels/simd.h"
 
-/* One convolution; the first part is given, the rest filled by direct_conv_plan. */
+/* One convolution; the caller sets the first part, direct_conv_plan the rest. */
 struct direct_conv {
     enum simd level; /* SIMD_AVX2: blocks of 8 channels, SIMD_AVX512: of 16 */
     int64_t batch, in_channels, out_channels;
@@ -18,40 +18,40 @@ struct direct_conv {
     int64_t kernel[2], stride[2], dilation[2], pad[2]; /* h, w; pad: top, left */
     bool relu;
     int threads;
-    /* 1 x 1: a max pooling makes the inputs (height, width) from a larger or as large image x,
-     * whose planes are the blocks of inputs of all images; NULL: none. */
+    /* 1 x 1: a max pooling computes the inputs (height, width) from an image x of the same size or
+     * larger, whose planes are the blocks of inputs of all images; NULL: none. */
     const struct pool_window *pool;
 
     int lanes; /* floats of a register */
     int64_t in_blocks, out_blocks;
-    int64_t panels; /* of 2 or 3 blocks of outputs (AVX2: of 3 or 4), fewer if there are no more */
+    int64_t panels; /* of 2 or 3 blocks of outputs (AVX2: 3 or 4), or of all if fewer */
     int64_t depth;  /* blocks of input channels x taps */
     bool packed;    /* inputs are copied (pooled) into the order of the sums, a block at a time */
-    int64_t pixel_blocks; /* of an image, worked on one after another */
-    int64_t panel_parts;  /* more weights than pixels: threads part the panels, too */
+    int64_t pixel_blocks; /* of an image, processed one after another */
+    int64_t panel_parts;  /* more weights than pixels: panels are also split across threads */
     size_t weight_floats, scratch_floats;
 };
 
-/* Whether the kernels know this processor. */
+/* Whether the kernels support this processor. */
 bool direct_conv_available(enum simd level);
 void direct_conv_plan(struct direct_conv *c);
-/* For n planned ones that are run together; see direct_conv_run. */
+/* For n planned convolutions that run together; see direct_conv_run. */
 void direct_conv_join(struct direct_conv *convs, int n);
 
 /* from [O, I, kh, kw] plain, bias [O] or NULL -> to [c->weight_floats]. */
 void direct_conv_weights(const struct direct_conv *c, const float *from, const float *bias,
                          float *to);
 
-/* A convolution and what it works on: y = act(x * weights + bias + residual); residual and y
- * blocked. residual may be NULL, and may be y. */
+/* A convolution and its operands: y = act(x * weights + bias + residual); residual and y blocked.
+ * residual may be NULL, and may be y. */
 struct direct_work {
     const struct direct_conv *conv;
     const float *weights, *residual;
     float *y;
 };
 
-/* n convolutions of the same x, blocked, that were joined: they differ in nothing but the outputs,
- * and n is 1 if inputs are packed. A block of pixels goes through all of them while it is in the
- * cache. scratch [scratch_floats], 64-byte aligned. */
+/* n joined convolutions of the same blocked x: they differ only in their outputs, and n is 1 if
+ * inputs are packed. A block of pixels goes through all of them while it is in the cache. scratch
+ * [scratch_floats], 64-byte aligned. */
 void direct_conv_run(const struct direct_work *works, int n, const float *x, float *scratch);
 #endif

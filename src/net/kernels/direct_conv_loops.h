@@ -2,10 +2,10 @@
  *   TARGET, VARIANT(name), VEC (a register of LANES floats), VEC_LOAD, VEC_STORE, VEC_SET,
  *   VEC_FMA(a, b, c) = a b + c, VEC_MAX(a, b) (b where a is NaN) and ROWS, the pixels of a
  * register kernel with two blocks of outputs: ROWS x 2 sums, 2 weights and 1 input fill the
- * registers, or 2 ROWS x 1, or as much with three blocks and, of AVX2, four. 12 sums of AVX2 take 6
- * cycles and, as 6 x 2, 8 loads of the 12 that are possible then; 4 x 3 and 3 x 4 take 7. Measured
- * on layers (Zen 4), those reach 88 % of the peak and these 95 %: hence panels of three and four.
- */
+ * registers, or 2 ROWS x 1, or as much with three blocks and, of AVX2, four. With AVX2, 12 sums
+ * take 6 cycles and, as 6 x 2, 8 of the 12 loads possible in that time; 4 x 3 and 3 x 4 need 7.
+ * Measured on layers (Zen 4), the former reaches 88 % of peak and the latter 95 %: hence panels of
+ * three and four. */
 #define INLINE static inline __attribute__((always_inline)) TARGET
 #define UNROLL _Pragma("GCC unroll 32")
 

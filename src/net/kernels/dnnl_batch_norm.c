@@ -1,5 +1,6 @@
 /* dnnl_batch_norm.c: batch normalisation with the statistics of the batch (PLAN_TRAIN; the running
- * ones are updated as PyTorch does, with the unbiased variance) or with the running ones. */
+ * statistics are updated as in PyTorch, with the unbiased variance) or with the running statistics.
+ */
 #include "net/kernels/dnnl_step.h"
 #include "net/kernels/lower.h"
 #include "net/kernels/sync_norm.h"

@@ -1,4 +1,4 @@
-/* dnnl_conv.c: convolutions and transposed convolutions. Images are blocked where oneDNN has a
+/* dnnl_conv.c: convolutions and transposed convolutions. Images are blocked if oneDNN has a
  * generated kernel for that; the first layer (few channels) reads plain images. */
 #include "net/kernels/dnnl_step.h"
 #include "net/kernels/lower.h"

@@ -1,5 +1,5 @@
-/* dnnl_matmul.c: products of stacks of matrices. The gradient by a factor is again such a product;
- * where a factor was repeated over the stack its gradient is summed over the stack. */
+/* dnnl_matmul.c: products of stacks of matrices. The gradient of a factor is again such a product;
+ * if a factor was repeated over the stack, its gradient is summed over the stack. */
 #include "net/kernels/dnnl_step.h"
 #include "net/kernels/lower.h"
 #include "net/kernels/strided.h"

@@ -1,5 +1,5 @@
-/* dnnl_step.h: primitives of oneDNN 2.6 as steps of a plan. Only files of this folder include it:
- * another major version of the library changes this folder and nothing else. */
+/* dnnl_step.h: primitives of oneDNN 2.6 as steps of a plan. Only files in this folder include it:
+ * another major version of the library affects only this folder. */
 #ifndef NET_KERNELS_DNNL_STEP_H
 #define NET_KERNELS_DNNL_STEP_H
 #include <dnnl.h>
@@ -17,7 +17,7 @@ static inline struct dnnl_context *dnnl_of(const struct plan *plan)
     return plan->dnnl;
 }
 
-/* True if status is success; else an error that names what was tried. */
+/* True if status is success; else an error that names what was attempted. */
 bool dnnl_ok(dnnl_status_t status, const char *what, struct err *err);
 
 /* A dense tensor of up to 6 axes, plain. */
@@ -25,7 +25,7 @@ dnnl_memory_desc_t desc_plain(const struct shape *shape);
 /* An image in a layout of the plan. */
 dnnl_memory_desc_t desc_layout(const struct plan *plan, const struct shape *shape,
                                enum layout layout);
-/* The same extents, layout for the primitive to choose. */
+/* The same extents; the primitive chooses the layout. */
 dnnl_memory_desc_t desc_any(const dnnl_memory_desc_t *desc);
 /* A flat row of floats. */
 dnnl_memory_desc_t desc_flat(int64_t count);
@@ -40,8 +40,8 @@ struct dnnl_arg {
     enum access access;
 };
 
-/* A step that executes the primitive of pd (which stays the caller's). `what` begins its name; the
- * implementation's name follows. */
+/* A step that executes the primitive of pd (which stays the caller's). Its name is `what` followed
+ * by the implementation's name. */
 struct step *dnnl_step(struct plan *plan, const char *what, dnnl_primitive_desc_t pd,
                        const struct dnnl_arg *args, int n_args, double flops, struct err *err);
 
@@ -50,11 +50,12 @@ bool dnnl_step_reorder(struct plan *plan, const char *what, const dnnl_memory_de
                        const dnnl_memory_desc_t *to, int dst, bool add, struct err *err);
 
 /* The parameter that is input i of the node, in the layout `to`: itself if that is `plain`;
- * prepared once (PLAN_INFER) or anew in every run. */
+ * prepared once (PLAN_INFER) or in every run. */
 int dnnl_weight(struct plan_node *pn, int i, const dnnl_memory_desc_t *plain,
                 const dnnl_memory_desc_t *to, struct err *err);
 
-/* Adds the gradient of a parameter (input i), in the layout `from`, to where it belongs. */
+/* Adds the gradient of a parameter (input i), given in the layout `from`, to its place in the
+ * plan's gradients. */
 bool dnnl_weight_gradient(struct plan_node *pn, int i, const dnnl_memory_desc_t *from, int slot,
                           const dnnl_memory_desc_t *plain, struct err *err);
 

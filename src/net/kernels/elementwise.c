@@ -1,4 +1,4 @@
-/* elementwise.c: rows of floats, cut into pieces for threads. */
+/* elementwise.c: rows of floats, split across threads. */
 #include "net/kernels/elementwise.h"
 
 #include "base/divide.h"

@@ -1,5 +1,5 @@
-/* flow.c: where the values of a graph and their gradients lie while a plan is made: asking for an
- * input in a layout adds the reorder it needs, and contributions to a gradient are summed up. */
+/* flow.c: the slots of a graph's values and their gradients while a plan is made: requesting an
+ * input in a layout adds the reorder it needs, and contributions to a gradient are summed. */
 #include "net/kernels/dnnl_step.h"
 
 const struct shape *in_shape(const struct plan_node *pn, int i)

@@ -14,28 +14,28 @@ static inline enum simd lower_level(const struct plan *plan)
 /* dnnl_conv.c: conv and conv_transpose */
 bool lower_conv_forward(struct plan_node *pn, struct err *err);
 bool lower_conv_backward(struct plan_node *pn, struct err *err);
-/* lower_winograd.c: our own kernels for conv. Whether they are to be taken, forward or for the
- * gradient by the input; and these two. Images are blocked. */
+/* lower_winograd.c: our own kernels for conv. Whether to use them, forward or for the gradient of
+ * the input; and both passes. Images are blocked. */
 bool lower_winograd_takes(const struct plan_node *pn, bool backward);
 bool lower_winograd_forward(struct plan_node *pn, struct err *err);
 bool lower_winograd_data(struct plan_node *pn, struct err *err);
-/* The same for the gradients by the weights and the bias. */
+/* The same for the gradients of the weights and the bias. */
 bool lower_winograd_weights_takes(const struct plan_node *pn);
 bool lower_winograd_weights(struct plan_node *pn, struct err *err);
 /* lower_stem.c: our own kernel for the first conv, forward. The image is plain. */
 bool lower_stem_takes(const struct plan_node *pn);
 bool lower_stem_forward(struct plan_node *pn, struct err *err);
-/* Whether a max pooling (pn) can be made by the step of this kernel before it, and this: the window
- * is copied, `tables`, which it points to, is then the step's (also on failure). */
+/* Whether the preceding step of this kernel can also do a max pooling (pn), and doing so: the
+ * window is copied; `tables`, which it points to, then belongs to the step (also on failure). */
 bool lower_stem_joins(const struct plan_node *pn);
 bool lower_stem_pool(struct plan_node *pn, const struct pool_window *window, int32_t *tables,
                      struct err *err);
 /* lower_direct.c: our own kernels for conv by direct sums, forward; images are blocked. A 1 x 1
- * convolution makes the max pooling before it, too. */
+ * convolution also does the max pooling before it. */
 bool lower_direct_takes(const struct plan_node *pn);
 bool lower_direct_forward(struct plan_node *pn, struct err *err);
-/* A max pooling that is the step added last, and that nothing but this convolution needs: gives up
- * its step; *x is what it reads, the window and its tables are the caller's. False: none. */
+/* If the step added last is a max pooling that only this convolution needs: removes that step; *x
+ * is its input, and the window and its tables are the caller's. False: none. */
 bool lower_take_max_pool(struct plan_node *pn, struct pool_window *window, int32_t **tables,
                          int *x);
 /* dnnl_linear.c */

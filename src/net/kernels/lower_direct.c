@@ -1,5 +1,5 @@
-/* lower_direct.c: convolutions as steps of our own direct kernels, for inference: where oneDNN's
- * are measured to be slower. See docs/kernels.md. */
+/* lower_direct.c: convolutions as steps of our own direct kernels, for inference, where oneDNN's
+ * were measured to be slower. See docs/kernels.md. */
 #include <stdlib.h>
 #include "base/divide.h"
 #include "net/kernels/direct_conv.h"

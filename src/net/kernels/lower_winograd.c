@@ -1,7 +1,7 @@
 /* lower_winograd.c: 3 x 3 convolutions as steps of our own Winograd kernels, where these are
- * cheaper than a direct convolution by the model of winograd_conv.h: forward, and the gradient by
- * the input, which is a convolution of the gradient by the output with the weights turned by half.
- */
+ * cheaper than a direct convolution by the model of winograd_conv.h: forward, and the gradient of
+ * the input, which is a convolution of the gradient of the output with the weights rotated by 180
+ * degrees. */
 #include "net/kernels/lower.h"
 #include "net/kernels/winograd_gradient.h"
 

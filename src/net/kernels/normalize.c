@@ -1,4 +1,4 @@
-/* normalize.c: rows brought to mean 0 and variance 1, forward and backward. */
+/* normalize.c: rows normalised to mean 0 and variance 1, forward and backward. */
 #include "net/kernels/normalize.h"
 #include <math.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* normalize.h: group and layer normalisation, plain layout: rows of floats are brought to mean 0
- * and variance 1 and then scaled and shifted. Sums are in double. */
+/* normalize.h: group and layer normalisation, plain layout: rows of floats are normalised to mean 0
+ * and variance 1, then scaled and shifted. Sums are in double. */
 #ifndef NET_KERNELS_NORMALIZE_H
 #define NET_KERNELS_NORMALIZE_H
 #include <stdint.h>

@@ -1,8 +1,8 @@
-/* peak.h: what the processor can do at most, to judge kernels by. */
+/* peak.h: the processor's peak rate, to compare kernels with. */
 #ifndef NET_KERNELS_PEAK_H
 #define NET_KERNELS_PEAK_H
 
 /* The most floating point operations per second, in GFLOP/s, that independent fused multiply-adds
- * in registers reach on so many threads: measured within about 20 ms, the best of several runs. */
+ * in registers reach on this number of threads: the best of several runs within about 20 ms. */
 double peak_gflops(int threads);
 #endif

@@ -7,11 +7,12 @@
 #include "net/kernels/simd.h"
 
 /* Taps of the windows along one axis: output i sees begin[i], begin[i] + step, .. (count[i] of
- * them, all inside the image); divisor[i] is what a mean counts (with or without the padding). */
+ * them, all inside the image); divisor[i] is the divisor of a mean (with or without the padding).
+ */
 struct pool_axis {
     int64_t in, out, step;
     int32_t *begin, *count, *divisor;
-    int32_t *tap; /* the number of the first tap in the whole window, for gradients of max */
+    int32_t *tap; /* the index of the first tap in the whole window, for gradients of max */
     int64_t taps; /* of the whole window */
 };
 

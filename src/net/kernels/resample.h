@@ -1,4 +1,4 @@
-/* resample.h: images whose pixels are taken from other places of an image: padding of any kind,
+/* resample.h: images whose pixels come from other positions of an image: padding of any kind,
  * cropping, nearest and bilinear upsampling. Planes [H, W, inner] as in pool.h. */
 #ifndef NET_KERNELS_RESAMPLE_H
 #define NET_KERNELS_RESAMPLE_H
@@ -23,7 +23,7 @@ struct resample {
 
 /* Tables of padding and of upsampling along one axis; the arrays have `out` entries. */
 void resample_pad_axis(struct resample_axis *axis, enum pad_mode mode, int64_t begin);
-/* Output i is input floor(i / scale), in floats, as ONNX Runtime has it. */
+/* Output i is input floor(i / scale), in floats, as in ONNX Runtime. */
 void resample_nearest_axis(struct resample_axis *axis, float scale);
 void resample_bilinear_axis(struct resample_axis *axis, double step, bool align_corners);
 

@@ -1,6 +1,6 @@
-/* simd.h: own kernels are written once as plain loops (NAME_loops.h) and compiled for several
- * instruction sets; the best one that the processor has is chosen at run time. Contraction to fused
- * multiply-adds is off and sums have a fixed order, so all of them give the same floats. */
+/* simd.h: our own kernels are written once as plain loops (NAME_loops.h) and compiled for several
+ * instruction sets; the best one the processor supports is chosen at run time. Contraction to fused
+ * multiply-adds is off and sums have a fixed order, so all versions produce the same floats. */
 #ifndef NET_KERNELS_SIMD_H
 #define NET_KERNELS_SIMD_H
 
@@ -12,13 +12,13 @@ enum simd { SIMD_PORTABLE, SIMD_AVX2, SIMD_AVX512, SIMD_LEVELS };
 #ifdef __clang__
 #define SIMD_TARGET_AVX512                                                                         \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")))
-#pragma clang diagnostic ignored "-Wpass-failed" /* a loop that stays scalar is no error */
+#pragma clang diagnostic ignored "-Wpass-failed" /* a loop that stays scalar is not an error */
 #else
 #define SIMD_TARGET_AVX512                                                                         \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,"                      \
                           "prefer-vector-width=512")))
 #endif
-/* What is made for a level: name_avx512, name_avx2 or, of all others, `other`. */
+/* The version for a level: name_avx512, name_avx2 or, for all others, `other`. */
 #define SIMD_PICK(level, name, other)                                                              \
     ((level) == SIMD_AVX512 ? name##_avx512 : (level) == SIMD_AVX2 ? name##_avx2 : (other))
 #else
@@ -38,8 +38,9 @@ static inline enum simd simd_best(void)
     return SIMD_PORTABLE;
 }
 
-/* Multiply-adds of a whole register that this processor begins in a cycle: two, or one of AVX-512
- * on Zen 4 (family 19h; Zen 3, of the same family, has none), whose units are half as wide. */
+/* Multiply-adds of a whole register that this processor starts per cycle: two, or one with AVX-512
+ * on Zen 4 (family 19h; Zen 3, in the same family, has no AVX-512), whose units are half as wide.
+ */
 static inline int simd_multiply_adds(enum simd level)
 {
 #ifdef SIMD_X86

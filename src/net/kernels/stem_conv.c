@@ -1,6 +1,6 @@
-/* stem_conv.c: see stem_conv.h. Row by row of the outputs: the two input rows that are new are
- * split into even and odd columns and transformed into points, into a ring of the last rows; then
- * for every panel and point a sum over the rows of the kernel, and all points back into outputs.
+/* stem_conv.c: see stem_conv.h. For each row of outputs, the two new input rows are split into even
+ * and odd columns and transformed into points, in a ring of the last rows; then every panel and
+ * point is summed over the rows of the kernel, and all points are transformed back into outputs.
  * The vector code is in stem_conv_loops.h. */
 #include "net/kernels/stem_conv.h"
 #include <omp.h>

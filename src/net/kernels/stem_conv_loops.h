@@ -6,8 +6,8 @@
 #define UNROLL _Pragma("GCC unroll 16")
 
 /* Bt d: the points of n tiles; a tile's six pixels begin three after those of the one before. Works
- * on registers of 8 floats, six of which are the pixel's: what is written behind them is the next
- * tile's, or in the end of the row the gap between points. */
+ * on registers of 8 floats, six of which are the pixel's: whatever is written after them belongs to
+ * the next tile or, at the end of the row, to the gap between points. */
 static TARGET void VARIANT(points)(const float *split, int64_t n, float *points, int64_t step)
 {
     const __m256 a = _mm256_set1_ps((float)POINT_A), b = _mm256_set1_ps((float)POINT_B);
@@ -28,7 +28,7 @@ static TARGET void VARIANT(points)(const float *split, int64_t n, float *points,
 }
 
 /* m [tiles][columns][LANES] of one point: sums over the rows of the kernel and the floats of a
- * pixel, every `skip`-th of them. */
+ * pixel, in steps of `skip`. */
 INLINE void VARIANT(product)(int rows, int columns, int skip, const float *const v[STEM_KERNEL],
                              const float *u, float *m)
 {

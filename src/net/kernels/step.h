@@ -1,19 +1,19 @@
-/* step.h: what a plan is made of. A slot is a piece of memory with a lifetime; a step is one kernel
+/* step.h: the parts of a plan. A slot is a piece of memory with a lifetime; a step is one kernel
  * call on slots. Ops turn nodes into steps through the functions below; plan_memory.c then decides
  * which slots share memory, and the steps are bound to addresses once. Internal to src/net. */
 #ifndef NET_KERNELS_STEP_H
 #define NET_KERNELS_STEP_H
 #include "net/plan.h"
 
-/* How a tensor lies in memory. BLOCKED is for images: [N, C/b, H, W, b] with b = plan->block and C
- * rounded up to whole blocks; the channels that were added are 0 and must stay so. */
+/* The memory layout of a tensor. BLOCKED is for images: [N, C/b, H, W, b] with b = plan->block and
+ * C rounded up to whole blocks; the channels that were added are 0 and must stay so. */
 enum layout { LAYOUT_PLAIN, LAYOUT_BLOCKED, LAYOUTS };
 
 enum slot_home {
     SLOT_ARENA,   /* placed by lifetime */
     SLOT_KEPT,    /* in the arena, for the whole life of the plan */
     SLOT_WEIGHTS, /* parameters in a kernel's layout, for the whole life of the plan */
-    SLOT_OUTSIDE, /* memory of somebody else: parameters, gradients of parameters */
+    SLOT_OUTSIDE, /* memory owned elsewhere: parameters, gradients of parameters */
 };
 
 #define NO_SLOT (-1)
@@ -26,7 +26,7 @@ struct slot {
     size_t offset;   /* in the root's memory */
     size_t arena_offset;
     char *at; /* after binding */
-    /* SLOT_WEIGHTS that plans may share: what they are made from, and which layout */
+    /* SLOT_WEIGHTS that plans may share: their source, and which layout */
     struct buffer *source; /* NULL: not shared */
     uint64_t key;
     struct plan_weights_entry *entry;
@@ -40,12 +40,12 @@ enum step_phase {
     PHASE_BACKWARD,
 };
 
-/* What memory sharing may do with a step. */
+/* How memory sharing may treat a step. */
 enum step_sharing {
     SHARING_NONE,
     SHARING_IN_PLACE, /* slot[to] may be the memory of slot[from] or slot[from_too], if it ends here
                        */
-    SHARING_COPY,     /* copies slot[from] to slot[to] + copy_offset: may be left out altogether */
+    SHARING_COPY,     /* copies slot[from] to slot[to] + copy_offset: may be omitted altogether */
 };
 
 #define STEP_SLOTS 12
@@ -58,13 +58,13 @@ struct step {
     int slot[STEP_SLOTS]; /* NO_SLOT: absent */
     enum access access[STEP_SLOTS];
     void *at[STEP_SLOTS]; /* the slots' memory; NULL where absent */
-    /* One of these two. `attempt` is for kernels that can fail and gives the reason. */
+    /* One of these two. `attempt` is for kernels that can fail; it reports the reason. */
     void (*run)(const struct step *step);
     bool (*attempt)(const struct step *step, struct err *err);
     void (*bind)(struct step *step); /* NULL: `at` is all it needs */
     void (*destroy)(void *state);    /* NULL: free */
-    /* Gives `to` a state of its own, equal to that of `from`. NULL: it only reads the state, so
-     * that copies of the step may borrow it. */
+    /* Gives `to` its own copy of the state of `from`. NULL: the step only reads its state, so
+     * copies of the step may borrow it. */
     bool (*copy)(const struct step *from, struct step *to, struct err *err);
     void *state;
     bool borrowed; /* the state is another step's */
@@ -77,25 +77,25 @@ struct step {
     int64_t runs;
 };
 
-/* What the plan knows of a value of the graph. */
+/* What the plan knows about a value of the graph. */
 struct value_state {
-    enum layout native;  /* the layout it is made in */
-    int slot[LAYOUTS];   /* where it lies in each layout; NO_SLOT: not (yet) there */
-    bool wants_gradient; /* a parameter, or made from one that is learnt */
+    enum layout native;  /* the layout it is computed in */
+    int slot[LAYOUTS];   /* its slot in each layout; NO_SLOT: none (yet) */
+    bool wants_gradient; /* a learnt parameter, or computed from one */
     int gradient;        /* its sum so far, in the native layout; NO_SLOT: none yet */
     bool keep;           /* must stay readable */
-    int ready;           /* index behind the step that completes it */
+    int ready;           /* index after the step that completes it */
     int64_t grad_offset; /* learnt parameters: in plan->gradients, floats; else -1 */
     int grad_slot;       /* learnt parameters */
     int grad_last;       /* learnt parameters: the last step that adds to it; -1: none */
 };
 
-/* What a node's forward leaves for its backward. */
+/* What a node's forward pass leaves for its backward pass. */
 struct node_state {
     int slot[4];
     void *hint; /* a primitive description of oneDNN, destroyed after planning */
-    bool fused; /* relu: done by the batch norm before it, forward and backward; conv: done with
-                 * another of the same input */
+    bool fused; /* relu: done by the preceding batch norm, forward and backward; conv: done with
+                 * another conv of the same input */
 };
 
 struct plan_random {
@@ -118,7 +118,7 @@ struct plan {
     int32_t planning;           /* the node that is being planned; -1: none */
     struct value_state *values; /* [graph->n_values] */
     struct node_state *nodes;   /* [graph->n_nodes] */
-    int *outputs;               /* [graph->n_outputs]: slots of the gradients by the outputs */
+    int *outputs;               /* [graph->n_outputs]: slots of the gradients of the outputs */
     char *arena, *weights;
     bool arena_lent; /* by the caller */
     size_t arena_bytes, unshared_bytes, weights_bytes, shared_bytes;
@@ -128,11 +128,11 @@ struct plan {
     struct plan_random random;
     plan_gradient_hook hook;
     void *hook_arg;
-    struct plan_images *images; /* all else is theirs then; NULL: none */
-    struct plan *single;        /* batch 1, for per-sample gradients; made when first asked for */
+    struct plan_images *images; /* then they own everything else; NULL: none */
+    struct plan *single;        /* batch 1, for per-sample gradients; made when first requested */
 };
 
-/* What an op is given to plan a node. */
+/* What an op receives to plan a node. */
 struct plan_node {
     struct plan *plan;
     const struct node *node;
@@ -141,12 +141,12 @@ struct plan_node {
 
 /* --- slots --- */
 
-/* NO_SLOT if no memory; step_use then fails, so the result need not be checked before. */
+/* NO_SLOT if no memory; step_use then fails, so the result need not be checked before it. */
 int slot_new(struct plan *plan, size_t bytes);
 int slot_outside(struct plan *plan, void *at, size_t bytes);
 /* A part of another slot's memory. */
 int slot_view(struct plan *plan, int slot, size_t offset, size_t bytes);
-/* The slot whose memory a slot is a part of, itself if it has its own; and where in it. */
+/* The slot whose memory a slot is part of (itself if it has its own), and the offset in it. */
 int slot_root(const struct plan *plan, int slot);
 size_t slot_offset(const struct plan *plan, int slot);
 /* Bytes of a tensor of this shape in a layout. */
@@ -164,26 +164,26 @@ const struct shape *in_shape(const struct plan_node *pn, int i);
 const struct shape *out_shape(const struct plan_node *pn);
 bool has_input(const struct plan_node *pn, int i);
 enum layout in_layout(const struct plan_node *pn, int i);
-/* The layout that input i has already, if blocked would do; else PLAIN. */
+/* The layout that input i already has, if blocked is acceptable; else PLAIN. */
 enum layout in_layout_whole(const struct plan_node *pn, int i);
 
-/* Where input i lies in this layout; reordered if need be. */
+/* The slot of input i in this layout; reordered if necessary. */
 int in_slot(struct plan_node *pn, int i, enum layout layout, struct err *err);
 /* A slot for the output in this layout, which becomes its native one. */
 int out_slot(struct plan_node *pn, enum layout layout);
-/* The output is the memory of a slot that is there already (a view). */
+/* The output uses the memory of an existing slot (a view). */
 void out_is(struct plan_node *pn, int slot, enum layout layout);
 /* The output, after forward. */
 int out_value(struct plan_node *pn, enum layout layout, struct err *err);
 
 bool wants_gradient(const struct plan_node *pn, int i);
-/* The gradient by the output in this layout. */
+/* The gradient of the output in this layout. */
 int out_gradient(struct plan_node *pn, enum layout layout, struct err *err);
 /* A fresh slot for a contribution to the gradient of input i. */
 int gradient_slot(struct plan_node *pn, int i, enum layout layout);
 /* The contribution is complete; `slot` may be shared with others. */
 bool gradient_add(struct plan_node *pn, int i, int slot, enum layout layout, struct err *err);
-/* Where a kernel may add to the gradient of a learnt parameter itself, plain. */
+/* Where a kernel may add directly to the gradient of a learnt parameter, plain. */
 int parameter_gradient_slot(const struct plan_node *pn, int i);
 
 /* --- steps --- */
@@ -196,10 +196,10 @@ struct step_spec {
     double flops;
 };
 
-/* Appends a step; use(...) its slots right after. NULL if no memory (err is set). */
+/* Appends a step; call step_use for its slots right after. NULL if no memory (err is set). */
 struct step *step_add(struct plan *plan, const struct step_spec *spec, struct err *err);
-/* Names a slot of the step last added; its index in at[] counts up. False for NO_SLOT given where
- * one is needed; use step_use_optional for absent ones. */
+/* Adds a slot to the step last added; its index in at[] counts up. False if NO_SLOT is given; use
+ * step_use_optional for slots that may be absent. */
 bool step_use(struct step *step, int slot, enum access access, struct err *err);
 void step_use_optional(struct step *step, int slot, enum access access);
 void step_in_place(struct step *step, int from, int from_too, int to);
@@ -207,17 +207,17 @@ void step_in_place(struct step *step, int from, int from_too, int to);
 /* How a kernel keeps its weights. */
 struct step_layout {
     size_t bytes;
-    uint64_t key;   /* tells it from other layouts of the same weight */
-    bool with_bias; /* the bias is among them */
+    uint64_t key;   /* distinguishes it from other layouts of the same weight */
+    bool with_bias; /* includes the bias */
 };
 
-/* A slot with the weight (input 1), and the bias (input 2) if it is there and wanted, in a kernel's
+/* A slot with the weight (input 1), and the bias (input 2) if present and requested, in a kernel's
  * own layout: the step `spec` makes it from at[0], at[1] (NULL: no bias) into at[2]; for inference
- * once, if another plan has not made it already, else in every run. */
+ * once, unless another plan has already made it, else in every run. */
 int step_prepare(struct plan_node *pn, const struct step_spec *spec,
                  const struct step_layout *layout, struct err *err);
 
-/* dst = src, or a part of dst at copy_offset; left out where the memory can be shared. */
+/* dst = src, or a part of dst at copy_offset; omitted if the memory can be shared. */
 bool step_copy(struct plan *plan, int src, int dst, size_t copy_offset, size_t bytes,
                struct err *err);
 /* A slot with the tensor in another layout. */
@@ -230,11 +230,11 @@ bool step_sum(struct plan *plan, int a, int b, int dst, struct err *err);
 
 /* Lifetimes, sharing, the arena; gives every slot its address and binds the steps. */
 bool plan_place(struct plan *plan, struct err *err);
-/* Weights that were taken from options.weights have been filled. */
+/* Marks the weights taken from options.weights as filled. */
 void plan_fill_shared(struct plan *plan);
 void plan_release(struct plan *plan);
-/* Input 0, output 0: it lies here from now on, as long as it is needed. Aligned as floats where it
- * is plain, as a block of channels else. */
+/* From now on input 0 or output 0 is at this address, as long as it is needed. Aligned to floats if
+ * plain, else to a block of channels. */
 void plan_move_input(struct plan *plan, void *at);
 void plan_move_output(struct plan *plan, void *at);
 #endif

@@ -1,5 +1,5 @@
 /* strided.c: loops over tensors with strides. The innermost axis runs as a row; the outer ones are
- * counted up, cut into pieces for threads. */
+ * counted up, split across threads. */
 #include "net/kernels/strided.h"
 #include <string.h>
 #include "base/divide.h"

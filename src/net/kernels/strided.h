@@ -16,7 +16,7 @@ struct strided {
     int threads;
 };
 
-/* Joins axes that lie one after another in all three; call once before running. */
+/* Merges axes that are contiguous in all three; call once before running. */
 void strided_simplify(struct strided *s);
 
 /* out = a (kind) b; EW_ADD, EW_SUB, EW_MUL, EW_DIV. */

@@ -1,12 +1,12 @@
-/* sync_norm.h: what batch norm needs besides oneDNN's primitive where a batch is spread over
- * several processes (plan_options.spread): statistics of the whole batch, and in the backward pass
- * the terms that come from them. Every function is collective over the processes. Sums are in
- * double and in a fixed order. */
+/* sync_norm.h: what batch norm needs besides oneDNN's primitive if a batch is spread over several
+ * processes (plan_options.spread): statistics of the whole batch, and in the backward pass the
+ * terms that come from them. Every function is collective over the processes. Sums are in double
+ * and in a fixed order. */
 #ifndef NET_KERNELS_SYNC_NORM_H
 #define NET_KERNELS_SYNC_NORM_H
 #include "net/plan.h"
 
-/* Physical extents [n, blocks, area, b]: channel c lies in block c / b at c % b. */
+/* Physical extents [n, blocks, area, b]: channel c is in block c / b at c % b. */
 struct sync_norm {
     int64_t n, blocks, area, b;
     int64_t channels;
@@ -18,8 +18,8 @@ struct sync_norm {
 bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean, float *variance,
                           struct err *err);
 
-/* dx holds what batch norm with given statistics would hand back; dweight and dbias [channels] are
- * those of this process. Subtracts from dx what flows through the statistics. */
+/* dx contains the gradient of batch norm with fixed statistics; dweight and dbias [channels] are
+ * those of this process. Subtracts from dx the part that flows through the statistics. */
 bool sync_norm_correct(const struct sync_norm *s, const float *x, const float *mean,
                        const float *variance, const float *weight, const float *dweight,
                        const float *dbias, float *dx, struct err *err);

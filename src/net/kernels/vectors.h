@@ -1,6 +1,6 @@
-/* vectors.h: the words that NAME_loops.h is written in, for one instruction set. Takes SIMD_BITS,
+/* vectors.h: the macros that NAME_loops.h is written in, for one instruction set. Needs SIMD_BITS,
  * 256 (AVX2) or 512 (AVX-512), and is included again for each: hence no guard. ROWS: rows of sums,
- * of two registers each, that the registers hold beside inputs and weights. */
+ * of two registers each, that fit in the registers beside inputs and weights. */
 #undef TARGET
 #undef VARIANT
 #undef LANES

@@ -1,6 +1,7 @@
 /* winograd_conv.c: geometry, blocking and threads of Winograd convolutions; the vector code is in
  * winograd_conv_loops.h. For a block of tiles: transform the inputs (V), multiply by the weights
- * point by point (M), transform back. V and M of a block are to stay in the second-level cache. */
+ * point by point (M), transform back. V and M of a block are meant to stay in the second-level
+ * cache. */
 #include "net/kernels/winograd_conv.h"
 #include <math.h>
 #include <omp.h>

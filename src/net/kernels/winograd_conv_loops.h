@@ -9,7 +9,7 @@
 
 #include "net/kernels/winograd_points.h"
 
-/* rows x columns outputs of a tile, LANES channels -> the points that they are made from, step
+/* rows x columns outputs of a tile, LANES channels -> the points that they are computed from, step
  * floats apart. */
 INLINE void VARIANT(in)(int tile, int rows, int columns, const float *x, ptrdiff_t row,
                         ptrdiff_t column, float *v, ptrdiff_t step)
@@ -83,7 +83,7 @@ INLINE void VARIANT(out)(int tile, int rows, int columns, const float *points, p
             f(4, 4, 1) f(4, 4, 2) f(4, 4, 3) f(4, 4, 4) f(6, 6, 6)
 EACH_TILE(TRANSFORMS)
 
-/* By the tile, and the outputs that are made along its sides. */
+/* By the tile, and the outputs computed along its sides. */
 static const struct winograd_transforms VARIANT(transforms)[3][6][6] = { EACH_TILE(NAMES) };
 
 /* A zero-padded copy of a tile that reaches over the border: [made_rows + 2, made_columns + 2,
@@ -256,7 +256,7 @@ INLINE void VARIANT(spread)(int side, const double g[WINOGRAD_POINTS][3], const 
     }
 }
 
-/* u = G w Gt for a panel, of which `outputs` are there, and one input; their 9 taps are lane_step
+/* u = G w Gt for a panel, of which `outputs` exist, and one input; their 9 taps are lane_step
  * floats apart, points of u step floats. turned: the taps are taken from the last to the first. */
 INLINE void VARIANT(weight)(int side, const double g[WINOGRAD_POINTS][3], const float *from,
                             int64_t lane_step, int64_t outputs, bool turned, float *u, int64_t step)
@@ -343,14 +343,14 @@ BACK_ROW(2)
 BACK_ROW(3)
 BACK_ROW(4)
 
-/* By the outputs that are made along the sides. */
+/* By the outputs computed along the sides. */
 static void (*const VARIANT(backs)[4][4])(const float *dy, ptrdiff_t row, ptrdiff_t column,
                                           float *z,
                                           ptrdiff_t step) = { BACK_NAMES(1), BACK_NAMES(2),
                                                               BACK_NAMES(3), BACK_NAMES(4) };
 
-/* Block k of the gradient by the outputs of the tiles -> z[points][out_blocks][n][LANES]; outputs
- * of a tile that are not there are 0. */
+/* Block k of the gradient by the outputs of the tiles -> z[points][out_blocks][n][LANES]; missing
+ * outputs of a tile are 0. */
 static TARGET void VARIANT(transform_gradient)(const struct winograd_conv *w, const float *dy,
                                                const struct winograd_block *block, int64_t k,
                                                float *z)
@@ -374,7 +374,7 @@ static TARGET void VARIANT(transform_gradient)(const struct winograd_conv *w, co
 }
 
 /* u[LANES / 2 inputs][2 LANES outputs] = or += the sum over n tiles of v times z; `columns` of the
- * two registers of outputs are there. While it runs, n registers are fetched from `next`. */
+ * two registers of outputs exist. While it runs, n registers are fetched from `next`. */
 INLINE void VARIANT(correlate)(int columns, int64_t n, const float *v, const float *z,
                                ptrdiff_t z_step, bool add, float *u, const float *next)
 {

@@ -1,7 +1,8 @@
-/* winograd_gradient.c: dW = Gt [ sum over tiles of (Bt d B) . (A dY At) ] G. For a block of tiles
+/* winograd_gradient.c: dW = Gt [ sum over tiles of (Bt d B) . (A dY At) ] G. For a block of tiles,
  * inputs (V) and gradients (Z) are transformed, then multiplied point by point over the tiles into
- * U, a chunk of inputs and outputs at a time; after the last block a chunk becomes taps. A number
- * of U is summed tile after tile by one thread, so neither blocks nor threads change it. */
+ * U, one chunk of inputs and outputs at a time; after the last block a chunk is transformed into
+ * taps. Each number of U is summed tile after tile by one thread, so neither blocks nor threads
+ * change it. */
 #include "net/kernels/winograd_gradient.h"
 #include <omp.h>
 #include "base/divide.h"

@@ -1,4 +1,4 @@
-/* winograd_gradient.h: the gradient of a 3 x 3 convolution of stride 1 by its weights and bias by
+/* winograd_gradient.h: the gradient of the weights and bias of a 3 x 3 convolution of stride 1, by
  * Winograd's method with tiles of 4 x 4 outputs: 4 times fewer multiplications than the direct
  * method. The result does not depend on the number of threads. docs/kernels.md derives it. */
 #ifndef NET_KERNELS_WINOGRAD_GRADIENT_H
@@ -6,11 +6,11 @@
 #include "net/kernels/winograd_conv.h"
 
 struct winograd_gradient {
-    struct winograd_conv conv; /* the first part is given, as for the forward pass */
+    struct winograd_conv conv; /* set by the caller, as for the forward pass */
 
-    int64_t blocks;                     /* of tiles; one after another */
+    int64_t blocks;                     /* of tiles; processed one after another */
     int64_t chunk_inputs, chunk_panels; /* blocks of inputs and panels of a chunk of the weights */
-    int64_t chunks_in, chunks_out;      /* chunks are shared out to the threads */
+    int64_t chunks_in, chunks_out;      /* chunks are distributed across the threads */
     int64_t u_step;                     /* floats from one point of a chunk to the next */
     size_t chunk_floats, scratch_floats;
 };

@@ -1,6 +1,5 @@
-/* winograd_loops.h: what the drivers of Winograd convolutions (winograd_conv.c,
- * winograd_gradient.c) share: tiles, and the vector code of an instruction set. Internal to them.
- */
+/* winograd_loops.h: shared by the drivers of Winograd convolutions (winograd_conv.c,
+ * winograd_gradient.c): tiles, and the vector code of an instruction set. Internal to them. */
 #ifndef NET_KERNELS_WINOGRAD_LOOPS_H
 #define NET_KERNELS_WINOGRAD_LOOPS_H
 #include "net/kernels/winograd_conv.h"
@@ -8,17 +7,17 @@
 #define WINOGRAD_POINTS 8       /* along a side of the largest tile */
 #define WINOGRAD_MOST_TILES 128 /* of a block */
 
-/* Where a tile lies. */
+/* The position of a tile. */
 struct winograd_tile {
-    int64_t in, out;   /* floats from the begin of x and y to its corner, in the first block */
+    int64_t in, out;   /* floats from the start of x and y to its corner, in the first block */
     int64_t y, x;      /* of the corner in the input; may be outside */
-    int rows, columns; /* outputs that are there */
-    int made_rows, made_columns; /* outputs that are made: at a border fewer, from fewer points */
+    int rows, columns; /* outputs that exist */
+    int made_rows, made_columns; /* outputs computed: at a border fewer, from fewer points */
     bool inside;                 /* reads no padding */
 };
 
 /* Tiles by their place, in the order of a block: those of the last column, the whole ones, those of
- * the last row, the corner. So those that have a point lie beside each other, whatever point. */
+ * the last row, the corner. So the tiles that have a given point are always adjacent. */
 enum winograd_place {
     WINOGRAD_END_COLUMN,
     WINOGRAD_WHOLE,
@@ -27,7 +26,7 @@ enum winograd_place {
     WINOGRAD_PLACES
 };
 
-/* Tiles that are worked on together. */
+/* Tiles that are processed together. */
 struct winograd_block {
     struct winograd_tile tiles[WINOGRAD_MOST_TILES];
     int64_t n, begin[WINOGRAD_PLACES]; /* the first tile of each place */
@@ -37,7 +36,7 @@ typedef void (*winograd_product)(bool one, int64_t blocks, const float *v, ptrdi
                                  const float *u, float *m, ptrdiff_t m_step, const float *next,
                                  int64_t lines);
 
-/* What becomes of the sums of a register of channels. */
+/* What is done with the sums of a register of channels. */
 struct winograd_end {
     float bias[16];
     bool relu;
@@ -50,8 +49,8 @@ struct winograd_transforms {
                 const float *residual, float *y, ptrdiff_t row, ptrdiff_t column);
 };
 
-/* The points along a side from which some of its outputs are made are the first ones and the last,
- * infinity: which is the i-th of them. */
+/* If only some outputs of a side are computed, their points are the first ones and the last,
+ * infinity. Returns the ith of them. */
 static inline int winograd_point(int tile, int outputs, int i)
 {
     return i <= outputs ? i : tile + 1;
@@ -87,13 +86,13 @@ double winograd_count_points(const struct winograd_conv *w);
 /* n tiles from `first` on, image by image. */
 void winograd_find_block(const struct winograd_conv *w, int64_t first, int64_t n,
                          struct winograd_block *block);
-/* The same of all tiles ordered by their place: where blocks end does not change the order. */
+/* The same for all tiles ordered by their place: block boundaries do not change the order. */
 void winograd_find_block_by_place(const struct winograd_conv *w, int64_t first, int64_t n,
                                   struct winograd_block *block);
-/* Which of the tiles from .. to have a point. */
+/* The range of tiles from .. to that have a point. */
 void winograd_tiles_of_point(const struct winograd_conv *w, const struct winograd_block *block,
                              int64_t point, int64_t *from, int64_t *to);
-/* An odd number of cache lines, so that points do not fall onto the same place of a cache. */
+/* An odd number of cache lines, so that points do not map to the same cache set. */
 int64_t winograd_odd_lines(int64_t floats);
 /* Of the second-level cache. */
 int64_t winograd_cache_floats(void);

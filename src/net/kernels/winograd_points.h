@@ -1,8 +1,8 @@
 /* winograd_points.h: Winograd's transforms along one side of a tile, included once for each
- * instruction set by winograd_conv_loops.h, whose words it is written in. A side of m outputs has
- * m + 2 points; a side of which fewer outputs are there is made from fewer of the same points, so
- * that the weights serve both: their factor 1 / product of (p - q) over all points q is taken back
- * in the inputs for those q that are left out. docs/kernels.md derives them. */
+ * instruction set by winograd_conv_loops.h, whose macros it uses. A side of m outputs has m + 2
+ * points; a side with fewer outputs is computed from fewer of the same points, so that the same
+ * weights serve both: their factor 1 / product of (p - q) over all points q is undone in the inputs
+ * for the omitted points q. docs/kernels.md derives them. */
 
 /* Bt d: from the inputs of a side to the points. o must not be d. Points 0, +-1, infinity. */
 INLINE void VARIANT(points_of_2)(VEC *o, const VEC *d)
@@ -142,7 +142,7 @@ INLINE void VARIANT(outputs_of_6)(VEC *y, const VEC *m)
     y[5] = VEC_FMA(VEC_SET(32.0f), less_2, VEC_FMA(VEC_SET(0.03125f), less_h, less_1)) + m[7];
 }
 
-/* A dy: from gradients by outputs to the points, the adjoint of outputs_of_4. */
+/* A dy: from gradients of outputs to the points, the adjoint of outputs_of_4. */
 INLINE void VARIANT(gradients_of_4)(VEC *o, const VEC *y)
 {
     const VEC a = VEC_SET((float)POINT_A), b = VEC_SET((float)POINT_B);
@@ -177,7 +177,7 @@ INLINE void VARIANT(gradients_of_4_for_2)(VEC *o, const VEC *y)
     o[3] = y[1];
 }
 
-/* `outputs` outputs of a side of `tile`, both known when it is compiled. */
+/* `outputs` outputs of a side of `tile`, both known at compile time. */
 INLINE void VARIANT(points_of)(int tile, int outputs, VEC *o, const VEC *d)
 {
     if (tile == 6)

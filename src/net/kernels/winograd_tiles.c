@@ -1,4 +1,4 @@
-/* winograd_tiles.c: where the tiles of a Winograd convolution lie, and which points they have; see
+/* winograd_tiles.c: the positions of the tiles of a Winograd convolution, and their points; see
  * winograd_loops.h. */
 #include "net/kernels/winograd_loops.h"
 #include "base/divide.h"

@@ -1,4 +1,4 @@
-/* activation.c: functions of one element; those that our graph lacks are composed. */
+/* activation.c: functions of one element; those missing from our graph are composed. */
 #include <math.h>
 #include "net/onnx/import.h"
 

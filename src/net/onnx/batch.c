@@ -1,5 +1,6 @@
-/* batch.c: a file that leaves the batch open computes shapes from it; import knows them for one
- * batch only. A second import for another batch tells which extents of a reshape depend on it. */
+/* batch.c: a file that leaves the batch open computes shapes from it, and an import knows them for
+ * one batch only. A second import with another batch shows which extents of a reshape depend on it.
+ */
 #include <string.h>
 #include "net/onnx/import.h"
 

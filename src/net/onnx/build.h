@@ -1,5 +1,5 @@
 /* build.h: composes the messages of an ONNX file in memory. Weights are not copied. Failures (only
- * memory, or what the caller sets) are kept in the builder; all calls go on and do nothing then. */
+ * memory, or those the caller sets) are kept in the builder; later calls then do nothing. */
 #ifndef NET_ONNX_BUILD_H
 #define NET_ONNX_BUILD_H
 #include <onnx.pb-c.h>
@@ -7,12 +7,12 @@
 
 struct onnx_builder {
     const struct graph *graph;
-    const char **names; /* [n_values]: what a value is called in the file; NULL: not yet */
+    const char **names; /* [n_values]: the name of a value in the file; NULL: none yet */
     Onnx__NodeProto **nodes;
     size_t n_nodes;
     Onnx__TensorProto **tensors;
     size_t n_tensors;
-    void **kept; /* all that is freed at the end */
+    void **kept; /* everything that is freed at the end */
     size_t n_kept;
     struct err err;
 };
@@ -25,8 +25,8 @@ void *onnx_keep(struct onnx_builder *b, size_t bytes);
 char *onnx_text(struct onnx_builder *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A node with these inputs (names; "" for an absent one) and one output. NULL after a failure; the
- * attribute functions take that. */
+/* A node with these inputs (names; "" for an absent one) and one output. NULL after a failure,
+ * which the attribute functions accept. */
 Onnx__NodeProto *onnx_emit(struct onnx_builder *b, const char *type, const char *name,
                            const char *const *inputs, size_t n_inputs, const char *output);
 void onnx_set_int(struct onnx_builder *b, Onnx__NodeProto *node, const char *name, int64_t value);

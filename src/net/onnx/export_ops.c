@@ -1,5 +1,5 @@
-/* export_ops.c: every op of ours as nodes of ONNX opset 17, so that other programs and our importer
- * read it back. The node that the importer names a layer after carries the layer's name. */
+/* export_ops.c: each of our ops as nodes of ONNX opset 17, readable by other programs and by our
+ * importer. The node that the importer names a layer after carries the layer's name. */
 #include <math.h>
 #include <string.h>
 #include "base/divide.h"

@@ -1,5 +1,5 @@
-/* fold.c: what can be computed while importing: constants, shapes, and arithmetic on them, as
- * PyTorch writes it for views and dynamic sizes. */
+/* fold.c: computations done during import: constants, shapes, and arithmetic on them, as exported
+ * by PyTorch for views and dynamic sizes. */
 #include "net/onnx/fold.h"
 #include <string.h>
 

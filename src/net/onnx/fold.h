@@ -34,7 +34,7 @@ struct host *fold_cast(const struct fold_args *args);
 struct host *fold_range(const struct fold_args *args);
 struct host *fold_reduce_prod(const struct fold_args *args);
 
-/* fold_move.c: elements that change their place only */
+/* fold_move.c: elements that only change their place */
 struct host *fold_identity(const struct fold_args *args);
 struct host *fold_reshape(const struct fold_args *args);
 struct host *fold_squeeze(const struct fold_args *args);

@@ -1,5 +1,5 @@
-/* fuse.c: patterns of nodes that PyTorch writes for one layer of ours. Each is recognised at its
- * first node; nodes inside a pattern must have no other users. */
+/* fuse.c: patterns of nodes that PyTorch exports for what is a single layer here. Each is
+ * recognised at its first node; nodes inside a pattern must have no other users. */
 #include <math.h>
 #include <string.h>
 #include "net/onnx/import.h"

@@ -1,5 +1,5 @@
 /* host.h: tensors whose elements are known at import: initializers, constants and what is computed
- * from them. Integers and truth values of any width are int64_t, all else is float. */
+ * from them. Integers of any width and booleans are int64_t, everything else is float. */
 #ifndef NET_ONNX_HOST_H
 #define NET_ONNX_HOST_H
 #include <onnx.pb-c.h>
@@ -21,10 +21,10 @@ struct host {
 };
 
 /* Zeroed elements; the caller's, free with host_free. Shape extents >= 0; NULL with an error if the
- * count would pass `limit`. */
+ * count would exceed `limit`. */
 struct host *host_new(enum host_type type, struct shape shape, int64_t limit, struct err *err);
 void host_free(struct host *host);
-/* Decodes a tensor of the file; its data must be as long as its shape says. */
+/* Decodes a tensor of the file; the length of its data must match its shape. */
 struct host *host_from_proto(const Onnx__TensorProto *tensor, struct err *err);
 
 /* Element i as a number. */
@@ -32,7 +32,7 @@ static inline double host_number(const struct host *host, int64_t i)
 {
     return host->type == HOST_FLOAT ? (double)host->floats[i] : (double)host->ints[i];
 }
-/* Element i into floats. */
+/* Element i as a float. */
 static inline float host_float(const struct host *host, int64_t i)
 {
     return host->type == HOST_FLOAT ? host->floats[i] : (float)host->ints[i];

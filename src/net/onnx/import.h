@@ -1,6 +1,6 @@
-/* import.h: what the operator handlers of the importer work with. A handler reads one node of the
- * file and adds nodes to the graph; the driver (import.c) calls it for every node that an output
- * needs, in their order, and puts the file and the node in front of its error. */
+/* import.h: the interface for the importer's operator handlers. A handler reads one node of the
+ * file and adds nodes to the graph; the driver (import.c) calls it, in order, for every node that
+ * an output needs, and puts the file and the node before its error message. */
 #ifndef NET_ONNX_IMPORT_H
 #define NET_ONNX_IMPORT_H
 #include <onnx.pb-c.h>
@@ -8,7 +8,7 @@
 #include "net/onnx.h"
 #include "net/onnx/host.h"
 
-/* What a name of the file stands for. Until its node was read: nothing (no host, no value). */
+/* What a name in the file refers to. Nothing (no host, no value) until its node has been read. */
 struct onnx_name {
     const char *text;
     const Onnx__TensorProto *tensor; /* an initializer; decoded on demand */
@@ -30,8 +30,8 @@ struct onnx_import {
     int32_t n_names;
     int32_t *buckets; /* hash table of names: index or -1; a power of two */
     uint32_t n_buckets;
-    bool *needed;        /* [node]: an output depends on it, and no fused one stands for it */
-    int64_t fold_budget; /* elements that constants may still take */
+    bool *needed;        /* [node]: an output depends on it, and no fused node replaces it */
+    int64_t fold_budget; /* elements still available for constants */
     int64_t batch;       /* where the file leaves the first axis of an input open */
     bool open_batch;     /* it does */
     bool shapes_only;    /* parameters get no floats */
@@ -54,16 +54,16 @@ const struct onnx_operator *onnx_operator_find(const char *type);
 
 bool onnx_names_build(struct onnx_import *im, struct err *err);
 void onnx_names_free(struct onnx_import *im);
-/* An output of the model that is asked for. */
+/* Whether an output of the model was requested. */
 bool onnx_output_wanted(const struct onnx_import *im, const char *text);
 /* NULL if it is not in the file, or text is NULL or "". */
 struct onnx_name *onnx_name_find(const struct onnx_import *im, const char *text);
 
 /* --- access.c: inputs and outputs of a node --- */
 
-/* Input i is there (given and not ""). */
+/* Whether input i is present (given and not ""). */
 bool onnx_has(onnx_node *node, size_t i);
-/* Output k is wanted by anybody. */
+/* Whether anything uses output k. */
 bool onnx_wanted(const struct onnx_import *im, onnx_node *node, size_t k);
 /* The elements of input i if they are known, else NULL; also NULL if it is absent. *err is set only
  * if an initializer cannot be decoded. The caller does not own it. */
@@ -76,7 +76,7 @@ const struct host *onnx_constant(struct onnx_import *im, onnx_node *node, size_t
 int onnx_ints(struct onnx_import *im, onnx_node *node, size_t i, const char *what, int64_t *out,
               int max, struct err *err);
 
-/* Input i as a value of the graph; what is known becomes a parameter or a constant of it. NO_VALUE
+/* Input i as a value of the graph; known elements become a parameter or a constant of it. NO_VALUE
  * with an error if it is absent or not computed yet. */
 value_id onnx_value(struct onnx_import *im, onnx_node *node, size_t i, struct err *err);
 /* A constant input as a parameter: reshaped to `shape` (same count). buffer: not learnt. */
@@ -85,7 +85,7 @@ value_id onnx_parameter(struct onnx_import *im, onnx_node *node, size_t i, struc
 /* A new parameter or buffer with these floats (copied) of a name made from `name`. */
 value_id onnx_store(struct onnx_import *im, const char *name, bool buffer, struct shape shape,
                     const float *floats, struct err *err);
-/* The parameter `value` holds the constant of this name: it is used again under this name. Only if
+/* The parameter `value` contains the constant of this name and is reused under this name. Only if
  * it has the same shape. The known elements of the name may be freed. */
 void onnx_remember(struct onnx_import *im, struct onnx_name *name, value_id value);
 const struct shape *onnx_shape(const struct onnx_import *im, value_id value);
@@ -94,7 +94,7 @@ const struct shape *onnx_shape(const struct onnx_import *im, value_id value);
  * else that name + suffix. NO_VALUE with an error. */
 value_id onnx_add(struct onnx_import *im, onnx_node *node, const char *suffix, enum op_kind kind,
                   const value_id *inputs, int n_inputs, const union attr *attr, struct err *err);
-/* A reshape that, where it can, holds for other batches too. */
+/* A reshape that, where possible, also works for other batches. */
 value_id onnx_add_reshape(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
                           struct shape target, struct err *err);
 value_id onnx_add_scale(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
@@ -105,13 +105,13 @@ bool onnx_bind(struct onnx_import *im, onnx_node *node, size_t k, value_id value
 /* Output k is known; takes over host, which may be NULL (a failure that is in err). */
 bool onnx_bind_host(struct onnx_import *im, onnx_node *node, size_t k, struct host *host,
                     struct err *err);
-/* A constant of the import's own, counted against the budget. */
+/* A new constant, counted against the budget of the import. */
 struct host *onnx_host_new(struct onnx_import *im, enum host_type type, struct shape shape,
                            struct err *err);
 
 /* --- attributes.c --- */
 
-/* Whether all attributes that are read have the type that ONNX gives them. */
+/* Whether all attributes that are read have the type that ONNX defines. */
 bool onnx_attributes_check(onnx_node *node, struct err *err);
 const Onnx__AttributeProto *onnx_attribute(onnx_node *node, const char *name);
 int64_t onnx_int(onnx_node *node, const char *name, int64_t otherwise);
@@ -128,19 +128,19 @@ bool onnx_axes(struct onnx_import *im, onnx_node *node, int64_t input_since, int
 
 /* --- batch.c --- */
 
-/* Reshapes of `graph` so that they hold for any batch: `other` is the same network, imported for
- * another batch, and shows which extents follow from it. */
+/* Changes the reshapes of `graph` so that they work for any batch: `other` is the same network,
+ * imported for another batch, and shows which extents depend on it. */
 void onnx_free_batch(struct graph *graph, const struct graph *other);
 
 /* --- fold.c, fuse.c --- */
 
-/* Computes the node now if all that it needs is known. *done tells whether it was. */
+/* Computes the node now if all its inputs are known. *done: whether it was computed. */
 bool onnx_fold(struct onnx_import *im, onnx_node *node, bool *done, struct err *err);
-/* If a known pattern begins at node `index` (GELU, SiLU, layer norm, group norm, a linear layer
- * with its bias), makes its one node and marks the others as not needed. */
+/* If a known pattern starts at node `index` (GELU, SiLU, layer norm, group norm, a linear layer
+ * with its bias), adds a single node for it and marks the others as not needed. */
 bool onnx_fuse(struct onnx_import *im, size_t index, bool *done, struct err *err);
 
-/* --- handlers, one file a family: see table.c --- */
+/* --- handlers, one file per family: see table.c --- */
 #define ONNX_HANDLER(name) bool name(struct onnx_import *im, onnx_node *node, struct err *err)
 ONNX_HANDLER(onnx_conv);
 ONNX_HANDLER(onnx_conv_transpose);

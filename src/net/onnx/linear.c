@@ -1,4 +1,4 @@
-/* linear.c: products of matrices. With a constant right side they are linear layers. */
+/* linear.c: products of matrices. If the right factor is constant, they are linear layers. */
 #include <stdlib.h>
 #include <string.h>
 #include "net/onnx/import.h"

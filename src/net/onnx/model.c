@@ -1,6 +1,6 @@
 /* model.c: unpacks an ONNX file safely. protobuf-c recurses into nested messages without a limit,
- * joins a message that comes twice, and allocates for every empty message: so the bytes are walked
- * with the schema at hand before it sees them. */
+ * merges a message that occurs twice, and allocates for every empty message: so the bytes are
+ * checked against the schema before it sees them. */
 #include "net/onnx/model.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* names.c: the names of an ONNX graph in a hash table, with who makes and who uses them. */
+/* names.c: the names of an ONNX graph in a hash table, with the nodes that produce and use them. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"

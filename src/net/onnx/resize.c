@@ -1,5 +1,5 @@
-/* resize.c: images enlarged or shrunk. ONNX knows many ways to place the pixels; one is taken if
- * every pixel of the output comes from the same place as in ours. */
+/* resize.c: images enlarged or shrunk. ONNX defines many ways to place the pixels; one is supported
+ * if every pixel of the output comes from the same place as in our implementation. */
 #include <math.h>
 #include "net/onnx/import.h"
 

@@ -1,5 +1,5 @@
-/* table.c: the operators that can be imported. A new one is a line here and a handler in the file
- * of its family; what can be computed from constants is in fold.c. */
+/* table.c: the operators that can be imported. A new one needs a line here and a handler in the
+ * file of its family; operators computed from constants are in fold.c. */
 #include <string.h>
 #include "net/onnx/import.h"
 

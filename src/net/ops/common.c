@@ -1,4 +1,4 @@
-/* common.c: what the shape functions of several families share. */
+/* common.c: helpers shared by the shape functions of several families. */
 #include "net/ops/ops.h"
 
 bool shape_same(const union attr *attr, const struct shape *const *in, int n_inputs,

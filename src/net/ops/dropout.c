@@ -1,4 +1,4 @@
-/* dropout.c: elements set to 0 at random while training, the others scaled up. */
+/* dropout.c: in training, elements are set to 0 at random and the others scaled up. */
 #include "base/rng.h"
 #include "net/kernels/step.h"
 #include "net/ops/ops.h"

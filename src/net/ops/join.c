@@ -1,4 +1,4 @@
-/* join.c: tensors put together and taken apart: concat, slice, pad and crop, repetition. */
+/* join.c: joining and splitting tensors: concat, slice, pad and crop, repetition. */
 #include <string.h>
 #include "base/divide.h"
 #include "net/kernels/strided.h"

@@ -1,5 +1,5 @@
-/* ops.h: the entries of the op table, one file of this folder for each family, and what their
- * shape functions share. */
+/* ops.h: the entries of the op table, one file in this folder per family, and helpers of their
+ * shape functions. */
 #ifndef NET_OPS_OPS_H
 #define NET_OPS_OPS_H
 #include "net/op.h"
@@ -30,7 +30,7 @@ extern const struct op op_dropout;
 /* upsample.c */
 extern const struct op op_upsample;
 
-/* So far products of extents, strides and kernels stay within 64 bits. */
+/* Up to this limit, products of extents, strides and kernels stay within 64 bits. */
 #define ATTR_LIMIT ((double)(1 << 20))
 #define FIELD(type_, member, count_, min_, max_)                                                   \
     {                                                                                              \
@@ -43,10 +43,10 @@ bool shape_same(const union attr *attr, const struct shape *const *in, int n_inp
                 struct shape *out, struct err *err);
 /* Input 0 must be [N, C, H, W]. */
 bool shape_is_image(const struct shape *shape, struct err *err);
-/* Input i must be one float for each of `channels`. */
+/* Input i must have one float for each of `channels`. */
 bool shape_is_vector(const struct shape *shape, int64_t channels, const char *what,
                      struct err *err);
-/* The half-open range that a slice takes and its axis, or -1 if the axis is out of range. */
+/* The half-open range of a slice; returns its axis, or -1 if the axis is out of range. */
 int slice_range(const struct slice_attr *attr, const struct shape *shape, int64_t *begin,
                 int64_t *end);
 void complete_ones(int64_t *values, int count);

@@ -1,4 +1,4 @@
-/* parts.c: layers and names that several families share. */
+/* parts.c: layers and names shared by several families. */
 #include "net/zoo/parts.h"
 #include <math.h>
 #include <stdarg.h>

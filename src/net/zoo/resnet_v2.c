@@ -1,7 +1,7 @@
-/* resnet_v2.c: the pre-activation ResNet-110 for CIFAR (He et al. 2016) in the form that Keras gave
- * it and GEMS scales to 1024-px tiles: 3 stages of 12 bottlenecks, batch norm and ReLU before every
- * convolution, shortcuts taken from what was not yet normalised, convolutions with bias, Keras'
- * epsilon and momentum. The mean at the end is global, so that any input size goes. */
+/* resnet_v2.c: the pre-activation ResNet-110 for CIFAR (He et al. 2016) in the form of the Keras
+ * example, which GEMS scales to 1024-px tiles: 3 stages of 12 bottlenecks, batch norm and ReLU
+ * before every convolution, shortcuts taken before normalisation, convolutions with bias, Keras'
+ * epsilon and momentum. The mean at the end is global, so any input size works. */
 #include "net/zoo/parts.h"
 
 enum { STAGES = 3, BLOCKS = 12 };

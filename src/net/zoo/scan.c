@@ -1,16 +1,16 @@
 /* scan.c: scan_tiny, scan_small, scan_base: residual networks without any padding, made for slides.
- * Run densely over a tile they give exactly the scores of the sliding 224-px window.
+ * Run densely over a tile, they produce exactly the scores of the sliding 224-px window.
  *
- * Why exact. Without padding an element of the last map sees only its own receptive field, wherever
- * the window lies. With total stride 16 the element (i, j) of a window begins at pixel (16 i, 16 j)
- * of it; move the window by 16 px and the maps are the same, moved by one. A score is a linear
- * function of the mean over the elements inside the window, so a dense run that averages over as
- * many elements gives the same score. Steps of 8, 4, 2, 1 px: the strides of 2 and 4 become
- * dilation of what follows, and the same holds. Batch norm in use is a factor and an offset for
- * each channel and disturbs nothing.
+ * Why they are exact. Without padding, an element of the last map sees only its own receptive
+ * field, wherever the window is. With total stride 16 the element (i, j) of a window starts at its
+ * pixel (16 i, 16 j); if the window moves by 16 px, the maps are the same, shifted by one. A score
+ * is a linear function of the mean over the elements inside the window, so a dense run that
+ * averages over the same number of elements gives the same score. For steps of 8, 4, 2 or 1 px, the
+ * strides of 2 and 4 become dilation of the following layers, and the same holds. In inference
+ * batch norm is a factor and an offset per channel and changes nothing.
  *
- * The sizes. A window of k with stride s on n elements must leave no rest: (n - k) mod s = 0. So
- * kernels are even on even sizes (4 or 8 on 224 px) and odd on odd ones; a residual block with
+ * The sizes. A window of k with stride s on n elements must leave no remainder: (n - k) mod s = 0.
+ * So kernels are even on even sizes (4 or 8 on 224 px) and odd on odd ones; a residual block with
  * stride 1 takes n to n - 4, one with stride 2 takes an odd n to (n - 5) / 2.
  *
  *   scan_tiny         n  sees px   scan_small        n  sees px   scan_base         n  sees px
@@ -26,7 +26,7 @@
  *
  * The shortcut of a block is its input without the margin that the two 3x3 convolutions consume: 2
  * on each side. With stride 2 element j of the block is centred on element 2 j + 3 of its input, so
- * 3 are cut on each side before the 1x1 convolution of stride 2. */
+ * 3 are cropped on each side before the 1x1 convolution of stride 2. */
 #include "net/zoo/parts.h"
 
 struct scan {

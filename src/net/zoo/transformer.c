@@ -1,5 +1,5 @@
 /* transformer.c: a Transformer encoder (Vaswani et al. 2017, normalised before each part) on tokens
- * that are embedded already, "input" [N, T, C], with the parameter names of PyTorch's
+ * that are already embedded, "input" [N, T, C], with the parameter names of PyTorch's
  * nn.TransformerEncoder; a classifier on the mean of the tokens. The heads of every layer are
  * independent until out_proj, which is what sub-graph parallelism (SUPER) divides. C must be a
  * multiple of 8, the number of heads. */

@@ -1,9 +1,9 @@
 /* unet.c: the U-Net of denoising diffusion (Ho et al. 2020): residual blocks with group norm and
- * SiLU that are told the time step, self-attention at the lower resolutions, skips from the way
- * down to the way up. Takes "input" [N, C, H, W] and "time" [N, width], the sinusoidal embedding of
- * the step (zoo_time_embedding); gives "noise" [N, C, H, W]. H and W must be multiples of
- * 2^(levels - 1). The last layer of every residual part begins at 0, so that the network begins as
- * the identity of its skips. */
+ * SiLU that receive the time step, self-attention at the lower resolutions, skip connections from
+ * the way down to the way up. Inputs: "input" [N, C, H, W] and "time" [N, width], the sinusoidal
+ * embedding of the step (zoo_time_embedding); output: "noise" [N, C, H, W]. H and W must be
+ * multiples of 2^(levels - 1). The last layer of every residual part is initialised to 0, so that
+ * the network starts as the identity of its skip connections. */
 #include "net/zoo/parts.h"
 
 enum { LEVELS = 4 };
