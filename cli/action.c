@@ -13,7 +13,7 @@ bool action_run(const struct action *actions, size_t n, const char *command, str
         if (strcmp(word, names[i]) != 0)
             continue;
         if (operands->n_operands < 2)
-            return err_set(err, ERR_USAGE, "'%s' needs %s; 'microtome %s --help' tells more", word,
+            return err_set(err, ERR_USAGE, "'%s' needs %s; see 'microtome %s --help'", word,
                            actions[i].takes, command);
         return actions[i].run(app, options, operands->operands + 1, operands->n_operands - 1, err);
     }

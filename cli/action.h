@@ -1,9 +1,9 @@
-/* action.h: commands whose first operand names what is done with the others. */
+/* action.h: commands whose first operand names the action on the others. */
 #ifndef CLI_ACTION_H
 #define CLI_ACTION_H
 #include "cli/app.h"
 
-/* options: of the command; operands: those behind the action's name, at least one. */
+/* options: of the command; operands: those after the action's name, at least one. */
 typedef bool action_fn(struct app *app, const void *options, char *const *operands, int n_operands,
                        struct err *err);
 

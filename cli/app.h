@@ -1,5 +1,5 @@
-/* app.h: what a command gets, and the options that every command has. A command is one file that
- * defines one struct command; main.c lists them. */
+/* app.h: the context passed to a command, and the options shared by all commands. A command is one
+ * file that defines one struct command; main.c lists them. */
 #ifndef CLI_APP_H
 #define CLI_APP_H
 #include <stddef.h>
@@ -13,8 +13,8 @@ struct common_options {
     bool quiet;
 };
 
-/* Entries of a table of options; AT(field) is where a file's option struct has the field. A number
- * without limits has 0 and 0. */
+/* Entries of an option table; AT(field) is the offset of the field in the file's option struct. A
+ * number without limits has 0 and 0. */
 #define FLAG_ARG(word, field, text)                                                                \
     {                                                                                              \
         .name = word, .type = ARG_FLAG, .offset = AT(field), .help = text                          \
@@ -51,8 +51,7 @@ struct common_options {
     }
 
 #define COMMON_ARGS                                                                                \
-    INT_ARG("threads", common.threads, "N", "0", 0, 1024,                                          \
-            "threads to use; 0: one for each processor"),                                          \
+    INT_ARG("threads", common.threads, "N", "0", 0, 1024, "threads to use; 0: one per processor"), \
     {                                                                                              \
         .name = "quiet", .letter = 'q', .type = ARG_FLAG, .offset = AT(common.quiet),              \
         .help = "no progress, only warnings and errors"                                            \
@@ -63,44 +62,44 @@ struct common_options {
     "SLIDES are slide files, folders, globs in quotes, or CSV lists with a column 'slide'."
 #define SLIDE_MPP_ARG                                                                              \
     REAL_ARG("slide-mpp", slide_mpp, "UM", NULL, 0.01, 100,                                        \
-             "um per level-0 pixel, whatever the slides say")
+             "um per level-0 pixel; overrides the slides")
 
 /* For commands that read annotations. */
 #define CLASS_MAP_ARG                                                                              \
     TEXT_ARG("class-map", class_map, "MAP", NULL,                                                  \
-             "what drawn classes mean: NAME=MEANING with commas between them, e.g. 'Invasive "     \
-             "carcinoma=tumor,Stroma=ignore'; a meaning is tumor, exclusion or ignore")
+             "meaning of annotation classes: NAME=MEANING, separated by commas, e.g. 'Invasive "   \
+             "carcinoma=tumor,Stroma=ignore'; MEANING is tumor, exclusion or ignore")
 
 /* For commands that run a network. */
 #define SCORES_ARG                                                                                 \
     CHOICE_ARG("scores", scores, "WHAT", "auto", model_outputs_names,                              \
-               "what the network's outputs are: logits, of which the softmax or sigmoid is "       \
-               "taken, or probabilities, which are used as they are; auto: probabilities if it "   \
+               "type of the network's outputs: logits, to which softmax or sigmoid is applied, "   \
+               "or probabilities, which are used unchanged; auto: probabilities if the network "   \
                "ends in Softmax, LogSoftmax or Sigmoid")
 
 struct app {
     struct ctx ctx;
-    FILE *out; /* results, made plain (base/plain.h); checked at exit */
-    int argc;  /* the whole command line as it was typed, for run.json */
+    FILE *out; /* results, with control characters escaped (base/plain.h); checked at exit */
+    int argc;  /* the whole command line as typed, for run.json */
     char **argv;
 };
 
 struct command {
     struct args_spec spec;
     size_t options_size;
-    /* Returns false with an error; the exit code follows from its kind. */
+    /* Returns false with an error, whose kind determines the exit code. */
     bool (*run)(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err);
 };
 
-/* Says on standard error why a command failed. */
+/* Prints why a command failed to standard error. */
 void app_complain(const char *command, const struct err *err);
 
-/* The program's only argument when --ranks tries whether ranks can begin (dist/launch.h). */
+/* The program's only argument when --ranks tests whether ranks can start (dist/launch.h). */
 #define APP_TRY_RANKS "--try-ranks"
 
 /* In the order of the pipeline, NULL-terminated. */
 extern const struct command *const commands[];
-/* NULL: there is none of this name. */
+/* NULL if there is no such command. */
 const struct command *command_called(const char *name);
 #endif

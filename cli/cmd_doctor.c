@@ -1,4 +1,4 @@
-/* cmd_doctor.c: microtome doctor: what is installed, what it means, what to do. */
+/* cmd_doctor.c: microtome doctor: checks the installation and the machine. */
 #include <stddef.h>
 #include <string.h>
 #include "base/json.h"
@@ -28,8 +28,8 @@ static void print_text(FILE *stream, const struct doctor_list *list)
             fprintf(stream, "%22sremedy: %s\n", "", found->remedy);
     }
     fprintf(stream, "\n%s\n",
-            doctor_broken(list) ? "Something necessary is broken; see 'broken' above."
-                                : "All that is needed is here.");
+            doctor_broken(list) ? "A required part is broken; see 'broken' above."
+                                : "Everything required is available.");
 }
 
 static void print_json(FILE *stream, const struct doctor_list *list)
@@ -69,7 +69,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
         print_text(app->out, &list);
     bool broken = doctor_broken(&list);
     doctor_free(&list);
-    return !broken || err_set(err, ERR_MISSING, "something necessary is broken");
+    return !broken || err_set(err, ERR_MISSING, "a required part is broken");
 }
 
 #define AT(field) offsetof(struct options, field)
@@ -81,15 +81,15 @@ static const struct arg args[] = {
 
 const struct command cmd_doctor = {
     .spec = { .name = "doctor",
-              .summary = "what is installed, what it means, what to do",
+              .summary = "check the installation and the machine",
               .operands = "[DIR]",
               .min_operands = 0,
               .max_operands = 1,
               .description =
-                  "Looks at the libraries, the processor, memory and disk, the limits of a "
-                  "container, MPI and schedulers; says what each part means for your work and what "
-                  "to do where something is missing. DIR is where results would go (default: "
-                  "here). Nothing is written. The exit code is 0 unless something necessary is "
+                  "Checks the libraries, the processor, memory and disk, container limits, MPI and "
+                  "schedulers; explains what each part is for and what to do if something is "
+                  "missing. DIR is where results would go (default: the current folder). Nothing "
+                  "is written. The exit code is 0 unless a required part is "
                   "broken.",
               .example = "microtome doctor\nmicrotome doctor /scratch --json",
               .args = args,

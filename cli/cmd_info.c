@@ -1,4 +1,4 @@
-/* cmd_info.c: what is in a slide. */
+/* cmd_info.c: microtome info: the properties of slides. */
 #include <stdlib.h>
 #include "base/image.h"
 #include "base/json.h"
@@ -16,7 +16,7 @@ struct info_options {
     double slide_mpp;
 };
 
-/* What is told about, and how it went. */
+/* What to print, and the outcome so far. */
 struct telling {
     struct app *app;
     const struct info_options *options;
@@ -32,7 +32,7 @@ static void print_text(FILE *out, const struct slide_info *info)
     fprintf(out, "  size        %lld x %lld px\n", (long long)info->levels[0].width,
             (long long)info->levels[0].height);
     if (info->mpp_source == MPP_UNKNOWN)
-        fprintf(out, "  resolution  unknown; pass --slide-mpp where it is needed\n");
+        fprintf(out, "  resolution  unknown; pass --slide-mpp if a command needs it\n");
     else if (info->mpp_source == MPP_GIVEN && info->mpp_file > 0)
         fprintf(out, "  resolution  %.6g um/px (given; the file says %.6g)\n", info->mpp,
                 info->mpp_file);
@@ -141,7 +141,7 @@ static void tell_failure(struct telling *telling, const char *path, const struct
     }
 }
 
-/* Tells about all slides of one operand. */
+/* Prints all slides of one operand. */
 static bool tell_operand(struct telling *telling, char *operand, bool alone, struct err *err)
 {
     struct slide_list list;
@@ -149,7 +149,7 @@ static bool tell_operand(struct telling *telling, char *operand, bool alone, str
         return false;
     if (telling->options->thumbnail && (!alone || list.n != 1)) {
         slide_list_free(&list);
-        return err_set(err, ERR_USAGE, "--thumbnail takes one slide");
+        return err_set(err, ERR_USAGE, "--thumbnail works with a single slide only");
     }
     alone = alone && list.n == 1;
     for (size_t i = 0; i < list.n && !ctx_stopped(&telling->app->ctx); i++) {
@@ -197,23 +197,23 @@ static bool run_info(struct app *app, const void *options, const struct args_res
 #define AT(field) offsetof(struct info_options, field)
 
 static const struct arg args[] = {
-    FLAG_ARG("json", json, "write JSON: an array with an object for each slide"),
-    TEXT_ARG("thumbnail", thumbnail, "FILE", NULL,
-             "also write a PNG of the whole slide, its longer side 1024 px; for one slide"),
+    FLAG_ARG("json", json, "print JSON: an array with an object for each slide"),
+    TEXT_ARG(
+        "thumbnail", thumbnail, "FILE", NULL,
+        "also write a PNG of the whole slide, with the longer side 1024 px; single slide only"),
     SLIDE_MPP_ARG,
     COMMON_ARGS,
 };
 
 const struct command cmd_info = {
     .spec = { .name = "info",
-              .summary = "what is in a slide",
+              .summary = "show the properties of slides",
               .operands = "SLIDES...",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
-                  "Tells what a slide is: vendor, size, levels, um per pixel and where that number "
-                  "comes from, and whether a level is read by the fast path or through "
-                  "OpenSlide. " SLIDES_ARE,
+                  "Prints vendor, size, levels, um per pixel and its source, and whether a level "
+                  "is read by the fast path or through OpenSlide. " SLIDES_ARE,
               .example = "microtome info slide.svs\n"
                          "microtome info --json slides/ > slides.json\n"
                          "microtome info --thumbnail slide.png slide.svs",

@@ -25,8 +25,8 @@ static const struct arg args[] = {
             "width and height of a slide at 0.25 um/px"),
     INT_ARG("seed", seed, "S", "1", 0, 9e15, "same seed, same bytes"),
     TEXT_ARG("centers", centers, "LIST", NULL,
-             "centres that patients come from, in turns: numbers from 0 to 4 with commas; each has "
-             "another stain (all five if not given)"),
+             "centres the patients come from, in turn: numbers from 0 to 4 separated by commas; "
+             "each has a different stain (default: all five)"),
     COMMON_ARGS,
 };
 
@@ -49,11 +49,10 @@ const struct command cmd_phantom = {
               .operands = "",
               .description =
                   "Draws H&E-like slides (pyramidal JPEG BigTIFF), about half of them with "
-                  "metastases that differ from the tissue around them by the size, shape, crowding "
-                  "and texture of their nuclei and not by colour; writes their outlines as ASAP "
-                  "XML "
-                  "and a slide list with patient, node, centre and split. Complete slides are not "
-                  "made again, so a larger N adds to a cohort.",
+                  "metastases that differ from the surrounding tissue in the size, shape, crowding "
+                  "and texture of their nuclei, not in colour; writes their outlines as ASAP XML "
+                  "and a slide list with patient, node, centre and split. Existing slides are "
+                  "kept, so a larger N adds to a cohort.",
               .example = "microtome phantom -o cohort --slides 4 --seed 1\n"
                          "microtome phantom -o elsewhere --slides 8 --seed 2 --centers 3,4",
               .args = args,

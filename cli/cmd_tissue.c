@@ -1,4 +1,4 @@
-/* cmd_tissue.c: microtome tissue: slides -> masks, pictures and outlines of their tissue. */
+/* cmd_tissue.c: microtome tissue: slides -> tissue masks, images and outlines. */
 #include <stddef.h>
 #include "base/json.h"
 #include "cli/cluster.h"
@@ -18,24 +18,24 @@ static const struct arg args[] = {
     OUTPUT_ARG("folder for the results"),
     CHOICE_ARG("method", method, "NAME", "process", tissue_method_names,
                "fda: Otsu on hue and saturation; process: on grey; ncrf: on RGB and saturation"),
-    FLAG_ARG("use-value", use_value, "fda: also drop what is pale or black, as for training"),
-    FLAG_ARG("no-pen", no_pen, "leave marker and black areas in"),
+    FLAG_ARG("use-value", use_value, "fda: also drop pale and black areas, as for training"),
+    FLAG_ARG("no-pen", no_pen, "keep pen marks and black areas"),
     REAL_ARG("close", close_um, "UM", "20", 0, 1e6, "close gaps of up to twice this radius"),
     REAL_ARG("open", open_um, "UM", "10", 0, 1e6,
-             "drop strands thinner than twice this radius, where pixels are fine enough"),
+             "drop strands thinner than twice this radius, if pixels are fine enough"),
     REAL_ARG("min-area", min_area_um2, "UM2", "10000", 0, 1e12, "drop smaller pieces of tissue"),
     REAL_ARG("min-hole", min_hole_um2, "UM2", "20000", 0, 1e12, "fill smaller holes"),
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024, "level-0 pixels per mask pixel"),
     SLIDE_MPP_ARG,
     FLAG_ARG("json", json, "print the results as JSON"),
-    FLAG_ARG("overwrite", overwrite, "make again what is there already"),
+    FLAG_ARG("overwrite", overwrite, "redo existing results"),
     COMMON_ARGS,
 };
 
 struct printer {
     FILE *out;
     bool as_json;
-    struct json_out json; /* begun with the first slide */
+    struct json_out json; /* opened with the first slide */
 };
 
 static void print_json(struct json_out *json, const struct tissue_row *row)
@@ -117,7 +117,7 @@ static bool run_command(struct app *app, const void *options, const struct args_
         .arg = &printer,
     };
     if (o->use_value && o->method != TISSUE_FDA)
-        return err_set(err, ERR_USAGE, "--use-value: only --method fda looks at the value");
+        return err_set(err, ERR_USAGE, "--use-value: only applies to --method fda");
     bool ok = slide_list_read(operands->operands, operands->n_operands, &list, err) &&
               cluster_check_idle(o->output, err) && tissue_cohort(&request, &app->ctx, err);
     if (printer.json.stream) {
@@ -136,11 +136,10 @@ const struct command cmd_tissue = {
               .max_operands = 1 << 20,
               .description =
                   "Looks for tissue on an overview of every slide and writes <slide>_mask.png, "
-                  "<slide>_tissue.png (the outline on the overview, for people) and "
+                  "<slide>_tissue.png (the outline on the overview, for viewing) and "
                   "<slide>_tissue.geojson (outlines in level-0 pixels, for QuPath). " SLIDES_ARE
-                  " Prints area, "
-                  "share and bounding box of the tissue. What is there already is kept; a slide "
-                  "that cannot be read is reported and skipped.",
+                  " Prints the area, fraction and bounding box of the tissue. Existing results are "
+                  "kept; a slide that cannot be read is reported and skipped.",
               .example = "microtome tissue cohort/slides -o masks\n"
                          "microtome tissue a.svs -o masks --method ncrf --min-area 50000 --json",
               .args = args,

@@ -8,7 +8,7 @@
 void describe_program(FILE *stream)
 {
     fputs("microtome: deep learning on whole slide images, from a laptop to a cluster\n\n"
-          "Usage: microtome <command> [options] ...\n\nCommands, in the order of the work:\n",
+          "Usage: microtome <command> [options] ...\n\nCommands, in workflow order:\n",
           stream);
     for (size_t i = 0; commands[i]; i++)
         fprintf(stream, "  %-10s %s\n", commands[i]->spec.name, commands[i]->spec.summary);
@@ -24,8 +24,7 @@ static void describe_man(FILE *stream)
           ".SH SYNOPSIS\n\\fBmicrotome\\fR \\fIcommand\\fR [options] ...\n"
           ".SH DESCRIPTION\nCuts whole slide images into patches, learns from them and maps the "
           "result back onto the slide. Results go to standard output or to files, messages and "
-          "progress to standard error.\n.SH COMMANDS\nIn the order of the work; each has a page "
-          "of its own.\n",
+          "progress to standard error.\n.SH COMMANDS\nIn workflow order; each has its own page.\n",
           stream);
     for (size_t i = 0; commands[i]; i++) {
         fprintf(stream, ".TP\n.BR microtome\\-%s (1)\n", commands[i]->spec.name);
@@ -33,13 +32,14 @@ static void describe_man(FILE *stream)
         fputc('\n', stream);
     }
     fputs(".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\nfailed, or some slides failed\n.TP\n2\nwrong "
-          "usage\n.TP\n75\nstopped with all saved; the same command with \\-\\-resume goes on\n"
+          "usage\n.TP\n75\nstopped with everything saved; continue with the same command and "
+          "\\-\\-resume\n"
           ".TP\n130\nstopped by the user\n.SH FILES\n.TP\n\\fIDIR\\fR/run.json, "
-          "\\fIDIR\\fR/slides.csv\nwhat a run was asked for and what became of every slide\n",
+          "\\fIDIR\\fR/slides.csv\nthe settings of a run and the result for every slide\n",
           stream);
 }
 
-/* What may follow an option that takes one of a few words. */
+/* The possible values of an option with a fixed set of choices. */
 static void complete_choices(const struct args_spec *spec, FILE *stream)
 {
     for (size_t j = 0; j < spec->n_args; j++) {

@@ -1,6 +1,7 @@
-/* main.c: the table of commands. Finds the command, parses its options, gives it threads, a voice
- * and a stop flag, and turns its error into one line and an exit code: 0 done, 1 failed, 2 wrong
- * usage, 75 stopped with all saved (run again to go on), 130 stopped by the user. */
+/* main.c: the table of commands. Finds the command, parses its options, gives it threads, a
+ * progress report and a stop flag, and turns its error into one line and an exit code: 0 done, 1
+ * failed, 2 wrong usage, 75 stopped with everything saved (run again to continue), 130 stopped by
+ * the user. */
 #include "cli/app.h"
 
 #include <malloc.h>
@@ -34,11 +35,11 @@ static void on_signal(int number)
     (void)number;
     atomic_store(&stop_asked, true);
     if (atomic_exchange(&told_to_end, true))
-        _exit(130); /* told twice: at once */
+        _exit(130); /* second signal: stop at once */
 }
 
 /* From mpirun, which passes it to every rank, or from Grid Engine, which gives it to every process
- * of a job, whose script then sends SIGTERM: asked to stop, never in a hurry. */
+ * of a job, whose script then sends SIGTERM: a request to stop, without urgency. */
 static void on_relayed_signal(int number)
 {
     (void)number;
@@ -57,8 +58,8 @@ static void catch_signals(void)
 
 #define LEAST_ROOM ((size_t)128 << 20) /* of addresses, for what libraries allocate unchecked */
 
-/* malloc reserves 64 MB of addresses for each thread. Where they are limited the threads of a large
- * machine would take them all. */
+/* malloc reserves 64 MB of addresses per thread. If address space is limited, the threads of a
+ * large machine would use it all up. */
 static bool check_room(struct err *err)
 {
     if (room_limit() == 0)
@@ -67,7 +68,7 @@ static bool check_room(struct err *err)
     return room_for(LEAST_ROOM) ||
            err_set(err, ERR_MEMORY,
                    "out of memory: the limit of %zu MB of address space (ulimit -v, h_vmem) leaves "
-                   "less than %zu MB beside the program and its libraries; ask for more",
+                   "less than %zu MB beside the program and its libraries; request more",
                    room_limit() >> 20, LEAST_ROOM >> 20);
 }
 
@@ -157,12 +158,12 @@ static int main_command(const struct command *command, struct app *app, int argc
     free(options);
     if (ok && (fflush(app->out) != 0 || ferror(app->out) || fflush(stdout) != 0 || ferror(stdout)))
         ok = err_errno(&err, "standard output", "write");
-    if (!ok && err.text[0]) /* no text: another process has said it */
+    if (!ok && err.text[0]) /* no text: another process has reported it */
         app_complain(command->spec.name, &err);
     return ok ? 0 : exit_code(&err);
 }
 
-/* For --ranks, when it failed: can ranks be started at all? */
+/* For --ranks, after a failure: can ranks be started at all? */
 static int try_ranks(void)
 {
     struct ranks ranks;
@@ -202,7 +203,7 @@ int main(int argc, char **argv)
         code = main_command(command, &app, argc - 1, argv + 1);
     }
     if (out)
-        fclose(out); /* what it held was flushed and checked */
+        fclose(out); /* its contents have been flushed and checked */
     free(typed);
     return code;
 }

@@ -1,4 +1,4 @@
-/* cluster.c: the commands of MPI and of schedulers that are on the PATH. */
+/* cluster.c: the MPI and scheduler commands on the PATH. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "dist/launch.h"
 #include "doctor/doctor.h"
 
-/* The file that a shell would run for `name`; false if there is none. */
+/* The file a shell would run for `name`; false if there is none. */
 static bool on_path(const char *name, char out[PATH_MAX])
 {
     const char *path = getenv("PATH");
@@ -38,13 +38,14 @@ static void look_for_mpi(struct doctor_list *list)
 {
     struct err why = { 0 };
     if (launch_possible(&why)) {
-        look_for(list, "MPI", "mpirun", "several processes or machines train one network (--ranks)",
-                 "only needed for training with --ranks: Debian's package openmpi-bin");
+        look_for(list, "MPI", "mpirun",
+                 "trains one network with several processes or machines (--ranks)",
+                 "only needed for training with --ranks: install Debian's package openmpi-bin");
         return;
     }
     struct doctor_finding *found =
-        doctor_add(list, "cluster", "MPI", DOCTOR_NOTE, "this build has none");
-    DOCTOR_MEANS(found, "one process trains a network, with as many threads as there are");
+        doctor_add(list, "cluster", "MPI", DOCTOR_NOTE, "not in this build");
+    DOCTOR_MEANS(found, "training uses one process with all available threads");
     DOCTOR_REMEDY(found, "only needed for training with --ranks: install libopenmpi-dev and build "
                          "again");
 }
@@ -52,8 +53,9 @@ static void look_for_mpi(struct doctor_list *list)
 void doctor_cluster(struct doctor_list *list)
 {
     look_for_mpi(list);
-    look_for(list, "SLURM", "sbatch", "jobs are submitted to SLURM",
-             "only needed on a cluster with SLURM: work on a login node, or Debian's slurm-client");
+    look_for(
+        list, "SLURM", "sbatch", "jobs are submitted to SLURM",
+        "only needed on a cluster with SLURM: use a login node, or Debian's package slurm-client");
     look_for(list, "Grid Engine", "qsub", "jobs are submitted to Grid Engine",
              "only needed on a cluster with Grid Engine: source its settings.sh, or Debian's "
              "gridengine-client");

@@ -8,7 +8,7 @@
 
 const char *const doctor_state_names[] = { "ok", "note", "broken" };
 
-/* Room for one more; the first one cannot fail to be there (doctor_examine made it). */
+/* Room for one more; there is always room for the first (doctor_examine allocated it). */
 static struct doctor_finding *new_finding(struct doctor_list *list)
 {
     if (!array_grow(&list->items, &list->room, (int64_t)list->n + 1, sizeof *list->items,

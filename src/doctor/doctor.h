@@ -1,5 +1,5 @@
-/* doctor.h: this machine -> what is there for microtome, what each part means for the user, and
- * what to do where something is missing. Looks only; writes nothing. */
+/* doctor.h: this machine -> what is available to microtome, what each part is for, and what to do
+ * if something is missing. Read-only. */
 #ifndef DOCTOR_DOCTOR_H
 #define DOCTOR_DOCTOR_H
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 enum doctor_state {
     DOCTOR_OK,
     DOCTOR_NOTE,   /* works, but worth knowing: slower, smaller, or without an extra */
-    DOCTOR_BROKEN, /* microtome cannot do its work like this */
+    DOCTOR_BROKEN, /* microtome cannot work */
 };
 extern const char *const doctor_state_names[]; /* in the order of the enum */
 
@@ -18,33 +18,33 @@ struct doctor_finding {
     const char *name; /* a literal: "OpenSlide" */
     enum doctor_state state;
     char fact[160];    /* what was found */
-    char meaning[320]; /* what it is good for */
-    char remedy[320];  /* "" where nothing needs to be done */
+    char meaning[320]; /* what it is for */
+    char remedy[320];  /* "" if nothing needs to be done */
 };
 
 struct doctor_list {
     struct doctor_finding *items; /* areas stay together */
     size_t n;
     int64_t room;
-    bool failed; /* no memory */
+    bool failed; /* out of memory */
 };
 
-/* Looks at everything. `folder` is where results would go; `root` stands before the paths of
- * /proc and /sys ("" for the real ones, a folder of a test else). *out is the caller's; free with
+/* Checks everything. `folder` is where results would go; `root` is the prefix of the paths in /proc
+ * and /sys ("" for the real ones, a folder in tests). The caller owns *out; free with
  * doctor_free. */
 bool doctor_examine(const char *folder, const char *root, struct doctor_list *out, struct err *err);
 void doctor_free(struct doctor_list *list);
 bool doctor_broken(const struct doctor_list *list); /* is anything necessary broken? */
 
-/* Processors that the container's quota allows (0.5, 2, ...); 0: no limit. Control groups of both
+/* Processors allowed by the container's quota (0.5, 2, ...); 0: no limit. Control groups of both
  * versions. */
 double doctor_cpu_quota(const char *root);
-/* Bytes that the container may use; 0: no limit. */
+/* Bytes the container may use; 0: no limit. */
 double doctor_memory_limit(const char *root);
 
-/* --- for the files of this folder --- */
+/* --- for the files in this folder --- */
 
-/* A new finding at the end, with its fact filled in; never NULL (a spare one without memory). */
+/* Appends a finding with its fact filled in; never NULL (a spare one if out of memory). */
 struct doctor_finding *doctor_add(struct doctor_list *list, const char *area, const char *name,
                                   enum doctor_state state, const char *fact, ...)
     __attribute__((format(printf, 5, 6)));

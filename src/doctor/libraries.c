@@ -1,4 +1,4 @@
-/* libraries.c: the libraries that microtome stands on, each tried once where that is cheap. */
+/* libraries.c: the libraries microtome depends on, each tried once if that is cheap. */
 #include <hdf5.h>
 #include <math.h>
 #include <openslide.h>
@@ -23,7 +23,7 @@ static void look_at_slides(struct doctor_list *list)
     version[strcspn(version, "\n")] = '\0';
     const char *number = strstr(version, "Version ");
     found = doctor_add(list, "slides", "libtiff", DOCTOR_OK, "%s", number ? number + 8 : version);
-    DOCTOR_MEANS(found, "the fast path: tiled JPEG TIFF and SVS are decoded tile by tile, once");
+    DOCTOR_MEANS(found, "the fast path: decodes each tile of tiled JPEG TIFF and SVS only once");
 }
 
 /* A file in memory, written and read back. */
@@ -59,17 +59,17 @@ static void look_at_hdf5(struct doctor_list *list)
     struct doctor_finding *found =
         doctor_add(list, "slides", "HDF5", works ? DOCTOR_OK : DOCTOR_BROKEN, "%u.%u.%u", major,
                    minor, release);
-    DOCTOR_MEANS(found, "patch stores that h5py, CLAM and others open");
+    DOCTOR_MEANS(found, "patch stores that h5py, CLAM and others can open");
     if (!same)
         DOCTOR_REMEDY(found,
-                      "the program was built for %d.%d: build it again here (make), or set "
+                      "the program was built for %d.%d: rebuild it here (make), or set "
                       "LD_LIBRARY_PATH to that version",
                       H5_VERS_MAJOR, H5_VERS_MINOR);
     else if (!works)
         DOCTOR_REMEDY(found, "a file in memory could not be written and read: reinstall libhdf5");
 }
 
-/* One window through a small network with drawn weights; scores must add up to 1. */
+/* One window through a small network with random weights; scores must add up to 1. */
 static bool try_network(double *milliseconds, struct err *err)
 {
     struct model_source source = { .network = "scan_tiny", .init_seed = 1, .classes = 2 };
@@ -78,7 +78,7 @@ static bool try_network(double *milliseconds, struct err *err)
     struct image image = { 0 };
     double scores[2] = { 0 };
     bool ok = model_open_classifier(&source, &model, err) && image_new(&image, 224, 224, 3, err) &&
-              model_classify(model, &run, 1, &image, scores, err); /* the first makes it ready */
+              model_classify(model, &run, 1, &image, scores, err); /* warm-up */
     double began = report_clock_s();
     ok = ok && model_classify(model, &run, 1, &image, scores, err);
     *milliseconds = 1e3 * (report_clock_s() - began);
@@ -97,11 +97,9 @@ static void look_at_networks(struct doctor_list *list)
     bool fits = kernels_version_fits();
     struct doctor_finding *found =
         doctor_add(list, "networks", "oneDNN", fits ? DOCTOR_OK : DOCTOR_BROKEN, "%s", version);
-    DOCTOR_MEANS(found,
-                 "computes the networks; the instruction set is chosen when the program runs");
+    DOCTOR_MEANS(found, "runs the networks; the instruction set is chosen at run time");
     if (!fits) {
-        DOCTOR_REMEDY(found,
-                      "the program was built for another major version: build it again here");
+        DOCTOR_REMEDY(found, "the program was built for another major version: rebuild it here");
         return;
     }
     struct err err = { 0 };
@@ -112,7 +110,7 @@ static void look_at_networks(struct doctor_list *list)
         DOCTOR_MEANS(found, "networks run here; 'microtome model bench' times the others");
     } else {
         found = doctor_add(list, "networks", "trial", DOCTOR_BROKEN, "%.150s", err.text);
-        DOCTOR_MEANS(found, "no network can be run or trained");
+        DOCTOR_MEANS(found, "networks cannot be run or trained");
         DOCTOR_REMEDY(found, "reinstall libdnnl2, or free some memory");
     }
 }

@@ -12,11 +12,11 @@
 #include "doctor/doctor.h"
 
 #define GB 1e9
-#define MOST_BYTES ((size_t)16 << 20) /* of a fact: cpuinfo grows with the processors */
-#define LEAST_MEMORY (2 * GB)         /* predict's bound; extract needs 0.3 GB */
-#define LEAST_DISK (5 * GB)           /* a slide's dense patches, or a training's checkpoints */
+#define MOST_BYTES ((size_t)16 << 20) /* of a file: cpuinfo grows with the number of processors */
+#define LEAST_MEMORY (2 * GB)         /* predict's limit; extract needs 0.3 GB */
+#define LEAST_DISK (5 * GB) /* a slide's dense patches, or the checkpoints of a training run */
 
-/* A small file of /proc or /sys; NULL where there is none. The caller's. */
+/* A small file in /proc or /sys; NULL if there is none. Owned by the caller. */
 static char *read_fact(const char *root, const char *name)
 {
     char *path = file_format("%s%s", root, name), *text;
@@ -92,8 +92,8 @@ static void look_at_processors(struct doctor_list *list, const char *root)
     bool tight = quota < usable - 0.01;
     found = doctor_add(list, "machine", "container", tight ? DOCTOR_NOTE : DOCTOR_OK,
                        "a quota of %.3g processors", quota);
-    DOCTOR_MEANS(found, tight ? "more threads than that wait for each other"
-                              : "the quota leaves all usable processors free");
+    DOCTOR_MEANS(found, tight ? "more threads than that would wait for each other"
+                              : "the quota allows all usable processors");
     if (tight)
         DOCTOR_REMEDY(found, "pass --threads %d", quota < 1 ? 1 : (int)quota);
 }
@@ -110,7 +110,7 @@ static void look_at_instructions(struct doctor_list *list)
                    : avx2 ? "AVX2, FMA"
                           : "no AVX2");
     DOCTOR_MEANS(found, avx2 ? "the fast kernels are used"
-                             : "networks run on plain code, several times slower");
+                             : "networks run on generic code, several times slower");
     if (!avx2)
         DOCTOR_REMEDY(found,
                       "use a processor from after 2013; in a virtual machine pass the host's "
@@ -143,8 +143,8 @@ static void look_at_memory(struct doctor_list *list, const char *root)
     struct doctor_finding *found =
         doctor_add(list, "machine", "memory", usable < LEAST_MEMORY ? DOCTOR_NOTE : DOCTOR_OK,
                    "%.1f GB free of %.1f GB%s", free_bytes / GB, total / GB, may_use);
-    DOCTOR_MEANS(found, "extraction needs below 0.3 GB, a heatmap below 2 GB, whatever the slide's "
-                        "size; training as its batch is");
+    DOCTOR_MEANS(found, "extraction needs less than 0.3 GB, a heatmap less than 2 GB, regardless "
+                        "of slide size; training depends on the batch size");
     if (usable < LEAST_MEMORY)
         DOCTOR_REMEDY(found, "end other programs, pass predict --memory, or train with a smaller "
                              "batch");
@@ -175,7 +175,7 @@ static void look_at_disk(struct doctor_list *list, const char *folder)
     if (statvfs(folder, &space) != 0 || statfs(folder, &kind) != 0) {
         struct doctor_finding *found = doctor_add(list, "machine", "disk", DOCTOR_BROKEN,
                                                   "%.100s: %s", folder, strerror(errno));
-        DOCTOR_REMEDY(found, "name a folder that exists");
+        DOCTOR_REMEDY(found, "choose a folder that exists");
         return;
     }
     double free_bytes = (double)space.f_bavail * (double)space.f_frsize;
@@ -184,12 +184,12 @@ static void look_at_disk(struct doctor_list *list, const char *folder)
         list, "machine", "disk", free_bytes < LEAST_DISK || !writable ? DOCTOR_NOTE : DOCTOR_OK,
         "%.1f GB free in %.80s, %s%s", free_bytes / GB, folder, file_system_name((long)kind.f_type),
         writable ? "" : ", not writable");
-    DOCTOR_MEANS(found, "dense patches of a slide take 1 to 5 GB, a heatmap some MB");
+    DOCTOR_MEANS(found, "dense patches of a slide take 1 to 5 GB, a heatmap a few MB");
     if (!writable)
         DOCTOR_REMEDY(found, "write results to another folder (-o)");
     else if (free_bytes < LEAST_DISK)
         DOCTOR_REMEDY(found,
-                      "predict from slides needs no patch store; or name a larger disk (-o)");
+                      "predict from slides, which needs no patch store, or use a larger disk (-o)");
 }
 
 void doctor_machine(struct doctor_list *list, const char *folder, const char *root)

@@ -1,5 +1,5 @@
 /* small_tiff.c: does the installed OpenSlide read a lossless TIFF that is smaller than a tile?
- * Asked with a small TIFF in memory; see slide/tiff_rgba.h for what goes wrong. */
+ * Tested with a small TIFF in memory; see slide/tiff_rgba.h for what goes wrong. */
 #include <fcntl.h>
 #include <openslide.h>
 #include <stdio.h>
@@ -93,17 +93,17 @@ static void judge(struct doctor_list *list, const char *path)
     enum doctor_state state = !ours ? DOCTOR_BROKEN : theirs ? DOCTOR_OK : DOCTOR_NOTE;
     struct doctor_finding *found =
         doctor_add(list, "slides", "small TIFF", state, "%s",
-                   !ours    ? "read wrong"
-                   : theirs ? "read right, by OpenSlide too"
-                            : "read right; OpenSlide with this libtiff scrambles it");
-    DOCTOR_MEANS(found, "levels smaller than a tile of LZW, deflate, zstd, WebP or uncompressed "
+                   !ours    ? "read incorrectly"
+                   : theirs ? "read correctly, also by OpenSlide"
+                            : "read correctly; OpenSlide with this libtiff scrambles it");
+    DOCTOR_MEANS(found, "levels smaller than a tile in LZW, deflate, zstd, WebP or uncompressed "
                         "TIFF pyramids, which microtome reads without OpenSlide");
     if (!ours)
         DOCTOR_REMEDY(found, "overviews and tissue of such slides would be wrong: reinstall "
-                             "libtiff6 and libopenslide0, or write slides with JPEG tiles");
+                             "libtiff6 and libopenslide0, or convert slides to JPEG tiles");
     else if (!theirs)
-        DOCTOR_REMEDY(found, "nothing to do here; other programs show scrambled overviews of such "
-                             "slides through this OpenSlide");
+        DOCTOR_REMEDY(found, "nothing to do here; other programs that use this OpenSlide show "
+                             "scrambled overviews of such slides");
 }
 
 void doctor_small_tiff(struct doctor_list *list)
@@ -115,7 +115,7 @@ void doctor_small_tiff(struct doctor_list *list)
         judge(list, path);
     } else {
         struct doctor_finding *found = doctor_add(list, "slides", "small TIFF", DOCTOR_NOTE,
-                                                  "not tried: no small file could be made");
+                                                  "not tested: no small file could be created");
         DOCTOR_MEANS(found, "levels of TIFF pyramids that are smaller than a tile");
         DOCTOR_REMEDY(found, "free some memory and run doctor again");
     }

@@ -1,6 +1,7 @@
-/* band.c: see band.h. Tiles are decoded straight into a ring of tile rows. Where the raster is
- * resampled there are two rings: tiles of the level, and cells of the raster made from them slice
- * by slice, so that the level's ring stays small even where much of it goes into one raster row. */
+/* band.c: see band.h. Tiles are decoded straight into a ring of tile rows. If the raster is
+ * resampled there are two rings: tiles of the level, and cells of the raster computed from them
+ * slice by slice, so that the level's ring stays small even if much of the level goes into one
+ * raster row. */
 #include "slide/band.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ struct band {
     int64_t x0, x1, max_rows;
     bool resampled;
     struct ring tiles;              /* of the level */
-    struct ring cells;              /* of the raster; only where resampled */
+    struct ring cells;              /* of the raster; only if resampled */
     int64_t slice_rows;             /* rows of cells that are made at a time */
     int64_t slice_begin, slice_end; /* in the queue of cells */
     int n_workers;
@@ -31,7 +32,7 @@ struct band {
     int64_t tiles_decoded;
 };
 
-/* Cells are small where much of the level goes into them. */
+/* Cells are small if many level pixels go into them. */
 static int64_t cell_px(double ratio, int64_t level_px, int64_t low, int64_t high)
 {
     int64_t px = (int64_t)((double)level_px / ratio);
@@ -49,7 +50,7 @@ static int64_t level_columns_under(const struct band *band, int64_t strip_width)
     return (int64_t)ceil((double)columns * band->raster.ratio) + 2;
 }
 
-/* Everything about a band but its place and memory. */
+/* Everything about a band except its position and memory. */
 static void plan(struct band *band, const struct raster *raster, int64_t strip_width,
                  int64_t max_rows)
 {
@@ -196,7 +197,7 @@ static void start_decoding(struct band *band)
     band->loading = true;
 }
 
-/* Takes the next rows of cells from the queue and starts decoding what they are made from. */
+/* Takes the next rows of cells from the queue and starts decoding the tiles they need. */
 static void start_slice(struct band *band)
 {
     const struct ring *cells = &band->cells;
@@ -209,7 +210,7 @@ static void start_slice(struct band *band)
     start_decoding(band);
 }
 
-/* Queues, row by row, what lies under the rectangles. */
+/* Queues, row by row, everything under the rectangles. */
 static void queue_rects(struct ring *ring, const struct band_rect *rects, int64_t n)
 {
     int64_t top = ring->height, bottom = 0;

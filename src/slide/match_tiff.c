@@ -1,10 +1,10 @@
-/* match_tiff.c: which levels of a slide are which TIFF directories, and whether our own reader
- * gives the pixels that OpenSlide would. */
+/* match_tiff.c: matches the levels of a slide to TIFF directories, and decides whether our own
+ * reader gives the same pixels as OpenSlide. */
 #include <string.h>
 #include "slide/slide_private.h"
 #include "slide/tiff_rgba.h"
 
-/* What OpenSlide does about tiles without bytes. */
+/* How OpenSlide handles tiles without data. */
 enum absent_tiles {
     ABSENT_FAIL,  /* reading them fails */
     ABSENT_BLANK, /* they are blank */
@@ -14,7 +14,7 @@ enum absent_tiles {
 /* The formats that are plain grids of TIFF tiles to OpenSlide, and how it finds their levels. */
 struct tiff_family {
     const char *vendor;
-    bool by_order; /* level i is the i-th tiled directory; else the one of its size */
+    bool by_order; /* level i is tiled directory number i; else the one of its size */
     bool padded;   /* a directory may be larger than its level */
     enum absent_tiles absent;
 };
@@ -42,7 +42,7 @@ static const struct tiff_directory *find_by_order(const struct tiff_file *file, 
 }
 
 /* The one directory of this size that is the first or a reduced image. NULL if there are none or
- * several: then nobody can say which one OpenSlide took. */
+ * several: then it is unclear which one OpenSlide uses. */
 static const struct tiff_directory *find_by_size(const struct tiff_file *file, int64_t width,
                                                  int64_t height)
 {
@@ -69,22 +69,22 @@ static bool sizes_agree(const struct tiff_family *family, const struct tiff_dire
     return d->width == level->width && d->height == level->height;
 }
 
-/* NULL if the level can be decoded by us, else why not. *drawn: a finer level lacks tiles. */
+/* NULL if we can decode the level, else the reason. *drawn: a finer level has missing tiles. */
 static const char *why_slow(const struct tiff_family *family, const struct tiff_directory *d,
                             const struct slide_level *level, bool *drawn)
 {
     if (!d || !sizes_agree(family, d, level))
-        return "no TIFF directory is surely this level";
+        return "no TIFF directory clearly matches this level";
     if (d->unfit)
         return d->unfit;
     if (d->n_absent > 0 && family->absent == ABSENT_DRAWN)
         *drawn = true;
     if (*drawn || (d->n_absent > 0 && family->absent == ABSENT_FAIL))
-        return "tiles are absent from the file";
+        return "tiles are missing from the file";
     return NULL;
 }
 
-/* Whether a directory that may be this level comes out wrong from OpenSlide. */
+/* Whether OpenSlide decodes a directory wrongly that may be this level. */
 static bool may_be_scrambled(const struct tiff_file *file, const struct tiff_directory *d,
                              const struct slide_level *level)
 {
@@ -117,21 +117,21 @@ static bool check_complete(const struct slide *slide, int level, const struct ti
     if (d->beyond < 0)
         return true;
     return err_set(err, ERR_FORMAT,
-                   "%s: level %d, tile column %lld, row %lld lies beyond the end of the file: "
-                   "truncated or damaged, copy it again",
+                   "%s: level %d, tile column %lld, row %lld is beyond the end of the file: the "
+                   "file is truncated or damaged; copy it again",
                    slide->path, level, (long long)(d->beyond % d->columns),
                    (long long)(d->beyond / d->columns));
 }
 
-/* What is left out without a word must not be read as if it were the slide: channels beyond RGB,
- * and further pages of the full size (a channel or a focus plane each). */
+/* Content that would be silently ignored is an error: channels beyond RGB, and further full-size
+ * pages (a channel or a focus plane each). */
 static bool check_whole(const struct slide *slide, struct err *err)
 {
     const struct tiff_directory *first = &slide->tiff->directories[0];
     int pages = 0;
     if (first->shown < first->channels)
         return err_set(err, ERR_FORMAT,
-                       "%s: has %d channels, of which only %d would be read; write it as RGB",
+                       "%s: has %d channels, of which only %d would be read; convert it to RGB",
                        slide->path, first->channels, first->shown);
     for (int i = 0; i < slide->tiff->n_directories; i++) {
         const struct tiff_directory *d = &slide->tiff->directories[i];
@@ -139,8 +139,8 @@ static bool check_whole(const struct slide *slide, struct err *err)
     }
     if (pages > 1)
         return err_set(err, ERR_FORMAT,
-                       "%s: has %d pages of its full size (a channel or a focus plane each), of "
-                       "which only the first would be read; write one page of RGB",
+                       "%s: has %d full-size pages (a channel or a focus plane each), of which "
+                       "only the first would be read; convert it to a single RGB page",
                        slide->path, pages);
     return true;
 }
@@ -160,7 +160,7 @@ bool slide_match_tiff(struct slide *slide, struct err *err)
         return true;
     }
     if (!tiff_file_open(slide->path, &slide->tiff, NULL)) {
-        all_slow(slide, "libtiff does not read its directories");
+        all_slow(slide, "libtiff cannot read its directories");
         return true;
     }
     if (!check_whole(slide, err))

@@ -6,7 +6,8 @@
 #define BAND_BYTES ((int64_t)48 << 20)
 #define ROWS 32
 
-/* Rounded up; a hair above a whole number is that number, or 2967 / (2967 / 1024) might be 1025. */
+/* Rounded up, but a value barely above a whole number is that number, or 2967 / (2967 / 1024) might
+ * be 1025. */
 static int64_t pixels_over(int64_t px_l0, double downsample)
 {
     return (int64_t)ceil((double)px_l0 / downsample - 1e-6);

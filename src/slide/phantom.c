@@ -17,7 +17,7 @@ struct cohort {
     const struct ctx *ctx;
     struct phantom_painter *painter;
     unsigned centers;         /* phantom_plan_make */
-    struct phantom_plan plan; /* of the slide at hand */
+    struct phantom_plan plan; /* of the current slide */
 };
 
 static char *slide_path(const struct cohort *c)
@@ -25,7 +25,7 @@ static char *slide_path(const struct cohort *c)
     return file_format("%s/slides/%s.tiff", c->options->folder, c->plan.name);
 }
 
-/* What a finished slide says about itself, by which a later run knows it. */
+/* The description stored in a finished slide, by which a later run recognises it. */
 static char *describe(const struct cohort *c)
 {
     const struct phantom_plan *plan = &c->plan;
@@ -53,8 +53,7 @@ static bool draw_tile(void *arg, int64_t x, int64_t y, int64_t width, int64_t he
     return true;
 }
 
-/* Sets *complete if the slide is there; a slide of another cohort is an error, never overwritten.
- */
+/* Sets *complete if the slide exists; a slide of another cohort is an error, never overwritten. */
 static bool look_for_slide(const struct cohort *c, bool *complete, struct err *err)
 {
     char *path = slide_path(c), *want = describe(c), *found = NULL;
@@ -72,7 +71,7 @@ static bool look_for_slide(const struct cohort *c, bool *complete, struct err *e
     return ok;
 }
 
-/* The annotation comes first: a slide that exists has all that belongs to it. */
+/* The annotation is written first: if a slide exists, its annotation does too. */
 static bool make_slide(struct cohort *c, struct err *err)
 {
     char *path = slide_path(c), *description = describe(c);
@@ -124,8 +123,8 @@ static bool make_folders(const char *folder, struct err *err)
     return ok;
 }
 
-/* Which slides are missing: missing[i] is set. Looked for before any is made, so that a wrong
- * folder is refused at once. */
+/* Sets missing[i] for each missing slide. Checked before any slide is made, so that a wrong folder
+ * is rejected at once. */
 static bool find_missing(struct cohort *c, bool *missing, int64_t *n, struct err *err)
 {
     for (int64_t i = 0; i < c->options->n_slides; i++) {
@@ -161,9 +160,10 @@ static bool parse_centers(const char *text, unsigned *centers, struct err *err)
     for (const char *at = text; at && *at; at++) {
         bool digit = *at >= '0' && *at < '0' + PHANTOM_CENTERS;
         if (!digit || (at[1] != ',' && at[1] != '\0') || (at[1] == ',' && at[2] == '\0'))
-            return err_set(err, ERR_USAGE,
-                           "--centers %s: numbers from 0 to %d with commas between them, e.g. 0,3",
-                           text, PHANTOM_CENTERS - 1);
+            return err_set(
+                err, ERR_USAGE,
+                "--centers %s: expected numbers from 0 to %d separated by commas, e.g. 0,3", text,
+                PHANTOM_CENTERS - 1);
         *centers |= 1U << (*at - '0');
         at += at[1] == ',';
     }
@@ -175,7 +175,7 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
     struct cohort c = { .options = options, .ctx = ctx };
     int64_t n = options->n_slides, n_missing = 0;
     if (n < 1 || options->size_px < PHANTOM_SIZE_MIN || options->size_px > PHANTOM_SIZE_MAX)
-        return err_set(err, ERR_USAGE, "phantom: at least one slide, of %d to %d px",
+        return err_set(err, ERR_USAGE, "phantom: needs at least one slide of %d to %d px",
                        PHANTOM_SIZE_MIN, PHANTOM_SIZE_MAX);
     if (!parse_centers(options->centers, &c.centers, err))
         return false;
@@ -186,7 +186,7 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
               phantom_painter_new(pool_workers(ctx->pool), &c.painter, err) &&
               find_missing(&c, missing, &n_missing, err);
     if (ok && n_missing < n)
-        report_note(ctx->report, "%lld of %lld slides are complete and stay",
+        report_note(ctx->report, "%lld of %lld slides already exist and are kept",
                     (long long)(n - n_missing), (long long)n);
     ok = ok && (n_missing == 0 || make_missing(&c, missing, n_missing, err));
     ok = ok && write_list(&c, err);

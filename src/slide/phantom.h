@@ -13,11 +13,11 @@ struct phantom_options {
     int64_t n_slides;
     int64_t size_px; /* width and height of level 0 */
     uint64_t seed;
-    const char *centers; /* numbers of centres that patients come from, with commas; NULL: all */
+    const char *centers; /* the patients' centres: numbers separated by commas; NULL: all */
 };
 
 /* Writes folder/slides/<name>.tiff, folder/annotations/<name>.xml and folder/slides.csv. Complete
- * slides are not made again; slides of another seed, size or centres are an error. A slide's bytes
- * do not depend on how many slides the cohort has. Reports by level-0 tiles. */
+ * slides are kept; slides made with another seed, size or centres are an error. A slide's bytes do
+ * not depend on the number of slides in the cohort. Progress is reported in level-0 tiles. */
 bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx, struct err *err);
 #endif

@@ -1,6 +1,6 @@
-/* phantom_cells.c: see phantom_cells.h. Cells of a class sit on a jittered grid that is fixed to
- * the slide; every place of the grid owns one candidate whose random numbers are named by the
- * place, so that each rectangle finds the same cells. */
+/* phantom_cells.c: see phantom_cells.h. Cells of a class are on a jittered grid that is fixed to
+ * the slide; every grid position has one candidate whose random numbers are derived from the
+ * position, so each rectangle gets the same cells. */
 #include "slide/phantom_cells.h"
 
 #include <math.h>

@@ -13,8 +13,8 @@ struct phantom_canvas {
     float *spare_hematoxylin, *spare_eosin; /* [height, width]: room for blurring */
 };
 
-/* Distances to the tumour cells, from which the background makes cell borders. False, and nothing
- * is filled, when no tumour is near. */
+/* Distances to the tumour cells, from which the background makes cell borders. Returns false and
+ * fills nothing if no tumour is near. */
 bool phantom_tumor_distances(const struct phantom_plan *plan, const struct phantom_lattice *lattice,
                              struct phantom_canvas *canvas);
 

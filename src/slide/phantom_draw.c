@@ -1,5 +1,5 @@
 /* phantom_draw.c: see phantom_draw.h. Tissue is laid down as amounts of hematoxylin and eosin and
- * turned into light by the law of Beer and Lambert; ink and dust then take their part of it. */
+ * turned into light by the Beer-Lambert law; ink and dust then absorb some of it. */
 #include "slide/phantom_draw.h"
 
 #include <math.h>

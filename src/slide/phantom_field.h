@@ -1,13 +1,13 @@
-/* phantom_field.h: a plan -> what kind of tissue lies where. Fields are evaluated on a lattice that
- * is fixed to the slide and interpolated, so that any rectangle can be drawn by itself and its
- * neighbours agree. */
+/* phantom_field.h: a plan -> the kind of tissue at each position. Fields are evaluated on a lattice
+ * that is fixed to the slide and interpolated, so any rectangle can be drawn on its own and matches
+ * its neighbours. */
 #ifndef SLIDE_PHANTOM_FIELD_H
 #define SLIDE_PHANTOM_FIELD_H
 #include "slide/phantom_plan.h"
 
 enum phantom_field {
-    FIELD_TISSUE,  /* px inside of the tissue */
-    FIELD_TUMOR,   /* px inside of a lesion */
+    FIELD_TISSUE,  /* px inside the tissue */
+    FIELD_TUMOR,   /* px inside a lesion */
     FIELD_FAT,     /* 0 to 1, as the next two */
     FIELD_STROMA,  /* collagen: capsule, trabeculae, septa between tumour nests */
     FIELD_PALE,    /* follicle centres and sinuses: fewer, larger cells */
@@ -23,7 +23,7 @@ enum phantom_field {
 
 enum {
     LATTICE_STEP = 16,
-    LATTICE_MARGIN = 96, /* px around the rectangle in which cells are looked for */
+    LATTICE_MARGIN = 96, /* px around the rectangle that are searched for cells */
     RECT_SIDE_MAX = 288,
     LATTICE_NODES_MAX = (RECT_SIDE_MAX + 2 * LATTICE_MARGIN) / LATTICE_STEP + 2
 };
@@ -34,14 +34,14 @@ struct phantom_lattice {
     float nodes[N_FIELDS][LATTICE_NODES_MAX * LATTICE_NODES_MAX];
 };
 
-/* False, and nothing is evaluated, when the rectangle holds glass only. */
+/* Returns false and evaluates nothing if the rectangle contains only glass. */
 bool phantom_is_tissue(const struct phantom_plan *plan, int64_t x, int64_t y, int64_t width,
                        int64_t height);
 /* The rectangle's sides are at most RECT_SIDE_MAX. */
 void phantom_lattice_fill(const struct phantom_plan *plan, int64_t x, int64_t y, int64_t width,
                           int64_t height, struct phantom_lattice *out);
 
-/* One field at one place, and along a row of n pixels. */
+/* One field at one position, and along a row of n pixels. */
 float phantom_lattice_at(const struct phantom_lattice *lattice, enum phantom_field field, float x,
                          float y);
 void phantom_lattice_row(const struct phantom_lattice *lattice, enum phantom_field field, int64_t x,

@@ -1,5 +1,5 @@
-/* phantom_noise.h: a key and a place -> smooth random values; and small repeating textures of them
- * for the places where every pixel needs one. Pure functions of their arguments. */
+/* phantom_noise.h: a key and a position -> smooth random values; and small repeating textures of
+ * them for values needed at every pixel. Pure functions of their arguments. */
 #ifndef SLIDE_PHANTOM_NOISE_H
 #define SLIDE_PHANTOM_NOISE_H
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* phantom_plan.h: (seed, slide number) -> everything large on a phantom slide: who it belongs to,
- * its stain, where the tissue lies, the metastases and their outlines, pen, dust and blur. What a
- * plan says does not depend on how many slides the cohort has. */
+/* phantom_plan.h: (seed, slide number) -> everything large on a phantom slide: the patient, the
+ * stain, the position of the tissue, the metastases and their outlines, pen, dust and blur. A plan
+ * does not depend on the number of slides in the cohort. */
 #ifndef SLIDE_PHANTOM_PLAN_H
 #define SLIDE_PHANTOM_PLAN_H
 #include <stdbool.h>
@@ -25,7 +25,7 @@ struct phantom_lesion {
     bool has_hole; /* normal tissue within the outline, annotated as an exclusion */
     struct phantom_curve hole;
     float pallor;      /* 0: dark nuclei, 1: pale, vesicular ones */
-    float cellularity; /* share of places that hold a cell */
+    float cellularity; /* fraction of grid positions with a cell */
 };
 
 struct phantom_island {
@@ -58,7 +58,7 @@ struct phantom_plan {
     float fibre_cosine, fibre_sine;
     int n_islands, n_lesions, n_blurs;
     struct phantom_island islands[MAX_ISLANDS];
-    float tissue_level; /* where the tissue field is cut so that the area comes out right */
+    float tissue_level; /* threshold of the tissue field that gives the desired area */
     struct phantom_lesion lesions[MAX_LESIONS];
     struct phantom_pen pen;
     struct phantom_blur blurs[MAX_BLURS];
@@ -66,15 +66,16 @@ struct phantom_plan {
 
 enum { PHANTOM_CENTERS = 5 }; /* laboratories, each with its stain and scanner */
 
-/* centers: bit c is set where patients come from centre c, in turns; 0: from all. It decides the
- * centre and its stain, and nothing else of the slide. */
+/* centers: bit c is set if patients come from centre c, in turn; 0: from all. It affects the centre
+ * and its stain, and nothing else on the slide. */
 void phantom_plan_make(uint64_t seed, int64_t index, int64_t size_px, unsigned centers,
                        struct phantom_plan *out);
 
-/* How far inside the outline a place lies, about px; negative outside. */
+/* How far inside the outline a point is, in px, approximately; negative outside. */
 float phantom_curve_depth(const struct phantom_curve *curve, float x, float y);
-/* The point of the outline at an angle of its own frame. */
+/* The point of the outline at an angle relative to the curve's axes. */
 void phantom_curve_point(const struct phantom_curve *curve, double angle, double *x, double *y);
-/* How far inside the tissue a place lies, about px, before lesions push it outwards. */
+/* How far inside the tissue a point is, in px, approximately, before lesions push the edge
+ * outwards. */
 float phantom_plan_tissue(const struct phantom_plan *plan, float x, float y);
 #endif

@@ -26,7 +26,7 @@ static int64_t size_at(int64_t level_px, double ratio)
     return px > 1 ? px : 1;
 }
 
-/* The coarsest level that is still at least as fine as asked for, or the finest. */
+/* The coarsest level that is still at least as fine as requested, or the finest. */
 static int best_level(const struct slide_info *info, double downsample)
 {
     int best = 0;
@@ -37,18 +37,17 @@ static int best_level(const struct slide_info *info, double downsample)
     return best;
 }
 
-/* Enlarged pixels look like a finer slide to whatever is made of them. */
+/* Enlarged pixels would pass for a finer slide in all results. */
 static bool check_finest(const struct slide_info *info, const struct raster_request *request,
                          struct err *err)
 {
     double over = info->mpp / request->mpp - 1;
     if (over <= fmax(request->mpp_tolerance, TOLERANCE))
         return true;
-    return err_set(
-        err, ERR_USAGE,
-        "%s: has %g um/px, coarser than the %g that --mpp asks for or the model was made "
-        "for; ask for %g, or let it be enlarged with --mpp-tolerance %.2g",
-        info->path, info->mpp, request->mpp, info->mpp, ceil(100 * over) / 100);
+    return err_set(err, ERR_USAGE,
+                   "%s: has %g um/px, coarser than the %g that --mpp requests or the model "
+                   "expects; request %g, or allow enlarging with --mpp-tolerance %.2g",
+                   info->path, info->mpp, request->mpp, info->mpp, ceil(100 * over) / 100);
 }
 
 static bool resample_level(const struct slide_info *info, const struct raster_request *request,
@@ -62,7 +61,8 @@ static bool resample_level(const struct slide_info *info, const struct raster_re
     if (fabs(ratio - 1) <= TOLERANCE)
         return true;
     if (ratio > MAX_SHRINK || ratio < 1.0 / MAX_ENLARGE)
-        return err_set(err, ERR_USAGE, "%s: %g um/px is too far from its levels (%g to %g um/px)",
+        return err_set(err, ERR_USAGE,
+                       "%s: %g um/px is too far from the resolution of its levels (%g to %g um/px)",
                        info->path, mpp, info->mpp,
                        info->mpp * info->levels[info->n_levels - 1].downsample);
     out->ratio = out->ratio_y = ratio;
@@ -85,7 +85,7 @@ bool raster_open(struct slide *slide, const struct raster_request *request, stru
         return check_finest(info, request, err) && resample_level(info, request, out, err);
     }
     if (request->level < 0 || request->level >= info->n_levels)
-        return err_set(err, ERR_USAGE, "%s: there is no level %d; the last one is %d", info->path,
+        return err_set(err, ERR_USAGE, "%s: no level %d; the slide has levels 0 to %d", info->path,
                        request->level, info->n_levels - 1);
     take_level(info, request->level, out);
     return true;

@@ -1,12 +1,12 @@
-/* raster.h: a slide at one resolution, which is what every later stage samples: either a level as
- * it is, or the best level resampled to a target um/px (area-correct when shrinking). */
+/* raster.h: a slide at one resolution, which every later stage samples: either a level as stored,
+ * or the best level resampled to a target um/px (area-averaged when shrinking). */
 #ifndef SLIDE_RASTER_H
 #define SLIDE_RASTER_H
 #include "slide/slide.h"
 
 struct raster_request {
     double mpp;           /* target um/px; 0: use level */
-    double mpp_tolerance; /* by how much the slide may be coarser than mpp, as a share of it */
+    double mpp_tolerance; /* how much coarser the slide may be, as a fraction of mpp */
     int level;            /* used when mpp is 0 */
 };
 
@@ -14,25 +14,26 @@ struct raster {
     struct slide *slide;   /* not owned */
     int level;             /* where the pixels come from */
     double ratio;          /* level pixels per raster pixel; 1: no resampling */
-    double ratio_y;        /* the same downwards; differs from ratio only in overviews */
+    double ratio_y;        /* the same vertically; differs from ratio only in overviews */
     double downsample;     /* level-0 pixels per raster pixel */
     double mpp;            /* um per raster pixel; 0 if unknown */
     int64_t width, height; /* raster pixels */
 };
 
-/* Chooses the level: the coarsest that is still at least as fine as asked for (1 % tolerance, in
- * which case it is taken as it is); the finest where all are coarser, which is an error beyond
- * mpp_tolerance. At most 64-fold shrinking and 8-fold enlarging. A slide without um/px and a
- * request with mpp is an error that names --slide-mpp. */
+/* Chooses the level: the coarsest that is still at least as fine as requested (within 1 % it is
+ * used without resampling); the finest if all are coarser, which is an error beyond mpp_tolerance.
+ * Shrinks at most 64-fold and enlarges at most 8-fold. If mpp is requested of a slide without
+ * um/px, the error names --slide-mpp. */
 bool raster_open(struct slide *slide, const struct raster_request *request, struct raster *out,
                  struct err *err);
 
-/* Raster pixels -> level-0 pixels, rounded to nearest: the one place where scaling happens. */
+/* Raster pixels -> level-0 pixels, rounded to nearest: the only place where coordinates are
+ * scaled. */
 int64_t raster_to_l0(const struct raster *raster, int64_t px);
 int64_t raster_from_l0(const struct raster *raster, int64_t px_l0);
 
-/* One region, for single patches and tests; many regions are band.h's job and give the same
- * pixels. Outside of the slide is white. */
+/* Reads one region, for single patches and tests; for many regions use band.h, which gives the same
+ * pixels. Pixels outside the slide are white. */
 bool raster_read(const struct raster *raster, int64_t x, int64_t y, int64_t width, int64_t height,
                  struct image *out, struct err *err);
 #endif

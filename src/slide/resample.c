@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN 16 /* values that the row pass takes at a time */
+#define RUN 16 /* values processed at a time in the row pass */
 
 /* The level pixels under one raster pixel, in one direction. */
 struct taps {

@@ -1,5 +1,5 @@
 /* ring.h: the rows of tiles that are in memory, within a range of tile columns. Row r of the grid
- * lives in slot r modulo the number of slots: going down, new rows take the place of old ones. */
+ * is in slot r modulo the number of slots: going down, new rows replace old ones. */
 #ifndef SLIDE_RING_H
 #define SLIDE_RING_H
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct ring {
     int64_t stride;          /* bytes from a pixel row to the next */
     uint8_t *px;             /* [slots, tile_height, columns * tile_width, 3] */
     int64_t *held;           /* [slots, columns]: the grid row that is in the slot, or -1 */
-    struct ring_tile *queue; /* [slots * columns]: what the current load brings in */
+    struct ring_tile *queue; /* [slots * columns]: the tiles being loaded */
     int64_t n_queued;
 };
 
@@ -36,13 +36,13 @@ int64_t ring_bytes(const struct ring *ring, int64_t strip_width, int64_t max_row
 /* Queues the tiles of grid row `row` under pixel columns [x0, x1) that are not held yet. They count
  * as held from now on. */
 void ring_queue(struct ring *ring, int64_t row, int64_t x0, int64_t x1);
-/* The load failed: what was queued is not held. */
+/* The load failed: queued tiles no longer count as held. */
 void ring_forget_queued(struct ring *ring);
 
-/* Where a tile's first pixel lies. */
+/* Address of a tile's first pixel. */
 uint8_t *ring_tile_px(const struct ring *ring, struct ring_tile tile);
 
-/* Pixel (x, y) of the level; the row goes on to the end of the ring's columns. */
+/* Pixel (x, y) of the level; the row continues to the end of the ring's columns. */
 static inline const uint8_t *ring_at(const struct ring *ring, int64_t x, int64_t y)
 {
     int64_t row = y / ring->tile_height;

@@ -1,4 +1,5 @@
-/* slide.c: opens a slide with OpenSlide, gathers the facts and reads pixels through OpenSlide. */
+/* slide.c: opens a slide with OpenSlide, collects its metadata and reads pixels through
+ * OpenSlide. */
 #include "slide/slide.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ const char *slide_reader_name(enum slide_reader reader)
     return names[reader];
 }
 
-/* Refuses what cannot be a slide with a word of its own, before OpenSlide says less. */
+/* Rejects what cannot be a slide with a specific message; OpenSlide's would say less. */
 static bool check_file(const char *path, struct err *err)
 {
     struct stat status;
@@ -50,7 +51,7 @@ static bool check_file(const char *path, struct err *err)
     return true;
 }
 
-/* What to say about a file that OpenSlide does not open. */
+/* The message for a file that OpenSlide does not open. */
 static const char *why_unknown(const char *path)
 {
     char head[4] = { 0 };
@@ -59,11 +60,11 @@ static const char *why_unknown(const char *path)
     if (stream)
         fclose(stream);
     if (full && memcmp(head, "MM\0*", 4) == 0)
-        return "a big-endian TIFF, which OpenSlide reads only as BigTIFF: write it anew as one";
+        return "a big-endian TIFF, which OpenSlide reads only as BigTIFF: convert it to BigTIFF";
     if (full && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "II+\0", 4) == 0 ||
                  memcmp(head, "MM\0+", 4) == 0))
-        return "a TIFF that OpenSlide does not read: truncated, damaged or not tiled";
-    return "not a slide in a format that OpenSlide knows";
+        return "a TIFF that OpenSlide cannot read: truncated, damaged or not tiled";
+    return "not a slide in a format that OpenSlide supports";
 }
 
 static bool open_handle(struct slide *slide, struct err *err)
@@ -212,15 +213,16 @@ bool slide_paint(struct slide *slide, int level, int64_t x, int64_t y, int64_t w
                  struct err *err)
 {
     if (slide->levels[level].reader == READER_NONE)
-        return err_set(err, ERR_FORMAT,
-                       "the level is smaller than its tiles and not JPEG, which OpenSlide reads "
-                       "wrong; we cannot either, for two directories of the file may be it or its "
-                       "tiles are larger than 4096 px: write the slide again with smaller tiles");
+        return err_set(
+            err, ERR_FORMAT,
+            "the level is smaller than its tiles and not JPEG, which OpenSlide reads wrongly; "
+            "microtome cannot read it either, because two directories in the file may be this "
+            "level or its tiles are larger than 4096 px: convert the slide with smaller tiles");
     double downsample = slide->levels[level].downsample;
     int64_t x_l0 = llround((double)x * downsample), y_l0 = llround((double)y * downsample);
     openslide_read_region(slide->handle, argb, x_l0, y_l0, level, width, height);
     bool ok = !openslide_get_error(slide->handle);
-    if (!ok) { /* perhaps an earlier read's error: try again alone */
+    if (!ok) { /* may be an earlier read's error: try again separately */
         openslide_t *own = openslide_open(slide->path);
         if (own)
             openslide_read_region(own, argb, x_l0, y_l0, level, width, height);
@@ -268,8 +270,8 @@ bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t wi
                 struct image *out, struct err *err)
 {
     if (level < 0 || level >= slide->info.n_levels)
-        return err_set(err, ERR_USAGE, "%s: there is no level %d; the slide has %d", slide->path,
-                       level, slide->info.n_levels);
+        return err_set(err, ERR_USAGE, "%s: no level %d; the slide has levels 0 to %d", slide->path,
+                       level, slide->info.n_levels - 1);
     if (slide->levels[level].reader == READER_LIBTIFF) {
         const struct slide_level *facts = &slide->levels[level];
         struct raster raster = { .slide = slide,

@@ -1,6 +1,6 @@
-/* slide.h: a file -> pixels. OpenSlide opens every format and names the facts; tiled JPEG TIFF has
- * a decode-once fast path (band.h) that gives the same pixels. All coordinates of a level are that
- * level's own pixels, top-left first; level 0 is the finest. */
+/* slide.h: a file -> pixels. OpenSlide opens every format and supplies the metadata; tiled JPEG
+ * TIFF has a decode-once fast path (band.h) that gives the same pixels. Coordinates within a level
+ * are pixels of that level, from the top left; level 0 is the finest. */
 #ifndef SLIDE_SLIDE_H
 #define SLIDE_SLIDE_H
 #include <stdbool.h>
@@ -22,9 +22,9 @@ enum slide_reader {
 struct slide_level {
     int64_t width, height;
     double downsample; /* level-0 pixels per pixel of this level; the real ratio, often not 2^n */
-    int64_t tile_width, tile_height; /* 0 if the file has no tiles or does not say */
+    int64_t tile_width, tile_height; /* 0 if not tiled or unknown */
     enum slide_reader reader;
-    const char *slow_reason; /* why not the fast path, in words for a person; NULL if it is */
+    const char *slow_reason; /* why not the fast path, for display; NULL if it is */
 };
 
 enum mpp_source {
@@ -36,28 +36,28 @@ enum mpp_source {
 
 struct slide_info {
     const char *path, *name; /* name: file name without folder and extension */
-    const char *vendor;      /* OpenSlide's word: "aperio", "generic-tiff" */
+    const char *vendor;      /* as named by OpenSlide: "aperio", "generic-tiff" */
     int n_levels;
     const struct slide_level *levels;
     double mpp; /* um per level-0 pixel, mean of x and y; 0 if unknown */
     double mpp_x, mpp_y;
-    double mpp_file; /* what the file says, also where another number was given; 0 if nothing */
+    double mpp_file; /* from the file, even if another number was given; 0 if none */
     enum mpp_source mpp_source;
     double objective; /* 20, 40, ...; 0 if unknown */
 };
 
-/* Opens a slide. given_mpp > 0 overrides what the file says. *out is the caller's; close with
- * slide_close. One slide may be read from many threads at once. */
+/* Opens a slide. given_mpp > 0 overrides the value in the file. The caller owns *out; close with
+ * slide_close. A slide may be read from many threads at once. */
 bool slide_open(const char *path, double given_mpp, struct slide **out, struct err *err);
 void slide_close(struct slide *slide); /* NULL-safe */
 const struct slide_info *slide_info(const struct slide *slide);
 const char *slide_mpp_source_name(enum mpp_source source);
 const char *slide_reader_name(enum slide_reader reader); /* "fast path", "OpenSlide", ... */
 
-/* Reads RGB through OpenSlide, the referee: [height, width, 3]. What lies outside of the slide and
- * what is transparent is white. OpenSlide takes level-0 coordinates: where those of a coarser level
- * are not whole numbers it interpolates, by at most half a level-0 pixel. A level that OpenSlide
- * would scramble is read by libtiff. *out is the caller's. */
+/* Reads RGB through OpenSlide, the reference: [height, width, 3]. Transparent pixels and those
+ * outside the slide are white. OpenSlide uses level-0 coordinates: if those of a coarser level are
+ * not whole numbers it interpolates, by at most half a level-0 pixel. A level that OpenSlide would
+ * scramble is read by libtiff. The caller owns *out. */
 bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,
                 struct image *out, struct err *err);
 

@@ -1,5 +1,5 @@
-/* slide_identity.c: see slide_identity.h. A TIFF that is written again has other tiles: where even
- * one of them has another size, the tables of sizes tell; where pixels are not compressed, the
+/* slide_identity.c: see slide_identity.h. A TIFF that was rewritten has different tiles: if even
+ * one of them has another size, the tables of sizes show it; if pixels are not compressed, the
  * smallest levels do. */
 #include "slide/slide_identity.h"
 
@@ -14,8 +14,8 @@
 #include "slide/tiff_file.h"
 
 #define MAX_DIRECTORIES 128
-#define MAX_LEVEL_BYTES (UINT64_C(1) << 20) /* of a level whose pixels are read */
-#define MAX_PIXEL_BYTES (UINT64_C(3) << 20) /* of all that are */
+#define MAX_LEVEL_BYTES (UINT64_C(1) << 20) /* limit for a level whose pixels are read */
+#define MAX_PIXEL_BYTES (UINT64_C(3) << 20) /* limit for all such levels */
 #define MAX_FILES 512
 
 /* The pieces (tiles or strips) of a directory that is small. */
@@ -52,7 +52,7 @@ static uint64_t hash_directory(uint64_t hash, TIFF *tiff, int fd, uint64_t *left
     return hash_pixels(hash, fd, offsets, sizes, n);
 }
 
-/* A file that is no TIFF, or a damaged one, has no more to it than its sample. */
+/* For a file that is not a TIFF, or a damaged one, only the sample is used. */
 static uint64_t hash_tiff(uint64_t hash, const char *path)
 {
     uint64_t left = MAX_PIXEL_BYTES;
@@ -67,7 +67,7 @@ static uint64_t hash_tiff(uint64_t hash, const char *path)
     return hash;
 }
 
-/* As of MIRAX: a.mrxs and the folder a/. */
+/* As in MIRAX: a.mrxs and the folder a/. */
 static bool add_folder(const char *folder, struct identity *out, struct err *err)
 {
     char **names = NULL;

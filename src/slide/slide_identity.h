@@ -1,10 +1,10 @@
-/* slide_identity.h: which slide was it? (base/identity.h) */
+/* slide_identity.h: identifies a slide's content (base/identity.h). */
 #ifndef SLIDE_SLIDE_IDENTITY_H
 #define SLIDE_SLIDE_IDENTITY_H
 #include "base/identity.h"
 
-/* A bounded read, a few milliseconds for any size of slide: a sample of the file; of a TIFF also
- * the sizes of all its tiles and the pixels of its smallest levels, as they are stored; of a slide
- * whose pixels lie in a folder named after it, the sizes and a sample of the files there. */
+/* A bounded read, a few milliseconds for a slide of any size: a sample of the file; for a TIFF also
+ * the sizes of all its tiles and the pixels of its smallest levels, as stored; for a slide whose
+ * pixels are in a folder named after it, the sizes and a sample of the files there. */
 bool slide_identity(const char *path, struct identity *out, struct err *err);
 #endif

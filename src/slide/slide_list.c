@@ -16,7 +16,7 @@ static const char *const slide_extensions[] = { ".svs",     ".tif", ".tiff", ".n
                                                 ".vms",     ".vmu", ".scn",  ".mrxs",
                                                 ".svslide", ".bif", NULL };
 
-/* A list that grows. Where each entry came from is kept for messages about duplicates. */
+/* A list that grows. The origin of each entry is kept for messages about duplicates. */
 struct builder {
     struct slide_list list;
     char **origins; /* [n]: "cohort.csv:7", or the path itself */
@@ -88,7 +88,7 @@ static bool add_path(struct builder *builder, const char *path, struct err *err)
     return add_entry(builder, entry, strdup(path), err);
 }
 
-/* A path of a CSV: relative ones are relative to the CSV's folder. The caller's. */
+/* A path in a CSV: relative ones are relative to the CSV's folder. Owned by the caller. */
 static char *anchor(const char *csv_path, const char *path)
 {
     const char *slash = strrchr(csv_path, '/');
@@ -120,7 +120,7 @@ static bool add_row(struct builder *builder, const struct csv *csv, size_t row, 
     return add_entry(builder, entry, file_format("%s:%d", csv->path, csv->lines[row]), err);
 }
 
-/* Of two columns of one name, in whatever case, nobody can say which is meant. */
+/* Two columns with the same name, in any case, are ambiguous. */
 static bool check_columns(const struct csv *csv, struct err *err)
 {
     static const char *const names[] = { "slide",   "mpp",  "label",  "annotation",
@@ -142,7 +142,7 @@ static bool add_table(struct builder *builder, const struct csv *csv, struct err
         return false;
     if (csv_column(csv, "slide") < 0)
         return err_set(err, ERR_FORMAT,
-                       "%s: has no column 'slide'; the header must be like "
+                       "%s: has no column 'slide'; expected a header like "
                        "slide,mpp,label,annotation,patient,node,center,split",
                        csv->path);
     if (csv->n_rows == 0)
@@ -163,8 +163,8 @@ static bool no_slides_in(const char *folder, struct err *err)
     folder_names_free(names, n);
     if (n > 0)
         return err_set(err, ERR_MISSING,
-                       "%s: no slides in this folder (.svs, .tif, .ndpi, ...), but patch stores; "
-                       "predict takes them as %s/*.h5",
+                       "%s: this folder contains patch stores but no slides (.svs, .tif, .ndpi, "
+                       "...); pass the stores to predict as %s/*.h5",
                        folder, folder);
     return err_set(err, ERR_MISSING, "%s: no slides in this folder (.svs, .tif, .ndpi, ...)",
                    folder);
@@ -238,20 +238,20 @@ static int by_name(const void *a, const void *b)
     return order ? order : (*first > *second) - (*first < *second);
 }
 
-/* A line break in a name would make two lines of one in every table and message. */
+/* A line break in a name would split a line in two in every table and message. */
 static bool check_line_breaks(const struct slide_list *list, struct err *err)
 {
     for (size_t i = 0; i < list->n; i++) {
         const char *path = list->entries[i].path;
         size_t length = strcspn(path, "\r\n");
         if (path[length])
-            return err_set(err, ERR_FORMAT, "%.*s: has a line break in its name here; rename it",
+            return err_set(err, ERR_FORMAT, "%.*s: the name has a line break here; rename the file",
                            (int)length, path);
     }
     return true;
 }
 
-/* Results are named after slides, so that two of one name would overwrite each other. */
+/* Results are named after slides, so two with the same name would overwrite each other. */
 static bool check_names(const struct builder *builder, struct err *err)
 {
     const struct slide_list *list = &builder->list;

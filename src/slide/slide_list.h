@@ -1,4 +1,4 @@
-/* slide_list.h: what the user names -> the slides of a cohort. An operand is a slide file, a
+/* slide_list.h: the command's operands -> the slides of a cohort. An operand is a slide file, a
  * folder, a glob in quotes, or a CSV (.csv, .tsv) with a header (slide, mpp, label, annotation,
  * patient, node, center, split; only slide is required; relative paths are relative to the CSV). */
 #ifndef SLIDE_SLIDE_LIST_H
@@ -18,28 +18,28 @@ struct slide_list {
     size_t n;
 };
 
-/* Entries of folders and globs come sorted by name. A folder counts files with a slide's extension.
- * *out is the caller's; free with slide_list_free. */
+/* Entries from folders and globs are sorted by name. A folder contributes the files with a slide
+ * extension. The caller owns *out; free with slide_list_free. */
 bool slide_list_read(char *const *operands, int n_operands, struct slide_list *out,
                      struct err *err);
-/* A CSV in memory, for fuzzing; path names it in messages and anchors relative paths. */
+/* A CSV in memory, for fuzzing; path is used in messages and as the base of relative paths. */
 bool slide_list_parse(const char *text, size_t size, const char *path, struct slide_list *out,
                       struct err *err);
 
-/* Opens a slide of a list for work that measures in um: slide_open, where option_mpp > 0
- * (--slide-mpp) is believed before the list, and the list before the file. Refused are an um/px
- * that no slide has (0.01 to 100 are taken), one of the list more than twice or less than half of
- * the file's, and pixels that are not square (by more
- * than 1 %) where no um/px is given. *out is the caller's; close with slide_close. */
+/* Opens a slide of a list for work that measures in um: slide_open, with option_mpp > 0
+ * (--slide-mpp) taking precedence over the list, and the list over the file. It rejects a um/px
+ * that no slide has (outside 0.01 to 100), a value in the list more than twice or less than half of
+ * the file's, and pixels that are not square (by more than 1 %) if no um/px is given. The caller
+ * owns *out; close with slide_close. */
 struct slide;
 bool slide_open_entry(const struct slide_entry *entry, double option_mpp, struct slide **out,
                       struct err *err);
-/* Warns where --slide-mpp is as far from what the file says. */
+/* Warns if --slide-mpp differs as much from the value in the file. */
 struct report;
 void slide_warn_mpp(const struct slide *slide, struct report *report);
 
-/* Keeps a list, and reads it back the same: relative paths stay relative to where the command was
- * typed, not to the CSV. */
+/* Saves a list and reads it back unchanged: relative paths stay relative to the working directory
+ * of the command, not to the CSV. */
 bool slide_list_save(const struct slide_list *list, const char *path, struct err *err);
 bool slide_list_load(const char *path, struct slide_list *out, struct err *err);
 void slide_list_free(struct slide_list *list);

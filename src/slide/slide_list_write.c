@@ -1,4 +1,4 @@
-/* slide_list_write.c: a slide list kept with the results that are made of it (slide_list.h). */
+/* slide_list_write.c: a slide list saved with the results made from it (slide_list.h). */
 #include <stdlib.h>
 #include "base/csv.h"
 #include "base/file.h"

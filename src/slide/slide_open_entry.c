@@ -9,7 +9,7 @@
 #define MOST_TIMES 2.0    /* a given um/px may be this many times the file's, or a part of it */
 #define MOST_UNEQUAL 0.01 /* mpp-x and mpp-y, as a share */
 
-/* Is the given um/px so far from the file's that one of them must be wrong? */
+/* Does the given um/px differ so much from the file's that one of them must be wrong? */
 static bool in_doubt(const struct slide_info *info)
 {
     if (info->mpp_source != MPP_GIVEN || info->mpp_file <= 0)
@@ -33,7 +33,7 @@ static bool check(const struct slide_info *info, bool by_option, struct err *err
     if (!is_square(info))
         return err_set(err, ERR_FORMAT,
                        "%s: its pixels are not square (%g x %g um); resample the slide, or pass "
-                       "--slide-mpp to take them as square",
+                       "--slide-mpp to treat them as square",
                        info->path, info->mpp_x, info->mpp_y);
     if (!by_option && in_doubt(info))
         return err_set(err, ERR_FORMAT,

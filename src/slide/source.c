@@ -1,5 +1,5 @@
-/* source.c: the sources of tiles (OpenSlide, our own TIFF reader, libtiff), and which one a level
- * gets. */
+/* source.c: the sources of tiles (OpenSlide, our own TIFF reader, libtiff), and the choice for each
+ * level. */
 #include "slide/source.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "slide/slide_private.h"
 #include "slide/tiff_rgba.h"
 
-#define OWN_TILE_PX 512 /* where the file's tiles are unknown or of no use */
+#define OWN_TILE_PX 512 /* if the file's tiles are unknown or unsuitable */
 
 static bool name_place(const struct tile_source *source, int64_t column, int64_t row,
                        struct err *err)

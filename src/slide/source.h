@@ -1,5 +1,6 @@
-/* source.h: one level of a slide as a grid of tiles that are decoded one by one. What lies behind
- * (our own TIFF reader, OpenSlide) is a table of functions, so that band.c knows no formats. */
+/* source.h: one level of a slide as a grid of tiles that are decoded one by one. The reader behind
+ * it (our own TIFF reader, OpenSlide) is a table of functions, so band.c does not depend on
+ * formats. */
 #ifndef SLIDE_SOURCE_H
 #define SLIDE_SOURCE_H
 #include <stdbool.h>
@@ -10,12 +11,12 @@ struct slide;
 struct tile_source;
 
 struct tile_source_ops {
-    /* What one thread needs to decode tiles of this source; free with decoder_free. */
+    /* Per-thread state for decoding tiles of this source; free with decoder_free. */
     bool (*decoder_new)(const struct tile_source *source, void **out, struct err *err);
     void (*decoder_free)(void *decoder); /* NULL-safe */
-    /* Decodes one whole tile to dst [tile_height, tile_width, 3], rows stride_bytes apart. What
-     * lies beyond the slide's edge in the last column and row is undefined. The error names the
-     * place. Thread-safe with one decoder per thread. */
+    /* Decodes one whole tile to dst [tile_height, tile_width, 3], rows stride_bytes apart. Pixels
+     * beyond the slide's edge in the last column and row are undefined. The error gives the
+     * position. Thread-safe with one decoder per thread. */
     bool (*decode)(const struct tile_source *source, void *decoder, int64_t column, int64_t row,
                    uint8_t *dst, int64_t stride_bytes, struct err *err);
 };
@@ -28,8 +29,8 @@ struct tile_source {
     int64_t tile_width, tile_height;
 };
 
-/* The source of a level: the fast one where it applies, libtiff where OpenSlide would scramble it,
- * else OpenSlide with tiles of our choice. */
+/* The source of a level: the fast path if it applies, libtiff if OpenSlide would scramble the
+ * level, else OpenSlide with tiles of our choice. */
 struct tile_source slide_source(struct slide *slide, int level);
 
 extern const struct tile_source_ops openslide_source_ops;

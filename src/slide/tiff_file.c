@@ -16,7 +16,7 @@
 #define MAX_TILE_BYTES ((uint64_t)1 << 27) /* compressed; an absurd count is not allocated */
 #define MAX_TABLE_BYTES ((tmsize_t)1 << 30)
 
-/* libtiff speaks to standard error unless it is given somewhere to speak to. */
+/* libtiff prints to standard error unless it is given a handler. */
 static int be_silent(TIFF *tiff, void *data, const char *module, const char *format, va_list ap)
 {
     (void)tiff, (void)data, (void)module, (void)format, (void)ap;
@@ -50,7 +50,8 @@ struct tiff *tiff_file_handle(const char *path, char text[TIFF_FILE_TEXT])
     TIFFOpenOptionsSetErrorHandlerExtR(options, keep_text, text);
     TIFFOpenOptionsSetWarningHandlerExtR(options, be_silent, NULL);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_TABLE_BYTES);
-    TIFF *tiff = TIFFOpenExt(path, "rm", options); /* m: no mmap, a shrinking file must not kill */
+    TIFF *tiff =
+        TIFFOpenExt(path, "rm", options); /* m: no mmap, a shrinking file must not crash us */
     TIFFOpenOptionsFree(options);
     return tiff;
 }
@@ -93,7 +94,7 @@ static int count_alpha(TIFF *tiff)
     return alpha;
 }
 
-/* Of a directory with more channels than its colour space has, libtiff shows the first ones. */
+/* If a directory has more channels than its colour space, libtiff decodes the first ones. */
 static void count_channels(TIFF *tiff, struct tiff_directory *d)
 {
     uint16_t samples = 1, photometric = 0;
@@ -123,7 +124,7 @@ static bool copy_tables(TIFF *tiff, struct tiff_directory *d)
     return true;
 }
 
-/* Copies where the tiles lie. Sets d->unfit where the file does not say. */
+/* Copies the positions of the tiles. Sets d->unfit if the file does not give them. */
 static bool copy_places(TIFF *tiff, int64_t file_size, struct tiff_directory *d, struct err *err)
 {
     uint64_t *offsets = NULL, *counts = NULL;

@@ -14,17 +14,17 @@ struct tiff_directory {
     int64_t tile_width, tile_height; /* 0: not tiled */
     int64_t columns, rows;           /* tiles */
     const char *unfit;               /* why its tiles cannot be decoded here; NULL: they can */
-    bool reduced;                    /* the tag says: a smaller version of another directory */
-    bool mask;                       /* the tag says: where another directory is transparent */
+    bool reduced;                    /* by its tag: a smaller version of another directory */
+    bool mask;                       /* by its tag: transparency mask of another directory */
     int channels;                    /* without alpha */
-    int shown;                       /* how many of these come out as RGB */
+    int shown;                       /* how many of these are decoded to RGB */
     bool ycbcr;                      /* else RGB */
     bool scrambled;                  /* OpenSlide reads it wrong: see tiff_rgba.h */
-    /* The rest only where fit. [rows, columns]: */
+    /* The rest only if fit. [rows, columns]: */
     uint64_t *offsets;
     uint32_t *sizes;  /* bytes; 0: the tile is not in the file */
     int64_t n_absent; /* how many tiles are not in the file */
-    int64_t beyond;   /* the first tile that reaches beyond the end of the file, or -1 */
+    int64_t beyond;   /* the first tile that extends beyond the end of the file, or -1 */
     uint8_t *tables;  /* JPEGTables; NULL if each tile carries its own */
     uint32_t tables_size;
 };
@@ -37,29 +37,29 @@ struct tiff_file {
     struct tiff_directory *directories;
 };
 
-/* Lets libtiff warn nobody where a file is opened without a handler of its own, as OpenSlide does:
- * what matters is an error too. For the whole process; thread-safe. */
+/* Silences libtiff's warnings for files opened without their own handler, as OpenSlide opens them:
+ * anything that matters is also an error. For the whole process; thread-safe. */
 void tiff_file_silence(void);
 
-/* libtiff's handle of a file, opened without mmap and with bounded allocations; NULL if it is no
- * TIFF. Speaks to nobody; the last error goes to `text`, unless that is NULL. */
+/* libtiff's handle of a file, opened without mmap and with bounded allocations; NULL if it is not a
+ * TIFF. Prints nothing; the last error goes to `text`, unless that is NULL. */
 struct tiff;
 #define TIFF_FILE_TEXT 256
 struct tiff *tiff_file_handle(const char *path, char text[TIFF_FILE_TEXT]);
 
-/* *out is the caller's; close with tiff_file_close. Immutable once open, hence thread-safe. */
+/* The caller owns *out; close with tiff_file_close. Immutable once open, hence thread-safe. */
 bool tiff_file_open(const char *path, struct tiff_file **out, struct err *err);
 void tiff_file_close(struct tiff_file *file); /* NULL-safe */
 
-/* What one thread needs to decode tiles of one directory. */
+/* Per-thread state for decoding tiles of one directory. */
 struct tile_decoder;
 bool tile_decoder_new(const struct tiff_file *file, const struct tiff_directory *directory,
                       struct tile_decoder **out, struct err *err);
 void tile_decoder_free(struct tile_decoder *decoder); /* NULL-safe */
 
 /* Decodes a tile of a fit directory to dst [tile_height, tile_width, 3]; a tile that is not in the
- * file is white. As with OpenSlide, what libjpeg warns of is an error. The error does not name the
- * place: the caller knows it. */
+ * file is white. As in OpenSlide, a libjpeg warning is an error. The error does not give the
+ * position: the caller knows it. */
 bool tile_decode(struct tile_decoder *decoder, int64_t column, int64_t row, uint8_t *dst,
                  int64_t stride_bytes, struct err *err);
 #endif

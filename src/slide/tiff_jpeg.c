@@ -12,7 +12,7 @@ static void set_style(struct jpeg_compress_struct *jpeg, const struct tiff_jpeg_
     jpeg_set_defaults(jpeg);
     jpeg_set_quality(jpeg, style->quality, TRUE);
     jpeg_set_colorspace(jpeg, style->rgb ? JCS_RGB : JCS_YCbCr);
-    jpeg->write_JFIF_header = FALSE; /* the TIFF tags say what these would */
+    jpeg->write_JFIF_header = FALSE; /* the TIFF tags contain this information */
     jpeg->write_Adobe_marker = FALSE;
     jpeg->dct_method = JDCT_ISLOW;
     if (!style->rgb) {

@@ -1,4 +1,4 @@
-/* tiff_jpeg.h: one tile of pixels -> the JPEG stream that a TIFF tile holds. Thread-safe. */
+/* tiff_jpeg.h: one tile of pixels -> the JPEG stream of a TIFF tile. Thread-safe. */
 #ifndef SLIDE_TIFF_JPEG_H
 #define SLIDE_TIFF_JPEG_H
 #include <stdbool.h>

@@ -48,7 +48,7 @@ bool tiff_out_open(struct tiff_out *out, const char *path, const char *part, con
 void tiff_out_close(struct tiff_out *out)
 {
     if (out->tiff)
-        TIFFClose(out->tiff); /* every directory is written by now, or the file is given up */
+        TIFFClose(out->tiff); /* every directory has been written, or the file is abandoned */
     if (out->waiting >= 0)
         close(out->waiting);
     out->tiff = NULL, out->waiting = -1;
@@ -58,7 +58,7 @@ bool tiff_out_tile(struct tiff_out *out, int64_t index, const void *bytes, int64
                    struct err *err)
 {
     errno = 0;
-    /* libtiff does not write to what it is given, but does not say so. */
+    /* libtiff does not modify the buffer, but its parameter is not const. */
     return TIFFWriteRawTile(out->tiff, (uint32_t)index, (void *)(uintptr_t)bytes, (tmsize_t)size) ==
                (tmsize_t)size ||
            tiff_out_failed(out, err);

@@ -17,7 +17,7 @@ struct level {
     int64_t width, height;
     int64_t across, down; /* tiles */
     uint8_t *rows;        /* [tile, across * tile, 3]: the row of tiles being filled; not level 0 */
-    int64_t next_row;     /* the row of tiles that comes next */
+    int64_t next_row;     /* the next row of tiles */
     struct tiff_waiting *waiting; /* [down * across]; not level 0 */
 };
 
@@ -90,8 +90,8 @@ static bool make_levels(struct pyramid *p, struct err *err)
     return (p->tile_px && p->encoded) || err_memory(err, p->path);
 }
 
-/* Fills what lies right of and below the valid pixels with the last of them, so that the edge of
- * the slide has no ringing and halving stays exact. */
+/* Fills the area to the right of and below the valid pixels with the last of them, so that the edge
+ * of the slide has no ringing and halving stays exact. */
 static void pad_tile(uint8_t *px, int64_t tile, int64_t width, int64_t height)
 {
     for (int64_t y = 0; y < height && width < tile; y++)
@@ -167,7 +167,7 @@ static void free_encoded(struct pyramid *p)
     }
 }
 
-/* Makes one row of tiles and, from level to level, the row below it that became full by it. */
+/* Makes one row of tiles and, level by level, each coarser row that it completes. */
 static bool make_row(struct pyramid *p, struct err *err)
 {
     for (int k = 0; k < p->n_levels; k++) {

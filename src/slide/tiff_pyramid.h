@@ -1,7 +1,7 @@
-/* tiff_pyramid.h: pixels asked for tile by tile -> a pyramidal tiled JPEG TIFF as slide scanners
- * and converters write it. Every level is half of the one before, by exact 2x2 averages of the
- * pixels before compression, down to at most 512 px a side. Memory: one row of tiles for each
- * level, whatever the size of the slide. The bytes do not depend on the number of threads. */
+/* tiff_pyramid.h: pixels supplied tile by tile -> a pyramidal tiled JPEG TIFF as written by slide
+ * scanners and converters. Each level is half the size of the one before, by exact 2x2 averages of
+ * the uncompressed pixels, down to at most 512 px per side. Memory: one row of tiles per level,
+ * regardless of slide size. The bytes do not depend on the number of threads. */
 #ifndef SLIDE_TIFF_PYRAMID_H
 #define SLIDE_TIFF_PYRAMID_H
 #include <stdbool.h>
@@ -22,19 +22,19 @@ struct tiff_pyramid_options {
     bool full_jpeg; /* each tile a whole JPEG; else abbreviated, with the JPEGTables tag */
 };
 
-/* Gives the level-0 pixels of a rectangle inside of the slide: px [height, width, 3], rows
- * stride_bytes apart. Called once for every tile, from any thread, in no certain order. */
+/* Supplies the level-0 pixels of a rectangle inside the slide: px [height, width, 3], rows
+ * stride_bytes apart. Called once per tile, from any thread, in no particular order. */
 typedef bool (*tiff_pyramid_draw)(void *arg, int64_t x, int64_t y, int64_t width, int64_t height,
                                   uint8_t *px, int64_t stride_bytes, int worker, struct err *err);
 
-/* Writes beside and renames. Advances ctx->report by one for every level-0 tile; the caller begins
- * and ends the report. */
+/* Writes to a temporary file and renames it. Advances ctx->report by one per level-0 tile; the
+ * caller begins and ends the report. */
 bool tiff_pyramid_write(const char *path, const struct tiff_pyramid_options *options,
                         tiff_pyramid_draw draw, void *arg, const struct ctx *ctx, struct err *err);
 
-/* Level-0 tiles that such a file has: what the report advances by. */
+/* Number of level-0 tiles in such a file: the total by which the report advances. */
 int64_t tiff_pyramid_tiles(const struct tiff_pyramid_options *options);
 
-/* The ImageDescription of a TIFF, the caller's; "" if it has none. */
+/* The ImageDescription of a TIFF, owned by the caller; "" if it has none. */
 bool tiff_pyramid_description(const char *path, char **out, struct err *err);
 #endif

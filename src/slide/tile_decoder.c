@@ -1,5 +1,5 @@
 /* tile_decoder.c: the bytes of one JPEG tile -> RGB, straight into the caller's rows. One libjpeg
- * object a thread; the directory's tables are parsed once and stay in it. */
+ * object per thread; the directory's tables are parsed once and stay in it. */
 #include "slide/tiff_file.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void input_from(struct tile_decoder *decoder, const uint8_t *bytes, size_
     decoder->jpeg.src = &decoder->input;
 }
 
-/* A fresh libjpeg object that knows the directory's tables. May escape. */
+/* A fresh libjpeg object with the directory's tables loaded. May escape. */
 static void begin_clean(struct tile_decoder *decoder)
 {
     if (decoder->created)
@@ -76,7 +76,7 @@ static void begin_clean(struct tile_decoder *decoder)
     decoder->clean = true;
 }
 
-/* Whether a JPEG defines tables of its own, which would stay in the libjpeg object and change how
+/* Whether a JPEG defines its own tables, which would stay in the libjpeg object and change how
  * later tiles are decoded. Anything unexpected counts as yes: it only costs a fresh object. */
 static bool brings_tables(const uint8_t *bytes, size_t size)
 {
@@ -102,7 +102,7 @@ static bool decode_rows(struct tile_decoder *decoder, size_t size, uint8_t *dst,
     jpeg_read_header(jpeg, TRUE);
     jpeg->jpeg_color_space = d->ycbcr ? JCS_YCbCr : JCS_RGB;
     jpeg->out_color_space = JCS_EXT_RGB;
-    /* before jpeg_start_decompress, which allocates by the size that the tile claims */
+    /* before jpeg_start_decompress, which allocates the size the tile claims */
     if (jpeg->image_width != (JDIMENSION)d->tile_width ||
         jpeg->image_height != (JDIMENSION)d->tile_height) {
         snprintf(decoder->failure.text, sizeof decoder->failure.text,
@@ -122,7 +122,7 @@ static bool decode_rows(struct tile_decoder *decoder, size_t size, uint8_t *dst,
     return true;
 }
 
-/* All calls that may escape, with nothing of their own to clean up. */
+/* All calls that may escape, with nothing local to clean up. */
 static bool decode_bytes(struct tile_decoder *decoder, size_t size, uint8_t *dst,
                          int64_t stride_bytes)
 {
@@ -157,7 +157,7 @@ static bool read_bytes(struct tile_decoder *decoder, uint64_t offset, size_t siz
         if (n < 0)
             return err_set(err, ERR_IO, "cannot read a tile: %s", strerror(errno));
         if (n == 0)
-            return err_set(err, ERR_FORMAT, "the file ends within a tile (truncated?)");
+            return err_set(err, ERR_FORMAT, "the file ends inside a tile (truncated?)");
         done += (size_t)n;
     }
     return true;

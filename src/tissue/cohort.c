@@ -1,4 +1,4 @@
-/* cohort.c: tissue_cohort (cohort.h): slides in parallel, what exists is kept, what fails is
+/* cohort.c: tissue_cohort (cohort.h): slides in parallel; existing results are kept, failures are
  * recorded. */
 #include "tissue/cohort.h"
 
@@ -14,7 +14,7 @@
 /* One slide's share of the work, filled in by a thread. */
 struct task {
     const struct tissue_request *request;
-    const char *how; /* all options that decide what is in the files */
+    const char *how; /* all options that affect the files */
     struct report *report;
     struct tissue_row row;
 };
@@ -43,8 +43,8 @@ static bool tissue_inputs(const char *slide, char out[INPUTS_ROOM], struct err *
     return true;
 }
 
-/* A mask's note is the options and the inputs, with a bar between them. Ends the options there and
- * gives the inputs, "" if it has none. */
+/* A mask's note is the options and the inputs, separated by a bar. Terminates the options there and
+ * returns the inputs, "" if there are none. */
 static char *cut_inputs(char *note)
 {
     char *bar = strstr(note, NOTE_BAR);
@@ -62,11 +62,10 @@ bool tissue_check_slide(const char *mask, const char *slide, struct err *err)
     const char *then = cut_inputs(note);
     bool ok = !*then || tissue_inputs(slide, now, err);
     if (ok && *then && strcmp(then, now) != 0)
-        ok =
-            err_set(err, ERR_USAGE,
-                    "%s: was made from another slide than %s (then %s, now %s); make it again with "
-                    "'microtome tissue --overwrite'",
-                    mask, slide, then, now);
+        ok = err_set(err, ERR_USAGE,
+                     "%s: was made from a slide other than %s (then %s, now %s); recreate it with "
+                     "'microtome tissue --overwrite'",
+                     mask, slide, then, now);
     free(note);
     return ok;
 }
@@ -79,7 +78,7 @@ static char *describe_options(const struct tissue_request *request)
     return how;
 }
 
-/* Masks that were made in another way or from another slide are neither kept nor lost. */
+/* Masks made with other options or from another slide are neither reused nor overwritten. */
 static bool check_existing(const struct tissue_request *request, const char *how, struct err *err)
 {
     bool ok = true;
@@ -112,7 +111,7 @@ static bool make_files(const struct task *task, struct slide *slide, char *paths
 {
     char inputs[INPUTS_ROOM], later[INPUTS_ROOM], *note = NULL;
     const char *path = task->row.entry->path;
-    /* The mask comes last: where it exists, the slide is complete. */
+    /* The mask is written last: if it exists, the slide is complete. */
     bool ok = tissue_inputs(path, inputs, err) &&
               tissue_find(slide, &task->request->options, mask, err) &&
               tissue_write_geojson(mask, paths[OUTLINE_FILE], err) &&
@@ -174,7 +173,7 @@ static void warn(const struct ctx *ctx, const struct tissue_row *row)
         report_warn(ctx->report, "%s", row->err.text);
     else if (!(row->measures.mpp > 0))
         report_warn(ctx->report,
-                    "%s: no resolution in the file; sizes were taken at %.2f um/px; pass "
+                    "%s: no resolution in the file; assumed %.2f um/px for sizes; pass "
                     "--slide-mpp",
                     row->entry->path, TISSUE_ASSUMED_MPP);
 }

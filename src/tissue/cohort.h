@@ -1,4 +1,4 @@
-/* cohort.h: a list of slides -> a folder with the masks, pictures and outlines of their tissue. */
+/* cohort.h: a list of slides -> a folder of tissue masks, images and outlines. */
 #ifndef TISSUE_COHORT_H
 #define TISSUE_COHORT_H
 #include "base/ctx.h"
@@ -6,7 +6,7 @@
 #include "slide/slide_list.h"
 #include "tissue/tissue.h"
 
-/* What became of a slide. */
+/* The result for one slide. */
 struct tissue_row {
     const struct slide_entry *entry; /* the list's */
     enum run_state state;
@@ -18,9 +18,9 @@ struct tissue_row {
 struct tissue_request {
     const struct slide_list *slides;
     struct tissue_options options;
-    double slide_mpp; /* um/px of level 0 for every slide; 0: what slide list or file say */
+    double slide_mpp; /* um/px of level 0 for every slide; 0: from the slide list or file */
     const char *folder;
-    bool overwrite; /* make again what is there already */
+    bool overwrite; /* redo existing results */
     int argc;       /* as typed, for run.json */
     char *const *argv;
     /* After every slide, in the order of the list; may be NULL. */
@@ -29,12 +29,12 @@ struct tissue_request {
 };
 
 /* <slide>_mask.png, <slide>_tissue.png and <slide>_tissue.geojson for every slide, with run.json
- * and slides.csv. Slides are worked on in parallel, as many at a time as there are threads. A slide
- * that fails is recorded and skipped; false then, at the end. Masks that were made with other
- * options or from another slide end the run before it begins. */
+ * and slides.csv. Slides are processed in parallel, one per thread. A slide that fails is recorded
+ * and skipped; the function then returns false at the end. If existing masks were made with other
+ * options or from another slide, the run stops before it starts. */
 bool tissue_cohort(const struct tissue_request *request, const struct ctx *ctx, struct err *err);
 
-/* Fails if a mask that tissue_cohort wrote was made from another slide than this one. Masks without
- * a word about their slide, such as a user's, pass. */
+/* Fails if a mask written by tissue_cohort was made from a different slide. Masks that do not
+ * record their slide, such as a user's own, pass. */
 bool tissue_check_slide(const char *mask, const char *slide, struct err *err);
 #endif

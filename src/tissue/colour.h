@@ -1,9 +1,9 @@
-/* colour.h: one pixel -> what thresholds look at; arithmetic of colour spaces. */
+/* colour.h: one pixel -> the values used by thresholds; colour space arithmetic. */
 #ifndef TISSUE_COLOUR_H
 #define TISSUE_COLOUR_H
 #include <stdint.h>
 
-/* Hue 0..179, saturation and value 0..255, to the last bit as OpenCV's COLOR_RGB2HSV. */
+/* Hue 0..179, saturation and value 0..255, bit-identical to OpenCV's COLOR_RGB2HSV. */
 struct colour_hsv {
     uint8_t hue, saturation, value;
 };

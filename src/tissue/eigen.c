@@ -1,5 +1,5 @@
-/* eigen.c: see eigen.h. Jacobi's method: rotations that make one element beside the diagonal zero
- * after the other. A linear algebra library is not worth its threads for nine numbers. */
+/* eigen.c: see eigen.h. Jacobi's method: rotations that make one off-diagonal element after another
+ * zero. A linear algebra library is not worth its threads for nine numbers. */
 #include "tissue/eigen.h"
 
 #include <float.h>

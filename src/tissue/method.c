@@ -1,17 +1,17 @@
-/* method.c: see method.h. One function a method, and one table of them. */
+/* method.c: see method.h. One function per method, and a table of them. */
 #include "tissue/method.h"
 
 #include "tissue/colour.h"
 #include "tissue/morphology.h"
 #include "tissue/otsu.h"
 
-/* Glass is never exactly grey. Where there is no tissue, Otsu would split this noise; no stain is
- * as pale as this. Of 255, and of 1. */
+/* Glass is never exactly grey. If there is no tissue, Otsu would split this noise; no stain is as
+ * pale as this. On scales of 255 and of 1. */
 #define MIN_SATURATION_BYTE 8
 #define MIN_SATURATION (MIN_SATURATION_BYTE / 255.0)
 
-/* Black in the grey image of `process`, and how much darker than the glass tissue is at least: on a
- * slide without tissue Otsu would split the noise and the shading of the glass. */
+/* Black in the grey image of `process`, and the least amount by which tissue is darker than glass:
+ * on a slide without tissue Otsu would split the noise and the shading of the glass. */
 #define BLACK_GREY 20
 #define MIN_CONTRAST_GREY 12
 
@@ -44,8 +44,8 @@ static bool method_fda(const struct image *rgb, const uint8_t *skip,
     return true;
 }
 
-/* Mean of the grey values above the threshold less the mean of those up to it; 0 if one is empty.
- */
+/* Mean of the grey values above the threshold minus the mean of those up to it; 0 if either is
+ * empty. */
 static double contrast(const int64_t counts[256], int threshold)
 {
     double n[2] = { 0 }, sum[2] = { 0 };

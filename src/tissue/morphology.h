@@ -1,13 +1,13 @@
-/* morphology.h: shapes in a mask of 0 and 255. What lies outside of the image takes part in
- * nothing: it neither grows in nor eats away (the convention of skimage). */
+/* morphology.h: shapes in a mask of 0 and 255. Pixels outside the image have no effect: they
+ * neither grow in nor erode (the convention of skimage). */
 #ifndef TISSUE_MORPHOLOGY_H
 #define TISSUE_MORPHOLOGY_H
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/image.h"
 
-/* With a disc of all offsets with dx^2 + dy^2 <= radius^2; a radius below 1 changes nothing. Time
- * does not depend on the radius. */
+/* With a disc of all offsets with dx^2 + dy^2 <= radius^2; a radius below 1 changes nothing. The
+ * time taken does not depend on the radius. */
 bool morphology_dilate(struct image *mask, double radius_px, struct err *err);
 bool morphology_erode(struct image *mask, double radius_px, struct err *err);
 bool morphology_close(struct image *mask, double radius_px, struct err *err);

@@ -1,4 +1,4 @@
-/* otsu.c: see otsu.h. Values are computed anew in every pass instead of being kept: an overview of
+/* otsu.c: see otsu.h. Values are recomputed in every pass instead of being kept: an overview of
  * doubles would be the largest thing in memory. */
 #include "tissue/otsu.h"
 
@@ -6,8 +6,8 @@
 
 #define BINS 256
 
-/* The bin that ends the lower class: where the variance between the classes is largest, the first
- * one of equals. The first and the last bin are not empty. */
+/* The last bin of the lower class: where the variance between the classes is largest; the first of
+ * equals. The first and the last bin are not empty. */
 static int best_split(const double *counts, const double *centres, int n)
 {
     double total = 0, total_sum = 0;

@@ -1,4 +1,4 @@
-/* outline.c: see outline.h. A whole mask through the tracer, and its pieces put in order. */
+/* outline.c: see outline.h. Passes a whole mask through the tracer and sorts its pieces. */
 #include "tissue/outline.h"
 
 #include <stdlib.h>

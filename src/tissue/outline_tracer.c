@@ -1,8 +1,8 @@
 /* outline_tracer.c: outlines row by row, see outline.h. Between two rows of pixels the corners are
  * passed from left to right; at each, the edges of the mask that meet there are connected. A line
- * runs with the mask on its right hand and has two loose ends until it closes to a ring. Where two
- * pixels touch only by a corner each line stays with its own pixel, so pieces are connected by
- * edges; a ring may then pass a corner twice, and is cut there in two when its piece is done. */
+ * runs with the mask on its right and has two loose ends until it closes to a ring. Where two
+ * pixels touch only at a corner each line stays with its own pixel, so pieces are connected by
+ * edges; a ring may then pass a corner twice, and is split in two there when its piece is done. */
 #include "tissue/outline.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@
 
 enum { NONE = -1 };
 
-/* Things of one size, named by number; numbers that were given back are used again. The first
- * member of a thing is an int32_t, which links the free ones. */
+/* Things of one size, identified by number; released numbers are reused. The first member of a
+ * thing is an int32_t, which links the free ones. */
 struct stock {
     char *things;
     size_t size;
@@ -343,10 +343,10 @@ static bool cut_ring(struct outline_tracer *t, int64_t from, struct err *err)
     return true;
 }
 
-/* Walks a ring. A corner that has a twin is marked with its place in the path, as -2 - place in
- * `twin`: if the twin is then met in the same ring, what lies between is a ring of its own. The
- * twin may as well belong to another ring, whose corners may be in use for other places by now:
- * hence the look at the coordinates. */
+/* Walks a ring. A corner that has a twin is marked with its position in the path, as -2 - position
+ * in `twin`: if the twin then follows in the same ring, the part between them is a separate ring.
+ * The twin may also belong to another ring, whose corners may have been reused for other positions
+ * by now: hence the check of the coordinates. */
 static bool flatten_ring(struct outline_tracer *t, int32_t start, struct err *err)
 {
     int32_t i = start;
@@ -411,7 +411,7 @@ static bool hand_over(struct outline_tracer *t, const struct part *part, struct 
     return t->take(t->arg, &piece, err);
 }
 
-/* Pieces of the row above that do not go on. */
+/* Pieces of the row above that do not continue. */
 static bool hand_over_done(struct outline_tracer *t, struct err *err)
 {
     bool ok = true;
@@ -437,7 +437,7 @@ bool outline_tracer_row(struct outline_tracer *t, const uint8_t *mask, const flo
                         struct err *err)
 {
     if (t->y == INT32_MAX - 1)
-        return err_set(err, ERR_FORMAT, "an outline of more than 2^31 rows cannot be");
+        return err_set(err, ERR_FORMAT, "an outline cannot have more than 2^31 rows");
     if (!label_row(t, mask, values, err))
         return false;
     for (int32_t x = 0; x <= t->width; x++)

@@ -8,7 +8,7 @@
 #include "tissue/colour.h"
 #include "tissue/morphology.h"
 
-/* A piece of pen has at least so many certain pixels; less is a fleck of pigment. */
+/* The minimum number of certain pixels in a pen stroke; fewer are a fleck of pigment. */
 #define MIN_CERTAIN_PX 6
 
 /* Hue 0..179 (half degrees), the rest 0..255. */
@@ -63,6 +63,6 @@ bool method_find_pen(const struct image *rgb, struct image *mask, struct err *er
         mask->px[i] = certain[labels[i]] >= MIN_CERTAIN_PX ? 255 : 0;
     free(certain);
     free(labels);
-    /* One more pixel: the seam that is mixed of ink and glass looks like pale stain. */
+    /* One more pixel: the seam where ink and glass mix looks like pale stain. */
     return ok && morphology_dilate(mask, 1, err);
 }

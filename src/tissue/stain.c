@@ -1,5 +1,5 @@
-/* stain.c: pixels -> a fit. See stain.h; the vectors are found in stain_vectors.c, the fit is put
- * to use in stain_apply.c. */
+/* stain.c: pixels -> a fit. See stain.h; the vectors are found in stain_vectors.c, the fit is
+ * applied in stain_apply.c. */
 #include "tissue/stain.h"
 
 #include <math.h>
@@ -85,14 +85,13 @@ static bool take_tissue(const uint8_t *rgb, int64_t n, struct stain_tissue *out,
         return true;
     free(out->density);
     out->density = NULL;
-    return err_set(
-        err, ERR_MISSING,
-        "too little tissue to fit a stain: %lld of %lld pixels are darker than glass, at "
-        "least %d are needed",
-        (long long)out->n, (long long)n, MIN_TISSUE_PX);
+    return err_set(err, ERR_MISSING,
+                   "too little tissue to fit a stain: %lld of %lld pixels are darker than glass; "
+                   "at least %d are needed",
+                   (long long)out->n, (long long)n, MIN_TISSUE_PX);
 }
 
-/* Over tissue: glass would pull the means, and how much of it there is says nothing of a stain. */
+/* Over tissue: glass would shift the means, and the amount of glass says nothing about a stain. */
 static void fit_reinhard(const uint8_t *rgb, int64_t n, struct stain_fit *out)
 {
     double linear[256], lab[3], square[3] = { 0 }, limit = tissue_luminance();
@@ -113,7 +112,7 @@ static void fit_reinhard(const uint8_t *rgb, int64_t n, struct stain_fit *out)
         out->lab_std[c] = sqrt(square[c] / (double)taken);
 }
 
-/* Over all pixels that were given, as the reference implementations do. */
+/* Over all pixels given, as in the reference implementations. */
 static bool fit_concentrations(const uint8_t *rgb, int64_t n, struct stain_fit *out,
                                struct err *err)
 {

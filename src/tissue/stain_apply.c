@@ -79,7 +79,7 @@ static lanes cube_root(lanes t)
     return (y + y + t / (y * y)) * all(1.0f / 3);
 }
 
-/* By how much a pixel is moved: 1 for tissue, 0 for glass, with no step between. f: of Y. */
+/* How far a pixel is moved: 1 for tissue, 0 for glass, with a smooth transition. f: of Y. */
 static float share_moved(float f)
 {
     const float least = (float)((STAIN_TISSUE_LIGHTNESS + 16) / 116);
@@ -122,7 +122,7 @@ void stain_apply(const struct stain_transform *transform, uint8_t *rgb, int64_t 
 }
 
 /* Density in, concentrations by least squares, scaled, density out: one 3 x 3 matrix, and so a sum
- * of one vector a channel. */
+ * of one vector per channel. */
 static bool prepare_density(struct stain_transform *transform, const struct stain_fit *source,
                             const struct stain_fit *target, struct err *err)
 {
@@ -145,8 +145,8 @@ static bool prepare_density(struct stain_transform *transform, const struct stai
     return true;
 }
 
-/* Lab is linear in f, so matching means and deviations is a 3 x 4 matrix on f. Returns what f
- * becomes, for one f. */
+/* Lab is linear in f, so matching means and deviations is a 3 x 4 matrix on f. Returns the new
+ * value of one f. */
 static void match_lab(const struct stain_fit *source, const struct stain_fit *target,
                       const double f[3], double out[3])
 {

@@ -1,5 +1,5 @@
-/* stain_fit.h: what the parts of the stain code share: optical density, Lab, and the two ways to
- * find stain vectors. */
+/* stain_fit.h: shared by the stain code: optical density, Lab, and the two ways to find stain
+ * vectors. */
 #ifndef TISSUE_STAIN_FIT_H
 #define TISSUE_STAIN_FIT_H
 #include "tissue/stain.h"
@@ -9,11 +9,12 @@ void stain_density_table(double density[256]);
 /* sRGB byte -> linear light in [0, 1]. */
 void stain_linear_table(double linear[256]);
 
-/* L of Lab: darker is tissue; lighter than the second is glass, which Reinhard leaves as it is. */
+/* L of Lab: below the first is tissue; above the second is glass, which Reinhard leaves
+ * unchanged. */
 #define STAIN_TISSUE_LIGHTNESS 80.0
 #define STAIN_GLASS_LIGHTNESS 90.0
 
-/* CIE Lab, D65, 2 degrees, from sRGB primaries; the matrix is the one of skimage. */
+/* CIE Lab, D65, 2 degrees, from sRGB primaries; the matrix is skimage's. */
 extern const double stain_xyz_of_rgb[3][3];
 extern const double stain_white_xyz[3];
 
@@ -32,6 +33,6 @@ bool stain_vectors_vahadane(const struct stain_tissue *tissue, double matrix[2][
  * same. */
 bool stain_pseudo_inverse(const double matrix[2][3], double pseudo[2][3]);
 
-/* The q-th part (0 to 1) of the values, linearly interpolated as numpy does. Reorders them. */
+/* The quantile q (0 to 1) of the values, linearly interpolated as in numpy. Reorders them. */
 double stain_quantile(double *values, int64_t n, double q);
 #endif

@@ -39,7 +39,7 @@ bool stain_pseudo_inverse(const double matrix[2][3], double pseudo[2][3])
     return true;
 }
 
-/* Puts the k-th smallest value to place k, smaller ones before it, larger ones behind. */
+/* Puts the kth smallest value at index k, smaller ones before it, larger ones after it. */
 static void select_place(double *values, int64_t n, int64_t k)
 {
     int64_t low = 0, high = n - 1;

@@ -53,8 +53,8 @@ static bool clean(struct tissue_mask *out, const struct image *pen,
     if (!morphology_close(mask, options->close_um / px_um, err))
         return false;
     clear_where(mask, pen);
-    /* A disc of radius r covers 2 r + 1 pixels: half a pixel less, and it is never wider than was
-     * asked for, however coarse the pixels are. */
+    /* A disc of radius r covers 2 r + 1 pixels: with half a pixel less it is never wider than
+     * requested, however coarse the pixels are. */
     if (!morphology_open(mask, options->open_um / px_um - 0.5, err) ||
         !morphology_remove_small(mask, options->min_area_um2 / px_um2, err) ||
         !morphology_fill_holes(mask, options->min_hole_um2 / px_um2, err))

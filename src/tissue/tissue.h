@@ -1,14 +1,14 @@
-/* tissue.h: an overview -> a mask of where the tissue is. */
+/* tissue.h: an overview -> a tissue mask. */
 #ifndef TISSUE_TISSUE_H
 #define TISSUE_TISSUE_H
 #include "base/image.h"
 #include "slide/slide.h"
 
-/* um per level-0 pixel that sizes are computed with where the slide does not tell; the caller
- * should warn (tissue_mask.mpp is 0). Areas are then not reported. */
+/* um per level-0 pixel assumed for sizes if the slide does not give it; the caller should warn
+ * (tissue_mask.mpp is 0). Areas are then not reported. */
 #define TISSUE_ASSUMED_MPP 0.25
 
-/* Pixels of an overview: what a mask is made from never takes more than about 150 MB. */
+/* Maximum pixels of an overview, so that making a mask never needs more than about 150 MB. */
 #define TISSUE_MAX_OVERVIEW_PX 16e6
 
 enum tissue_method { TISSUE_FDA, TISSUE_PROCESS, TISSUE_NCRF };
@@ -18,14 +18,15 @@ struct tissue_options {
     enum tissue_method method;
     bool use_value;  /* fda: threshold V as well (three-channel mode, for training) */
     bool remove_pen; /* blue, green, red and black marker, and black areas */
-    double close_um; /* radius of closing and then of opening, in um; below a mask pixel: none */
+    double close_um; /* radius of closing, then of opening, in um; none below a mask pixel */
     double open_um;
-    double min_area_um2; /* smaller pieces of tissue go */
+    double min_area_um2; /* smaller pieces of tissue are dropped */
     double min_hole_um2; /* smaller holes are filled */
-    double downsample;   /* of the overview; 32. More where it would pass TISSUE_MAX_OVERVIEW_PX */
+    double downsample;   /* of the overview; 32. More if it would exceed TISSUE_MAX_OVERVIEW_PX */
 };
 struct tissue_options tissue_defaults(void);
-/* All of them as one line of text, which a mask's PNG carries. The caller's; NULL if no memory. */
+/* All options as one line of text, stored in a mask's PNG. Owned by the caller; NULL if out of
+ * memory. */
 char *tissue_options_text(const struct tissue_options *options);
 
 struct tissue_mask {
@@ -39,11 +40,11 @@ struct tissue_mask {
     int64_t box_x, box_y, box_width, box_height; /* bounding box in level-0 pixels */
 };
 
-/* Finds the tissue. A slide without tissue gives an empty mask, not an error. *out is the caller's;
+/* Finds the tissue. A slide without tissue gives an empty mask, not an error. The caller owns *out;
  * free with tissue_mask_free. */
 bool tissue_find(struct slide *slide, const struct tissue_options *options, struct tissue_mask *out,
                  struct err *err);
-/* The same from an overview in memory, which is taken over whether this succeeds or not. */
+/* The same from an overview in memory, of which it takes ownership even on failure. */
 bool tissue_find_in(struct image *overview, int64_t width_l0, int64_t height_l0, double mpp,
                     const struct tissue_options *options, struct tissue_mask *out, struct err *err);
 /* A mask that was made before, from the PNG of it: measured again, without an overview. */
@@ -62,8 +63,8 @@ double tissue_fraction(const struct tissue_sums *sums, double x_l0, double y_l0,
                        double height_l0);
 
 /* Outlines of the mask as closed polygons with holes in level-0 pixels, as GeoJSON for QuPath,
- * streamed to a file. Identifiers follow from the file's name and the number of the piece. */
+ * streamed to a file. Identifiers are derived from the file's name and the number of the piece. */
 bool tissue_write_geojson(const struct tissue_mask *mask, const char *path, struct err *err);
-/* The overview with the outline drawn on it, for people; a small one is enlarged. */
+/* The overview with the outline drawn on it, for viewing; a small one is enlarged. */
 bool tissue_write_overlay(const struct tissue_mask *mask, const char *path, struct err *err);
 #endif

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* As asked for, but no finer than memory allows and no coarser than the slide is wide. */
+/* As requested, but no finer than memory allows and no coarser than the slide is wide. */
 static double overview_downsample(const struct slide_level *whole, double wanted)
 {
     double least = sqrt((double)whole->width * (double)whole->height / TISSUE_MAX_OVERVIEW_PX);

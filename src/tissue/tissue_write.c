@@ -1,4 +1,4 @@
-/* tissue_write.c: a tissue mask -> GeoJSON for QuPath and a picture for people. */
+/* tissue_write.c: a tissue mask -> GeoJSON for QuPath and an image for viewing. */
 #include "tissue/tissue.h"
 
 #include <stdlib.h>

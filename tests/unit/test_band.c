@@ -283,7 +283,7 @@ static void a_small_level_that_cannot_be_found_is_refused(void **state)
     struct err err = { 0 };
     assert_int_equal(slide_info(slide)->levels[1].reader, READER_NONE);
     assert_false(raster_read(&raster, 0, 0, 10, 10, &image, &err));
-    assert_non_null(strstr(err.text, "OpenSlide reads wrong"));
+    assert_non_null(strstr(err.text, "OpenSlide reads wrongly"));
     assert_false(slide_read(slide, 1, 0, 0, 10, 10, &image, &err));
     slide_close(slide);
 }

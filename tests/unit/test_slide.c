@@ -99,7 +99,7 @@ static void channels_are_not_left_out(void **state)
     (void)state;
     struct tiff_flavour flavour = plain_flavour();
     flavour.more_pages = 2;
-    expect_refusal("pages.tiff", &flavour, "has 3 pages of its full size");
+    expect_refusal("pages.tiff", &flavour, "has 3 full-size pages");
     flavour = plain_flavour();
     flavour.compression = COMPRESSION_LZW;
     flavour.photometric = PHOTOMETRIC_MINISBLACK;
@@ -329,7 +329,7 @@ static void sizes_beyond_the_file_are_refused(void **state)
     flavour.ratios[0] = 0;
     char *path = make("beyond.tiff", &flavour);
     enlarge_tile(path, 6);
-    expect_refused(path, "level 0, tile column 2, row 1 lies beyond the end of the file");
+    expect_refused(path, "level 0, tile column 2, row 1 is beyond the end of the file");
     free(path);
 }
 
