@@ -91,7 +91,7 @@ static bool check_modes(const struct extract_args *given, struct err *err)
 {
     if (given->dense == (given->random > 0))
         return err_set(err, ERR_USAGE, "%s",
-                       given->dense ? "--dense and --random exclude each other"
+                       given->dense ? "--dense and --random cannot be combined"
                                     : "pass --dense or --random N");
     if (given->random > 0 && given->margin != DEFAULT_MARGIN && given->margin != 0)
         return err_set(err, ERR_USAGE,
@@ -102,7 +102,7 @@ static bool check_modes(const struct extract_args *given, struct err *err)
         return err_set(err, ERR_USAGE,
                        "--template: pass --stain reinhard, macenko or vahadane too");
     if (given->group_memory > 0 && given->group != DEFAULT_GROUP)
-        return err_set(err, ERR_USAGE, "--group and --group-memory exclude each other");
+        return err_set(err, ERR_USAGE, "--group and --group-memory cannot be combined");
     if ((given->annotations || given->class_map) && given->label_rule > LABEL_CENTER)
         return err_set(err, ERR_USAGE, "%s: --label-rule %s does not use annotations",
                        given->annotations ? "--annotations" : "--class-map",

@@ -286,7 +286,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
     const struct model_args *given = options;
     const char *action = operands->operands[0];
     if (strcmp(action, "run") != 0 && operands->n_operands > 1)
-        return err_set(err, ERR_USAGE, "'%s' is one argument too many", operands->operands[1]);
+        return err_set(err, ERR_USAGE, "unexpected argument '%s'", operands->operands[1]);
     if (strcmp(action, "list") == 0)
         return run_list(app, given, err);
     if (strcmp(action, "show") == 0)

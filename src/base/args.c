@@ -23,8 +23,8 @@ static bool set_number(const struct arg *arg, const char *text, void *options, s
         return err_set(err, ERR_USAGE, "--%s: '%s' is not a%s number", arg->name, text,
                        whole ? " whole" : "");
     if ((arg->min != 0 || arg->max != 0) && (real < arg->min || real > arg->max))
-        return err_set(err, ERR_USAGE, "--%s: %s is outside of %.*g to %.*g", arg->name, text,
-                       args_digits(arg), arg->min, args_digits(arg), arg->max);
+        return err_set(err, ERR_USAGE, "--%s: %s is outside the range %.*g to %.*g", arg->name,
+                       text, args_digits(arg), arg->min, args_digits(arg), arg->max);
     if (whole)
         *(int64_t *)slot(arg, options) = integer;
     else
@@ -128,7 +128,7 @@ static bool parse_words(const struct args_spec *spec, int argc, char **argv, voi
     for (int i = 1; i < argc; i++) {
         char *word = argv[i];
         if (only_operands || word[0] != '-' || !word[1]) {
-            argv[1 + result->n_operands++] = word; /* never ahead of i */
+            argv[1 + result->n_operands++] = word; /* never past i */
             continue;
         }
         if (strcmp(word, "--") == 0) {
@@ -158,7 +158,7 @@ static bool check_excluded(const struct args_spec *spec, const bool *given, stru
     for (size_t i = 0; i < spec->n_args; i++)
         for (size_t k = 0; spec->args[i].excludes && given[i] && k < spec->n_args; k++)
             if (given[k] && strcmp(spec->args[i].excludes, spec->args[k].name) == 0)
-                return err_set(err, ERR_USAGE, "--%s and --%s exclude each other",
+                return err_set(err, ERR_USAGE, "--%s and --%s cannot be combined",
                                spec->args[k].name, spec->args[i].name);
     return true;
 }
@@ -173,7 +173,7 @@ static bool check_complete(const struct args_spec *spec, const struct args_resul
     if (result->n_operands < spec->min_operands)
         return err_set(err, ERR_USAGE, "needs %s", spec->operands);
     if (result->n_operands > spec->max_operands)
-        return err_set(err, ERR_USAGE, "'%s' is one argument too many",
+        return err_set(err, ERR_USAGE, "unexpected argument '%s'",
                        result->operands[spec->max_operands]);
     return true;
 }

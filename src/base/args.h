@@ -33,7 +33,7 @@ struct arg {
     double min, max;            /* for numbers; both 0: no limits */
     const char *const *choices; /* NULL-terminated, for ARG_CHOICE */
     bool required;
-    const char *excludes; /* the name of an option that cannot be given as well; NULL: none */
+    const char *excludes; /* an option that cannot be combined with this one; NULL: none */
     const char *help;     /* one sentence, no full stop */
 };
 
@@ -43,7 +43,7 @@ struct args_spec {
     const char *operands; /* "SLIDE...", or "" */
     int min_operands, max_operands;
     const char *description; /* a paragraph for --help and the man page */
-    const char *example;     /* one or more lines that a user can paste */
+    const char *example;     /* one or more lines for a user to paste */
     const struct arg *args;
     size_t n_args;
 };
@@ -51,21 +51,21 @@ struct args_spec {
 struct args_result {
     char **operands; /* point into argv */
     int n_operands;
-    bool help; /* --help was asked for; nothing else was checked */
+    bool help; /* --help was given; nothing else was checked */
 };
 
-/* Fills `options` (first the defaults, then what argv says). argv[0] is the command's name and is
- * reordered in place. A wrong option or value is named in the error, with the nearest right one. */
+/* Fills `options` (first the defaults, then from argv). argv[0] is the command's name; argv is
+ * reordered in place. The error names a wrong option or value and the nearest valid one. */
 bool args_parse(const struct args_spec *spec, int argc, char **argv, void *options,
                 struct args_result *result, struct err *err);
 
 void args_print_help(const struct args_spec *spec, FILE *stream);
 /* The command's own page in man(7) markup: microtome-<name>(1). */
 void args_print_man(const struct args_spec *spec, const char *version, FILE *stream);
-/* Text with what man(7) would take for markup escaped. */
+/* Text with characters escaped that man(7) would treat as markup. */
 void args_print_man_text(const char *text, FILE *stream);
 
-/* Digits that the limits of a number are printed with: whole numbers in full. */
+/* Digits used to print the limits of a number: whole numbers in full. */
 static inline int args_digits(const struct arg *arg)
 {
     return arg->type == ARG_INT ? 17 : 10;

@@ -23,7 +23,7 @@ static void print_range(const struct arg *arg, FILE *stream)
         fputs(" (required)", stream);
 }
 
-/* Breaks text at spaces so that no line passes LINE_WIDTH; following lines are indented. */
+/* Breaks text at spaces so that no line exceeds LINE_WIDTH; following lines are indented. */
 static void print_wrapped(const char *text, int column, int indent, FILE *stream)
 {
     while (*text) {
@@ -74,7 +74,7 @@ void args_print_help(const struct args_spec *spec, FILE *stream)
     fputs("\n\nOptions:\n", stream);
     for (size_t i = 0; i < spec->n_args; i++)
         print_option(&spec->args[i], stream);
-    fputs("  -h, --help                  show this\n\nExample:\n", stream);
+    fputs("  -h, --help                  show this help\n\nExample:\n", stream);
     for (const char *line = spec->example; *line;) {
         size_t length = strcspn(line, "\n");
         fprintf(stream, "  %.*s\n", (int)length, line);
@@ -130,7 +130,7 @@ void args_print_man(const struct args_spec *spec, const char *version, FILE *str
     fputs("\n.SH OPTIONS\n", stream);
     for (size_t i = 0; i < spec->n_args; i++)
         print_man_option(&spec->args[i], stream);
-    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow this\n.SH EXAMPLES\n.nf\n", stream);
+    fputs(".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nshow this help\n.SH EXAMPLES\n.nf\n", stream);
     args_print_man_text(spec->example, stream);
     fputs("\n.fi\n.SH SEE ALSO\n.BR microtome (1)\n", stream);
 }

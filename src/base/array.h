@@ -4,9 +4,10 @@
 #include <stdint.h>
 #include "base/err.h"
 
-/* Room for `need` items of `size` bytes in the array that the pointer at `array` holds (its address
- * is given: array_grow(&list->items, ...)), which has *room; at least doubled, so that adding one
- * by one costs little. `what` names it where there is no memory; the array then stays as it is. */
+/* Makes room for `need` items of `size` bytes in an array that has room for *room. `array` is the
+ * address of the pointer to it: array_grow(&list->items, ...). The array is at least doubled, so
+ * that adding items one by one costs little. `what` names it if memory runs out; the array is then
+ * unchanged. */
 bool array_grow(void *array, int64_t *room, int64_t need, size_t size, const char *what,
                 struct err *err);
 #endif

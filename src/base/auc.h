@@ -1,4 +1,4 @@
-/* auc.h: the area under the ROC curve, the one statistic that training and evaluation share. */
+/* auc.h: the area under the ROC curve, used by both training and evaluation. */
 #ifndef BASE_AUC_H
 #define BASE_AUC_H
 #include <stdbool.h>
@@ -10,10 +10,10 @@ struct auc_item {
     bool positive;
 };
 
-/* The chance that a positive scores above a negative, ties count half (Mann-Whitney). Not a number
- * if one kind is absent. Sorts items [n] by score. */
+/* The chance that a positive scores above a negative, ties count half (Mann-Whitney). NaN if one
+ * kind is absent. Sorts items [n] by score. */
 double auc_of_items(struct auc_item *items, int64_t n);
 
-/* The same; positive [n] tells the two kinds apart. False only without memory. */
+/* The same; positive [n] marks the positives. False only if out of memory. */
 bool auc_area(const double *scores, const bool *positive, int64_t n, double *auc, struct err *err);
 #endif

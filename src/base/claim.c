@@ -25,15 +25,15 @@ struct claim {
     bool ending;
 };
 
-/* When a process began, in clock ticks since boot: tells a new process with an old number. 0 if
- * there is no such process here, or only what its parent has not looked at yet. */
+/* When a process started, in clock ticks since boot: recognises a new process with a reused number.
+ * 0 if there is no such process here, or only a zombie. */
 static unsigned long long process_began(long pid)
 {
     char path[64], *text = NULL;
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     if (!file_read(path, 1 << 16, &text, NULL, NULL))
         return 0;
-    const char *at = strrchr(text, ')'); /* the name before may hold anything */
+    const char *at = strrchr(text, ')'); /* the name before may contain anything */
     if (at && (strncmp(at, ") Z", 3) == 0 || strncmp(at, ") X", 3) == 0))
         at = NULL;
     for (int field = 2; at && field < 22; field++)
@@ -101,14 +101,15 @@ static void *beat(void *argument)
 
 static void start_beat(struct claim *claim)
 {
-    sigset_t all, before; /* signals are for the main thread */
+    sigset_t all, before; /* signals are handled by the main thread */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     claim->beating = pthread_create(&claim->beat, NULL, beat, claim) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Writes who we are to a file of our own, then links it to the lock's name, which only one can. */
+/* Writes our identity to a separate file, then links it to the lock's name, which only one process
+ * can do. */
 static bool write_lock(struct claim *claim, const char *folder, struct err *err)
 {
     char host[256] = "", since[32];
@@ -131,10 +132,10 @@ static bool write_lock(struct claim *claim, const char *folder, struct err *err)
         if (wrote && !linked && errno != EEXIST) /* a file system without links */
             linked = rename(own, path) == 0;
         else if (wrote && !linked)
-            ok = err_set(
-                err, ERR_IO,
-                "%s: another run has just begun in this folder; wait for it or choose another",
-                folder);
+            ok = err_set(err, ERR_IO,
+                         "%s: another run has just started in this folder; wait for it or choose "
+                         "another folder",
+                         folder);
         unlink(own);
         if (linked) {
             claim->path = path;
@@ -154,10 +155,10 @@ static bool refuse(const char *folder, const struct claim_holder *holder, struct
         snprintf(who, sizeof who, " (process %ld on %s, since %s)", holder->pid, holder->host,
                  holder->since);
     if (holder->pid > 0)
-        snprintf(gone, sizeof gone, "; if it is gone, remove .lock in it");
+        snprintf(gone, sizeof gone, "; if it no longer exists, delete .lock in this folder");
     return err_set(err, ERR_IO,
-                   "%.400s: another run writes to this folder%s; wait for it, end it with "
-                   "'microtome cancel', or choose another one%s",
+                   "%.400s: another run is using this folder%s; wait for it, stop it with "
+                   "'microtome cancel', or choose another folder%s",
                    folder, who, gone);
 }
 

@@ -22,8 +22,8 @@ static bool ends_cell(const struct cursor *c, char byte)
     return byte == c->separator || byte == '\r' || byte == '\n';
 }
 
-/* What separates the columns of the header: the first of comma, semicolon and tab that it has
- * outside of quotes. */
+/* The separator of the header's columns: the first of comma, semicolon and tab that occurs outside
+ * quotes. */
 static char find_separator(const struct cursor *c)
 {
     bool quoted = false, semicolon = false, tab = false;
@@ -38,7 +38,7 @@ static char find_separator(const struct cursor *c)
     return semicolon ? ';' : tab ? '\t' : ',';
 }
 
-/* Cuts one cell out of the text and sets *last when it ends its row. */
+/* Cuts one cell out of the text and sets *last if it ends its row. */
 static bool next_cell(struct cursor *c, char **cell, bool *last, const char *path, struct err *err)
 {
     char *write = c->at;
@@ -48,8 +48,7 @@ static bool next_cell(struct cursor *c, char **cell, bool *last, const char *pat
         c->at++;
         for (;; c->at++) {
             if (c->at >= c->end)
-                return err_set(err, ERR_FORMAT, "%s:%d: a quote is opened and never closed", path,
-                               opened);
+                return err_set(err, ERR_FORMAT, "%s:%d: a quote is never closed", path, opened);
             if (*c->at == '"' && (c->at + 1 >= c->end || c->at[1] != '"'))
                 break;
             if (*c->at == '"')
@@ -155,7 +154,7 @@ bool csv_parse(const char *text, size_t size, const char *path, struct csv *out,
     if (!out->path || !out->text || !cells) {
         err_memory(err, path);
     } else if (memchr(text, 0, size)) {
-        err_set(err, ERR_FORMAT, "%s: not a text file (it holds a 0 byte)", path);
+        err_set(err, ERR_FORMAT, "%s: not a text file (it contains a 0 byte)", path);
     } else {
         memcpy(out->text, text, size);
         out->text[size] = 0;
@@ -214,7 +213,7 @@ const char *csv_no_number(const char *cell, const char *otherwise)
     const char *at = cell + strspn(cell, " +-");
     size_t before = strspn(at, digits);
     bool comma = at[before] == ',' && strspn(at + before + 1, digits) > 0;
-    return comma ? "has a decimal comma; write a point" : otherwise;
+    return comma ? "has a decimal comma; use a decimal point" : otherwise;
 }
 
 bool csv_mpp(const struct csv *csv, size_t row, double *out, struct err *err)

@@ -1,5 +1,5 @@
-/* ctx.h: what a long-running function is given besides its data: somewhere to speak, threads to
- * work with, and a flag that asks it to stop. Passed down; there are no globals. */
+/* ctx.h: what a long-running function needs besides its data: a report for messages and progress,
+ * threads to work with, and a stop flag. Passed down; there are no globals. */
 #ifndef BASE_CTX_H
 #define BASE_CTX_H
 #include <stdatomic.h>

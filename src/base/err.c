@@ -24,7 +24,7 @@ bool err_prefix(struct err *err, const char *prefix)
         return false;
     char old[sizeof err->text];
     memcpy(old, err->text, sizeof old);
-    /* The prefix is short by nature; of an overlong text the end is what may go. */
+    /* The prefix is short; an overlong text is truncated at the end. */
     snprintf(err->text, sizeof err->text, "%.255s: %.760s", prefix, old);
     return false;
 }

@@ -1,5 +1,5 @@
 /* err.h: an error is a value: a kind for the program and a sentence for the person.
- * The sentence names the file, the fact and, where there is one, the remedy. */
+ * The sentence names the file, the fact and, if there is one, the remedy. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 #include <stdbool.h>
@@ -8,11 +8,11 @@ enum err_kind {
     ERR_NONE,
     ERR_USAGE,   /* wrong options or arguments */
     ERR_MEMORY,  /* out of memory */
-    ERR_IO,      /* the operating system refused a read or a write */
+    ERR_IO,      /* the operating system failed a read or a write */
     ERR_FORMAT,  /* a file is not what it should be */
-    ERR_MISSING, /* a fact that is needed is not there */
+    ERR_MISSING, /* required information is missing */
     ERR_STOPPED, /* the user asked to stop */
-    ERR_REQUEUE, /* the same, and all is saved: run again to continue */
+    ERR_REQUEUE, /* the same, with everything saved: run again to continue */
 };
 
 struct err {
@@ -20,15 +20,15 @@ struct err {
     char text[1024];
 };
 
-/* Records the error and returns false, so that `return err_set(...)` reads well.
- * err may be NULL (the caller does not want to know why). */
+/* Records the error and returns false, so that `return err_set(...)` reads well. err may be NULL if
+ * the caller does not need the reason. */
 bool err_set(struct err *err, enum err_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "prefix: " before the text that is there. Returns false. */
+/* Puts "prefix: " before the existing text. Returns false. */
 bool err_prefix(struct err *err, const char *prefix);
 
-/* err_set(ERR_MEMORY) with one wording for all. `what` names the thing that did not fit. */
+/* err_set(ERR_MEMORY) with one wording for all. `what` names what did not fit. */
 bool err_memory(struct err *err, const char *what);
 
 /* err_set(ERR_IO) "path: cannot <verb>: <strerror(errno)>". */

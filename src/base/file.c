@@ -211,7 +211,7 @@ bool file_read(const char *path, size_t limit, char **out, size_t *size, struct 
         }
         length += fread(text + length, 1, room - length - 1, stream);
         if (length > limit) {
-            err_set(err, ERR_FORMAT, "%s: larger than the %zu MB that such a file may have", path,
+            err_set(err, ERR_FORMAT, "%s: larger than the limit of %zu MB for such a file", path,
                     limit >> 20);
             goto done;
         }

@@ -15,10 +15,10 @@ struct file_out {
     FILE *stream; /* open on part after file_out_open; NULL after file_out_reserve */
     bool reserved;
     int fd;          /* of part, if it is reserved */
-    char handle[40]; /* a name by which libraries open part, whatever has its place by then */
+    char handle[40]; /* a name by which libraries open part, even if it has been replaced */
 };
 
-/* Begins an output: a new file, never one that is there, nor what a link points to. _open gives a
+/* Starts an output: always a new file, never an existing one or the target of a link. _open gives a
  * stream; _reserve only `handle`, for libraries that open files themselves. End with
  * file_out_commit or file_out_discard. */
 bool file_out_open(struct file_out *out, const char *path, struct err *err);
@@ -29,30 +29,30 @@ bool file_out_open_in(struct file_out *out, const char *folder, const char *name
 /* Closes, syncs and renames; every step is checked. On failure the .part is removed. */
 bool file_out_commit(struct file_out *out, struct err *err);
 
-/* The same without syncing, for hints that may be lost with the machine. */
+/* The same without syncing, for hints that may be lost in a crash. */
 bool file_out_rename(struct file_out *out, struct err *err);
 
-/* Removes the .part. Does nothing on an output that was committed or never begun. */
+/* Removes the .part. Does nothing on an output that was committed or never started. */
 void file_out_discard(struct file_out *out);
 
-/* Removes folder/name if it is there and can be. */
+/* Removes folder/name if it exists and can be removed. */
 void file_remove_in(const char *folder, const char *name);
 
-/* Creates the folder and its parents; parts that dead runs left in it are removed. */
+/* Creates the folder and its parents; removes .part files left in it by dead runs. */
 bool file_make_folder(const char *path, struct err *err);
 bool file_exists(const char *path);
 bool file_is_folder(const char *path);
 
-/* Reads a small text or data file whole, with a 0 byte after it. Refuses one above `limit` bytes.
- * *out is the caller's; free(). */
+/* Reads a small text or data file whole, with a 0 byte after it. Fails above `limit` bytes. The
+ * caller owns *out; free(). */
 bool file_read(const char *path, size_t limit, char **out, size_t *size, struct err *err);
 
-/* "dir/name.ext" -> "name", the caller's; NULL if no memory. */
+/* "dir/name.ext" -> "name", owned by the caller; NULL if out of memory. */
 char *file_stem(const char *path);
-/* The path from the root; symbolic links are kept, as results are named after them. The caller's;
- * NULL if no memory. */
+/* The absolute path; symbolic links are kept, because results are named after them. Owned by the
+ * caller; NULL if out of memory. */
 char *file_absolute(const char *path);
-/* printf into fresh memory, the caller's; NULL if no memory. */
+/* printf into newly allocated memory, owned by the caller; NULL if out of memory. */
 char *file_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The extension with its dot, or "". Points into path. */
 const char *file_extension(const char *path);

@@ -1,5 +1,5 @@
 /* geojson.h: polygons for QuPath (0.6 and later) as a stream of GeoJSON features: a collection, in
- * it features, in each a polygon of rings, then its properties. A line a feature. Level-0
+ * it features, in each a polygon of rings, then its properties. One line per feature. Level-0
  * pixels. */
 #ifndef BASE_GEOJSON_H
 #define BASE_GEOJSON_H
@@ -9,8 +9,8 @@
 void geojson_begin(struct json_out *json, FILE *stream);
 void geojson_end(struct json_out *json);
 
-/* Opens a feature and the coordinates of its polygon. The identifier follows from the name and the
- * number, so that the same data give the same file. */
+/* Opens a feature and the coordinates of its polygon. The identifier is derived from the name and
+ * the number, so the same data give the same file. */
 void geojson_feature(struct json_out *json, uint64_t name, uint64_t number);
 /* A ring: then its points, the first one again at the end. Rounded to a hundredth of a pixel. */
 void geojson_ring(struct json_out *json);

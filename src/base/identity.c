@@ -20,7 +20,7 @@ uint64_t identity_hash(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
-/* Hashes up to CHUNK_BYTES from `offset`; *n tells how many there were. */
+/* Hashes up to CHUNK_BYTES from `offset`; *n is the number of bytes read. */
 static bool hash_chunk(int fd, const char *path, int64_t offset, uint64_t *hash, int64_t *n,
                        struct err *err)
 {
@@ -153,13 +153,14 @@ bool inputs_check(const char *result, const char *then, const char *now, struct 
     char kind[32], text[200];
     if (!*then)
         return err_set(err, ERR_USAGE,
-                       "%.500s: does not say which files it was made from, as results of older "
-                       "versions; pass --overwrite or another -o folder",
+                       "%.500s: does not record which files it was made from (written by an older "
+                       "version); pass --overwrite or another -o folder",
                        result);
     return !differ(then, now, kind, text) ||
-           err_set(err, ERR_USAGE,
-                   "%.500s: was made from another %s (%s); pass --overwrite or another -o folder",
-                   result, kind, text);
+           err_set(
+               err, ERR_USAGE,
+               "%.500s: was made from a different %s (%s); pass --overwrite or another -o folder",
+               result, kind, text);
 }
 
 bool inputs_hold(const char *name, const char *then, const char *now, const char *remedy,
@@ -167,6 +168,6 @@ bool inputs_hold(const char *name, const char *then, const char *now, const char
 {
     char kind[32], text[200];
     return !differ(then, now, kind, text) ||
-           err_set(err, ERR_FORMAT, "%.500s: the %s changed since the run began (%s); %s", name,
+           err_set(err, ERR_FORMAT, "%.500s: the %s changed since the run started (%s); %s", name,
                    kind, text, remedy);
 }

@@ -1,7 +1,7 @@
-/* identity.h: which file was it? Its size and a hash of its content; the name and the time of the
- * last change do not count: a copy is the same file. Results keep one line of inputs,
+/* identity.h: identifies a file by its size and a hash of its content; the name and modification
+ * time do not count: a copy is the same file. Results keep one line of inputs,
  *     slide=73418240:9f2c51d07be3a844 annotation=4321:0123456789abcdef
- * and a later run with the same options compares it with the files as they are then. */
+ * and a later run with the same options compares it with the current files. */
 #ifndef BASE_IDENTITY_H
 #define BASE_IDENTITY_H
 #include <stddef.h>
@@ -17,21 +17,21 @@ struct identity {
 /* FNV-1a, continued over n more bytes. */
 uint64_t identity_hash(uint64_t hash, const void *bytes, size_t n);
 
-/* All of the content is read: for annotations, masks, templates. */
+/* Reads the whole content: for annotations, masks, templates. */
 bool identity_of_file(const char *path, struct identity *out, struct err *err);
-/* At most IDENTITY_SAMPLE_BYTES of it are read, at its beginning, its end and evenly between: for
- * files of any size whose beginning tells much, such as patch stores. */
+/* Reads at most IDENTITY_SAMPLE_BYTES, at the beginning, the end and evenly between: for files of
+ * any size whose beginning is distinctive, such as patch stores. */
 #define IDENTITY_SAMPLE_BYTES (768 << 10)
 bool identity_of_sample(const char *path, struct identity *out, struct err *err);
 
 #define INPUTS_ROOM 256 /* of a line of inputs */
 
-/* Adds an input to the line, which begins as "". kind: a short word without spaces. */
+/* Adds an input to the line, which is "" at first. kind: a short word without spaces. */
 void inputs_add(char line[INPUTS_ROOM], const char *kind, const struct identity *identity);
-/* Fails where the files are not what `result` was made from, naming what differs and both
- * identities. then: the line that the result has; "": it has none, being of an older version. */
+/* Fails if `result` was made from other files, naming what differs and both identities. then: the
+ * line stored with the result; "": none, from an older version. */
 bool inputs_check(const char *result, const char *then, const char *now, struct err *err);
-/* The same of files that changed since work on `name` began. remedy: what to do about it. */
+/* The same for files that changed since work on `name` started. remedy: what to do about it. */
 bool inputs_hold(const char *name, const char *then, const char *now, const char *remedy,
                  struct err *err);
 #endif

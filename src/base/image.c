@@ -27,7 +27,7 @@ size_t image_bytes(const struct image *image)
     return (size_t)image->width * (size_t)image->height * (size_t)image->channels;
 }
 
-/* Which source cells lie under target cell i of n, and how much of the first and the last. */
+/* The source cells under target cell i of n, and the fractions of the first and the last. */
 struct span {
     int64_t first, last;
     double first_share, last_share;

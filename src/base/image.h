@@ -15,7 +15,7 @@ struct image {
 
 /* Zeroed pixels, the caller's; free with image_free. Sizes are checked against overflow. */
 bool image_new(struct image *image, int64_t width, int64_t height, int channels, struct err *err);
-void image_free(struct image *image); /* also fine on a zeroed struct */
+void image_free(struct image *image); /* also safe on a zeroed struct */
 size_t image_bytes(const struct image *image);
 
 static inline uint8_t *image_at(const struct image *image, int64_t x, int64_t y)
@@ -23,29 +23,29 @@ static inline uint8_t *image_at(const struct image *image, int64_t x, int64_t y)
     return image->px + (size_t)(y * image->width + x) * (size_t)image->channels;
 }
 
-/* Reads any PNG as RGB (palette, grey and 16 bit converted, alpha laid on white) or, with
+/* Reads any PNG as RGB (palette, grey and 16 bit converted, alpha blended with white) or, with
  * channels = 1, as grey. */
 bool image_read_png(const char *path, int channels, struct image *out, struct err *err);
-/* Reads a PNG or a JPEG as RGB, told apart by their first bytes. */
+/* Reads a PNG or a JPEG as RGB, recognised by its first bytes. */
 bool image_read(const char *path, struct image *out, struct err *err);
-/* The same from a file's bytes in memory; name only names it in messages. */
+/* The same from a file's bytes in memory; name is used in messages only. */
 bool image_decode(const uint8_t *bytes, size_t size, const char *name, struct image *out,
                   struct err *err);
-/* Written beside and renamed. */
+/* Written to a temporary file and renamed. */
 bool image_write_png(const char *path, const struct image *image, struct err *err);
-/* The same of an image of one channel whose bytes are the numbers of colours. */
+/* The same for a one-channel image whose bytes are indices of colours. */
 struct image_colour {
     uint8_t red, green, blue, alpha;
 };
 bool image_write_png_palette(const char *path, const struct image *image,
                              const struct image_colour colours[256], struct err *err);
-/* The same with a text inside (its Comment), such as how the image was made. */
+/* The same with an embedded text (its Comment), such as how the image was made. */
 bool image_write_png_noted(const char *path, const struct image *image, const char *note,
                            struct err *err);
-/* That text, the caller's; "" if there is none. Pixels are not read. */
+/* That text, owned by the caller; "" if there is none. Pixels are not read. */
 bool image_read_png_note(const char *path, char **out, struct err *err);
 
-/* For pictures that people look at; quality 1 to 100. Written beside and renamed. */
+/* For images meant for viewing; quality 1 to 100. Written to a temporary file and renamed. */
 bool image_write_jpeg(const char *path, const struct image *image, int quality, struct err *err);
 
 /* Area-averages to the given size (both at most the source's); the exact mean of the source area
@@ -54,7 +54,7 @@ bool image_shrink(const struct image *source, int64_t width, int64_t height, str
                   struct err *err);
 
 /* Resizes by the triangle filter, widened when shrinking, each of the two passes rounded to bytes:
- * what PIL calls BILINEAR and torchvision's Resize does to a PIL image. */
+ * PIL's BILINEAR, which torchvision's Resize applies to a PIL image. */
 bool image_resize(const struct image *source, int64_t width, int64_t height, struct image *out,
                   struct err *err);
 #endif

@@ -7,7 +7,7 @@
 #include "base/image_stream.h"
 #include "base/jpeg_failure.h"
 
-/* A block of 8 x 8 px takes a bit at least; twice that, for what is coded otherwise. */
+/* A block of 8 x 8 px takes at least one bit: 512 px per byte; doubled for other codings. */
 #define MOST_PX_A_BYTE 1024.0
 
 static bool read_open_jpeg(FILE *stream, const char *path, struct image *out, struct err *err)
@@ -23,7 +23,7 @@ static bool read_open_jpeg(FILE *stream, const char *path, struct image *out, st
     jpeg_stdio_src(&jpeg, stream);
     jpeg_read_header(&jpeg, TRUE);
     jpeg.out_color_space = JCS_RGB;
-    /* before jpeg_start_decompress, which allocates by what the header claims */
+    /* before jpeg_start_decompress, which allocates what the header claims */
     bool ok =
         ((double)jpeg.image_width * jpeg.image_height <=
          MOST_PX_A_BYTE * image_stream_bytes(stream)) ||
@@ -41,7 +41,7 @@ static bool read_open_jpeg(FILE *stream, const char *path, struct image *out, st
     return ok;
 }
 
-/* PNG or JPEG, by the first bytes; both begin anew at the start of the stream. */
+/* PNG or JPEG, by the first bytes; both readers start over at the beginning of the stream. */
 static bool read_any(FILE *stream, const char *path, struct image *out, struct err *err)
 {
     static const uint8_t png[4] = { 0x89, 'P', 'N', 'G' }, jpeg[2] = { 0xFF, 0xD8 };

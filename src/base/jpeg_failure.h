@@ -1,5 +1,5 @@
-/* jpeg_failure.h: libjpeg ends the program at an error; with this, an error is a jump with a text.
- */
+/* jpeg_failure.h: libjpeg exits the program on an error; with this, an error becomes a jump with a
+ * message. */
 #ifndef BASE_JPEG_FAILURE_H
 #define BASE_JPEG_FAILURE_H
 #include <setjmp.h>
@@ -12,6 +12,6 @@ struct jpeg_failure {
     char text[JMSG_LENGTH_MAX];
 };
 
-/* The manager for jpeg_*_struct.err. A warning is an error too: it means data that are damaged. */
+/* The manager for jpeg_*_struct.err. A warning is an error too: it means damaged data. */
 struct jpeg_error_mgr *jpeg_failure_begin(struct jpeg_failure *failure);
 #endif

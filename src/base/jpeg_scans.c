@@ -1,18 +1,20 @@
-/* jpeg_scans.c: bounds the scans of a JPEG, wherever in this process one is decoded. A progressive
- * JPEG may have some 2,000 scans, each as dear as the whole picture: half a minute for one tile.
+/* jpeg_scans.c: limits the scans of every JPEG decoded in this process. A progressive JPEG may have
+ * some 2,000 scans, each as expensive as the whole image: half a minute for one tile.
  *
- * OpenSlide offers no way to bound them, so that this file takes the place of libjpeg's
- * jpeg_start_decompress: the linker finds it first, for our own calls and for those of the shared
- * libraries beside us. Encoders write about ten scans; libtiff has the same bound. */
+ * OpenSlide offers no way to limit them, so this file replaces libjpeg's jpeg_start_decompress: the
+ * linker finds it first, for our own calls and for those of the shared libraries we use. Encoders
+ * write about ten scans; libtiff has the same limit. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <jpeglib.h>
 #include <jerror.h>
 
 #define MOST_SCANS 100
-#define MESSAGE 1000 /* a number that libjpeg's own messages do not reach */
+#define MESSAGE 1000 /* above the numbers of libjpeg's own messages */
 
-static const char *const messages[] = { "a JPEG of more than 100 scans, which take too long" };
+static const char *const messages[] = {
+    "a JPEG with more than 100 scans, which takes too long to decode"
+};
 
 static void count_scans(j_common_ptr jpeg)
 {

@@ -1,6 +1,6 @@
 /* json.h: writes JSON to a stream as it is produced; nothing is kept in memory.
- * `key` is NULL inside an array and at the top. The stream's error flag tells whether all was
- * written: check it at the end (file_out_commit does). Reading: json_file.h. */
+ * `key` is NULL inside an array and at the top. The stream's error flag shows whether everything
+ * was written: check it at the end (file_out_commit does). Reading: json_file.h. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 struct json_out {
     FILE *stream;
     int depth;
-    bool compact[JSON_DEPTH]; /* this level stands on one line */
+    bool compact[JSON_DEPTH]; /* this level is on one line */
     bool filled[JSON_DEPTH];  /* something was written on this level */
 };
 

@@ -16,7 +16,7 @@ json_t *json_file_read(const char *path, size_t limit, struct err *err)
     if (!root) {
         err_set(err, ERR_FORMAT, "%s:%d: not JSON: %s", path, why.line, why.text);
     } else if (!json_is_object(root)) {
-        err_set(err, ERR_FORMAT, "%s: holds no JSON object", path);
+        err_set(err, ERR_FORMAT, "%s: not a JSON object", path);
         json_decref(root);
         root = NULL;
     }

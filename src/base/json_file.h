@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include "base/err.h"
 
-/* The object that a file of at most `limit` bytes holds; the caller's, json_decref. NULL with an
- * error (err may be NULL) if the file cannot be read, is not JSON, or holds no object, or a key
- * twice. */
+/* The object in a file of at most `limit` bytes; owned by the caller, json_decref. NULL with an
+ * error (err may be NULL) if the file cannot be read, is not JSON, is not an object, or has a
+ * duplicate key. */
 json_t *json_file_read(const char *path, size_t limit, struct err *err);
 #endif

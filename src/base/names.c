@@ -34,7 +34,7 @@ static int edit_distance(const char *a, const char *b)
 const char *names_nearest(const char *word, const char *const *candidates, size_t n)
 {
     const char *best = NULL;
-    int best_distance = (int)(strlen(word) / 3 + 2); /* further off is no typing mistake */
+    int best_distance = (int)(strlen(word) / 3 + 2); /* further away is not a typing mistake */
     for (size_t i = 0; i < n; i++) {
         int distance = edit_distance(word, candidates[i]);
         if (distance < best_distance)
@@ -50,7 +50,7 @@ const char *names_join(const char *const *names, size_t n, char *text, size_t si
     text[0] = 0;
     for (size_t i = 0; i < n; i++) {
         size_t end = used + (i ? 2 : 0) + strlen(names[i]);
-        size_t reserve = i + 1 < n ? sizeof more : 1; /* for the end of a list that is cut here */
+        size_t reserve = i + 1 < n ? sizeof more : 1; /* for the end of a truncated list */
         if (end + reserve > size) {
             snprintf(text + used, size - used, "%s", i ? more : more + 2);
             break;

@@ -8,8 +8,8 @@
 /* For qsort of char *: by their bytes, the same order in every locale. */
 int names_order(const void *a, const void *b);
 
-/* "a, b, c" in text [size], which is given back. Only whole names: where not all find room, the
- * list ends in "...". */
+/* "a, b, c" in text [size], which is returned. Only whole names: if not all fit, the list ends in
+ * "...". */
 const char *names_join(const char *const *names, size_t n, char *text, size_t size);
 
 /* The candidate closest to `word` by edit distance, or NULL if none is near. */

@@ -20,7 +20,7 @@
 #define TRIES 16
 #define OLD_S (7 * 24 * 3600)
 
-/* Of the host and, as containers share its name, of the process numbers that are seen. */
+/* Of the host and, because containers share its name, of the process namespace. */
 static uint32_t host_hash(void)
 {
     char text[256] = "";

@@ -1,11 +1,11 @@
 /* part.h: files that are not complete yet: NAME.<host>-<process>-<random>.part. The name cannot be
- * guessed, so that nobody can put a link there first, and tells whether its writer still lives. */
+ * guessed, so nobody can put a link there first, and shows whether its writer is still alive. */
 #ifndef BASE_PART_H
 #define BASE_PART_H
 #include "base/err.h"
 
-/* Creates a new, empty file beside `path`, open for reading and writing: the descriptor, and its
- * name in *name, the caller's; -1 on failure, with *name NULL. */
+/* Creates a new, empty file beside `path`, open for reading and writing. Returns the descriptor,
+ * and the name in *name, owned by the caller; -1 on failure, with *name NULL. */
 int part_create(const char *path, char **name, struct err *err);
 
 /* Removes the parts in a folder whose writer is gone: a process of this host that has ended, or one

@@ -1,4 +1,4 @@
-/* plain.c: see plain.h. Byte by byte, for a stream may be handed half a character. */
+/* plain.c: see plain.h. Byte by byte, because a stream may receive half a character. */
 #include "base/plain.h"
 
 #include <stdbool.h>
@@ -41,7 +41,7 @@ static int length_of(unsigned char first)
                                             : 0;
 }
 
-/* A part that does not become a character. */
+/* An incomplete or invalid character. */
 static size_t give_up(struct part *part, char out[MOST_OUT], size_t used)
 {
     for (int i = 0; i < part->n; i++)
@@ -69,7 +69,7 @@ static size_t finish(struct part *part, char out[MOST_OUT], size_t used)
     return used;
 }
 
-/* Takes one byte; how many bytes of `out` it released. */
+/* Takes one byte; returns how many bytes of `out` it released. */
 static size_t take(struct part *part, unsigned char byte, char out[MOST_OUT])
 {
     size_t used = 0;

@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "base/image_stream.h"
 
-#define MAX_SIDE 100000    /* pixels; larger is not an overview, a mask or a patch */
-#define MOST_GROWTH 1032.0 /* bytes that deflate makes of one */
+#define MAX_SIDE 100000    /* pixels; nothing larger is an overview, a mask or a patch */
+#define MOST_GROWTH 1032.0 /* most bytes deflate makes of one */
 #define SIGNATURE 8        /* bytes before the first chunk */
 #define CHUNK_SUM 4        /* and after each */
 #define NOTE_KEY "Comment"
@@ -32,11 +32,11 @@ static void on_error(png_structp png, png_const_charp text)
 
 static void on_warning(png_structp png, png_const_charp text)
 {
-    (void)png, (void)text; /* a colour profile that libpng dislikes is no concern of ours */
+    (void)png, (void)text; /* such as a colour profile that libpng dislikes: irrelevant here */
 }
 
-/* libpng takes memory for a chunk by the length that the file claims: before that, all are looked
- * at. The stream is then where it was, at its start. */
+/* libpng allocates the length that the file claims for a chunk, so all chunks are checked first.
+ * The stream is then back at its start. */
 static void check_chunks(png_structp png, FILE *stream)
 {
     double rest = image_stream_bytes(stream) - SIGNATURE;
@@ -46,14 +46,15 @@ static void check_chunks(png_structp png, FILE *stream)
     while (fread(head, 1, sizeof head, stream) == sizeof head && memcmp(head + 4, "IEND", 4) != 0) {
         double length = png_get_uint_32(head), whole = sizeof head + length + CHUNK_SUM;
         if (whole > rest || fseeko(stream, (off_t)length + CHUNK_SUM, SEEK_CUR) != 0)
-            png_error(png,
-                      "a part of it claims more bytes than the file has; it is cut off or damaged");
+            png_error(
+                png,
+                "a chunk claims more bytes than the file has; the file is truncated or damaged");
         rest -= whole;
     }
     rewind(stream);
 }
 
-/* Asks libpng for 8-bit RGB or grey whatever the file holds; alpha is laid on white. */
+/* Asks libpng for 8-bit RGB or grey whatever the file contains; alpha is blended with white. */
 static void ask_for_plain(png_structp png, png_infop info, int channels)
 {
     png_color_16 white = { .red = 255, .green = 255, .blue = 255, .gray = 255 };
@@ -163,7 +164,7 @@ bool image_read_png_note(const char *path, char **out, struct err *err)
     return ok;
 }
 
-/* What a PNG may hold besides the pixels. */
+/* What a PNG may contain besides the pixels. */
 struct extras {
     const char *note;                   /* NULL: none */
     const struct image_colour *colours; /* [256]; NULL: grey or RGB */

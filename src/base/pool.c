@@ -96,7 +96,7 @@ struct pool *pool_new(int threads)
         *start = (struct worker_start){ pool, worker };
         if (pthread_create(&pool->threads[pool->n_started], NULL, worker_main, start) != 0) {
             free(start);
-            break; /* fewer threads than asked for still do all the work */
+            break; /* fewer threads than requested still do all the work */
         }
         pool->n_started++;
     }

@@ -1,6 +1,6 @@
 /* pool.h: a fixed set of threads that work through numbered pieces of a job.
  * The caller is worker 0 and helps while it waits, so a pool of one has no threads at all.
- * Pieces are handed out in order; what a piece computes must depend on its index alone. */
+ * Pieces are handed out in order; the result of a piece must depend on its index alone. */
 #ifndef BASE_POOL_H
 #define BASE_POOL_H
 #include <stdatomic.h>
@@ -24,17 +24,17 @@ struct pool_job {
     struct pool_job *later;
 };
 
-/* threads <= 0: one for each processor this process may use. NULL if no memory. */
+/* threads <= 0: one per processor this process may use. NULL if out of memory. */
 struct pool *pool_new(int threads);
 void pool_free(struct pool *pool);
 int pool_workers(const struct pool *pool);
 
-/* Puts a job of `count` pieces into the queue and returns at once; the other workers begin. */
+/* Queues a job of `count` pieces and returns at once; the other workers start on it. */
 void pool_start(struct pool *pool, struct pool_job *job, int64_t count, pool_fn fn, void *arg,
                 const atomic_bool *stop);
 
-/* Works along until the job is done. After a failure or a stop no new pieces begin; the error of
- * the lowest failed index is returned. */
+/* Helps until the job is done. After a failure or a stop no new pieces start; the error of the
+ * lowest failed index is returned. */
 bool pool_join(struct pool *pool, struct pool_job *job, struct err *err);
 
 /* pool_start + pool_join. */

@@ -87,7 +87,7 @@ static double rate_per_s(const struct report *report, double elapsed_s)
     return elapsed_s > 0 ? (double)report->done / elapsed_s : 0;
 }
 
-/* Three digits that matter: "0.52", "8.79", "41.3", "1490". */
+/* Three significant digits: "0.52", "8.79", "41.3", "1490". */
 static void format_rate(double rate, char *out, size_t size)
 {
     snprintf(out, size, "%.*f", rate < 10 ? 2 : rate < 100 ? 1 : 0, rate);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The source cells that make one target cell, and their shares. */
+/* The source cells that make up one target cell, and their weights. */
 struct taps {
     int64_t first, n;
     float *shares; /* [n], sum 1 */

@@ -1,6 +1,6 @@
 /* rng.h: counter-based random numbers (Philox4x32-10, Salmon et al. 2011).
  * A stream is named by (seed, stream, index), e.g. (run seed, hash of the slide, patch number):
- * what it yields depends on the name alone, never on threads, tasks or order. */
+ * its values depend on the name alone, never on threads, tasks or order. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 #include <stdint.h>
@@ -9,7 +9,7 @@ struct rng {
     uint32_t key[2];
     uint32_t counter[4];
     uint32_t block[4];
-    int used; /* words of the block that were given out */
+    int used; /* words of the block already used */
 };
 
 /* The bare bijection, for tests against published vectors. */

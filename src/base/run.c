@@ -15,7 +15,7 @@
 #include "base/version.h"
 
 #define TIME_TEXT RUN_TIME_TEXT
-#define SAVE_EVERY_S 1 /* saving writes all slides: for each of thousands it would be quadratic */
+#define SAVE_EVERY_S 1 /* saving writes all slides: after each one it would be quadratic */
 
 struct run {
     char *folder;
@@ -121,7 +121,7 @@ static bool save_json(const struct run *run, struct err *err)
     return file_out_commit(&out, err);
 }
 
-/* The names of the facts stand on the first item that has any; failed slides have none. */
+/* The names of the facts are taken from the first item that has any; failed slides have none. */
 static const struct run_item *item_with_facts(const struct run *run)
 {
     for (size_t i = 0; i < run->n; i++)

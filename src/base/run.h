@@ -1,7 +1,7 @@
-/* run.h: the record that a run over a cohort leaves in its results folder: run.json (version,
- * arguments, host, times, every slide's state) and slides.csv (a row a slide, which also reads as a
- * slide list: its paths are absolute). Both are rewritten while slides come in, at most once a
- * second, beside and renamed, so that a killed run tells how far it came. */
+/* run.h: the record of a run over a cohort in its results folder: run.json (version, arguments,
+ * host, times, every slide's state) and slides.csv (one row per slide; also a valid slide list: its
+ * paths are absolute). Both are rewritten as slides finish, at most once a second, to a temporary
+ * file that is renamed, so a killed run shows how far it got. */
 #ifndef BASE_RUN_H
 #define BASE_RUN_H
 #include <stdbool.h>
@@ -11,9 +11,9 @@
 
 enum run_state {
     RUN_DONE,      /* made in this run */
-    RUN_KEPT,      /* was complete already */
+    RUN_KEPT,      /* already complete */
     RUN_FAILED,    /* could not be read or written; the error says why */
-    RUN_NO_TISSUE, /* complete, in this run or before, but there is nothing on the slide */
+    RUN_NO_TISSUE, /* complete, in this run or before, but the slide is empty */
 };
 extern const char *const run_state_names[]; /* in the order of the enum */
 
@@ -39,23 +39,23 @@ struct run_item {
 
 struct run;
 
-/* folder exists, and is claimed until run_free: a second run in it fails here. planned: how many
- * slides there are to come to. argv is the command line as typed; it is copied. *out is the
- * caller's; free with run_free. */
+/* The folder must exist, and is claimed until run_free: a second run in it fails here. planned: the
+ * total number of slides. argv is the command line as typed; it is copied. The caller owns *out;
+ * free with run_free. */
 bool run_begin(const char *folder, size_t planned, int argc, char *const *argv, struct run **out,
                struct err *err);
 
-/* Adds a slide (copied); the first one, and then one a second, saves the record. */
+/* Adds a slide (copied). Saves the record with the first one and then at most once a second. */
 bool run_add(struct run *run, const struct run_item *item, struct err *err);
 
-/* Other processes have worked for this run, as tasks of a cluster do: their CPU seconds count. */
+/* Adds the CPU seconds of other processes that worked for this run, such as cluster tasks. */
 void run_spent(struct run *run, double cpu_s);
 
-/* Saves with the end time. If slides failed: false, with an error that counts them and says where
- * to look. */
+/* Saves with the end time. If slides failed, returns false with an error that gives their number
+ * and where to look. */
 bool run_finish(struct run *run, struct err *err);
 void run_free(struct run *run);
 
-/* What every run.json begins with: program, version, arguments, host. */
+/* The first fields of every run.json: program, version, arguments, host. */
 void run_put_command(struct json_out *json, int argc, char *const *argv, const char *host);
 #endif

@@ -21,7 +21,7 @@ ended() { # FOLDER: whether its ranks have ended within 20 s
     [ -z "$(ranks "$1")" ] && echo "$1: the ranks have ended" || { echo "$1: ranks are left"; kill -9 $(ranks "$1"); }
 }
 begin beside
-microtome train run.yaml -q --threads 1 -o beside --overwrite 2>&1 | grep -o 'another run writes to this folder'
+microtome train run.yaml -q --threads 1 -o beside --overwrite 2>&1 | grep -o 'another run is using this folder'
 { kill -9 $launcher; wait $launcher; } 2>/dev/null
 ended beside
 [ -e beside/model.safetensors ] && echo "the training went on to its end"

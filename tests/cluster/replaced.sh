@@ -28,7 +28,7 @@ exit $code
 W
 site "$here/wrap"
 predict maps --on slurm --site site.yaml --max-running 1 --wait >said 2>&1 && fail "a slide was replaced, and exit 0"
-grep -q '^[^,]*,s1,failed,.*was made from another slide' maps/slides.csv || fail "$(cat maps/slides.csv)"
+grep -q '^[^,]*,s1,failed,.*was made from a different slide' maps/slides.csv || fail "$(cat maps/slides.csv)"
 grep -q '^[^,]*,s2,done' maps/slides.csv || fail "$(cat maps/slides.csv)"
 [ ! -e maps/s1/heatmap.json ] || fail "a heatmap of two slides"
 cmp here/s2/heatmap.npy maps/s2/heatmap.npy || fail "s2 differs"
@@ -36,7 +36,7 @@ grep -l 'another slide' maps/tasks/record/*.json >/dev/null || fail "no task not
 
 # The same command again is refused; with --overwrite it makes what the new slide is.
 predict maps --on slurm --site site.yaml --wait >said 2>&1 && fail "a plan of another slide was taken"
-grep -q 's1/plan.json: was made from another slide (then .*; now .*); pass --overwrite' said || fail "$(cat said)"
+grep -q 's1/plan.json: was made from a different slide (then .*; now .*); pass --overwrite' said || fail "$(cat said)"
 predict maps --on slurm --wait --overwrite >said 2>&1 || fail "$(cat said)"
 predict new >/dev/null || fail "the second local run"
 cmp new/s1/heatmap.npy maps/s1/heatmap.npy || fail "s1 differs"

@@ -309,7 +309,7 @@ static void test_claim_damaged(void **state)
     struct err err = { 0 };
     write_lock(folder, NULL, 0, time(NULL));
     assert_false(claim_take(folder, &claim, &err));
-    assert_non_null(strstr(err.text, "another run writes to this folder"));
+    assert_non_null(strstr(err.text, "another run is using this folder"));
     write_lock(folder, NULL, 0, time(NULL) - 2 * CLAIM_DEAD_S);
     if (!claim_take(folder, &claim, &err))
         fail_msg("%s", err.text);
@@ -331,7 +331,7 @@ static void test_claim(void **state)
     assert_true(holder.alive);
     assert_int_equal(holder.pid, getpid());
     assert_false(claim_take(folder, &second, &err));
-    assert_non_null(strstr(err.text, "another run writes to this folder (process"));
+    assert_non_null(strstr(err.text, "another run is using this folder (process"));
     claim_release(claim);
     assert_false(claim_look(folder, &holder));
 

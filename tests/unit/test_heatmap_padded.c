@@ -175,7 +175,7 @@ static void a_calibration_knows_its_slides(void **state)
     char *again = plain_slide_write("heatmap_fitted.tiff", 720, 500, 0.25);
     assert_string_equal(again, first);
     assert_false(run_slides(folder, entries, 2, &options, false, &err));
-    assert_non_null(strstr(err.text, "check.json: was made from another cohort (then "));
+    assert_non_null(strstr(err.text, "check.json: was made from a different cohort (then "));
     assert_true(run_slides(folder, entries, 2, &options, true, &err));
     unlink(first), unlink(second);
     free(first), free(second), free(onnx), free(folder), free(made), free(away);

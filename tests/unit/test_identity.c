@@ -146,17 +146,18 @@ static void differences_are_named(void **state)
     assert_string_equal(then, "slide=12:00000000000000ab");
     assert_true(inputs_check("a.h5", then, then, NULL));
     assert_false(inputs_check("a.h5", "", then, &err));
-    assert_non_null(strstr(err.text, "a.h5: does not say which files it was made from"));
+    assert_non_null(strstr(err.text, "a.h5: does not record which files it was made from"));
     inputs_add(now, "slide", &(struct identity){ 12, 0xab });
     inputs_add(now, "annotation", &(struct identity){ 3, 1 });
     assert_false(inputs_check("a.h5", then, now, &err));
-    assert_string_equal(err.text, "a.h5: was made from another annotation (then none; now 3 bytes, "
-                                  "hash 0000000000000001); pass --overwrite or another -o folder");
+    assert_string_equal(err.text,
+                        "a.h5: was made from a different annotation (then none; now 3 bytes, "
+                        "hash 0000000000000001); pass --overwrite or another -o folder");
     assert_false(inputs_check("a.h5", now, then, &err));
     assert_non_null(strstr(err.text, "hash 0000000000000001; now none)"));
     assert_false(inputs_hold("a.tif", then, "slide=13:00000000000000ab", "run again", &err));
     assert_string_equal(err.text,
-                        "a.tif: the slide changed since the run began (then 12 bytes, hash "
+                        "a.tif: the slide changed since the run started (then 12 bytes, hash "
                         "00000000000000ab; now 13 bytes, hash 00000000000000ab); run again");
 }
 
