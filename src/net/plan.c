@@ -164,7 +164,7 @@ static bool plan_forward_pass(struct plan *plan, struct err *err)
     return plan_outputs(plan, err);
 }
 
-/* The gradients by the outputs are where the backward pass begins. */
+/* The backward pass starts from the gradients of the outputs. */
 static bool begin_gradients(struct plan *plan, struct err *err)
 {
     const struct graph *graph = plan->graph;
@@ -324,7 +324,7 @@ static bool make_within(const struct graph *graph, const struct plan_options *op
                    graph->name, (least >> 20) + 1, options->arena_budget >> 20);
 }
 
-/* *out NULL and true if the graph is not to be parted. */
+/* *out is NULL, with true returned, if the graph is not to be split. */
 static bool make_by_image(const struct graph *graph, const struct plan_options *options,
                           struct plan **out, struct err *err)
 {

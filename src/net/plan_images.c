@@ -41,7 +41,7 @@ void plan_images_free(struct plan_images *images)
     free(images);
 }
 
-/* Ops that treat every image by itself, as an image. */
+/* Ops that process every image separately, as an image. */
 static bool is_by_image(const struct node *node)
 {
     switch (node->op->kind) {

@@ -45,9 +45,10 @@ static void find_lifetimes(struct plan *plan)
     }
 }
 
-/* A copy is left out if its source can lie where the copy would: the source has memory of its own
- * that nobody places elsewhere. Both hold the same floats from then on, so whoever reads either is
- * served. A copy of the same size is overwritten afterwards (residual sum): its source must end. */
+/* A copy is dropped if its source can be placed where the copy would be: the source has its own
+ * memory that nothing places elsewhere. Both contain the same floats from then on, so reading
+ * either is fine. A copy of the same size is overwritten afterwards (residual sum): its source must
+ * end. */
 static void drop_copies(struct plan *plan)
 {
     for (int i = 0; i < plan->n_steps; i++) {
@@ -184,7 +185,7 @@ static char *reserve(size_t bytes)
     void *at = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return NULL;
-    madvise(at, bytes + 1, MADV_HUGEPAGE); /* a wish; nothing is lost if it is refused */
+    madvise(at, bytes + 1, MADV_HUGEPAGE); /* only a hint; nothing is lost if it is rejected */
     return at;
 }
 

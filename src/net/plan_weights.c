@@ -71,7 +71,7 @@ struct plan_weights_entry *plan_weights_take(struct plan_weights *weights, struc
         free(entry);
         return NULL;
     }
-    madvise(at, bytes, MADV_HUGEPAGE); /* a wish; nothing is lost if it is refused */
+    madvise(at, bytes, MADV_HUGEPAGE); /* only a hint; nothing is lost if it is rejected */
     *entry = (struct plan_weights_entry){ weights->first, buffer_share(source), key, bytes, at, 1,
                                           false };
     weights->first = entry;

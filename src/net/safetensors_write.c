@@ -53,7 +53,7 @@ static char *compose(const struct safetensors_source *tensors, size_t n,
     return NULL;
 }
 
-/* On failure errno tells why. */
+/* On failure errno has the reason. */
 static bool write_all(FILE *stream, const char *header, const struct safetensors_source *tensors,
                       size_t n)
 {

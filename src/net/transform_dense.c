@@ -180,7 +180,7 @@ static bool dense_pooling(struct dense *d, const struct node *node, struct place
     }
 }
 
-/* Nodes that work on each px by itself; axes of flattened values become those of channels. */
+/* Nodes that process each px separately; axes of flattened values become those of channels. */
 static bool dense_pointwise(struct dense *d, const struct node *node, const struct place *place,
                             struct err *err)
 {

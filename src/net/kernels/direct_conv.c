@@ -19,7 +19,7 @@ struct direct_tile {
     const float *v; /* [depth][v_step]: pixels of LANES inputs */
     ptrdiff_t v_step;
     const float *u;
-    const float *bias, *begin; /* what the sums begin with; begin: as y; NULL: none */
+    const float *bias, *begin; /* what the sums start from; begin: as y; NULL: none */
     float *y;
     ptrdiff_t y_step; /* floats from one block of outputs to the next */
     int64_t depth;
@@ -96,7 +96,7 @@ static int64_t pixel_unit(const struct direct_conv *c)
     return c->pool ? c->out_width : 1;
 }
 
-/* Where a block of pixels begins. */
+/* Where a block of pixels starts. */
 static int64_t block_begin(const struct direct_conv *c, int64_t block)
 {
     int64_t unit = pixel_unit(c), units = c->out_height * c->out_width / unit;
@@ -216,7 +216,7 @@ struct direct_run {
 struct direct_block {
     const float *v; /* inputs */
     ptrdiff_t v_step;
-    int64_t n, to;             /* to: where its outputs lie, in the first block of channels */
+    int64_t n, to;             /* to: where its outputs are, in the first block of channels */
     bool cold;                 /* the inputs are read for the first time */
     const float *next_weights; /* of the convolution that follows */
 };
@@ -268,9 +268,9 @@ static void run_panel(const struct direct_work *w, const struct direct_block *b,
         run_chunk(w, b, panel, c->depth * i / chunks, c->depth * (i + 1) / chunks);
 }
 
-/* What a part has of a panel: the parts take as much of all panels, one after another, so that a
- * panel between two of them is parted by its pixels. In units of a block / panel_parts the part
- * begins `begin` behind the panel and has `length`. */
+/* The share of a panel that a part has: the parts split all panels equally, one after another, so
+ * that a panel between two of them is split by its pixels. In units of a block / panel_parts the
+ * part starts `begin` after the start of the panel and has `length`. */
 static void run_share(const struct direct_work *w, struct direct_block *whole, int64_t panel,
                       int64_t begin, int64_t length)
 {

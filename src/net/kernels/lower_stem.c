@@ -94,7 +94,7 @@ bool lower_stem_forward(struct plan_node *pn, struct err *err)
 }
 
 /* The step of the stem that makes this node's input, which nothing else needs; NULL: none. Windows
- * with dilation do not begin one behind the other at the border. */
+ * with dilation do not start one after another at the border. */
 static struct step *stem_of(const struct plan_node *pn)
 {
     struct plan *plan = pn->plan;

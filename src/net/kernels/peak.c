@@ -9,7 +9,7 @@
 
 typedef float (*peak_fn)(float seed);
 
-/* lanes floats in a register; the sum is returned so that nothing can be left out */
+/* lanes floats in a register; the sum is returned so that nothing can be optimised away */
 #define LOOP(name, target, lanes)                                                                  \
     static target float name(float seed)                                                           \
     {                                                                                              \

@@ -31,8 +31,8 @@ double winograd_count_points(const struct winograd_conv *w)
     return (double)(w->batch * w->dilation * w->dilation * side_y * side_x);
 }
 
-/* `image`: of all images and phases of the dilation; a dilation of d makes d x d phases, each of
- * every d-th row and column. */
+/* `image`: of all images and phases of the dilation; a dilation of d makes d x d phases, each with
+ * every d rows and columns. */
 static struct winograd_tile tile_at(const struct winograd_conv *w, int64_t image, int64_t tile_y,
                                     int64_t tile_x)
 {

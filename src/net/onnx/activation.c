@@ -82,7 +82,7 @@ static bool limit(struct onnx_import *im, onnx_node *node, size_t i, const char 
             return err_set(err, ERR_FORMAT, "%s is not one number", name);
         *out = host_number(host, 0);
     }
-    if (fabs(*out) >= 3e38) /* the largest float stands for no limit */
+    if (fabs(*out) >= 3e38) /* the largest float means no limit */
         *out = none;
     return true;
 }

@@ -19,8 +19,8 @@ static struct host *under(const struct fold_args *args, struct shape shape)
     return host;
 }
 
-/* PyTorch stores equal weights once and names the others by an Identity: each is a parameter of its
- * own, so that layers are not tied when they are trained. */
+/* PyTorch stores equal weights once and names the others by an Identity: each becomes a separate
+ * parameter, so that layers are not tied in training. */
 struct host *fold_identity(const struct fold_args *args)
 {
     struct host *host = under(args, args->in[0]->shape);

@@ -160,7 +160,7 @@ static bool fuse_linear(struct onnx_import *im, int32_t head, bool *done, struct
         return false;
     value_id bias =
         onnx_parameter(im, node_at(im, add), (size_t)other, SHAPE(c->count), false, err);
-    b = onnx_known(im, matmul, 1, err); /* as it may be decoded anew */
+    b = onnx_known(im, matmul, 1, err); /* as it may be decoded again */
     if (bias == NO_VALUE || !b)
         return false;
     value_id y = onnx_linear(im, matmul, x, b, false, 1, bias, err);

@@ -10,7 +10,7 @@
 
 #define FOLD_LIMIT ((int64_t)1 << 24)
 
-/* Marks the nodes that the outputs depend on. Nodes stand in the order in which they can run. */
+/* Marks the nodes that the outputs depend on. Nodes are in an order in which they can run. */
 static bool mark_needed(struct onnx_import *im, struct err *err)
 {
     const Onnx__GraphProto *proto = im->proto;
@@ -185,7 +185,7 @@ static bool run(struct onnx_import *im, struct err *err)
     return graph_ok(im->graph, err) || err_prefix(err, im->path);
 }
 
-/* One import of an unpacked model. *open tells whether it leaves the batch open. */
+/* One import of an unpacked model. *open: whether it leaves the batch open. */
 static bool import_once(const Onnx__ModelProto *model, const struct onnx_import *setup,
                         struct graph **out, bool *open, struct err *err)
 {

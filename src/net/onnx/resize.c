@@ -20,7 +20,7 @@ struct resize {
     int64_t size[2]; /* 0: by the scale */
 };
 
-/* Where output pixel i lies in the input (one axis), in floats, as ONNX Runtime has it. */
+/* The position of output pixel i in the input (one axis), in floats, as in ONNX Runtime. */
 static float place(const struct resize *r, int64_t i, int64_t in, int64_t out, float scale)
 {
     switch (r->coordinates) {

@@ -3,7 +3,7 @@
 #include "base/divide.h"
 #include "net/onnx/import.h"
 
-/* The attributes that convolutions and pooling share, for images; those of a signal stand in the
+/* The attributes that convolutions and pooling share, for images; those of a signal are in the
  * second place. */
 struct window {
     int spatial; /* axes: 1 or 2 */

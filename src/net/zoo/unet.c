@@ -60,8 +60,8 @@ static value_id residual(const struct builder *b, value_id x, const char *prefix
     return graph_add(g, x, y);
 }
 
-/* Self-attention of all places of x [N, C, H, W]. The size enters the graph here: at another one
- * the network is built anew (its parameters stay the same). */
+/* Self-attention of all places of x [N, C, H, W]. The size enters the graph here: at another size
+ * the network is built again (its parameters stay the same). */
 static value_id attention(const struct builder *b, value_id x, const char *prefix)
 {
     struct graph *g = b->graph;
