@@ -164,7 +164,7 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     out->export.tile_px = given->tile;
     out->export.class_name = given->class_name;
     if (out->direct && out->fast)
-        return err_set(err, ERR_USAGE, "--fast and --kernels direct exclude each other");
+        return err_set(err, ERR_USAGE, "--fast and --kernels direct cannot be combined");
     if (given->stain_template && out->stain <= STAIN_NONE)
         return err_set(err, ERR_USAGE,
                        "--template: pass --stain reinhard, macenko or vahadane too");

@@ -36,8 +36,8 @@ static bool refuse(const struct merger *merger, const struct region *region, con
                           "%s; correct or remove it in the program used to draw it", fact);
 }
 
-/* Points of a ring without repeats, closed: [*n, 2], the caller's. NULL and *err set if fewer than
- * three are distinct. */
+/* Points of a ring without repeats, closed: [*n, 2], owned by the caller. NULL and *err set if
+ * fewer than three are distinct. */
 static double *closed_ring(const struct merger *merger, const struct region *region,
                            const struct ring *ring, size_t *n, struct err *err)
 {

@@ -13,7 +13,7 @@ struct image {
     int channels;
 };
 
-/* Zeroed pixels, the caller's; free with image_free. Sizes are checked against overflow. */
+/* Zeroed pixels, owned by the caller; free with image_free. Sizes are checked against overflow. */
 bool image_new(struct image *image, int64_t width, int64_t height, int channels, struct err *err);
 void image_free(struct image *image); /* also safe on a zeroed struct */
 size_t image_bytes(const struct image *image);

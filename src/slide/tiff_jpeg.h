@@ -12,7 +12,7 @@ struct tiff_jpeg_style {
 };
 
 struct tiff_jpeg_bytes {
-    uint8_t *bytes; /* the caller's; free() */
+    uint8_t *bytes; /* owned by the caller; free() */
     unsigned long size;
 };
 

@@ -27,7 +27,7 @@ bool tiff_out_failed(const struct tiff_out *out, struct err *err)
     if (errno)
         return err_errno(err, out->path, "write");
     return err_set(err, ERR_IO, "%s: cannot write: %s", out->path,
-                   out->complaint[0] ? out->complaint : "libtiff refused");
+                   out->complaint[0] ? out->complaint : "libtiff gave no reason");
 }
 
 bool tiff_out_open(struct tiff_out *out, const char *path, const char *part, const char *mode,

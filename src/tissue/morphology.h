@@ -19,8 +19,8 @@ bool morphology_open_square(struct image *mask, int64_t half, struct err *err);
 void morphology_invert(struct image *mask);
 
 /* Connected pieces of the pixels that are 255 (edges connect; corners do too if `corners`),
- * numbered from 1 in the order of their first pixel, row by row; 0 elsewhere. *labels [height,
- * width] is the caller's; free(). */
+ * numbered from 1 in the order of their first pixel, row by row; 0 elsewhere. The caller owns
+ * *labels [height, width]; free(). */
 bool morphology_label(const struct image *mask, bool corners, int32_t **labels, int32_t *n,
                       struct err *err);
 

@@ -119,9 +119,9 @@ static bool fit_concentrations(const uint8_t *rgb, int64_t n, struct stain_fit *
     double density[256], pseudo[2][3];
     stain_density_table(density);
     if (!stain_pseudo_inverse(out->matrix, pseudo))
-        return err_set(err, ERR_MISSING,
-                       "the colour of the tissue does not vary: its two stains "
-                       "cannot be told apart");
+        return err_set(
+            err, ERR_MISSING,
+            "the colour of the tissue does not vary: its two stains cannot be separated");
     double *values = malloc((size_t)n * sizeof *values);
     if (!values)
         return err_memory(err, "pixels to fit a stain to");

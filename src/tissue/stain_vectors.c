@@ -98,9 +98,9 @@ static bool principal_plane(const struct stain_tissue *tissue, double plane[2][3
             covariance[a][b] /= (double)(tissue->n - 1);
     eigen_symmetric(covariance, variance, directions);
     if (!(variance[1] > 1e-12))
-        return err_set(err, ERR_MISSING,
-                       "the colour of the tissue does not vary: its two stains "
-                       "cannot be told apart");
+        return err_set(
+            err, ERR_MISSING,
+            "the colour of the tissue does not vary: its two stains cannot be separated");
     for (int k = 0; k < 2; k++) {
         const double *direction = directions[2 - k]; /* the largest is the last */
         double sign = direction[0] < 0 ? -1 : 1;

@@ -47,16 +47,15 @@ bool tissue_find(struct slide *slide, const struct tissue_options *options, stru
 /* The same from an overview in memory, of which it takes ownership even on failure. */
 bool tissue_find_in(struct image *overview, int64_t width_l0, int64_t height_l0, double mpp,
                     const struct tissue_options *options, struct tissue_mask *out, struct err *err);
-/* A mask that was made before, from the PNG of it: measured again, without an overview. */
+/* Reads an existing mask from its PNG and measures it again, without an overview. */
 bool tissue_read(struct slide *slide, const char *path, struct tissue_mask *out, struct err *err);
-/* Fills in what follows from mask, ratios and mpp. */
+/* Computes the measures from mask, ratios and mpp. */
 void tissue_measure(struct tissue_mask *mask, int64_t width_l0, int64_t height_l0);
 void tissue_mask_free(struct tissue_mask *mask);
 
-/* Fraction of tissue pixels of the mask under a level-0 rectangle, by the real ratio, with partly
- * covered mask pixels counted by their share. What lies outside of the slide counts as background.
- */
-struct tissue_sums; /* an integral image, for many questions at once */
+/* Fraction of tissue pixels of the mask under a level-0 rectangle, by the actual ratio, with partly
+ * covered mask pixels counted in proportion. The area outside the slide counts as background. */
+struct tissue_sums; /* an integral image, for many queries */
 bool tissue_sums_new(const struct tissue_mask *mask, struct tissue_sums **out, struct err *err);
 void tissue_sums_free(struct tissue_sums *sums);
 double tissue_fraction(const struct tissue_sums *sums, double x_l0, double y_l0, double width_l0,
