@@ -59,8 +59,8 @@ static const struct arg args[] = {
              "slide list"),
     CLASS_MAP_ARG,
     CHOICE_ARG("label-rule", label_rule, "NAME", "majority", label_rule_names,
-               "what makes a tile tumour: at least half of its pixels (normal: none), any pixel, "
-               "its centre, or the slide's label; or no labels"),
+               "what makes a tile tumour: at least half of its pixels (normal if none is), any "
+               "pixel, its centre, or the slide's label; or no labels"),
     REAL_ARG("white", white, "F", NULL, 0.001, 1,
              "drop tiles with a larger fraction of white pixels (R, G and B above 200); default: "
              "0.7 for --random, none dropped for --dense"),

@@ -10,9 +10,9 @@
 #include "base/array.h"
 #include "base/divide.h"
 
-#define UNIT_PX 16 /* tissue is not asked for in finer steps: masks are no finer */
+#define UNIT_PX 16 /* tissue is not sampled in finer steps: masks are no finer */
 
-/* All in steps of `step` cells, within which tissue is not told apart. */
+/* All in steps of `step` cells, within which tissue is not distinguished. */
 struct planner {
     const struct source *source;
     const struct ensemble *ensemble;

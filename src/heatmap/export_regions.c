@@ -151,7 +151,7 @@ static bool write_file(const struct export_request *request, struct regions *reg
     return false;
 }
 
-/* Regions that are too ragged for the memory are traced anew on coarser blocks. */
+/* Regions that are too complex for the memory are traced again on coarser blocks. */
 static bool write_regions(const struct export_request *request, const char *path,
                           const struct ctx *ctx, struct err *err)
 {

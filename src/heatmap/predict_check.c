@@ -187,7 +187,7 @@ static void sampled_inputs(const struct predict *predict, char out[INPUTS_ROOM])
     for (size_t i = 0; i < used; i++) {
         char line[INPUTS_ROOM];
         if (!predict_inputs(predict, i * n / used, line, NULL))
-            continue; /* left out of the check as well */
+            continue; /* not part of the check either */
         all.hash = identity_hash(all.hash, line, strlen(line) + 1);
         all.bytes += strtoll(strchr(line, '=') + 1, NULL, 10);
     }

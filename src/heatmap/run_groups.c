@@ -69,7 +69,7 @@ static void read_region(struct job *job, struct slot *slot, struct image *out)
     pthread_mutex_unlock(&job->mutex);
 }
 
-/* Reads blocks before they are asked for, but not too many. */
+/* Reads blocks ahead of their use, but not too many. */
 static void *reader_main(void *argument)
 {
     struct job *job = argument;

@@ -14,7 +14,7 @@
 #define MAX_GRID_TILES (INT64_C(1) << 28)
 #define MAX_SIDE_L0 (INT64_C(1) << 40)
 
-/* Tiles stand on a grid; `at` tells which patch holds one, or -1. */
+/* Tiles are on a grid; `at` is the patch that contains a tile, or -1. */
 struct source_store {
     struct store *store;
     pthread_mutex_t mutex; /* HDF5 is read by one thread at a time */

@@ -232,7 +232,7 @@ static bool write_lookup(const struct cohort *cohort, size_t n, struct err *err)
     return file_out_commit(&out, err);
 }
 
-/* Where annotations were asked for, slides that have none and that the list does not call normal.
+/* If annotations were requested: slides that have none and that the list does not label normal.
  * Perhaps the folder is a wrong one, or the names in it are not the slides'. */
 static void warn_of_annotations(const struct cohort *cohort, size_t n)
 {

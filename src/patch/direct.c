@@ -41,7 +41,7 @@ struct direct {
 
 int64_t direct_batch_pieces(int64_t batch_bytes, int64_t piece_bytes)
 {
-    int64_t pieces = batch_bytes / (piece_bytes + 2 * PAGE); /* each may begin a run of its own */
+    int64_t pieces = batch_bytes / (piece_bytes + 2 * PAGE); /* each may start a separate run */
     return pieces > 0 ? pieces : 1;
 }
 

@@ -12,7 +12,7 @@ static const char *class_name(int label)
     return label > 0 ? "tumor" : label == 0 ? "normal" : "unlabeled";
 }
 
-/* "patient_012" -> "012": the words are in the path already. '/' would be a folder of its own. */
+/* "patient_012" -> "012": the words are in the path already. '/' would start a new folder. */
 static char *path_part(const char *value, const char *const *words, const char *otherwise)
 {
     for (; *words; words++) {

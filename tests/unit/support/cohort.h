@@ -8,7 +8,7 @@
 /* [side, side, 3], label is number % 2. The caller's; image_free. */
 void cohort_patch(int patient, int number, int64_t side, struct image *out);
 
-/* SCRATCH/name, made anew and empty; the caller's. */
+/* SCRATCH/name, created again, empty; the caller's. */
 char *cohort_folder(const char *name);
 
 /* folder/{normal,tumor}/p<patient>_<number>_0.png */
