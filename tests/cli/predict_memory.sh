@@ -11,7 +11,7 @@ print(run.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 
 }
 bounded() { # NAME MB OPTIONS...
     read -r code mb text < <(peak microtome predict -q -o "$1" --memory "$2" --init-seed 1 --threads 2 --export none "${@:3}")
-    least=$(sed -n 's/.*too little.*pass at least \([0-9]*\)$/\1/p' <<<"$text")
+    least=$(sed -n 's/.*is not enough.*pass at least \([0-9]*\)$/\1/p' <<<"$text")
     if [ "$code" = 0 ] && [ "$mb" -gt "$2" ]; then
         echo "$1: $mb MB, with --memory $2"
     elif [ "$code" = 2 ] && [ -n "$least" ]; then
