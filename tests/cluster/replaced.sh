@@ -32,7 +32,7 @@ grep -q '^[^,]*,s1,failed,.*was made from a different slide' maps/slides.csv || 
 grep -q '^[^,]*,s2,done' maps/slides.csv || fail "$(cat maps/slides.csv)"
 [ ! -e maps/s1/heatmap.json ] || fail "a heatmap of two slides"
 cmp here/s2/heatmap.npy maps/s2/heatmap.npy || fail "s2 differs"
-grep -l 'another slide' maps/tasks/record/*.json >/dev/null || fail "no task noticed it"
+grep -l 'a different slide' maps/tasks/record/*.json >/dev/null || fail "no task noticed it"
 
 # The same command again is refused; with --overwrite it makes what the new slide is.
 predict maps --on slurm --site site.yaml --wait >said 2>&1 && fail "a plan of another slide was taken"
