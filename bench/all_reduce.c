@@ -4,8 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "base/report.h"
+#include "base/console.h"
 #include "dist/ranks.h"
+#include "base/clock.h"
 
 #define REPEATS 7
 
@@ -16,10 +17,10 @@ static bool measure(struct ranks *ranks, float *data, int64_t n, struct err *err
         int64_t nanoseconds = 0;
         if (!ranks_most(ranks, &nanoseconds, 1, err)) /* all begin together */
             return false;
-        double began_s = report_clock_s();
+        double began_s = clock_monotonic_s();
         if (!ranks_start_sum(ranks, data, n, err) || !ranks_finish_sums(ranks, err))
             return false;
-        nanoseconds = (int64_t)(1e9 * (report_clock_s() - began_s));
+        nanoseconds = (int64_t)(1e9 * (clock_monotonic_s() - began_s));
         if (!ranks_most(ranks, &nanoseconds, 1, err))
             return false;
         fastest_s = fmin(fastest_s, 1e-9 * (double)nanoseconds);

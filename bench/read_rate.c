@@ -10,9 +10,10 @@
 #include <jpeglib.h>
 #include <tiffio.h>
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "patch/grid.h"
 #include "patch/pass.h"
+#include "base/clock.h"
 
 #define TILE_PX 224 /* of the dense grid, with a margin of half of it */
 #define REPEATS 3
@@ -79,7 +80,7 @@ static double decode_bare_s(const struct tiles *tiles)
     struct jpeg_decompress_struct jpeg = { .err = jpeg_std_error(&errors) };
     jpeg_create_decompress(&jpeg);
     uint8_t *row = NULL;
-    double began_s = report_clock_s();
+    double began_s = clock_monotonic_s();
     if (tiles->tables) {
         jpeg_mem_src(&jpeg, tiles->tables, tiles->tables_size);
         jpeg_read_header(&jpeg, FALSE);
@@ -98,7 +99,7 @@ static double decode_bare_s(const struct tiles *tiles)
             jpeg_read_scanlines(&jpeg, &row, 1);
         jpeg_finish_decompress(&jpeg);
     }
-    double took_s = report_clock_s() - began_s;
+    double took_s = clock_monotonic_s() - began_s;
     jpeg_destroy_decompress(&jpeg);
     free(row);
     return took_s;
@@ -148,9 +149,9 @@ static bool read_pass_s(const struct raster *raster, const struct units *blocks,
                          .arg = block,
                          .where = one_place,
                          .cut = nothing_more };
-    double began_s = report_clock_s();
+    double began_s = clock_monotonic_s();
     bool ok = block && pass_run(&pass, ctx, err);
-    *took_s = report_clock_s() - began_s;
+    *took_s = clock_monotonic_s() - began_s;
     free(block);
     return ok;
 }

@@ -9,11 +9,12 @@
 #include "base/folder.h"
 #include "base/json.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/classify.h"
 #include "tissue/tissue.h"
 #include "verdict/features.h"
 #include "verdict/lesion_finder.h"
+#include "base/text.h"
 
 const char *const lesion_method_names[] = { "components", "nms", NULL };
 
@@ -64,7 +65,7 @@ static bool do_task(void *arg, int64_t index, int worker, struct err *err)
     struct heat_task *task = &run->tasks[index];
     task->folder = run->folders[index];
     task->failed = !do_slide(run, task, &task->err);
-    report_advance(run->app->ctx.report, 1);
+    console_advance(run->app->ctx.console, 1);
     return true;
 }
 
@@ -77,14 +78,14 @@ static bool run_all(struct heat_run *run, char *const *paths, int n_paths, const
     if (!heat_list(paths, n_paths, &run->folders, &run->n, &unfinished, err))
         return false;
     if (unfinished > 0)
-        report_warn(run->app->ctx.report, "slides skipped because they have no heatmap yet: %zu",
-                    unfinished);
+        console_warn(run->app->ctx.console, "slides skipped because they have no heatmap yet: %zu",
+                     unfinished);
     run->tasks = calloc(run->n, sizeof *run->tasks);
     if (!run->tasks)
         return err_memory(err, "the list of heatmaps");
-    report_begin(run->app->ctx.report, label, (int64_t)run->n, "slides");
+    console_begin(run->app->ctx.console, label, (int64_t)run->n, "slides");
     bool ok = pool_for(run->app->ctx.pool, (int64_t)run->n, do_task, run, run->app->ctx.stop, err);
-    report_end(run->app->ctx.report);
+    console_end(run->app->ctx.console);
     size_t failed = 0;
     for (size_t i = 0; ok && i < run->n; i++)
         failed += run->tasks[i].failed;
@@ -103,15 +104,15 @@ static bool finish(struct heat_run *run, bool ok, struct err *err)
         assumed = assumed || run->tasks[i].assumed_mpp;
         empty += run->tasks[i].no_tissue;
         if (run->tasks[i].failed)
-            report_warn(run->app->ctx.report, "%s: %s", run->tasks[i].folder,
-                        run->tasks[i].err.text);
+            console_warn(run->app->ctx.console, "%s: %s", run->tasks[i].folder,
+                         run->tasks[i].err.text);
     }
     if (assumed)
-        report_warn(run->app->ctx.report, "heatmaps without um/px: sizes assume %.2f um/px",
-                    TISSUE_ASSUMED_MPP);
+        console_warn(run->app->ctx.console, "heatmaps without um/px: sizes assume %.2f um/px",
+                     TISSUE_ASSUMED_MPP);
     if (empty > 0)
-        report_warn(run->app->ctx.report,
-                    "slides without tissue: %zu; they count as without tumour", empty);
+        console_warn(run->app->ctx.console,
+                     "slides without tissue: %zu; they count as without tumour", empty);
     if (ok && failed > 0)
         ok = err_set(err, ERR_FORMAT, "%zu of %zu slides failed", failed, run->n);
     for (size_t i = 0; run->tasks && i < run->n; i++)
@@ -223,7 +224,7 @@ static bool find_lesions(const struct heat_run *run, struct heat_task *task,
     double mpp = info->mpp > 0 ? info->mpp : TISSUE_ASSUMED_MPP * info->downsample;
     double cell_um = mpp * (double)info->stride;
     struct lesion_list list = { 0 };
-    char *path = file_format("%s/%s.csv", o->output, info->slide);
+    char *path = text_format("%s/%s.csv", o->output, info->slide);
     bool ok = path || err_memory(err, task->folder);
     if (ok && o->method == LESIONS_COMPONENTS)
         ok = lesions_by_components(field, o->threshold, o->open_um / cell_um, o->close_um / cell_um,

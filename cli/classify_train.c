@@ -6,7 +6,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/classify.h"
 #include "verdict/feature_table.h"
 #include "verdict/forest.h"
@@ -93,14 +93,14 @@ static bool choose(struct app *app, const struct classify_options *o, const stru
         json_out_array(json, "grid");
     else
         fputs("trees      depth  split-features  min-leaf  cross-validated AUC\n", app->out);
-    report_begin(app->ctx.report, "grid", grid_size(grid), "forests");
+    console_begin(app->ctx.console, "grid", grid_size(grid), "forests");
     for (int64_t i = 0; ok && i < grid_size(grid); i++) {
         struct forest_options options = grid_point(o, grid, i);
         double mean = 0, deviation = 0;
         ok = forest_cross_validate(data, &options, o->folds, &app->ctx, &mean, &deviation, err);
         if (ok && mean > highest)
             highest = mean, *best = options;
-        report_advance(app->ctx.report, 1);
+        console_advance(app->ctx.console, 1);
         if (ok && json->stream) {
             json_out_object_line(json, NULL);
             json_out_int(json, "trees", options.trees);
@@ -118,7 +118,7 @@ static bool choose(struct app *app, const struct classify_options *o, const stru
                     (long long)options.min_leaf, mean, deviation);
         }
     }
-    report_end(app->ctx.report);
+    console_end(app->ctx.console);
     if (json->stream)
         json_out_close_array(json);
     return ok;

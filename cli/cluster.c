@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/claim.h"
 #include "base/file.h"
+#include "base/text.h"
 
 extern const struct task_kind extract_tasks, predict_tasks, train_tasks;
 
@@ -64,13 +65,13 @@ bool cluster_check_idle(const char *folder, struct err *err)
 
 static char *slides_path(const char *folder)
 {
-    return file_format("%s/tasks/slides.csv", folder);
+    return text_format("%s/tasks/slides.csv", folder);
 }
 
 bool cluster_begin(const struct task_list *list, const struct slide_list *slides,
                    struct claim **claim, struct err *err)
 {
-    char *folder = file_format("%s/tasks", list->folder), *path = slides_path(list->folder);
+    char *folder = text_format("%s/tasks", list->folder), *path = slides_path(list->folder);
     bool ok = (folder && path) || err_memory(err, "the task list");
     ok = ok && claim_take(list->folder, claim, err) && cluster_check_idle(list->folder, err) &&
          file_make_folder(folder, err) && slide_list_save(slides, path, err);

@@ -7,14 +7,15 @@
 #include "plot/curves.h"
 #include "verdict/froc.h"
 #include "verdict/scores.h"
+#include "base/text.h"
 
 bool evaluate_plot(const struct evaluate_options *o, const char *ending, const struct chart *chart,
                    struct err *err)
 {
     if (!o->plot)
         return true;
-    char *svg = file_format("%s%s.svg", o->plot, ending);
-    char *png = file_format("%s%s.png", o->plot, ending);
+    char *svg = text_format("%s%s.svg", o->plot, ending);
+    char *png = text_format("%s%s.png", o->plot, ending);
     bool ok = (svg && png) ? curves_chart(svg, png, chart, err) : err_memory(err, o->plot);
     free(svg), free(png);
     return ok;
@@ -37,7 +38,7 @@ bool evaluate_points(const struct evaluate_options *o, const char *ending,
     if (o->points && !*ending)
         ok = write_table(o->points, write, curves, n, err);
     if (ok && o->plot) {
-        char *path = file_format("%s%s_points.csv", o->plot, ending);
+        char *path = text_format("%s%s_points.csv", o->plot, ending);
         ok = path ? write_table(path, write, curves, n, err) : err_memory(err, o->plot);
         free(path);
     }

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/claim.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "cli/cluster.h"
 #include "patch/extract.h"
+#include "base/text.h"
 
 #define DEFAULT_MARGIN 112
 #define DEFAULT_GROUP 400
@@ -294,7 +294,7 @@ static bool list_slides(const struct extract_request *request, struct task_list 
         const struct slide_entry *entry = &request->slides->entries[i];
         struct stat status;
         double cost = stat(entry->path, &status) == 0 ? (double)status.st_size : 0;
-        char *file = file_format("%s.h5", entry->name);
+        char *file = text_format("%s.h5", entry->name);
         char inputs[INPUTS_ROOM]; /* empty if the slide cannot be read: its task says why */
         if (!extract_inputs(entry, &request->options, inputs, NULL))
             inputs[0] = 0;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include "base/image.h"
 #include "base/json.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/app.h"
 #include "slide/slide.h"
 #include "slide/slide_list.h"
@@ -161,7 +161,7 @@ static bool tell_operand(struct telling *telling, char *operand, bool alone, str
             continue;
         tell_failure(telling, entry->path, &why);
         if (!alone)
-            report_warn(telling->app->ctx.report, "%s", why.text);
+            console_warn(telling->app->ctx.console, "%s", why.text);
     }
     slide_list_free(&list);
     return true;

@@ -6,14 +6,16 @@
 #include "base/json.h"
 #include "base/names.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/model.h"
-#include "net/classifier.h"
-#include "net/model_run.h"
-#include "net/onnx.h"
-#include "net/transform.h"
-#include "net/weights.h"
+#include "net/model/classifier.h"
+#include "net/model/model_run.h"
+#include "net/onnx/onnx.h"
+#include "net/graph/transform.h"
+#include "net/model/weights.h"
 #include "net/zoo/zoo.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 static const char *const kernel_choices[] = { "auto",      "direct",    "winograd2",
                                               "winograd4", "winograd6", NULL };
@@ -128,9 +130,9 @@ static bool make_ready(struct app *app, const struct model_args *given, const st
     options.mode = PLAN_TRAIN;
     *out = (struct model_run){ .batch = given->batch, .height = height, .width = width };
     bool ok = transform_resize(model->graph, given->batch, height, width, &out->graph, err);
-    double began_s = report_clock_s();
+    double began_s = clock_monotonic_s();
     ok = ok && plan_new(out->graph, &options, &out->plan, err);
-    out->plan_s = report_clock_s() - began_s;
+    out->plan_s = clock_monotonic_s() - began_s;
     return ok;
 }
 
@@ -169,7 +171,7 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
 static bool write_weights(const struct model *model, const char *path, struct err *err)
 {
     const char *slash = strrchr(path, '/');
-    char *config = slash ? file_format("%.*sconfig.json", (int)(slash + 1 - path), path)
+    char *config = slash ? text_format("%.*sconfig.json", (int)(slash + 1 - path), path)
                          : strdup("config.json");
     bool ok =
         config ? weights_write(model->graph, path, NULL, 0, err) : err_memory(err, "the model");
@@ -208,7 +210,7 @@ static bool run_convert(struct app *app, const struct model_args *given, struct 
     bool ok =
         to_onnx ? write_onnx(model, given->output, err) : write_weights(model, given->output, err);
     if (ok)
-        report_note(app->ctx.report, "wrote %s", given->output);
+        console_note(app->ctx.console, "wrote %s", given->output);
     model_close(model);
     return ok;
 }
@@ -228,7 +230,7 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
     char text[MODEL_OUTPUTS_TEXT];
     model_outputs_text(model, text, &usual);
     if (!usual)
-        report_note(app->ctx.report, "%s: %s", model->name, text);
+        console_note(app->ctx.console, "%s: %s", model->name, text);
     bool ok = model_run_patches(app, given, model, paths, n_paths, err);
     model_close(model);
     return ok;
@@ -240,9 +242,9 @@ static bool bench_plan(struct app *app, const struct model_args *given, struct p
     double best_s = INFINITY;
     bool ok = run_once(plan, given->train, err);
     for (int64_t i = 0; ok && i < given->repeats; i++) {
-        double began_s = report_clock_s();
+        double began_s = clock_monotonic_s();
         ok = run_once(plan, given->train, err);
-        best_s = fmin(best_s, report_clock_s() - began_s);
+        best_s = fmin(best_s, clock_monotonic_s() - began_s);
     }
     if (!ok)
         return false;
@@ -271,9 +273,9 @@ static bool run_bench(struct app *app, const struct model_args *given, struct er
     struct model_source source = source_of(given);
     if (!model_open(&source, &model, err))
         return false;
-    double began_s = report_clock_s();
+    double began_s = clock_monotonic_s();
     bool ok = make_ready(app, given, model, false, &ready, err) &&
-              bench_plan(app, given, ready.plan, ready.plan_s, report_clock_s() - began_s, err);
+              bench_plan(app, given, ready.plan, ready.plan_s, clock_monotonic_s() - began_s, err);
     model_run_free(&ready);
     model_close(model);
     return ok;

@@ -1,7 +1,7 @@
 /* cmd_phantom.c: a seed -> a synthetic cohort in a folder. */
 #include <stddef.h>
 #include "cli/cluster.h"
-#include "slide/phantom.h"
+#include "phantom/phantom.h"
 
 struct options {
     struct common_options common;

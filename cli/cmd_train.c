@@ -7,12 +7,13 @@
 #include "base/json.h"
 #include "base/plain.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/cluster.h"
 #include "dist/launch.h"
 #include "train/distill.h"
 #include "train/mine.h"
 #include "train/train.h"
+#include "base/text.h"
 
 struct train_args {
     struct common_options common;
@@ -84,7 +85,7 @@ static bool mine(const struct train_args *given, const struct ranks *ranks, cons
                  struct train_config *config, struct err *err)
 {
     struct mine_result result;
-    char *path = file_format("%s/" MINE_FILE, given->output);
+    char *path = text_format("%s/" MINE_FILE, given->output);
     bool exists = path && file_exists(path);
     free(config->data.hard_negatives);
     config->data.hard_negatives = path;
@@ -100,9 +101,9 @@ static bool mine(const struct train_args *given, const struct ranks *ranks, cons
     if (!file_make_folder(given->output, err) ||
         !mine_run(config, given->miner, path, ctx, &result, err))
         return false;
-    report_note(ctx->report,
-                "%lld of %lld patches of normal tissue are false positives; %lld written to %s",
-                (long long)result.found, (long long)result.scored, (long long)result.kept, path);
+    console_note(ctx->console,
+                 "%lld of %lld patches of normal tissue are false positives; %lld written to %s",
+                 (long long)result.found, (long long)result.scored, (long long)result.kept, path);
     return true;
 }
 
@@ -167,7 +168,7 @@ static bool train(struct app *app, const struct train_args *given, const char *p
         ok = own || err_memory(err, "threads");
     }
     if (ranks->rank > 0)
-        ctx.report = NULL;
+        ctx.console = NULL;
     else
         ok = ok && claim_folder(app, given->output, &made, &claim, err);
     ok = ok && (!given->miner || mine(given, ranks, &ctx, &config, err));
@@ -301,8 +302,8 @@ static bool run_on_cluster(struct app *app, const struct train_args *given, stru
     struct claim *claim = NULL;
     bool ok = list_new(given->output, "train", app->argc, app->argv, &list, err) &&
               claim_take(list.folder, &claim, err) && cluster_check_idle(list.folder, err);
-    char *checkpoints = ok ? file_format("%s/checkpoints", list.folder) : NULL;
-    char *tasks = ok ? file_format("%s/tasks/list.csv", list.folder) : NULL;
+    char *checkpoints = ok ? text_format("%s/checkpoints", list.folder) : NULL;
+    char *tasks = ok ? text_format("%s/tasks/list.csv", list.folder) : NULL;
     if (ok && checkpoints && tasks && file_exists(checkpoints) && !file_exists(tasks) &&
         !given->resume)
         ok = err_set(err, ERR_USAGE,

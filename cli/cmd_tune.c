@@ -8,6 +8,7 @@
 #include "cli/app.h"
 #include "patch/tune.h"
 #include "plot/curves.h"
+#include "base/text.h"
 
 #define MAX_SIZES 16
 
@@ -82,8 +83,8 @@ static bool write_files(const char *folder, const struct tune_row *rows, int64_t
     const struct curve curves[] = { { "whole group", whole, false },
                                     { "patch by patch", single, true } };
     const struct curve_panel panel = { .title = "MB/s", .curves = curves, .n_curves = 2 };
-    char *csv = file_format("%s/tune.csv", folder), *svg = file_format("%s/tune.svg", folder),
-         *png = file_format("%s/tune.png", folder);
+    char *csv = text_format("%s/tune.csv", folder), *svg = text_format("%s/tune.svg", folder),
+         *png = text_format("%s/tune.png", folder);
     bool ok = (csv && svg && png) || err_memory(err, folder);
     ok = ok && write_csv(csv, rows, n, err) &&
          curves_write(svg, png, "reading speed by group size", "patches per group", x, n, &panel, 1,

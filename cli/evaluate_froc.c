@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/json.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/evaluate.h"
 #include "plot/curves.h"
 #include "verdict/froc_cohort.h"
+#include "base/text.h"
 
 #define MOST_CURVES 64
 #define DRAWN_POINTS 400
@@ -113,7 +113,7 @@ static bool plot(const struct evaluate_options *o, const struct froc_curve *curv
     for (int k = 0; k < DRAWN_POINTS; k++)
         x[k] = low * pow(high / low, (double)k / (DRAWN_POINTS - 1));
     for (int i = 0; ok && i < n; i++) {
-        names[i] = file_format("%s: FROC %.3f", curves[i].name, curves[i].cohort.froc.score);
+        names[i] = text_format("%s: FROC %.3f", curves[i].name, curves[i].cohort.froc.score);
         ok = names[i] || err_memory(err, "the curves");
         for (int k = 0; k < DRAWN_POINTS; k++)
             y[i * DRAWN_POINTS + k] = froc_sensitivity(&curves[i].cohort.froc, x[k]);
@@ -155,9 +155,9 @@ static bool compute(struct app *app, const struct evaluate_options *o, char *con
         ok = ok && froc_of_folder(folder, &truth, &rules, o->allow_missing, &app->ctx,
                                   &curves[i].cohort, err);
         if (ok && curves[i].cohort.left_out > 0)
-            report_warn(app->ctx.report,
-                        "%s: slides skipped because they have no truth or no list: %lld", folder,
-                        (long long)curves[i].cohort.left_out);
+            console_warn(app->ctx.console,
+                         "%s: slides skipped because they have no truth or no list: %lld", folder,
+                         (long long)curves[i].cohort.left_out);
         free(folder);
     }
     truth_list_free(&truth);

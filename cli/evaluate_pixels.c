@@ -6,7 +6,7 @@
 #include "base/csv.h"
 #include "base/folder.h"
 #include "base/json.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/evaluate.h"
 #include "verdict/pixels.h"
 
@@ -84,23 +84,23 @@ static bool do_all(struct pixel_run *run, char *const *paths, int n_paths, struc
     run->rows = calloc(n + 1, sizeof *run->rows);
     bool ok = run->rows || err_memory(err, "the list of heatmaps");
     if (unfinished > 0)
-        report_warn(run->app->ctx.report, "slides without a heatmap yet: %zu", unfinished);
-    report_begin(run->app->ctx.report, "pixels", (int64_t)n, "slides");
+        console_warn(run->app->ctx.console, "slides without a heatmap yet: %zu", unfinished);
+    console_begin(run->app->ctx.console, "pixels", (int64_t)n, "slides");
     for (size_t i = 0; ok && i < n; i++) {
         struct heatmap *heatmap = NULL;
         ok = heatmap_open(folders[i], &heatmap, err) && do_slide(run, heatmap, err);
         heatmap_close(heatmap);
-        report_advance(run->app->ctx.report, 1);
+        console_advance(run->app->ctx.console, 1);
     }
-    report_end(run->app->ctx.report);
+    console_end(run->app->ctx.console);
     folder_names_free(folders, n);
     ok = ok && check_truth(run, err);
     if (ok)
         run->rows[run->n] = row_of(NULL, &run->all);
     if (ok && run->left_out > 0)
-        report_warn(run->app->ctx.report,
-                    "slides skipped because they have no truth or no heatmap: %lld",
-                    (long long)run->left_out);
+        console_warn(run->app->ctx.console,
+                     "slides skipped because they have no truth or no heatmap: %lld",
+                     (long long)run->left_out);
     return ok;
 }
 

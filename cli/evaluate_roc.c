@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
+#include "base/text.h"
 
 static bool read_scores(const struct roc_run *run, const char *path, const char *column,
                         struct scores *out, struct err *err)
@@ -26,9 +27,9 @@ static bool read_scores(const struct roc_run *run, const char *path, const char 
     if (!scores_read(&request, out, err))
         return false;
     if (out->without_label + out->without_score > 0)
-        report_warn(run->app->ctx.report,
-                    "%s: slides skipped: %lld without a label, %lld without a score", path,
-                    (long long)out->without_label, (long long)out->without_score);
+        console_warn(run->app->ctx.console,
+                     "%s: slides skipped: %lld without a label, %lld without a score", path,
+                     (long long)out->without_label, (long long)out->without_score);
     return !o->patient || scores_by_patient(out, (enum patient_score)o->patient_score, err) ||
            err_prefix(err, path);
 }
@@ -50,18 +51,18 @@ static bool judge(const struct roc_run *run, struct roc_curve *curve, struct err
 
 static void tell(const struct roc_run *run, const struct roc_curve *curve)
 {
-    struct report *report = run->app->ctx.report;
+    struct console *console = run->app->ctx.console;
     if (!curve->all.calibration.probabilities)
-        report_note(report,
-                    "%s: no Brier score or calibration curve, because scores outside 0 to 1 are "
-                    "not probabilities",
-                    curve->name);
+        console_note(console,
+                     "%s: no Brier score or calibration curve, because scores outside 0 to 1 are "
+                     "not probabilities",
+                     curve->name);
     if (curve->all.clustered)
-        report_note(report,
-                    "%s: %lld slides of %lld patients: DeLong's interval and test treat slides as "
-                    "independent%s",
-                    curve->name, (long long)curve->all.n, (long long)curve->all.patients,
-                    curve->all.roc.replicates > 0 ? "; the bootstrap draws patients" : "");
+        console_note(console,
+                     "%s: %lld slides of %lld patients: DeLong's interval and test treat slides as "
+                     "independent%s",
+                     curve->name, (long long)curve->all.n, (long long)curve->all.patients,
+                     curve->all.roc.replicates > 0 ? "; the bootstrap draws patients" : "");
 }
 
 static bool add_curve(struct roc_run *run, const char *path, const char *column, const char *name,
@@ -88,7 +89,7 @@ static bool add_file(struct roc_run *run, const char *path, bool many_files, str
     for (size_t k = 0; ok && k < (columns->n ? columns->n : 1); k++) {
         const char *column = columns->n ? columns->items[k] : "score";
         char *stem = file_stem(path);
-        char *both = stem ? file_format("%s %s", stem, column) : NULL;
+        char *both = stem ? text_format("%s %s", stem, column) : NULL;
         if (!both)
             ok = err_memory(err, path);
         else

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/csv.h"
-#include "base/file.h"
 #include "cli/evaluate_roc.h"
 #include "plot/curves.h"
+#include "base/text.h"
 
 #define DRAWN_STEP 5e-4 /* points of a picture that are closer than this are merged */
 
@@ -69,7 +69,7 @@ static void roc_point(const struct judgement *j, int64_t k, double *x, double *y
 static char *roc_name(const struct roc_curve *curve)
 {
     const struct roc *roc = &curve->all.roc;
-    return file_format("%s: AUC %.3f (%.3f to %.3f)", curve->name, roc->auc, roc->delong_low,
+    return text_format("%s: AUC %.3f (%.3f to %.3f)", curve->name, roc->auc, roc->delong_low,
                        roc->delong_high);
 }
 
@@ -85,7 +85,7 @@ static void precision_at(const struct judgement *j, int64_t k, double *x, double
 
 static char *precision_name(const struct roc_curve *curve)
 {
-    return file_format("%s: average precision %.3f", curve->name, curve->all.precision.average);
+    return text_format("%s: average precision %.3f", curve->name, curve->all.precision.average);
 }
 
 static int64_t calibration_count(const struct judgement *j)
@@ -102,8 +102,8 @@ static char *calibration_name(const struct roc_curve *curve)
 {
     const struct calibration *calibration = &curve->all.calibration;
     return calibration->probabilities
-               ? file_format("%s: Brier score %.3f", curve->name, calibration->brier)
-               : file_format("%s: not probabilities", curve->name);
+               ? text_format("%s: Brier score %.3f", curve->name, calibration->brier)
+               : text_format("%s: not probabilities", curve->name);
 }
 
 /* The finite points that can be distinguished. Returns how many; x and y have room for all.

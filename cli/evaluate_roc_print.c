@@ -3,7 +3,7 @@
 #include <string.h>
 #include "base/csv.h"
 #include "base/json.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/evaluate_roc.h"
 
 static const char *value_name(const char *value)
@@ -340,9 +340,9 @@ static bool test_pairs(struct roc_run *run, struct json_out *json, struct err *e
             const struct roc_curve *a = &run->curves[i], *b = &run->curves[j];
             struct roc_test test;
             if (!scores_are_paired(&a->scores, &b->scores)) {
-                report_note(run->app->ctx.report,
-                            "%s and %s cover different slides: their difference is not tested",
-                            a->name, b->name);
+                console_note(run->app->ctx.console,
+                             "%s and %s cover different slides: their difference is not tested",
+                             a->name, b->name);
                 continue;
             }
             if (!roc_delong_test(a->scores.values, b->scores.values, a->scores.positive,

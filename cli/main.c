@@ -12,7 +12,7 @@
 #include "base/names.h"
 #include "base/plain.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "base/room.h"
 #include "base/version.h"
 #include "cli/describe.h"
@@ -110,11 +110,11 @@ static int unknown_command(const char *name)
     return 2;
 }
 
-static enum report_mode report_mode(bool quiet)
+static enum console_mode console_mode(bool quiet)
 {
     if (quiet)
-        return REPORT_QUIET;
-    return isatty(STDERR_FILENO) ? REPORT_TERMINAL : REPORT_LINES;
+        return CONSOLE_QUIET;
+    return isatty(STDERR_FILENO) ? CONSOLE_TERMINAL : CONSOLE_LINES;
 }
 
 static bool run_command(const struct command *command, struct app *app, void *options,
@@ -124,15 +124,15 @@ static bool run_command(const struct command *command, struct app *app, void *op
     if (!check_room(err))
         return false;
     struct pool *pool = pool_new((int)common->threads);
-    struct report *report = report_new(stderr, report_mode(common->quiet));
+    struct console *console = console_new(stderr, console_mode(common->quiet));
     bool ok = false;
-    if (pool && report) {
-        app->ctx = (struct ctx){ .report = report, .pool = pool, .stop = &stop_asked };
+    if (pool && console) {
+        app->ctx = (struct ctx){ .console = console, .pool = pool, .stop = &stop_asked };
         ok = command->run(app, options, operands, err);
     } else {
         err_memory(err, "threads");
     }
-    report_free(report);
+    console_free(console);
     pool_free(pool);
     return ok;
 }

@@ -2,7 +2,7 @@
 #ifndef CLI_MODEL_H
 #define CLI_MODEL_H
 #include "cli/app.h"
-#include "net/model.h"
+#include "net/model/model.h"
 
 struct model_args {
     struct common_options common;

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/json.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/model.h"
 #include "train/score.h"
 
@@ -50,8 +50,8 @@ static bool put_row(void *arg, const struct score_row *row, struct err *err)
     struct printing *to = arg;
     if (row->problem) {
         bool named = strstr(row->problem, row->name) != NULL;
-        report_warn(to->app->ctx.report, "%s%s%s", named ? "" : row->name, named ? "" : ": ",
-                    row->problem);
+        console_warn(to->app->ctx.console, "%s%s%s", named ? "" : row->name, named ? "" : ": ",
+                     row->problem);
         to->failed++;
         return true;
     }

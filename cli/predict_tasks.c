@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/claim.h"
-#include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cli/predict.h"
+#include "base/text.h"
 
 struct predict_work {
     struct cluster_given given;
@@ -131,10 +131,10 @@ static bool list_groups(struct predict *predict, size_t slide,
         if (why.kind == ERR_STOPPED)
             *err = why;
         else
-            report_warn(ctx->report, "%s", why.text);
+            console_warn(ctx->console, "%s", why.text);
         return why.kind != ERR_STOPPED;
     }
-    char *whole = file_format("%s/heatmap.json", name);
+    char *whole = text_format("%s/heatmap.json", name);
     bool ok = whole || err_memory(err, "the task list");
     for (int64_t group = 0; ok && group < plan.n_groups; group++) {
         char *file = part_path(name, group);
@@ -156,12 +156,12 @@ static bool list_slides(const struct predict_request *request, const struct ctx 
     bool ok =
         predict_open(&request->options, request->slides, request->folder, ctx, &predict, err) &&
         predict_prepare(request, predict, err);
-    report_begin(ctx->report, "planning", (int64_t)request->slides->n, "slides");
+    console_begin(ctx->console, "planning", (int64_t)request->slides->n, "slides");
     for (size_t i = 0; ok && i < request->slides->n; i++) {
         ok = ctx_stopped(ctx) ? err_stopped(err) : list_groups(predict, i, request, ctx, list, err);
-        report_advance(ctx->report, 1);
+        console_advance(ctx->console, 1);
     }
-    report_end(ctx->report);
+    console_end(ctx->console);
     predict_close(predict);
     return ok;
 }

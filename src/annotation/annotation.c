@@ -11,6 +11,7 @@
 #include "annotation/tangle.h"
 #include "annotation/xml.h"
 #include "base/file.h"
+#include "base/text.h"
 
 #define MAX_BYTES ((size_t)256 << 20)
 #define MAX_JSON_BYTES ((size_t)64 << 20) /* JSON needs about ten times its size in memory */
@@ -157,7 +158,7 @@ bool annotation_check_classes(const char *const *paths, size_t n, const struct c
     }
     if (files == 0)
         return true;
-    char *where = files > 1 ? file_format("%s and %zu more", first, files - 1) : strdup(first);
+    char *where = files > 1 ? text_format("%s and %zu more", first, files - 1) : strdup(first);
     unknown_classes_refuse(&unknown, where ? where : first, err);
     free(where);
     return false;

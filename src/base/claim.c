@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/part.h"
+#include "base/text.h"
 
 struct claim {
     int fd;     /* of the folder, locked; -1: none */
@@ -46,7 +47,7 @@ static unsigned long long process_began(long pid)
 /* Seconds since the lock was touched, by the clock of its file system. */
 static double age_s(const char *folder, const struct stat *lock)
 {
-    char *path = file_format("%s/.lock", folder), *probe = NULL;
+    char *path = text_format("%s/.lock", folder), *probe = NULL;
     struct stat now;
     double age = 0;
     int fd = path ? part_create(path, &probe, NULL) : -1;
@@ -64,7 +65,7 @@ static double age_s(const char *folder, const struct stat *lock)
 bool claim_look(const char *folder, struct claim_holder *out)
 {
     *out = (struct claim_holder){ 0 };
-    char here[256] = "", *text = NULL, *path = file_format("%s/.lock", folder);
+    char here[256] = "", *text = NULL, *path = text_format("%s/.lock", folder);
     struct stat status;
     unsigned long long began = 0;
     bool found = path && lstat(path, &status) == 0;
@@ -118,7 +119,7 @@ static bool write_lock(struct claim *claim, const char *folder, struct err *err)
     gmtime_r(&now, &parts);
     strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &parts);
     gethostname(host, sizeof host - 1);
-    char *path = file_format("%s/.lock", folder), *own = NULL;
+    char *path = text_format("%s/.lock", folder), *own = NULL;
     int fd = path ? part_create(path, &own, NULL) : -1;
     FILE *stream = fd >= 0 ? fdopen(fd, "w") : NULL;
     bool ok = true;
@@ -177,7 +178,7 @@ bool claim_take(const char *folder, struct claim **out, struct err *err)
     if (!ok)
         refuse(folder, &holder, err);
     if (ok && found) {
-        char *dead = file_format("%s/.lock", folder);
+        char *dead = text_format("%s/.lock", folder);
         if (dead)
             unlink(dead);
         free(dead);

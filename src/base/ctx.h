@@ -1,4 +1,4 @@
-/* ctx.h: what a long-running function needs besides its data: a report for messages and progress,
+/* ctx.h: what a long-running function needs besides its data: a console for messages and progress,
  * threads to work with, and a stop flag. Passed down; there are no globals. */
 #ifndef BASE_CTX_H
 #define BASE_CTX_H
@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct report;
+struct console;
 struct pool;
 
 struct ctx {
-    struct report *report;   /* messages and progress; NULL is silent */
+    struct console *console; /* messages and progress; NULL is silent */
     struct pool *pool;       /* threads; never NULL */
     const atomic_bool *stop; /* set when the user asks to stop; NULL never stops */
 };

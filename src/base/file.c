@@ -9,17 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/part.h"
-
-char *file_format(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    char *text = NULL;
-    if (vasprintf(&text, format, arguments) < 0)
-        text = NULL;
-    va_end(arguments);
-    return text;
-}
+#include "base/text.h"
 
 const char *file_extension(const char *path)
 {
@@ -33,7 +23,7 @@ char *file_stem(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    return file_format("%.*s", (int)(file_extension(path) - name), name);
+    return text_format("%.*s", (int)(file_extension(path) - name), name);
 }
 
 bool file_exists(const char *path)
@@ -49,7 +39,7 @@ bool file_is_folder(const char *path)
 
 void file_remove_in(const char *folder, const char *name)
 {
-    char *path = file_format("%s/%s", folder, name);
+    char *path = text_format("%s/%s", folder, name);
     if (path)
         unlink(path);
     free(path);
@@ -111,7 +101,7 @@ bool file_out_open(struct file_out *out, const char *path, struct err *err)
 
 bool file_out_open_in(struct file_out *out, const char *folder, const char *name, struct err *err)
 {
-    char *path = file_format("%s/%s", folder, name);
+    char *path = text_format("%s/%s", folder, name);
     bool ok = path ? file_out_open(out, path, err) : err_memory(err, name);
     free(path);
     return ok;
@@ -122,7 +112,7 @@ static bool sync_folder_of(const char *path, struct err *err)
     const char *slash = strrchr(path, '/');
     char *folder = !slash          ? strdup(".")
                    : slash == path ? strdup("/")
-                                   : file_format("%.*s", (int)(slash - path), path);
+                                   : text_format("%.*s", (int)(slash - path), path);
     if (!folder)
         return err_memory(err, path);
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -233,7 +223,7 @@ done:
 char *file_absolute(const char *path)
 {
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
-    char *absolute = here ? file_format("%s/%s", here, path) : strdup(path);
+    char *absolute = here ? text_format("%s/%s", here, path) : strdup(path);
     free(here);
     return absolute;
 }

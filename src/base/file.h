@@ -52,8 +52,6 @@ char *file_stem(const char *path);
 /* The absolute path; symbolic links are kept, because results are named after them. Owned by the
  * caller; NULL if out of memory. */
 char *file_absolute(const char *path);
-/* printf into newly allocated memory, owned by the caller; NULL if out of memory. */
-char *file_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The extension with its dot, or "". Points into path. */
 const char *file_extension(const char *path);
 #endif

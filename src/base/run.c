@@ -11,8 +11,8 @@
 #include "base/claim.h"
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/report.h"
 #include "base/version.h"
+#include "base/clock.h"
 
 #define TIME_TEXT RUN_TIME_TEXT
 #define SAVE_EVERY_S 1 /* saving writes all slides: after each one it would be quadratic */
@@ -66,7 +66,7 @@ bool run_begin(const char *folder, size_t planned, int argc, char *const *argv, 
     }
     gethostname(run->host, sizeof run->host - 1);
     time_text(run->began);
-    run->began_s = report_clock_s();
+    run->began_s = clock_monotonic_s();
     *out = run;
     return true;
 }
@@ -109,8 +109,8 @@ static bool save_json(const struct run *run, struct err *err)
     run_put_command(&json, run->argc, run->argv, run->host);
     json_out_text(&json, "began", run->began);
     json_out_text(&json, "ended", run->ended[0] ? run->ended : NULL);
-    json_out_real(&json, "seconds", report_clock_s() - run->began_s);
-    json_out_real(&json, "cpu_seconds", report_cpu_s() + run->spent_s);
+    json_out_real(&json, "seconds", clock_monotonic_s() - run->began_s);
+    json_out_real(&json, "cpu_seconds", clock_cpu_s() + run->spent_s);
     json_out_int(&json, "planned", (int64_t)run->planned);
     json_out_array(&json, "slides");
     for (size_t i = 0; i < run->n; i++)
@@ -189,9 +189,9 @@ bool run_add(struct run *run, const struct run_item *item, struct err *err)
     run->items[run->n++] = copy;
     if (!copy.name || !copy.path || (item->error && !copy.error))
         return err_memory(err, "the run record");
-    if (run->n > 1 && report_clock_s() - run->saved_s < SAVE_EVERY_S)
+    if (run->n > 1 && clock_monotonic_s() - run->saved_s < SAVE_EVERY_S)
         return true;
-    run->saved_s = report_clock_s();
+    run->saved_s = clock_monotonic_s();
     return save(run, err);
 }
 

@@ -8,6 +8,8 @@
 #include "base/json_file.h"
 #include "base/json.h"
 #include "cluster/tasks.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 #define STATED 5 /* missing tasks that are named in the error */
 #define OLD_WORK_S (24 * 3600)
@@ -87,7 +89,7 @@ static bool state_missing(const struct task_list *list, const struct task_end *e
 /* What killed tasks left behind; what may still be written to is young. */
 static void clear_work(const struct task_list *list, bool all_there)
 {
-    char *folder = file_format("%s/tasks/work", list->folder);
+    char *folder = text_format("%s/tasks/work", list->folder);
     DIR *dir = folder ? opendir(folder) : NULL;
     struct stat status;
     for (struct dirent *entry; dir && (entry = readdir(dir));)
@@ -205,7 +207,7 @@ bool tasks_finish(const struct task_list *list, const struct task_kind *kind,
 
 bool tasks_finished(const struct task_list *list, const char *submission, bool *ok, char text[900])
 {
-    char *path = file_format("%s/tasks/finished.json", list->folder);
+    char *path = text_format("%s/tasks/finished.json", list->folder);
     json_t *root = path ? json_file_read(path, 1 << 16, NULL) : NULL;
     const char *said = "", *name = "";
     int good = 0;

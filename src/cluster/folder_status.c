@@ -8,6 +8,7 @@
 #include <time.h>
 #include "base/file.h"
 #include "base/json_file.h"
+#include "base/text.h"
 
 #define MAX_RUN_BYTES ((size_t)1 << 30)
 
@@ -84,7 +85,7 @@ static bool understand(const json_t *root, const char *path, struct folder_statu
 bool folder_status_look(const char *folder, struct folder_status *out, struct err *err)
 {
     *out = (struct folder_status){ 0 };
-    char *path = file_format("%s/run.json", folder);
+    char *path = text_format("%s/run.json", folder);
     json_t *root = NULL;
     struct stat facts;
     bool ok = path || err_memory(err, folder);

@@ -12,6 +12,7 @@
 #include "base/json_file.h"
 #include "base/json.h"
 #include "base/version.h"
+#include "base/text.h"
 
 #define MAX_COMMAND_BYTES (64 << 20)
 
@@ -75,13 +76,13 @@ void list_free(struct task_list *list)
 
 char *task_path(const struct task_list *list, const struct task *task)
 {
-    return file_format("%s/%s", list->folder, task->file);
+    return text_format("%s/%s", list->folder, task->file);
 }
 
 bool task_complete(const struct task_list *list, const struct task *task)
 {
     char *path = task_path(list, task);
-    char *whole = *task->whole ? file_format("%s/%s", list->folder, task->whole) : NULL;
+    char *whole = *task->whole ? text_format("%s/%s", list->folder, task->whole) : NULL;
     bool complete = (path && file_exists(path)) || (whole && file_exists(whole));
     free(path);
     free(whole);
@@ -142,7 +143,7 @@ static bool same_tasks(const struct task_list *a, const struct task_list *b)
 
 static void remove_records(const struct task_list *list)
 {
-    char *folder = file_format("%s/tasks/record", list->folder);
+    char *folder = text_format("%s/tasks/record", list->folder);
     DIR *dir = folder ? opendir(folder) : NULL;
     for (struct dirent *entry; dir && (entry = readdir(dir));)
         if (entry->d_name[0] != '.')
@@ -156,7 +157,7 @@ bool list_write(const struct task_list *list, struct err *err)
 {
     static const char *const folders[] = { "record", "log", "work" };
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        char *folder = file_format("%s/tasks/%s", list->folder, folders[i]);
+        char *folder = text_format("%s/tasks/%s", list->folder, folders[i]);
         bool ok = folder ? file_make_folder(folder, err) : err_memory(err, "the task list");
         free(folder);
         if (!ok)
@@ -172,7 +173,7 @@ bool list_write(const struct task_list *list, struct err *err)
 
 static bool read_command(struct task_list *list, struct err *err)
 {
-    char *path = file_format("%s/tasks/command.json", list->folder);
+    char *path = text_format("%s/tasks/command.json", list->folder);
     json_t *root = path ? json_file_read(path, MAX_COMMAND_BYTES, err) : NULL;
     const char *kind = NULL, *cwd = NULL;
     json_t *arguments = NULL;
@@ -224,7 +225,7 @@ static bool read_items(struct task_list *list, struct err *err)
     static const char *const names[] = {
         "task", "slide", "part", "cost", "file", "whole", "inputs"
     };
-    char *path = file_format("%s/tasks/list.csv", list->folder);
+    char *path = text_format("%s/tasks/list.csv", list->folder);
     struct csv csv = { 0 };
     bool ok = path ? csv_read(path, &csv, err) : err_memory(err, "the task list");
     int columns[7];
@@ -242,7 +243,7 @@ static bool read_items(struct task_list *list, struct err *err)
 
 bool list_exists(const char *folder)
 {
-    char *path = file_format("%s/tasks/list.csv", folder);
+    char *path = text_format("%s/tasks/list.csv", folder);
     bool there = path && file_exists(path);
     free(path);
     return there;

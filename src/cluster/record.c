@@ -3,22 +3,15 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/file.h"
 #include "base/json_file.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #define MAX_RECORD_BYTES (1 << 16)
 #define LIMIT_SLACK_S 60 /* schedulers warn so long before the limit, or let it pass by so much */
 
 const char *const task_state_names[] = { "left", "running", "done", "failed", "stopped", NULL };
-
-double clock_now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static void write_fields(FILE *stream, const struct task_record *record)
 {
@@ -47,7 +40,7 @@ static void write_fields(FILE *stream, const struct task_record *record)
 bool record_write(const struct task_list *list, int64_t id, const struct task_record *record,
                   struct err *err)
 {
-    char *path = file_format("%s/tasks/record/%lld.json", list->folder, (long long)id);
+    char *path = text_format("%s/tasks/record/%lld.json", list->folder, (long long)id);
     struct file_out out;
     bool ok = path ? file_out_open(&out, path, err) : err_memory(err, "a task's record");
     free(path);
@@ -73,7 +66,7 @@ static enum task_state state_named(const char *name)
 void record_read(const struct task_list *list, int64_t id, struct task_record *out)
 {
     *out = (struct task_record){ 0 };
-    char *path = file_format("%s/tasks/record/%lld.json", list->folder, (long long)id);
+    char *path = text_format("%s/tasks/record/%lld.json", list->folder, (long long)id);
     const char *state = "", *submission = "", *host = "", *log = "", *error = "";
     json_int_t limit_s = 0, job_tasks = 0, threads = 0, attempts = 0, pid = 0;
     json_t *root = path ? json_file_read(path, MAX_RECORD_BYTES, NULL) : NULL;

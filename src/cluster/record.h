@@ -34,6 +34,4 @@ void record_read(const struct task_list *list, int64_t id, struct task_record *o
 
 /* Whether it was stopped because its job reached its time limit. */
 bool record_out_of_time(const struct task_record *record);
-
-double clock_now_s(void); /* seconds since 1970 */
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
+#include "base/text.h"
 
 #define LOG_LINES 5
 #define LOG_BYTES 4000
@@ -38,7 +38,7 @@ static void note_failed(const struct task_list *list, const struct task *task,
     struct failed_task *failed = &status->failed[status->n_failed++];
     *failed = (struct failed_task){ .id = task->id, .slide = task->slide, .record = *record };
     char *path = record->log[0] && !strstr(record->log, "..")
-                     ? file_format("%s/tasks/%s", list->folder, record->log)
+                     ? text_format("%s/tasks/%s", list->folder, record->log)
                      : NULL;
     failed->log = path ? last_lines(path) : NULL;
     free(path);

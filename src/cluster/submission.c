@@ -6,8 +6,10 @@
 #include "base/file.h"
 #include "base/json_file.h"
 #include "base/json.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cluster/submit.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 #define LOOK_EVERY_S 5    /* at the scheduler */
 #define LEAVE_WITHIN_S 20 /* what schedulers take to forget a job that has ended */
@@ -17,7 +19,7 @@
 bool submission_read(const struct task_list *list, struct submission *out)
 {
     *out = (struct submission){ 0 };
-    char *path = file_format("%s/tasks/submission.json", list->folder);
+    char *path = text_format("%s/tasks/submission.json", list->folder);
     const char *scheduler = "", *name = "";
     json_int_t number = 0, tasks = 0, jobs = 0, arrays = 0, time_s = 0;
     json_t *root = path ? json_file_read(path, 1 << 16, NULL) : NULL;
@@ -136,7 +138,7 @@ static bool jobs_gone(const struct scheduler *scheduler, const struct submission
 
 static void print_finished(const struct task_list *list, FILE *out)
 {
-    char *text = NULL, *path = file_format("%s/tasks/finished.txt", list->folder);
+    char *text = NULL, *path = text_format("%s/tasks/finished.txt", list->folder);
     if (path && file_read(path, 1 << 30, &text, NULL, NULL))
         fputs(text, out);
     free(text);
@@ -149,8 +151,8 @@ static void let_jobs_leave(const struct scheduler *scheduler, const struct submi
                            const struct ctx *ctx)
 {
     const struct timespec pause = { 0, 250 * 1000 * 1000 };
-    for (double until_s = report_clock_s() + LEAVE_WITHIN_S;
-         report_clock_s() < until_s && !ctx_stopped(ctx); nanosleep(&pause, NULL)) {
+    for (double until_s = clock_monotonic_s() + LEAVE_WITHIN_S;
+         clock_monotonic_s() < until_s && !ctx_stopped(ctx); nanosleep(&pause, NULL)) {
         struct job_counts counts;
         struct err ignored = { 0 };
         if (!scheduler->look(submission->name, &counts, &ignored) ||
@@ -163,13 +165,13 @@ bool submission_wait(const struct task_list *list, const struct submission *subm
                      const struct ctx *ctx, FILE *out, struct err *err)
 {
     const struct scheduler *scheduler = scheduler_named(submission->scheduler);
-    double every_s = 0.5 + (double)list->n / STAT_PER_S, looked_s = report_clock_s();
+    double every_s = 0.5 + (double)list->n / STAT_PER_S, looked_s = clock_monotonic_s();
     int64_t shown = count_complete(list);
     int looks = 0;
     bool good = false, held = false, gone = false, ended;
     char text[900];
-    report_begin(ctx->report, list->kind, list->n, "tasks");
-    report_advance(ctx->report, shown);
+    console_begin(ctx->console, list->kind, list->n, "tasks");
+    console_advance(ctx->console, shown);
     while (!(ended = tasks_finished(list, submission->name, &good, text)) && !gone && !held &&
            !ctx_stopped(ctx)) {
         struct timespec pause = { (time_t)every_s,
@@ -177,14 +179,14 @@ bool submission_wait(const struct task_list *list, const struct submission *subm
         nanosleep(&pause, NULL);
         int64_t complete = count_complete(list);
         if (complete > shown)
-            report_advance(ctx->report, complete - shown);
+            console_advance(ctx->console, complete - shown);
         shown = complete > shown ? complete : shown;
-        if (report_clock_s() - looked_s >= LOOK_EVERY_S) {
-            looked_s = report_clock_s();
+        if (clock_monotonic_s() - looked_s >= LOOK_EVERY_S) {
+            looked_s = clock_monotonic_s();
             gone = jobs_gone(scheduler, submission, &looks, &held);
         }
     }
-    report_end(ctx->report);
+    console_end(ctx->console);
     if (ended) {
         let_jobs_leave(scheduler, submission, ctx);
         print_finished(list, out);

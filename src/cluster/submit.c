@@ -9,9 +9,10 @@
 #include "base/claim.h"
 #include "base/divide.h"
 #include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "cluster/pack.h"
 #include "cluster/shell.h"
+#include "base/text.h"
 
 #define MASTER_TIME_S 3600 /* of the job that only submits */
 
@@ -28,7 +29,7 @@ struct work {
 
 static char *in_tasks(const struct work *work, const char *name, const char *extension)
 {
-    return file_format("%s/tasks/%s-%lld%s", work->list->folder, name,
+    return text_format("%s/tasks/%s-%lld%s", work->list->folder, name,
                        (long long)work->submission.number, extension);
 }
 
@@ -363,14 +364,14 @@ static bool check_folder(const struct task_list *list, struct err *err)
 static void say_next(const struct work *work, const struct ctx *ctx)
 {
     const struct submission *submission = &work->submission;
-    report_note(ctx->report,
-                "%lld tasks in %lld jobs were submitted to %s under the name %s%s.\n"
-                "  progress: microtome status %s\n  cancel:   microtome cancel %s\n"
-                "  logs:     %s/tasks/log",
-                (long long)submission->tasks, (long long)submission->jobs, work->scheduler->title,
-                submission->name,
-                submission->arrays > 1 ? ", through a master job that submits the arrays" : "",
-                work->list->folder, work->list->folder, work->list->folder);
+    console_note(ctx->console,
+                 "%lld tasks in %lld jobs were submitted to %s under the name %s%s.\n"
+                 "  progress: microtome status %s\n  cancel:   microtome cancel %s\n"
+                 "  logs:     %s/tasks/log",
+                 (long long)submission->tasks, (long long)submission->jobs, work->scheduler->title,
+                 submission->name,
+                 submission->arrays > 1 ? ", through a master job that submits the arrays" : "",
+                 work->list->folder, work->list->folder, work->list->folder);
 }
 
 static bool submit_list(const struct task_list *list, const struct task_kind *kind,
@@ -395,8 +396,8 @@ static bool submit_list(const struct task_list *list, const struct task_kind *ki
              (options->dry_run || submit(&work, err));
     claim_release(claim);
     if (ok && !any) {
-        report_note(ctx->report, "%s: all %lld tasks are complete; nothing submitted", list->folder,
-                    (long long)list->n);
+        console_note(ctx->console, "%s: all %lld tasks are complete; nothing submitted",
+                     list->folder, (long long)list->n);
         ok = tasks_finish(list, kind, submission_read(list, &last) ? last.name : "", ctx, out, err);
     } else if (ok && options->dry_run) {
         ok = print_scripts(&work, out, err);

@@ -9,17 +9,19 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 static char *work_path(const struct task_list *list, const struct task *task, const char *host)
 {
-    return file_format("%s/tasks/work/%lld-%s-%ld%s", list->folder, (long long)task->id, host,
+    return text_format("%s/tasks/work/%lld-%s-%ld%s", list->folder, (long long)task->id, host,
                        (long)getpid(), file_extension(task->file));
 }
 
 static bool make_folder_of(const char *path, struct err *err)
 {
-    char *folder = file_format("%.*s", (int)(strrchr(path, '/') - path), path);
+    char *folder = text_format("%.*s", (int)(strrchr(path, '/') - path), path);
     bool ok = folder ? file_make_folder(folder, err) : err_memory(err, path);
     free(folder);
     return ok;
@@ -52,7 +54,7 @@ static bool run_one(const struct task_list *list, const struct task_kind *kind, 
     record_read(list, task->id, &before);
     record->state = TASK_RUNNING;
     record->began = clock_now_s();
-    double cpu_s = report_cpu_s();
+    double cpu_s = clock_cpu_s();
     record->cpu_s = before.cpu_s;
     record->ended = 0;
     record->attempts = before.attempts + 1;
@@ -63,11 +65,11 @@ static bool run_one(const struct task_list *list, const struct task_kind *kind, 
     bool stopped = !*made && (why.kind == ERR_STOPPED || why.kind == ERR_REQUEUE);
     record->state = *made ? TASK_DONE : stopped ? TASK_STOPPED : TASK_FAILED;
     record->ended = clock_now_s();
-    record->cpu_s += fmax(0, report_cpu_s() - cpu_s);
+    record->cpu_s += fmax(0, clock_cpu_s() - cpu_s);
     if (!*made)
         snprintf(record->error, sizeof record->error, "%.890s", why.text);
     if (!*made && !stopped)
-        report_warn(ctx->report, "task %lld, %s: %s", (long long)task->id, task->slide, why.text);
+        console_warn(ctx->console, "task %lld, %s: %s", (long long)task->id, task->slide, why.text);
     if (!record_write(list, task->id, record, err))
         return false;
     if (stopped)

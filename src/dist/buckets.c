@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "base/report.h"
+#include "base/clock.h"
 
 struct bucket {
     int64_t begin, end; /* in the vector */
@@ -136,13 +136,13 @@ static void keep_wait(struct buckets *b, double waited_s)
 bool buckets_finish(struct buckets *buckets, struct ranks *ranks, struct err *err)
 {
     struct buckets *b = buckets;
-    double began_s = report_clock_s();
+    double began_s = clock_monotonic_s();
     count_hidden(b, ranks);
     while (!b->failed && b->started < b->n)
         start(b, ranks);
     if (!b->failed && !ranks_finish_sums(ranks, &b->err))
         b->failed = true;
-    keep_wait(b, report_clock_s() - began_s);
+    keep_wait(b, clock_monotonic_s() - began_s);
     if (b->failed && err)
         *err = b->err;
     return !b->failed;

@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <tiffio.h>
-#include "base/report.h"
 #include "doctor/doctor.h"
-#include "net/kernels/version.h"
-#include "net/model.h"
-#include "net/classifier.h"
-#include "net/model_run.h"
+#include "net/plan/dnnl_version.h"
+#include "net/model/model.h"
+#include "net/model/classifier.h"
+#include "net/model/model_run.h"
+#include "base/clock.h"
 
 static void look_at_slides(struct doctor_list *list)
 {
@@ -79,9 +79,9 @@ static bool try_network(double *milliseconds, struct err *err)
     double scores[2] = { 0 };
     bool ok = model_open_classifier(&source, &model, err) && image_new(&image, 224, 224, 3, err) &&
               model_classify(model, &run, 1, &image, scores, err); /* warm-up */
-    double began = report_clock_s();
+    double began = clock_monotonic_s();
     ok = ok && model_classify(model, &run, 1, &image, scores, err);
-    *milliseconds = 1e3 * (report_clock_s() - began);
+    *milliseconds = 1e3 * (clock_monotonic_s() - began);
     if (ok && !(fabs(scores[0] + scores[1] - 1) < 1e-6))
         ok = err_set(err, ERR_FORMAT, "scores %g and %g do not add up to 1", scores[0], scores[1]);
     image_free(&image);

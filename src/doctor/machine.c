@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "doctor/doctor.h"
+#include "base/text.h"
 
 #define GB 1e9
 #define MOST_BYTES ((size_t)16 << 20) /* of a file: cpuinfo grows with the number of processors */
@@ -19,7 +20,7 @@
 /* A small file in /proc or /sys; NULL if there is none. Owned by the caller. */
 static char *read_fact(const char *root, const char *name)
 {
-    char *path = file_format("%s%s", root, name), *text;
+    char *path = text_format("%s%s", root, name), *text;
     bool found = path && file_read(path, MOST_BYTES, &text, NULL, NULL);
     free(path);
     return found ? text : NULL;

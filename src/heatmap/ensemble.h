@@ -2,9 +2,9 @@
  * with a given stride and halo. Read-only once made. Private to this folder. */
 #ifndef HEATMAP_ENSEMBLE_H
 #define HEATMAP_ENSEMBLE_H
-#include "net/classifier.h"
-#include "net/plan_weights.h"
-#include "net/transform.h"
+#include "net/model/classifier.h"
+#include "net/plan/shared_weights.h"
+#include "net/graph/transform.h"
 
 #define ENSEMBLE_MAX 16
 #define ENSEMBLE_SIZES 8

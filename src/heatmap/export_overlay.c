@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
 #include "heatmap/colour_map.h"
 #include "heatmap/export_parts.h"
 #include "plot/sketch.h"
+#include "base/text.h"
 
 #define LONGEST_SIDE_PX 1600
 #define LEAST_WIDTH_PX 720
@@ -166,7 +166,7 @@ static bool draw_words(const struct overlay *overlay, struct image *onto, struct
     struct sketch sketch = sketch_new((double)onto->width, (double)onto->height);
     double room = sketch.width - 2 * MARGIN_PX;
     char *facts =
-        file_format("score of %s; %s, stride %lld px; %s", info->class_names[overlay->class_index],
+        text_format("score of %s; %s, stride %lld px; %s", info->class_names[overlay->class_index],
                     info->mode, (long long)info->stride, info->models);
     if (!facts)
         return err_memory(err, "an overlay");

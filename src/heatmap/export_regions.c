@@ -5,10 +5,11 @@
  * holes stay holes. Regions that are complete are written while others are traced. */
 #include "base/file.h"
 #include "base/geojson.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "base/rng.h"
 #include "heatmap/export_parts.h"
 #include "tissue/outline.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -117,8 +118,8 @@ static bool trace_class(const struct export_request *request, struct regions *re
                         const struct ctx *ctx, bool *full, struct err *err)
 {
     regions->class_index = c;
-    regions->mean_name = file_format("prob_%s", regions->info->class_names[c]);
-    regions->max_name = file_format("prob_%s max", regions->info->class_names[c]);
+    regions->mean_name = text_format("prob_%s", regions->info->class_names[c]);
+    regions->max_name = text_format("prob_%s max", regions->info->class_names[c]);
     bool ok = (regions->mean_name && regions->max_name) || err_memory(err, "a region");
     ok = ok && trace(request, regions, ctx, full, err);
     free(regions->mean_name);
@@ -165,10 +166,10 @@ static bool write_regions(const struct export_request *request, const char *path
             return false;
         if (regions.side == LARGEST_BLOCK)
             return err_prefix(err, path);
-        report_warn(ctx->report,
-                    "%s: region outlines are too complex for the available memory; they follow "
-                    "blocks of %lld x %lld cells",
-                    info->slide, (long long)(2 * regions.side), (long long)(2 * regions.side));
+        console_warn(ctx->console,
+                     "%s: region outlines are too complex for the available memory; they follow "
+                     "blocks of %lld x %lld cells",
+                     info->slide, (long long)(2 * regions.side), (long long)(2 * regions.side));
     }
 }
 

@@ -3,6 +3,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "heatmap/export_parts.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static bool write_header(FILE *stream, const struct heatmap_info *info, struct e
 {
     fputs("minx,miny,width,height", stream);
     for (int64_t c = 0; c < info->n_classes; c++) {
-        char *name = file_format("prob_%s", info->class_names[c]);
+        char *name = text_format("prob_%s", info->class_names[c]);
         if (!name)
             return err_memory(err, "the name of a class");
         fputc(',', stream);

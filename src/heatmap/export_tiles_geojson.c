@@ -4,6 +4,7 @@
 #include "base/geojson.h"
 #include "base/rng.h"
 #include "heatmap/export_parts.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 
@@ -63,7 +64,7 @@ static bool write_geojson(const struct export_request *request, const char *path
     layer.names = calloc((size_t)info->n_classes, sizeof *layer.names);
     bool ok = layer.names || err_memory(err, path);
     for (int64_t c = 0; ok && c < info->n_classes; c++)
-        ok = (layer.names[c] = file_format("prob_%s", info->class_names[c])) ||
+        ok = (layer.names[c] = text_format("prob_%s", info->class_names[c])) ||
              err_memory(err, path);
     if (ok && file_out_open(&out, path, err)) {
         geojson_begin(&layer.json, out.stream);

@@ -4,20 +4,21 @@
 #include "base/file.h"
 #include "heatmap/export.h"
 #include "heatmap/heatmap_json.h"
+#include "base/text.h"
 
 #define RECORD "exports.json"
 
 /* All that decides what is in the files; the caller's, NULL if no memory. */
 static char *options_text(const struct export_options *options)
 {
-    return file_format("threshold=%.9g class=%s tile=%lld", options->threshold,
+    return text_format("threshold=%.9g class=%s tile=%lld", options->threshold,
                        options->class_name ? options->class_name : "", (long long)options->tile_px);
 }
 
 /* Were the exports in the folder made with these options? */
 static bool same_options(const char *folder, const struct export_options *options)
 {
-    char *path = file_format("%s/" RECORD, folder), *wanted = options_text(options);
+    char *path = text_format("%s/" RECORD, folder), *wanted = options_text(options);
     json_t *object = NULL;
     bool same = false;
     if (path && wanted && heatmap_json_load(path, &object, NULL)) {
@@ -32,7 +33,7 @@ static bool same_options(const char *folder, const struct export_options *option
 
 static bool write_record(const char *folder, const struct export_options *options, struct err *err)
 {
-    char *path = file_format("%s/" RECORD, folder), *text = options_text(options);
+    char *path = text_format("%s/" RECORD, folder), *text = options_text(options);
     struct file_out out;
     struct json_out json;
     bool ok = (path && text) || err_memory(err, folder);
@@ -62,7 +63,7 @@ bool exports_exist(const char *folder, const struct exporter *const *list, bool 
 {
     bool all = !list[0] || same_options(folder, options);
     for (size_t i = 0; all && list[i]; i++) {
-        char *path = file_format("%s/%s", folder, list[i]->file);
+        char *path = text_format("%s/%s", folder, list[i]->file);
         all = (list[i]->needs_slide && !has_slide) || (path && file_exists(path));
         free(path);
     }
@@ -78,7 +79,7 @@ bool exports_write(const char *folder, const struct exporter *const *list,
         ok = write_record(folder, request->options, err);
     }
     for (size_t i = 0; ok && list[i]; i++) {
-        char *path = file_format("%s/%s", folder, list[i]->file);
+        char *path = text_format("%s/%s", folder, list[i]->file);
         ok = path || err_memory(err, folder);
         if (ok && !file_exists(path) && (request->slide || !list[i]->needs_slide))
             ok = ctx_stopped(ctx) ? err_stopped(err) : list[i]->write(request, path, ctx, err);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "heatmap/heatmap_json.h"
+#include "base/text.h"
 
 #define NPY_HEADER 128
 #define NPY_MAX_HEADER 4096
@@ -139,11 +140,11 @@ static bool name_files(const char *path, char **npy, char **json, struct err *er
 {
     const char *extension = file_extension(path);
     if (file_is_folder(path)) {
-        *npy = file_format("%s/heatmap.npy", path);
-        *json = file_format("%s/heatmap.json", path);
+        *npy = text_format("%s/heatmap.npy", path);
+        *json = text_format("%s/heatmap.json", path);
     } else {
         *npy = strdup(path);
-        *json = file_format("%.*s.json", (int)(extension - path), path);
+        *json = text_format("%.*s.json", (int)(extension - path), path);
     }
     return (*npy && *json) || err_memory(err, path);
 }
@@ -209,8 +210,8 @@ bool heatmap_create(const char *folder, const struct heatmap_info *info,
     struct heatmap_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return err_memory(err, folder);
-    char *npy_path = file_format("%s/heatmap.npy", folder);
-    writer->json_path = file_format("%s/heatmap.json", folder);
+    char *npy_path = text_format("%s/heatmap.npy", folder);
+    writer->json_path = text_format("%s/heatmap.json", folder);
     bool ok = (npy_path && writer->json_path) || err_memory(err, folder);
     ok = ok && heatmap_info_copy(info, &writer->info, err) && file_make_folder(folder, err) &&
          file_out_open(&writer->npy, npy_path, err);

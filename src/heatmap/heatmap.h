@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include "base/err.h"
 #include "base/identity.h"
-#include "tissue/stain.h"
+#include "stain/stain.h"
 
 /* How the scores of a dense run differ from those of the sliding window, on random windows. */
 struct heatmap_check {

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "heatmap/heatmap_json.h"
 #include "heatmap/part_file.h"
+#include "base/text.h"
 
 #define MAX_GROUP_FLOATS                                                                           \
     (INT64_C(8) << 20) /* scores of a group are in memory until it is written */
@@ -150,7 +151,7 @@ bool part_plan_read(const char *folder, struct part_plan *out, struct err *err)
 {
     *out = (struct part_plan){ 0 };
     json_t *object = NULL;
-    char *path = file_format("%s/plan.json", folder);
+    char *path = text_format("%s/plan.json", folder);
     bool ok = path || err_memory(err, folder);
     ok = ok && heatmap_json_load(path, &object, err) &&
          heatmap_json_get(object, path, &out->info, err);
@@ -173,7 +174,7 @@ bool part_plan_read(const char *folder, struct part_plan *out, struct err *err)
 
 char *part_path(const char *folder, int64_t group)
 {
-    return file_format("%s/parts/%06lld.scores", folder, (long long)group);
+    return text_format("%s/parts/%06lld.scores", folder, (long long)group);
 }
 
 void part_remove(const char *folder, int64_t group)
@@ -224,9 +225,9 @@ bool part_exists(const char *folder, const struct part_plan *plan, int64_t group
 static bool open_own(const char *folder, int64_t group, char **own, struct file_out *out,
                      struct err *err)
 {
-    char host[256] = "", *parts = file_format("%s/parts", folder);
+    char host[256] = "", *parts = text_format("%s/parts", folder);
     gethostname(host, sizeof host - 1);
-    *own = file_format("%s/parts/%06lld.scores.%s.%ld", folder, (long long)group, host,
+    *own = text_format("%s/parts/%06lld.scores.%s.%ld", folder, (long long)group, host,
                        (long)getpid());
     bool ok = (parts && *own) || err_memory(err, folder);
     ok = ok && file_make_folder(parts, err) && file_out_open(out, *own, err);

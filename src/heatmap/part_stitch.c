@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/file.h"
 #include "heatmap/part_file.h"
+#include "base/text.h"
 
 #define PIECE (1 << 16)
 
@@ -131,7 +131,7 @@ static bool stitch_rows(struct stitch *stitch, struct heatmap_writer *writer, co
 
 void part_remove_all(const char *folder)
 {
-    char *parts = file_format("%s/parts", folder);
+    char *parts = text_format("%s/parts", folder);
     DIR *listing = parts ? opendir(parts) : NULL;
     for (struct dirent *entry; listing && (entry = readdir(listing));)
         if (strstr(entry->d_name, ".scores"))

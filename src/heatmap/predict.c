@@ -7,10 +7,11 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "heatmap/part_file.h"
 #include "heatmap/predict_state.h"
-#include "net/model_name.h"
+#include "net/model/model_name.h"
+#include "base/text.h"
 
 #define BASE_BYTES (INT64_C(300) << 20)  /* besides workers: overview, mask, decoded tiles, rows */
 #define FIRST_BYTES (INT64_C(100) << 20) /* of these at least, beside the models: libraries too */
@@ -64,7 +65,7 @@ static bool choose_mpp(struct predict *predict, const struct ctx *ctx, struct er
     predict->raster.mpp = options->mpp > 0 ? options->mpp : made_for;
     predict->raster.mpp_tolerance = options->mpp_tolerance;
     if (predict->raster.mpp <= 0)
-        report_note(ctx->report, "neither the model nor --mpp specifies um/px; using level 0");
+        console_note(ctx->console, "neither the model nor --mpp specifies um/px; using level 0");
     return true;
 }
 
@@ -157,9 +158,9 @@ static bool look_at_outputs(struct predict *predict, const struct ctx *ctx, stru
         bool usual = true;
         model_outputs_text(model, text, &usual);
         if (!usual)
-            report_note(ctx->report, "%s: %s", model->name, text);
+            console_note(ctx->console, "%s: %s", model->name, text);
         all_usual = all_usual && usual;
-        longer = file_format("%s%s%s", words, i ? "+" : "", model_outputs_word(model));
+        longer = text_format("%s%s%s", words, i ? "+" : "", model_outputs_word(model));
         free(words);
         words = longer;
         if (calibrated && model->rule == SCORE_AS_IS) {
@@ -170,7 +171,7 @@ static bool look_at_outputs(struct predict *predict, const struct ctx *ctx, stru
                 model->name);
         }
     }
-    predict->outputs = words && !all_usual ? file_format(" scores=%s", words) : strdup("");
+    predict->outputs = words && !all_usual ? text_format(" scores=%s", words) : strdup("");
     free(words);
     return predict->outputs || err_memory(err, "the models");
 }
@@ -182,7 +183,7 @@ static bool name_models(struct predict *predict, struct err *err)
     for (int i = 0; i < e->n; i++) {
         char *name = model_full_name(&predict->options->models[i], e->models[i].model);
         char *joined = predict->model_names && name
-                           ? file_format("%s + %s", predict->model_names, name)
+                           ? text_format("%s + %s", predict->model_names, name)
                        : name ? strdup(name)
                               : NULL;
         free(predict->model_names), free(name);
@@ -191,7 +192,7 @@ static bool name_models(struct predict *predict, struct err *err)
             return err_memory(err, "the models");
         hash = hash_model(hash, &e->models[i]);
     }
-    predict->model_hash = file_format("%016" PRIx64, hash);
+    predict->model_hash = text_format("%016" PRIx64, hash);
     return (predict->model_names && predict->model_hash) || err_memory(err, "the models");
 }
 
@@ -223,16 +224,16 @@ static bool choose_mode(struct predict *predict, const struct ctx *ctx, bool *de
     if (exact)
         return true;
     if (shares)
-        report_note(
-            ctx->report,
+        console_note(
+            ctx->console,
             "%s: every window is computed separately because a dense run is not exact (%s). "
             "--mode dense would pass about 1/%.0f of the pixels through the network and "
             "first measure the difference on %lld random windows",
             predict->model_names, reason, fmax(1, saved_factor(e)),
             (long long)predict->options->check_windows);
     else
-        report_note(ctx->report, "%s: windows cannot share work: %s", predict->model_names,
-                    why_not);
+        console_note(ctx->console, "%s: windows cannot share work: %s", predict->model_names,
+                     why_not);
     return true;
 }
 
@@ -243,7 +244,7 @@ static bool name_cohort(struct predict *predict, struct err *err)
         const char *name = predict->slides->entries[i].name;
         hash = part_hash(hash, name, strlen(name) + 1);
     }
-    predict->cohort_hash = file_format("%016" PRIx64, hash);
+    predict->cohort_hash = text_format("%016" PRIx64, hash);
     return predict->cohort_hash || err_memory(err, "the slides");
 }
 
@@ -255,14 +256,14 @@ static bool describe(struct predict *predict, struct err *err)
     const char *reason;
     bool fitted = o->calibration == CALIBRATE_AFFINE && !ensemble_exact(e, &reason);
     char *how = e->dense
-                    ? file_format("dense block=%lld halo=%lld calibrate=%s%s%s windows=%lld/%llu",
+                    ? text_format("dense block=%lld halo=%lld calibrate=%s%s%s windows=%lld/%llu",
                                   (long long)e->block, (long long)e->models[0].halo,
                                   predict_calibration_names[o->calibration],
                                   fitted ? " cohort=" : "", fitted ? predict->cohort_hash : "",
                                   (long long)o->check_windows, (unsigned long long)o->seed)
-                    : file_format("window batch=%lld", (long long)e->batch);
+                    : text_format("window batch=%lld", (long long)e->batch);
     if (how)
-        predict->options_text = file_format(
+        predict->options_text = text_format(
             "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
             "stain=%s template=%s tta=%d%s%s",
             how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
@@ -314,14 +315,14 @@ static bool choose_memory(struct predict *predict, bool dense, const struct ctx 
     if (!ensemble_choose(e, dense, predict->options->tta, memory - base, err))
         return e->least_bytes > 0 ? too_little(memory, e->least_bytes, parameters, err) : false;
     if (e->direct && !predict->options->direct)
-        report_note(ctx->report,
-                    "--memory is too small for Winograd convolutions; using direct ones");
+        console_note(ctx->console,
+                     "--memory is too small for Winograd convolutions; using direct ones");
     int64_t workers = (memory - base - e->shared_bytes) / e->worker_bytes;
     predict->workers = workers > 1024 ? 1024 : (int)workers;
     int threads = pool_workers(ctx->pool);
     if (threads > predict->workers)
-        report_note(ctx->report, "--memory allows %d of %d threads to compute, %.0f MB each",
-                    predict->workers, threads, (double)e->worker_bytes / 1e6);
+        console_note(ctx->console, "--memory allows %d of %d threads to compute, %.0f MB each",
+                     predict->workers, threads, (double)e->worker_bytes / 1e6);
     return true;
 }
 

@@ -12,7 +12,7 @@
 #include "base/run.h"
 #include "heatmap/export.h"
 #include "heatmap/part.h"
-#include "net/model.h"
+#include "net/model/model.h"
 #include "slide/slide_list.h"
 #include "tissue/tissue.h"
 
@@ -56,7 +56,7 @@ struct predict_options predict_defaults(void);
 
 struct predict;
 
-/* Opens the models and chooses the mode; reports the choice through ctx->report. *out is the
+/* Opens the models and chooses the mode; reports the choice through ctx->console. *out is the
  * caller's; close with predict_close. The options and the list must outlive it. */
 bool predict_open(const struct predict_options *options, const struct slide_list *slides,
                   const char *folder, const struct ctx *ctx, struct predict **out, struct err *err);

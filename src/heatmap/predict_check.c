@@ -5,13 +5,14 @@
 #include <string.h>
 #include "base/divide.h"
 #include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "base/rng.h"
 #include "heatmap/check.h"
 #include "heatmap/cover.h"
 #include "heatmap/heatmap_json.h"
 #include "heatmap/predict_state.h"
 #include "heatmap/scorer.h"
+#include "base/text.h"
 
 #define MAX_SLIDES 16
 #define SIDE 2 /* windows are compared in squares of SIDE x SIDE: one dense run for each */
@@ -101,7 +102,7 @@ static bool sample_slide(struct sampler *s, size_t slide, int64_t squares, const
              compare_square(s, &region, err);
         image_free(&region);
         found++;
-        report_advance(ctx->report, SIDE * SIDE);
+        console_advance(ctx->console, SIDE * SIDE);
     }
     source_close(&source);
     return ok;
@@ -147,9 +148,9 @@ static bool measure(struct predict *predict, const struct ctx *ctx, struct err *
                          .ways = e->n * none.n_symmetries };
     s.logits = malloc((size_t)(2 * s.ways * (SIDE * SIDE + 1) * e->n_classes) * sizeof *s.logits);
     bool ok = (s.scorer && s.logits) || err_memory(err, "the check");
-    report_begin(ctx->report, "check", predict->options->check_windows, "windows");
+    console_begin(ctx->console, "check", predict->options->check_windows, "windows");
     ok = ok && sample_cohort(&s, ctx, err);
-    report_end(ctx->report);
+    console_end(ctx->console);
     ok = ok && check_measure(&s.judged, e, &predict->check, err);
     if (ok && s.fits) {
         predict->raw = predict->check;
@@ -271,23 +272,23 @@ static void tell(const struct predict *predict, const struct ctx *ctx)
 {
     const struct heatmap_check *c = &predict->check, *raw = &predict->raw;
     if (raw->windows > 0)
-        report_note(ctx->report,
-                    "before calibration: r %.4f, mean |dp| %.4f, 95 %% %.4f, max %.4f, flipped at "
-                    "0.5: %.2f %%",
-                    raw->r, raw->mean, raw->p95, raw->max, 100 * raw->flipped);
+        console_note(ctx->console,
+                     "before calibration: r %.4f, mean |dp| %.4f, 95 %% %.4f, max %.4f, flipped at "
+                     "0.5: %.2f %%",
+                     raw->r, raw->mean, raw->p95, raw->max, 100 * raw->flipped);
     char fitted[80] = "";
     if (c->fitted_on > 0)
         snprintf(fitted, sizeof fitted, " (calibrated on %lld others)", (long long)c->fitted_on);
-    report_note(ctx->report,
-                "dense compared with window scores on %lld random windows%s%s: r %.4f, mean |dp| "
-                "%.4f, 95 %% "
-                "%.4f, max %.4f, flipped at 0.5: %.2f %%",
-                (long long)c->windows, fitted, predict->ensemble.tta ? ", in 8 symmetries" : "",
-                c->r, c->mean, c->p95, c->max, 100 * c->flipped);
+    console_note(ctx->console,
+                 "dense compared with window scores on %lld random windows%s%s: r %.4f, mean |dp| "
+                 "%.4f, 95 %% "
+                 "%.4f, max %.4f, flipped at 0.5: %.2f %%",
+                 (long long)c->windows, fitted, predict->ensemble.tta ? ", in 8 symmetries" : "",
+                 c->r, c->mean, c->p95, c->max, 100 * c->flipped);
     if (raw->windows > 0 && c->mean >= raw->mean)
-        report_warn(ctx->report, "the calibration does not bring dense scores closer to window "
-                                 "scores; omit --calibrate, use --mode window, or use a model "
-                                 "trained with 'microtome train --distill-dense'");
+        console_warn(ctx->console, "the calibration does not bring dense scores closer to window "
+                                   "scores; omit --calibrate, use --mode window, or use a model "
+                                   "trained with 'microtome train --distill-dense'");
 }
 
 static void forget_calibration(struct ensemble *e)
@@ -308,7 +309,7 @@ void predict_forget_check(struct predict *predict)
 
 bool predict_same_check(const struct predict *predict, struct err *err)
 {
-    char now[INPUTS_ROOM], *path = file_format("%s/check.json", predict->folder);
+    char now[INPUTS_ROOM], *path = text_format("%s/check.json", predict->folder);
     bool ok = path || err_memory(err, predict->folder);
     if (ok && predict->checked && predict->options->calibration != CALIBRATE_NONE) {
         sampled_inputs(predict, now);
@@ -323,7 +324,7 @@ bool predict_check(struct predict *predict, bool measures, const struct ctx *ctx
     const char *reason;
     if (!predict->ensemble.dense || ensemble_exact(&predict->ensemble, &reason) || predict->checked)
         return true;
-    char *path = file_format("%s/check.json", predict->folder);
+    char *path = text_format("%s/check.json", predict->folder);
     bool ok = path ? load(predict, path, &predict->checked, err) : err_memory(err, predict->folder);
     if (ok && measures && !predict->checked) {
         ok = measure(predict, ctx, err) && save(predict, path, err);

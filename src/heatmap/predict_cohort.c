@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "heatmap/predict_state.h"
+#include "base/clock.h"
 
 #define ROW_BYTES (INT64_C(4) << 20)
 
@@ -70,7 +71,7 @@ static bool predict_one(struct cohort *cohort, size_t i, struct err *err)
     if (state == PREDICT_OTHER && !predict_refuse(predict, i, err))
         return false;
     if (state == PREDICT_DONE && !file_exists(path))
-        report_warn(cohort->ctx->report, "%s: not found; its heatmap is kept unchecked", path);
+        console_warn(cohort->ctx->console, "%s: not found; its heatmap is kept unchecked", path);
     if (state != PREDICT_DONE) {
         ok = predict_plan(predict, i, cohort->ctx, &plan, err) &&
              (state == PREDICT_SCORED || predict_groups(predict, i, &plan, cohort->ctx, err)) &&
@@ -106,18 +107,18 @@ static bool record(struct cohort *cohort, size_t i, double seconds, const char *
 static bool predict_and_record(struct cohort *cohort, size_t i, struct err *err)
 {
     struct err why = { 0 };
-    double began = report_clock_s();
+    double began = clock_monotonic_s();
     bool ok = predict_one(cohort, i, &why);
     if (!ok && why.kind == ERR_STOPPED) {
         *err = why;
         return false;
     }
     if (!ok) {
-        report_warn(cohort->ctx->report, "%s", why.text);
+        console_warn(cohort->ctx->console, "%s", why.text);
         cohort->rows[i].state = RUN_FAILED;
     }
     const struct predict_task *tasks = cohort->request->tasks;
-    double seconds = report_clock_s() - began + (tasks ? tasks[i].seconds : 0);
+    double seconds = clock_monotonic_s() - began + (tasks ? tasks[i].seconds : 0);
     run_spent(cohort->run, tasks ? tasks[i].cpu_s : 0);
     return record(cohort, i, seconds, ok ? NULL : why.text, err);
 }

@@ -6,6 +6,7 @@
 #include "heatmap/heatmap_json.h"
 #include "heatmap/predict_state.h"
 #include "slide/slide_identity.h"
+#include "base/text.h"
 
 bool predict_inputs(const struct predict *predict, size_t slide, char out[INPUTS_ROOM],
                     struct err *err)
@@ -21,7 +22,7 @@ bool predict_inputs(const struct predict *predict, size_t slide, char out[INPUTS
         return false;
     inputs_add(out, store ? "store" : "slide", &identity);
     if (options->tissue && !store) {
-        char *mask = file_format("%s/%s_mask.png", options->tissue, entry->name);
+        char *mask = text_format("%s/%s_mask.png", options->tissue, entry->name);
         ok = mask ? identity_of_file(mask, &identity, err) : err_memory(err, entry->name);
         free(mask);
         inputs_add(out, "mask", &identity);
@@ -44,7 +45,7 @@ static char *line_of(const struct predict *predict, size_t slide, const char *op
     char mpp[40] = "";
     if (by_list)
         snprintf(mpp, sizeof mpp, " list-mpp=%.9g", mpp_l0);
-    return file_format("%s%s of=%s", options, mpp, source_is_store(path) ? "store" : "slide");
+    return text_format("%s%s of=%s", options, mpp, source_is_store(path) ? "store" : "slide");
 }
 
 char *predict_line(const struct predict *predict, size_t slide)
@@ -121,7 +122,7 @@ static bool look_at(const struct predict *predict, size_t slide, const char *fol
 {
     struct heatmap_info made = { 0 };
     json_t *object = NULL;
-    char *file = file_format("%s/%s", folder, name);
+    char *file = text_format("%s/%s", folder, name);
     *there = file && file_exists(file);
     bool ok = file || err_memory(err, folder);
     if (ok && *there) {

@@ -4,13 +4,15 @@
 #include <string.h>
 #include "base/divide.h"
 #include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "heatmap/cover.h"
 #include "heatmap/heatmap_json.h"
 #include "heatmap/predict_state.h"
 #include "heatmap/run_groups.h"
 #include "patch/stain_sample.h"
 #include "tissue/cohort.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 #define STITCH_BYTES (INT64_C(64) << 20)
 #define WRITING_SHARE 8 /* stitching and exporters take at most this part of --memory */
@@ -23,12 +25,12 @@ static int64_t at_most(int64_t bytes, int64_t limit)
 
 char *predict_folder(const struct predict *predict, size_t slide)
 {
-    return file_format("%s/%s", predict->folder, predict->slides->entries[slide].name);
+    return text_format("%s/%s", predict->folder, predict->slides->entries[slide].name);
 }
 
 static char *in_folder(const char *folder, const char *name)
 {
-    return file_format("%s/%s", folder, name);
+    return text_format("%s/%s", folder, name);
 }
 
 /* A store of another resolution; of a slide, raster_open sees to it. */
@@ -51,7 +53,7 @@ bool predict_given_mask(const struct predict *predict, size_t slide, char **out,
     *out = NULL;
     if (!predict->options->tissue)
         return true;
-    *out = file_format("%s/%s_mask.png", predict->options->tissue, name);
+    *out = text_format("%s/%s_mask.png", predict->options->tissue, name);
     if (!*out)
         return err_memory(err, name);
     if (tissue_check_slide(*out, predict->slides->entries[slide].path, err))
@@ -147,7 +149,7 @@ static bool make_plan(struct predict *predict, size_t slide, const char *folder,
         return false;
     }
     if (source.slide)
-        slide_warn_mpp(source.slide, ctx->report);
+        slide_warn_mpp(source.slide, ctx->console);
     bool tissue = source_has_tissue(&source); /* without it: a heatmap without scores */
     ok = (!tissue || predict_check(predict, true, ctx, err)) &&
          describe(predict, slide, &source, inputs, &plan.info, err);
@@ -241,9 +243,9 @@ bool predict_groups(struct predict *predict, size_t slide, const struct part_pla
             missing[n++] = group;
             blocks += plan->groups[group].n;
         }
-    report_begin(ctx->report, plan->info.slide, blocks, "blocks");
+    console_begin(ctx->console, plan->info.slide, blocks, "blocks");
     ok = ok && (n == 0 || score(predict, slide, plan, missing, n, ctx, err));
-    report_end(ctx->report);
+    console_end(ctx->console);
     free(folder);
     free(missing);
     return ok;
@@ -289,7 +291,7 @@ bool predict_finish(struct predict *predict, size_t slide, const struct part_pla
     char *folder = predict_folder(predict, slide);
     if (!folder)
         return err_memory(err, "a slide's folder");
-    double began = report_clock_s();
+    double began = clock_monotonic_s();
     enum predict_state state = predict_look(predict, slide);
     bool ok = state == PREDICT_SCORED || state == PREDICT_DONE ||
               (predict_hold(predict, slide, plan, err) &&
@@ -299,7 +301,7 @@ bool predict_finish(struct predict *predict, size_t slide, const struct part_pla
     ok = ok && (state == PREDICT_DONE || write_exports(predict, slide, folder, ctx, err));
     if (ok)
         part_remove_all(folder); /* where a run was killed between the heatmap and this */
-    predict->times.write_s += report_clock_s() - began;
+    predict->times.write_s += clock_monotonic_s() - began;
     free(folder);
     return ok;
 }

@@ -1,7 +1,7 @@
 /* predict_stain.c: how the stains of slides are normalised: as the models or the options say
  * (predict_state.h). */
 #include <string.h>
-#include "base/report.h"
+#include "base/console.h"
 #include "heatmap/predict_state.h"
 
 /* What the models expect together; unknown where none says it. */
@@ -35,10 +35,10 @@ static bool accept_patch_fit(const struct predict *predict, const struct ctx *ct
 {
     const char *method = stain_method_names[predict->need.target.method];
     if (predict->options->stain != PREDICT_STAIN_OF_MODEL) {
-        report_warn(ctx->report,
-                    "%s was validated on patches whose stains were fitted patch by patch; here "
-                    "they are fitted to the slide, so scores differ from those in validation",
-                    predict->model_names);
+        console_warn(ctx->console,
+                     "%s was validated on patches whose stains were fitted patch by patch; here "
+                     "they are fitted to the slide, so scores differ from those in validation",
+                     predict->model_names);
         return true;
     }
     return err_set(err, ERR_USAGE,
@@ -79,8 +79,8 @@ bool predict_choose_stain(struct predict *predict, const struct ctx *ctx, struct
         return false;
     predict->target.method = method;
     if (of_model && method != STAIN_NONE)
-        report_note(ctx->report, "normalising stains with %s, as in the model's training",
-                    stain_method_names[method]);
+        console_note(ctx->console, "normalising stains with %s, as in the model's training",
+                     stain_method_names[method]);
     return check_choice(predict, ctx, err);
 }
 

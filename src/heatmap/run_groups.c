@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "heatmap/cover.h"
 #include "heatmap/scorer.h"
+#include "base/clock.h"
 
 enum slot_state { SLOT_EMPTY, SLOT_READING, SLOT_READY, SLOT_TAKEN };
 
@@ -56,13 +57,13 @@ static void read_region(struct job *job, struct slot *slot, struct image *out)
     const struct heatmap_info *info = &job->run->plan->info;
     int64_t x = info->origin_x + block->column * info->stride - e->before;
     int64_t y = info->origin_y + block->row * info->stride - e->before;
-    double began = report_clock_s();
+    double began = clock_monotonic_s();
     slot->ok = source_read(job->run->source, x, y, ensemble_region(e, slot->width),
                            ensemble_region(e, slot->height), out, &slot->err);
-    double read = report_clock_s();
+    double read = clock_monotonic_s();
     if (slot->ok)
         source_normalise(job->run->source, out);
-    double done = report_clock_s();
+    double done = clock_monotonic_s();
     pthread_mutex_lock(&job->mutex);
     job->times.read_s += read - began;
     job->times.normalise_s += done - read;
@@ -121,9 +122,9 @@ static bool write_group(struct job *job, int64_t group, struct err *err)
         return err_memory(err, "a group's scores");
     for (int64_t k = 0; k < n; k++)
         scores[slots[k].block - run->plan->groups[number].first] = slots[k].scores;
-    double began = report_clock_s();
+    double began = clock_monotonic_s();
     bool ok = part_write(run->folder, run->plan, number, scores, err);
-    double seconds = report_clock_s() - began;
+    double seconds = clock_monotonic_s() - began;
     free(scores);
     for (int64_t k = 0; k < n; k++) {
         free(slots[k].scores);
@@ -146,13 +147,13 @@ static bool score_block(struct job *job, struct slot *slot, const struct image *
     if (!job->scorers[worker])
         job->scorers[worker] = scorer_new(run->ensemble);
     bool ok = (wanted && slot->scores && job->scorers[worker]) || err_memory(err, "a block");
-    double began = report_clock_s();
+    double began = clock_monotonic_s();
     if (ok) {
         cover_wanted(run->source, run->ensemble, block, wanted);
         struct scorer_block shape = { block->width, block->height, wanted };
         ok = scorer_run(job->scorers[worker], region, &shape, slot->scores, err);
     }
-    double seconds = report_clock_s() - began;
+    double seconds = clock_monotonic_s() - began;
     free(wanted);
     pthread_mutex_lock(&job->mutex);
     job->times.compute_s += seconds;
@@ -173,7 +174,7 @@ static bool do_block(void *arg, int64_t index, int worker, struct err *err)
     bool last = --job->left[slot->group] == 0;
     pthread_mutex_unlock(&job->mutex);
     ok = !last || write_group(job, slot->group, err);
-    report_advance(job->ctx->report, 1);
+    console_advance(job->ctx->console, 1);
     return ok;
 }
 

@@ -5,7 +5,7 @@
 #define HEATMAP_SCORER_H
 #include "base/image.h"
 #include "heatmap/ensemble.h"
-#include "net/plan.h"
+#include "net/plan/plan.h"
 
 struct scorer;
 

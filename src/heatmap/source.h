@@ -5,7 +5,7 @@
 #include "base/image.h"
 #include "slide/raster.h"
 #include "slide/slide_list.h"
-#include "tissue/stain.h"
+#include "stain/stain.h"
 #include "tissue/tissue.h"
 
 struct source_store;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/text.h"
 
 bool annotations_path(const struct slide_entry *entry, const char *folder, char **out,
                       struct err *err)
@@ -15,7 +16,7 @@ bool annotations_path(const struct slide_entry *entry, const char *folder, char 
         return *out ? true : err_memory(err, entry->name);
     }
     for (size_t i = 0; folder && i < sizeof extensions / sizeof *extensions; i++) {
-        char *path = file_format("%s/%s.%s", folder, entry->name, extensions[i]);
+        char *path = text_format("%s/%s.%s", folder, entry->name, extensions[i]);
         if (!path)
             return err_memory(err, entry->name);
         if (file_exists(path)) {

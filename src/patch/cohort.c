@@ -6,10 +6,12 @@
 #include <unistd.h>
 #include "base/csv.h"
 #include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "patch/annotations.h"
 #include "patch/extract.h"
 #include "patch/preview.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 struct cohort {
     const struct extract_request *request;
@@ -24,7 +26,7 @@ struct cohort {
 
 static char *store_path(const struct cohort *cohort, size_t i)
 {
-    return file_format("%s/%s.h5", cohort->request->folder,
+    return text_format("%s/%s.h5", cohort->request->folder,
                        cohort->request->slides->entries[i].name);
 }
 
@@ -77,8 +79,8 @@ static bool check_store(struct cohort *cohort, size_t i, const char *path,
                        path, column);
     if (!file_exists(entry->path)) { /* cannot have been replaced, only removed */
         if (cohort->ctx)
-            report_warn(cohort->ctx->report, "%s: not found; its store is kept unchecked",
-                        entry->path);
+            console_warn(cohort->ctx->console, "%s: not found; its store is kept unchecked",
+                         entry->path);
         cohort->exists[i] = true;
         return true;
     }
@@ -134,7 +136,7 @@ bool extract_target(const struct extract_options *options, struct stain_fit *out
 
 static bool write_preview(const struct cohort *cohort, size_t i, const char *store, struct err *err)
 {
-    char *path = file_format("%s/%s_patches.png", cohort->request->folder,
+    char *path = text_format("%s/%s_patches.png", cohort->request->folder,
                              cohort->request->slides->entries[i].name);
     bool ok = path || err_memory(err, store);
     bool made = cohort->exists[i] && file_exists(path);
@@ -191,19 +193,19 @@ static bool record(struct cohort *cohort, size_t i, double seconds, const char *
 static bool extract_and_record(struct cohort *cohort, size_t i, struct err *err)
 {
     struct err why = { 0 };
-    double began = report_clock_s();
+    double began = clock_monotonic_s();
     bool ok = extract_one(cohort, i, &why);
     if (!ok && why.kind == ERR_STOPPED) {
         *err = why;
         return false;
     }
     if (!ok) {
-        report_warn(cohort->ctx->report, "%s", why.text);
+        console_warn(cohort->ctx->console, "%s", why.text);
         cohort->rows[i].state = RUN_FAILED;
         cohort->rows[i].result = (struct extract_result){ 0 };
     }
     const struct extract_task *tasks = cohort->request->tasks;
-    double seconds = tasks ? tasks[i].seconds : report_clock_s() - began;
+    double seconds = tasks ? tasks[i].seconds : clock_monotonic_s() - began;
     run_spent(cohort->run, tasks ? tasks[i].cpu_s : 0);
     return record(cohort, i, seconds, ok ? NULL : why.text, err);
 }
@@ -212,7 +214,7 @@ static bool extract_and_record(struct cohort *cohort, size_t i, struct err *err)
 static bool write_lookup(const struct cohort *cohort, size_t n, struct err *err)
 {
     struct file_out out;
-    char *path = file_format("%s/lookup.csv", cohort->request->folder);
+    char *path = text_format("%s/lookup.csv", cohort->request->folder);
     if (!path)
         return err_memory(err, "lookup.csv");
     bool ok = file_out_open(&out, path, err);
@@ -250,16 +252,16 @@ static void warn_of_annotations(const struct cohort *cohort, size_t n)
             first = i;
     }
     if (request->options.annotations && made > 0 && annotated == 0)
-        report_warn(cohort->ctx->report,
-                    "%s: no annotation file matches a slide name; only patches of slides that the "
-                    "slide list labels normal have a label",
-                    request->options.annotations);
+        console_warn(cohort->ctx->console,
+                     "%s: no annotation file matches a slide name; only patches of slides that the "
+                     "slide list labels normal have a label",
+                     request->options.annotations);
     else if (asked && without > 0)
-        report_warn(cohort->ctx->report,
-                    "slides with neither an annotation nor a label in the slide list: %zu (the "
-                    "first is '%s'); their patches have no label; to make them normal, label the "
-                    "slides 'normal' in the list",
-                    without, request->slides->entries[first].name);
+        console_warn(cohort->ctx->console,
+                     "slides with neither an annotation nor a label in the slide list: %zu (the "
+                     "first is '%s'); their patches have no label; to make them normal, label the "
+                     "slides 'normal' in the list",
+                     without, request->slides->entries[first].name);
 }
 
 static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/divide.h"
-#include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "base/version.h"
 #include "patch/annotations.h"
 #include "patch/pass.h"
 #include "patch/sample.h"
 #include "patch/stain_sample.h"
+#include "base/text.h"
 
 struct work {
     const struct slide_entry *entry;
@@ -33,10 +33,10 @@ struct work {
 
 char *extract_options_text(const struct extract_options *o)
 {
-    char *how = o->per_class ? file_format("random=%lld", (long long)o->per_class)
-                             : file_format("dense stride=%lld", (long long)o->grid.stride);
+    char *how = o->per_class ? text_format("random=%lld", (long long)o->per_class)
+                             : text_format("dense stride=%lld", (long long)o->grid.stride);
     char *text =
-        how ? file_format("%s patch=%lld margin=%lld mpp=%g level=%d slide-mpp=%g method=%s "
+        how ? text_format("%s patch=%lld margin=%lld mpp=%g level=%d slide-mpp=%g method=%s "
                           "tissue-fraction=%g annotations=%s label-rule=%s white=%g black=%g "
                           "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s",
                           how, (long long)o->grid.tile, (long long)o->grid.margin, o->raster.mpp,
@@ -54,15 +54,15 @@ char *extract_options_text(const struct extract_options *o)
 /* What the list of patches and the fit of stains need; a slide may have none (work->mask). */
 static bool find_tissue(struct work *work, struct err *err)
 {
-    slide_warn_mpp(work->slide, work->ctx->report);
+    slide_warn_mpp(work->slide, work->ctx->console);
     struct tissue_options tissue = tissue_defaults();
     tissue.method = work->options->tissue_method;
     if (!tissue_find(work->slide, &tissue, &work->mask, err))
         return false;
     image_free(&work->mask.overview);
     if (work->mask.mpp <= 0)
-        report_warn(work->ctx->report, "%s: no um/px; tissue sizes assume %g um/px",
-                    work->entry->path, TISSUE_ASSUMED_MPP);
+        console_warn(work->ctx->console, "%s: no um/px; tissue sizes assume %g um/px",
+                     work->entry->path, TISSUE_ASSUMED_MPP);
     if (work->mask.tissue_px == 0 && work->annotation && annotation_regions(work->annotation) > 0)
         return err_set(err, ERR_MISSING,
                        "%s: no tissue found, but the annotation marks tumour; try another --method",
@@ -79,13 +79,13 @@ static bool check_annotation(const struct work *work, const char *path, struct e
     const char *name = NULL;
     int64_t ignored = annotation_ignored(work->annotation, &name);
     if (ignored > 0)
-        report_warn(work->ctx->report,
-                    "%s: annotations that are not areas are ignored: %lld; the first is '%s'", path,
-                    (long long)ignored, name);
+        console_warn(work->ctx->console,
+                     "%s: annotations that are not areas are ignored: %lld; the first is '%s'",
+                     path, (long long)ignored, name);
     int64_t repaired = annotation_repaired(work->annotation);
     if (repaired > 0)
-        report_warn(work->ctx->report, "%s: self-intersecting regions that were repaired: %lld",
-                    path, (long long)repaired);
+        console_warn(work->ctx->console, "%s: self-intersecting regions that were repaired: %lld",
+                     path, (long long)repaired);
     bool tumour = annotation_bounds(work->annotation, &x0, &y0, &x1, &y1);
     if (tumour ? work->slide_label == 0 : work->slide_label > 0)
         return err_set(err, ERR_FORMAT,
@@ -100,8 +100,8 @@ static bool check_annotation(const struct work *work, const char *path, struct e
                        "%.0f x %.0f px); correct it, or pass --label-rule none",
                        path, x0, x1, y0, y1, width, height);
     if (x0 < -1 || y0 < -1 || x1 > width + 1 || y1 > height + 1)
-        report_warn(work->ctx->report,
-                    "%s: extends beyond the slide; does it belong to this slide?", path);
+        console_warn(work->ctx->console,
+                     "%s: extends beyond the slide; does it belong to this slide?", path);
     return true;
 }
 
@@ -126,9 +126,9 @@ static bool read_annotation(struct work *work, struct err *err)
     bool ok = !path || (annotation_read(path, work->options->class_map, &work->annotation, err) &&
                         check_annotation(work, path, err));
     if (ok && !path && work->slide_label > 0)
-        report_warn(work->ctx->report,
-                    "%s: labelled '%s' but has no annotation; its patches have no label",
-                    work->entry->name, work->entry->label);
+        console_warn(work->ctx->console,
+                     "%s: labelled '%s' but has no annotation; its patches have no label",
+                     work->entry->name, work->entry->label);
     work->annotated = ok && path;
     free(path);
     return ok;
@@ -270,7 +270,7 @@ static struct store_facts make_facts(const struct work *work, const struct stain
 struct fill {
     struct store_writer *writer;
     const struct stain_transform *transform;
-    struct report *report;
+    struct console *console;
     uint8_t **targets; /* [batch] */
     int64_t unit_px;   /* pixels of a unit */
 };
@@ -303,7 +303,7 @@ static void fill_cut(void *arg, int64_t index, uint8_t *px)
 static bool fill_end(void *arg, int64_t n, struct err *err)
 {
     const struct fill *fill = arg;
-    report_advance(fill->report, n);
+    console_advance(fill->console, n);
     return store_flush(fill->writer, err);
 }
 
@@ -312,7 +312,7 @@ static bool fill_store(struct work *work, struct store_writer *writer, struct er
     const struct units *units = store_units(writer);
     struct fill fill = { .writer = writer,
                          .transform = work->transform,
-                         .report = work->ctx->report,
+                         .console = work->ctx->console,
                          .unit_px = units->size * units->size };
     struct pass pass = { .raster = &work->raster,
                          .places = units->places,
@@ -328,10 +328,10 @@ static bool fill_store(struct work *work, struct store_writer *writer, struct er
     fill.targets = malloc((size_t)pass.batch * sizeof *fill.targets);
     if (!fill.targets)
         return err_memory(err, "the pixels to be written");
-    report_begin(work->ctx->report, work->entry->name, units->n,
-                 units->of_patch ? "blocks" : "patches");
+    console_begin(work->ctx->console, work->entry->name, units->n,
+                  units->of_patch ? "blocks" : "patches");
     bool ok = pass_run(&pass, work->ctx, err);
-    report_end(work->ctx->report);
+    console_end(work->ctx->console);
     free(fill.targets);
     return ok;
 }

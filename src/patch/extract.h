@@ -6,7 +6,7 @@
 #include "patch/label.h"
 #include "patch/store.h"
 #include "slide/slide_list.h"
-#include "tissue/stain.h"
+#include "stain/stain.h"
 
 /* Memory for pixels, in bytes: decoded ones, and one of the two batches on their way to disk. */
 #define EXTRACT_BAND_BYTES (INT64_C(96) << 20)

@@ -4,8 +4,8 @@
  * below "unlabeled". */
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
 #include "patch/layout.h"
+#include "base/text.h"
 
 static const char *class_name(int label)
 {
@@ -36,7 +36,7 @@ static char *tree_path(const struct store_facts *facts, const char *class)
     char *node = path_part(facts->node, nodes, "0");
     char *path = NULL;
     if (center && patient && node)
-        path = file_format("%s/l%lld/c%s/p%s/n%s", class, (long long)facts->level, center, patient,
+        path = text_format("%s/l%lld/c%s/p%s/n%s", class, (long long)facts->level, center, patient,
                            node);
     free(center);
     free(patient);
@@ -50,7 +50,7 @@ static bool create_batch(struct layout_writer *writer, const char *tree, int64_t
 {
     const struct store_request *request = writer->request;
     int64_t *locations = malloc((size_t)n * 2 * sizeof *locations), offset = 0;
-    char *name = file_format("%s/%lld", tree, (long long)batch);
+    char *name = text_format("%s/%lld", tree, (long long)batch);
     hid_t group = locations && name ? h5_group(writer->file, name) : H5I_INVALID_HID;
     hid_t patches = H5I_INVALID_HID;
     hsize_t dims[2] = { (hsize_t)n, 2 };
@@ -133,7 +133,7 @@ static herr_t visit(hid_t file, const char *name, const H5L_info_t *info, void *
         strcmp(name + length - (sizeof tail - 1), tail) != 0)
         return 0;
     struct layout_reader *reader = search->reader;
-    char *locations = file_format("%.*s/locations", (int)(length - (sizeof tail - 1)), name);
+    char *locations = text_format("%.*s/locations", (int)(length - (sizeof tail - 1)), name);
     struct store_group *groups =
         realloc(reader->groups, (size_t)(reader->n_groups + 1) * sizeof *groups);
     if (groups)

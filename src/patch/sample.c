@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include "base/report.h"
+#include "base/console.h"
 #include "base/rng.h"
 
 #define TUMOR_MASK_PX 8e6      /* largest mask of an annotation that positions are drawn from */
@@ -137,8 +137,8 @@ static bool sample_class(struct sampler *sampler, const char *class, struct patc
             return false;
     }
     if (taken < wanted)
-        report_warn(ctx->report, "%s: only %lld of %lld %s patches found", sample->slide,
-                    (long long)taken, (long long)wanted, class);
+        console_warn(ctx->console, "%s: only %lld of %lld %s patches found", sample->slide,
+                     (long long)taken, (long long)wanted, class);
     return true;
 }
 

@@ -2,7 +2,7 @@
 #ifndef PATCH_STAIN_SAMPLE_H
 #define PATCH_STAIN_SAMPLE_H
 #include "base/ctx.h"
-#include "tissue/stain.h"
+#include "stain/stain.h"
 #include "tissue/tissue.h"
 
 /* What the fit sees of a slide: windows of STAIN_SAMPLE_PX on tissue, at 0.5 um/px or level 0 if

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 #define GOOD_ENOUGH 0.95
 #define REPEATS 3 /* the fastest counts: other users of the disk only slow it down */
@@ -39,7 +40,7 @@ static bool read_store(const char *path, bool whole, const struct ctx *ctx, doub
     bool ok = px || err_memory(err, "a group of patches");
     if (ok)
         memset(px, 0, (size_t)(largest * bytes)); /* memory that is there before the clock starts */
-    double began = report_clock_s();
+    double began = clock_monotonic_s();
     for (int64_t g = 0; ok && g < store_n_groups(store); g++) {
         struct store_group group = store_group(store, g);
         int64_t step = whole ? group.n : 1;
@@ -48,7 +49,7 @@ static bool read_store(const char *path, bool whole, const struct ctx *ctx, doub
                                   : store_read(store, group.first + i, step, px, err);
     }
     store_close(store);
-    *mb_per_s = (double)(read * bytes) / 1e6 / (report_clock_s() - began);
+    *mb_per_s = (double)(read * bytes) / 1e6 / (clock_monotonic_s() - began);
     free(px);
     return ok;
 }
@@ -86,15 +87,15 @@ bool tune_groups(const struct tune_request *request, const struct ctx *ctx, stru
         .band_bytes = EXTRACT_BAND_BYTES,
         .batch_bytes = EXTRACT_BATCH_BYTES,
     };
-    char *path = file_format("%s/microtome-tune-%ld.h5", request->folder, (long)getpid());
+    char *path = text_format("%s/microtome-tune-%ld.h5", request->folder, (long)getpid());
     bool ok = path || err_memory(err, request->folder);
-    report_begin(ctx->report, "tune", request->n_sizes, "sizes");
+    console_begin(ctx->console, "tune", request->n_sizes, "sizes");
     for (int64_t i = 0; ok && i < request->n_sizes; i++) {
         rows[i] = (struct tune_row){ .group = request->sizes[i] };
         ok = measure(request, &options, path, ctx, &rows[i], err);
-        report_advance(ctx->report, 1);
+        console_advance(ctx->console, 1);
     }
-    report_end(ctx->report);
+    console_end(ctx->console);
     free(path);
     return ok;
 }

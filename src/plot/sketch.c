@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/text.h"
 
 struct sketch sketch_new(double width, double height)
 {
@@ -77,7 +78,7 @@ static char *shortened(const char *text, int most_letters)
     const char *end = text;
     for (int i = 0; i < most_letters - 2; i++)
         sketch_next_code(&end);
-    return file_format("%.*s..", (int)(end - text), text);
+    return text_format("%.*s..", (int)(end - text), text);
 }
 
 void sketch_text(struct sketch *sketch, double x, double y, enum sketch_anchor anchor, double size,

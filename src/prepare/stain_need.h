@@ -2,9 +2,9 @@
  * whether a store of patches meets it. */
 #ifndef PREPARE_STAIN_NEED_H
 #define PREPARE_STAIN_NEED_H
-#include "net/model_config.h"
+#include "net/model/model_config.h"
 #include "patch/store.h"
-#include "tissue/stain.h"
+#include "stain/stain.h"
 
 struct stain_need {
     bool known;              /* the model says it; else anything may be right */

@@ -7,22 +7,23 @@
 #include "base/claim.h"
 #include "base/file.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "base/version.h"
 #include "report/html.h"
 #include "report/page_parts.h"
 #include "report/page_style.h"
+#include "base/text.h"
 
 static bool picture_slide(void *arg, int64_t index, int worker, struct err *err)
 {
     (void)worker;
     struct page *page = arg;
-    char *folder = file_format("%s/slides/%lld", page->request->output, (long long)index + 1);
+    char *folder = text_format("%s/slides/%lld", page->request->output, (long long)index + 1);
     bool ok = folder ? file_make_folder(folder, err) : err_memory(err, "the pictures");
     ok = ok && slide_view_make(&page->results.slides[index], page->request->class_map, folder,
                                page->ctx, &page->views[index], err);
     free(folder);
-    report_advance(page->ctx->report, 1);
+    console_advance(page->ctx->console, 1);
     return ok;
 }
 
@@ -32,9 +33,9 @@ static bool picture_all(struct page *page, struct err *err)
     page->views = calloc(n + 1, sizeof *page->views);
     if (!page->views)
         return err_memory(err, "the slides");
-    report_begin(page->ctx->report, "report", (int64_t)n, "slides");
+    console_begin(page->ctx->console, "report", (int64_t)n, "slides");
     bool ok = pool_for(page->ctx->pool, (int64_t)n, picture_slide, page, page->ctx->stop, err);
-    report_end(page->ctx->report);
+    console_end(page->ctx->console);
     return ok;
 }
 

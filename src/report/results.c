@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/file.h"
+#include "base/text.h"
 
 #define MOST_DEPTH 2
 #define MOST_PROBLEMS 50
@@ -105,8 +106,8 @@ static bool visit(struct results *results, const char *folder, const char *excep
     bool ok = true;
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name;
-        char *path = ok ? file_format("%s/%s", folder, name) : NULL;
-        char *facts = path ? file_format("%s/heatmap.json", path) : NULL;
+        char *path = ok ? text_format("%s/%s", folder, name) : NULL;
+        char *facts = path ? text_format("%s/heatmap.json", path) : NULL;
         if (ok && !facts)
             ok = err_memory(err, folder);
         else if (ok && file_exists(facts))

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json_file.h"
 #include "report/results.h"
+#include "base/text.h"
 
 #define MOST_JSON_BYTES ((size_t)128 << 20)
 
@@ -13,7 +14,7 @@
 static json_t *load(struct results *results, const char *folder, const char *name, bool *ok,
                     struct err *err)
 {
-    char *path = file_format("%s/%s", folder, name);
+    char *path = text_format("%s/%s", folder, name);
     json_t *object = NULL;
     struct err problem = { 0 };
     *ok = path || err_memory(err, folder);
@@ -121,7 +122,7 @@ bool results_take_training(struct results *results, const char *folder, struct e
     bool ok;
     struct err why = { 0 };
     struct csv csv = { 0 };
-    char *path = file_format("%s/metrics.csv", folder);
+    char *path = text_format("%s/metrics.csv", folder);
     if (!path)
         return err_memory(err, folder);
     bool readable = csv_read(path, &csv, &why);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "report/results.h"
 #include "verdict/slide_table.h"
+#include "base/text.h"
 
 #define MOST_LINE 4096
 #define MOST_CURVE_POINTS (1 << 20)
@@ -38,7 +39,7 @@ static char *path_beside(const char *table, const char *path)
     const char *slash = strrchr(table, '/');
     if (path[0] == '/' || !slash)
         return strdup(path);
-    return file_format("%.*s/%s", (int)(slash - table), table, path);
+    return text_format("%.*s/%s", (int)(slash - table), table, path);
 }
 
 /* Score, label and annotation of slides, from any table with a column 'slide'. */

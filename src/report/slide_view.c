@@ -7,6 +7,7 @@
 #include "annotation/annotation.h"
 #include "base/file.h"
 #include "slide/slide.h"
+#include "base/text.h"
 
 #define MOST_SIDE 1200 /* px of the longer side of a picture */
 #define PATCH_SIDE 224
@@ -31,7 +32,7 @@ static void note_problem(struct slide_view *view, const char *text)
 
 static bool path_in(const struct work *work, const char *name, char **out, struct err *err)
 {
-    *out = file_format("%s/%s", work->folder, name);
+    *out = text_format("%s/%s", work->folder, name);
     return *out || err_memory(err, name);
 }
 
@@ -149,7 +150,7 @@ static bool make_patches(struct work *work, struct err *err)
             view->patches = false;
             break;
         }
-        char *path = file_format("%s/peak%d.jpg", work->folder, i + 1);
+        char *path = text_format("%s/peak%d.jpg", work->folder, i + 1);
         ok = path ? image_write_jpeg(path, &image, JPEG_QUALITY, err) : err_memory(err, "a name");
         free(path);
         image_free(&image);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "slide/tiff_file.h"
+#include "base/text.h"
 
 #define MAX_DIRECTORIES 128
 #define MAX_LEVEL_BYTES (UINT64_C(1) << 20) /* limit for a level whose pixels are read */
@@ -75,7 +76,7 @@ static bool add_folder(const char *folder, struct identity *out, struct err *err
     bool ok = folder_names(folder, NULL, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++) {
         struct identity part;
-        char *path = file_format("%s/%s", folder, names[i]);
+        char *path = text_format("%s/%s", folder, names[i]);
         ok = path || err_memory(err, folder);
         out->hash = identity_hash(out->hash, names[i], strlen(names[i]) + 1);
         if (ok && !file_is_folder(path) && i < MAX_FILES) {
@@ -98,7 +99,7 @@ bool slide_identity(const char *path, struct identity *out, struct err *err)
     const char *extension = file_extension(path);
     if (strcasecmp(extension, ".mrxs") != 0)
         return true;
-    char *folder = file_format("%.*s", (int)(extension - path), path);
+    char *folder = text_format("%.*s", (int)(extension - path), path);
     bool ok = folder || err_memory(err, path);
     ok = ok && (!file_is_folder(folder) || add_folder(folder, out, err));
     free(folder);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/names.h"
+#include "base/text.h"
 
 static const char *const slide_extensions[] = { ".svs",     ".tif", ".tiff", ".ndpi",
                                                 ".vms",     ".vmu", ".scn",  ".mrxs",
@@ -94,7 +95,7 @@ static char *anchor(const char *csv_path, const char *path)
     const char *slash = strrchr(csv_path, '/');
     if (!path[0] || path[0] == '/' || !slash)
         return strdup(path);
-    return file_format("%.*s/%s", (int)(slash - csv_path), csv_path, path);
+    return text_format("%.*s/%s", (int)(slash - csv_path), csv_path, path);
 }
 
 static bool add_row(struct builder *builder, const struct csv *csv, size_t row, struct err *err)
@@ -117,7 +118,7 @@ static bool add_row(struct builder *builder, const struct csv *csv, size_t row, 
         .center = strdup(csv_cell(csv, row, csv_column(csv, "center"))),
         .split = strdup(csv_cell(csv, row, csv_column(csv, "split"))),
     };
-    return add_entry(builder, entry, file_format("%s:%d", csv->path, csv->lines[row]), err);
+    return add_entry(builder, entry, text_format("%s:%d", csv->path, csv->lines[row]), err);
 }
 
 /* Two columns with the same name, in any case, are ambiguous. */
@@ -180,7 +181,7 @@ static bool add_folder(struct builder *builder, const char *folder, struct err *
     while (length > 1 && folder[length - 1] == '/')
         length--;
     for (size_t i = 0; i < n && ok; i++) {
-        char *path = file_format("%.*s/%s", (int)length, folder, names[i]);
+        char *path = text_format("%.*s/%s", (int)length, folder, names[i]);
         if (!path)
             ok = err_memory(err, folder);
         else if (!file_is_folder(path))

@@ -35,8 +35,8 @@ struct slide;
 bool slide_open_entry(const struct slide_entry *entry, double option_mpp, struct slide **out,
                       struct err *err);
 /* Warns if --slide-mpp differs as much from the value in the file. */
-struct report;
-void slide_warn_mpp(const struct slide *slide, struct report *report);
+struct console;
+void slide_warn_mpp(const struct slide *slide, struct console *console);
 
 /* Saves a list and reads it back unchanged: relative paths stay relative to the working directory
  * of the command, not to the CSV. */

@@ -1,6 +1,6 @@
 /* slide_open_entry.c: a slide of a list, with a resolution that can be trusted (slide_list.h). */
 #include <math.h>
-#include "base/report.h"
+#include "base/console.h"
 #include "slide/slide.h"
 #include "slide/slide_list.h"
 
@@ -43,12 +43,12 @@ static bool check(const struct slide_info *info, bool by_option, struct err *err
     return true;
 }
 
-void slide_warn_mpp(const struct slide *slide, struct report *report)
+void slide_warn_mpp(const struct slide *slide, struct console *console)
 {
     const struct slide_info *info = slide_info(slide);
     if (in_doubt(info))
-        report_warn(report, "%s: --slide-mpp says %g um/px, the file %g", info->path, info->mpp,
-                    info->mpp_file);
+        console_warn(console, "%s: --slide-mpp says %g um/px, the file %g", info->path, info->mpp,
+                     info->mpp_file);
 }
 
 bool slide_open_entry(const struct slide_entry *entry, double option_mpp, struct slide **out,

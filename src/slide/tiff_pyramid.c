@@ -7,7 +7,7 @@
 #include "base/divide.h"
 #include "base/file.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "slide/tiff_jpeg.h"
 #include "slide/tiff_out.h"
 
@@ -147,7 +147,7 @@ static bool make_tile(void *arg, int64_t column, int worker, struct err *err)
     if (!tiff_jpeg_encode(&p->style, px, &p->encoded[column], err))
         return false;
     if (job->level == 0)
-        report_advance(p->ctx->report, 1);
+        console_advance(p->ctx->console, 1);
     return true;
 }
 

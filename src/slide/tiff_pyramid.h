@@ -27,12 +27,12 @@ struct tiff_pyramid_options {
 typedef bool (*tiff_pyramid_draw)(void *arg, int64_t x, int64_t y, int64_t width, int64_t height,
                                   uint8_t *px, int64_t stride_bytes, int worker, struct err *err);
 
-/* Writes to a temporary file and renames it. Advances ctx->report by one per level-0 tile; the
- * caller begins and ends the report. */
+/* Writes to a temporary file and renames it. Advances ctx->console by one per level-0 tile; the
+ * caller begins and ends the console. */
 bool tiff_pyramid_write(const char *path, const struct tiff_pyramid_options *options,
                         tiff_pyramid_draw draw, void *arg, const struct ctx *ctx, struct err *err);
 
-/* Number of level-0 tiles in such a file: the total by which the report advances. */
+/* Number of level-0 tiles in such a file: the total by which the console advances. */
 int64_t tiff_pyramid_tiles(const struct tiff_pyramid_options *options);
 
 /* The ImageDescription of a TIFF, owned by the caller; "" if it has none. */

@@ -6,8 +6,10 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "slide/slide_identity.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 #define NOTE_BAR " | "
 
@@ -15,7 +17,7 @@
 struct task {
     const struct tissue_request *request;
     const char *how; /* all options that affect the files */
-    struct report *report;
+    struct console *console;
     struct tissue_row row;
 };
 
@@ -27,7 +29,7 @@ static bool name_files(const struct task *task, char *paths[N_FILES], struct err
     bool ok = true;
     for (int i = 0; i < N_FILES; i++) {
         paths[i] =
-            file_format("%s/%s_%s", task->request->folder, task->row.entry->name, endings[i]);
+            text_format("%s/%s_%s", task->request->folder, task->row.entry->name, endings[i]);
         ok = ok && paths[i];
     }
     return ok || err_memory(err, "file names");
@@ -73,7 +75,7 @@ bool tissue_check_slide(const char *mask, const char *slide, struct err *err)
 static char *describe_options(const struct tissue_request *request)
 {
     char *text = tissue_options_text(&request->options);
-    char *how = text ? file_format("%s slide-mpp=%g", text, request->slide_mpp) : NULL;
+    char *how = text ? text_format("%s slide-mpp=%g", text, request->slide_mpp) : NULL;
     free(text);
     return how;
 }
@@ -85,7 +87,7 @@ static bool check_existing(const struct tissue_request *request, const char *how
     for (size_t i = 0; ok && !request->overwrite && i < request->slides->n; i++) {
         char *note = NULL;
         char *path =
-            file_format("%s/%s_mask.png", request->folder, request->slides->entries[i].name);
+            text_format("%s/%s_mask.png", request->folder, request->slides->entries[i].name);
         if (!path)
             return err_memory(err, "file names");
         if (file_exists(path))
@@ -118,7 +120,7 @@ static bool make_files(const struct task *task, struct slide *slide, char *paths
               tissue_write_overlay(mask, paths[PICTURE_FILE], err) &&
               tissue_inputs(path, later, err) &&
               inputs_hold(path, inputs, later, "run again", err) &&
-              ((note = file_format("%s" NOTE_BAR "%s", task->how, inputs)) ||
+              ((note = text_format("%s" NOTE_BAR "%s", task->how, inputs)) ||
                err_memory(err, "a mask")) &&
               image_write_png_noted(paths[MASK_FILE], &mask->mask, note, err);
     free(note);
@@ -134,7 +136,7 @@ static bool do_slide(struct task *task, struct err *err)
     bool ok = name_files(task, paths, err) &&
               slide_open_entry(row->entry, request->slide_mpp, &slide, err);
     if (ok)
-        slide_warn_mpp(slide, task->report);
+        slide_warn_mpp(slide, task->console);
     if (ok && !request->overwrite && file_exists(paths[MASK_FILE]) &&
         file_exists(paths[PICTURE_FILE]) && file_exists(paths[OUTLINE_FILE])) {
         row->state = RUN_KEPT;
@@ -155,7 +157,7 @@ static bool do_task(void *arg, int64_t index, int worker, struct err *err)
 {
     (void)worker, (void)err;
     struct tissue_row *row = &((struct task *)arg + index)->row;
-    double began = report_clock_s();
+    double began = clock_monotonic_s();
     row->state = RUN_DONE;
     if (!do_slide((struct task *)arg + index, &row->err)) {
         row->state = RUN_FAILED;
@@ -163,19 +165,19 @@ static bool do_task(void *arg, int64_t index, int worker, struct err *err)
     } else if (row->measures.tissue_px == 0) {
         row->state = RUN_NO_TISSUE;
     }
-    row->seconds = report_clock_s() - began;
+    row->seconds = clock_monotonic_s() - began;
     return true;
 }
 
 static void warn(const struct ctx *ctx, const struct tissue_row *row)
 {
     if (row->state == RUN_FAILED)
-        report_warn(ctx->report, "%s", row->err.text);
+        console_warn(ctx->console, "%s", row->err.text);
     else if (!(row->measures.mpp > 0))
-        report_warn(ctx->report,
-                    "%s: no resolution in the file; assumed %.2f um/px for sizes; pass "
-                    "--slide-mpp",
-                    row->entry->path, TISSUE_ASSUMED_MPP);
+        console_warn(ctx->console,
+                     "%s: no resolution in the file; assumed %.2f um/px for sizes; pass "
+                     "--slide-mpp",
+                     row->entry->path, TISSUE_ASSUMED_MPP);
 }
 
 static bool record(const struct tissue_request *request, struct run *run,
@@ -209,22 +211,22 @@ static bool run_slides(const struct tissue_request *request, const char *how, st
     size_t at_once = (size_t)pool_workers(ctx->pool);
     struct task *tasks = calloc(at_once, sizeof *tasks);
     bool ok = tasks || err_memory(err, "the list of slides");
-    report_begin(ctx->report, "tissue", (int64_t)list->n, "slides");
+    console_begin(ctx->console, "tissue", (int64_t)list->n, "slides");
     for (size_t first = 0; ok && first < list->n; first += at_once) {
         size_t n = list->n - first < at_once ? list->n - first : at_once;
         for (size_t i = 0; i < n; i++)
             tasks[i] = (struct task){ .request = request,
                                       .how = how,
-                                      .report = ctx->report,
+                                      .console = ctx->console,
                                       .row.entry = &list->entries[first + i] };
         ok = pool_for(ctx->pool, (int64_t)n, do_task, tasks, ctx->stop, err);
         for (size_t i = 0; ok && i < n; i++) {
             warn(ctx, &tasks[i].row);
             ok = record(request, run, &tasks[i].row, err);
         }
-        report_advance(ctx->report, (int64_t)n);
+        console_advance(ctx->console, (int64_t)n);
     }
-    report_end(ctx->report);
+    console_end(ctx->console);
     free(tasks);
     return ok;
 }

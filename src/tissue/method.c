@@ -1,7 +1,7 @@
 /* method.c: see method.h. One function per method, and a table of them. */
 #include "tissue/method.h"
 
-#include "tissue/colour.h"
+#include "stain/colour.h"
 #include "tissue/morphology.h"
 #include "tissue/otsu.h"
 

@@ -5,7 +5,7 @@
 #include "tissue/method.h"
 
 #include <stdlib.h>
-#include "tissue/colour.h"
+#include "stain/colour.h"
 #include "tissue/morphology.h"
 
 /* The minimum number of certain pixels in a pen stroke; fewer are a fleck of pigment. */

@@ -4,9 +4,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include "base/file.h"
 #include "tissue/method.h"
 #include "tissue/morphology.h"
+#include "base/text.h"
 
 struct tissue_options tissue_defaults(void)
 {
@@ -23,7 +23,7 @@ struct tissue_options tissue_defaults(void)
 
 char *tissue_options_text(const struct tissue_options *o)
 {
-    return file_format("method=%s use-value=%d pen-removed=%d close=%g open=%g min-area=%g "
+    return text_format("method=%s use-value=%d pen-removed=%d close=%g open=%g min-area=%g "
                        "min-hole=%g downsample=%g",
                        tissue_method_names[o->method], o->use_value, o->remove_pen, o->close_um,
                        o->open_um, o->min_area_um2, o->min_hole_um2, o->downsample);

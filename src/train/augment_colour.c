@@ -1,6 +1,6 @@
 /* augment_colour.c: HSV noise and stain jitter. */
 #include <math.h>
-#include "tissue/colour.h"
+#include "stain/colour.h"
 #include "train/augment_ops.h"
 
 static uint8_t to_byte(float value)

@@ -3,7 +3,7 @@
  * written to a temporary file, synced and renamed. */
 #ifndef TRAIN_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_H
-#include "net/safetensors.h"
+#include "net/model/safetensors.h"
 #include "train/optimizer.h"
 
 /* Empty arrays are omitted. Names are unique. */

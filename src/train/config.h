@@ -4,8 +4,8 @@
 #ifndef TRAIN_CONFIG_H
 #define TRAIN_CONFIG_H
 #include <stdio.h>
-#include "net/transform.h"
-#include "tissue/stain.h"
+#include "net/graph/transform.h"
+#include "stain/stain.h"
 #include "train/augment.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"

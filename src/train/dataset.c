@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/array.h"
-#include "base/file.h"
 #include "base/identity.h"
 #include "base/rng.h"
 #include "train/dataset_source.h"
+#include "base/text.h"
 
 /* Patients by name: open addressing over indices into dataset->patients. */
 struct patient_table {
@@ -115,7 +115,7 @@ static uint64_t hash_source(const struct source *source)
     uint64_t hash = IDENTITY_HASH_BEGIN;
     for (size_t i = 0; i < source->n_files; i++) {
         struct stat status;
-        char *path = file_format("%s%s", source->path, source->files[i]);
+        char *path = text_format("%s%s", source->path, source->files[i]);
         int64_t bytes = path && stat(path, &status) == 0 ? (int64_t)status.st_size : -1;
         hash = identity_hash(hash, &bytes, sizeof bytes);
         free(path);

@@ -4,7 +4,7 @@
 #ifndef TRAIN_DATASET_H
 #define TRAIN_DATASET_H
 #include "base/image.h"
-#include "tissue/stain.h"
+#include "stain/stain.h"
 #include "train/config.h"
 
 enum data_side { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_NONE };

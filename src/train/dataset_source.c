@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/text.h"
 
 #define MAX_OPEN_STORES 32
 #define MAX_DEPTH 16
@@ -358,15 +359,15 @@ static bool walk(struct listing *listing, int32_t number, const char *below, int
 {
     char **names = NULL;
     size_t n = 0;
-    char *folder = file_format("%s%s", listing->dataset->sources[number].path, below);
+    char *folder = text_format("%s%s", listing->dataset->sources[number].path, below);
     bool ok = folder || err_memory(err, "a folder of images");
     if (ok && depth > MAX_DEPTH)
         ok = err_set(err, ERR_FORMAT, "%s: folders are nested too deeply", folder);
     ok = ok && folder_names(folder, NULL, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++) {
         struct source *source = &listing->dataset->sources[number];
-        char *name = file_format("%s/%s", below, names[i]);
-        char *path = name ? file_format("%s%s", source->path, name) : NULL;
+        char *name = text_format("%s/%s", below, names[i]);
+        char *path = name ? text_format("%s%s", source->path, name) : NULL;
         ok = path || err_memory(err, "a folder of images");
         if (ok && file_is_folder(path)) {
             ok = walk(listing, number, name, depth + 1, err);
@@ -390,7 +391,7 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
     for (size_t i = 0; ok && i < n; i++) {
         if (strcmp(file_extension(names[i]), ".h5") != 0)
             continue;
-        char *store = file_format("%s/%s", path, names[i]);
+        char *store = text_format("%s/%s", path, names[i]);
         ok = store ? add_store(listing, store, err) : err_memory(err, path);
         free(store);
         stores++;
@@ -515,7 +516,7 @@ bool dataset_read(const struct dataset *dataset, int64_t sample, const uint8_t *
         return read_patch(source, found, group, out, err);
     bool ok = false;
     if (source->kind == SOURCE_FOLDER) {
-        char *path = file_format("%s%s", source->path, source->files[found->item]);
+        char *path = text_format("%s%s", source->path, source->files[found->item]);
         ok = path ? image_read(path, out, err) : err_memory(err, source->path);
         free(path);
         return ok;
@@ -564,8 +565,8 @@ char *dataset_sample_name(const struct dataset *dataset, int64_t sample)
     const struct sample *found = &dataset->samples[sample];
     const struct source *source = &dataset->sources[found->source];
     if (source->kind == SOURCE_STORE)
-        return file_format("%s patch %lld", source->path, (long long)found->item);
+        return text_format("%s patch %lld", source->path, (long long)found->item);
     if (source->kind == SOURCE_FOLDER)
-        return file_format("%s%s", source->path, source->files[found->item]);
-    return file_format("%s: %s", source->path, source->tar.entries[found->item].name);
+        return text_format("%s%s", source->path, source->files[found->item]);
+    return text_format("%s: %s", source->path, source->tar.entries[found->item].name);
 }

@@ -7,8 +7,8 @@
 #include "base/divide.h"
 #include "base/file.h"
 #include "base/rng.h"
-#include "net/classifier.h"
-#include "net/model_run.h"
+#include "net/model/classifier.h"
+#include "net/model/model_run.h"
 
 struct distill {
     const struct train_config *config;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/divide.h"
-#include "base/report.h"
-#include "net/loss.h"
+#include "train/loss.h"
+#include "base/clock.h"
 
 #define AHEAD 3 /* batches in the ring */
 
@@ -409,7 +409,7 @@ static void release(struct loader *loader)
 
 bool loader_next(struct loader *loader, struct batch *out, struct err *err)
 {
-    double began_s = report_clock_s();
+    double began_s = clock_monotonic_s();
     pthread_mutex_lock(&loader->lock);
     release(loader);
     struct place *place = &loader->ring[(loader->first_batch + loader->given) % AHEAD];
@@ -420,7 +420,7 @@ bool loader_next(struct loader *loader, struct batch *out, struct err *err)
     if (!ok && err)
         *err = place->err;
     pthread_mutex_unlock(&loader->lock);
-    loader->waited_s += report_clock_s() - began_s;
+    loader->waited_s += clock_monotonic_s() - began_s;
     *out = (struct batch){ .pixels = place->pixels,
                            .labels = place->labels,
                            .samples = place->samples };

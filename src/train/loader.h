@@ -4,7 +4,7 @@
  * batch depend only on seed, epoch and its number, never on threads. Used by one thread. */
 #ifndef TRAIN_LOADER_H
 #define TRAIN_LOADER_H
-#include "net/model_prepare.h"
+#include "net/model/model_prepare.h"
 #include "prepare/stain_need.h"
 #include "train/order.h"
 

@@ -6,9 +6,9 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/pool.h"
-#include "base/report.h"
-#include "net/classifier.h"
-#include "net/model_run.h"
+#include "base/console.h"
+#include "net/model/classifier.h"
+#include "net/model/model_run.h"
 #include "train/loader.h"
 
 #define MINE_BATCH 16
@@ -97,18 +97,18 @@ static bool score_batch(struct mine *mine, struct err *err)
         if (score >= mine->config->mine.threshold)
             mine->found[mine->n_found++] = (struct mined){ batch.samples[i], score };
     }
-    report_advance(mine->ctx->report, batch.n);
+    console_advance(mine->ctx->console, batch.n);
     return true;
 }
 
 static bool score_all(struct mine *mine, struct err *err)
 {
     bool ok = loader_begin(mine->loader, 0, 0, err);
-    report_begin(mine->ctx->report, "mining", mine->dataset.n_samples, "patches");
+    console_begin(mine->ctx->console, "mining", mine->dataset.n_samples, "patches");
     for (int64_t i = 0; ok && i < loader_n_batches(mine->loader); i++)
         ok = ctx_stopped(mine->ctx) ? err_stopped(err) : score_batch(mine, err);
     loader_end(mine->loader);
-    report_end(mine->ctx->report);
+    console_end(mine->ctx->console);
     return ok;
 }
 

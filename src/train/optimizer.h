@@ -4,7 +4,7 @@
  * a time. */
 #ifndef TRAIN_OPTIMIZER_H
 #define TRAIN_OPTIMIZER_H
-#include "net/graph.h"
+#include "net/graph/graph.h"
 
 enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_ADAMW, OPTIMIZER_LARS };
 extern const char *const optimizer_names[]; /* NULL-terminated, in the order of the enum */

@@ -7,10 +7,10 @@
 #include <string.h>
 #include "base/csv.h"
 #include "base/pool.h"
-#include "base/report.h"
-#include "net/classifier.h"
-#include "net/model_run.h"
-#include "net/plan_weights.h"
+#include "base/console.h"
+#include "net/model/classifier.h"
+#include "net/model/model_run.h"
+#include "net/plan/shared_weights.h"
 #include "patch/patch.h"
 #include "prepare/stain_need.h"
 #include "train/dataset.h"
@@ -76,8 +76,8 @@ static bool check_data(struct scoring *s, struct err *err)
     const struct model *model = s->request->model;
     double mpp = s->dataset.mpp, made_for = model->config.spacing_um_px;
     if (mpp > 0 && made_for > 0 && fabs(mpp / made_for - 1) > MPP_TOLERANCE)
-        report_warn(s->ctx->report, "the patches have %g um/px, but the model expects %g", mpp,
-                    made_for);
+        console_warn(s->ctx->console, "the patches have %g um/px, but the model expects %g", mpp,
+                     made_for);
     if (!stain_need_of(&model->config, &s->stain, err))
         return err_prefix(err, model->name);
     if (s->request->any_stain || !s->stain.known) {
@@ -264,17 +264,17 @@ static bool tell_row(struct scoring *s, int64_t index, score_fn fn, void *arg, s
 static bool score_all(struct scoring *s, score_fn fn, void *arg, struct err *err)
 {
     bool ok = true;
-    struct report *report = s->dataset.n_samples > 1 ? s->ctx->report : NULL;
-    report_begin(report, "scoring", s->dataset.n_samples, "patches");
+    struct console *console = s->dataset.n_samples > 1 ? s->ctx->console : NULL;
+    console_begin(console, "scoring", s->dataset.n_samples, "patches");
     for (s->first = 0; ok && s->first < s->dataset.n_samples; s->first += s->n) {
         ok = (!ctx_stopped(s->ctx) || err_stopped(err)) && begin_chunk(s, err) &&
              pool_for(s->ctx->pool, s->n, score_sample, s, s->ctx->stop, err);
         for (int64_t i = 0; ok && i < s->n; i++)
             ok = tell_row(s, i, fn, arg, err);
         if (ok)
-            report_advance(report, s->n);
+            console_advance(console, s->n);
     }
-    report_end(report);
+    console_end(console);
     return ok;
 }
 

@@ -5,7 +5,7 @@
 #ifndef TRAIN_SCORE_H
 #define TRAIN_SCORE_H
 #include "base/ctx.h"
-#include "net/model.h"
+#include "net/model/model.h"
 
 struct score_request {
     const struct model *model;

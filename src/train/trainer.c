@@ -7,9 +7,10 @@
 #include <time.h>
 #include "base/file.h"
 #include "base/pool.h"
-#include "base/report.h"
-#include "net/weights.h"
+#include "base/console.h"
+#include "net/model/weights.h"
 #include "net/zoo/zoo.h"
+#include "base/clock.h"
 
 /* --- setting up --- */
 
@@ -26,8 +27,8 @@ static bool start_weights(struct trainer *trainer, struct err *err)
     struct weights_report report = { 0 };
     bool ok = weights_read(trainer->graph, config->network.weights, &options, &report, err);
     if (ok)
-        report_note(trainer->ctx->report, "%s: %zu parameters loaded, %zu start from scratch",
-                    config->network.weights, report.n_loaded, report.fresh.n);
+        console_note(trainer->ctx->console, "%s: %zu parameters loaded, %zu start from scratch",
+                     config->network.weights, report.n_loaded, report.fresh.n);
     weights_report_free(&report);
     return ok;
 }
@@ -218,7 +219,7 @@ static bool run_steps(struct trainer *trainer, struct err *err)
             return leave(trainer, err);
         if (!trainer_step(trainer, err))
             return false;
-        report_advance(trainer->ctx->report, images);
+        console_advance(trainer->ctx->console, images);
         int64_t total = trainer_steps(trainer);
         if (every > 0 && total % every == 0 && trainer->step < trainer->steps_per_epoch &&
             !trainer_save(trainer, err))
@@ -235,14 +236,14 @@ static bool train_epoch(struct trainer *trainer, struct err *err)
     int64_t images = trainer_step_images(trainer);
     snprintf(label, sizeof label, "epoch %lld of %lld", (long long)trainer->epoch + 1,
              (long long)trainer->config->train.epochs);
-    trainer->epoch_began_s = report_clock_s();
+    trainer->epoch_began_s = clock_monotonic_s();
     trainer->epoch_waited_s = loader_waited_s(trainer->train_loader);
-    report_begin(trainer->ctx->report, label, (trainer->steps_per_epoch - trainer->step) * images,
-                 "patches");
+    console_begin(trainer->ctx->console, label, (trainer->steps_per_epoch - trainer->step) * images,
+                  "patches");
     bool ok = run_steps(trainer, err);
     loader_end(trainer->train_loader);
-    report_end(trainer->ctx->report);
-    trainer->train_s += report_clock_s() - trainer->epoch_began_s;
+    console_end(trainer->ctx->console);
+    trainer->train_s += clock_monotonic_s() - trainer->epoch_began_s;
     return ok;
 }
 
@@ -284,11 +285,11 @@ static void say_row(const struct trainer *trainer, const struct epoch_row *row, 
     if (trainer->val_loader)
         snprintf(val, sizeof val, "; validation: loss %.4f, accuracy %.4f, AUC %.4f%s",
                  row->val_loss, row->val.accuracy, row->val.auc, best ? " (best)" : "");
-    report_note(trainer->ctx->report,
-                "epoch %lld: rate %.3g, loss %.4f, accuracy %.4f, AUC %.4f%s; %.1f s, waiting "
-                "%.0f %%",
-                (long long)trainer->epoch + 1, row->learning_rate, row->train_loss,
-                row->train.accuracy, row->train.auc, val, row->seconds, 100 * row->waiting);
+    console_note(trainer->ctx->console,
+                 "epoch %lld: rate %.3g, loss %.4f, accuracy %.4f, AUC %.4f%s; %.1f s, waiting "
+                 "%.0f %%",
+                 (long long)trainer->epoch + 1, row->learning_rate, row->train_loss,
+                 row->train.accuracy, row->train.auc, val, row->seconds, 100 * row->waiting);
 }
 
 /* Reports how far dense and window scores differ, with a teacher. Collective. */
@@ -305,9 +306,9 @@ static bool say_difference(struct trainer *trainer, const struct predictions *va
         return true;
     if (!metrics_compute(val->scores, val->labels, val->n, val->classes, &metrics, NULL, err))
         return false;
-    report_note(trainer->ctx->report,
-                "dense and window scores: mean |dp| %.4f, %.2f %% of decisions differ",
-                sums[0] / sums[1], 100 * (1 - metrics.accuracy));
+    console_note(trainer->ctx->console,
+                 "dense and window scores: mean |dp| %.4f, %.2f %% of decisions differ",
+                 sums[0] / sums[1], 100 * (1 - metrics.accuracy));
     return true;
 }
 
@@ -336,7 +337,7 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
     *row = (struct epoch_row){ 0 };
     row->learning_rate =
         schedule_rate(&trainer->schedule, &trainer->judged, (double)trainer->epoch);
-    row->seconds = report_clock_s() - trainer->epoch_began_s;
+    row->seconds = clock_monotonic_s() - trainer->epoch_began_s;
     double waited = loader_waited_s(trainer->train_loader) - trainer->epoch_waited_s;
     row->waiting = row->seconds > 0 ? waited / row->seconds : 0;
     trainer->n_rows++;
@@ -375,9 +376,9 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
     if (verdict.best && !trainer_save_best(trainer, err))
         return false;
     if (verdict.reduce) {
-        report_note(trainer->ctx->report,
-                    "no improvement: reducing the learning rate and returning to epoch %lld",
-                    (long long)trainer->judged.best_epoch + 1);
+        console_note(trainer->ctx->console,
+                     "no improvement: reducing the learning rate and returning to epoch %lld",
+                     (long long)trainer->judged.best_epoch + 1);
         if (!trainer_load_best(trainer, err))
             return false;
     }
@@ -387,7 +388,7 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
     trainer->seen.loss_sum = 0;
     trainer->finished = verdict.stop || trainer->epoch == trainer->config->train.epochs;
     if (verdict.stop && trainer->epoch < trainer->config->train.epochs)
-        report_note(trainer->ctx->report, "no improvement: stopping early");
+        console_note(trainer->ctx->console, "no improvement: stopping early");
     return trainer_save(trainer, err) && trainer_lead(trainer, trainer_write_metrics, err) &&
            trainer_lead(trainer, write_running, err);
 }
@@ -460,13 +461,13 @@ static bool begin(struct trainer *trainer, struct err *err)
         if (!trainer_resume(trainer, &found, err))
             return false;
         if (found && trainer->finished)
-            report_note(trainer->ctx->report, "%s: already finished", request->folder);
+            console_note(trainer->ctx->console, "%s: already finished", request->folder);
         else if (found)
-            report_note(trainer->ctx->report, "resuming in epoch %lld after step %lld",
-                        (long long)trainer->epoch + 1, (long long)trainer->step);
+            console_note(trainer->ctx->console, "resuming in epoch %lld after step %lld",
+                         (long long)trainer->epoch + 1, (long long)trainer->step);
         else
-            report_note(trainer->ctx->report, "no checkpoint in %s: starting from scratch",
-                        request->folder);
+            console_note(trainer->ctx->console, "no checkpoint in %s: starting from scratch",
+                         request->folder);
     } else if (!trainer_lead(trainer, make_place, err)) {
         return false;
     }
@@ -489,7 +490,7 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
                                .config = request->config,
                                .ctx = ctx,
                                .threads = pool_workers(ctx->pool),
-                               .began_s = report_clock_s() };
+                               .began_s = clock_monotonic_s() };
     time_t now = time(NULL);
     struct tm parts;
     struct err fallback = { 0 };
@@ -503,7 +504,7 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     out->steps = trainer_steps(&trainer);
     out->best_epoch = trainer.judged.best_epoch;
     out->train_loss = trainer.n_rows ? trainer.rows[trainer.n_rows - 1].train_loss : NAN;
-    out->seconds = report_clock_s() - trainer.began_s;
+    out->seconds = clock_monotonic_s() - trainer.began_s;
     out->images_per_s = trainer.train_s > 0 ? (double)trainer.images / trainer.train_s : 0;
     if (trainer.train_loader && trainer.train_s > 0)
         out->waiting = loader_waited_s(trainer.train_loader) / trainer.train_s;

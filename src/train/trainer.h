@@ -6,7 +6,7 @@
 #define TRAIN_TRAINER_H
 #include "dist/buckets.h"
 #include "dist/sparse.h"
-#include "net/plan.h"
+#include "net/plan/plan.h"
 #include "train/distill.h"
 #include "train/train.h"
 

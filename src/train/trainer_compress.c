@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "base/file.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
+#include "base/text.h"
 
 bool trainer_compresses(const struct trainer *trainer)
 {
@@ -56,7 +56,7 @@ bool trainer_compress_sum(struct trainer *trainer, bool ok, double sums[2], stru
 
 static char *rank_path(const struct trainer *trainer, int64_t step, int rank)
 {
-    return file_format("%s/checkpoints/step-%010lld.rank-%d.safetensors", trainer->request->folder,
+    return text_format("%s/checkpoints/step-%010lld.rank-%d.safetensors", trainer->request->folder,
                        (long long)step, rank);
 }
 

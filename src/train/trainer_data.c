@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/report.h"
+#include "base/console.h"
 #include "train/trainer.h"
 
 static bool new_loader(struct trainer *trainer, enum data_side side, struct loader **out,
@@ -93,10 +93,10 @@ static bool choose_stain(struct trainer *trainer, struct err *err)
                        "data.stain: the stores were already extracted with --stain %s; omit it",
                        stored);
     if (dataset->has_stores)
-        report_warn(trainer->ctx->report,
-                    "data.stain fits every patch separately, but predict fits the whole slide; "
-                    "stores from 'extract --stain %s' match what the model sees in predict",
-                    method);
+        console_warn(trainer->ctx->console,
+                     "data.stain fits every patch separately, but predict fits the whole slide; "
+                     "stores from 'extract --stain %s' match what the model sees in predict",
+                     method);
     trainer->stain.per_patch = true;
     return stain_need_target((enum stain_method)config->data.stain, config->data.stain_template,
                              &trainer->stain.target, err);
@@ -143,8 +143,8 @@ static int64_t count_side(const struct trainer *trainer, enum data_side side, co
     bool labelled = !trainer->config->distill.teacher[0];
     for (int64_t c = 0; labelled && n > 0 && c < trainer->dataset.n_classes; c++)
         if (count[c] == 0)
-            report_warn(trainer->ctx->report, "class '%s' has no %s sample",
-                        trainer->config->classes.items[c], name);
+            console_warn(trainer->ctx->console, "class '%s' has no %s sample",
+                         trainer->config->classes.items[c], name);
     return n;
 }
 
@@ -158,9 +158,9 @@ static void say_counts(const struct trainer *trainer, int64_t train, int64_t val
                  (long long)trainer->steps_per_epoch, (long long)step);
     if (test > 0)
         snprintf(tested, sizeof tested, ", %lld for testing", (long long)test);
-    report_note(trainer->ctx->report,
-                "%lld patches for training%s, %lld for validation%s, %d patients", (long long)train,
-                each, (long long)val, tested, trainer->dataset.n_patients);
+    console_note(trainer->ctx->console,
+                 "%lld patches for training%s, %lld for validation%s, %d patients",
+                 (long long)train, each, (long long)val, tested, trainer->dataset.n_patients);
 }
 
 /* The loaders of the sides that have patches. */
@@ -172,8 +172,8 @@ static bool open_sides(struct trainer *trainer, int64_t *count, struct err *err)
     if (!config->distill.teacher[0])
         test = count_side(trainer, DATA_TEST, "test", count);
     if (val == 0)
-        report_warn(trainer->ctx->report, "no patches are left for validation, so epochs are not "
-                                          "validated; list some in data.val, or add patients");
+        console_warn(trainer->ctx->console, "no patches are left for validation, so epochs are not "
+                                            "validated; list some in data.val, or add patients");
     if (!new_loader(trainer, DATA_TRAIN, &trainer->train_loader, err))
         return false;
     trainer->steps_per_epoch = loader_n_batches(trainer->train_loader) / config->train.accumulate;

@@ -9,18 +9,19 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/report.h"
 #include "base/run.h"
 #include "base/version.h"
-#include "net/model_config.h"
-#include "net/onnx.h"
-#include "net/weights.h"
+#include "net/model/model_config.h"
+#include "net/onnx/onnx.h"
+#include "net/model/weights.h"
 #include "plot/curves.h"
 #include "train/trainer.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 char *trainer_path(const struct trainer *trainer, const char *name)
 {
-    return file_format("%s/%s", trainer->request->folder, name);
+    return text_format("%s/%s", trainer->request->folder, name);
 }
 
 static bool begin(const struct trainer *trainer, const char *name, struct file_out *out,
@@ -237,7 +238,7 @@ bool trainer_write_model(const struct trainer *trainer, struct err *err)
 /* "<prefix><name>" in the folder, the caller's. */
 static char *prefixed(const struct trainer *trainer, const char *prefix, const char *name)
 {
-    return file_format("%s/%s%s", trainer->request->folder, prefix, name);
+    return text_format("%s/%s%s", trainer->request->folder, prefix, name);
 }
 
 static bool write_scores(const struct trainer *trainer, const char *path,
@@ -362,7 +363,7 @@ bool trainer_write_run(const struct trainer *trainer, const char *state, struct 
     json_out_object(&json, NULL);
     run_put_command(&json, request->argc, request->argv, host);
     json_out_text(&json, "began", trainer->began);
-    json_out_real(&json, "seconds", report_clock_s() - trainer->began_s);
+    json_out_real(&json, "seconds", clock_monotonic_s() - trainer->began_s);
     json_out_text(&json, "state", state);
     json_out_text(&json, "network", trainer->config->network.name);
     json_out_int(&json, "parameters", graph_parameter_count(trainer->graph));

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 #include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "base/rng.h"
 #include "train/trainer_state.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/report.h"
+#include "base/console.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
 
@@ -176,17 +176,17 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
         ok = err_set(err, ERR_USAGE,
                      "%s: started with different data; use the same data or another folder", path);
     if (ok && !same_ranks)
-        report_note(trainer->ctx->report,
-                    "started on %lld ranks with %lld patches per step, now on %d with %lld: %s",
-                    (long long)get_int(state, "ranks"), (long long)get_int(state, "step_images"),
-                    trainer->request->ranks->size, (long long)trainer_step_images(trainer),
-                    get_int(state, "step_images") == trainer_step_images(trainer)
-                        ? "the last digits may differ"
-                        : "results will differ from here on");
+        console_note(trainer->ctx->console,
+                     "started on %lld ranks with %lld patches per step, now on %d with %lld: %s",
+                     (long long)get_int(state, "ranks"), (long long)get_int(state, "step_images"),
+                     trainer->request->ranks->size, (long long)trainer_step_images(trainer),
+                     get_int(state, "step_images") == trainer_step_images(trainer)
+                         ? "the last digits may differ"
+                         : "results will differ from here on");
     if (ok && get_int(state, "threads") != trainer->threads)
-        report_warn(trainer->ctx->report,
-                    "started with %lld threads, now %d: the last digits may differ",
-                    (long long)get_int(state, "threads"), trainer->threads);
+        console_warn(trainer->ctx->console,
+                     "started with %lld threads, now %d: the last digits may differ",
+                     (long long)get_int(state, "threads"), trainer->threads);
     free(config);
     return ok;
 }
@@ -278,7 +278,7 @@ static void open_newest(const struct trainer *trainer, struct checkpoint *out)
         struct err damage = { 0 };
         char *path = trainer_step_path(trainer, steps[i]);
         if (path && !checkpoint_open(path, out, &damage)) {
-            report_warn(trainer->ctx->report, "%s; using the previous checkpoint", damage.text);
+            console_warn(trainer->ctx->console, "%s; using the previous checkpoint", damage.text);
             if (damage.kind == ERR_FORMAT) /* not where the system refused to read it */
                 unlink(path);
         }

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/file.h"
 #include "base/json.h"
 #include "base/version.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
+#include "base/text.h"
 
 #define MAX_NAMES 100000
 
@@ -27,7 +27,7 @@ static void arrays_add(struct trainer_arrays *arrays, const char *kind, const ch
         }
         arrays->items = more, arrays->room = room;
     }
-    char *full = file_format("%s/%s", kind, name);
+    char *full = text_format("%s/%s", kind, name);
     if (full)
         arrays->items[arrays->n++] = (struct state_array){ full, data, count };
     else
@@ -195,13 +195,13 @@ static char *state_text(const struct trainer *trainer, const struct predictions 
 
 char *trainer_step_path(const struct trainer *trainer, int64_t step)
 {
-    return file_format("%s/checkpoints/step-%010lld.safetensors", trainer->request->folder,
+    return text_format("%s/checkpoints/step-%010lld.safetensors", trainer->request->folder,
                        (long long)step);
 }
 
 char *trainer_best_path(const struct trainer *trainer, int64_t epoch)
 {
-    return file_format("%s/checkpoints/best-%010lld.safetensors", trainer->request->folder,
+    return text_format("%s/checkpoints/best-%010lld.safetensors", trainer->request->folder,
                        (long long)epoch);
 }
 

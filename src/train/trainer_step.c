@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/report.h"
-#include "net/loss.h"
-#include "net/model.h"
+#include "base/console.h"
+#include "train/loss.h"
+#include "net/model/model.h"
 #include "train/mix.h"
 #include "train/trainer.h"
 
@@ -173,7 +173,7 @@ static bool not_a_number(struct trainer *trainer, const char *sample, double los
         return err_set(err, ERR_FORMAT,
                        "%s; lower schedule.learning_rate, set train.clip, or train.on_nan: skip",
                        text);
-    report_warn(trainer->ctx->report, "%s; step skipped", text);
+    console_warn(trainer->ctx->console, "%s; step skipped", text);
     trainer->skipped++;
     move_buffers(trainer, true);
     return true;

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
 #include "base/folder.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "verdict/truth_mask.h"
+#include "base/text.h"
 
 struct run {
     const char *folder;
@@ -44,7 +44,7 @@ static bool add_slide(struct run *run, const char *file, const struct truth_entr
     struct lesion_list calls = { 0 };
     struct froc_truth truth = { 0 };
     struct froc_slide slide = { 0 };
-    char *path = file_format("%s/%s", run->folder, file);
+    char *path = text_format("%s/%s", run->folder, file);
     bool ok = (path || err_memory(err, file)) && lesions_read(path, &calls, err) &&
               (!tumour || read_truth(entry, run->truth->class_map, run->rules, &truth, err)) &&
               froc_add(&run->data, tumour ? &truth : NULL, &calls, &slide, err);
@@ -87,7 +87,7 @@ static bool add_all(struct run *run, char **names, size_t n, const struct ctx *c
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++) {
         const struct truth_entry *entry;
-        char *file = file_format("%s.csv", names[i]);
+        char *file = text_format("%s.csv", names[i]);
         if (!file)
             return err_memory(err, run->folder);
         if (ctx_stopped(ctx))
@@ -103,7 +103,7 @@ static bool add_all(struct run *run, char **names, size_t n, const struct ctx *c
                 run->folder, file, names[i], run->truth->source);
         else
             run->out->left_out++;
-        report_advance(ctx->report, 1);
+        console_advance(ctx->console, 1);
         free(file);
     }
     if (ok && in_common == 0)
@@ -125,12 +125,12 @@ bool froc_of_folder(const char *folder, const struct truth_list *truth,
         return false;
     for (size_t i = 0; i < n; i++)
         names[i][strlen(names[i]) - 4] = 0;
-    report_begin(ctx->report, "froc", (int64_t)n, "slides");
+    console_begin(ctx->console, "froc", (int64_t)n, "slides");
     bool ok =
         (n > 0 || err_set(err, ERR_MISSING,
                           "%s: contains no lesion lists (<slide>.csv with score,x,y)", folder)) &&
         check_truth(&run, names, n, err) && add_all(&run, names, n, ctx, err);
-    report_end(ctx->report);
+    console_end(ctx->console);
     ok = ok && froc_compute(&run.data, rules->ties, &out->froc, err);
     out->slides = run.data.slides, out->lesions = run.data.lesions;
     froc_data_free(&run.data);

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/text.h"
 
 #define MOST_CELLS (INT64_C(1) << 28)
 #define BAND_BYTES (INT64_C(16) << 20)
@@ -59,7 +60,7 @@ struct list {
 
 static bool holds(const char *folder, const char *file)
 {
-    char *path = file_format("%s/%s", folder, file);
+    char *path = text_format("%s/%s", folder, file);
     bool there = path && file_exists(path);
     free(path);
     return there;
@@ -82,7 +83,7 @@ static bool add_below(struct list *list, const char *path, size_t *unfinished, s
     size_t n;
     bool ok = folder_names(path, NULL, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++) {
-        char *folder = file_format("%s/%s", path, names[i]);
+        char *folder = text_format("%s/%s", path, names[i]);
         if (!folder)
             ok = err_memory(err, path);
         else if (holds(folder, "heatmap.json"))

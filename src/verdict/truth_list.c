@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "verdict/slide_table.h"
+#include "base/text.h"
 
 static int by_slide(const void *a, const void *b)
 {
@@ -40,7 +41,7 @@ static bool read_folder(struct truth_list *list, struct err *err)
     ok = ok && (list->entries || err_memory(err, list->source));
     for (size_t i = 0; ok && i < n; i++) {
         struct truth_entry *entry = &list->entries[list->n++];
-        entry->path = file_format("%s/%s", list->source, names[i]);
+        entry->path = text_format("%s/%s", list->source, names[i]);
         entry->slide = strdup(names[i]);
         ok = (entry->path && entry->slide) || err_memory(err, list->source);
         if (ok)
@@ -78,7 +79,7 @@ static bool read_table(struct truth_list *list, const char *slide_column, struct
         entry->slide = strdup(table.slides[i]);
         if (*cell)
             entry->path =
-                *cell == '/' ? strdup(cell) : file_format("%.*s%s", folder, list->source, cell);
+                *cell == '/' ? strdup(cell) : text_format("%.*s%s", folder, list->source, cell);
         ok = (entry->slide && (entry->path || !*cell)) || err_memory(err, list->source);
         ok = ok && csv_mpp(&table.csv, table.rows[i], &entry->mpp, err);
     }

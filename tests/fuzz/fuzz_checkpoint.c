@@ -12,6 +12,7 @@
 #include "tests/fuzz/small_trainer.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
+#include "base/text.h"
 
 static void try_file(const uint8_t *data, size_t size)
 {
@@ -61,7 +62,7 @@ static void try_state(const char *state, const float *numbers, int64_t n)
 {
     const char *folder = fuzz_folder();
     struct trainer *trainer = small_trainer(folder);
-    char *checkpoints = file_format("%s/checkpoints", folder);
+    char *checkpoints = text_format("%s/checkpoints", folder);
     struct err err = { .kind = ERR_NONE };
     bool found = false;
     if (!checkpoints || !file_make_folder(checkpoints, NULL))

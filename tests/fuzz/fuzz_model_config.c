@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "net/model_config.h"
+#include "net/model/model_config.h"
 #include "tests/fuzz/files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
-#include "net/onnx.h"
+#include "net/onnx/onnx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

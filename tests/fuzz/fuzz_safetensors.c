@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
-#include "net/weights.h"
+#include "net/model/weights.h"
 
 static struct graph *network(void)
 {

@@ -12,6 +12,7 @@
 #include "patch/store.h"
 #include "tests/fuzz/child.h"
 #include "tests/fuzz/files.h"
+#include "base/text.h"
 
 #define MOST_BYTES (INT64_C(16) << 20) /* read of one group: larger ones are only counted */
 #define MOST_DATASETS 8
@@ -183,7 +184,7 @@ static void make_file(const char *path, struct input input)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint8_t signature[] = { 0x89, 'H', 'D', 'F' };
-    char *path = file_format("%s/store.h5", fuzz_folder());
+    char *path = text_format("%s/store.h5", fuzz_folder());
     if (!path)
         return 0;
     if (size >= 4 && memcmp(data, signature, 4) == 0) {

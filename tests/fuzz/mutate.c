@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "tests/fuzz/child.h"
+#include "base/text.h"
 
 #define MAX_SEEDS 256
 #define MAX_SEED_BYTES ((size_t)1 << 20)
@@ -49,7 +50,7 @@ static size_t read_seeds(const char *place, struct seed *seeds)
     while (listing && n < MAX_SEEDS && (entry = readdir(listing))) {
         if (entry->d_name[0] == '.')
             continue;
-        char *path = file_format("%s/%s", place, entry->d_name);
+        char *path = text_format("%s/%s", place, entry->d_name);
         if (path && file_read(path, MAX_SEED_BYTES, &seeds[n].bytes, &seeds[n].size, NULL))
             n++;
         free(path);

@@ -15,6 +15,7 @@
 #include "tests/fuzz/small_trainer.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
+#include "base/text.h"
 
 static const char *root;
 
@@ -30,10 +31,10 @@ static void check(bool ok, const struct err *err)
 static char *seed_path(const char *target, const char *name)
 {
     struct err err = { .text = "out of memory" };
-    char *folder = file_format("%s/%s", root, target);
+    char *folder = text_format("%s/%s", root, target);
     check(folder != NULL, &err);
     check(file_make_folder(folder, &err), &err);
-    char *path = file_format("%s/%s", folder, name);
+    char *path = text_format("%s/%s", folder, name);
     check(path != NULL, &err);
     free(folder);
     return path;
@@ -288,7 +289,7 @@ static void write_overflow(const char *name, const char *state, const char *key,
     if (!at)
         exit(1);
     const char *rest = at + strlen(key);
-    char *text = file_format("%.*s%s%s", (int)(rest - state), state, value,
+    char *text = text_format("%.*s%s%s", (int)(rest - state), state, value,
                              rest + strspn(rest, "-0123456789"));
     if (!text)
         exit(1);

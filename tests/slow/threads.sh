@@ -13,7 +13,7 @@ library=$("$clang" -print-resource-dir)/../..
 kernels=src/net/kernels
 if ! "$clang" -std=c11 -D_GNU_SOURCE -O1 -g1 -fopenmp -fsanitize=thread -ffp-contract=off -Isrc \
     tests/threads/kernels.c $kernels/winograd_{conv,gradient,loops,tiles}.c $kernels/{stem_conv,direct_conv,pool}.c \
-    src/net/plan_weights.c src/net/tensor.c src/base/err.c -lm -pthread \
+    src/net/plan/shared_weights.c src/net/graph/tensor.c src/base/err.c -lm -pthread \
     -o "$scratch/kernels" 2>"$scratch/build"; then
     cat "$scratch/build"
     exit 1

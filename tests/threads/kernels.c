@@ -9,7 +9,7 @@
 #include "net/kernels/direct_conv.h"
 #include "net/kernels/stem_conv.h"
 #include "net/kernels/winograd_gradient.h"
-#include "net/plan_weights.h"
+#include "net/plan/shared_weights.h"
 
 #define THREADS 3
 

@@ -13,9 +13,11 @@
 #include "annotation/classes.h"
 #include "annotation/orient.h"
 #include "base/file.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "base/rng.h"
 #include "tests/unit/support/paths.h"
+#include "base/text.h"
+#include "base/clock.h"
 
 static struct annotation *must_parse(const char *text)
 {
@@ -110,8 +112,8 @@ static void masks_are_those_of_rational_arithmetic(void **state)
     for (struct dirent *entry; (entry = readdir(listing));) {
         if (entry->d_name[0] == '.' || !strcmp(file_extension(entry->d_name), ".mask"))
             continue;
-        char *path = file_format("%s/%s", folder, entry->d_name);
-        char *mask_path = file_format("%s.mask", path);
+        char *path = text_format("%s/%s", folder, entry->d_name);
+        char *mask_path = text_format("%s.mask", path);
         struct annotation *annotation = NULL;
         struct err err = { 0 };
         struct golden golden;
@@ -490,15 +492,15 @@ static void points_counts_and_masks_agree(void **state)
         image_free(&mask);
     }
     assert_true(mixed > 20);
-    double begin = report_clock_s();
+    double begin = clock_monotonic_s();
     int64_t total = 0;
     for (int k = 0; k < 10000; k++)
         total +=
             annotation_count(annotation, 1e4 + 800 * (k % 100), 1e4 + 800 * (k / 100), 1, 224, 224);
-    double each_us = (report_clock_s() - begin) / 10000 * 1e6;
-    begin = report_clock_s();
+    double each_us = (clock_monotonic_s() - begin) / 10000 * 1e6;
+    begin = clock_monotonic_s();
     total += annotation_count(annotation, 5e4, 0, 1, 1, 100000); /* rows that meet every edge */
-    double all_us = (report_clock_s() - begin) * 1e6;
+    double all_us = (clock_monotonic_s() - begin) * 1e6;
     print_message(
         "%d vertices: a count of 224 x 224 pixels takes %.1f us, one over all rows %.0f\n", 200000,
         each_us, all_us);
@@ -515,7 +517,7 @@ struct slide_centres {
 static char *shared_polygons(void)
 {
     const char *shared = getenv("SHARED");
-    char *folder = file_format("%s/data/camelyon16/polygons", shared ? shared : "../shared");
+    char *folder = text_format("%s/data/camelyon16/polygons", shared ? shared : "../shared");
     if (file_is_folder(folder))
         return folder;
     free(folder);
@@ -582,7 +584,7 @@ static void camelyon16_centres_fall_where_they_should(void **state)
     }
     struct slide_centres slides[SLIDES] = { 0 };
     for (int i = 0; i < SLIDES; i++) {
-        char *path = file_format("%s/Tumor_%d.json", folder, FIRST_SLIDE + i);
+        char *path = text_format("%s/Tumor_%d.json", folder, FIRST_SLIDE + i);
         struct err err = { 0 };
         if (!annotation_read(path, NULL, &slides[i].whole, &err))
             fail_msg("%s", err.text);
@@ -590,8 +592,8 @@ static void camelyon16_centres_fall_where_they_should(void **state)
         free(path);
     }
     int64_t in_tumour = 0, out_tumour = 0, excluded = 0, in_normal = 0, out_normal = 0, none = 0;
-    char *tumour = file_format("%s/tumor_centres.txt", folder);
-    char *normal = file_format("%s/normal_centres.txt", folder);
+    char *tumour = text_format("%s/tumor_centres.txt", folder);
+    char *normal = text_format("%s/normal_centres.txt", folder);
     count_centres(tumour, slides, 37, &in_tumour, &out_tumour, &excluded);
     count_centres(normal, slides, 37, &in_normal, &out_normal, &none);
     print_message("tumour centres: %d inside, %d outside (%d of them at the rim of an exclusion of "

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/pool.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/train_job.h"
 #include "train/score.h"
+#include "base/text.h"
 
 #define SAME 1e-6
 
@@ -54,7 +54,7 @@ static void assert_as_trained(const char *folder, const char *table, const char 
     struct expected expected = { 0 };
     struct pool *pool = pool_new(2);
     struct ctx ctx = { .pool = pool };
-    char *path = file_format("%s/%s", folder, table);
+    char *path = text_format("%s/%s", folder, table);
     if (!csv_read(path, &expected.csv, &err) ||
         !model_open(&(struct model_source){ .file = model_path }, &model, &err))
         fail_msg("%s", err.text);
@@ -76,7 +76,7 @@ static void assert_as_trained(const char *folder, const char *table, const char 
 static char *lone_onnx(const char *folder)
 {
     char *alone = cohort_folder("as-trained-onnx");
-    char *from = file_format("%s/model.onnx", folder), *to = file_format("%s/model.onnx", alone);
+    char *from = text_format("%s/model.onnx", folder), *to = text_format("%s/model.onnx", alone);
     assert_int_equal(rename(from, to), 0);
     free(from);
     free(alone);
@@ -86,7 +86,7 @@ static char *lone_onnx(const char *folder)
 static void train_and_compare(const char *name, char *data, const char *const *settings,
                               size_t n_settings, bool tta)
 {
-    char *out = cohort_folder(name), *train = file_format("data.train=%s", data);
+    char *out = cohort_folder(name), *train = text_format("data.train=%s", data);
     struct job job = { .settings = { train, "network.name=resnet18", "network.input_px=48",
                                      "data.spacing_um_px=0.5", "train.epochs=1", "train.batch=8",
                                      "schedule.learning_rate=0.01", "data.val_fraction=0.34" },
@@ -137,7 +137,7 @@ static void test_side(void **state)
     char *data = cohort_folder("as-trained-stores"), *out = cohort_folder("as-trained-test");
     for (int p = 0; p < 6; p++)
         cohort_write_store(data, p, 10, 50, 4, p < 2 ? "test" : p < 4 ? "val" : "train");
-    char *train = file_format("data.train=%s", data);
+    char *train = text_format("data.train=%s", data);
     struct job job = { .settings = { train, "network.name=resnet18", "network.input_px=48",
                                      "schedule.learning_rate=0.005", "train.epochs=2",
                                      "train.batch=4", "data.split=attribute" },
@@ -166,7 +166,7 @@ static void test_side(void **state)
     assert_as_trained(job.folder, "test_scores.csv", job.folder, data, false);
     free((char *)job.folder);
     job.folder = cohort_folder("as-trained-leak");
-    char *test = file_format("data.test=%s", data);
+    char *test = text_format("data.test=%s", data);
     job.settings[7] = test;
     assert_false(run_job(&job, &result, &err));
     if (!strstr(err.text, "patients are in both training and test") &&

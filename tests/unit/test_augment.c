@@ -11,7 +11,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/pool.h"
-#include "net/model_prepare.h"
+#include "net/model/model_prepare.h"
 #include "support/golden_image.h"
 #include "train/augment.h"
 #include "train/augment_ops.h"

@@ -14,6 +14,7 @@
 #include "slide/band.h"
 #include "tests/unit/support/paths.h"
 #include "tests/unit/support/tiff_maker.h"
+#include "base/text.h"
 
 static struct tiff_flavour plain_flavour(void)
 {
@@ -149,7 +150,7 @@ static void a_real_aperio_slide_reads_as_openslide_does(void **state)
 {
     (void)state;
     const char *shared = getenv("SHARED");
-    char *path = file_format("%s/data/slides/CMU-1-Small-Region.svs", shared ? shared : "");
+    char *path = text_format("%s/data/slides/CMU-1-Small-Region.svs", shared ? shared : "");
     if (!file_exists(path)) {
         free(path);
         print_message("skipped: no real slide in SHARED\n");

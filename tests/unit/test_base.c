@@ -23,6 +23,7 @@
 #include "base/rng.h"
 #include "base/run.h"
 #include "tests/unit/support/paths.h"
+#include "base/text.h"
 
 /* Known answers of philox4x32-10, from the kat_vectors file of the Random123 distribution. */
 static void philox_gives_the_published_vectors(void **state)
@@ -147,10 +148,10 @@ static void parts_are_new_files(void **state)
     struct err err = { 0 };
     struct file_out out;
     assert_true(file_make_folder(folder, &err));
-    char *victim = file_format("%s/victim", folder), *part = file_format("%s/a.part", folder);
+    char *victim = text_format("%s/victim", folder), *part = text_format("%s/a.part", folder);
     memset(name, 'x', 255);
     name[255] = 0;
-    char *path = file_format("%s/a", folder), *longest = file_format("%s/%s", folder, name);
+    char *path = text_format("%s/a", folder), *longest = text_format("%s/%s", folder, name);
     FILE *stream = fopen(victim, "w");
     assert_non_null(stream);
     fputs("mine", stream);
@@ -534,15 +535,15 @@ static void a_run_leaves_its_record(void **state)
     assert_false(run_finish(run, &err));
     assert_non_null(strstr(err.text, "1 of 2 slides failed"));
     run_free(run);
-    char *path = file_format("%s/slides.csv", folder), *text = NULL, *here = getcwd(NULL, 0);
-    char *want = file_format("slide,name,state,seconds,patches,error\n"
+    char *path = text_format("%s/slides.csv", folder), *text = NULL, *here = getcwd(NULL, 0);
+    char *want = text_format("slide,name,state,seconds,patches,error\n"
                              "%s/x/b.svs,b,failed,0.000,,\"x/b.svs: broken, badly\"\n"
                              "/y/a.svs,a,done,1.500,12,\n",
                              here);
     assert_true(file_read(path, 10000, &text, NULL, &err));
     assert_string_equal(text, want);
     free(path), free(text);
-    path = file_format("%s/run.json", folder);
+    path = text_format("%s/run.json", folder);
     assert_true(file_read(path, 10000, &text, NULL, &err));
     assert_non_null(strstr(text, "\"planned\": 3"));
     const char *spent = strstr(text, "\"cpu_seconds\": "); /* other processes' and its own */

@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
-#include "net/classifier.h"
-#include "net/model_run.h"
-#include "net/onnx.h"
-#include "net/plan.h"
-#include "net/transform.h"
+#include "net/model/classifier.h"
+#include "net/model/model_run.h"
+#include "net/onnx/onnx.h"
+#include "net/plan/plan.h"
+#include "net/graph/transform.h"
 #include "support/paths.h"
+#include "base/text.h"
 
 #define SIDE 16
 #define MOST 3 /* classes */
@@ -198,7 +199,7 @@ enum ends { ENDS_SCORES, ENDS_MAP, ENDS_TOKENS, ENDS_RANK_1, ENDS_TWO, ENDS_ONE_
 /* A folder in which no config.json of another test lies. */
 static char *own_file(const char *name)
 {
-    char *folder = scratch_path("classifier"), *file = file_format("classifier/%s", name);
+    char *folder = scratch_path("classifier"), *file = text_format("classifier/%s", name);
     assert_true(file_make_folder(folder, NULL));
     char *path = scratch_path(file);
     free(folder);

@@ -22,6 +22,7 @@
 #include "cluster/shell.h"
 #include "cluster/tasks.h"
 #include "support/cohort.h"
+#include "base/text.h"
 
 static void make_list(const char *folder, int64_t n, struct task_list *list)
 {
@@ -81,7 +82,7 @@ static void test_list_damaged(void **state)
     make_list(folder, 1, &list);
     assert_true(list_write(&list, &err));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char *path = file_format("%s/tasks/list.csv", folder);
+        char *path = text_format("%s/tasks/list.csv", folder);
         FILE *stream = fopen(path, "w");
         assert_non_null(stream);
         fprintf(stream, "task,slide,part,cost,file,whole\n%s", rows[i]);
@@ -288,7 +289,7 @@ static void test_site(void **state)
 /* host NULL: an empty file. */
 static void write_lock(const char *folder, const char *host, long pid, time_t touched)
 {
-    char *path = file_format("%s/.lock", folder);
+    char *path = text_format("%s/.lock", folder);
     FILE *stream = fopen(path, "w");
     assert_non_null(stream);
     if (host)

@@ -8,16 +8,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
 #include "base/pool.h"
 #include "base/rng.h"
-#include "net/model_run.h"
-#include "net/weights.h"
+#include "net/model/model_run.h"
+#include "net/model/weights.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/drawn_model.h"
 #include "tests/unit/support/train_job.h"
 #include "train/distill.h"
 #include "train/train.h"
+#include "base/text.h"
 
 #define WINDOW 64
 #define CROP 160
@@ -107,7 +107,7 @@ static void check_loss(const char *teacher, const char *loss_setting)
     struct distill *distill = NULL;
     struct graph *dense = NULL;
     struct err err = { 0 };
-    char *setting = file_format("distill.teacher=%s", teacher),
+    char *setting = text_format("distill.teacher=%s", teacher),
          *batch_setting = strdup("train.batch=2");
     const char *settings[] = {
         setting, batch_setting, loss_setting, "distill.margin_px=32", "distill.windows=3", NULL
@@ -270,10 +270,10 @@ static void fits(void **state)
     char *out = cohort_folder("distill-out"), *part = cohort_folder("distill-part");
     for (int p = 0; p < 3; p++)
         cohort_write_store(data, p, 9, CROP, 4, "");
-    char *train = file_format("data.train=%s", data);
-    char *setting = file_format("distill.teacher=%s", teacher);
+    char *train = text_format("data.train=%s", data);
+    char *setting = text_format("distill.teacher=%s", teacher);
     int epochs = SANITIZED ? 1 : 2; /* all code is in one; numbers are the plain build's */
-    char *epochs_setting = file_format("train.epochs=%d", epochs);
+    char *epochs_setting = text_format("train.epochs=%d", epochs);
     struct job job = { .settings = { train, setting, "data.val_fraction=0.34", epochs_setting,
                                      "train.batch=3", "distill.margin_px=32", "optimizer.name=adam",
                                      "optimizer.weight_decay=0", "schedule.learning_rate=0.0001",
@@ -314,8 +314,8 @@ static void refuses(void **state)
     char *data = cohort_folder("distill-refuses-data"), *out = cohort_folder("distill-refuses");
     for (int p = 0; p < 2; p++)
         cohort_write_store(data, p, 4, CROP, 4, "");
-    char *train = file_format("data.train=%s", data);
-    char *setting = file_format("distill.teacher=%s", teacher);
+    char *train = text_format("data.train=%s", data);
+    char *setting = text_format("distill.teacher=%s", teacher);
     struct job job = { .settings = { train, setting, "data.val_fraction=0.5", "train.batch=2",
                                      "distill.margin_px=80" },
                        .folder = out };
@@ -326,7 +326,7 @@ static void refuses(void **state)
                 "crops of 160 px are too small for a window of 64 px with distill.margin_px 80"))
         fail_msg("%s", err.text);
     struct model_config config;
-    char *json = file_format("%s/config.json", teacher);
+    char *json = text_format("%s/config.json", teacher);
     assert_true(model_config_read(json, &config, &err));
     config.spacing_um_px = 0.25;
     assert_true(model_config_write(json, &config, &err));

@@ -11,14 +11,15 @@
 #include "base/file.h"
 #include "doctor/doctor.h"
 #include "support/cohort.h"
+#include "base/text.h"
 
 static void put(const char *root, const char *folder, const char *name, const char *text)
 {
     struct err err = { 0 };
-    char *path = file_format("%s%s", root, folder);
+    char *path = text_format("%s%s", root, folder);
     assert_true(file_make_folder(path, &err));
     free(path);
-    path = file_format("%s%s/%s", root, folder, name);
+    path = text_format("%s%s/%s", root, folder, name);
     FILE *stream = fopen(path, "w");
     assert_non_null(stream);
     fputs(text, stream);

@@ -11,16 +11,16 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "base/file.h"
 #include "base/pool.h"
 #include "heatmap/predict.h"
-#include "net/model_run.h"
-#include "net/onnx.h"
-#include "net/weights.h"
+#include "net/model/model_run.h"
+#include "net/onnx/onnx.h"
+#include "net/model/weights.h"
 #include "patch/extract.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/plain_slide.h"
 #include "tests/unit/support/predictions.h"
+#include "base/text.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -179,7 +179,7 @@ static void tasks_give_the_same_bytes(void **state)
     float *three = predict_to("heatmap_three", path, &options, 3, &info);
     size_t bytes = (size_t)(info.width * info.height * 2) * sizeof(float);
     assert_memory_equal(one, three, bytes);
-    char *folder = cohort_folder("heatmap_tasks"), *slide_folder = file_format("%s/s", folder);
+    char *folder = cohort_folder("heatmap_tasks"), *slide_folder = text_format("%s/s", folder);
     struct slide_entry entry = entry_of(path, "s");
     struct slide_list slides = { &entry, 1 };
     struct pool *pool = pool_new(1);
@@ -226,7 +226,7 @@ static void stores_give_the_slides_scores(void **state)
 {
     (void)state;
     char *path = plain_slide_write("heatmap_store.tiff", 1300, 900, 0.25);
-    char *folder = cohort_folder("heatmap_store"), *store = file_format("%s/s.h5", folder);
+    char *folder = cohort_folder("heatmap_store"), *store = text_format("%s/s.h5", folder);
     struct extract_options extract = { .grid = { .tile = 224, .margin = 112, .stride = 224 },
                                        .min_tissue = 0.5,
                                        .max_white = 1,
@@ -312,7 +312,7 @@ static void bad_input_is_refused(void **state)
  * make another one; the caller's. */
 static char *hash_of(struct conv_attr attr, bool swapped)
 {
-    char *folder = cohort_folder("heatmap_hash"), *file = file_format("%s/net.onnx", folder);
+    char *folder = cohort_folder("heatmap_hash"), *file = text_format("%s/net.onnx", folder);
     struct err err = { 0 };
     struct graph *graph = graph_new("net");
     value_id x = graph_input(graph, "input", SHAPE(1, 3, 64, 64));
@@ -365,7 +365,7 @@ static void broken_weights_are_told_of(void **state)
     (void)state;
     struct err err = { 0 };
     struct model *model = NULL;
-    char *folder = cohort_folder("heatmap_nan"), *weights = file_format("%s/w.safetensors", folder);
+    char *folder = cohort_folder("heatmap_nan"), *weights = text_format("%s/w.safetensors", folder);
     char *slide = plain_slide_write("heatmap_nan.tiff", 600, 500, 0.5);
     struct predict_options options = options_of("scan_tiny", PREDICT_AUTO, 64);
     assert_true(model_open(&options.models[0], &model, &err));

@@ -14,6 +14,7 @@
 #include "heatmap/part.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/heatmaps.h"
+#include "base/text.h"
 
 static void files_hold_what_was_written(void **state)
 {
@@ -62,7 +63,7 @@ static void files_hold_what_was_written(void **state)
     struct heatmap_cell cell = heatmap_cell(read, 6, 3);
     assert_true(cell.x_l0 == 96 && cell.width_l0 == 4 && cell.y_l0 == 48 && cell.height_l0 == 2);
     heatmap_close(heatmap);
-    char *npy = file_format("%s/heatmap.npy", folder);
+    char *npy = text_format("%s/heatmap.npy", folder);
     assert_int_equal(truncate(npy, 128 + 200), 0);
     assert_false(heatmap_open(folder, &heatmap, &err));
     assert_non_null(strstr(err.text, "is truncated"));
@@ -93,7 +94,7 @@ static void check_blocked(const char *folder, const struct part_plan *plan,
                           const float *const *scores)
 {
     struct err err = { 0 };
-    char *part = part_path(folder, 0), *all = file_format("%s/parts/*", folder);
+    char *part = part_path(folder, 0), *all = text_format("%s/parts/*", folder);
     glob_t found = { 0 };
     assert_true(file_make_folder(part, &err));
     assert_false(part_write(folder, plan, 0, scores, &err));
@@ -109,7 +110,7 @@ static void check_blocked(const char *folder, const struct part_plan *plan,
 static char *check_npy(const char *folder, size_t *size)
 {
     struct err err = { 0 };
-    char *npy = file_format("%s/heatmap.npy", folder), *bytes = NULL;
+    char *npy = text_format("%s/heatmap.npy", folder), *bytes = NULL;
     assert_true(file_read(npy, 1 << 20, &bytes, size, &err));
     assert_int_equal(*size, 128 + 25 * 20 * 3 * 4);
     const float *cells = (const float *)(bytes + 128);

@@ -16,6 +16,7 @@
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/plain_slide.h"
 #include "tests/unit/support/predictions.h"
+#include "base/text.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -127,7 +128,7 @@ static void another_cohort_is_checked_again(void **state)
     (void)state;
     char *first = plain_slide_write("heatmap_first.tiff", 700, 500, 0.25),
          *second = plain_slide_write("heatmap_second.tiff", 800, 500, 0.25), *onnx = padded_onnx(),
-         *folder = cohort_folder("heatmap_cohort"), *json = file_format("%s/check.json", folder),
+         *folder = cohort_folder("heatmap_cohort"), *json = text_format("%s/check.json", folder),
          *text[3] = { 0 };
     struct slide_entry entries[] = { entry_of(first, "first"), entry_of(second, "second") };
     struct predict_options options = options_of(NULL, PREDICT_DENSE, 32);
@@ -162,8 +163,8 @@ static void a_calibration_knows_its_slides(void **state)
     (void)state;
     char *first = plain_slide_write("heatmap_fitted.tiff", 700, 500, 0.25),
          *second = plain_slide_write("heatmap_other.tiff", 800, 500, 0.25), *onnx = padded_onnx(),
-         *folder = cohort_folder("heatmap_fitted"), *made = file_format("%s/first", folder),
-         *away = file_format("%s/away", folder);
+         *folder = cohort_folder("heatmap_fitted"), *made = text_format("%s/first", folder),
+         *away = text_format("%s/away", folder);
     struct slide_entry entries[] = { entry_of(first, "first"), entry_of(second, "second") };
     struct predict_options options = options_of(NULL, PREDICT_DENSE, 32);
     struct err err = { 0 };

@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/file.h"
 #include "base/pool.h"
-#include "base/report.h"
+#include "base/console.h"
 #include "net/kernels/winograd_conv.h"
-#include "net/onnx.h"
+#include "net/onnx/onnx.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/drawn_model.h"
 #include "tests/unit/support/plain_slide.h"
 #include "tests/unit/support/predictions.h"
+#include "base/text.h"
 
 /* What opening the models, and planning the slide if `plans`, tells; the caller's. */
 static char *told(char *slide, const struct predict_options *options, bool plans)
@@ -27,7 +27,7 @@ static char *told(char *slide, const struct predict_options *options, bool plans
     struct slide_list slides = { &entry, 1 };
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
-    struct ctx ctx = { .pool = pool_new(1), .report = report_new(stream, REPORT_LINES) };
+    struct ctx ctx = { .pool = pool_new(1), .console = console_new(stream, CONSOLE_LINES) };
     struct predict *predict = NULL;
     struct part_plan plan = { 0 };
     struct err err = { 0 };
@@ -36,7 +36,7 @@ static char *told(char *slide, const struct predict_options *options, bool plans
         fail_msg("%s", err.text);
     part_plan_free(&plan);
     predict_close(predict);
-    report_free(ctx.report);
+    console_free(ctx.console);
     pool_free(ctx.pool);
     assert_int_equal(fclose(stream), 0);
     free(folder);
@@ -127,7 +127,7 @@ static void too_little_memory_names_what_is_needed(void **state)
 static char *uneven_onnx(void)
 {
     struct err err = { 0 };
-    char *folder = cohort_folder("heatmap_uneven"), *path = file_format("%s/net.onnx", folder);
+    char *folder = cohort_folder("heatmap_uneven"), *path = text_format("%s/net.onnx", folder);
     struct graph *graph = graph_new("uneven");
     value_id x = graph_input(graph, "input", SHAPE(1, 3, 64, 64));
     value_id colour = graph_conv(graph, x, "colour", 1, true, conv_square(1, 4, 0));

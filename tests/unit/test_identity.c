@@ -17,6 +17,7 @@
 #include "slide/slide_identity.h"
 #include "tests/unit/support/paths.h"
 #include "tests/unit/support/plain_slide.h"
+#include "base/text.h"
 
 static void put(const char *path, int64_t bytes)
 {
@@ -124,7 +125,7 @@ static void pixels_of_mirax_lie_in_a_folder(void **state)
 {
     (void)state;
     char *slide = scratch_path("identity_m.mrxs"), *folder = scratch_path("identity_m");
-    char *data = file_format("%s/Data0000.dat", folder);
+    char *data = text_format("%s/Data0000.dat", folder);
     struct identity before, after;
     put(slide, 100);
     assert_true(file_make_folder(folder, NULL));

@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/pool.h"
-#include "net/model_run.h"
+#include "net/model/model_run.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/drawn_model.h"
 #include "train/augment_ops.h"
 #include "train/dataset.h"
 #include "train/mine.h"
+#include "base/text.h"
 
 #define SIDE 160
 #define WINDOW 144
@@ -72,7 +72,7 @@ static void list_is_right(void **state)
 {
     (void)state;
     char *folder = write_model("mine-model"), *data = cohort_folder("mine-data");
-    char *list = file_format("%s/list.csv", folder);
+    char *list = text_format("%s/list.csv", folder);
     double scores[2][PATCHES], sorted[2 * PATCHES];
     size_t n = 0, expected = 0;
     struct model *model = NULL;
@@ -90,8 +90,8 @@ static void list_is_right(void **state)
     qsort(sorted, n, sizeof *sorted, by_value);
     double threshold = (sorted[n / 3] + sorted[n / 3 - 1]) / 2;
     expected = n - n / 3;
-    char *stores = file_format("mine.stores=%s", data);
-    char *least = file_format("mine.threshold=%.17g", threshold);
+    char *stores = text_format("mine.stores=%s", data);
+    char *least = text_format("mine.threshold=%.17g", threshold);
     const char *settings[] = { stores, least, "network.input_px=144", "mine.limit=0" };
     for (int limited = 0; limited < 2; limited++) {
         struct train_config config;
@@ -139,8 +139,8 @@ static void write_text(const char *path, const char *text)
 static bool open_with(const char *data, const char *list, struct dataset *out, struct err *err)
 {
     struct train_config config;
-    char *train = file_format("data.train=%s", data);
-    char *hard = file_format("data.hard_negatives='%s'", list ? list : "");
+    char *train = text_format("data.train=%s", data);
+    char *hard = text_format("data.hard_negatives='%s'", list ? list : "");
     const char *settings[] = { train, hard, "network.input_px=144", "data.val_fraction=0.34" };
     read_config(settings, 4, &config);
     *err = (struct err){ 0 };
@@ -157,7 +157,7 @@ static void list_is_added(void **state)
 {
     (void)state;
     char *data = cohort_folder("mine-add-data"), *other = cohort_folder("mine-add-other");
-    char *list = file_format("%s/list.csv", other), text[2000];
+    char *list = text_format("%s/list.csv", other), text[2000];
     struct dataset plain, more;
     struct err err;
     int64_t before[2], after[2], val_before[2], val_after[2];

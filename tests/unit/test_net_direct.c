@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/kernels/direct_conv.h"
-#include "net/transform.h"
+#include "net/graph/transform.h"
 #include "tests/unit/support/convs.h"
 
 struct tensors {

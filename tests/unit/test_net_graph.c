@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "net/graph.h"
+#include "net/graph/graph.h"
 
 static struct graph *small_network(int64_t batch, int64_t side)
 {

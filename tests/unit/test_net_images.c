@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"
-#include "net/plan.h"
+#include "net/plan/plan.h"
 #include "support/golden.h"
 
 #define CLASSES 5

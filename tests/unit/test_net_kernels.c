@@ -110,7 +110,7 @@ static void resampling_is_the_same_on_all_levels(void **state)
         if (bilinear)
             resample_bilinear_axis(&axis, 0.5, false);
         else
-            resample_pad_axis(&axis, PAD_REFLECT, 6);
+            resample_pad_axis(&axis, BORDER_REFLECT, 6);
         r.axis[0] = r.axis[1] = axis;
         noise(x, IN, 4);
         for (enum simd level = SIMD_PORTABLE; level <= simd_best(); level++) {

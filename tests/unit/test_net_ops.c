@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "net/loss.h"
-#include "net/plan.h"
+#include "train/loss.h"
+#include "net/plan/plan.h"
 #include "support/golden.h"
 
 #define MAX_INPUTS 5

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <string.h>
-#include "net/kernels/step.h"
-#include "net/plan.h"
+#include "net/plan/step.h"
+#include "net/plan/plan.h"
 
 #define SIDE 48
 

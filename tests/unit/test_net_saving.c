@@ -11,7 +11,7 @@
 #include <string.h>
 #include "base/rng.h"
 #include "net/kernels/bfloat16.h"
-#include "net/plan.h"
+#include "net/plan/plan.h"
 #include "net/zoo/zoo.h"
 
 #define CLASSES 3

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include "net/kernels/stem_conv.h"
-#include "net/transform.h"
+#include "net/graph/transform.h"
 #include "tests/unit/support/convs.h"
 
 static double error_of(const struct stem_conv *c, const float *x, const float *weight,

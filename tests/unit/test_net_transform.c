@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"
-#include "net/plan.h"
-#include "net/transform.h"
+#include "net/plan/plan.h"
+#include "net/graph/transform.h"
 #include "support/golden.h"
 
 /* Random parameters; scales and variances around 1. */

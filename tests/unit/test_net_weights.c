@@ -11,8 +11,8 @@
 #include <string.h>
 #include "base/rng.h"
 #include "net/kernels/winograd_conv.h"
-#include "net/plan.h"
-#include "net/transform.h"
+#include "net/plan/plan.h"
+#include "net/graph/transform.h"
 
 #define CHANNELS 48
 #define LAYERS 3

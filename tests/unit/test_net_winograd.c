@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "net/kernels/winograd_gradient.h"
-#include "net/transform.h"
+#include "net/graph/transform.h"
 #include "tests/unit/support/convs.h"
 
 struct tensors {

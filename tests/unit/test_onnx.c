@@ -10,16 +10,17 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/rng.h"
-#include "net/onnx.h"
+#include "net/onnx/onnx.h"
 #include "net/onnx/model.h"
-#include "net/plan.h"
-#include "net/transform.h"
+#include "net/plan/plan.h"
+#include "net/graph/transform.h"
 #include "support/golden.h"
 #include "support/paths.h"
+#include "base/text.h"
 
 static char *scratch(const char *name, const char *extension)
 {
-    char *file = file_format("onnx/%s%s", name, extension), *path = scratch_path(file);
+    char *file = text_format("onnx/%s%s", name, extension), *path = scratch_path(file);
     free(file);
     return path;
 }

@@ -12,10 +12,11 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/names.h"
-#include "net/onnx.h"
+#include "net/onnx/onnx.h"
 #include "net/onnx/host.h"
 #include "net/onnx/model.h"
-#include "net/plan.h"
+#include "net/plan/plan.h"
+#include "base/text.h"
 
 #define RTOL 1e-3
 #define ATOL 1e-7
@@ -86,7 +87,7 @@ static const char *data_folder(void)
 static struct host *read_tensor(const char *folder, const char *set, const char *kind, int i,
                                 struct err *err)
 {
-    char *path = file_format("%s/%s/%s_%d.pb", folder, set, kind, i);
+    char *path = text_format("%s/%s/%s_%d.pb", folder, set, kind, i);
     char *bytes = NULL;
     size_t size;
     struct host *host = NULL;
@@ -314,7 +315,7 @@ static void run_case(const char *folder, struct tally *tally)
         tally->skipped++;
         return;
     }
-    char *bytes = NULL, *path = file_format("%s/model.onnx", folder);
+    char *bytes = NULL, *path = text_format("%s/model.onnx", folder);
     size_t size;
     struct err err = { 0 };
     Onnx__ModelProto *model;
@@ -325,7 +326,7 @@ static void run_case(const char *folder, struct tally *tally)
     for (int i = 0;; i++) {
         char set[32];
         snprintf(set, sizeof set, "test_data_set_%d", i);
-        char *set_folder = file_format("%s/%s", folder, set);
+        char *set_folder = text_format("%s/%s", folder, set);
         bool there = file_is_folder(set_folder);
         free(set_folder);
         if (!there)
@@ -348,11 +349,11 @@ static void run_group(const char *group, bool networks, int at_least)
     size_t n = 0;
     struct tally tally = { .networks = networks };
     struct dirent *entry;
-    char *folder = file_format("%s/%s", data_folder(), group);
+    char *folder = text_format("%s/%s", data_folder(), group);
     DIR *listing = opendir(folder);
     while (listing && n < MOST && (entry = readdir(listing)))
         if (entry->d_name[0] != '.')
-            names[n++] = file_format("%s/%s", folder, entry->d_name);
+            names[n++] = text_format("%s/%s", folder, entry->d_name);
     if (listing)
         closedir(listing);
     qsort(names, n, sizeof *names, names_order);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
-#include "net/onnx.h"
+#include "net/onnx/onnx.h"
 #include "net/onnx/model.h"
-#include "net/plan.h"
+#include "net/plan/plan.h"
 #include "support/golden.h"
 #include "support/paths.h"
 

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/file.h"
 #include "base/pool.h"
 #include "patch/pass.h"
 #include "patch/sample.h"
 #include "tests/unit/support/plain_slide.h"
+#include "base/text.h"
 
 static void *checked(void *memory)
 {
@@ -102,7 +102,7 @@ static struct annotation *annotate(const char *ring)
 {
     struct err err = { 0 };
     struct annotation *annotation = NULL;
-    char *text = checked(file_format(
+    char *text = checked(text_format(
         "{\"type\":\"FeatureCollection\",\"features\":[{\"type\":\"Feature\",\"properties\":"
         "{\"classification\":{\"name\":\"Tumor\"}},\"geometry\":{\"type\":\"Polygon\","
         "\"coordinates\":[[%s]]}}]}",

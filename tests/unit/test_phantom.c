@@ -15,12 +15,13 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/rng.h"
-#include "slide/phantom.h"
-#include "slide/phantom_annotation.h"
-#include "slide/phantom_draw.h"
-#include "slide/phantom_plan.h"
+#include "phantom/phantom.h"
+#include "phantom/phantom_annotation.h"
+#include "phantom/phantom_draw.h"
+#include "phantom/phantom_plan.h"
 #include "tests/unit/support/lda.h"
 #include "tests/unit/support/paths.h"
+#include "base/text.h"
 
 enum { PATCH = 224, COHORT = 20, PER_SLIDE = 16 };
 
@@ -35,7 +36,7 @@ static bool make_cohort(const char *folder, int64_t n, uint64_t seed, int thread
 
 static void remove_cohort(const char *folder)
 {
-    char *command = file_format("rm -rf '%s'", folder);
+    char *command = text_format("rm -rf '%s'", folder);
     assert_int_equal(system(command), 0);
     free(command);
 }
@@ -43,7 +44,7 @@ static void remove_cohort(const char *folder)
 static void same_bytes(const char *folder, const char *other, const char *name)
 {
     struct err err = { 0 };
-    char *a = file_format("%s/%s", folder, name), *b = file_format("%s/%s", other, name);
+    char *a = text_format("%s/%s", folder, name), *b = text_format("%s/%s", other, name);
     char *bytes_a = NULL, *bytes_b = NULL;
     size_t size_a = 0, size_b = 0;
     assert_true(file_read(a, 1 << 26, &bytes_a, &size_a, &err));
@@ -76,7 +77,7 @@ static void complete_slides_stay_and_others_are_refused(void **state)
 {
     (void)state;
     char *folder = scratch_path("phantom-1");
-    char *slide = file_format("%s/slides/patient_000_node_0.tiff", folder);
+    char *slide = text_format("%s/slides/patient_000_node_0.tiff", folder);
     struct err err = { 0 };
     struct stat before, after;
     assert_true(make_cohort(folder, 1, 3, 2, &err));
@@ -97,7 +98,7 @@ static void openslide_opens_it(void **state)
     char *folder = scratch_path("phantom-1"), *path;
     struct err err = { 0 };
     assert_true(make_cohort(folder, 2, 3, 2, &err));
-    path = file_format("%s/slides/patient_000_node_1.tiff", folder);
+    path = text_format("%s/slides/patient_000_node_1.tiff", folder);
     openslide_t *slide = openslide_open(path);
     assert_non_null(slide);
     assert_null(openslide_get_error(slide));
@@ -138,7 +139,7 @@ static void list_keeps_patients_apart(void **state)
             assert_true(tumors[0] && tumors[1] && normals[0] && normals[1]);
     }
     assert_true(kinds[0] == 5 && kinds[1] == 5 && kinds[2] == 5);
-    char *folder = scratch_path("phantom-1"), *path = file_format("%s/slides.csv", folder);
+    char *folder = scratch_path("phantom-1"), *path = text_format("%s/slides.csv", folder);
     struct csv csv;
     struct err err = { 0 };
     assert_true(make_cohort(folder, 2, 3, 2, &err));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/plain.h"
-#include "base/report.h"
+#include "base/console.h"
 
 static const struct {
     const char *text, *plain;
@@ -70,11 +70,11 @@ static void reports_are_plain(void **state)
     char *bytes = NULL;
     size_t n = 0;
     FILE *stream = open_memstream(&bytes, &n);
-    struct report *report = report_new(stream, REPORT_LINES);
-    report_warn(report, "%s: no slide", "a\033[31m.svs");
-    report_begin(report, "b\007", 1, "slides");
-    report_end(report);
-    report_free(report);
+    struct console *console = console_new(stream, CONSOLE_LINES);
+    console_warn(console, "%s: no slide", "a\033[31m.svs");
+    console_begin(console, "b\007", 1, "slides");
+    console_end(console);
+    console_free(console);
     fclose(stream);
     assert_non_null(strstr(bytes, "warning: a\\u001b[31m.svs: no slide\n"));
     assert_non_null(strstr(bytes, "b\\u0007: "));

@@ -17,6 +17,7 @@
 #include "report/picture.h"
 #include "report/results.h"
 #include "support/cohort.h"
+#include "base/text.h"
 
 #define HOSTILE "<img src=x onerror=alert(1)>&\"'"
 
@@ -167,7 +168,7 @@ static void a_picture_shows_the_highest_scores(void **state)
 static void colours_are_of_the_score(void **state)
 {
     (void)state;
-    char *folder = cohort_folder("report_colours"), *path = file_format("%s/heat.png", folder);
+    char *folder = cohort_folder("report_colours"), *path = text_format("%s/heat.png", folder);
     struct image heat, back;
     struct err err = { 0 };
     assert_true(image_new(&heat, 3, 1, 1, &err));
@@ -193,7 +194,7 @@ static void put_file(const char *folder, const char *name, const char *text)
 {
     struct err err = { 0 };
     assert_true(file_make_folder(folder, &err));
-    char *path = file_format("%s/%s", folder, name);
+    char *path = text_format("%s/%s", folder, name);
     FILE *stream = fopen(path, "w");
     assert_non_null(stream);
     fputs(text, stream);
@@ -216,7 +217,7 @@ static bool make_page(const char *folder, const char *output, int threads,
 static char *read_text(const char *folder, const char *name)
 {
     struct err err = { 0 };
-    char *path = file_format("%s/%s", folder, name), *text = NULL;
+    char *path = text_format("%s/%s", folder, name), *text = NULL;
     size_t size;
     assert_true(file_read(path, 1 << 24, &text, &size, &err));
     free(path);
@@ -227,10 +228,10 @@ static void hostile_names_stay_text(void **state)
 {
     (void)state;
     char *folder = cohort_folder("report_hostile");
-    char *output = file_format("%s/page", folder);
-    char *heat = file_format("%s/heat/" HOSTILE, folder);
-    char *broken = file_format("%s/heat/broken", folder), *cut = file_format("%s/cut", folder);
-    char *model = file_format("%s/model", folder);
+    char *output = text_format("%s/page", folder);
+    char *heat = text_format("%s/heat/" HOSTILE, folder);
+    char *broken = text_format("%s/heat/broken", folder), *cut = text_format("%s/cut", folder);
+    char *model = text_format("%s/model", folder);
     write_heatmap(heat, HOSTILE);
     put_file(broken, "heatmap.json", "{ \"slide\": 3");
     put_file(cut, "run.json", "{ \"program\": ");
@@ -280,8 +281,8 @@ static void hostile_names_stay_text(void **state)
 static void numbers_of_any_size_are_drawn(void **state)
 {
     (void)state;
-    char *folder = cohort_folder("report_numbers"), *output = file_format("%s/page", folder);
-    char *model = file_format("%s/model", folder), *lesions = file_format("%s/lesions", folder);
+    char *folder = cohort_folder("report_numbers"), *output = text_format("%s/page", folder);
+    char *model = text_format("%s/model", folder), *lesions = text_format("%s/lesions", folder);
     put_file(model, "metrics.csv",
              "epoch,train_loss,val_loss,val_auc\n1,-1e308,1e308,nan\n1e308,1e-320,inf,0.5\n"
              "-5,abc,,1\n");
@@ -313,9 +314,9 @@ static void numbers_of_any_size_are_drawn(void **state)
 static void heatmaps_alone_are_enough(void **state)
 {
     (void)state;
-    char *folder = cohort_folder("report_alone"), *heat = file_format("%s/in/s1", folder);
-    char *in = file_format("%s/in", folder), *one = file_format("%s/one", folder);
-    char *two = file_format("%s/in/two", folder); /* within the results: not read as results */
+    char *folder = cohort_folder("report_alone"), *heat = text_format("%s/in/s1", folder);
+    char *in = text_format("%s/in", folder), *one = text_format("%s/one", folder);
+    char *two = text_format("%s/in/two", folder); /* within the results: not read as results */
     write_heatmap(heat, "tumor");
     struct page_result result;
     struct err err = { 0 };
@@ -336,8 +337,8 @@ static void heatmaps_alone_are_enough(void **state)
 static void nothing_to_tell_is_an_error(void **state)
 {
     (void)state;
-    char *folder = cohort_folder("report_nothing"), *in = file_format("%s/in", folder);
-    char *output = file_format("%s/page", folder), *heat = file_format("%s/heat/s", folder);
+    char *folder = cohort_folder("report_nothing"), *in = text_format("%s/in", folder);
+    char *output = text_format("%s/page", folder), *heat = text_format("%s/heat/s", folder);
     struct page_result result;
     struct err err = { 0 };
     assert_true(file_make_folder(in, &err));

@@ -11,13 +11,14 @@
 #include "base/file.h"
 #include "slide/slide_list.h"
 #include "tests/unit/support/paths.h"
+#include "base/text.h"
 
 static char
     *folder; /* holds b.SVS, a.tiff, c.ndpi, notes.txt, a folder d.svs and an empty folder */
 
 static char *in_folder(const char *name)
 {
-    return file_format("%s/%s", folder, name);
+    return text_format("%s/%s", folder, name);
 }
 
 static void touch(const char *name)

@@ -13,9 +13,10 @@
 #include "base/rng.h"
 #include "support/golden_image.h"
 #include "support/paths.h"
-#include "tissue/eigen.h"
-#include "tissue/stain.h"
-#include "tissue/stain_fit.h"
+#include "stain/eigen.h"
+#include "stain/stain.h"
+#include "stain/stain_fit.h"
+#include "base/text.h"
 
 static struct image golden(const char *name)
 {
@@ -90,7 +91,7 @@ static void the_default_target_is_the_template(void **state)
 {
     (void)state;
     const char *shared = getenv("SHARED");
-    char *path = file_format("%s/data/camelyon16/stain_template.png", shared ? shared : "");
+    char *path = text_format("%s/data/camelyon16/stain_template.png", shared ? shared : "");
     bool there = file_exists(path);
     struct image image = { 0 };
     assert_true(!there || image_read_png(path, 3, &image, NULL));

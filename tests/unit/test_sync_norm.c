@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"
-#include "net/op.h"
-#include "net/plan.h"
+#include "net/graph/op.h"
+#include "net/plan/plan.h"
 #include "net/zoo/zoo.h"
 
 #define PARTS 3

@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "tests/unit/support/golden_image.h"
 #include "tests/unit/support/paths.h"
-#include "tissue/colour.h"
+#include "stain/colour.h"
 #include "tissue/method.h"
 #include "tissue/morphology.h"
 #include "tissue/otsu.h"

@@ -11,11 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
-#include "net/loss.h"
+#include "train/loss.h"
 #include "patch/h5.h"
 #include "tests/unit/support/cohort.h"
 #include "train/loader.h"
 #include "train/tar.h"
+#include "base/text.h"
 
 enum { SIDE_PX = 40 };
 
@@ -23,8 +24,8 @@ static struct train_config config_with(const char *train, const char *val, const
 {
     struct train_config config;
     struct err err = { 0 };
-    char *a = file_format("data.train=%s", train),
-         *b = file_format("data.val=%s", val ? val : "[]");
+    char *a = text_format("data.train=%s", train),
+         *b = text_format("data.val=%s", val ? val : "[]");
     const char *settings[] = { a, b, "network.input_px=32", setting ? setting : "seed=0" };
     if (!config_read(NULL, settings, 4, &config, &err))
         fail_msg("%s", err.text);
@@ -50,7 +51,7 @@ static void split_never_leaks(void **state)
     bool differs = false;
     uint64_t first_hash = 0;
     for (int seed = 0; seed < 12; seed++) {
-        char *setting = file_format("seed=%d", seed);
+        char *setting = text_format("seed=%d", seed);
         struct train_config config = config_with(folder, NULL, setting);
         struct dataset dataset, again;
         struct err err = { 0 };
@@ -97,7 +98,7 @@ static void changed_pixels_are_other_data(void **state)
     for (int patient = 0; patient < 4; patient++)
         cohort_write_store(folder, patient, 6, SIDE_PX, 3, "");
     struct train_config config = config_with(folder, NULL, "seed=1");
-    char *store = file_format("%s/s2.h5", folder);
+    char *store = text_format("%s/s2.h5", folder);
     uint64_t before = hash_of(&config);
     const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
     assert_int_equal(utimensat(AT_FDCWD, store, old, 0), 0);
@@ -155,7 +156,7 @@ static void stores_of_two_resolutions(void **state)
     char *folder = cohort_folder("train-two-mpp");
     for (int i = 0; i < 2; i++)
         cohort_write_store(folder, i, 7, SIDE_PX, 3, i ? "val" : "train");
-    char *path = file_format("%s/s1.h5", folder);
+    char *path = text_format("%s/s1.h5", folder);
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(file >= 0 && H5Adelete(file, "mpp") >= 0 && h5_put_real(file, "mpp", 0.25));
     assert_true(H5Fclose(file) >= 0);
@@ -176,8 +177,8 @@ static void stores_of_two_resolutions(void **state)
 static void bad_data_is_named(void **state)
 {
     (void)state;
-    char *folder = cohort_folder("train-bad"), *images = file_format("%s/images", folder);
-    char *one = file_format("%s/one", folder), *normal = file_format("%s/one/normal", folder);
+    char *folder = cohort_folder("train-bad"), *images = text_format("%s/images", folder);
+    char *one = text_format("%s/one", folder), *normal = text_format("%s/one/normal", folder);
     assert_true(file_make_folder(images, NULL));
     cohort_write_images(images, 2, 2, SIDE_PX);
     struct train_config config = config_with(images, images, NULL);
@@ -195,7 +196,7 @@ static void bad_data_is_named(void **state)
     expect_error(&config, "contains neither patch stores (.h5) nor images");
     for (int p = 0; p < 2; p++) {
         struct image image;
-        char *path = file_format("%s/p%d_0_0.png", normal, p);
+        char *path = text_format("%s/p%d_0_0.png", normal, p);
         cohort_patch(p, 0, SIDE_PX, &image);
         assert_true(image_write_png(path, &image, NULL));
         image_free(&image);
@@ -204,7 +205,7 @@ static void bad_data_is_named(void **state)
     config = config_with(one, NULL, NULL);
     expect_error(&config, "class 'tumor' has no training sample");
     cohort_write_store(folder, 0, 1, SIDE_PX, 1, "");
-    char *store = file_format("%s/s0.h5", folder);
+    char *store = text_format("%s/s0.h5", folder);
     config = config_with(store, NULL, NULL);
     expect_error(&config, "no labelled patches");
     cohort_write_store(folder, 0, 5, 16, 2, "");
@@ -443,7 +444,7 @@ static void pixels_are_right(void **state)
 static void cut_store_is_named(void **state)
 {
     (void)state;
-    char *folder = cohort_folder("train-cut"), *path = file_format("%s/s1.h5", folder);
+    char *folder = cohort_folder("train-cut"), *path = text_format("%s/s1.h5", folder);
     for (int p = 0; p < 2; p++)
         cohort_write_store(folder, p, 40, SIDE_PX, 8, p ? "train" : "val");
     struct train_config config = config_with(folder, NULL, "data.split=attribute");
@@ -475,7 +476,7 @@ static void damage_is_named(void **state)
 {
     (void)state;
     char *folder = cohort_folder("train-damage");
-    char *png = file_format("%s/normal/p0_0_0.png", folder);
+    char *png = text_format("%s/normal/p0_0_0.png", folder);
     cohort_write_images(folder, 2, 4, SIDE_PX);
     struct train_config config = config_with(folder, NULL, "data.val_fraction=0.5");
     struct dataset dataset;
@@ -507,14 +508,14 @@ static void tar_entries(void **state)
 {
     (void)state;
     char *folder = cohort_folder("train-tar");
-    char *archive = file_format("%s/a.tar", folder), *broken = file_format("%s/b.tar", folder);
+    char *archive = text_format("%s/a.tar", folder), *broken = text_format("%s/b.tar", folder);
     char long_name[151];
     memset(long_name, 'n', sizeof long_name - 1);
     long_name[150] = 0;
     const char *formats[] = { "gnu", "pax", "ustar" };
     for (int i = 0; i < 3; i++) {
         char *command =
-            file_format("cd %s && rm -rf x && mkdir x && printf hello > x/a && printf world > "
+            text_format("cd %s && rm -rf x && mkdir x && printf hello > x/a && printf world > "
                         "x/%s && tar --format=%s --sort=name -cf a.tar x",
                         folder, i < 2 ? long_name : "b", formats[i]);
         assert_int_equal(system(command), 0);
@@ -536,7 +537,7 @@ static void tar_entries(void **state)
         tar_close(&tar);
         free(command);
     }
-    char *command = file_format("head -c 700 %s > %s && printf XYZ | dd of=%s bs=1 seek=530 "
+    char *command = text_format("head -c 700 %s > %s && printf XYZ | dd of=%s bs=1 seek=530 "
                                 "conv=notrunc status=none",
                                 archive, broken, archive);
     assert_int_equal(system(command), 0);
@@ -555,8 +556,8 @@ static void real_tars(void **state)
 {
     (void)state;
     const char *shared = getenv("SHARED");
-    char *train = file_format("%s/data/idc/train.tar", shared ? shared : "");
-    char *val = file_format("%s/data/idc/val.tar", shared ? shared : "");
+    char *train = text_format("%s/data/idc/train.tar", shared ? shared : "");
+    char *val = text_format("%s/data/idc/val.tar", shared ? shared : "");
     if (!file_exists(train)) {
         print_message("no shared data: not tested on the IDC patches\n");
         free(train), free(val);

@@ -11,16 +11,16 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/pool.h"
-#include "net/model_run.h"
-#include "net/weights.h"
+#include "net/model/model_run.h"
+#include "net/model/weights.h"
 #include "net/zoo/zoo.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/train_job.h"
 #include "train/augment_ops.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
+#include "base/text.h"
 
 static void assert_same_file(const char *a, const char *b, const char *name)
 {
@@ -37,8 +37,8 @@ static void assert_same_file(const char *a, const char *b, const char *name)
 static void assert_same_arrays(const char *folder_a, const char *folder_b, const char *name)
 {
     struct checkpoint a, b;
-    char *path_a = file_format("%s/%s", folder_a, name);
-    char *path_b = file_format("%s/%s", folder_b, name);
+    char *path_a = text_format("%s/%s", folder_a, name);
+    char *path_b = text_format("%s/%s", folder_b, name);
     assert_true(checkpoint_open(path_a, &a, NULL) && checkpoint_open(path_b, &b, NULL));
     assert_int_equal(a.file.n_tensors, b.file.n_tensors);
     for (size_t i = 0; i < a.file.n_tensors; i++)
@@ -52,7 +52,7 @@ static void assert_same_arrays(const char *folder_a, const char *folder_b, const
 
 static char *train_setting(const char *folder)
 {
-    return file_format("data.train=%s", folder);
+    return text_format("data.train=%s", folder);
 }
 
 /* Nuclei are counted within seconds; the results are all there and can be used. */
@@ -159,7 +159,7 @@ static void resume_is_exact(void **state)
     int64_t steps = result.steps;
     print_message("%d steps, best epoch %d\n", (int)steps, (int)result.best_epoch + 1);
     assert_true(steps >= 12);
-    char *last = file_format("checkpoints/step-%010lld.safetensors", (long long)steps);
+    char *last = text_format("checkpoints/step-%010lld.safetensors", (long long)steps);
     for (int64_t k = 1; k < steps; k += 2) {
         char *part = cohort_folder("train-resume-part");
         job.folder = part;
@@ -206,7 +206,7 @@ static void damaged_checkpoint(void **state)
     job.folder = part;
     job.stop_after = 3;
     assert_false(run_job(&job, &result, &err));
-    char *newest = file_format("%s/checkpoints/step-%010d.safetensors", part, 3);
+    char *newest = text_format("%s/checkpoints/step-%010d.safetensors", part, 3);
     damage(newest);
     struct checkpoint checkpoint;
     assert_false(checkpoint_open(newest, &checkpoint, &err));
@@ -217,7 +217,7 @@ static void damaged_checkpoint(void **state)
         fail_msg("%s", err.text);
     assert_same_file(whole, part, "model.safetensors");
     /* one that cannot be opened may be sound: it is passed over, and stays */
-    char *closed = file_format("%s/checkpoints/step-%010d.safetensors", part, 99);
+    char *closed = text_format("%s/checkpoints/step-%010d.safetensors", part, 99);
     assert_int_equal(symlink(closed, closed), 0);
     assert_true(run_job(&job, &result, &err));
     assert_int_equal(unlink(closed), 0);
@@ -244,7 +244,7 @@ static void claim(const char *path, const char *from, const char *to)
     assert_true(checkpoint_open(path, &checkpoint, NULL));
     const char *at = strstr(checkpoint.state, from);
     assert_non_null(at);
-    char *state = file_format("%.*s%s%s", (int)(at - checkpoint.state), checkpoint.state, to,
+    char *state = text_format("%.*s%s%s", (int)(at - checkpoint.state), checkpoint.state, to,
                               at + strlen(from));
     size_t n = checkpoint.file.n_tensors;
     struct state_array *arrays = calloc(n, sizeof *arrays);
@@ -280,7 +280,7 @@ static void claims_are_refused(void **state)
     char *train = train_setting(data);
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
         char *out = cohort_folder("train-claims");
-        char *path = file_format("%s/checkpoints/step-%010d.safetensors", out, 1);
+        char *path = text_format("%s/checkpoints/step-%010d.safetensors", out, 1);
         struct job job = { .settings = { train, "network.input_px=144", "data.spacing_um_px=0.5",
                                          "train.epochs=2", "train.batch=4" },
                            .folder = out,
@@ -306,8 +306,8 @@ static void not_a_number(void **state)
     (void)state;
     char *data = cohort_folder("train-nan-data"), *out = cohort_folder("train-nan");
     cohort_write_images(data, 4, 4, 150);
-    char *train = train_setting(data), *path = file_format("%s/start.safetensors", out);
-    char *weights = file_format("network.weights=%s", path);
+    char *train = train_setting(data), *path = text_format("%s/start.safetensors", out);
+    char *weights = text_format("network.weights=%s", path);
     struct zoo_options options = { .height = 144, .width = 144, .classes = 2 };
     struct graph *graph = NULL;
     assert_true(zoo_build("scan_tiny", &options, &graph, NULL));
@@ -361,7 +361,7 @@ static void assert_scores(const char *folder, const char *file, int ways)
     struct csv csv;
     struct model *model = NULL;
     struct model_run ready = { 0 };
-    char *path = file_format("%s/scores.csv", folder);
+    char *path = text_format("%s/scores.csv", folder);
     if (!csv_read(path, &csv, &err) ||
         !model_open(&(struct model_source){ .file = file }, &model, &err))
         fail_msg("%s", err.text);
@@ -392,7 +392,7 @@ static void model_is_what_was_judged(void **state)
     char *data = cohort_folder("train-judged-data"), *out = cohort_folder("train-judged"),
          *ways = cohort_folder("train-judged-ways");
     cohort_write_images(data, 4, 4, 40);
-    char *train = train_setting(data), *onnx = file_format("%s/model.onnx", out);
+    char *train = train_setting(data), *onnx = text_format("%s/model.onnx", out);
     struct job job = { .settings = { train, "network.name=resnet18", "network.padding=replicate",
                                      "network.input_px=32", "data.resize_px=32",
                                      "data.spacing_um_px=0.5", "train.epochs=2", "train.batch=4",
@@ -428,11 +428,11 @@ static void validation_of_one_class(void **state)
     cohort_write_images(data, 3, 8, 150);
     cohort_write_images(val, 5, 1, 150); /* only number 0 of each patient: normal */
     for (int p = 0; p < 3; p++) {
-        char *path = file_format("%s/normal/p%d_0_0.png", val, p);
+        char *path = text_format("%s/normal/p%d_0_0.png", val, p);
         unlink(path);
         free(path);
     }
-    char *train = train_setting(data), *val_setting = file_format("data.val=%s", val);
+    char *train = train_setting(data), *val_setting = text_format("data.val=%s", val);
     struct job job = { .settings = { train, val_setting, "network.input_px=144",
                                      "data.spacing_um_px=0.5", "train.epochs=3", "train.batch=4",
                                      "schedule.learning_rate=0.01" },

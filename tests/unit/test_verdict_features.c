@@ -16,6 +16,7 @@
 #include "support/paths.h"
 #include "verdict/features.h"
 #include "verdict/lesion_finder.h"
+#include "base/text.h"
 
 static struct heat_field field_of(const json_t *want)
 {
@@ -172,8 +173,8 @@ static void heatmaps_are_found_and_read(void **state)
 {
     (void)state;
     char *root = scratch_path("verdict_heatmaps");
-    char *two = file_format("%s/two", root), *three = file_format("%s/three", root);
-    char *empty = file_format("%s/empty", root);
+    char *two = text_format("%s/two", root), *three = text_format("%s/three", root);
+    char *empty = text_format("%s/empty", root);
     char **folders;
     size_t n, unfinished;
     struct err err = { 0 };

@@ -17,6 +17,7 @@
 #include "support/paths.h"
 #include "verdict/feature_table.h"
 #include "verdict/forest.h"
+#include "base/text.h"
 
 static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i" };
 
@@ -131,7 +132,7 @@ static void a_forest_is_as_good(void **state)
 
 static char *only_match(const char *folder, const char *kind)
 {
-    char *pattern = file_format("%s/data/camelyon16/features/*_%s_*.csv", folder, kind);
+    char *pattern = text_format("%s/data/camelyon16/features/*_%s_*.csv", folder, kind);
     glob_t found;
     assert_int_equal(glob(pattern, 0, NULL, &found), 0);
     assert_int_equal(found.gl_pathc, 1);
@@ -172,7 +173,7 @@ static void check_camelyon16(const char *folder, const char *kind, const json_t 
     char *paths[3];
     static const char *const parts[3] = { "normal", "tumor", "test" };
     for (int i = 0; i < 3; i++) {
-        char *name = file_format("%s_%s", parts[i], kind);
+        char *name = text_format("%s_%s", parts[i], kind);
         paths[i] = only_match(folder, name);
         free(name);
     }
@@ -210,7 +211,7 @@ static void camelyon16_slides(void **state)
 {
     (void)state;
     const char *folder = getenv("SHARED");
-    char *truth = file_format("%s/data/camelyon16/reference.csv", folder ? folder : "");
+    char *truth = text_format("%s/data/camelyon16/reference.csv", folder ? folder : "");
     if (!file_exists(truth)) {
         print_message("skipped: no %s\n", truth);
         free(truth);
@@ -283,7 +284,7 @@ static void refused(const char *tree, const char *why)
     struct forest forest;
     struct err err = { 0 };
     char *text =
-        file_format("{\"format\":\"microtome forest\",\"version\":1,\"options\":{\"trees\":1,"
+        text_format("{\"format\":\"microtome forest\",\"version\":1,\"options\":{\"trees\":1,"
                     "\"depth\":0,\"split_features\":0,\"min_leaf\":1,\"bootstrap\":true,"
                     "\"seed\":1},\"oob_auc\":null,\"oob_rows\":0,\"features\":[{\"name\":"
                     "\"a\",\"importance\":1}],\"trees\":[%s]}",

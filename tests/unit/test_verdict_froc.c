@@ -19,6 +19,7 @@
 #include "verdict/lesions.h"
 #include "verdict/regions.h"
 #include "verdict/truth_mask.h"
+#include "base/text.h"
 
 static void mask_of(const json_t *want, struct image *mask)
 {
@@ -359,7 +360,7 @@ static void real_annotations(void **state)
 {
     (void)state;
     const char *shared = getenv("SHARED");
-    char *folder = file_format("%s/data/camelyon16/polygons", shared ? shared : "");
+    char *folder = text_format("%s/data/camelyon16/polygons", shared ? shared : "");
     if (!file_is_folder(folder)) {
         print_message("skipped: no %s\n", folder);
         free(folder);
@@ -371,7 +372,7 @@ static void real_annotations(void **state)
     json_t *want;
     json_object_foreach(golden, name, want)
     {
-        char *path = file_format("%s/%s", folder, name);
+        char *path = text_format("%s/%s", folder, name);
         const struct froc_rules rules = froc_camelyon16();
         struct truth_mask mask;
         struct froc_truth truth;

@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
-#include "net/model_config.h"
-#include "net/weights.h"
+#include "net/model/model_config.h"
+#include "net/model/weights.h"
 #include "tests/unit/support/paths.h"
+#include "base/text.h"
 
 static double expected(const char *type, int64_t i)
 {
@@ -306,7 +306,7 @@ static void config_errors_name_the_key(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *at = strstr(wsinfer, cases[i].from);
         assert_non_null(at);
-        char *text = file_format("%.*s%s%s", (int)(at - wsinfer), wsinfer, cases[i].to,
+        char *text = text_format("%.*s%s%s", (int)(at - wsinfer), wsinfer, cases[i].to,
                                  at + strlen(cases[i].from));
         struct model_config config;
         struct err err = { 0 };

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
-#include "net/plan.h"
-#include "net/transform.h"
+#include "net/plan/plan.h"
+#include "net/graph/transform.h"
 #include "support/paths.h"
 #include "support/zoo_golden.h"
+#include "base/text.h"
 
 static const double output_tolerance = 1e-4, gradient_tolerance = 1e-3;
 
@@ -92,7 +92,7 @@ static void compare(struct comparison *c, const char *name, const struct shape *
 static void compare_text(struct comparison *c, const char *name, const float *ours, int64_t count,
                          double slack)
 {
-    char *start = file_format("%s %s %lld ", mode_names[c->mode], name, (long long)count);
+    char *start = text_format("%s %s %lld ", mode_names[c->mode], name, (long long)count);
     assert_non_null(start);
     const char *at = strstr(c->golden->text, start);
     at = at && (at == c->golden->text || at[-1] == '\n') ? at + strlen(start) : NULL;
@@ -132,7 +132,7 @@ static void check_names(const struct graph *graph, struct zoo_golden *golden, in
         const char *prefix = value->kind == VALUE_INPUT ? "input " : "";
         if (value->kind == VALUE_NODE)
             continue;
-        char *name = file_format("%s%s", prefix, value->name);
+        char *name = text_format("%s%s", prefix, value->name);
         struct zoo_record *record = zoo_golden_find(golden, name, &value->shape);
         if (record)
             record->seen = true, counts[record - golden->records] = shape_count(&value->shape);
@@ -141,7 +141,7 @@ static void check_names(const struct graph *graph, struct zoo_golden *golden, in
         free(name);
     }
     for (int i = 0; i < graph->n_outputs; i++) {
-        char *name = file_format("output %s", graph->outputs[i].name);
+        char *name = text_format("output %s", graph->outputs[i].name);
         const struct shape *shape = graph_shape(graph, graph->outputs[i].value);
         struct zoo_record *record = zoo_golden_find(golden, name, shape);
         assert_non_null(record);
@@ -189,7 +189,7 @@ static void compare_outputs(struct comparison *c, const struct graph *graph,
 {
     for (int i = 0; i < graph->n_outputs; i++) {
         const struct shape *shape = graph_shape(graph, graph->outputs[i].value);
-        char *name = file_format("output %s", graph->outputs[i].name);
+        char *name = text_format("output %s", graph->outputs[i].name);
         const struct zoo_record *record = zoo_golden_find(c->golden, name, shape);
         if (record && record->norm[c->mode] > 0) { /* auxiliary heads: in train mode only */
             compare(c, name, shape, plan_output(plan, i), counts);
@@ -238,7 +238,7 @@ static void compare_gradients(struct comparison *c, const struct graph *graph, s
     for (int i = 0; i < graph->n_inputs; i++) {
         const struct shape *shape = graph_shape(graph, graph->inputs[i].value);
         float *gradient = calloc((size_t)shape_count(shape), sizeof *gradient);
-        char *name = file_format("input %s", graph->inputs[i].name);
+        char *name = text_format("input %s", graph->inputs[i].name);
         struct err err = { 0 };
         if (!plan_activation_gradient(plan, graph->inputs[i].value, gradient, &err))
             fail_msg("%s", err.text);

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "net/plan.h"
-#include "net/transform.h"
+#include "net/plan/plan.h"
+#include "net/graph/transform.h"
 #include "support/zoo_golden.h"
 
 enum { WINDOW = 224, CLASSES = 3 };

@@ -2,10 +2,11 @@
  * ONNX and PyTorch. */
 #include "net/kernels/lrn.h"
 #include <math.h>
+#include <stdbool.h>
 
 static void window(const struct lrn *l, int64_t c, bool mirrored, int64_t *begin, int64_t *end)
 {
-    int64_t low = (l->attr.size - 1) / 2, high = l->attr.size - 1 - low;
+    int64_t low = (l->size - 1) / 2, high = l->size - 1 - low;
     *begin = c - (mirrored ? high : low), *end = c + (mirrored ? low : high) + 1;
     if (*begin < 0)
         *begin = 0;
@@ -15,7 +16,7 @@ static void window(const struct lrn *l, int64_t c, bool mirrored, int64_t *begin
 
 void lrn_run(const struct lrn *l, const float *x, float *y, float *base)
 {
-    float factor = l->attr.alpha / (float)l->attr.size;
+    float factor = l->alpha / (float)l->size;
 #pragma omp parallel for num_threads(l->threads) schedule(static) if (l->threads > 1)
     for (int64_t i = 0; i < l->batch * l->channels; i++) {
         int64_t image = i / l->channels * l->channels * l->pixels, begin, end;
@@ -29,15 +30,15 @@ void lrn_run(const struct lrn *l, const float *x, float *y, float *base)
                 b[p] += v * v;
             }
         for (int64_t p = 0; p < l->pixels; p++) {
-            b[p] = l->attr.bias + factor * b[p];
-            y[i * l->pixels + p] = x[i * l->pixels + p] * powf(b[p], -l->attr.beta);
+            b[p] = l->bias + factor * b[p];
+            y[i * l->pixels + p] = x[i * l->pixels + p] * powf(b[p], -l->beta);
         }
     }
 }
 
 void lrn_back(const struct lrn *l, const float *x, const float *base, const float *dy, float *dx)
 {
-    float factor = 2 * l->attr.beta * l->attr.alpha / (float)l->attr.size;
+    float factor = 2 * l->beta * l->alpha / (float)l->size;
 #pragma omp parallel for num_threads(l->threads) schedule(static) if (l->threads > 1)
     for (int64_t i = 0; i < l->batch * l->channels; i++) {
         int64_t image = i / l->channels * l->channels * l->pixels, begin, end;
@@ -47,9 +48,9 @@ void lrn_back(const struct lrn *l, const float *x, const float *base, const floa
             float sum = 0;
             for (int64_t c = begin; c < end; c++) {
                 int64_t other = image + c * l->pixels + p;
-                sum += dy[other] * x[other] * powf(base[other], -l->attr.beta - 1);
+                sum += dy[other] * x[other] * powf(base[other], -l->beta - 1);
             }
-            dx[at] = dy[at] * powf(base[at], -l->attr.beta) - factor * x[at] * sum;
+            dx[at] = dy[at] * powf(base[at], -l->beta) - factor * x[at] * sum;
         }
     }
 }

@@ -2,10 +2,10 @@
 #ifndef NET_KERNELS_LRN_H
 #define NET_KERNELS_LRN_H
 #include <stdint.h>
-#include "net/attr.h"
 
 struct lrn {
-    struct lrn_attr attr;
+    int64_t size; /* of the window, in channels */
+    float alpha, beta, bias;
     int64_t batch, channels, pixels;
     int threads;
 };

@@ -29,16 +29,16 @@ static const struct resample_rows *rows_get(enum simd level)
     return SIMD_PICK(level, &rows, &rows_portable);
 }
 
-void resample_pad_axis(struct resample_axis *axis, enum pad_mode mode, int64_t begin)
+void resample_pad_axis(struct resample_axis *axis, enum resample_border border, int64_t begin)
 {
     for (int64_t i = 0; i < axis->out; i++) {
         int64_t at = i - begin;
         bool inside = at >= 0 && at < axis->in;
-        if (!inside && mode == PAD_REFLECT)
+        if (!inside && border == BORDER_REFLECT)
             at = at < 0 ? -at : 2 * (axis->in - 1) - at;
-        if (!inside && mode == PAD_REPLICATE)
+        if (!inside && border == BORDER_REPLICATE)
             at = at < 0 ? 0 : axis->in - 1;
-        axis->near[i] = !inside && mode == PAD_ZERO ? -1 : (int32_t)at;
+        axis->near[i] = !inside && border == BORDER_FILL ? -1 : (int32_t)at;
     }
 }
 

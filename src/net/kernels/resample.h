@@ -2,8 +2,8 @@
  * cropping, nearest and bilinear upsampling. Planes [H, W, inner] as in pool.h. */
 #ifndef NET_KERNELS_RESAMPLE_H
 #define NET_KERNELS_RESAMPLE_H
+#include <stdbool.h>
 #include <stdint.h>
-#include "net/attr.h"
 #include "net/kernels/simd.h"
 
 /* Along one axis: output i is (1 - weight[i]) x[near[i]] + weight[i] x[far[i]]; near -1: outside.
@@ -21,8 +21,11 @@ struct resample {
     int threads;
 };
 
+/* What lies outside of an image: `fill`, or pixels of the image. */
+enum resample_border { BORDER_FILL, BORDER_REFLECT, BORDER_REPLICATE };
+
 /* Tables of padding and of upsampling along one axis; the arrays have `out` entries. */
-void resample_pad_axis(struct resample_axis *axis, enum pad_mode mode, int64_t begin);
+void resample_pad_axis(struct resample_axis *axis, enum resample_border border, int64_t begin);
 /* Output i is input floor(i / scale), in floats, as in ONNX Runtime. */
 void resample_nearest_axis(struct resample_axis *axis, float scale);
 void resample_bilinear_axis(struct resample_axis *axis, double step, bool align_corners);

@@ -1,8 +1,8 @@
 /* access.c: inputs and outputs of a node of the file as constants and as values of the graph. */
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
 #include "net/onnx/import.h"
+#include "base/text.h"
 
 bool onnx_has(onnx_node *node, size_t i)
 {
@@ -87,7 +87,7 @@ static char *free_name(const struct onnx_import *im, const char *name)
 {
     if (graph_find(im->graph, name) == NO_VALUE)
         return strdup(name);
-    return file_format("%s.%d", name, (int)im->graph->n_values);
+    return text_format("%s.%d", name, (int)im->graph->n_values);
 }
 
 value_id onnx_store(struct onnx_import *im, const char *name, bool buffer, struct shape shape,
@@ -216,10 +216,10 @@ value_id onnx_add(struct onnx_import *im, onnx_node *node, const char *suffix, e
     const char *base = node->name && *node->name ? node->name
                        : node->n_output          ? node->output[0]
                                                  : "node";
-    char *name = file_format("%s%s", base, suffix ? suffix : "");
+    char *name = text_format("%s%s", base, suffix ? suffix : "");
     if (name && name_taken(graph, name)) {
         free(name);
-        name = file_format("%s%s.%d", base, suffix ? suffix : "", (int)graph->n_nodes);
+        name = text_format("%s%s.%d", base, suffix ? suffix : "", (int)graph->n_nodes);
     }
     if (!name) {
         err_memory(err, base);

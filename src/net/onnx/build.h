@@ -3,7 +3,7 @@
 #ifndef NET_ONNX_BUILD_H
 #define NET_ONNX_BUILD_H
 #include <onnx.pb-c.h>
-#include "net/graph.h"
+#include "net/graph/graph.h"
 
 struct onnx_builder {
     const struct graph *graph;

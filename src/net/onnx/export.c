@@ -3,7 +3,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/version.h"
-#include "net/onnx.h"
+#include "net/onnx/onnx.h"
 #include "net/onnx/build.h"
 #include "net/onnx/model.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "net/half.h"
+#include "net/kernels/half.h"
 
 #define COUNT_LIMIT ((int64_t)1 << 33)
 

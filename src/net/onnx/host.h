@@ -3,7 +3,7 @@
 #ifndef NET_ONNX_HOST_H
 #define NET_ONNX_HOST_H
 #include <onnx.pb-c.h>
-#include "net/tensor.h"
+#include "net/graph/tensor.h"
 
 enum host_type { HOST_FLOAT, HOST_INT };
 

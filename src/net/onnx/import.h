@@ -4,8 +4,8 @@
 #ifndef NET_ONNX_IMPORT_H
 #define NET_ONNX_IMPORT_H
 #include <onnx.pb-c.h>
-#include "net/graph.h"
-#include "net/onnx.h"
+#include "net/graph/graph.h"
+#include "net/onnx/onnx.h"
 #include "net/onnx/host.h"
 
 /* What a name in the file refers to. Nothing (no host, no value) until its node has been read. */

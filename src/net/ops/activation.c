@@ -1,6 +1,6 @@
 /* activation.c: functions of one element. */
 #include "net/kernels/elementwise.h"
-#include "net/kernels/lower.h"
+#include "net/plan/lower.h"
 #include "net/ops/ops.h"
 
 static const struct attr_field leaky_fields[] = {

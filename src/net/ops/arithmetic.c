@@ -1,7 +1,7 @@
 /* arithmetic.c: sums, differences, products and quotients of two tensors, and of a tensor and a
  * number. */
 #include "base/divide.h"
-#include "net/kernels/step.h"
+#include "net/plan/step.h"
 #include "net/kernels/strided.h"
 #include "net/ops/ops.h"
 

@@ -1,5 +1,5 @@
 /* conv.c: convolution and transposed convolution of images. */
-#include "net/kernels/lower.h"
+#include "net/plan/lower.h"
 #include "net/ops/ops.h"
 
 static const char *const activations[] = { "none", "relu", "silu", "gelu", NULL };

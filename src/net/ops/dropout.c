@@ -1,6 +1,6 @@
 /* dropout.c: in training, elements are set to 0 at random and the others scaled up. */
 #include "base/rng.h"
-#include "net/kernels/step.h"
+#include "net/plan/step.h"
 #include "net/ops/ops.h"
 
 #define ATTR_STRUCT struct dropout_attr

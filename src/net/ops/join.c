@@ -285,11 +285,14 @@ static bool slice_backward(struct plan_node *pn, struct err *err)
 
 static void fill_tables(const struct node *node, struct resample *r)
 {
+    static const enum resample_border borders[] = {
+        [PAD_ZERO] = BORDER_FILL, [PAD_REFLECT] = BORDER_REFLECT, [PAD_REPLICATE] = BORDER_REPLICATE
+    };
     const struct pad_attr *a = &node->attr.pad;
     r->fill = a->value;
     for (int i = 0; i < 2; i++) {
         r->axis[i].far = NULL, r->axis[i].weight = NULL;
-        resample_pad_axis(&r->axis[i], a->mode, a->pad[i]);
+        resample_pad_axis(&r->axis[i], borders[a->mode], a->pad[i]);
     }
 }
 

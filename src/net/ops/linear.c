@@ -1,5 +1,5 @@
 /* linear.c: linear layers and products of matrices. */
-#include "net/kernels/lower.h"
+#include "net/plan/lower.h"
 #include "net/ops/ops.h"
 
 static const char *const activations[] = { "none", "relu", "silu", "gelu", NULL };

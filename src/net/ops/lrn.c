@@ -1,6 +1,6 @@
 /* lrn.c: local response normalisation across channels. */
 #include "net/kernels/lrn.h"
-#include "net/kernels/step.h"
+#include "net/plan/step.h"
 #include "net/ops/ops.h"
 
 #define ATTR_STRUCT struct lrn_attr
@@ -24,7 +24,14 @@ static bool lrn_shape(const union attr *attr, const struct shape *const *in, int
 static struct lrn lrn_of(const struct plan_node *pn)
 {
     const struct shape *x = in_shape(pn, 0);
-    return (struct lrn){ pn->node->attr.lrn, x->dim[0], x->dim[1], x->dim[2] * x->dim[3],
+    const struct lrn_attr *a = &pn->node->attr.lrn;
+    return (struct lrn){ a->size,
+                         a->alpha,
+                         a->beta,
+                         a->bias,
+                         x->dim[0],
+                         x->dim[1],
+                         x->dim[2] * x->dim[3],
                          pn->plan->options.threads };
 }
 

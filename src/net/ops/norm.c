@@ -1,5 +1,5 @@
 /* norm.c: batch, group and layer normalisation. */
-#include "net/kernels/lower.h"
+#include "net/plan/lower.h"
 #include "net/kernels/normalize.h"
 #include "net/ops/ops.h"
 

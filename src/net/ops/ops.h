@@ -2,7 +2,7 @@
  * shape functions. */
 #ifndef NET_OPS_OPS_H
 #define NET_OPS_OPS_H
-#include "net/op.h"
+#include "net/graph/op.h"
 
 /* conv.c */
 extern const struct op op_conv, op_conv_transpose;

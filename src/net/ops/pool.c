@@ -1,9 +1,9 @@
 /* pool.c: max and average pooling of images: sliding, global, adaptive. */
 #include <stdlib.h>
 #include "base/divide.h"
-#include "net/kernels/lower.h"
+#include "net/plan/lower.h"
 #include "net/kernels/pool.h"
-#include "net/kernels/step.h"
+#include "net/plan/step.h"
 #include "net/ops/ops.h"
 
 #define ATTR_STRUCT struct pool_attr

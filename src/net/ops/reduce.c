@@ -1,5 +1,5 @@
 /* reduce.c: means over axes, and softmax. */
-#include "net/kernels/lower.h"
+#include "net/plan/lower.h"
 #include "net/kernels/strided.h"
 #include "net/ops/ops.h"
 

@@ -2,7 +2,7 @@
 #ifndef NET_OPS_RESAMPLING_H
 #define NET_OPS_RESAMPLING_H
 #include "net/kernels/resample.h"
-#include "net/kernels/step.h"
+#include "net/plan/step.h"
 
 /* Fills the tables of both axes (near, far, weight have `out` entries) and the fill value. */
 typedef void (*resampling_fill)(const struct node *node, struct resample *r);

@@ -1,5 +1,5 @@
 /* view.c: the same elements under another shape or order. */
-#include "net/kernels/step.h"
+#include "net/plan/step.h"
 #include "net/kernels/strided.h"
 #include "net/ops/ops.h"
 

@@ -4,7 +4,7 @@
  * values. All functions are thread-safe. See docs/add-a-network.md for how to add one. */
 #ifndef NET_ZOO_ZOO_H
 #define NET_ZOO_ZOO_H
-#include "net/graph.h"
+#include "net/graph/graph.h"
 
 /* 0: the network's default. */
 struct zoo_options {

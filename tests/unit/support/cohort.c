@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "patch/store.h"
 #include "tests/unit/support/paths.h"
+#include "base/text.h"
 
 void cohort_patch(int patient, int number, int64_t side, struct image *out)
 {
@@ -52,14 +53,14 @@ void cohort_write_images(const char *folder, int patients, int patches, int64_t 
 {
     static const char *const names[] = { "normal", "tumor" };
     for (int label = 0; label < 2; label++) {
-        char *below = file_format("%s/%s", folder, names[label]);
+        char *below = text_format("%s/%s", folder, names[label]);
         assert_true(file_make_folder(below, NULL));
         free(below);
     }
     for (int p = 0; p < patients; p++)
         for (int i = 0; i < patches; i++) {
             struct image image;
-            char *path = file_format("%s/%s/p%d_%d_0.png", folder, names[i % 2], p, i);
+            char *path = text_format("%s/%s/p%d_%d_0.png", folder, names[i % 2], p, i);
             cohort_patch(p, i, side, &image);
             assert_true(image_write_png(path, &image, NULL));
             image_free(&image);
@@ -73,7 +74,7 @@ void cohort_write_store(const char *folder, int patient, int patches, int64_t si
     struct err err = { 0 };
     struct patch_list list = { 0 };
     struct store_writer *writer = NULL;
-    char *name = file_format("p%d", patient), *path = file_format("%s/s%d.h5", folder, patient);
+    char *name = text_format("p%d", patient), *path = text_format("%s/s%d.h5", folder, patient);
     for (int i = 0; i < patches; i++) {
         struct patch patch = { .x = i * side, .x_l0 = i * side, .column = i, .tissue = 1 };
         patch.label = (int8_t)(i == patches - 1 ? PATCH_UNLABELED : i % 2);

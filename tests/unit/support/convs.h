@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "base/rng.h"
 #include "net/kernels/simd.h"
-#include "net/plan.h"
+#include "net/plan/plan.h"
 
 /* Filled with NaN, so that what is not written, or read before, shows. The caller's, free(). */
 float *convs_floats(size_t count);

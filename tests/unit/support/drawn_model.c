@@ -5,17 +5,17 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdlib.h>
-#include "base/file.h"
-#include "net/weights.h"
+#include "net/model/weights.h"
 #include "net/zoo/zoo.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/drawn_model.h"
+#include "base/text.h"
 
 char *drawn_model(const char *folder, const char *network, int64_t window_px, uint64_t seed,
                   void (*change)(struct graph *graph, struct model_config *config))
 {
-    char *path = cohort_folder(folder), *weights = file_format("%s/model.safetensors", path);
-    char *json = file_format("%s/config.json", path), *classes[] = { "normal", "tumor" };
+    char *path = cohort_folder(folder), *weights = text_format("%s/model.safetensors", path);
+    char *json = text_format("%s/config.json", path), *classes[] = { "normal", "tumor" };
     struct zoo_options options = { .height = window_px, .width = window_px, .classes = 2 };
     struct graph *graph = NULL;
     struct model_config config;

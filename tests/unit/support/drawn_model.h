@@ -1,8 +1,8 @@
 /* drawn_model.h: models with drawn weights, for tests. */
 #ifndef TESTS_UNIT_SUPPORT_DRAWN_MODEL_H
 #define TESTS_UNIT_SUPPORT_DRAWN_MODEL_H
-#include "net/graph.h"
-#include "net/model_config.h"
+#include "net/graph/graph.h"
+#include "net/model/model_config.h"
 
 /* Writes weights and config.json of a network of the zoo (classes "normal" and "tumor", square
  * input, 0.5 um/px) to a folder of its own in SCRATCH, whose path is the caller's. change (may be

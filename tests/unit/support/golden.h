@@ -2,7 +2,7 @@
 #ifndef TESTS_GOLDEN_H
 #define TESTS_GOLDEN_H
 #include <stddef.h>
-#include "net/tensor.h"
+#include "net/graph/tensor.h"
 
 struct golden_tensor {
     const char *name;

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <stdlib.h>
-#include "base/file.h"
 #include "support/paths.h"
+#include "base/text.h"
 
 static char normal[] = "Normal", tumor[] = "Tumor", window[] = "window",
             hash[] = "0123456789abcdef";
@@ -40,7 +40,7 @@ struct heatmap_info heatmaps_facts(const char *name, int64_t width_l0, int64_t h
 
 char *heatmaps_path(const char *name, const char *file)
 {
-    char *folder = scratch_path(name), *path = file_format("%s/%s", folder, file);
+    char *folder = scratch_path(name), *path = text_format("%s/%s", folder, file);
     free(folder);
     return path;
 }

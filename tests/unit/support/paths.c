@@ -3,11 +3,11 @@
 
 #include <glob.h>
 #include <stdlib.h>
-#include "base/file.h"
+#include "base/text.h"
 
 static char *below(const char *folder, const char *otherwise, const char *name)
 {
-    return file_format("%s/%s", folder ? folder : otherwise, name);
+    return text_format("%s/%s", folder ? folder : otherwise, name);
 }
 
 char *source_path(const char *name)
@@ -22,7 +22,7 @@ char *scratch_path(const char *name)
 
 bool part_left(const char *path)
 {
-    char *pattern = file_format("%s.*part", path);
+    char *pattern = text_format("%s.*part", path);
     glob_t found = { 0 };
     bool any = pattern && glob(pattern, GLOB_NOSORT, NULL, &found) == 0 && found.gl_pathc > 0;
     globfree(&found);

@@ -8,10 +8,10 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
-#include "base/file.h"
 #include "base/pool.h"
-#include "net/onnx.h"
+#include "net/onnx/onnx.h"
 #include "tests/unit/support/cohort.h"
+#include "base/text.h"
 
 struct slide_entry entry_of(char *path, char *name)
 {
@@ -38,7 +38,7 @@ struct predict_options options_of(const char *network, enum predict_mode mode, i
 char *padded_onnx(void)
 {
     struct err err = { 0 };
-    char *folder = cohort_folder("heatmap_onnx"), *path = file_format("%s/padded.onnx", folder);
+    char *folder = cohort_folder("heatmap_onnx"), *path = text_format("%s/padded.onnx", folder);
     struct graph *graph = graph_new("padded");
     value_id x = graph_input(graph, "input", SHAPE(1, 3, 64, 64));
     x = graph_relu(graph, graph_conv(graph, x, "conv1", 8, true, conv_square(5, 2, 2)));
@@ -78,7 +78,7 @@ float *predict_to(const char *folder_name, char *slide, const struct predict_opt
     struct err err = { 0 };
     if (!predict_cohort(&request, &ctx, &row, &n, &times, &err))
         fail_msg("%s", err.text);
-    char *path = file_format("%s/s", folder);
+    char *path = text_format("%s/s", folder);
     struct heatmap *heatmap = NULL;
     assert_true(heatmap_open(path, &heatmap, &err));
     const struct heatmap_info *facts = heatmap_info(heatmap);

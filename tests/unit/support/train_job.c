@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "train/distill.h"
+#include "base/text.h"
 
 static void stop_at(void *arg, int64_t step)
 {
@@ -44,7 +45,7 @@ bool run_job(struct job *job, struct train_result *result, struct err *err)
 
 char *read_in(const char *folder, const char *name, size_t *size)
 {
-    char *path = file_format("%s/%s", folder, name), *bytes = NULL;
+    char *path = text_format("%s/%s", folder, name), *bytes = NULL;
     struct err err = { 0 };
     if (!file_read(path, 1 << 26, &bytes, size, &err))
         fail_msg("%s", err.text);

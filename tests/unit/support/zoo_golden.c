@@ -6,12 +6,13 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/text.h"
 
 enum { NPY_RECORD = 28, LIMIT_BITS = 32 };
 
 static char *read_file(const char *folder, const char *name, const char *suffix, size_t *size)
 {
-    char *path = file_format("%s/%s%s", folder, name, suffix), *text = NULL;
+    char *path = text_format("%s/%s%s", folder, name, suffix), *text = NULL;
     if (path && !file_read(path, (size_t)1 << LIMIT_BITS, &text, size, NULL))
         text = NULL;
     free(path);
@@ -106,7 +107,7 @@ struct zoo_record *zoo_golden_find(const struct zoo_golden *golden, const char *
                                    const struct shape *shape)
 {
     char text[SHAPE_TEXT];
-    char *full_name = file_format("%s %s", name, shape_text(shape, text));
+    char *full_name = text_format("%s %s", name, shape_text(shape, text));
     uint64_t key = full_name ? rng_hash(full_name) : 0;
     free(full_name);
     for (size_t i = 0; i < golden->n_records; i++)
@@ -117,7 +118,7 @@ struct zoo_record *zoo_golden_find(const struct zoo_golden *golden, const char *
 
 uint64_t zoo_stream(const char *prefix, const char *name)
 {
-    char *joined = file_format("%s%s", prefix, name);
+    char *joined = text_format("%s%s", prefix, name);
     uint64_t stream = joined ? rng_hash(joined) : 0;
     free(joined);
     return stream;

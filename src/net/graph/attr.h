@@ -1,0 +1,150 @@
+/* attr.h: the attributes of a graph node: one struct per op family. A zero stride, dilation or
+ * group count means 1, so a designated initialiser names only what matters. Pairs are ordered
+ * height, width: [0] is h, [1] is w. */
+#ifndef NET_GRAPH_ATTR_H
+#define NET_GRAPH_ATTR_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "net/graph/tensor.h"
+
+/* Sides of a window, in the order of ONNX. */
+enum side { SIDE_TOP, SIDE_LEFT, SIDE_BOTTOM, SIDE_RIGHT, SIDES };
+
+/* Activations that can be fused into a convolution or a linear layer. */
+enum activation { ACT_NONE, ACT_RELU, ACT_SILU, ACT_GELU };
+
+enum pad_mode { PAD_ZERO, PAD_REFLECT, PAD_REPLICATE };
+
+enum upsample_mode { UPSAMPLE_NEAREST, UPSAMPLE_BILINEAR };
+
+/* conv, conv_transpose. */
+struct conv_attr {
+    int64_t kernel[2]; /* must agree with the weight */
+    int64_t stride[2];
+    int64_t pad[SIDES];
+    int64_t dilation[2]; /* 1: none */
+    int64_t groups;
+    int64_t output_pad[2];      /* conv_transpose only: rows and columns added below and right */
+    enum activation activation; /* conv only; set by the fusing transform */
+};
+
+/* linear: y = x Wt + b. */
+struct linear_attr {
+    enum activation activation; /* set by the fusing transform */
+};
+
+/* matmul: a [.., M, K] x b [.., K, N]; either may be stored transposed in its last two axes. */
+struct matmul_attr {
+    bool transpose_a, transpose_b;
+    float scale; /* the product is multiplied by this; 0 means 1 */
+};
+
+/* max_pool, average_pool. */
+struct pool_attr {
+    int64_t kernel[2];
+    int64_t stride[2];
+    int64_t pad[SIDES];
+    int64_t dilation[2];
+    bool ceil_mode; /* as in PyTorch: a last window that starts inside the padded input counts */
+    bool count_include_pad; /* average_pool: zeros of the padding are counted (PyTorch's default) */
+};
+
+/* adaptive_average_pool; global pooling is size {1, 1}. */
+struct adaptive_attr {
+    int64_t size[2];
+};
+
+/* batch_norm, group_norm, layer_norm. */
+struct norm_attr {
+    float epsilon;
+    float momentum; /* batch_norm: running = (1 - momentum) running + momentum batch */
+    int64_t groups; /* group_norm */
+    int64_t axes;   /* layer_norm: how many of the last axes are normalised together; 0 means 1 */
+};
+
+/* leaky_relu: slope. gelu: tanh_form. softmax, log_softmax: axis. dropout: rate. concat: axis.
+ * flatten: axis. */
+struct leaky_attr {
+    float slope;
+};
+struct gelu_attr {
+    bool tanh_form; /* the approximation with tanh instead of erf */
+};
+struct axis_attr {
+    int64_t axis; /* may be negative, from the end; stored as given, see axis_of in op.h */
+};
+struct dropout_attr {
+    float rate;
+};
+/* scale: y = factor x + offset. */
+struct scale_attr {
+    float factor, offset;
+};
+
+/* lrn across channels: y = x / (bias + alpha / size * sum of squares over `size` channels)^beta. */
+struct lrn_attr {
+    int64_t size;
+    float alpha, beta, bias;
+};
+
+/* slice along one axis: elements begin, begin + step, .. below end. Negative begin and end count
+ * from the end; an end beyond the axis is clamped to its extent (INT64_MAX: to the end). step >= 1.
+ */
+struct slice_attr {
+    int64_t axis, begin, end, step;
+};
+
+/* pad of height and width; a negative pad crops. */
+struct pad_attr {
+    int64_t pad[SIDES];
+    enum pad_mode mode;
+    float value; /* for PAD_ZERO: the value of the border */
+};
+
+/* reshape: 0 keeps the extent of the input's axis, one -1 is inferred. So a reshape written as
+ * {0, 384, -1} works for any batch and size. */
+struct reshape_attr {
+    struct shape target;
+};
+
+/* transpose: axis i of the output is axis order[i] of the input. */
+struct transpose_attr {
+    int rank;
+    int64_t order[SHAPE_DIMS];
+};
+
+/* reduce_mean: the mean over the axes whose bit is set; kept with extent 1 or removed. */
+struct reduce_attr {
+    uint32_t axes; /* bit i: axis i */
+    bool keep;
+};
+
+/* upsample by integer or fractional factors (scale) or, if size is not 0, to a size. */
+struct upsample_attr {
+    enum upsample_mode mode;
+    double scale[2];
+    int64_t size[2];
+    bool align_corners; /* bilinear */
+};
+
+union attr {
+    struct conv_attr conv;
+    struct linear_attr linear;
+    struct matmul_attr matmul;
+    struct pool_attr pool;
+    struct adaptive_attr adaptive;
+    struct norm_attr norm;
+    struct leaky_attr leaky;
+    struct gelu_attr gelu;
+    struct axis_attr axis; /* softmax, log_softmax, concat, flatten */
+    struct dropout_attr dropout;
+    struct scale_attr scale;
+    struct lrn_attr lrn;
+    struct slice_attr slice;
+    struct pad_attr pad;
+    struct reshape_attr reshape;
+    struct transpose_attr transpose;
+    struct reduce_attr reduce;
+    struct upsample_attr upsample;
+};
+#endif

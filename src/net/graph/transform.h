@@ -1,0 +1,72 @@
+/* transform.h: graphs made from graphs. Every transform returns a new graph and leaves the old one
+ * unchanged; unchanged parameters share their floats, so the new graph sees later changes of those
+ * but not of folded ones. *out is the caller's; free with graph_free. */
+#ifndef NET_GRAPH_TRANSFORM_H
+#define NET_GRAPH_TRANSFORM_H
+#include "net/graph/graph.h"
+
+/* For inference: dropout removed, batch norm folded, activation and residual fused. Values named in
+ * `keep` (by graph_find) stay values of the new graph under their names. */
+bool transform_for_inference(const struct graph *graph, const char *const *keep, int n_keep,
+                             struct graph **out, struct err *err);
+
+/* The individual steps of it. */
+bool transform_remove_dropout(const struct graph *graph, struct graph **out, struct err *err);
+/* Batch norm after a conv, transposed conv or linear layer is folded into its weight and bias
+ * (computed in double); a batch norm that cannot be folded stays. The parameters keep their names.
+ */
+bool transform_fold_batch_norm(const struct graph *graph, const char *const *keep, int n_keep,
+                               struct graph **out, struct err *err);
+/* conv (+ add of another value) (+ relu, silu, gelu) -> one node; linear (+ activation). */
+bool transform_fuse(const struct graph *graph, const char *const *keep, int n_keep,
+                    struct graph **out, struct err *err);
+
+/* All inputs with another batch; images with another size (0: as it is). */
+bool transform_resize(const struct graph *graph, int64_t batch, int64_t height, int64_t width,
+                      struct graph **out, struct err *err);
+
+/* Without the node that makes `value`: its first input, of the same shape, takes its place. */
+bool transform_bypass(const struct graph *graph, value_id value, struct graph **out,
+                      struct err *err);
+
+/* Splits the graph at `value`: *head has the values that cross the cut as outputs, *tail has them
+ * as inputs, in the same order and with the same names. Nodes that `value` needs are in the head,
+ * all others in the tail. */
+bool transform_cut(const struct graph *graph, value_id value, struct graph **head,
+                   struct graph **tail, struct err *err);
+
+/* Only what `value` needs, with `value` as the only output. */
+bool transform_prefix(const struct graph *graph, value_id value, struct graph **out,
+                      struct err *err);
+
+enum padding { PADDING_ZERO, PADDING_REFLECT, PADDING_REPLICATE, PADDING_VALID };
+/* The padding of every convolution and pooling of the network. VALID removes it; where branches of
+ * different size then meet, the larger one is cropped around its centre. */
+bool transform_padding(const struct graph *graph, enum padding padding, struct graph **out,
+                       struct err *err);
+
+/* The network as a sliding window of `window` px (square; its training size), run on a whole image:
+ * strides beyond `output_stride` become dilation of everything that follows, global pooling a
+ * sliding mean over the extent of the window, flatten and the classifier 1x1 convolutions; the
+ * output is [N, classes, h, w], one score every output_stride px. The input is resized to height x
+ * width. */
+struct dense_spec {
+    int64_t window;
+    int64_t output_stride;
+    int64_t height, width;
+};
+bool transform_dense(const struct graph *graph, const struct dense_spec *spec, struct graph **out,
+                     struct err *err);
+
+/* The part of the input that one element of an output sees, the same along height and width. */
+struct field {
+    int64_t receptive_px; /* extent of the input it can depend on; global pooling at `window` */
+    int64_t stride_px;    /* step between neighbours */
+    bool padded;          /* some layer pads: scores near a border of the window see zeros */
+    bool exact;           /* dense scores equal those of the sliding window of `window` px */
+    char reason[256];     /* why not exact; "" if it is */
+};
+/* window: the side of the network's input during training. */
+bool transform_field(const struct graph *graph, value_id value, int64_t window, struct field *out,
+                     struct err *err);
+#endif

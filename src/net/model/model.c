@@ -1,0 +1,252 @@
+/* model.c: see model.h. */
+#include "net/model/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "net/onnx/onnx.h"
+#include "net/model/weights.h"
+#include "net/zoo/zoo.h"
+#include "base/text.h"
+
+void model_close(struct model *model)
+{
+    if (!model)
+        return;
+    graph_free(model->graph);
+    model_config_free(&model->config);
+    free(model->name);
+    free(model);
+}
+
+/* How many classes a safetensors file was trained for: the first extent of the weight that makes
+ * the network's first output. 0 if the file does not have it. */
+static int64_t classes_in(const struct graph *graph, const struct safetensors *file)
+{
+    const struct value *output = &graph->values[graph->outputs[0].value];
+    if (output->node < 0 || graph->nodes[output->node].n_inputs < 2)
+        return 0;
+    value_id weight = graph->nodes[output->node].inputs[1];
+    const struct safetensors_tensor *tensor =
+        weight == NO_VALUE ? NULL : safetensors_find(file, graph->values[weight].name);
+    return tensor && tensor->shape.rank > 0 ? tensor->shape.dim[0] : 0;
+}
+
+static bool build(struct model *model, const char *network, const struct zoo_options *options,
+                  struct err *err)
+{
+    graph_free(model->graph);
+    model->graph = NULL;
+    return zoo_build(network, options, &model->graph, err);
+}
+
+/* Files of PyTorch hold a program (pickle) that makes the weights. */
+static bool is_pickle(const char *path)
+{
+    static const char *const extensions[] = { ".pth", ".pt", ".bin", ".ckpt", ".pkl" };
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (strcmp(file_extension(path), extensions[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool refuse_pickle(const char *path, struct err *err)
+{
+    return err_set(
+        err, ERR_FORMAT,
+        "%s: PyTorch's own files are not supported yet; in Python, save the model as safetensors: "
+        "safetensors.torch.save_file(model.state_dict(), 'model.safetensors'), or as ONNX: "
+        "torch.onnx.export(model.eval(), image, 'model.onnx')",
+        path);
+}
+
+static bool open_weights(struct model *model, const char *network, const char *path,
+                         const struct model_source *source, struct err *err)
+{
+    struct safetensors file = { 0 };
+    struct zoo_options options = { .height = source->height, .width = source->width };
+    struct weights_options any = { .any_unexpected = true }; /* heads that only training needs */
+    if (is_pickle(path) && file_exists(path))
+        return refuse_pickle(path, err);
+    if (!safetensors_open(path, &file, err))
+        return false;
+    bool ok = build(model, network, &options, err);
+    options.classes = ok ? classes_in(model->graph, &file) : 0;
+    ok = ok && build(model, network, &options, err) && graph_allocate(model->graph, err) &&
+         weights_load(model->graph, &file, &any, NULL, err);
+    safetensors_close(&file);
+    return ok;
+}
+
+static bool open_network(struct model *model, const struct model_source *source, struct err *err)
+{
+    struct zoo_options options = { .classes = source->classes,
+                                   .height = source->height,
+                                   .width = source->width };
+    model->name = strdup(source->network);
+    if (!model->name)
+        return err_memory(err, "the model");
+    if (source->weights)
+        return open_weights(model, source->network, source->weights, source, err);
+    return build(model, source->network, &options, err) &&
+           graph_initialize(model->graph, source->init_seed, err);
+}
+
+/* The file that `path` means: itself, or the weights in a folder. The caller's. */
+static char *weights_in(const char *path)
+{
+    static const char *const names[] = { "model.safetensors", "model.onnx" };
+    if (!file_is_folder(path))
+        return strdup(path);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *candidate = text_format("%s/%s", path, names[i]);
+        if (!candidate || file_exists(candidate))
+            return candidate;
+        free(candidate);
+    }
+    return text_format("%s/%s", path, names[0]);
+}
+
+static char *config_beside(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? text_format("%.*sconfig.json", (int)(slash + 1 - path), path)
+                 : strdup("config.json");
+}
+
+/* The network with the padding it was trained with. */
+static bool pad_as_trained(struct model *model, struct err *err)
+{
+    struct graph *padded = NULL;
+    if (model->config.padding == PADDING_ZERO)
+        return true;
+    if (!transform_padding(model->graph, model->config.padding, &padded, err))
+        return false;
+    graph_free(model->graph);
+    model->graph = padded;
+    return true;
+}
+
+/* Of a file, or of the weights `path` in a folder, that cannot be opened as a model. */
+static bool say_what_is_missing(const char *file, const char *path, struct err *err)
+{
+    if (!file_exists(file))
+        return err_set(err, ERR_MISSING, "%s: no such file or folder", file);
+    if (!file_exists(path))
+        return err_set(err, ERR_MISSING, "%s: contains neither model.safetensors nor model.onnx",
+                       file);
+    if (is_pickle(path))
+        return refuse_pickle(path, err);
+    return err_set(err, ERR_MISSING,
+                   "%s: no config.json beside it names the network; pass --network and --weights",
+                   path);
+}
+
+/* A config.json beside the file comes before the one in its metadata. */
+static bool open_onnx(struct model *model, const char *path, bool described,
+                      const struct model_source *source, struct err *err)
+{
+    char *text = NULL;
+    struct onnx_options options = { .height = source->height,
+                                    .width = source->width,
+                                    .config = described ? NULL : &text };
+    bool ok = onnx_read(path, &options, &model->graph, err);
+    if (ok && text) {
+        model_config_free(&model->config);
+        ok = model_config_parse(text, strlen(text), path, &model->config, err);
+    }
+    free(text);
+    return ok;
+}
+
+static bool open_file(struct model *model, const struct model_source *source, struct err *err)
+{
+    char *path = weights_in(source->file);
+    char *config = path ? config_beside(path) : NULL;
+    model->name = path ? file_stem(path) : NULL;
+    bool ok = (config && model->name) || err_memory(err, "the model");
+    bool described = ok && file_exists(config);
+    if (described) {
+        model_config_free(&model->config);
+        ok = model_config_read(config, &model->config, err);
+    }
+    struct model_source sized = *source;
+    int64_t side = model->config.patch_size_pixels;
+    if (ok && source->height == 0 && side > 0)
+        ok = model_steps_size(&model->config, model->config.n_steps, side, side, &sized.width,
+                              &sized.height, err) ||
+             err_prefix(err, config);
+    if (ok && strcmp(file_extension(path), ".onnx") == 0)
+        ok = open_onnx(model, path, described, &sized, err);
+    else if (ok && model->config.network && !is_pickle(path))
+        ok = open_weights(model, model->config.network, path, &sized, err) &&
+             pad_as_trained(model, err);
+    else if (ok)
+        ok = say_what_is_missing(source->file, path, err);
+    free(path);
+    free(config);
+    return ok;
+}
+
+/* One image in, logits out. */
+static bool check_ports(const struct model *model, struct err *err)
+{
+    const struct graph *graph = model->graph;
+    if (graph->n_inputs != 1 || graph_shape(graph, graph->inputs[0].value)->rank != 4)
+        return err_set(err, ERR_FORMAT, "%s: its input is not a single image [N, C, H, W]",
+                       model->name);
+    return true;
+}
+
+static bool name_classes(struct model *model, struct err *err)
+{
+    struct model_config *config = &model->config;
+    const struct shape *logits = graph_shape(model->graph, model->graph->outputs[0].value);
+    int64_t classes = logits->rank >= 2 ? logits->dim[1] : 1;
+    if (config->num_classes > 0 && config->num_classes != classes)
+        return err_set(err, ERR_FORMAT, "%s: has %lld classes, but its config.json says %lld",
+                       model->name, (long long)classes, (long long)config->num_classes);
+    config->num_classes = classes;
+    model->rule = classes == 1 ? SCORE_SIGMOID : SCORE_SOFTMAX;
+    if (config->class_names)
+        return true;
+    config->class_names = calloc((size_t)classes, sizeof *config->class_names);
+    for (int64_t i = 0; config->class_names && i < classes; i++)
+        if (!(config->class_names[i] = text_format("class%lld", (long long)i)))
+            return err_memory(err, "class names");
+    return config->class_names ? true : err_memory(err, "class names");
+}
+
+bool model_open(const struct model_source *source, struct model **out, struct err *err)
+{
+    if (!source->file == !source->network)
+        return err_set(err, ERR_USAGE, "pass --model FILE, or --network NAME");
+    struct model *model = calloc(1, sizeof *model);
+    if (!model)
+        return err_memory(err, "the model");
+    model_config_init(&model->config);
+    bool ok = source->file ? open_file(model, source, err) : open_network(model, source, err);
+    ok = ok && check_ports(model, err) && name_classes(model, err);
+    if (!ok) {
+        model_close(model);
+        return false;
+    }
+    *out = model;
+    return true;
+}
+
+void model_scores(const float *logits, int64_t classes, double *scores)
+{
+    if (classes == 1) {
+        scores[0] = 1 / (1 + exp(-(double)logits[0]));
+        return;
+    }
+    double highest = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < classes; i++)
+        highest = fmax(highest, logits[i]);
+    for (int64_t i = 0; i < classes; i++)
+        sum += scores[i] = exp((double)logits[i] - highest);
+    for (int64_t i = 0; i < classes; i++)
+        scores[i] /= sum;
+}

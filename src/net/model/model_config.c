@@ -1,0 +1,301 @@
+/* model_config.c: reads config.json. */
+#include "net/model/model_config.h"
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+
+#define SIZE_LIMIT ((size_t)1 << 20)
+#define CLASSES_LIMIT 100000
+#define PIXELS_LIMIT 1000000
+
+const char *model_config_padding(enum padding padding)
+{
+    static const char *const names[] = { "zero", "reflect", "replicate", "valid" };
+    return names[padding];
+}
+
+void model_config_init(struct model_config *config)
+{
+    *config = (struct model_config){ .std = { 1, 1, 1 } };
+}
+
+void model_config_free(struct model_config *config)
+{
+    for (int64_t i = 0; config->class_names && i < config->num_classes; i++)
+        free(config->class_names[i]);
+    free(config->class_names);
+    free(config->architecture);
+    free(config->network);
+    *config = (struct model_config){ 0 };
+}
+
+/* What the reading functions share. */
+struct reader {
+    const char *path;
+    struct model_config *config;
+    struct err *err;
+};
+
+static bool wrong(const struct reader *r, const char *key, const char *must)
+{
+    return err_set(r->err, ERR_FORMAT, "%s: '%s' must be %s", r->path, key, must);
+}
+
+static bool read_whole(const struct reader *r, const json_t *json, const char *key, int64_t max,
+                       int64_t *out)
+{
+    if (!json)
+        return err_set(r->err, ERR_MISSING, "%s: the key '%s' is missing", r->path, key);
+    if (!json_is_integer(json) || json_integer_value(json) < 1 || json_integer_value(json) > max)
+        return err_set(r->err, ERR_FORMAT, "%s: '%s' must be a whole number between 1 and %lld",
+                       r->path, key, (long long)max);
+    *out = json_integer_value(json);
+    return true;
+}
+
+/* Absent leaves *out NULL. */
+static bool read_text(const struct reader *r, const json_t *json, const char *key, char **out)
+{
+    if (!json || json_is_null(json))
+        return true;
+    if (!json_is_string(json))
+        return wrong(r, key, "text");
+    *out = strdup(json_string_value(json));
+    return *out || err_memory(r->err, r->path);
+}
+
+static bool read_class_names(const struct reader *r, const json_t *json)
+{
+    struct model_config *config = r->config;
+    if (!json)
+        return err_set(r->err, ERR_MISSING, "%s: the key 'class_names' is missing", r->path);
+    if (!json_is_array(json) || (int64_t)json_array_size(json) != config->num_classes)
+        return err_set(r->err, ERR_FORMAT,
+                       "%s: 'class_names' must be a list of %lld names, as 'num_classes' says",
+                       r->path, (long long)config->num_classes);
+    config->class_names = calloc((size_t)config->num_classes, sizeof *config->class_names);
+    if (!config->class_names)
+        return err_memory(r->err, r->path);
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        const json_t *name = json_array_get(json, i);
+        if (!json_is_string(name))
+            return wrong(r, "class_names", "a list of names");
+        if (!read_text(r, name, "class_names", &config->class_names[i]))
+            return false;
+    }
+    return true;
+}
+
+/* {"size": 224} or {"size": [224, 224]}. One number is a square for CenterCrop. */
+static bool read_size_step(const struct reader *r, enum model_step_kind kind, const char *key,
+                           const json_t *arguments)
+{
+    const json_t *size = json_object_get(arguments, "size");
+    struct model_config *config = r->config;
+    size_t n = json_is_array(size) ? json_array_size(size) : 0;
+    if (n > 2 || (json_is_array(size) && n == 0))
+        return wrong(r, key, "one number or two");
+    if (config->n_steps == MODEL_MAX_STEPS)
+        return wrong(r, "transform", "a list of at most 8 steps that change the size");
+    struct model_step *step = &config->steps[config->n_steps++];
+    int64_t sides[2];
+    for (int i = 0; i < 2; i++) {
+        const json_t *side = n ? json_array_get(size, n == 2 ? (size_t)i : 0) : size;
+        if (!read_whole(r, side, key, PIXELS_LIMIT, &sides[i]))
+            return false;
+    }
+    *step = (struct model_step){ kind, sides[0], sides[1] };
+    if (kind == MODEL_RESIZE && n < 2)
+        step->kind = MODEL_RESIZE_SHORTER;
+    return true;
+}
+
+static bool read_channels(const struct reader *r, const json_t *json, const char *key, double low,
+                          double out[3])
+{
+    bool ok = json_is_array(json) && json_array_size(json) == 3;
+    for (size_t i = 0; ok && i < 3; i++) {
+        out[i] = json_number_value(json_array_get(json, i));
+        ok = json_is_number(json_array_get(json, i)) && isfinite(out[i]) && out[i] > low;
+    }
+    return ok || wrong(r, key, low < 0 ? "three numbers" : "three numbers above 0");
+}
+
+/* *floats: a ToTensor or Normalize came before, so that a Resize would not work on bytes. */
+static bool read_step(const struct reader *r, const json_t *step, bool *floats)
+{
+    const char *name = json_string_value(json_object_get(step, "name"));
+    const json_t *arguments = json_object_get(step, "arguments");
+    if (!name)
+        return wrong(r, "transform", "a list of objects with a 'name'");
+    if (strcmp(name, "Resize") == 0)
+        return *floats ? wrong(r, "transform: Resize", "before ToTensor")
+                       : read_size_step(r, MODEL_RESIZE, "transform: Resize: size", arguments);
+    if (strcmp(name, "CenterCrop") == 0) /* the same on bytes and on floats */
+        return read_size_step(r, MODEL_CENTER_CROP, "transform: CenterCrop: size", arguments);
+    *floats = true;
+    if (strcmp(name, "ToTensor") == 0)
+        return true;
+    if (strcmp(name, "Normalize") == 0)
+        return read_channels(r, json_object_get(arguments, "mean"), "transform: Normalize: mean",
+                             -INFINITY, r->config->mean) &&
+               read_channels(r, json_object_get(arguments, "std"), "transform: Normalize: std", 0,
+                             r->config->std);
+    return err_set(r->err, ERR_FORMAT,
+                   "%s: 'transform': '%.80s' is not one of Resize, CenterCrop, ToTensor, Normalize",
+                   r->path, name);
+}
+
+static bool read_transform(const struct reader *r, const json_t *json)
+{
+    bool floats = false;
+    if (!json)
+        return err_set(r->err, ERR_MISSING, "%s: the key 'transform' is missing", r->path);
+    if (!json_is_array(json))
+        return wrong(r, "transform", "a list");
+    for (size_t i = 0; i < json_array_size(json); i++)
+        if (!read_step(r, json_array_get(json, i), &floats))
+            return false;
+    return true;
+}
+
+static bool read_numbers(const struct reader *r, const json_t *json, const char *key, size_t n,
+                         double *out)
+{
+    bool ok = json_is_array(json) && json_array_size(json) == n;
+    for (size_t i = 0; ok && i < n; i++) {
+        out[i] = json_number_value(json_array_get(json, i));
+        ok = json_is_number(json_array_get(json, i)) && isfinite(out[i]);
+    }
+    return ok || wrong(r, key, "a list of numbers, as 'microtome train' writes it");
+}
+
+/* The numbers that come together are all there, or none of them is. */
+static bool read_target(const struct reader *r, const json_t *json)
+{
+    struct model_stain *stain = &r->config->stain;
+    const json_t *matrix = json_object_get(json, "matrix"),
+                 *mean = json_object_get(json, "lab_mean");
+    bool ok = true;
+    if (matrix)
+        ok = read_numbers(r, matrix, "microtome: stain: matrix", 6, stain->matrix) &&
+             read_numbers(r, json_object_get(json, "concentration_p99"),
+                          "microtome: stain: concentration_p99", 2, stain->concentration_p99);
+    if (ok && mean)
+        ok = read_numbers(r, mean, "microtome: stain: lab_mean", 3, stain->lab_mean) &&
+             read_numbers(r, json_object_get(json, "lab_std"), "microtome: stain: lab_std", 3,
+                          stain->lab_std);
+    if (ok && !matrix && !mean)
+        return wrong(r, "microtome: stain",
+                     "an object that describes what stains are normalised to");
+    return ok;
+}
+
+static bool read_stain(const struct reader *r, const json_t *json)
+{
+    struct model_stain *stain = &r->config->stain;
+    const char *method = json_string_value(json_object_get(json, "method"));
+    const char *fitted_on = json_string_value(json_object_get(json, "fitted_on"));
+    if (!json)
+        return true;
+    if (!method || !method[0] || strlen(method) >= sizeof stain->method)
+        return wrong(r, "microtome: stain: method", "the name of a method, or none");
+    memcpy(stain->method, method, strlen(method) + 1);
+    if (strcmp(method, "none") == 0)
+        return true;
+    if (!fitted_on || (strcmp(fitted_on, "slide") != 0 && strcmp(fitted_on, "patch") != 0))
+        return wrong(r, "microtome: stain: fitted_on", "slide or patch");
+    stain->per_patch = fitted_on[0] == 'p';
+    return read_target(r, json);
+}
+
+/* Our trainings have always cropped patches to what the network sees; early ones did not say so. */
+static bool add_known_crop(struct model_config *config)
+{
+    int64_t side = config->patch_size_pixels;
+    if (config->network && config->n_steps == 0)
+        config->steps[config->n_steps++] = (struct model_step){ MODEL_CENTER_CROP, side, side };
+    return true;
+}
+
+static bool read_own(const struct reader *r, const json_t *json)
+{
+    if (!json)
+        return true;
+    if (!json_is_object(json))
+        return wrong(r, "microtome", "an object");
+    const json_t *padding = json_object_get(json, "padding");
+    const json_t *stride = json_object_get(json, "stride_px");
+    if (padding) {
+        const char *text = json_is_string(padding) ? json_string_value(padding) : "";
+        int found = -1;
+        for (int i = PADDING_ZERO; i <= PADDING_VALID; i++)
+            if (strcmp(text, model_config_padding((enum padding)i)) == 0)
+                found = i;
+        if (found < 0)
+            return wrong(r, "microtome: padding", "zero, reflect, replicate or valid");
+        r->config->padding = (enum padding)found;
+    }
+    if (stride &&
+        !read_whole(r, stride, "microtome: stride_px", PIXELS_LIMIT, &r->config->stride_px))
+        return false;
+    return read_stain(r, json_object_get(json, "stain")) &&
+           read_text(r, json_object_get(json, "network"), "microtome: network",
+                     &r->config->network) &&
+           add_known_crop(r->config);
+}
+
+static bool read_all(const struct reader *r, const json_t *root)
+{
+    struct model_config *config = r->config;
+    if (!json_is_object(root))
+        return err_set(r->err, ERR_FORMAT,
+                       "%s: not a model configuration: it contains no JSON object", r->path);
+    int64_t n_classes;
+    if (!read_whole(r, json_object_get(root, "num_classes"), "num_classes", CLASSES_LIMIT,
+                    &n_classes))
+        return false;
+    config->num_classes = n_classes;
+    const json_t *spacing = json_object_get(root, "spacing_um_px");
+    if (!spacing)
+        return err_set(r->err, ERR_MISSING, "%s: the key 'spacing_um_px' is missing", r->path);
+    config->spacing_um_px = json_number_value(spacing);
+    if (!json_is_number(spacing) || !(config->spacing_um_px > 0))
+        return wrong(r, "spacing_um_px", "a number above 0");
+    return read_whole(r, json_object_get(root, "patch_size_pixels"), "patch_size_pixels",
+                      PIXELS_LIMIT, &config->patch_size_pixels) &&
+           read_class_names(r, json_object_get(root, "class_names")) &&
+           read_transform(r, json_object_get(root, "transform")) &&
+           read_text(r, json_object_get(root, "architecture"), "architecture",
+                     &config->architecture) &&
+           read_own(r, json_object_get(root, "microtome"));
+}
+
+bool model_config_parse(const char *text, size_t size, const char *path, struct model_config *out,
+                        struct err *err)
+{
+    json_error_t why;
+    model_config_init(out);
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
+    if (!root)
+        return err_set(err, ERR_FORMAT, "%s:%d: not JSON: %s", path, why.line, why.text);
+    struct reader reader = { path, out, err };
+    bool ok = read_all(&reader, root);
+    json_decref(root);
+    if (!ok)
+        model_config_free(out);
+    return ok;
+}
+
+bool model_config_read(const char *path, struct model_config *out, struct err *err)
+{
+    char *text;
+    size_t size;
+    if (!file_read(path, SIZE_LIMIT, &text, &size, err))
+        return false;
+    bool ok = model_config_parse(text, size, path, out, err);
+    free(text);
+    return ok;
+}

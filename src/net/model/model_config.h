@@ -1,0 +1,63 @@
+/* model_config.h: how an image is prepared for a network and what the network's outputs mean: the
+ * config.json beside the weights, with the keys of WSInfer's model zoo. Our own settings are under
+ * the key "microtome", which other readers ignore. */
+#ifndef NET_MODEL_MODEL_CONFIG_H
+#define NET_MODEL_MODEL_CONFIG_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/err.h"
+#include "net/graph/transform.h"
+
+/* One change of a patch's size, as torchvision's transform of the same name. */
+enum model_step_kind {
+    MODEL_RESIZE,         /* to height x width */
+    MODEL_RESIZE_SHORTER, /* the shorter side to height (Resize with one number) */
+    MODEL_CENTER_CROP,    /* to height x width; a smaller patch is an error */
+};
+struct model_step {
+    enum model_step_kind kind;
+    int64_t height, width;
+};
+#define MODEL_MAX_STEPS 8
+
+/* How stains are normalised before anything else is done to a patch. Numbers that the method does
+ * not use are 0. */
+struct model_stain {
+    char method[16]; /* "": not specified; "none": left as they are; else a name from src/tissue */
+    bool per_patch;  /* fitted on each patch; else on the tissue of its slide */
+    double matrix[6], concentration_p99[2], lab_mean[3], lab_std[3]; /* the target */
+};
+
+struct model_config {
+    int64_t num_classes;       /* logits; one: sigmoid, more: softmax */
+    int64_t patch_size_pixels; /* side of a patch as it is cut, at spacing_um_px */
+    double spacing_um_px;
+    char **class_names;                       /* [num_classes] */
+    struct model_step steps[MODEL_MAX_STEPS]; /* in this order; none: the patch as it is cut */
+    int n_steps;
+    double mean[3], std[3]; /* of RGB / 255; without Normalize 0 and 1 */
+    char *architecture;     /* timm's name, or NULL */
+    /* "microtome": */
+    char *network;        /* name in our zoo, or NULL */
+    enum padding padding; /* of the whole network */
+    int64_t stride_px;    /* of a dense heatmap; 0: not specified */
+    struct model_stain stain;
+};
+
+/* RGB / 255, no steps, everything else unset. */
+void model_config_init(struct model_config *config);
+void model_config_free(struct model_config *config); /* also fine on a zeroed struct */
+
+/* Errors name the file and the key. *out is the caller's; free with model_config_free. */
+bool model_config_read(const char *path, struct model_config *out, struct err *err);
+/* The same from memory; path only names it in messages. */
+bool model_config_parse(const char *text, size_t size, const char *path, struct model_config *out,
+                        struct err *err);
+/* Its name in config.json: "zero", "reflect", .. */
+const char *model_config_padding(enum padding padding);
+/* The file's text, the caller's; as model_config_write. */
+bool model_config_text(const struct model_config *config, char **out, struct err *err);
+/* Written to a temporary file and renamed. Everything that WSInfer requires must be set. */
+bool model_config_write(const char *path, const struct model_config *config, struct err *err);
+#endif

@@ -1,0 +1,135 @@
+/* model_config_write.c: writes config.json. Separate from reading because jansson and base/json.h
+ * use the same names. */
+#include <string.h>
+#include "base/file.h"
+#include "base/json.h"
+#include "net/model/model_config.h"
+
+static void write_numbers(struct json_out *json, const char *key, const double *values, int n)
+{
+    json_out_array_line(json, key);
+    for (int i = 0; i < n; i++)
+        json_out_real(json, NULL, values[i]);
+    json_out_close_array(json);
+}
+
+static void write_step(struct json_out *json, const struct model_step *step)
+{
+    bool crop = step->kind == MODEL_CENTER_CROP;
+    json_out_object(json, NULL);
+    json_out_text(json, "name", crop ? "CenterCrop" : "Resize");
+    json_out_object_line(json, "arguments");
+    if (step->kind == MODEL_RESIZE_SHORTER || (crop && step->height == step->width)) {
+        json_out_int(json, "size", step->height);
+    } else {
+        json_out_array_line(json, "size");
+        json_out_int(json, NULL, step->height);
+        json_out_int(json, NULL, step->width);
+        json_out_close_array(json);
+    }
+    json_out_close_object(json);
+    json_out_close_object(json);
+}
+
+static void write_transform(struct json_out *json, const struct model_config *config)
+{
+    bool normalized = false;
+    for (int i = 0; i < 3; i++)
+        normalized = normalized || config->mean[i] != 0 || config->std[i] != 1;
+    json_out_array(json, "transform");
+    for (int i = 0; i < config->n_steps; i++)
+        write_step(json, &config->steps[i]);
+    json_out_object_line(json, NULL);
+    json_out_text(json, "name", "ToTensor");
+    json_out_close_object(json);
+    if (normalized) {
+        json_out_object(json, NULL);
+        json_out_text(json, "name", "Normalize");
+        json_out_object(json, "arguments");
+        write_numbers(json, "mean", config->mean, 3);
+        write_numbers(json, "std", config->std, 3);
+        json_out_close_object(json);
+        json_out_close_object(json);
+    }
+    json_out_close_array(json);
+}
+
+/* A method has either stain vectors or means and deviations. */
+static void write_stain(struct json_out *json, const struct model_stain *stain)
+{
+    bool vectors = stain->concentration_p99[0] > 0;
+    if (!stain->method[0])
+        return;
+    json_out_object(json, "stain");
+    json_out_text(json, "method", stain->method);
+    if (strcmp(stain->method, "none") != 0) {
+        json_out_text(json, "fitted_on", stain->per_patch ? "patch" : "slide");
+        if (vectors) {
+            write_numbers(json, "matrix", stain->matrix, 6);
+            write_numbers(json, "concentration_p99", stain->concentration_p99, 2);
+        } else {
+            write_numbers(json, "lab_mean", stain->lab_mean, 3);
+            write_numbers(json, "lab_std", stain->lab_std, 3);
+        }
+    }
+    json_out_close_object(json);
+}
+
+static void write_all(FILE *stream, const struct model_config *config)
+{
+    struct json_out json;
+    const char *architecture = config->architecture ? config->architecture : config->network;
+    json_out_begin(&json, stream);
+    json_out_object(&json, NULL);
+    json_out_text(&json, "spec_version", "1.0");
+    json_out_text(&json, "architecture", architecture ? architecture : "unknown");
+    json_out_int(&json, "num_classes", config->num_classes);
+    json_out_int(&json, "patch_size_pixels", config->patch_size_pixels);
+    json_out_real(&json, "spacing_um_px", config->spacing_um_px);
+    json_out_array_line(&json, "class_names");
+    for (int64_t i = 0; i < config->num_classes; i++)
+        json_out_text(&json, NULL, config->class_names[i]);
+    json_out_close_array(&json);
+    write_transform(&json, config);
+    json_out_object(&json, "microtome");
+    if (config->network)
+        json_out_text(&json, "network", config->network);
+    json_out_text(&json, "padding", model_config_padding(config->padding));
+    if (config->stride_px)
+        json_out_int(&json, "stride_px", config->stride_px);
+    write_stain(&json, &config->stain);
+    json_out_close_object(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
+static bool is_complete(const struct model_config *config, const char *path, struct err *err)
+{
+    if (config->num_classes > 0 && config->class_names && config->patch_size_pixels > 0 &&
+        config->spacing_um_px > 0)
+        return true;
+    return err_set(err, ERR_USAGE, "%s: the classes, the patch size and the spacing must be known",
+                   path);
+}
+
+bool model_config_text(const struct model_config *config, char **out, struct err *err)
+{
+    size_t size = 0;
+    *out = NULL;
+    if (!is_complete(config, "config.json", err))
+        return false;
+    FILE *memory = open_memstream(out, &size);
+    if (!memory)
+        return err_memory(err, "config.json");
+    write_all(memory, config);
+    return fclose(memory) == 0 || err_memory(err, "config.json");
+}
+
+bool model_config_write(const char *path, const struct model_config *config, struct err *err)
+{
+    struct file_out out;
+    if (!is_complete(config, path, err) || !file_out_open(&out, path, err))
+        return false;
+    write_all(out.stream, config);
+    return file_out_commit(&out, err);
+}

@@ -1,0 +1,87 @@
+/* safetensors_write.c: writing; the header is composed in memory, the tensors go straight to the
+ * file. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/file.h"
+#include "base/json.h"
+#include "net/model/safetensors.h"
+
+static void describe(struct json_out *json, const struct safetensors_source *tensor, int64_t begin,
+                     int64_t end)
+{
+    json_out_object_line(json, tensor->name);
+    json_out_text(json, "dtype", "F32");
+    json_out_array_line(json, "shape");
+    for (int i = 0; i < tensor->shape.rank; i++)
+        json_out_int(json, NULL, tensor->shape.dim[i]);
+    json_out_close_array(json);
+    json_out_array_line(json, "data_offsets");
+    json_out_int(json, NULL, begin);
+    json_out_int(json, NULL, end);
+    json_out_close_array(json);
+    json_out_close_object(json);
+}
+
+/* The header's JSON, the caller's (free); NULL if no memory. */
+static char *compose(const struct safetensors_source *tensors, size_t n,
+                     const struct safetensors_note *notes, size_t n_notes)
+{
+    char *text = NULL;
+    size_t size;
+    struct json_out json;
+    FILE *stream = open_memstream(&text, &size);
+    if (!stream)
+        return NULL;
+    json_out_begin(&json, stream);
+    json_out_object_line(&json, NULL);
+    json_out_object_line(&json, "__metadata__");
+    json_out_text(&json, "format", "pt");
+    for (size_t i = 0; i < n_notes; i++)
+        json_out_text(&json, notes[i].key, notes[i].value);
+    json_out_close_object(&json);
+    int64_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t end = at + shape_count(&tensors[i].shape) * (int64_t)sizeof(float);
+        describe(&json, &tensors[i], at, end);
+        at = end;
+    }
+    json_out_close_object(&json);
+    bool ok = !ferror(stream);
+    if (fclose(stream) == 0 && ok)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* On failure errno has the reason. */
+static bool write_all(FILE *stream, const char *header, const struct safetensors_source *tensors,
+                      size_t n)
+{
+    size_t length = strlen(header), padded = (length + 7) / 8 * 8;
+    for (int i = 0; i < 8; i++)
+        fputc((int)((uint64_t)padded >> 8 * i & 255), stream);
+    fprintf(stream, "%s%*s", header, (int)(padded - length), "");
+    for (size_t i = 0; i < n; i++) {
+        size_t count = (size_t)shape_count(&tensors[i].shape);
+        if (fwrite(tensors[i].data, sizeof(float), count, stream) != count)
+            return false;
+    }
+    return fflush(stream) == 0;
+}
+
+bool safetensors_write(const char *path, const struct safetensors_source *tensors, size_t n,
+                       const struct safetensors_note *notes, size_t n_notes, struct err *err)
+{
+    char *header = compose(tensors, n, notes, n_notes);
+    if (!header)
+        return err_memory(err, path);
+    struct file_out out;
+    bool ok = file_out_open(&out, path, err);
+    if (ok && !write_all(out.stream, header, tensors, n)) {
+        ok = err_errno(err, path, "write");
+        file_out_discard(&out);
+    }
+    ok = ok && file_out_commit(&out, err);
+    free(header);
+    return ok;
+}

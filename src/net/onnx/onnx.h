@@ -1,0 +1,50 @@
+/* onnx.h: networks from and to ONNX files.
+ *
+ * Import supports the operators that our graph can express (a table in onnx/table.c), computes
+ * constants (shape arithmetic as exported by PyTorch) and names an unsupported operator together
+ * with its node. Parameters keep the names of their initializers. The file is untrusted data:
+ * lengths, nesting and counts are checked before anything is allocated.
+ *
+ * Export writes opset 17 with the weights in the file. */
+#ifndef NET_ONNX_ONNX_H
+#define NET_ONNX_ONNX_H
+#include "net/graph/graph.h"
+
+/* An input of the model that is given a value at import and so is not an input of the graph. */
+struct onnx_bound {
+    const char *name;
+    struct shape shape;  /* rank 0: one number; extents may be 0 */
+    const float *floats; /* one of the two */
+    const int64_t *ints;
+};
+
+struct onnx_options {
+    int64_t batch;         /* for a first axis without a size; 0: 1 */
+    int64_t height, width; /* for the axes 2 and 3 of an image without a size; 0: an error */
+    int64_t fold_limit;    /* limit for the elements of computed constants; 0: 2^24 */
+    const struct onnx_bound *bound;
+    size_t n_bound;
+    const char *const *outputs; /* only these outputs of the model; NULL: all */
+    size_t n_outputs;
+    char **config; /* receives the text of the config.json in the file's metadata, the caller's;
+                    * NULL if there is none */
+};
+
+/* *out is the caller's; free with graph_free. options may be NULL. */
+bool onnx_read(const char *path, const struct onnx_options *options, struct graph **out,
+               struct err *err);
+/* The same from memory; path only names it in messages. */
+bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
+                const struct onnx_options *options, struct graph **out, struct err *err);
+
+struct onnx_write_options {
+    bool fixed_batch;     /* else the first axis of inputs and outputs is "batch", any size */
+    const char *producer; /* "microtome" if NULL */
+    const char *config;   /* text of a config.json, kept in the file's metadata; NULL: none */
+};
+
+/* Written to a temporary file and renamed. The graph's parameters must have values. options may be
+ * NULL. */
+bool onnx_write(const struct graph *graph, const char *path,
+                const struct onnx_write_options *options, struct err *err);
+#endif

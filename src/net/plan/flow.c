@@ -1,0 +1,115 @@
+/* flow.c: the slots of a graph's values and their gradients while a plan is made: requesting an
+ * input in a layout adds the reorder it needs, and contributions to a gradient are summed. */
+#include "net/plan/dnnl_step.h"
+
+const struct shape *in_shape(const struct plan_node *pn, int i)
+{
+    return graph_shape(pn->plan->graph, pn->node->inputs[i]);
+}
+
+const struct shape *out_shape(const struct plan_node *pn)
+{
+    return graph_shape(pn->plan->graph, pn->node->output);
+}
+
+bool has_input(const struct plan_node *pn, int i)
+{
+    return i < pn->node->n_inputs && pn->node->inputs[i] != NO_VALUE;
+}
+
+enum layout in_layout(const struct plan_node *pn, int i)
+{
+    return pn->plan->values[pn->node->inputs[i]].native;
+}
+
+enum layout in_layout_whole(const struct plan_node *pn, int i)
+{
+    return layout_is_whole(pn->plan, in_shape(pn, i)) ? in_layout(pn, i) : LAYOUT_PLAIN;
+}
+
+int step_reorder(struct plan *plan, const struct shape *shape, int slot, enum layout from,
+                 enum layout to, struct err *err)
+{
+    /* One pixel with whole blocks lies the same way in both. */
+    bool same =
+        shape->rank == 4 && shape->dim[2] * shape->dim[3] == 1 && layout_is_whole(plan, shape);
+    if (from == to || same || slot == NO_SLOT)
+        return slot;
+    int other = slot_new(plan, layout_bytes(plan, shape, to));
+    dnnl_memory_desc_t a = desc_layout(plan, shape, from), b = desc_layout(plan, shape, to);
+    return dnnl_step_reorder(plan, "layout", &a, slot, &b, other, false, err) ? other : NO_SLOT;
+}
+
+static int value_slot(struct plan *plan, value_id value, enum layout layout, struct err *err)
+{
+    struct value_state *state = &plan->values[value];
+    if (state->slot[layout] == NO_SLOT)
+        state->slot[layout] = step_reorder(plan, graph_shape(plan->graph, value),
+                                           state->slot[state->native], state->native, layout, err);
+    return state->slot[layout];
+}
+
+int in_slot(struct plan_node *pn, int i, enum layout layout, struct err *err)
+{
+    return value_slot(pn->plan, pn->node->inputs[i], layout, err);
+}
+
+int out_value(struct plan_node *pn, enum layout layout, struct err *err)
+{
+    return value_slot(pn->plan, pn->node->output, layout, err);
+}
+
+int out_slot(struct plan_node *pn, enum layout layout)
+{
+    int slot = slot_new(pn->plan, layout_bytes(pn->plan, out_shape(pn), layout));
+    out_is(pn, slot, layout);
+    return slot;
+}
+
+void out_is(struct plan_node *pn, int slot, enum layout layout)
+{
+    struct value_state *state = &pn->plan->values[pn->node->output];
+    state->native = layout;
+    state->slot[layout] = slot;
+}
+
+bool wants_gradient(const struct plan_node *pn, int i)
+{
+    return has_input(pn, i) && pn->plan->values[pn->node->inputs[i]].wants_gradient;
+}
+
+int out_gradient(struct plan_node *pn, enum layout layout, struct err *err)
+{
+    const struct value_state *state = &pn->plan->values[pn->node->output];
+    return step_reorder(pn->plan, out_shape(pn), state->gradient, state->native, layout, err);
+}
+
+int gradient_slot(struct plan_node *pn, int i, enum layout layout)
+{
+    return slot_new(pn->plan, layout_bytes(pn->plan, in_shape(pn, i), layout));
+}
+
+int parameter_gradient_slot(const struct plan_node *pn, int i)
+{
+    return pn->plan->values[pn->node->inputs[i]].grad_slot;
+}
+
+bool gradient_add(struct plan_node *pn, int i, int slot, enum layout layout, struct err *err)
+{
+    struct plan *plan = pn->plan;
+    struct value_state *state = &plan->values[pn->node->inputs[i]];
+    slot = step_reorder(plan, in_shape(pn, i), slot, layout, state->native, err);
+    if (slot == NO_SLOT)
+        return err_memory(err, pn->node->name);
+    if (state->grad_slot != NO_SLOT)
+        return step_sum(plan, state->grad_slot, slot, state->grad_slot, err);
+    if (state->gradient == NO_SLOT) {
+        state->gradient = slot;
+        return true;
+    }
+    int sum = slot_new(plan, plan->slots[slot].bytes);
+    if (!step_sum(plan, state->gradient, slot, sum, err))
+        return false;
+    state->gradient = sum;
+    return true;
+}

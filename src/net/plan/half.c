@@ -1,0 +1,76 @@
+/* plan_half.c: activations as bfloat16 between the passes. Once the forward pass has read an
+ * activation for the last time it is rounded to the upper half of its bits; the backward pass gets
+ * it back as floats when it first needs it. This applies only to the values of the graph, not to
+ * data that kernels keep (indices, masks, statistics), nor to values that must stay readable. */
+#include <stdlib.h>
+#include "net/kernels/bfloat16.h"
+#include "net/plan/weave.h"
+
+struct halving {
+    int64_t count;
+    int threads;
+};
+
+static void run_round(const struct step *step)
+{
+    const struct halving *h = step->state;
+    bfloat16_from_float(h->count, step->at[0], step->at[1], h->threads);
+}
+
+static void run_restore(const struct step *step)
+{
+    const struct halving *h = step->state;
+    bfloat16_to_float(h->count, step->at[0], step->at[1], h->threads);
+}
+
+static bool add_step(struct weave *w, bool back, int from, int to, int before, struct err *err)
+{
+    struct plan *plan = w->plan;
+    size_t bytes = plan->slots[back ? to : from].bytes;
+    struct halving h = { (int64_t)(bytes / sizeof(float)), plan->options.threads };
+    struct step_spec spec = { back ? "from bfloat16" : "to bfloat16",
+                              back ? run_restore : run_round, &h, sizeof h, 0 };
+    struct step *step = step_add(plan, &spec, err);
+    if (!step || !step_use(step, from, ACCESS_READ, err) || !step_use(step, to, ACCESS_WRITE, err))
+        return false;
+    step->phase = back ? PHASE_BACKWARD : PHASE_FORWARD;
+    return weave_place(w, before, err);
+}
+
+/* Marks the memory of activations that lives from one pass into the other. */
+static void find_saved(const struct weave *w, bool *saved)
+{
+    const struct plan *plan = w->plan;
+    for (int32_t i = 0; i < plan->graph->n_values; i++)
+        for (int k = 0; plan->graph->values[i].kind == VALUE_NODE && k < LAYOUTS; k++) {
+            int slot = plan->values[i].slot[k];
+            if (slot == NO_SLOT || slot >= w->n_slots)
+                continue;
+            int root = slot_root(plan, slot);
+            const struct slot_use *use = &w->uses[root];
+            saved[root] = plan->slots[root].home == SLOT_ARENA && use->first_write >= 0 &&
+                          use->last_write < plan->begin_backward && use->first_backward >= 0;
+        }
+}
+
+bool plan_half(struct plan *plan, struct err *err)
+{
+    struct weave w;
+    bool ok = weave_begin(&w, plan, err);
+    bool *saved = calloc((size_t)plan->n_slots + 1, sizeof *saved);
+    int *half = calloc((size_t)plan->n_slots + 1, sizeof *half);
+    if (ok && (!saved || !half))
+        ok = err_memory(err, "plan");
+    if (ok)
+        find_saved(&w, saved);
+    for (int i = 0; ok && i < w.n_slots; i++)
+        if (saved[i]) {
+            half[i] = slot_new(plan, (plan->slots[i].bytes + 1) / 2);
+            ok = add_step(&w, false, i, half[i], w.uses[i].last_forward + 1, err);
+        }
+    for (int i = 0; ok && i < w.n_slots; i++)
+        if (saved[i])
+            ok = add_step(&w, true, half[i], weave_stand_in(&w, i), w.uses[i].first_backward, err);
+    free(saved), free(half);
+    return weave_end(&w, ok, err);
+}

@@ -1,0 +1,61 @@
+/* lower.h: nodes that become primitives of oneDNN. Each function adds the steps of one pass of one
+ * node; see op.h and step.h. */
+#ifndef NET_PLAN_LOWER_H
+#define NET_PLAN_LOWER_H
+#include "net/kernels/pool.h"
+#include "net/plan/step.h"
+
+/* The instruction set of our own kernels, for the plan's block of channels. */
+static inline enum simd lower_level(const struct plan *plan)
+{
+    return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
+}
+
+/* dnnl_conv.c: conv and conv_transpose */
+bool lower_conv_forward(struct plan_node *pn, struct err *err);
+bool lower_conv_backward(struct plan_node *pn, struct err *err);
+/* lower_winograd.c: our own kernels for conv. Whether to use them, forward or for the gradient of
+ * the input; and both passes. Images are blocked. */
+bool lower_winograd_takes(const struct plan_node *pn, bool backward);
+bool lower_winograd_forward(struct plan_node *pn, struct err *err);
+bool lower_winograd_data(struct plan_node *pn, struct err *err);
+/* The same for the gradients of the weights and the bias. */
+bool lower_winograd_weights_takes(const struct plan_node *pn);
+bool lower_winograd_weights(struct plan_node *pn, struct err *err);
+/* lower_stem.c: our own kernel for the first conv, forward. The image is plain. */
+bool lower_stem_takes(const struct plan_node *pn);
+bool lower_stem_forward(struct plan_node *pn, struct err *err);
+/* Whether the preceding step of this kernel can also do a max pooling (pn), and doing so: the
+ * window is copied; `tables`, which it points to, then belongs to the step (also on failure). */
+bool lower_stem_joins(const struct plan_node *pn);
+bool lower_stem_pool(struct plan_node *pn, const struct pool_window *window, int32_t *tables,
+                     struct err *err);
+/* lower_direct.c: our own kernels for conv by direct sums, forward; images are blocked. A 1 x 1
+ * convolution also does the max pooling before it. */
+bool lower_direct_takes(const struct plan_node *pn);
+bool lower_direct_forward(struct plan_node *pn, struct err *err);
+/* If the step added last is a max pooling that only this convolution needs: removes that step; *x
+ * is its input, and the window and its tables are the caller's. False: none. */
+bool lower_take_max_pool(struct plan_node *pn, struct pool_window *window, int32_t **tables,
+                         int *x);
+/* dnnl_linear.c */
+bool lower_linear_forward(struct plan_node *pn, struct err *err);
+bool lower_linear_backward(struct plan_node *pn, struct err *err);
+/* dnnl_matmul.c */
+bool lower_matmul_forward(struct plan_node *pn, struct err *err);
+bool lower_matmul_backward(struct plan_node *pn, struct err *err);
+/* dnnl_batch_norm.c */
+bool lower_batch_norm_forward(struct plan_node *pn, struct err *err);
+bool lower_batch_norm_backward(struct plan_node *pn, struct err *err);
+/* dnnl_simple.c: silu, gelu, sigmoid, tanh; softmax */
+bool lower_activation_forward(struct plan_node *pn, struct err *err);
+bool lower_activation_backward(struct plan_node *pn, struct err *err);
+bool lower_softmax_forward(struct plan_node *pn, struct err *err);
+bool lower_softmax_backward(struct plan_node *pn, struct err *err);
+
+/* The engine and stream of a plan, and the block of channels that suits the processor. */
+bool lower_open(struct plan *plan, struct err *err);
+void lower_close(struct plan *plan);
+/* Destroys what node_state.hint points to. */
+void lower_forget(void *hint);
+#endif

@@ -1,0 +1,167 @@
+/* plan.h: a graph prepared to run at its current shapes: ordered kernels, the layout of every
+ * tensor, and one arena in which tensors that are never alive at the same time share memory.
+ * Nothing is allocated while it runs.
+ *
+ * A plan reads the parameters of its graph and must not outlive it; the graph must not change
+ * (other than the parameters' floats, see plan_refresh) while a plan exists. A plan is used by one
+ * thread at a time and itself runs on `threads` OpenMP threads; different plans of one graph may
+ * run at the same time. With our own Winograd kernels (AVX2, AVX-512) the number of threads does
+ * not change a forward pass for inference; gradients may change in the last digits.
+ *
+ * Inference:                                Training step:
+ *     memcpy(plan_input(p, 0), x, ..);          plan_zero_gradients(p);
+ *     plan_forward(p, &err);                    memcpy(plan_input(p, 0), x, ..);
+ *     y = plan_output(p, 0);                    plan_forward(p, &err);
+ *                                               loss_..(plan_output(p, 0), ..,
+ *                                                       plan_output_gradient(p, 0));
+ *                                               plan_backward(p, &err);
+ *                                               update from plan_gradients(p, &n);
+ */
+#ifndef NET_PLAN_PLAN_H
+#define NET_PLAN_PLAN_H
+#include "net/graph/graph.h"
+#include "net/plan/shared_weights.h"
+
+struct plan;
+
+enum plan_mode {
+    PLAN_INFER, /* no dropout, batch norm uses its running statistics */
+    PLAN_TRAIN, /* dropout, batch statistics (running ones are updated), backward */
+    PLAN_TUNE,  /* backward, but dropout and batch norm as in PLAN_INFER (explaining, frozen BN) */
+};
+
+/* How activations are kept from the forward to the backward pass. */
+enum plan_saving {
+    SAVING_ALL,       /* as they are */
+    SAVING_RECOMPUTE, /* only some; the others are recomputed: the same gradients bit for bit */
+    SAVING_HALF,      /* as bfloat16, 8 bits of precision; everything is computed in float */
+};
+
+/* The batch of a plan is one of `parts` equal parts of a larger one, each in a separate process.
+ * sum: adds numbers over all of them, in place; every process calls it at the same points in the
+ * same order. */
+struct plan_spread {
+    bool (*sum)(void *arg, double *values, int64_t n, struct err *err);
+    void *arg;
+    int parts;
+};
+
+/* The layout of inputs and outputs of a graph that is part of another. */
+enum plan_ends {
+    PLAN_ENDS_PLAIN,
+    PLAN_ENDS_NATIVE_OUTPUTS, /* outputs in the layout they were computed in: plan_output cannot
+                                 read them */
+    PLAN_ENDS_BLOCKED_INPUTS, /* inputs in the blocked layout that kernels use for images */
+};
+
+struct plan_options {
+    enum plan_mode mode;
+    int threads;          /* >= 1 */
+    const value_id *keep; /* values that must stay readable after a run, besides the outputs */
+    int n_keep;
+    enum plan_saving saving; /* PLAN_TRAIN and PLAN_TUNE */
+    /* SAVING_RECOMPUTE: the maximum size of the arena in bytes; no more is recomputed than this
+     * requires. 0: as many segments as the square root of the number of nodes. */
+    size_t arena_budget;
+    const struct plan_spread *spread; /* PLAN_TRAIN: batch norm uses the statistics of the larger
+                                       * batch; must outlive the plan; NULL: those of its own batch
+                                       */
+    bool input_gradients;             /* backward also to the inputs of the graph */
+    /* PLAN_INFER: transformed weights are shared through this, where another plan may already have
+     * put them; must outlive the plan, and the parameters must not change. NULL: its own. */
+    struct plan_weights *weights;
+    /* PLAN_INFER: the caller's memory for activations, aligned to 64 bytes; used if it is large
+     * enough. Plans that share it must not run at the same time; an output is valid until another
+     * of them runs. NULL: its own. */
+    void *arena;
+    size_t arena_room;
+    size_t weights_budget; /* PLAN_INFER: maximum bytes of weights transformed for Winograd
+                            * convolutions; layers that do not fit are direct. 0: no limit */
+    int winograd_tile;     /* 2, 4 or 6: Winograd convolutions with this tile wherever possible (to
+                            * compare); 0: the cheaper tile, where it is worth it */
+    bool fast;             /* Winograd convolutions may use tiles of 6 x 6: faster, less exact */
+    bool direct;           /* no Winograd convolutions: slower, the last digits more accurate */
+    bool no_sharing;       /* every tensor has its own memory, all readable; for tests, debugging */
+    bool by_image; /* PLAN_INFER: the first layers may process the batch image by image, one thread
+                    * each: faster. Then only plan_input and plan_output can be accessed, and
+                    * parameters must not change */
+    enum plan_ends ends; /* of parts of a network */
+    bool profile;        /* measure every step (its shortest run); see plan_print */
+};
+
+/* *out is the caller's; free with plan_free. The graph's parameters must have been allocated. */
+bool plan_new(const struct graph *graph, const struct plan_options *options, struct plan **out,
+              struct err *err);
+void plan_free(struct plan *plan);
+
+/* The floats of input and output i of the graph, plain, of the shape of the value. They belong to
+ * the plan and do not move. */
+float *plan_input(struct plan *plan, int i);
+const float *plan_output(const struct plan *plan, int i);
+
+bool plan_forward(struct plan *plan, struct err *err);
+/* Only as far as is needed for `value`. */
+bool plan_forward_until(struct plan *plan, value_id value, struct err *err);
+
+/* Seeds the random numbers of the next forward pass: dropout of image i of the batch is keyed by
+ * (seed, the node's name, first_sample + i), independent of where and in which batch it is
+ * computed. */
+void plan_set_random(struct plan *plan, uint64_t seed, uint64_t first_sample);
+
+/* Applies parameters that changed since plan_new. Needed only in PLAN_INFER, where weights are kept
+ * in the kernels' own layouts. */
+bool plan_refresh(struct plan *plan, struct err *err);
+
+/* --- backward (PLAN_TRAIN, PLAN_TUNE; after plan_forward) --- */
+
+/* Where to write the gradient of the loss with respect to output i, plain. Initially zero. */
+float *plan_output_gradient(struct plan *plan, int i);
+/* From the output gradients to all parameters (and inputs); adds to the existing gradients. */
+bool plan_backward(struct plan *plan, struct err *err);
+void plan_zero_gradients(struct plan *plan);
+/* The gradients of all learnt parameters in the order of graph->values, one after another, plain;
+ * *count floats. NULL in PLAN_INFER. */
+float *plan_gradients(struct plan *plan, int64_t *count);
+/* The part of it that belongs to a parameter; NULL if it is not learnt. */
+float *plan_parameter_gradient(struct plan *plan, value_id parameter);
+
+/* Called within plan_backward as soon as the gradient of a parameter is complete, from the last
+ * layer to the first: to send it while the rest is computed. hook NULL: none. */
+typedef void (*plan_gradient_hook)(void *arg, value_id parameter, float *gradient, int64_t count);
+void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg);
+
+/* Per-sample gradients: for every image of a batch (plan_new at any batch; inputs in place) calls
+ * `sample` with the gradient of that image alone, [count] as in plan_gradients, valid during the
+ * call. `loss` writes the gradient with respect to the outputs for one image: outputs[i] and
+ * gradients[i] have batch 1. Batch norm in PLAN_TRAIN couples images and is an error. */
+struct plan_samples {
+    bool (*loss)(void *arg, int64_t sample, const float *const *outputs, float *const *gradients,
+                 struct err *err);
+    bool (*sample)(void *arg, int64_t sample, const float *gradients, int64_t count,
+                   struct err *err);
+    void *arg;
+};
+bool plan_sample_gradients(struct plan *plan, const struct plan_samples *samples, struct err *err);
+
+/* --- looking inside --- */
+
+/* Copies the activation (after a forward) or its gradient (after a backward) of a value in plain
+ * order into out [shape of the value]. The value must be an input, an output or in `keep`. */
+bool plan_activation(struct plan *plan, value_id value, float *out, struct err *err);
+bool plan_activation_gradient(struct plan *plan, value_id value, float *out, struct err *err);
+
+struct plan_memory {
+    size_t arena;     /* activations, their gradients, scratch: with sharing */
+    bool lent;        /* it is in options.arena */
+    size_t unshared;  /* the same without sharing */
+    size_t weights;   /* copies of parameters in the kernels' layouts (PLAN_INFER) */
+    size_t shared;    /* the same in options.weights, where other plans may use them */
+    size_t gradients; /* of parameters */
+};
+struct plan_memory plan_memory(const struct plan *plan);
+int plan_steps(const struct plan *plan);
+/* One line per step: node, kernel, shape, memory and, with options.profile, time, GFLOP/s and its
+ * share of the processor's peak (measured now, for about 20 ms). Operations are counted as those of
+ * the direct method, so a Winograd convolution may exceed 100 %. */
+void plan_print(const struct plan *plan, FILE *stream);
+#endif

@@ -1,0 +1,221 @@
+/* step.c: slots and steps as they are collected while a plan is made. */
+#include "net/plan/step.h"
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+#include "base/divide.h"
+#include "net/kernels/elementwise.h"
+
+int slot_new(struct plan *plan, size_t bytes)
+{
+    if (!array_grow(&plan->slots, &plan->room_slots, plan->n_slots + 1, sizeof *plan->slots, "plan",
+                    NULL))
+        return NO_SLOT;
+    plan->slots[plan->n_slots] =
+        (struct slot){ .bytes = bytes, .first = -1, .last = -1, .root = plan->n_slots };
+    return plan->n_slots++;
+}
+
+int slot_outside(struct plan *plan, void *at, size_t bytes)
+{
+    int slot = slot_new(plan, bytes);
+    if (slot != NO_SLOT) {
+        plan->slots[slot].home = SLOT_OUTSIDE;
+        plan->slots[slot].at = at;
+    }
+    return slot;
+}
+
+int slot_view(struct plan *plan, int slot, size_t offset, size_t bytes)
+{
+    int view = slot == NO_SLOT ? NO_SLOT : slot_new(plan, bytes);
+    if (view != NO_SLOT)
+        plan->slots[view].root = slot, plan->slots[view].offset = offset;
+    return view;
+}
+
+int slot_root(const struct plan *plan, int slot)
+{
+    while (plan->slots[slot].root != slot)
+        slot = plan->slots[slot].root;
+    return slot;
+}
+
+size_t slot_offset(const struct plan *plan, int slot)
+{
+    size_t offset = 0;
+    while (plan->slots[slot].root != slot) {
+        offset += plan->slots[slot].offset;
+        slot = plan->slots[slot].root;
+    }
+    return offset;
+}
+
+bool layout_is_whole(const struct plan *plan, const struct shape *shape)
+{
+    return shape->rank == 4 && shape->dim[1] % plan->block == 0;
+}
+
+void layout_extents(const struct plan *plan, const struct shape *shape, enum layout layout,
+                    int64_t extents[5])
+{
+    for (int i = 0; i < 5; i++)
+        extents[i] = 1;
+    if (layout == LAYOUT_BLOCKED) {
+        for (int i = 0; i < 4; i++)
+            extents[i] = shape->dim[i];
+        extents[1] = ceil_div(shape->dim[1], plan->block);
+        extents[4] = plan->block;
+        return;
+    }
+    int lead = shape->rank < 4 ? 4 - shape->rank : 0;
+    for (int i = 0; i < shape->rank; i++)
+        if (i + lead < 4)
+            extents[i + lead] = shape->dim[i];
+        else
+            extents[3] *= shape->dim[i];
+}
+
+size_t layout_bytes(const struct plan *plan, const struct shape *shape, enum layout layout)
+{
+    int64_t extents[5], count = 1;
+    layout_extents(plan, shape, layout, extents);
+    for (int i = 0; i < 5; i++)
+        count *= extents[i];
+    return (size_t)count * sizeof(float);
+}
+
+struct step *step_add(struct plan *plan, const struct step_spec *spec, struct err *err)
+{
+    bool ok = array_grow(&plan->steps, &plan->room_steps, plan->n_steps + 1, sizeof *plan->steps,
+                         spec->kernel, NULL);
+    void *state = ok ? malloc(spec->state_size + 1) : NULL;
+    if (!state) {
+        err_memory(err, spec->kernel);
+        return NULL;
+    }
+    if (spec->state_size)
+        memcpy(state, spec->state, spec->state_size);
+    struct step *step = &plan->steps[plan->n_steps++];
+    *step = (struct step){ .kernel = spec->kernel,
+                           .node = plan->planning,
+                           .phase = plan->phase,
+                           .run = spec->run,
+                           .state = state,
+                           .from = -1,
+                           .from_too = -1,
+                           .to = -1,
+                           .flops = spec->flops };
+    return step;
+}
+
+void step_use_optional(struct step *step, int slot, enum access access)
+{
+    step->slot[step->n_slots] = slot;
+    step->access[step->n_slots++] = access;
+}
+
+bool step_use(struct step *step, int slot, enum access access, struct err *err)
+{
+    if (slot == NO_SLOT)
+        return err_memory(err, step->kernel);
+    step_use_optional(step, slot, access);
+    return true;
+}
+
+void step_in_place(struct step *step, int from, int from_too, int to)
+{
+    step->sharing = SHARING_IN_PLACE;
+    step->from = from, step->from_too = from_too, step->to = to;
+}
+
+struct copy_state {
+    size_t offset, bytes;
+};
+
+/* The same numbers may be weights of several shapes (a linear layer that became a convolution), and
+ * a weight may be used with several biases. */
+static uint64_t weights_key(const struct plan_node *pn, const struct step_layout *layout)
+{
+    const uint64_t spread = 0x9e3779b97f4a7c15; /* of no meaning: odd, and its bits are mixed */
+    const struct shape *weight = in_shape(pn, 1);
+    uint64_t key = layout->key;
+    for (int i = 0; i < weight->rank; i++)
+        key = key * spread + (uint64_t)weight->dim[i];
+    if (layout->with_bias && has_input(pn, 2))
+        key ^= (uint64_t)(uintptr_t)pn->plan->graph->values[pn->node->inputs[2]].data << 8;
+    return key;
+}
+
+int step_prepare(struct plan_node *pn, const struct step_spec *spec,
+                 const struct step_layout *layout, struct err *err)
+{
+    struct plan *plan = pn->plan;
+    bool with_bias = layout->with_bias && has_input(pn, 2);
+    int from = in_slot(pn, 1, LAYOUT_PLAIN, err), to = slot_new(plan, layout->bytes);
+    int bias = with_bias ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
+    if (from == NO_SLOT || to == NO_SLOT || (with_bias && bias == NO_SLOT))
+        return NO_SLOT;
+    enum step_phase phase = plan->phase;
+    if (plan->options.mode == PLAN_INFER) {
+        struct slot *slot = &plan->slots[to];
+        slot->home = SLOT_WEIGHTS;
+        slot->source = plan->graph->values[pn->node->inputs[1]].data;
+        slot->key = weights_key(pn, layout);
+        plan->phase = PHASE_PREPARE;
+    }
+    struct step *step = step_add(plan, spec, err);
+    plan->phase = phase;
+    if (!step || !step_use(step, from, ACCESS_READ, err))
+        return NO_SLOT;
+    step_use_optional(step, bias, ACCESS_READ);
+    return step_use(step, to, ACCESS_WRITE, err) ? to : NO_SLOT;
+}
+
+static void run_copy(const struct step *step)
+{
+    const struct copy_state *state = step->state;
+    memcpy((char *)step->at[1] + state->offset, step->at[0], state->bytes);
+}
+
+bool step_copy(struct plan *plan, int src, int dst, size_t copy_offset, size_t bytes,
+               struct err *err)
+{
+    struct copy_state state = { copy_offset, bytes };
+    struct step_spec spec = { "copy", run_copy, &state, sizeof state, 0 };
+    struct step *step = step_add(plan, &spec, err);
+    if (!step || !step_use(step, src, ACCESS_READ, err) || !step_use(step, dst, ACCESS_WRITE, err))
+        return false;
+    step->sharing = SHARING_COPY;
+    step->from = 0, step->to = 1;
+    step->copy_offset = copy_offset;
+    return true;
+}
+
+struct sum_state {
+    int64_t count;
+    int threads;
+};
+
+static void run_sum(const struct step *step)
+{
+    const struct sum_state *state = step->state;
+    elementwise_add(state->count, step->at[0], step->at[1], step->at[2], state->threads);
+}
+
+bool step_sum(struct plan *plan, int a, int b, int dst, struct err *err)
+{
+    if (a == NO_SLOT || b == NO_SLOT || dst == NO_SLOT)
+        return err_memory(err, "sum");
+    struct sum_state state = { (int64_t)(plan->slots[dst].bytes / sizeof(float)),
+                               plan->options.threads };
+    struct step_spec spec = { "sum", run_sum, &state, sizeof state, 0 };
+    struct step *step = step_add(plan, &spec, err);
+    if (!step)
+        return false;
+    step_use_optional(step, a, ACCESS_READ);
+    step_use_optional(step, b, ACCESS_READ);
+    step_use_optional(step, dst, ACCESS_WRITE);
+    step_in_place(step, 0, 1, 2);
+    return true;
+}

@@ -1,0 +1,240 @@
+/* step.h: the parts of a plan. A slot is a piece of memory with a lifetime; a step is one kernel
+ * call on slots. Ops turn nodes into steps through the functions below; plan_memory.c then decides
+ * which slots share memory, and the steps are bound to addresses once. Internal to src/net. */
+#ifndef NET_PLAN_STEP_H
+#define NET_PLAN_STEP_H
+#include "net/plan/plan.h"
+
+/* The memory layout of a tensor. BLOCKED is for images: [N, C/b, H, W, b] with b = plan->block and
+ * C rounded up to whole blocks; the channels that were added are 0 and must stay so. */
+enum layout { LAYOUT_PLAIN, LAYOUT_BLOCKED, LAYOUTS };
+
+enum slot_home {
+    SLOT_ARENA,   /* placed by lifetime */
+    SLOT_KEPT,    /* in the arena, for the whole life of the plan */
+    SLOT_WEIGHTS, /* parameters in a kernel's layout, for the whole life of the plan */
+    SLOT_OUTSIDE, /* memory owned elsewhere: parameters, gradients of parameters */
+};
+
+#define NO_SLOT (-1)
+
+struct slot {
+    size_t bytes;
+    enum slot_home home;
+    int first, last; /* steps that touch it first and last */
+    int root;        /* the slot whose memory it uses; itself if its own */
+    size_t offset;   /* in the root's memory */
+    size_t arena_offset;
+    char *at; /* after binding */
+    /* SLOT_WEIGHTS that plans may share: their source, and which layout */
+    struct buffer *source; /* NULL: not shared */
+    uint64_t key;
+    struct plan_weights_entry *entry;
+};
+
+enum access { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_BOTH = 3 };
+
+enum step_phase {
+    PHASE_PREPARE, /* parameters into the kernels' layouts: once (PLAN_INFER) */
+    PHASE_FORWARD,
+    PHASE_BACKWARD,
+};
+
+/* How memory sharing may treat a step. */
+enum step_sharing {
+    SHARING_NONE,
+    SHARING_IN_PLACE, /* slot[to] may be the memory of slot[from] or slot[from_too], if it ends here
+                       */
+    SHARING_COPY,     /* copies slot[from] to slot[to] + copy_offset: may be omitted altogether */
+};
+
+#define STEP_SLOTS 12
+
+struct step {
+    const char *kernel; /* for people: "conv jit:avx512_core" */
+    int32_t node;       /* -1: none */
+    enum step_phase phase;
+    int n_slots;
+    int slot[STEP_SLOTS]; /* NO_SLOT: absent */
+    enum access access[STEP_SLOTS];
+    void *at[STEP_SLOTS]; /* the slots' memory; NULL where absent */
+    /* One of these two. `attempt` is for kernels that can fail; it reports the reason. */
+    void (*run)(const struct step *step);
+    bool (*attempt)(const struct step *step, struct err *err);
+    void (*bind)(struct step *step); /* NULL: `at` is all it needs */
+    void (*destroy)(void *state);    /* NULL: free */
+    /* Gives `to` its own copy of the state of `from`. NULL: the step only reads its state, so
+     * copies of the step may borrow it. */
+    bool (*copy)(const struct step *from, struct step *to, struct err *err);
+    void *state;
+    bool borrowed; /* the state is another step's */
+    enum step_sharing sharing;
+    int from, from_too, to; /* indices into slot[]; -1: none */
+    size_t copy_offset;     /* bytes */
+    bool dropped;           /* by memory sharing */
+    double flops;
+    double seconds; /* the shortest run */
+    int64_t runs;
+};
+
+/* What the plan knows about a value of the graph. */
+struct value_state {
+    enum layout native;  /* the layout it is computed in */
+    int slot[LAYOUTS];   /* its slot in each layout; NO_SLOT: none (yet) */
+    bool wants_gradient; /* a learnt parameter, or computed from one */
+    int gradient;        /* its sum so far, in the native layout; NO_SLOT: none yet */
+    bool keep;           /* must stay readable */
+    int ready;           /* index after the step that completes it */
+    int64_t grad_offset; /* learnt parameters: in plan->gradients, floats; else -1 */
+    int grad_slot;       /* learnt parameters */
+    int grad_last;       /* learnt parameters: the last step that adds to it; -1: none */
+};
+
+/* What a node's forward pass leaves for its backward pass. */
+struct node_state {
+    int slot[4];
+    void *hint; /* a primitive description of oneDNN, destroyed after planning */
+    bool fused; /* relu: done by the preceding batch norm, forward and backward; conv: done with
+                 * another conv of the same input */
+};
+
+struct plan_random {
+    uint64_t seed, first_sample;
+};
+
+struct plan {
+    const struct graph *graph;
+    struct graph *own_graph; /* of per-sample plans; else NULL */
+    struct plan_options options;
+    int block;  /* channels of a block: 16 or 8 */
+    void *dnnl; /* engine and stream; see dnnl_step.h */
+    struct slot *slots;
+    int n_slots;
+    struct step *steps;
+    int n_steps;
+    int64_t room_slots, room_steps;
+    int begin_backward;         /* all steps from here on are PHASE_BACKWARD */
+    enum step_phase phase;      /* while planning */
+    int32_t planning;           /* the node that is being planned; -1: none */
+    struct value_state *values; /* [graph->n_values] */
+    struct node_state *nodes;   /* [graph->n_nodes] */
+    int *outputs;               /* [graph->n_outputs]: slots of the gradients of the outputs */
+    char *arena, *weights;
+    bool arena_lent; /* by the caller */
+    size_t arena_bytes, unshared_bytes, weights_bytes, shared_bytes;
+    size_t winograd_bytes; /* of weights transformed for inference */
+    float *gradients;
+    int64_t n_gradients;
+    struct plan_random random;
+    plan_gradient_hook hook;
+    void *hook_arg;
+    struct plan_images *images; /* then they own everything else; NULL: none */
+    struct plan *single;        /* batch 1, for per-sample gradients; made when first requested */
+};
+
+/* What an op receives to plan a node. */
+struct plan_node {
+    struct plan *plan;
+    const struct node *node;
+    struct node_state *state;
+};
+
+/* --- slots --- */
+
+/* NO_SLOT if no memory; step_use then fails, so the result need not be checked before it. */
+int slot_new(struct plan *plan, size_t bytes);
+int slot_outside(struct plan *plan, void *at, size_t bytes);
+/* A part of another slot's memory. */
+int slot_view(struct plan *plan, int slot, size_t offset, size_t bytes);
+/* The slot whose memory a slot is part of (itself if it has its own), and the offset in it. */
+int slot_root(const struct plan *plan, int slot);
+size_t slot_offset(const struct plan *plan, int slot);
+/* Bytes of a tensor of this shape in a layout. */
+size_t layout_bytes(const struct plan *plan, const struct shape *shape, enum layout layout);
+/* Whether an image of this shape has whole blocks only. */
+bool layout_is_whole(const struct plan *plan, const struct shape *shape);
+/* The physical extents, innermost last: [N, C, H, W, 1] or [N, C/b, H, W, b]; for PLAIN of another
+ * rank leading 1s are added. */
+void layout_extents(const struct plan *plan, const struct shape *shape, enum layout layout,
+                    int64_t extents[5]);
+
+/* --- values --- */
+
+const struct shape *in_shape(const struct plan_node *pn, int i);
+const struct shape *out_shape(const struct plan_node *pn);
+bool has_input(const struct plan_node *pn, int i);
+enum layout in_layout(const struct plan_node *pn, int i);
+/* The layout that input i already has, if blocked is acceptable; else PLAIN. */
+enum layout in_layout_whole(const struct plan_node *pn, int i);
+
+/* The slot of input i in this layout; reordered if necessary. */
+int in_slot(struct plan_node *pn, int i, enum layout layout, struct err *err);
+/* A slot for the output in this layout, which becomes its native one. */
+int out_slot(struct plan_node *pn, enum layout layout);
+/* The output uses the memory of an existing slot (a view). */
+void out_is(struct plan_node *pn, int slot, enum layout layout);
+/* The output, after forward. */
+int out_value(struct plan_node *pn, enum layout layout, struct err *err);
+
+bool wants_gradient(const struct plan_node *pn, int i);
+/* The gradient of the output in this layout. */
+int out_gradient(struct plan_node *pn, enum layout layout, struct err *err);
+/* A fresh slot for a contribution to the gradient of input i. */
+int gradient_slot(struct plan_node *pn, int i, enum layout layout);
+/* The contribution is complete; `slot` may be shared with others. */
+bool gradient_add(struct plan_node *pn, int i, int slot, enum layout layout, struct err *err);
+/* Where a kernel may add directly to the gradient of a learnt parameter, plain. */
+int parameter_gradient_slot(const struct plan_node *pn, int i);
+
+/* --- steps --- */
+
+struct step_spec {
+    const char *kernel;
+    void (*run)(const struct step *step); /* NULL: set step->attempt */
+    const void *state;                    /* copied */
+    size_t state_size;
+    double flops;
+};
+
+/* Appends a step; call step_use for its slots right after. NULL if no memory (err is set). */
+struct step *step_add(struct plan *plan, const struct step_spec *spec, struct err *err);
+/* Adds a slot to the step last added; its index in at[] counts up. False if NO_SLOT is given; use
+ * step_use_optional for slots that may be absent. */
+bool step_use(struct step *step, int slot, enum access access, struct err *err);
+void step_use_optional(struct step *step, int slot, enum access access);
+void step_in_place(struct step *step, int from, int from_too, int to);
+
+/* How a kernel keeps its weights. */
+struct step_layout {
+    size_t bytes;
+    uint64_t key;   /* distinguishes it from other layouts of the same weight */
+    bool with_bias; /* includes the bias */
+};
+
+/* A slot with the weight (input 1), and the bias (input 2) if present and requested, in a kernel's
+ * own layout: the step `spec` makes it from at[0], at[1] (NULL: no bias) into at[2]; for inference
+ * once, unless another plan has already made it, else in every run. */
+int step_prepare(struct plan_node *pn, const struct step_spec *spec,
+                 const struct step_layout *layout, struct err *err);
+
+/* dst = src, or a part of dst at copy_offset; omitted if the memory can be shared. */
+bool step_copy(struct plan *plan, int src, int dst, size_t copy_offset, size_t bytes,
+               struct err *err);
+/* A slot with the tensor in another layout. */
+int step_reorder(struct plan *plan, const struct shape *shape, int slot, enum layout from,
+                 enum layout to, struct err *err);
+/* dst = a + b, elementwise over whole slots. */
+bool step_sum(struct plan *plan, int a, int b, int dst, struct err *err);
+
+/* --- plan_memory.c --- */
+
+/* Lifetimes, sharing, the arena; gives every slot its address and binds the steps. */
+bool plan_place(struct plan *plan, struct err *err);
+/* Marks the weights taken from options.weights as filled. */
+void plan_fill_shared(struct plan *plan);
+void plan_release(struct plan *plan);
+/* From now on input 0 or output 0 is at this address, as long as it is needed. Aligned to floats if
+ * plain, else to a block of channels. */
+void plan_move_input(struct plan *plan, void *at);
+void plan_move_output(struct plan *plan, void *at);
+#endif

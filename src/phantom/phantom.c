@@ -1,0 +1,198 @@
+/* phantom.c: see phantom.h. */
+#include "phantom/phantom.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "base/csv.h"
+#include "base/claim.h"
+#include "base/file.h"
+#include "base/pool.h"
+#include "base/console.h"
+#include "phantom/phantom_annotation.h"
+#include "phantom/phantom_draw.h"
+#include "slide/tiff_pyramid.h"
+#include "base/text.h"
+
+struct cohort {
+    const struct phantom_options *options;
+    const struct ctx *ctx;
+    struct phantom_painter *painter;
+    unsigned centers;         /* phantom_plan_make */
+    struct phantom_plan plan; /* of the current slide */
+};
+
+static char *slide_path(const struct cohort *c)
+{
+    return text_format("%s/slides/%s.tiff", c->options->folder, c->plan.name);
+}
+
+/* The description stored in a finished slide, by which a later run recognises it. */
+static char *describe(const struct cohort *c)
+{
+    const struct phantom_plan *plan = &c->plan;
+    char center[32] = "";
+    if (c->centers)
+        snprintf(center, sizeof center, ", center %d", plan->center);
+    return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s",
+                       (unsigned long long)plan->seed, (long long)plan->index,
+                       (long long)plan->size_px, center);
+}
+
+static struct tiff_pyramid_options pyramid_options(const struct phantom_plan *plan)
+{
+    return (struct tiff_pyramid_options){ .width = plan->size_px,
+                                          .height = plan->size_px,
+                                          .mpp = PHANTOM_MPP,
+                                          .tile_px = PHANTOM_TILE_PX };
+}
+
+static bool draw_tile(void *arg, int64_t x, int64_t y, int64_t width, int64_t height, uint8_t *px,
+                      int64_t stride_bytes, int worker, struct err *err)
+{
+    (void)err;
+    phantom_paint(arg, x, y, width, height, px, stride_bytes, worker);
+    return true;
+}
+
+/* Sets *complete if the slide exists; a slide of another cohort is an error, never overwritten. */
+static bool look_for_slide(const struct cohort *c, bool *complete, struct err *err)
+{
+    char *path = slide_path(c), *want = describe(c), *found = NULL;
+    bool ok = (path && want) || err_memory(err, c->options->folder);
+    *complete = ok && file_exists(path);
+    if (*complete) {
+        ok = tiff_pyramid_description(path, &found, err);
+        if (ok && strcmp(found, want) != 0)
+            ok = err_set(
+                err, ERR_USAGE,
+                "%s: was made with another --seed, --size or --centers; choose another folder",
+                path);
+    }
+    free(path), free(want), free(found);
+    return ok;
+}
+
+/* The annotation is written first: if a slide exists, its annotation does too. */
+static bool make_slide(struct cohort *c, struct err *err)
+{
+    char *path = slide_path(c), *description = describe(c);
+    char *xml = text_format("%s/annotations/%s.xml", c->options->folder, c->plan.name);
+    struct tiff_pyramid_options options = pyramid_options(&c->plan);
+    options.description = description;
+    bool ok = (path && description && xml) || err_memory(err, c->options->folder);
+    ok = ok && (!c->plan.tumor || phantom_annotation_write(xml, &c->plan, err));
+    if (ok) {
+        phantom_painter_use(c->painter, &c->plan);
+        ok = tiff_pyramid_write(path, &options, draw_tile, c->painter, c->ctx, err);
+    }
+    free(path), free(description), free(xml);
+    return ok;
+}
+
+static void write_row(const struct phantom_plan *plan, FILE *stream)
+{
+    fprintf(stream, "slides/%s.tiff,%g,%s,", plan->name, PHANTOM_MPP,
+            plan->tumor ? "tumor" : "normal");
+    if (plan->tumor)
+        fprintf(stream, "annotations/%s.xml", plan->name);
+    fprintf(stream, ",%s,%d,%d,%s\n", plan->patient, plan->node, plan->center,
+            plan->test ? "test" : "train");
+}
+
+static bool write_list(struct cohort *c, struct err *err)
+{
+    struct file_out out;
+    if (!file_out_open_in(&out, c->options->folder, "slides.csv", err))
+        return false;
+    fputs("slide,mpp,label,annotation,patient,node,center,split\n", out.stream);
+    for (int64_t i = 0; i < c->options->n_slides; i++) {
+        phantom_plan_make(c->options->seed, i, c->options->size_px, c->centers, &c->plan);
+        write_row(&c->plan, out.stream);
+    }
+    return file_out_commit(&out, err);
+}
+
+static bool make_folders(const char *folder, struct err *err)
+{
+    static const char *const parts[] = { "slides", "annotations" };
+    bool ok = true;
+    for (size_t i = 0; ok && i < sizeof parts / sizeof *parts; i++) {
+        char *path = text_format("%s/%s", folder, parts[i]);
+        ok = path ? file_make_folder(path, err) : err_memory(err, folder);
+        free(path);
+    }
+    return ok;
+}
+
+/* Sets missing[i] for each missing slide. Checked before any slide is made, so that a wrong folder
+ * is rejected at once. */
+static bool find_missing(struct cohort *c, bool *missing, int64_t *n, struct err *err)
+{
+    for (int64_t i = 0; i < c->options->n_slides; i++) {
+        bool complete;
+        phantom_plan_make(c->options->seed, i, c->options->size_px, c->centers, &c->plan);
+        if (!look_for_slide(c, &complete, err))
+            return false;
+        missing[i] = !complete;
+        *n += missing[i];
+    }
+    return true;
+}
+
+static bool make_missing(struct cohort *c, const bool *missing, int64_t n, struct err *err)
+{
+    bool ok = true;
+    struct tiff_pyramid_options shape = pyramid_options(&c->plan);
+    console_begin(c->ctx->console, "phantom", n * tiff_pyramid_tiles(&shape), "tiles");
+    for (int64_t i = 0; ok && i < c->options->n_slides; i++) {
+        if (!missing[i])
+            continue;
+        phantom_plan_make(c->options->seed, i, c->options->size_px, c->centers, &c->plan);
+        ok = make_slide(c, err);
+    }
+    console_end(c->ctx->console);
+    return ok;
+}
+
+/* "0,3" -> bits 0 and 3. */
+static bool parse_centers(const char *text, unsigned *centers, struct err *err)
+{
+    *centers = 0;
+    for (const char *at = text; at && *at; at++) {
+        bool digit = *at >= '0' && *at < '0' + PHANTOM_CENTERS;
+        if (!digit || (at[1] != ',' && at[1] != '\0') || (at[1] == ',' && at[2] == '\0'))
+            return err_set(
+                err, ERR_USAGE,
+                "--centers %s: expected numbers from 0 to %d separated by commas, e.g. 0,3", text,
+                PHANTOM_CENTERS - 1);
+        *centers |= 1U << (*at - '0');
+        at += at[1] == ',';
+    }
+    return true;
+}
+
+bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx, struct err *err)
+{
+    struct cohort c = { .options = options, .ctx = ctx };
+    int64_t n = options->n_slides, n_missing = 0;
+    if (n < 1 || options->size_px < PHANTOM_SIZE_MIN || options->size_px > PHANTOM_SIZE_MAX)
+        return err_set(err, ERR_USAGE, "phantom: needs at least one slide of %d to %d px",
+                       PHANTOM_SIZE_MIN, PHANTOM_SIZE_MAX);
+    if (!parse_centers(options->centers, &c.centers, err))
+        return false;
+    bool *missing = calloc((size_t)n, sizeof *missing);
+    struct claim *claim = NULL;
+    bool ok = (missing || err_memory(err, "phantom")) && make_folders(options->folder, err) &&
+              claim_take(options->folder, &claim, err) &&
+              phantom_painter_new(pool_workers(ctx->pool), &c.painter, err) &&
+              find_missing(&c, missing, &n_missing, err);
+    if (ok && n_missing < n)
+        console_note(ctx->console, "%lld of %lld slides already exist and are kept",
+                     (long long)(n - n_missing), (long long)n);
+    ok = ok && (n_missing == 0 || make_missing(&c, missing, n_missing, err));
+    ok = ok && write_list(&c, err);
+    phantom_painter_free(c.painter);
+    free(missing);
+    claim_release(claim);
+    return ok;
+}

@@ -1,7 +1,0 @@
-/* eigen.h: eigenvalues and eigenvectors of a symmetric 3 x 3 matrix. */
-#ifndef TISSUE_EIGEN_H
-#define TISSUE_EIGEN_H
-
-/* matrix: the lower triangle is read. values ascend; vectors[k] is the unit vector of values[k]. */
-void eigen_symmetric(const double matrix[3][3], double values[3], double vectors[3][3]);
-#endif
