@@ -57,9 +57,9 @@ def train(stores, val):
 
 
 def make_data():
-    """A slide to extract from, a small one for windows, and stores to train on."""
+    """Slides to extract and to score, and stores to train on."""
     shutil.rmtree(data, ignore_errors=True)
-    for name, size in (("large", 16384), ("middle", 4096), ("small", 1024)):
+    for name, size in (("huge", 32768), ("large", 8192), ("middle", 4096), ("small", 1024)):
         subprocess.run([other, "phantom", "-q", "-o", f"{data}/{name}", "--slides", "1", "--size", str(size), "--seed",
                         "7"], check=True)
     subprocess.run([other, "phantom", "-q", "-o", data + "/cohort", "--slides", "6", "--size", "2048", "--seed", "1"],
@@ -77,7 +77,7 @@ def cases():
     stores = sorted(glob.glob(data + "/stores/*.h5"))
     val = [store for store in stores if "patient_002" in store]
     stores = [store for store in stores if store not in val]
-    extract = ["extract", slide("large"), "-o", "OUT", "--dense", "--patch", "224", "--margin", "112", "--layout"]
+    extract = ["extract", slide("huge"), "-o", "OUT", "--dense", "--patch", "224", "--margin", "112", "--layout"]
     predict = ["predict", "-o", "OUT", "--stride", "16", "--check-windows", "16"]
     plain = ["--export", "none"]
     for threads in (1, 2)[: len(cores)]:
@@ -89,7 +89,7 @@ def cases():
         yield "resnet18 b16 from a store", "s/image", threads, train(stores, val[:1])
         for layout in ("fda", "blocks"):
             yield f"extraction, {layout} layout", "s", threads, command(*extract, layout)
-        yield "tissue masks", "s", threads, command("tissue", slide("large"), "-o", "OUT")
+        yield "tissue masks", "s", threads, command("tissue", slide("huge"), "-o", "OUT")
         for network in ("googlenet", "scan_small"):
             yield (f"{network} dense heatmap", "s", threads,
                    command(*predict, slide("middle"), "--network", network, "--mode", "dense", *plain))
