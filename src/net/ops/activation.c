@@ -30,12 +30,14 @@ struct row {
     int threads;
 };
 
-static void run_row(const struct step *step)
+static bool run_row(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct row *r = step->state;
     bool two = step->n_slots > 2;
     elementwise_run(r->kind, r->count, step->at[0], two ? step->at[1] : NULL, step->at[two ? 2 : 1],
                     r->args, r->threads);
+    return true;
 }
 
 static struct row row_of(const struct plan_node *pn, enum elementwise kind, enum layout layout)

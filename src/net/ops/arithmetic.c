@@ -33,20 +33,24 @@ struct pass {
     struct elementwise_args args;
 };
 
-static void run_pass(const struct step *step)
+static bool run_pass(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct pass *p = step->state;
     if (p->same)
         elementwise_run(p->kind, p->count, step->at[0], step->at[1], step->at[2], p->args,
                         p->walk.threads);
     else
         strided_binary(&p->walk, p->kind, step->at[0], step->at[1], step->at[2]);
+    return true;
 }
 
-static void run_sum_pass(const struct step *step)
+static bool run_sum_pass(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct pass *p = step->state;
     strided_sum(&p->walk, step->at[0], p->args.alpha, step->at[1]);
+    return true;
 }
 
 /* Whether input i can be read with strides while the output is blocked. */

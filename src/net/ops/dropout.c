@@ -19,8 +19,9 @@ struct dropout {
 };
 
 /* The same floats fall out forward and backward: they follow from the key, nothing is kept. */
-static void run_dropout(const struct step *step)
+static bool run_dropout(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct dropout *d = step->state;
     const float *x = step->at[0];
     float *y = step->at[1], scale = 1 / (1 - d->rate);
@@ -31,6 +32,7 @@ static void run_dropout(const struct step *step)
         for (int64_t i = n * d->count; i < (n + 1) * d->count; i++)
             y[i] = rng_u32(&rng) < limit ? 0 : x[i] * scale;
     }
+    return true;
 }
 
 static bool add_dropout(struct plan_node *pn, int from, int to, struct err *err)

@@ -123,13 +123,15 @@ struct part {
     size_t zero_bytes; /* of the target, first; 0: none */
 };
 
-static void run_part(const struct step *step)
+static bool run_part(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct part *p = step->state;
     if (p->zero_bytes)
         memset(step->at[1], 0, p->zero_bytes);
     strided_copy(&p->walk, (const float *)step->at[0] + p->from, (float *)step->at[1] + p->to,
                  false);
+    return true;
 }
 
 static bool add_part(struct plan_node *pn, struct part *part, int from, int to, struct err *err)
@@ -308,10 +310,12 @@ static bool pad_backward(struct plan_node *pn, struct err *err)
     return resampling_backward(pn, fill_tables, err);
 }
 
-static void run_repeat_back(const struct step *step)
+static bool run_repeat_back(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct part *p = step->state;
     strided_sum(&p->walk, step->at[0], 1, step->at[1]);
+    return true;
 }
 
 static bool expand_forward(struct plan_node *pn, struct err *err)

@@ -35,14 +35,18 @@ static struct lrn lrn_of(const struct plan_node *pn)
                          pn->plan->options.threads };
 }
 
-static void run_lrn(const struct step *step)
+static bool run_lrn(const struct step *step, struct err *err)
 {
+    (void)err;
     lrn_run(step->state, step->at[0], step->at[1], step->at[2]);
+    return true;
 }
 
-static void run_lrn_back(const struct step *step)
+static bool run_lrn_back(const struct step *step, struct err *err)
 {
+    (void)err;
     lrn_back(step->state, step->at[0], step->at[1], step->at[2], step->at[3]);
+    return true;
 }
 
 static bool lrn_forward(struct plan_node *pn, struct err *err)

@@ -95,9 +95,11 @@ static struct normalize rows_of(const struct plan_node *pn)
     return n;
 }
 
-static void run_rows(const struct step *step)
+static bool run_rows(const struct step *step, struct err *err)
 {
+    (void)err;
     normalize_run(step->state, step->at[0], step->at[1], step->at[2], step->at[3], step->at[4]);
+    return true;
 }
 
 static bool rows_forward(struct plan_node *pn, struct err *err)
@@ -117,10 +119,12 @@ static bool rows_forward(struct plan_node *pn, struct err *err)
     return true;
 }
 
-static void run_rows_back(const struct step *step)
+static bool run_rows_back(const struct step *step, struct err *err)
 {
+    (void)err;
     normalize_back(step->state, step->at[0], step->at[1], step->at[2], step->at[3], step->at[4],
                    step->at[5], step->at[6]);
+    return true;
 }
 
 static bool rows_backward(struct plan_node *pn, struct err *err)

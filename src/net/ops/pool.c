@@ -156,33 +156,41 @@ static bool pooling_of(const struct plan_node *pn, enum layout layout, struct po
     return ok;
 }
 
-static void run_max(const struct step *step)
+static bool run_max(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct pooling *p = step->state;
     pool_max(&p->window, simd_best(), step->at[0], step->at[1], step->at[2]);
+    return true;
 }
 
-static void run_mean(const struct step *step)
+static bool run_mean(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct pooling *p = step->state;
     pool_mean(&p->window, simd_best(), step->at[0], step->at[1]);
+    return true;
 }
 
-static void run_max_back(const struct step *step)
+static bool run_max_back(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct pooling *p = step->state;
     pool_max_back(&p->window, simd_best(), step->at[0], step->at[2], step->at[1]);
+    return true;
 }
 
-static void run_mean_back(const struct step *step)
+static bool run_mean_back(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct pooling *p = step->state;
     pool_mean_back(&p->window, simd_best(), step->at[0], step->at[1]);
+    return true;
 }
 
 /* The step `run` from slot `from` to slot `to`; `index` as a third slot unless NO_SLOT. */
 static bool add_pooling(struct plan_node *pn, const char *name, enum layout layout,
-                        void (*run)(const struct step *), int from, int to, int index,
+                        bool (*run)(const struct step *, struct err *), int from, int to, int index,
                         enum access index_access, struct err *err)
 {
     struct pooling p;

@@ -53,16 +53,20 @@ struct mean {
     float factor;
 };
 
-static void run_mean(const struct step *step)
+static bool run_mean(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct mean *m = step->state;
     strided_sum(&m->walk, step->at[0], m->factor, step->at[1]);
+    return true;
 }
 
-static void run_mean_back(const struct step *step)
+static bool run_mean_back(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct mean *m = step->state;
     strided_binary(&m->back, EW_MUL, step->at[0], &m->factor, step->at[1]);
+    return true;
 }
 
 static struct mean mean_of(const struct plan_node *pn)
@@ -85,8 +89,8 @@ static struct mean mean_of(const struct plan_node *pn)
     return m;
 }
 
-static bool add_mean(struct plan_node *pn, void (*run)(const struct step *), int from, int to,
-                     struct err *err)
+static bool add_mean(struct plan_node *pn, bool (*run)(const struct step *, struct err *), int from,
+                     int to, struct err *err)
 {
     struct mean m = mean_of(pn);
     struct step_spec spec = { "mean", run, &m, sizeof m, 0 };

@@ -16,16 +16,20 @@ static void state_free(void *at)
     free(state);
 }
 
-static void run_forward(const struct step *step)
+static bool run_forward(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct state *state = step->state;
     resample_run(&state->resample, simd_best(), step->at[0], step->at[1]);
+    return true;
 }
 
-static void run_backward(const struct step *step)
+static bool run_backward(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct state *state = step->state;
     resample_back(&state->resample, simd_best(), step->at[0], step->at[1]);
+    return true;
 }
 
 static bool state_of(const struct plan_node *pn, enum layout layout, resampling_fill fill,
@@ -57,7 +61,7 @@ static bool state_of(const struct plan_node *pn, enum layout layout, resampling_
 }
 
 static bool add(struct plan_node *pn, enum layout layout, resampling_fill fill,
-                void (*run)(const struct step *), int from, int to, struct err *err)
+                bool (*run)(const struct step *, struct err *), int from, int to, struct err *err)
 {
     struct state state;
     if (!state_of(pn, layout, fill, &state, err))

@@ -99,9 +99,11 @@ static bool view_backward(struct plan_node *pn, struct err *err)
            gradient_add(pn, 0, out_gradient(pn, LAYOUT_PLAIN, err), LAYOUT_PLAIN, err);
 }
 
-static void run_transpose(const struct step *step)
+static bool run_transpose(const struct step *step, struct err *err)
 {
+    (void)err;
     strided_copy(step->state, step->at[0], step->at[1], false);
+    return true;
 }
 
 /* Goes through the output in its order (forward), or through the gradient in its order. */

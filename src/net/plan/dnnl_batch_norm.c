@@ -46,10 +46,8 @@ static bool add_statistics(struct plan_node *pn, int x, int mean, int variance, 
                            struct err *err)
 {
     struct sync_norm s = sync_of(pn, layout);
-    struct step_spec spec = { "statistics over ranks", NULL, &s, sizeof s, 0 };
+    struct step_spec spec = { "statistics over ranks", run_statistics, &s, sizeof s, 0 };
     struct step *step = step_add(pn->plan, &spec, err);
-    if (step)
-        step->attempt = run_statistics;
     return step && step_use(step, x, ACCESS_READ, err) && step_use(step, mean, ACCESS_WRITE, err) &&
            step_use(step, variance, ACCESS_WRITE, err);
 }
@@ -65,11 +63,9 @@ static bool add_correction(struct plan_node *pn, const int slots[6], int dx, enu
                            struct err *err)
 {
     struct sync_norm s = sync_of(pn, layout);
-    struct step_spec spec = { "statistics back", NULL, &s, sizeof s, 0 };
+    struct step_spec spec = { "statistics back", run_correct, &s, sizeof s, 0 };
     struct step *step = step_add(pn->plan, &spec, err);
     bool ok = step != NULL;
-    if (ok)
-        step->attempt = run_correct;
     for (int i = 0; ok && i < 6; i++)
         ok = step_use(step, slots[i], ACCESS_READ, err);
     return ok && step_use(step, dx, ACCESS_BOTH, err);
@@ -103,8 +99,9 @@ struct running {
     float momentum, unbiased;
 };
 
-static void run_running(const struct step *step)
+static bool run_running(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct running *r = step->state;
     const float *mean = step->at[0], *variance = step->at[1];
     float *running_mean = step->at[2], *running_variance = step->at[3];
@@ -112,6 +109,7 @@ static void run_running(const struct step *step)
         running_mean[c] += r->momentum * (mean[c] - running_mean[c]);
         running_variance[c] += r->momentum * (variance[c] * r->unbiased - running_variance[c]);
     }
+    return true;
 }
 
 static bool update_running(struct plan_node *pn, int mean, int variance, struct err *err)

@@ -74,9 +74,11 @@ bool lower_matmul_forward(struct plan_node *pn, struct err *err)
     return product(pn->plan, &a, &b, &y, pn->node->attr.matmul.scale, err);
 }
 
-static void run_stack_sum(const struct step *step)
+static bool run_stack_sum(const struct step *step, struct err *err)
 {
+    (void)err;
     strided_sum(step->state, step->at[0], 1, step->at[1]);
+    return true;
 }
 
 /* Sums `from` over the axes along which input i was repeated. */

@@ -170,12 +170,11 @@ struct step *dnnl_step(struct plan *plan, const char *what, dnnl_primitive_desc_
                        const struct dnnl_arg *args, int n_args, double flops, struct err *err)
 {
     struct dnnl_state state = { .stream = dnnl_of(plan)->stream };
-    struct step_spec spec = { "oneDNN", NULL, &state, sizeof state, flops };
+    struct step_spec spec = { "oneDNN", dnnl_run, &state, sizeof state, flops };
     struct step *step = step_add(plan, &spec, err);
     if (!step)
         return NULL;
     struct dnnl_state *kept = step->state;
-    step->attempt = dnnl_run;
     step->destroy = dnnl_destroy;
     step->bind = dnnl_bind;
     step->copy = dnnl_copy;

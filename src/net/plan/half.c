@@ -11,16 +11,20 @@ struct halving {
     int threads;
 };
 
-static void run_round(const struct step *step)
+static bool run_round(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct halving *h = step->state;
     bfloat16_from_float(h->count, step->at[0], step->at[1], h->threads);
+    return true;
 }
 
-static void run_restore(const struct step *step)
+static bool run_restore(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct halving *h = step->state;
     bfloat16_to_float(h->count, step->at[0], step->at[1], h->threads);
+    return true;
 }
 
 static bool add_step(struct weave *w, bool back, int from, int to, int before, struct err *err)

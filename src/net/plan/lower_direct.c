@@ -186,9 +186,11 @@ static struct direct_conv conv_of(const struct plan_node *pn, const struct pool_
     return c;
 }
 
-static void run_weights(const struct step *step)
+static bool run_weights(const struct step *step, struct err *err)
 {
+    (void)err;
     direct_conv_weights(step->state, step->at[0], step->at[1], step->at[2]);
+    return true;
 }
 
 /* What one step does; its slots: x, scratch, residual, then weights and output of each. */
@@ -207,8 +209,9 @@ static void group_free(void *at)
     free(group);
 }
 
-static void run_group(const struct step *step)
+static bool run_group(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct direct_group *group = step->state;
     struct direct_work works[MOST_TOGETHER];
     for (int i = 0; i < group->n; i++)
@@ -216,6 +219,7 @@ static void run_group(const struct step *step)
             (struct direct_work){ &group->conv[i], step->at[GROUP_FIRST + 2 * i],
                                   step->at[GROUP_RESIDUAL], step->at[GROUP_FIRST + 2 * i + 1] };
     direct_conv_run(works, group->n, step->at[GROUP_X], step->at[GROUP_SCRATCH]);
+    return true;
 }
 
 struct direct_names {

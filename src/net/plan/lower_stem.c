@@ -55,16 +55,20 @@ static struct stem_conv conv_of(const struct plan_node *pn)
     return c;
 }
 
-static void run_weights(const struct step *step)
+static bool run_weights(const struct step *step, struct err *err)
 {
+    (void)err;
     stem_conv_weights(step->state, step->at[0], step->at[1], step->at[2]);
+    return true;
 }
 
-static void run_conv(const struct step *step)
+static bool run_conv(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct stem_state *state = step->state;
     stem_conv_run(&state->conv, step->at[STEM_WEIGHTS], step->at[STEM_IMAGE], step->at[STEM_OUTPUT],
                   step->at[STEM_SCRATCH]);
+    return true;
 }
 
 bool lower_stem_forward(struct plan_node *pn, struct err *err)

@@ -60,20 +60,26 @@ bool lower_winograd_takes(const struct plan_node *pn, bool backward)
     return options->winograd_tile || cost < WORTH * winograd_conv_direct_cost(&w);
 }
 
-static void run_weights(const struct step *step)
+static bool run_weights(const struct step *step, struct err *err)
 {
+    (void)err;
     winograd_conv_weights(step->state, step->at[0], false, step->at[2]);
+    return true;
 }
 
-static void run_turned_weights(const struct step *step)
+static bool run_turned_weights(const struct step *step, struct err *err)
 {
+    (void)err;
     winograd_conv_weights(step->state, step->at[0], true, step->at[2]);
+    return true;
 }
 
-static void run_conv(const struct step *step)
+static bool run_conv(const struct step *step, struct err *err)
 {
+    (void)err;
     winograd_conv_run(step->state, step->at[1], step->at[0], step->at[2], step->at[3], step->at[4],
                       step->at[5]);
+    return true;
 }
 
 static int add_weights(struct plan_node *pn, const struct winograd_conv *w, bool turned,
@@ -158,10 +164,12 @@ bool lower_winograd_weights_takes(const struct plan_node *pn)
     return winograd_gradient_plan(&g) < WORTH * winograd_gradient_direct_cost(&g);
 }
 
-static void run_weight_gradient(const struct step *step)
+static bool run_weight_gradient(const struct step *step, struct err *err)
 {
+    (void)err;
     winograd_gradient_run(step->state, step->at[0], step->at[1], step->at[2], step->at[3],
                           step->at[4]);
+    return true;
 }
 
 bool lower_winograd_weights(struct plan_node *pn, struct err *err)

@@ -388,14 +388,6 @@ static void note_time(struct step *step, double seconds)
     step->runs++;
 }
 
-static bool run_step(const struct step *step, struct err *err)
-{
-    if (step->attempt)
-        return step->attempt(step, err);
-    step->run(step);
-    return true;
-}
-
 /* The reason keeps its kind; the layer and the kernel are put in front of it. */
 static bool blame(const struct plan *plan, const struct step *step, const struct err *why,
                   struct err *err)
@@ -416,7 +408,7 @@ static bool run_steps(struct plan *plan, int begin, int end, enum step_phase pha
             continue;
         double start = plan->options.profile ? clock_s(plan) : 0;
         struct err why = { 0 };
-        ok = run_step(step, &why);
+        ok = step->run(step, &why);
         if (plan->options.profile)
             note_time(step, clock_s(plan) - start);
         if (!ok)

@@ -172,10 +172,12 @@ int step_prepare(struct plan_node *pn, const struct step_spec *spec,
     return step_use(step, to, ACCESS_WRITE, err) ? to : NO_SLOT;
 }
 
-static void run_copy(const struct step *step)
+static bool run_copy(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct copy_state *state = step->state;
     memcpy((char *)step->at[1] + state->offset, step->at[0], state->bytes);
+    return true;
 }
 
 bool step_copy(struct plan *plan, int src, int dst, size_t copy_offset, size_t bytes,
@@ -197,10 +199,12 @@ struct sum_state {
     int threads;
 };
 
-static void run_sum(const struct step *step)
+static bool run_sum(const struct step *step, struct err *err)
 {
+    (void)err;
     const struct sum_state *state = step->state;
     elementwise_add(state->count, step->at[0], step->at[1], step->at[2], state->threads);
+    return true;
 }
 
 bool step_sum(struct plan *plan, int a, int b, int dst, struct err *err)

@@ -58,9 +58,8 @@ struct step {
     int slot[STEP_SLOTS]; /* NO_SLOT: absent */
     enum access access[STEP_SLOTS];
     void *at[STEP_SLOTS]; /* the slots' memory; NULL where absent */
-    /* One of these two. `attempt` is for kernels that can fail; it reports the reason. */
-    void (*run)(const struct step *step);
-    bool (*attempt)(const struct step *step, struct err *err);
+    /* False with the reason if it fails; the caller adds the layer and the kernel to it. */
+    bool (*run)(const struct step *step, struct err *err);
     void (*bind)(struct step *step); /* NULL: `at` is all it needs */
     void (*destroy)(void *state);    /* NULL: free */
     /* Gives `to` its own copy of the state of `from`. NULL: the step only reads its state, so
@@ -190,8 +189,8 @@ int parameter_gradient_slot(const struct plan_node *pn, int i);
 
 struct step_spec {
     const char *kernel;
-    void (*run)(const struct step *step); /* NULL: set step->attempt */
-    const void *state;                    /* copied */
+    bool (*run)(const struct step *step, struct err *err); /* as in struct step */
+    const void *state;                                     /* copied */
     size_t state_size;
     double flops;
 };

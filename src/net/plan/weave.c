@@ -85,7 +85,6 @@ bool weave_copy(struct weave *w, int i, int before, struct err *err)
     if (old->copy && !old->copy(old, step, err))
         return false;
     step->node = old->node;
-    step->attempt = old->attempt;
     step->phase = PHASE_BACKWARD;
     step->bind = old->bind;
     step->sharing = old->sharing, step->copy_offset = old->copy_offset;
