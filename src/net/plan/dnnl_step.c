@@ -245,6 +245,19 @@ static uint64_t layout_key(const dnnl_memory_desc_t *desc)
     return hash;
 }
 
+int step_reorder(struct plan *plan, const struct shape *shape, int slot, enum layout from,
+                 enum layout to, struct err *err)
+{
+    /* One pixel with whole blocks lies the same way in both. */
+    bool same =
+        shape->rank == 4 && shape->dim[2] * shape->dim[3] == 1 && layout_is_whole(plan, shape);
+    if (from == to || same || slot == NO_SLOT)
+        return slot;
+    int other = slot_new(plan, layout_bytes(plan, shape, to));
+    dnnl_memory_desc_t a = desc_layout(plan, shape, from), b = desc_layout(plan, shape, to);
+    return dnnl_step_reorder(plan, "layout", &a, slot, &b, other, false, err) ? other : NO_SLOT;
+}
+
 int dnnl_weight(struct plan_node *pn, int i, const dnnl_memory_desc_t *plain,
                 const dnnl_memory_desc_t *to, struct err *err)
 {

@@ -1,6 +1,6 @@
 /* flow.c: the slots of a graph's values and their gradients while a plan is made: requesting an
  * input in a layout adds the reorder it needs, and contributions to a gradient are summed. */
-#include "net/plan/dnnl_step.h"
+#include "net/plan/step.h"
 
 const struct shape *in_shape(const struct plan_node *pn, int i)
 {
@@ -25,19 +25,6 @@ enum layout in_layout(const struct plan_node *pn, int i)
 enum layout in_layout_whole(const struct plan_node *pn, int i)
 {
     return layout_is_whole(pn->plan, in_shape(pn, i)) ? in_layout(pn, i) : LAYOUT_PLAIN;
-}
-
-int step_reorder(struct plan *plan, const struct shape *shape, int slot, enum layout from,
-                 enum layout to, struct err *err)
-{
-    /* One pixel with whole blocks lies the same way in both. */
-    bool same =
-        shape->rank == 4 && shape->dim[2] * shape->dim[3] == 1 && layout_is_whole(plan, shape);
-    if (from == to || same || slot == NO_SLOT)
-        return slot;
-    int other = slot_new(plan, layout_bytes(plan, shape, to));
-    dnnl_memory_desc_t a = desc_layout(plan, shape, from), b = desc_layout(plan, shape, to);
-    return dnnl_step_reorder(plan, "layout", &a, slot, &b, other, false, err) ? other : NO_SLOT;
 }
 
 static int value_slot(struct plan *plan, value_id value, enum layout layout, struct err *err)
