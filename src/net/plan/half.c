@@ -3,7 +3,7 @@
  * it back as floats when it first needs it. This applies only to the values of the graph, not to
  * data that kernels keep (indices, masks, statistics), nor to values that must stay readable. */
 #include <stdlib.h>
-#include "net/kernels/bfloat16.h"
+#include "net/kernels/stored.h"
 #include "net/plan/weave.h"
 
 struct halving {
@@ -15,7 +15,8 @@ static bool run_round(const struct step *step, struct err *err)
 {
     (void)err;
     const struct halving *h = step->state;
-    bfloat16_from_float(h->count, step->at[0], step->at[1], h->threads);
+    stored_run(STORED_TO_BFLOAT16, h->count, step->at[0], step->at[1], (struct stored_scale){ 0 },
+               h->threads);
     return true;
 }
 
@@ -23,7 +24,8 @@ static bool run_restore(const struct step *step, struct err *err)
 {
     (void)err;
     const struct halving *h = step->state;
-    bfloat16_to_float(h->count, step->at[0], step->at[1], h->threads);
+    stored_run(STORED_FROM_BFLOAT16, h->count, step->at[0], step->at[1], (struct stored_scale){ 0 },
+               h->threads);
     return true;
 }
 
