@@ -80,49 +80,12 @@ static bool check_class(const struct predict *predict, struct err *err)
            err_prefix(err, "the model");
 }
 
-static uint64_t hash_shape(uint64_t hash, const struct shape *shape)
-{
-    return part_hash(hash, shape->dim, (size_t)shape->rank * sizeof *shape->dim);
-}
-
-/* A value by where it comes from: its weights, or the node that makes it (-1: the input). */
-static uint64_t hash_value(uint64_t hash, const struct graph *graph, value_id id)
-{
-    if (id == NO_VALUE)
-        return part_hash(hash, "-", 1);
-    const struct value *value = &graph->values[id];
-    hash = hash_shape(part_hash(hash, &value->node, sizeof value->node), &value->shape);
-    if (graph_is_parameter(graph, id) && value->data)
-        hash = part_hash(hash, buffer_data(value->data),
-                         (size_t)shape_count(&value->shape) * sizeof(float));
-    return hash;
-}
-
-static uint64_t hash_node(uint64_t hash, const struct graph *graph, const struct node *node)
-{
-    hash = part_hash(hash, node->op->name, strlen(node->op->name) + 1);
-    for (const struct attr_field *f = node->op->fields; f && f->name; f++) {
-        if (f->type == ATTR_SHAPE)
-            hash = hash_shape(hash, (const void *)((const char *)&node->attr + f->offset));
-        for (int i = 0; f->type != ATTR_SHAPE && i < f->count; i++) {
-            double number = op_attr_value(f, &node->attr, i);
-            hash = part_hash(hash, &number, sizeof number);
-        }
-    }
-    for (int i = 0; i < node->n_inputs; i++)
-        hash = hash_value(hash, graph, node->inputs[i]);
-    return hash;
-}
-
 /* The network with its weights, what is done to a pixel before it, what its outputs are and what
  * the classes are called. */
 static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
 {
-    const struct graph *graph = m->model->graph;
     const struct model_config *config = &m->model->config;
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-        hash = hash_node(hash, graph, &graph->nodes[i]);
-    hash = hash_value(hash, graph, graph->outputs[0].value);
+    hash = graph_hash(m->model->graph, hash, true);
     for (int64_t c = 0; c < config->num_classes; c++)
         hash = part_hash(hash, config->class_names[c], strlen(config->class_names[c]) + 1);
     const char *outputs = model_outputs_word(m->model);
