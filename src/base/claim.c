@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/file.h"
-#include "base/part.h"
+#include "base/draft.h"
 #include "base/text.h"
 
 struct claim {
@@ -50,7 +50,7 @@ static double age_s(const char *folder, const struct stat *lock)
     char *path = text_format("%s/.lock", folder), *probe = NULL;
     struct stat now;
     double age = 0;
-    int fd = path ? part_create(path, &probe, NULL) : -1;
+    int fd = path ? draft_create(path, &probe, NULL) : -1;
     if (fd >= 0 && fstat(fd, &now) == 0)
         age = difftime(now.st_mtime, lock->st_mtime);
     if (fd >= 0) {
@@ -120,7 +120,7 @@ static bool write_lock(struct claim *claim, const char *folder, struct err *err)
     strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &parts);
     gethostname(host, sizeof host - 1);
     char *path = text_format("%s/.lock", folder), *own = NULL;
-    int fd = path ? part_create(path, &own, NULL) : -1;
+    int fd = path ? draft_create(path, &own, NULL) : -1;
     FILE *stream = fd >= 0 ? fdopen(fd, "w") : NULL;
     bool ok = true;
     if (!path || (fd >= 0 && !stream)) {

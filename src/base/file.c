@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "base/part.h"
+#include "base/draft.h"
 #include "base/text.h"
 
 const char *file_extension(const char *path)
@@ -65,7 +65,7 @@ bool file_make_folder(const char *path, struct err *err)
     if (ok && !file_is_folder(path))
         ok = err_set(err, ERR_IO, "%s: exists and is not a folder", path);
     if (ok)
-        part_sweep(path);
+        draft_sweep(path);
     free(partial);
     return ok;
 }
@@ -75,7 +75,7 @@ bool file_out_reserve(struct file_out *out, const char *path, struct err *err)
     *out = (struct file_out){ .path = strdup(path) };
     if (!out->path)
         return err_memory(err, path);
-    out->fd = part_create(path, &out->part, err);
+    out->fd = draft_create(path, &out->draft, err);
     out->reserved = out->fd >= 0;
     if (!out->reserved) {
         file_out_discard(out);
@@ -151,7 +151,7 @@ static bool put_into_place(struct file_out *out, bool sync, struct err *err)
         ok = end_stream(out, sync, err);
     else if (sync && fsync(out->fd) != 0)
         ok = err_errno(err, out->path, "sync to disk");
-    if (ok && rename(out->part, out->path) != 0)
+    if (ok && rename(out->draft, out->path) != 0)
         ok = err_errno(err, out->path, "rename into place");
     ok = ok && (!sync || sync_folder_of(out->path, err));
     file_out_discard(out);
@@ -174,9 +174,9 @@ void file_out_discard(struct file_out *out)
         fclose(out->stream);
     if (out->reserved)
         close(out->fd);
-    if (out->part)
-        unlink(out->part); /* already gone after a rename */
-    free(out->part);
+    if (out->draft)
+        unlink(out->draft); /* already gone after a rename */
+    free(out->draft);
     free(out->path);
     *out = (struct file_out){ 0 };
 }

@@ -11,11 +11,11 @@
 
 struct file_out {
     char *path;   /* the final name */
-    char *part;   /* what it is called until then (part.h) */
-    FILE *stream; /* open on part after file_out_open; NULL after file_out_reserve */
+    char *draft;  /* what it is called until then (draft.h) */
+    FILE *stream; /* open on the draft after file_out_open; NULL after file_out_reserve */
     bool reserved;
-    int fd;          /* of part, if it is reserved */
-    char handle[40]; /* a name by which libraries open part, even if it has been replaced */
+    int fd;          /* of the draft, if it is reserved */
+    char handle[40]; /* a name by which libraries open the draft, even if it has been replaced */
 };
 
 /* Starts an output: always a new file, never an existing one or the target of a link. _open gives a

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "base/part.h"
+#include "base/draft.h"
 
 static int on_tiff_error(TIFF *tiff, void *arg, const char *module, const char *format,
                          va_list arguments)
@@ -67,7 +67,7 @@ bool tiff_out_tile(struct tiff_out *out, int64_t index, const void *bytes, int64
 static bool open_waiting(struct tiff_out *out, struct err *err)
 {
     char *name = NULL;
-    out->waiting = part_create(out->path, &name, err);
+    out->waiting = draft_create(out->path, &name, err);
     if (name)
         unlink(name);
     free(name);

@@ -119,12 +119,12 @@ static void outputs_appear_only_when_complete(void **state)
     assert_string_equal(text, "hello");
     free(text);
     assert_true(file_out_open(&out, path, &err));
-    char *part = strdup(out.part);
+    char *draft = strdup(out.draft);
     file_out_discard(&out);
-    assert_false(file_exists(part));
+    assert_false(file_exists(draft));
     assert_false(file_read(path, 3, &text, NULL, &err)); /* above the limit */
     assert_non_null(strstr(err.text, "larger than"));
-    free(part);
+    free(draft);
     free(path);
 }
 
@@ -148,7 +148,7 @@ static void parts_are_new_files(void **state)
     struct err err = { 0 };
     struct file_out out;
     assert_true(file_make_folder(folder, &err));
-    char *victim = text_format("%s/victim", folder), *part = text_format("%s/a.part", folder);
+    char *victim = text_format("%s/victim", folder), *draft = text_format("%s/a.part", folder);
     memset(name, 'x', 255);
     name[255] = 0;
     char *path = text_format("%s/a", folder), *longest = text_format("%s/%s", folder, name);
@@ -156,8 +156,8 @@ static void parts_are_new_files(void **state)
     assert_non_null(stream);
     fputs("mine", stream);
     fclose(stream);
-    unlink(part);
-    assert_int_equal(symlink("victim", part), 0);
+    unlink(draft);
+    assert_int_equal(symlink("victim", draft), 0);
     assert_true(file_out_open(&out, path, &err));
     fputs("other", out.stream);
     assert_true(file_out_commit(&out, &err));
@@ -177,18 +177,18 @@ static void parts_are_new_files(void **state)
     assert_int_equal(count_in(folder), 6);
     assert_true(file_make_folder(folder, &err));
     assert_int_equal(count_in(folder), 5);
-    assert_true(file_exists(out.part));
+    assert_true(file_exists(out.draft));
     file_out_discard(&out);
-    unlink(part), unlink(victim), unlink(path), unlink(longest);
+    unlink(draft), unlink(victim), unlink(path), unlink(longest);
     assert_int_equal(rmdir(folder), 0);
-    free(folder), free(victim), free(part), free(path), free(longest);
+    free(folder), free(victim), free(draft), free(path), free(longest);
 }
 
 static void a_full_disk_is_an_error(void **state)
 {
     (void)state;
     struct file_out out = { .path = strdup("/dev/full"),
-                            .part = strdup("/dev/full-no.part"),
+                            .draft = strdup("/dev/full-no.part"),
                             .stream = fopen("/dev/full", "wb") };
     assert_non_null(out.stream);
     for (int i = 0; i < 100000; i++)

@@ -1,5 +1,5 @@
-/* part.c: see part.h. */
-#include "base/part.h"
+/* draft.c: see draft.h. */
+#include "base/draft.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static uint32_t host_hash(void)
     return hash;
 }
 
-int part_create(const char *path, char **name, struct err *err)
+int draft_create(const char *path, char **name, struct err *err)
 {
     const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path;
     int fd = -1;
@@ -85,7 +85,7 @@ static bool is_dead(int folder, const char *name, uint32_t here)
            difftime(time(NULL), status.st_mtime) > OLD_S;
 }
 
-void part_sweep(const char *folder)
+void draft_sweep(const char *folder)
 {
     uint32_t here = host_hash();
     DIR *dir = opendir(folder);
