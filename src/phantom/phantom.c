@@ -17,31 +17,31 @@ struct cohort {
     const struct phantom_options *options;
     const struct ctx *ctx;
     struct phantom_painter *painter;
-    unsigned centers;         /* phantom_plan_make */
-    struct phantom_plan plan; /* of the current slide */
+    unsigned centers;           /* phantom_scene_make */
+    struct phantom_scene scene; /* of the current slide */
 };
 
 static char *slide_path(const struct cohort *c)
 {
-    return text_format("%s/slides/%s.tiff", c->options->folder, c->plan.name);
+    return text_format("%s/slides/%s.tiff", c->options->folder, c->scene.name);
 }
 
 /* The description stored in a finished slide, by which a later run recognises it. */
 static char *describe(const struct cohort *c)
 {
-    const struct phantom_plan *plan = &c->plan;
+    const struct phantom_scene *scene = &c->scene;
     char center[32] = "";
     if (c->centers)
-        snprintf(center, sizeof center, ", center %d", plan->center);
+        snprintf(center, sizeof center, ", center %d", scene->center);
     return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s",
-                       (unsigned long long)plan->seed, (long long)plan->index,
-                       (long long)plan->size_px, center);
+                       (unsigned long long)scene->seed, (long long)scene->index,
+                       (long long)scene->size_px, center);
 }
 
-static struct tiff_pyramid_options pyramid_options(const struct phantom_plan *plan)
+static struct tiff_pyramid_options pyramid_options(const struct phantom_scene *scene)
 {
-    return (struct tiff_pyramid_options){ .width = plan->size_px,
-                                          .height = plan->size_px,
+    return (struct tiff_pyramid_options){ .width = scene->size_px,
+                                          .height = scene->size_px,
                                           .mpp = PHANTOM_MPP,
                                           .tile_px = PHANTOM_TILE_PX };
 }
@@ -76,27 +76,27 @@ static bool look_for_slide(const struct cohort *c, bool *complete, struct err *e
 static bool make_slide(struct cohort *c, struct err *err)
 {
     char *path = slide_path(c), *description = describe(c);
-    char *xml = text_format("%s/annotations/%s.xml", c->options->folder, c->plan.name);
-    struct tiff_pyramid_options options = pyramid_options(&c->plan);
+    char *xml = text_format("%s/annotations/%s.xml", c->options->folder, c->scene.name);
+    struct tiff_pyramid_options options = pyramid_options(&c->scene);
     options.description = description;
     bool ok = (path && description && xml) || err_memory(err, c->options->folder);
-    ok = ok && (!c->plan.tumor || phantom_annotation_write(xml, &c->plan, err));
+    ok = ok && (!c->scene.tumor || phantom_annotation_write(xml, &c->scene, err));
     if (ok) {
-        phantom_painter_use(c->painter, &c->plan);
+        phantom_painter_use(c->painter, &c->scene);
         ok = tiff_pyramid_write(path, &options, draw_tile, c->painter, c->ctx, err);
     }
     free(path), free(description), free(xml);
     return ok;
 }
 
-static void write_row(const struct phantom_plan *plan, FILE *stream)
+static void write_row(const struct phantom_scene *scene, FILE *stream)
 {
-    fprintf(stream, "slides/%s.tiff,%g,%s,", plan->name, PHANTOM_MPP,
-            plan->tumor ? "tumor" : "normal");
-    if (plan->tumor)
-        fprintf(stream, "annotations/%s.xml", plan->name);
-    fprintf(stream, ",%s,%d,%d,%s\n", plan->patient, plan->node, plan->center,
-            plan->test ? "test" : "train");
+    fprintf(stream, "slides/%s.tiff,%g,%s,", scene->name, PHANTOM_MPP,
+            scene->tumor ? "tumor" : "normal");
+    if (scene->tumor)
+        fprintf(stream, "annotations/%s.xml", scene->name);
+    fprintf(stream, ",%s,%d,%d,%s\n", scene->patient, scene->node, scene->center,
+            scene->test ? "test" : "train");
 }
 
 static bool write_list(struct cohort *c, struct err *err)
@@ -106,8 +106,8 @@ static bool write_list(struct cohort *c, struct err *err)
         return false;
     fputs("slide,mpp,label,annotation,patient,node,center,split\n", out.stream);
     for (int64_t i = 0; i < c->options->n_slides; i++) {
-        phantom_plan_make(c->options->seed, i, c->options->size_px, c->centers, &c->plan);
-        write_row(&c->plan, out.stream);
+        phantom_scene_make(c->options->seed, i, c->options->size_px, c->centers, &c->scene);
+        write_row(&c->scene, out.stream);
     }
     return file_out_commit(&out, err);
 }
@@ -130,7 +130,7 @@ static bool find_missing(struct cohort *c, bool *missing, int64_t *n, struct err
 {
     for (int64_t i = 0; i < c->options->n_slides; i++) {
         bool complete;
-        phantom_plan_make(c->options->seed, i, c->options->size_px, c->centers, &c->plan);
+        phantom_scene_make(c->options->seed, i, c->options->size_px, c->centers, &c->scene);
         if (!look_for_slide(c, &complete, err))
             return false;
         missing[i] = !complete;
@@ -142,12 +142,12 @@ static bool find_missing(struct cohort *c, bool *missing, int64_t *n, struct err
 static bool make_missing(struct cohort *c, const bool *missing, int64_t n, struct err *err)
 {
     bool ok = true;
-    struct tiff_pyramid_options shape = pyramid_options(&c->plan);
+    struct tiff_pyramid_options shape = pyramid_options(&c->scene);
     console_begin(c->ctx->console, "phantom", n * tiff_pyramid_tiles(&shape), "tiles");
     for (int64_t i = 0; ok && i < c->options->n_slides; i++) {
         if (!missing[i])
             continue;
-        phantom_plan_make(c->options->seed, i, c->options->size_px, c->centers, &c->plan);
+        phantom_scene_make(c->options->seed, i, c->options->size_px, c->centers, &c->scene);
         ok = make_slide(c, err);
     }
     console_end(c->ctx->console);

@@ -24,18 +24,18 @@ static void write_polygon(FILE *stream, int number, int group, const struct phan
     fputs("\t\t\t</Coordinates>\n\t\t</Annotation>\n", stream);
 }
 
-bool phantom_annotation_write(const char *path, const struct phantom_plan *plan, struct err *err)
+bool phantom_annotation_write(const char *path, const struct phantom_scene *scene, struct err *err)
 {
     struct file_out out;
     if (!file_out_open(&out, path, err))
         return false;
     fputs("<?xml version=\"1.0\"?>\n<ASAP_Annotations>\n\t<Annotations>\n", out.stream);
     int number = 0;
-    for (int i = 0; i < plan->n_lesions; i++)
-        write_polygon(out.stream, number++, i % 2, &plan->lesions[i].outline);
-    for (int i = 0; i < plan->n_lesions; i++)
-        if (plan->lesions[i].has_hole)
-            write_polygon(out.stream, number++, 2, &plan->lesions[i].hole);
+    for (int i = 0; i < scene->n_lesions; i++)
+        write_polygon(out.stream, number++, i % 2, &scene->lesions[i].outline);
+    for (int i = 0; i < scene->n_lesions; i++)
+        if (scene->lesions[i].has_hole)
+            write_polygon(out.stream, number++, 2, &scene->lesions[i].hole);
     fputs("\t</Annotations>\n\t<AnnotationGroups>\n", out.stream);
     static const char *const colors[] = { "#00ff00", "#00ff00", "#64FE2E" };
     for (int group = 0; group < 3; group++)

@@ -35,12 +35,12 @@ static float between(struct rng *rng, double low, double high)
     return (float)rng_between(rng, low, high);
 }
 
-static struct place find_place(const struct phantom_plan *plan, enum cell_class class, int64_t i,
+static struct place find_place(const struct phantom_scene *scene, enum cell_class class, int64_t i,
                                int64_t j)
 {
     struct place place = { .class = class };
-    uint64_t stream = ((uint64_t)plan->key << 8 | (uint64_t) class) ^ rng_hash("phantom cell");
-    place.rng = rng_new(plan->seed, stream, (uint64_t)j << 32 | (uint64_t)(uint32_t)i);
+    uint64_t stream = ((uint64_t)scene->key << 8 | (uint64_t) class) ^ rng_hash("phantom cell");
+    place.rng = rng_new(scene->seed, stream, (uint64_t)j << 32 | (uint64_t)(uint32_t)i);
     double wander = class == CELL_LYMPHOCYTE ? 0.30 : 0.34;
     double shift = (j & 1) ? 0.5 : 0;
     float pitch = cell_pitch_px[class];
@@ -49,20 +49,20 @@ static struct place find_place(const struct phantom_plan *plan, enum cell_class 
     return place;
 }
 
-static const struct phantom_lesion *lesion_at(const struct phantom_plan *plan, float x, float y)
+static const struct phantom_lesion *lesion_at(const struct phantom_scene *scene, float x, float y)
 {
-    const struct phantom_lesion *best = &plan->lesions[0];
+    const struct phantom_lesion *best = &scene->lesions[0];
     float best_depth = -1e9f;
-    for (int i = 0; i < plan->n_lesions; i++) {
-        float depth = phantom_curve_depth(&plan->lesions[i].outline, x, y);
+    for (int i = 0; i < scene->n_lesions; i++) {
+        float depth = phantom_curve_depth(&scene->lesions[i].outline, x, y);
         if (depth > best_depth)
-            best_depth = depth, best = &plan->lesions[i];
+            best_depth = depth, best = &scene->lesions[i];
     }
     return best;
 }
 
 /* The chance that a candidate is there, from the tissue around it. */
-static float chance(const struct phantom_plan *plan, const struct phantom_lattice *lattice,
+static float chance(const struct phantom_scene *scene, const struct phantom_lattice *lattice,
                     const struct place *p)
 {
     float tissue = phantom_lattice_at(lattice, FIELD_TISSUE, p->x, p->y);
@@ -86,7 +86,7 @@ static float chance(const struct phantom_plan *plan, const struct phantom_lattic
     case CELL_SPINDLE:
         return 0.62f * stroma;
     default:
-        return in_tumor && stroma < 0.55f ? lesion_at(plan, p->x, p->y)->cellularity : 0;
+        return in_tumor && stroma < 0.55f ? lesion_at(scene, p->x, p->y)->cellularity : 0;
     }
 }
 
@@ -128,10 +128,11 @@ static void make_normal_nucleus(const struct phantom_lattice *lattice, struct pl
 }
 
 /* Large, of many shapes, crowded; the chromatin is open, with a dark rim and nucleoli. */
-static void make_tumor_nucleus(const struct phantom_plan *plan, struct place *p, struct nucleus *n)
+static void make_tumor_nucleus(const struct phantom_scene *scene, struct place *p,
+                               struct nucleus *n)
 {
     struct rng *rng = &p->rng;
-    const struct phantom_lesion *lesion = lesion_at(plan, p->x, p->y);
+    const struct phantom_lesion *lesion = lesion_at(scene, p->x, p->y);
     float giant = rng_uniform(rng) < 0.06 ? 1.3f : 1;
     n->half_long = giant * between(rng, 19, 30);
     n->half_short = n->half_long * between(rng, 0.6, 0.95);
@@ -208,7 +209,7 @@ static void paint_nucleus(const struct nucleus *n, const struct phantom_textures
 
 /* Calls visit for every cell of a class that may touch the canvas, in the order of the grid. */
 struct cell_visit {
-    const struct phantom_plan *plan;
+    const struct phantom_scene *scene;
     const struct phantom_lattice *lattice;
     const struct phantom_textures *textures;
     struct phantom_canvas *canvas;
@@ -226,12 +227,12 @@ static void each_cell(const struct cell_visit *with, enum cell_class class,
     int64_t last_i = (int64_t)ceilf((float)(c->x + c->width + margin) / pitch);
     for (int64_t j = first_j; j <= last_j; j++)
         for (int64_t i = first_i; i <= last_i; i++) {
-            struct place place = find_place(with->plan, class, i, j);
+            struct place place = find_place(with->scene, class, i, j);
             if (place.x < (float)(c->x - margin) || place.y < (float)(c->y - margin) ||
                 place.x > (float)(c->x + c->width + margin) ||
                 place.y > (float)(c->y + c->height + margin))
                 continue;
-            float p = chance(with->plan, with->lattice, &place);
+            float p = chance(with->scene, with->lattice, &place);
             if (p > 0 && rng_uniform(&place.rng) < p)
                 visit(with, &place);
         }
@@ -243,7 +244,7 @@ static void visit_nucleus(const struct cell_visit *with, struct place *place)
     n.texture_x = (int32_t)rng_below(&place->rng, TEXTURE_SIDE);
     n.texture_y = (int32_t)rng_below(&place->rng, TEXTURE_SIDE);
     if (place->class == CELL_TUMOR)
-        make_tumor_nucleus(with->plan, place, &n);
+        make_tumor_nucleus(with->scene, place, &n);
     else
         make_normal_nucleus(with->lattice, place, &n);
     paint_nucleus(&n, with->textures, with->canvas);
@@ -267,8 +268,8 @@ static void visit_distance(const struct cell_visit *with, struct place *place)
         }
 }
 
-bool phantom_tumor_distances(const struct phantom_plan *plan, const struct phantom_lattice *lattice,
-                             struct phantom_canvas *canvas)
+bool phantom_tumor_distances(const struct phantom_scene *scene,
+                             const struct phantom_lattice *lattice, struct phantom_canvas *canvas)
 {
     float deepest = -1e9f;
     for (int i = 0; i < lattice->across * lattice->down; i++)
@@ -277,16 +278,16 @@ bool phantom_tumor_distances(const struct phantom_plan *plan, const struct phant
         return false;
     for (int i = 0; i < canvas->width * canvas->height; i++)
         canvas->nearest[i] = canvas->second[i] = 70;
-    struct cell_visit with = { plan, lattice, NULL, canvas };
+    struct cell_visit with = { scene, lattice, NULL, canvas };
     each_cell(&with, CELL_TUMOR, visit_distance);
     return true;
 }
 
-void phantom_draw_nuclei(const struct phantom_plan *plan, const struct phantom_lattice *lattice,
+void phantom_draw_nuclei(const struct phantom_scene *scene, const struct phantom_lattice *lattice,
                          const struct phantom_textures *textures, struct phantom_canvas *canvas)
 {
-    struct cell_visit with = { plan, lattice, textures, canvas };
+    struct cell_visit with = { scene, lattice, textures, canvas };
     for (int class = 0; class < N_CELL_CLASSES; class ++)
-        if (class != CELL_TUMOR || plan->n_lesions > 0)
+        if (class != CELL_TUMOR || scene->n_lesions > 0)
             each_cell(&with, (enum cell_class) class, visit_nucleus);
 }

@@ -15,10 +15,10 @@ struct phantom_canvas {
 
 /* Distances to the tumour cells, from which the background makes cell borders. Returns false and
  * fills nothing if no tumour is near. */
-bool phantom_tumor_distances(const struct phantom_plan *plan, const struct phantom_lattice *lattice,
-                             struct phantom_canvas *canvas);
+bool phantom_tumor_distances(const struct phantom_scene *scene,
+                             const struct phantom_lattice *lattice, struct phantom_canvas *canvas);
 
 /* Paints all nuclei over the background. */
-void phantom_draw_nuclei(const struct phantom_plan *plan, const struct phantom_lattice *lattice,
+void phantom_draw_nuclei(const struct phantom_scene *scene, const struct phantom_lattice *lattice,
                          const struct phantom_textures *textures, struct phantom_canvas *canvas);
 #endif

@@ -24,7 +24,7 @@ struct scratch {
 };
 
 struct phantom_painter {
-    const struct phantom_plan *plan;
+    const struct phantom_scene *scene;
     struct phantom_textures textures;
     float light_h[AMOUNTS][3], light_e[AMOUNTS][3];   /* transmission; light_h includes the glass */
     uint8_t glass[TEXTURE_SIDE][2 * TEXTURE_SIDE][3]; /* wide enough to begin anywhere */
@@ -53,10 +53,10 @@ static uint8_t to_grey(float value)
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5f);
 }
 
-void phantom_painter_use(struct phantom_painter *p, const struct phantom_plan *plan)
+void phantom_painter_use(struct phantom_painter *p, const struct phantom_scene *scene)
 {
-    p->plan = plan;
-    const struct phantom_stain *stain = &plan->stain;
+    p->scene = scene;
+    const struct phantom_stain *stain = &scene->stain;
     for (int i = 0; i < AMOUNTS; i++)
         for (int c = 0; c < 3; c++) {
             float amount = (float)i / AMOUNT_STEPS;
@@ -80,26 +80,26 @@ struct fat_cells {
     float x[9], y[9];
 };
 
-static void find_fat_cells(const struct phantom_plan *plan, int32_t column, int32_t row,
+static void find_fat_cells(const struct phantom_scene *scene, int32_t column, int32_t row,
                            struct fat_cells *out)
 {
     *out = (struct fat_cells){ .known = true, .column = column, .row = row };
     for (int k = 0; k < 9; k++) {
         int32_t i = column + k % 3 - 1, j = row + k / 3 - 1;
-        float wander_x = phantom_hash(plan->key ^ 0xFA7u, i, j);
-        float wander_y = phantom_hash(plan->key ^ 0xFA8u, i, j);
+        float wander_x = phantom_hash(scene->key ^ 0xFA7u, i, j);
+        float wander_y = phantom_hash(scene->key ^ 0xFA8u, i, j);
         out->x[k] = ((float)i + 0.5f + 0.38f * wander_x) * FAT_PITCH_PX;
         out->y[k] = ((float)j + 0.5f + 0.38f * wander_y) * FAT_PITCH_PX;
     }
 }
 
 /* The walls lie between the two nearest centres. */
-static float fat_wall(const struct phantom_plan *plan, int32_t x, int32_t y,
+static float fat_wall(const struct phantom_scene *scene, int32_t x, int32_t y,
                       struct fat_cells *cells)
 {
     int32_t column = x / FAT_PITCH_PX, row = y / FAT_PITCH_PX;
     if (!cells->known || cells->column != column || cells->row != row)
-        find_fat_cells(plan, column, row, cells);
+        find_fat_cells(scene, column, row, cells);
     float nearest = 1e9f, second = 1e9f;
     for (int k = 0; k < 9; k++) {
         float dx = cells->x[k] - (float)x, dy = cells->y[k] - (float)y;
@@ -161,7 +161,7 @@ static void draw_ground(const struct phantom_painter *p, struct scratch *s,
                                                  FIELD_FIBRE_V, FIELD_TUMOR, FIELD_FAT };
     const struct phantom_textures *t = &p->textures;
     struct fat_cells fat_cells = { 0 };
-    bool tumor = phantom_tumor_distances(p->plan, &s->lattice, canvas);
+    bool tumor = phantom_tumor_distances(p->scene, &s->lattice, canvas);
     for (int j = 0; j < canvas->height; j++) {
         int32_t y = (int32_t)(canvas->y + j);
         for (size_t f = 0; f < sizeof needed / sizeof *needed; f++)
@@ -177,7 +177,7 @@ static void draw_ground(const struct phantom_painter *p, struct scratch *s,
                              texture_at(t->clumps, x, y), texture_at(t->blobs, x, y), &g);
             float fat = s->rows[FIELD_FAT][i];
             if (fat > 0) {
-                float wall = fat_wall(p->plan, x, y, &fat_cells);
+                float wall = fat_wall(p->scene, x, y, &fat_cells);
                 g.eosin += fat * (0.55f * wall - g.eosin);
                 g.hematoxylin += fat * (0.06f * wall - g.hematoxylin);
             }
@@ -290,11 +290,11 @@ static void develop(const struct phantom_painter *p, const struct phantom_canvas
 static void paint_tissue(const struct phantom_painter *p, struct scratch *s, int64_t x, int64_t y,
                          int width, int height, uint8_t *px, int64_t stride_bytes)
 {
-    phantom_lattice_fill(p->plan, x, y, width, height, &s->lattice);
+    phantom_lattice_fill(p->scene, x, y, width, height, &s->lattice);
     int margin = 0;
     if (is_blurred(&s->lattice)) { /* blur looks beyond the rectangle */
         margin = BLUR_MARGIN_PX;
-        phantom_lattice_fill(p->plan, x - margin, y - margin, width + 2 * margin,
+        phantom_lattice_fill(p->scene, x - margin, y - margin, width + 2 * margin,
                              height + 2 * margin, &s->lattice);
     }
     struct phantom_canvas canvas = { .x = x - margin,
@@ -308,7 +308,7 @@ static void paint_tissue(const struct phantom_painter *p, struct scratch *s, int
                                      .spare_hematoxylin = s->planes[4],
                                      .spare_eosin = s->planes[5] };
     draw_ground(p, s, &canvas);
-    phantom_draw_nuclei(p->plan, &s->lattice, &p->textures, &canvas);
+    phantom_draw_nuclei(p->scene, &s->lattice, &p->textures, &canvas);
     cut_edges(p, s, &canvas);
     if (margin)
         blur(s, &canvas);
@@ -318,7 +318,7 @@ static void paint_tissue(const struct phantom_painter *p, struct scratch *s, int
 static void paint_glass(const struct phantom_painter *p, int64_t x, int64_t y, int64_t width,
                         int64_t height, uint8_t *px, int64_t stride_bytes)
 {
-    struct rng rng = rng_new(p->plan->seed, p->plan->key, (uint64_t)y << 32 | (uint64_t)x);
+    struct rng rng = rng_new(p->scene->seed, p->scene->key, (uint64_t)y << 32 | (uint64_t)x);
     uint32_t start = rng_u32(&rng);
     for (int64_t j = 0; j < height; j++)
         memcpy(px + j * stride_bytes,
@@ -340,7 +340,7 @@ static float distance_to_stroke(const struct phantom_pen *pen, int i, float x, f
 static void paint_pen(const struct phantom_painter *p, int64_t x, int64_t y, int64_t width,
                       int64_t height, uint8_t *px, int64_t stride_bytes)
 {
-    const struct phantom_pen *pen = &p->plan->pen;
+    const struct phantom_pen *pen = &p->scene->pen;
     int near[MAX_PEN_POINTS], n_near = 0;
     float reach = pen->half_width * 1.3f + 0.75f * PHANTOM_TILE_PX;
     for (int i = 0; i + 1 < pen->n_points; i++)
@@ -395,12 +395,12 @@ static void paint_dust(const struct phantom_painter *p, int64_t x, int64_t y, in
                        int64_t height, uint8_t *px, int64_t stride_bytes)
 {
     const float reach = 90;
-    uint64_t stream = p->plan->key ^ rng_hash("phantom dust");
+    uint64_t stream = p->scene->key ^ rng_hash("phantom dust");
     int64_t pitch = DUST_PITCH_PX;
     for (int64_t row = y / pitch - 1; row <= (y + height) / pitch + 1; row++)
         for (int64_t column = x / pitch - 1; column <= (x + width) / pitch + 1; column++) {
             struct rng rng =
-                rng_new(p->plan->seed, stream, (uint64_t)row << 32 | (uint64_t)(uint32_t)column);
+                rng_new(p->scene->seed, stream, (uint64_t)row << 32 | (uint64_t)(uint32_t)column);
             if (rng_uniform(&rng) > 0.12)
                 continue;
             struct speck s = { .x = (float)(((double)column + rng_uniform(&rng)) * (double)pitch),
@@ -420,7 +420,7 @@ static void paint_dust(const struct phantom_painter *p, int64_t x, int64_t y, in
 void phantom_paint(struct phantom_painter *p, int64_t x, int64_t y, int64_t width, int64_t height,
                    uint8_t *px, int64_t stride_bytes, int worker)
 {
-    if (phantom_is_tissue(p->plan, x, y, width, height))
+    if (phantom_is_tissue(p->scene, x, y, width, height))
         paint_tissue(p, &p->scratch[worker], x, y, (int)width, (int)height, px, stride_bytes);
     else
         paint_glass(p, x, y, width, height, px, stride_bytes);

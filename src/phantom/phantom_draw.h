@@ -1,8 +1,8 @@
-/* phantom_draw.h: a plan -> the pixels of any rectangle of the slide. */
+/* phantom_draw.h: a scene -> the pixels of any rectangle of the slide. */
 #ifndef PHANTOM_PHANTOM_DRAW_H
 #define PHANTOM_PHANTOM_DRAW_H
 #include "base/err.h"
-#include "phantom/phantom_plan.h"
+#include "phantom/phantom_scene.h"
 
 struct phantom_painter;
 
@@ -12,8 +12,8 @@ enum { PHANTOM_TILE_PX = 256 };
 bool phantom_painter_new(int workers, struct phantom_painter **out, struct err *err);
 void phantom_painter_free(struct phantom_painter *painter); /* NULL-safe */
 
-/* Which slide to draw from now on. The plan must outlive the drawing. */
-void phantom_painter_use(struct phantom_painter *painter, const struct phantom_plan *plan);
+/* Which slide to draw from now on. The scene must outlive the drawing. */
+void phantom_painter_use(struct phantom_painter *painter, const struct phantom_scene *scene);
 
 /* px [height, width, 3], rows stride_bytes apart; sides at most PHANTOM_TILE_PX. Thread-safe if
  * each thread has its own worker number. */

@@ -6,22 +6,22 @@
 #include "phantom/phantom_noise.h"
 
 /* Structures have the size that biology gives them, unless the slide is too small for that. */
-static float wavelength(const struct phantom_plan *plan, float px)
+static float wavelength(const struct phantom_scene *scene, float px)
 {
-    return fminf(px, 0.15f * (float)plan->size_px);
+    return fminf(px, 0.15f * (float)scene->size_px);
 }
 
-static float noise_at(const struct phantom_plan *plan, uint32_t which, float x, float y, float px,
+static float noise_at(const struct phantom_scene *scene, uint32_t which, float x, float y, float px,
                       int octaves)
 {
-    return phantom_fractal(plan->key + which * 0x9E3779B9u, x / px, y / px, octaves);
+    return phantom_fractal(scene->key + which * 0x9E3779B9u, x / px, y / px, octaves);
 }
 
-static float tumor_depth(const struct phantom_plan *plan, float x, float y)
+static float tumor_depth(const struct phantom_scene *scene, float x, float y)
 {
-    float depth = -(float)plan->size_px;
-    for (int i = 0; i < plan->n_lesions; i++) {
-        const struct phantom_lesion *lesion = &plan->lesions[i];
+    float depth = -(float)scene->size_px;
+    for (int i = 0; i < scene->n_lesions; i++) {
+        const struct phantom_lesion *lesion = &scene->lesions[i];
         float inside = phantom_curve_depth(&lesion->outline, x, y);
         if (lesion->has_hole && inside > 0)
             inside = fminf(inside, -phantom_curve_depth(&lesion->hole, x, y));
@@ -31,27 +31,27 @@ static float tumor_depth(const struct phantom_plan *plan, float x, float y)
 }
 
 /* As tumor_depth, holes included. */
-static float lesion_depth(const struct phantom_plan *plan, float x, float y)
+static float lesion_depth(const struct phantom_scene *scene, float x, float y)
 {
-    float depth = -(float)plan->size_px;
-    for (int i = 0; i < plan->n_lesions; i++)
-        depth = fmaxf(depth, phantom_curve_depth(&plan->lesions[i].outline, x, y));
+    float depth = -(float)scene->size_px;
+    for (int i = 0; i < scene->n_lesions; i++)
+        depth = fmaxf(depth, phantom_curve_depth(&scene->lesions[i].outline, x, y));
     return depth;
 }
 
 /* Tissue reaches beyond every lesion, so that what is annotated is there. */
-static float tissue_depth(const struct phantom_plan *plan, float x, float y)
+static float tissue_depth(const struct phantom_scene *scene, float x, float y)
 {
-    return fmaxf(phantom_plan_tissue(plan, x, y), lesion_depth(plan, x, y) + 60);
+    return fmaxf(phantom_scene_tissue(scene, x, y), lesion_depth(scene, x, y) + 60);
 }
 
-bool phantom_is_tissue(const struct phantom_plan *plan, int64_t x, int64_t y, int64_t width,
+bool phantom_is_tissue(const struct phantom_scene *scene, int64_t x, int64_t y, int64_t width,
                        int64_t height)
 {
     const int64_t step = 64;
     for (int64_t j = y; j < y + height + step; j += step)
         for (int64_t i = x; i < x + width + step; i += step)
-            if (tissue_depth(plan, (float)i, (float)j) > -150)
+            if (tissue_depth(scene, (float)i, (float)j) > -150)
                 return true;
     return false;
 }
@@ -60,52 +60,52 @@ struct node {
     float values[N_FIELDS];
 };
 
-static void normal_fields(const struct phantom_plan *plan, float x, float y, float *v)
+static void normal_fields(const struct phantom_scene *scene, float x, float y, float *v)
 {
     float inside = v[FIELD_TISSUE];
-    float fat = noise_at(plan, 1, x, y, wavelength(plan, 2000), 3);
+    float fat = noise_at(scene, 1, x, y, wavelength(scene, 2000), 3);
     fat += 0.35f * smoothstep(900, 100, inside);
     v[FIELD_FAT] = smoothstep(0.50f, 0.56f, fat);
     if (v[FIELD_FAT] > 0) /* none in a lesion or its hole */
-        v[FIELD_FAT] *= smoothstep(-20, -60, lesion_depth(plan, x, y));
-    float ridge = fabsf(noise_at(plan, 2, x, y, wavelength(plan, 1100), 2));
-    float broad = noise_at(plan, 3, x, y, wavelength(plan, 1300), 3);
+        v[FIELD_FAT] *= smoothstep(-20, -60, lesion_depth(scene, x, y));
+    float ridge = fabsf(noise_at(scene, 2, x, y, wavelength(scene, 1100), 2));
+    float broad = noise_at(scene, 3, x, y, wavelength(scene, 1300), 3);
     float stroma = fmaxf(smoothstep(0.055f, 0.02f, ridge), smoothstep(0.12f, 0.25f, broad));
     v[FIELD_STROMA] = fmaxf(stroma, smoothstep(150, 70, inside));
-    v[FIELD_PALE] = smoothstep(0.20f, 0.34f, noise_at(plan, 4, x, y, wavelength(plan, 900), 3));
-    v[FIELD_TORN] = smoothstep(0.15f, 0.35f, noise_at(plan, 5, x, y, 800, 1));
-    v[FIELD_TEAR] = noise_at(plan, 6, x, y, 420, 2);
+    v[FIELD_PALE] = smoothstep(0.20f, 0.34f, noise_at(scene, 4, x, y, wavelength(scene, 900), 3));
+    v[FIELD_TORN] = smoothstep(0.15f, 0.35f, noise_at(scene, 5, x, y, 800, 1));
+    v[FIELD_TEAR] = noise_at(scene, 6, x, y, 420, 2);
     v[FIELD_LUMEN] = 0;
 }
 
-static void tumor_fields(const struct phantom_plan *plan, float x, float y, float *v)
+static void tumor_fields(const struct phantom_scene *scene, float x, float y, float *v)
 {
     float within = smoothstep(-12, 12, v[FIELD_TUMOR]);
-    float septa = smoothstep(0.13f, 0.07f, fabsf(noise_at(plan, 7, x, y, 330, 2)));
-    septa *= smoothstep(-0.3f, 0.1f, noise_at(plan, 8, x, y, 1200, 2));
+    float septa = smoothstep(0.13f, 0.07f, fabsf(noise_at(scene, 7, x, y, 330, 2)));
+    septa *= smoothstep(-0.3f, 0.1f, noise_at(scene, 8, x, y, 1200, 2));
     v[FIELD_STROMA] += within * (septa - v[FIELD_STROMA]);
     v[FIELD_PALE] *= 1 - within;
     v[FIELD_TORN] *= 1 - within;
-    v[FIELD_LUMEN] = within * (1 - septa) * noise_at(plan, 9, x, y, 230, 2) / 0.72f;
+    v[FIELD_LUMEN] = within * (1 - septa) * noise_at(scene, 9, x, y, 230, 2) / 0.72f;
 }
 
-static struct node evaluate(const struct phantom_plan *plan, float x, float y)
+static struct node evaluate(const struct phantom_scene *scene, float x, float y)
 {
     struct node node = { 0 };
     float *v = node.values;
-    v[FIELD_TISSUE] = tissue_depth(plan, x, y) + 14 * noise_at(plan, 10, x, y, 90, 2);
-    v[FIELD_TUMOR] = tumor_depth(plan, x, y);
-    normal_fields(plan, x, y, v);
+    v[FIELD_TISSUE] = tissue_depth(scene, x, y) + 14 * noise_at(scene, 10, x, y, 90, 2);
+    v[FIELD_TUMOR] = tumor_depth(scene, x, y);
+    normal_fields(scene, x, y, v);
     if (v[FIELD_TUMOR] > -80)
-        tumor_fields(plan, x, y, v);
-    v[FIELD_DEPTH] = 1 + 0.16f * noise_at(plan, 11, x, y, 1500, 3);
-    float along = x * plan->fibre_cosine + y * plan->fibre_sine;
-    float across = y * plan->fibre_cosine - x * plan->fibre_sine;
+        tumor_fields(scene, x, y, v);
+    v[FIELD_DEPTH] = 1 + 0.16f * noise_at(scene, 11, x, y, 1500, 3);
+    float along = x * scene->fibre_cosine + y * scene->fibre_sine;
+    float across = y * scene->fibre_cosine - x * scene->fibre_sine;
     v[FIELD_FIBRE_U] = along;
     v[FIELD_FIBRE_V] =
-        across + 330 * noise_at(plan, 12, x, y, 900, 2) + 12 * noise_at(plan, 13, x, y, 130, 1);
-    for (int i = 0; i < plan->n_blurs; i++) {
-        const struct phantom_blur *b = &plan->blurs[i];
+        across + 330 * noise_at(scene, 12, x, y, 900, 2) + 12 * noise_at(scene, 13, x, y, 130, 1);
+    for (int i = 0; i < scene->n_blurs; i++) {
+        const struct phantom_blur *b = &scene->blurs[i];
         float distance = hypotf(x - b->x, y - b->y) / b->radius;
         v[FIELD_BLUR] = fmaxf(v[FIELD_BLUR], smoothstep(1, 0.6f, distance));
     }
@@ -118,7 +118,7 @@ static int64_t floor_to_step(int64_t px)
     return node * LATTICE_STEP;
 }
 
-void phantom_lattice_fill(const struct phantom_plan *plan, int64_t x, int64_t y, int64_t width,
+void phantom_lattice_fill(const struct phantom_scene *scene, int64_t x, int64_t y, int64_t width,
                           int64_t height, struct phantom_lattice *out)
 {
     out->x0 = floor_to_step(x - LATTICE_MARGIN);
@@ -129,7 +129,7 @@ void phantom_lattice_fill(const struct phantom_plan *plan, int64_t x, int64_t y,
     out->down = out->down > LATTICE_NODES_MAX ? LATTICE_NODES_MAX : out->down;
     for (int j = 0; j < out->down; j++)
         for (int i = 0; i < out->across; i++) {
-            struct node node = evaluate(plan, (float)(out->x0 + i * LATTICE_STEP),
+            struct node node = evaluate(scene, (float)(out->x0 + i * LATTICE_STEP),
                                         (float)(out->y0 + j * LATTICE_STEP));
             for (int f = 0; f < N_FIELDS; f++)
                 out->nodes[f][j * out->across + i] = node.values[f];

@@ -1,9 +1,9 @@
-/* phantom_field.h: a plan -> the kind of tissue at each position. Fields are evaluated on a lattice
- * that is fixed to the slide and interpolated, so any rectangle can be drawn on its own and matches
- * its neighbours. */
+/* phantom_field.h: a scene -> the kind of tissue at each position. Fields are evaluated on a
+ * lattice that is fixed to the slide and interpolated, so any rectangle can be drawn on its own and
+ * matches its neighbours. */
 #ifndef PHANTOM_PHANTOM_FIELD_H
 #define PHANTOM_PHANTOM_FIELD_H
-#include "phantom/phantom_plan.h"
+#include "phantom/phantom_scene.h"
 
 enum phantom_field {
     FIELD_TISSUE,  /* px inside the tissue */
@@ -35,10 +35,10 @@ struct phantom_lattice {
 };
 
 /* Returns false and evaluates nothing if the rectangle contains only glass. */
-bool phantom_is_tissue(const struct phantom_plan *plan, int64_t x, int64_t y, int64_t width,
+bool phantom_is_tissue(const struct phantom_scene *scene, int64_t x, int64_t y, int64_t width,
                        int64_t height);
 /* The rectangle's sides are at most RECT_SIDE_MAX. */
-void phantom_lattice_fill(const struct phantom_plan *plan, int64_t x, int64_t y, int64_t width,
+void phantom_lattice_fill(const struct phantom_scene *scene, int64_t x, int64_t y, int64_t width,
                           int64_t height, struct phantom_lattice *out);
 
 /* One field at one position, and along a row of n pixels. */

@@ -18,7 +18,7 @@
 #include "phantom/phantom.h"
 #include "phantom/phantom_annotation.h"
 #include "phantom/phantom_draw.h"
-#include "phantom/phantom_plan.h"
+#include "phantom/phantom_scene.h"
 #include "tests/unit/support/lda.h"
 #include "tests/unit/support/paths.h"
 #include "base/text.h"
@@ -124,17 +124,17 @@ static void list_keeps_patients_apart(void **state)
     (void)state;
     int tumors[2] = { 0 }, normals[2] = { 0 }, kinds[3] = { 0 };
     for (int64_t i = 0; i < 30; i++) {
-        struct phantom_plan plan, next;
-        phantom_plan_make(9, i, 16384, 0, &plan);
-        phantom_plan_make(9, i ^ 1, 16384, 0, &next); /* the patient's other node */
-        assert_string_equal(plan.patient, next.patient);
-        assert_int_equal(plan.test, next.test);
-        assert_int_equal(plan.center, next.center);
-        assert_true(plan.tumor != next.tumor);
-        assert_int_equal(plan.tumor, plan.n_lesions > 0);
-        (plan.tumor ? tumors : normals)[plan.test]++;
-        if (plan.tumor)
-            kinds[plan.lesions[0].kind]++;
+        struct phantom_scene scene, next;
+        phantom_scene_make(9, i, 16384, 0, &scene);
+        phantom_scene_make(9, i ^ 1, 16384, 0, &next); /* the patient's other node */
+        assert_string_equal(scene.patient, next.patient);
+        assert_int_equal(scene.test, next.test);
+        assert_int_equal(scene.center, next.center);
+        assert_true(scene.tumor != next.tumor);
+        assert_int_equal(scene.tumor, scene.n_lesions > 0);
+        (scene.tumor ? tumors : normals)[scene.test]++;
+        if (scene.tumor)
+            kinds[scene.lesions[0].kind]++;
         if (i == 3) /* four slides are enough for both classes on both sides */
             assert_true(tumors[0] && tumors[1] && normals[0] && normals[1]);
     }
@@ -159,11 +159,11 @@ static void list_keeps_patients_apart(void **state)
 static void centres_are_chosen(void **state)
 {
     (void)state;
-    struct phantom_plan all, some;
+    struct phantom_scene all, some;
     struct err err = { 0 };
     for (int64_t i = 0; i < 12; i++) {
-        phantom_plan_make(9, i, 4096, 0, &all);
-        phantom_plan_make(9, i, 4096, 1U << 3 | 1U << 1, &some);
+        phantom_scene_make(9, i, 4096, 0, &all);
+        phantom_scene_make(9, i, 4096, 1U << 3 | 1U << 1, &some);
         assert_int_equal(all.center, i / 2 % PHANTOM_CENTERS);
         assert_int_equal(some.center, i / 2 % 2 ? 3 : 1);
         assert_int_equal(all.tumor, some.tumor);
@@ -191,16 +191,16 @@ static void centres_are_chosen(void **state)
     free(folder);
 }
 
-static double tissue_share(const struct phantom_plan *plan)
+static double tissue_share(const struct phantom_scene *scene)
 {
     const int n = 200;
     int inside = 0;
     for (int i = 0; i < n * n; i++) {
-        float x = ((float)(i % n) + 0.3f) * (float)plan->size_px / (float)n;
-        float y = ((float)(i / n) + 0.7f) * (float)plan->size_px / (float)n;
-        bool tissue = phantom_plan_tissue(plan, x, y) > 0;
-        for (int k = 0; k < plan->n_lesions; k++)
-            tissue |= phantom_curve_depth(&plan->lesions[k].outline, x, y) > 0;
+        float x = ((float)(i % n) + 0.3f) * (float)scene->size_px / (float)n;
+        float y = ((float)(i / n) + 0.7f) * (float)scene->size_px / (float)n;
+        bool tissue = phantom_scene_tissue(scene, x, y) > 0;
+        for (int k = 0; k < scene->n_lesions; k++)
+            tissue |= phantom_curve_depth(&scene->lesions[k].outline, x, y) > 0;
         inside += tissue;
     }
     return (double)inside / (n * n);
@@ -210,20 +210,20 @@ static void tissue_covers_a_quarter(void **state)
 {
     (void)state;
     for (int64_t i = 0; i < 24; i++) {
-        struct phantom_plan plan;
-        phantom_plan_make(4, i, i % 2 ? 4096 : 32768, 0, &plan);
-        double share = tissue_share(&plan);
+        struct phantom_scene scene;
+        phantom_scene_make(4, i, i % 2 ? 4096 : 32768, 0, &scene);
+        double share = tissue_share(&scene);
         if (share < 0.20 || share > 0.35)
             fail_msg("slide %d: %.3f of the area is tissue", (int)i, share);
     }
 }
 
 /* px inside of tumour at a place; negative outside and in holes. */
-static float tumor_depth(const struct phantom_plan *plan, float x, float y)
+static float tumor_depth(const struct phantom_scene *scene, float x, float y)
 {
     float depth = -1e9f;
-    for (int i = 0; i < plan->n_lesions; i++) {
-        const struct phantom_lesion *lesion = &plan->lesions[i];
+    for (int i = 0; i < scene->n_lesions; i++) {
+        const struct phantom_lesion *lesion = &scene->lesions[i];
         float inside = phantom_curve_depth(&lesion->outline, x, y);
         if (lesion->has_hole)
             inside = fminf(inside, -phantom_curve_depth(&lesion->hole, x, y));
@@ -238,13 +238,13 @@ static void annotation_is_where_the_tumor_is(void **state)
     char *path = scratch_path("phantom.xml");
     int holes = 0;
     for (int64_t i = 0; i < 20; i++) {
-        struct phantom_plan plan;
+        struct phantom_scene scene;
         struct annotation *annotation;
         struct err err = { 0 };
-        phantom_plan_make(21, i, 16384, 0, &plan);
-        if (!plan.tumor)
+        phantom_scene_make(21, i, 16384, 0, &scene);
+        if (!scene.tumor)
             continue;
-        assert_true(phantom_annotation_write(path, &plan, &err));
+        assert_true(phantom_annotation_write(path, &scene, &err));
         if (!annotation_read(path, NULL, &annotation, &err))
             fail_msg("%s", err.text);
         assert_string_equal(annotation_format(annotation), "ASAP");
@@ -253,16 +253,16 @@ static void annotation_is_where_the_tumor_is(void **state)
         double x0, y0, x1, y1;
         assert_true(annotation_bounds(annotation, &x0, &y0, &x1, &y1));
         assert_true(x0 >= 0 && y0 >= 0 && x1 <= 16384 && y1 <= 16384);
-        if (plan.lesions[0].kind == LESION_MACRO) /* longer than 2 mm */
+        if (scene.lesions[0].kind == LESION_MACRO) /* longer than 2 mm */
             assert_true(hypot(x1 - x0, y1 - y0) * PHANTOM_MPP > 2000);
         struct rng rng = rng_new(1, 2, (uint64_t)i);
         for (int k = 0; k < 3000; k++) {
-            const struct phantom_lesion *near = &plan.lesions[k % plan.n_lesions];
+            const struct phantom_lesion *near = &scene.lesions[k % scene.n_lesions];
             holes += near->has_hole;
             double reach = 1.3 * near->outline.half_long;
             float x = near->outline.x + (float)rng_between(&rng, -reach, reach);
             float y = near->outline.y + (float)rng_between(&rng, -reach, reach);
-            float depth = tumor_depth(&plan, x, y);
+            float depth = tumor_depth(&scene, x, y);
             if (fabsf(depth) > 3 && annotation_contains(annotation, x, y) != (depth > 0))
                 fail_msg("slide %d (%g, %g): depth %g", (int)i, x, y, depth);
         }
@@ -275,13 +275,13 @@ static void annotation_is_where_the_tumor_is(void **state)
 static void neighbouring_rectangles_agree(void **state)
 {
     (void)state;
-    struct phantom_plan plan;
+    struct phantom_scene scene;
     struct phantom_painter *painter;
     struct err err = { 0 };
-    phantom_plan_make(21, 0, 16384, 0, &plan);
+    phantom_scene_make(21, 0, 16384, 0, &scene);
     assert_true(phantom_painter_new(1, &painter, &err));
-    phantom_painter_use(painter, &plan);
-    const struct phantom_curve *c = &plan.lesions[0].outline;
+    phantom_painter_use(painter, &scene);
+    const struct phantom_curve *c = &scene.lesions[0].outline;
     int64_t x = (int64_t)c->x, y = (int64_t)c->y;
     static uint8_t whole[256][256][3], pieces[256][256][3];
     phantom_paint(painter, x, y, 256, 256, whole[0][0], 768, 0);
@@ -347,23 +347,23 @@ struct samples {
 static void sample_slide(struct phantom_painter *painter, int64_t slide, struct samples *all)
 {
     static uint8_t px[PATCH * PATCH * 3];
-    struct phantom_plan plan;
-    phantom_plan_make(77, slide, 16384, 0, &plan);
-    phantom_painter_use(painter, &plan);
+    struct phantom_scene scene;
+    phantom_scene_make(77, slide, 16384, 0, &scene);
+    phantom_painter_use(painter, &scene);
     struct rng rng = rng_new(5, 6, (uint64_t)slide);
     int taken[2] = { 0 };
     for (int tries = 0; tries < 3000 && taken[0] + taken[1] < 2 * PER_SLIDE; tries++) {
         float x = (float)rng_between(&rng, 200, 16184), y = (float)rng_between(&rng, 200, 16184);
-        if (plan.tumor && tries % 2) { /* lesions are small: look around them */
+        if (scene.tumor && tries % 2) { /* lesions are small: look around them */
             const struct phantom_curve *c =
-                &plan.lesions[rng_below(&rng, (uint64_t)plan.n_lesions)].outline;
+                &scene.lesions[rng_below(&rng, (uint64_t)scene.n_lesions)].outline;
             x = c->x + c->half_long * (float)rng_between(&rng, -1, 1);
             y = c->y + c->half_long * (float)rng_between(&rng, -1, 1);
         }
-        float depth = tumor_depth(&plan, x, y);
+        float depth = tumor_depth(&scene, x, y);
         int label = depth > 0;
         if (taken[label] == PER_SLIDE ||
-            (!label && (depth > -200 || phantom_plan_tissue(&plan, x, y) < 100)))
+            (!label && (depth > -200 || phantom_scene_tissue(&scene, x, y) < 100)))
             continue;
         struct sample s;
         phantom_paint(painter, (int64_t)x - PATCH / 2, (int64_t)y - PATCH / 2, PATCH, PATCH, px,

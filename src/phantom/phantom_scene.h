@@ -1,8 +1,8 @@
-/* phantom_plan.h: (seed, slide number) -> everything large on a phantom slide: the patient, the
- * stain, the position of the tissue, the metastases and their outlines, pen, dust and blur. A plan
+/* phantom_scene.h: (seed, slide number) -> everything large on a phantom slide: the patient, the
+ * stain, the position of the tissue, the metastases and their outlines, pen, dust and blur. A scene
  * does not depend on the number of slides in the cohort. */
-#ifndef PHANTOM_PHANTOM_PLAN_H
-#define PHANTOM_PHANTOM_PLAN_H
+#ifndef PHANTOM_PHANTOM_SCENE_H
+#define PHANTOM_PHANTOM_SCENE_H
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -47,7 +47,7 @@ struct phantom_blur {
     float x, y, radius;
 };
 
-struct phantom_plan {
+struct phantom_scene {
     int64_t index, size_px;
     uint64_t seed;
     char name[32], patient[16];
@@ -68,8 +68,8 @@ enum { PHANTOM_CENTERS = 5 }; /* laboratories, each with its stain and scanner *
 
 /* centers: bit c is set if patients come from centre c, in turn; 0: from all. It affects the centre
  * and its stain, and nothing else on the slide. */
-void phantom_plan_make(uint64_t seed, int64_t index, int64_t size_px, unsigned centers,
-                       struct phantom_plan *out);
+void phantom_scene_make(uint64_t seed, int64_t index, int64_t size_px, unsigned centers,
+                        struct phantom_scene *out);
 
 /* How far inside the outline a point is, in px, approximately; negative outside. */
 float phantom_curve_depth(const struct phantom_curve *curve, float x, float y);
@@ -77,5 +77,5 @@ float phantom_curve_depth(const struct phantom_curve *curve, float x, float y);
 void phantom_curve_point(const struct phantom_curve *curve, double angle, double *x, double *y);
 /* How far inside the tissue a point is, in px, approximately, before lesions push the edge
  * outwards. */
-float phantom_plan_tissue(const struct phantom_plan *plan, float x, float y);
+float phantom_scene_tissue(const struct phantom_scene *scene, float x, float y);
 #endif

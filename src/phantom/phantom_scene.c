@@ -1,5 +1,5 @@
-/* phantom_plan.c: see phantom_plan.h. */
-#include "phantom/phantom_plan.h"
+/* phantom_scene.c: see phantom_scene.h. */
+#include "phantom/phantom_scene.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -71,26 +71,26 @@ static struct phantom_curve make_curve(struct rng *rng, float x, float y, float 
 }
 
 /* The islands and their ragged outline, not yet cut at a level. */
-static float tissue_field(const struct phantom_plan *plan, float x, float y)
+static float tissue_field(const struct phantom_scene *scene, float x, float y)
 {
-    float size = (float)plan->size_px, best = -size;
-    for (int i = 0; i < plan->n_islands; i++) {
-        const struct phantom_island *s = &plan->islands[i];
+    float size = (float)scene->size_px, best = -size;
+    for (int i = 0; i < scene->n_islands; i++) {
+        const struct phantom_island *s = &scene->islands[i];
         float u = ((x - s->x) * s->cosine + (y - s->y) * s->sine) / s->half_long;
         float v = ((y - s->y) * s->cosine - (x - s->x) * s->sine) / s->half_short;
         float inside = (1 - sqrtf(u * u + v * v)) * s->half_short;
         best = inside > best ? inside : best;
     }
     float wave = 0.11f * size;
-    best += 0.055f * size * phantom_fractal(plan->key ^ 0x11u, x / wave, y / wave, 4);
+    best += 0.055f * size * phantom_fractal(scene->key ^ 0x11u, x / wave, y / wave, 4);
     float margin = 0.025f * size; /* tissue keeps away from the edge of the glass */
     float to_edge = fminf(fminf(x, size - x), fminf(y, size - y));
     return fminf(best, 2 * (to_edge - margin));
 }
 
-float phantom_plan_tissue(const struct phantom_plan *plan, float x, float y)
+float phantom_scene_tissue(const struct phantom_scene *scene, float x, float y)
 {
-    return tissue_field(plan, x, y) - plan->tissue_level;
+    return tissue_field(scene, x, y) - scene->tissue_level;
 }
 
 static int ascending(const void *a, const void *b)
@@ -99,12 +99,12 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void place_islands(struct phantom_plan *plan, struct rng *rng)
+static void place_islands(struct phantom_scene *scene, struct rng *rng)
 {
-    float size = (float)plan->size_px;
-    plan->n_islands = 2 + (int)rng_below(rng, MAX_ISLANDS - 1);
-    for (int i = 0; i < plan->n_islands; i++) {
-        struct phantom_island *s = &plan->islands[i];
+    float size = (float)scene->size_px;
+    scene->n_islands = 2 + (int)rng_below(rng, MAX_ISLANDS - 1);
+    for (int i = 0; i < scene->n_islands; i++) {
+        struct phantom_island *s = &scene->islands[i];
         float half_long = i ? between(rng, 0.08, 0.20) : between(rng, 0.31, 0.35);
         float angle = i ? between(rng, 0, tau / 2) : between(rng, -0.5, 0.5);
         float reach = i ? half_long : 0.3f;
@@ -118,16 +118,16 @@ static void place_islands(struct phantom_plan *plan, struct rng *rng)
     float share = between(rng, 0.22, 0.32), samples[AREA_SAMPLES * AREA_SAMPLES];
     const int n = AREA_SAMPLES * AREA_SAMPLES;
     for (int i = 0; i < n; i++)
-        samples[i] = tissue_field(plan, ((float)(i % AREA_SAMPLES) + 0.5f) * size / AREA_SAMPLES,
+        samples[i] = tissue_field(scene, ((float)(i % AREA_SAMPLES) + 0.5f) * size / AREA_SAMPLES,
                                   ((float)(i / AREA_SAMPLES) + 0.5f) * size / AREA_SAMPLES);
     qsort(samples, (size_t)n, sizeof *samples, ascending);
-    plan->tissue_level = samples[(int)((1 - share) * (float)n)];
+    scene->tissue_level = samples[(int)((1 - share) * (float)n)];
 }
 
-static struct phantom_lesion *add_lesion(struct phantom_plan *plan, enum lesion_kind kind,
+static struct phantom_lesion *add_lesion(struct phantom_scene *scene, enum lesion_kind kind,
                                          struct rng *rng)
 {
-    struct phantom_lesion *lesion = &plan->lesions[plan->n_lesions++];
+    struct phantom_lesion *lesion = &scene->lesions[scene->n_lesions++];
     *lesion = (struct phantom_lesion){ .kind = kind };
     lesion->pallor = between(rng, 0, 1);
     lesion->cellularity = between(rng, 0.7, 1);
@@ -135,14 +135,14 @@ static struct phantom_lesion *add_lesion(struct phantom_plan *plan, enum lesion_
 }
 
 /* Along the largest island; longer than 2 mm where the slide has room for it. */
-static void add_macro(struct phantom_plan *plan, struct rng *rng)
+static void add_macro(struct phantom_scene *scene, struct rng *rng)
 {
-    const struct phantom_island *home = &plan->islands[0];
-    float size = (float)plan->size_px;
+    const struct phantom_island *home = &scene->islands[0];
+    float size = (float)scene->size_px;
     float half_long = fmaxf(fminf(0.26f * size, between(rng, 4300, 5600)), 0.13f * size);
     float half_short = half_long * between(rng, 0.3, 0.42);
     float angle = atan2f(home->sine, home->cosine);
-    struct phantom_lesion *lesion = add_lesion(plan, LESION_MACRO, rng);
+    struct phantom_lesion *lesion = add_lesion(scene, LESION_MACRO, rng);
     lesion->outline = make_curve(rng, home->x, home->y, half_long, half_short, angle, 0.22);
     float hole = clamp(half_short * between(rng, 0.3, 0.45), 0, 900),
           along = between(rng, -0.4, 0.4);
@@ -154,58 +154,59 @@ static void add_macro(struct phantom_plan *plan, struct rng *rng)
                               between(rng, 0, tau), 0.2);
 }
 
-static bool is_free(const struct phantom_plan *plan, float x, float y, float radius)
+static bool is_free(const struct phantom_scene *scene, float x, float y, float radius)
 {
-    for (int i = 0; i < plan->n_lesions; i++)
-        if (phantom_curve_depth(&plan->lesions[i].outline, x, y) > -radius - 200)
+    for (int i = 0; i < scene->n_lesions; i++)
+        if (phantom_curve_depth(&scene->lesions[i].outline, x, y) > -radius - 200)
             return false;
     return true;
 }
 
 /* Somewhere in the tissue, the deeper the better for its size, apart from other lesions. */
-static void add_small(struct phantom_plan *plan, enum lesion_kind kind, float radius,
+static void add_small(struct phantom_scene *scene, enum lesion_kind kind, float radius,
                       struct rng *rng)
 {
-    float size = (float)plan->size_px, best = -size, best_x = size / 2, best_y = size / 2;
+    float size = (float)scene->size_px, best = -size, best_x = size / 2, best_y = size / 2;
     for (int tries = 0; tries < 400 && best < radius + 60; tries++) {
         float x = between(rng, 0.05, 0.95) * size, y = between(rng, 0.05, 0.95) * size;
-        float depth = phantom_plan_tissue(plan, x, y);
-        if (depth > best && is_free(plan, x, y, radius))
+        float depth = phantom_scene_tissue(scene, x, y);
+        if (depth > best && is_free(scene, x, y, radius))
             best = depth, best_x = x, best_y = y;
     }
-    struct phantom_lesion *lesion = add_lesion(plan, kind, rng);
+    struct phantom_lesion *lesion = add_lesion(scene, kind, rng);
     float stretch = between(rng, 1, 1.5), angle = between(rng, 0, tau);
     lesion->outline = make_curve(rng, best_x, best_y, radius * stretch, radius, angle, 0.25);
 }
 
-static void add_lesions(struct phantom_plan *plan, enum lesion_kind worst, struct rng *rng)
+static void add_lesions(struct phantom_scene *scene, enum lesion_kind worst, struct rng *rng)
 {
-    float size = (float)plan->size_px;
+    float size = (float)scene->size_px;
     int micro = worst == LESION_MACRO   ? (int)rng_below(rng, 3)
                 : worst == LESION_MICRO ? 2 + (int)rng_below(rng, 2)
                                         : 0;
     int isolated = worst == LESION_ISOLATED ? 3 + (int)rng_below(rng, 3) : (int)rng_below(rng, 3);
     if (worst == LESION_MACRO)
-        add_macro(plan, rng);
+        add_macro(scene, rng);
     for (int i = 0; i < micro; i++) /* 0.2 to 2 mm long */
-        add_small(plan, LESION_MICRO, clamp(between(rng, 0.03, 0.07) * size, 150, 2400), rng);
+        add_small(scene, LESION_MICRO, clamp(between(rng, 0.03, 0.07) * size, 150, 2400), rng);
     for (int i = 0; i < isolated; i++) /* below 0.2 mm */
-        add_small(plan, LESION_ISOLATED, between(rng, 60, 150), rng);
+        add_small(scene, LESION_ISOLATED, between(rng, 60, 150), rng);
 }
 
-static void mark_with_pen(struct phantom_plan *plan, struct rng *rng)
+static void mark_with_pen(struct phantom_scene *scene, struct rng *rng)
 {
     static const float inks[3][3] = { { 0.22f, 0.34f, 0.78f },
                                       { 0.16f, 0.56f, 0.36f },
                                       { 0.20f, 0.20f, 0.23f } };
     if (rng_uniform(rng) > 0.4)
         return;
-    struct phantom_pen *pen = &plan->pen;
-    const struct phantom_island *s = &plan->islands[rng_below(rng, (uint64_t)plan->n_islands)];
+    struct phantom_pen *pen = &scene->pen;
+    const struct phantom_island *s = &scene->islands[rng_below(rng, (uint64_t)scene->n_islands)];
     const float *ink = inks[rng_below(rng, 3)];
     for (int c = 0; c < 3; c++)
         pen->transmission[c] = ink[c];
-    float size = (float)plan->size_px, turn = between(rng, 0.3, 1.05), start = between(rng, 0, tau);
+    float size = (float)scene->size_px, turn = between(rng, 0.3, 1.05),
+          start = between(rng, 0, tau);
     pen->n_points = MAX_PEN_POINTS;
     pen->half_width = clamp(0.006f * size, 12, 140);
     struct phantom_curve c = make_curve(rng, s->x, s->y, s->half_long * 1.3f, s->half_short * 1.5f,
@@ -218,13 +219,13 @@ static void mark_with_pen(struct phantom_plan *plan, struct rng *rng)
     }
 }
 
-static void choose_stain(struct phantom_plan *plan, struct rng *rng)
+static void choose_stain(struct phantom_scene *scene, struct rng *rng)
 {
-    plan->stain = center_stains[plan->center];
+    scene->stain = center_stains[scene->center];
     float h = between(rng, 0.9, 1.12), e = between(rng, 0.88, 1.14);
     for (int c = 0; c < 3; c++) {
-        plan->stain.hematoxylin[c] *= h * between(rng, 0.97, 1.03);
-        plan->stain.eosin[c] *= e * between(rng, 0.97, 1.03);
+        scene->stain.hematoxylin[c] *= h * between(rng, 0.97, 1.03);
+        scene->stain.eosin[c] *= e * between(rng, 0.97, 1.03);
     }
 }
 
@@ -240,27 +241,28 @@ static int choose_center(unsigned centers, int64_t patient)
 
 /* Two nodes a patient, one of them with a metastasis; every third patient is for testing. The kind
  * shifts by one every three patients, so that train and test see all kinds. */
-static enum lesion_kind choose_patient(struct phantom_plan *plan, unsigned centers, struct rng *rng)
+static enum lesion_kind choose_patient(struct phantom_scene *scene, unsigned centers,
+                                       struct rng *rng)
 {
-    int64_t patient = plan->index / NODES_PER_PATIENT;
-    struct rng of_patient = rng_new(plan->seed, rng_hash("phantom patient"), (uint64_t)patient);
+    int64_t patient = scene->index / NODES_PER_PATIENT;
+    struct rng of_patient = rng_new(scene->seed, rng_hash("phantom patient"), (uint64_t)patient);
     int64_t tumor_node = (int64_t)rng_below(&of_patient, NODES_PER_PATIENT);
-    plan->node = (int)(plan->index % NODES_PER_PATIENT);
+    scene->node = (int)(scene->index % NODES_PER_PATIENT);
     if (patient == 0)
         tumor_node = 0; /* a cohort of one slide has something to find */
-    plan->tumor = plan->node == tumor_node;
-    plan->test = patient % 3 == 1;
-    plan->center = choose_center(centers, patient);
-    plan->key = rng_u32(rng);
-    snprintf(plan->patient, sizeof plan->patient, "patient_%03d", (int)patient);
-    snprintf(plan->name, sizeof plan->name, "%s_node_%d", plan->patient, plan->node);
+    scene->tumor = scene->node == tumor_node;
+    scene->test = patient % 3 == 1;
+    scene->center = choose_center(centers, patient);
+    scene->key = rng_u32(rng);
+    snprintf(scene->patient, sizeof scene->patient, "patient_%03d", (int)patient);
+    snprintf(scene->name, sizeof scene->name, "%s_node_%d", scene->patient, scene->node);
     return (enum lesion_kind)((patient + patient / 3) % 3);
 }
 
-void phantom_plan_make(uint64_t seed, int64_t index, int64_t size_px, unsigned centers,
-                       struct phantom_plan *out)
+void phantom_scene_make(uint64_t seed, int64_t index, int64_t size_px, unsigned centers,
+                        struct phantom_scene *out)
 {
-    *out = (struct phantom_plan){ .index = index, .size_px = size_px, .seed = seed };
+    *out = (struct phantom_scene){ .index = index, .size_px = size_px, .seed = seed };
     struct rng rng = rng_new(seed, rng_hash("phantom slide"), (uint64_t)index);
     enum lesion_kind worst = choose_patient(out, centers, &rng);
     choose_stain(out, &rng);
