@@ -10,15 +10,15 @@ struct predict_work {
     struct cluster_given given;
     struct slide_list slides;
     struct predict_request request;
-    struct predict *predict; /* NULL until the first task */
-    struct part_plan plan;   /* of slide `at` */
+    struct predict *predict;    /* NULL until the first task */
+    struct partition partition; /* of slide `at` */
     size_t at;
 };
 
 static void tasks_close(void *state)
 {
     struct predict_work *work = state;
-    part_plan_free(&work->plan);
+    partition_free(&work->partition);
     predict_close(work->predict);
     slide_list_free(&work->slides);
     cluster_given_free(&work->given);
@@ -69,17 +69,17 @@ static bool tasks_score(void *state, const struct task *task, const char *path,
     if (!work->predict &&
         !predict_open(&request->options, &work->slides, request->folder, ctx, &work->predict, err))
         return false;
-    if (work->plan.n_groups == 0 || slide != work->at) {
-        part_plan_free(&work->plan);
-        work->plan = (struct part_plan){ 0 };
-        if (!predict_plan(work->predict, slide, ctx, &work->plan, err))
+    if (work->partition.n_groups == 0 || slide != work->at) {
+        partition_free(&work->partition);
+        work->partition = (struct partition){ 0 };
+        if (!predict_partition(work->predict, slide, ctx, &work->partition, err))
             return false;
         work->at = slide;
     }
-    if (task->part >= work->plan.n_groups)
+    if (task->part >= work->partition.n_groups)
         return err_set(err, ERR_FORMAT, "%s: has no group %lld; submit again", task->slide,
                        (long long)task->part);
-    return predict_group(work->predict, slide, &work->plan, task->part, ctx, err);
+    return predict_group(work->predict, slide, &work->partition, task->part, ctx, err);
 }
 
 static bool tasks_stitch(void *state, const struct task_list *list, const struct task_end *ends,
@@ -122,12 +122,12 @@ static bool list_groups(struct predict *predict, size_t slide,
                         struct task_list *list, struct err *err)
 {
     const char *name = request->slides->entries[slide].name;
-    struct part_plan plan = { 0 };
+    struct partition partition = { 0 };
     struct err why = { 0 };
     enum predict_state state = predict_look(predict, slide);
     if (state == PREDICT_DONE || state == PREDICT_SCORED)
         return true;
-    if (!predict_plan(predict, slide, ctx, &plan, &why)) {
+    if (!predict_partition(predict, slide, ctx, &partition, &why)) {
         if (why.kind == ERR_STOPPED)
             *err = why;
         else
@@ -136,15 +136,15 @@ static bool list_groups(struct predict *predict, size_t slide,
     }
     char *whole = text_format("%s/heatmap.json", name);
     bool ok = whole || err_memory(err, "the task list");
-    for (int64_t group = 0; ok && group < plan.n_groups; group++) {
+    for (int64_t group = 0; ok && group < partition.n_groups; group++) {
         char *file = part_path(name, group);
-        ok = file ? list_add(list, name, group, (double)plan.groups[group].cost, file, whole,
-                             plan.info.inputs, err)
+        ok = file ? list_add(list, name, group, (double)partition.groups[group].cost, file, whole,
+                             partition.info.inputs, err)
                   : err_memory(err, "the task list");
         free(file);
     }
     free(whole);
-    part_plan_free(&plan);
+    partition_free(&partition);
     return ok;
 }
 

@@ -13,26 +13,26 @@
 #define UNIT_PX 16 /* tissue is not sampled in finer steps: masks are no finer */
 
 /* All in steps of `step` cells, within which tissue is not distinguished. */
-struct planner {
-    const struct source *source;
+struct covering {
+    const struct specimen *specimen;
     const struct ensemble *ensemble;
-    struct part_plan *plan;
+    struct partition *partition;
     int64_t room;
     int64_t step, across, down;    /* cells; steps of the grid */
     int64_t sizes[ENSEMBLE_SIZES]; /* steps, ascending: sides that blocks may have */
     int n_sizes;
-    int64_t row, n_rows;       /* steps: the rows that `wanted` holds */
-    bool *wanted;              /* [largest size, across] */
-    int64_t *first, *last;     /* [across]: wanted rows of a column; last -1: none */
-    int64_t *count;            /* [across]: wanted steps of a column */
-    double *price;             /* [across + 1]: of the cheapest cover from a column on */
-    struct part_block *choice; /* [across]: the block that begins it, cells */
+    int64_t row, n_rows;            /* steps: the rows that `wanted` holds */
+    bool *wanted;                   /* [largest size, across] */
+    int64_t *first, *last;          /* [across]: wanted rows of a column; last -1: none */
+    int64_t *count;                 /* [across]: wanted steps of a column */
+    double *price;                  /* [across + 1]: of the cheapest cover from a column on */
+    struct partition_block *choice; /* [across]: the block that begins it, cells */
 };
 
 /* Cells that share one answer, in each direction. */
-static int64_t unit_cells(const struct source *source, const struct ensemble *ensemble)
+static int64_t unit_cells(const struct specimen *specimen, const struct ensemble *ensemble)
 {
-    return source->store ? 1 : (UNIT_PX + ensemble->stride - 1) / ensemble->stride;
+    return specimen->store ? 1 : (UNIT_PX + ensemble->stride - 1) / ensemble->stride;
 }
 
 static int64_t largest_window(const struct ensemble *ensemble)
@@ -52,33 +52,33 @@ static int64_t centred_cells(const struct ensemble *ensemble, int64_t length)
 
 /* One row of cells from `column` on. A window that is centred beyond the slide sees none of it, or
  * its edge: there is no tissue to tell of. */
-static void wanted_line(const struct source *source, const struct ensemble *ensemble,
+static void wanted_line(const struct specimen *specimen, const struct ensemble *ensemble,
                         int64_t column, int64_t row, int64_t width, bool *out)
 {
-    int64_t unit = unit_cells(source, ensemble), side = unit * ensemble->stride;
+    int64_t unit = unit_cells(specimen, ensemble), side = unit * ensemble->stride;
     int64_t window = largest_window(ensemble);
-    int64_t columns = centred_cells(ensemble, source->raster.width);
-    bool on_slide = row < centred_cells(ensemble, source->raster.height);
+    int64_t columns = centred_cells(ensemble, specimen->raster.width);
+    bool on_slide = row < centred_cells(ensemble, specimen->raster.height);
     for (int64_t c = column; c < column + width;) {
         int64_t next = (c / unit + 1) * unit, end = next < column + width ? next : column + width;
         bool wanted =
-            on_slide && source_wants(source, c / unit * side, row / unit * side, side, window);
+            on_slide && specimen_wants(specimen, c / unit * side, row / unit * side, side, window);
         for (; c < end; c++)
             out[c - column] = wanted && c < columns;
     }
 }
 
-void cover_wanted(const struct source *source, const struct ensemble *ensemble,
-                  const struct part_block *block, bool *wanted)
+void cover_wanted(const struct specimen *specimen, const struct ensemble *ensemble,
+                  const struct partition_block *block, bool *wanted)
 {
-    int64_t unit = unit_cells(source, ensemble);
-    int64_t rows = centred_cells(ensemble, source->raster.height);
+    int64_t unit = unit_cells(specimen, ensemble);
+    int64_t rows = centred_cells(ensemble, specimen->raster.height);
     for (int64_t y = 0; y < block->height; y++) {
         bool *line = wanted + y * block->width;
         if (y > 0 && (block->row + y) % unit && block->row + y < rows)
             memcpy(line, line - block->width, (size_t)block->width * sizeof *line);
         else
-            wanted_line(source, ensemble, block->column, block->row + y, block->width, line);
+            wanted_line(specimen, ensemble, block->column, block->row + y, block->width, line);
     }
 }
 
@@ -88,14 +88,14 @@ static bool any_in(const bool *line, int64_t n)
 }
 
 /* One row of steps. */
-static void step_line(const struct planner *p, int64_t row, bool *out)
+static void step_line(const struct covering *p, int64_t row, bool *out)
 {
     for (int64_t i = 0; i < p->across; i++)
-        wanted_line(p->source, p->ensemble, i * p->step, row * p->step, 1, &out[i]);
+        wanted_line(p->specimen, p->ensemble, i * p->step, row * p->step, 1, &out[i]);
 }
 
 /* Fills `wanted` from the next row with tissue on: false if there is none. */
-static bool next_rows(struct planner *p, int64_t from)
+static bool next_rows(struct covering *p, int64_t from)
 {
     int64_t most = p->sizes[p->n_sizes - 1];
     for (p->row = from; p->row < p->down; p->row++) {
@@ -112,7 +112,7 @@ static bool next_rows(struct planner *p, int64_t from)
 }
 
 /* What the columns hold in the first `height` rows; returns the wanted steps. */
-static int64_t count_columns(struct planner *p, int64_t height)
+static int64_t count_columns(struct covering *p, int64_t height)
 {
     int64_t all = 0;
     for (int64_t c = 0; c < p->across; c++)
@@ -129,21 +129,21 @@ static int64_t count_columns(struct planner *p, int64_t height)
 }
 
 /* Steps -> cells, cut at the edge of the grid. */
-static struct part_block in_cells(const struct planner *p, int64_t column, int64_t first,
-                                  int64_t end, int64_t last, int64_t windows)
+static struct partition_block in_cells(const struct covering *p, int64_t column, int64_t first,
+                                       int64_t end, int64_t last, int64_t windows)
 {
-    const struct heatmap_info *info = &p->plan->info;
+    const struct heatmap_info *info = &p->partition->info;
     int64_t x1 = end * p->step, y0 = (p->row + first) * p->step;
     int64_t y1 = (p->row + last + 1) * p->step;
     x1 = x1 < info->width ? x1 : info->width;
     y1 = y1 < info->height ? y1 : info->height;
-    struct part_block block = { column * p->step, y0, x1 - column * p->step, y1 - y0, 0 };
+    struct partition_block block = { column * p->step, y0, x1 - column * p->step, y1 - y0, 0 };
     block.cost = ensemble_cost(p->ensemble, block.width, block.height, windows * p->step * p->step);
     return block;
 }
 
 /* The cheapest block that begins at `column`, given the prices of all that lies right of it. */
-static void best_block(struct planner *p, int64_t column)
+static void best_block(struct covering *p, int64_t column)
 {
     int64_t first = INT64_MAX, last = -1, end = column, windows = 0, c = column;
     p->price[column] = INFINITY;
@@ -156,7 +156,7 @@ static void best_block(struct planner *p, int64_t column)
             windows += p->count[c];
             end = c + 1;
         }
-        struct part_block block = in_cells(p, column, first, end, last, windows);
+        struct partition_block block = in_cells(p, column, first, end, last, windows);
         double price = (double)block.cost + p->price[end];
         if (price < p->price[column]) {
             p->price[column] = price;
@@ -166,7 +166,7 @@ static void best_block(struct planner *p, int64_t column)
 }
 
 /* The price of the row of blocks, of this height. */
-static double cover_rows(struct planner *p, int64_t height, int64_t *windows)
+static double cover_rows(struct covering *p, int64_t height, int64_t *windows)
 {
     *windows = count_columns(p, height);
     p->price[p->across] = 0;
@@ -179,7 +179,7 @@ static double cover_rows(struct planner *p, int64_t height, int64_t *windows)
 }
 
 /* A height that a row of blocks may have; windows have one only, they cost the same anywhere. */
-static int64_t best_height(struct planner *p)
+static int64_t best_height(struct covering *p)
 {
     int64_t best = p->n_rows, windows = 0;
     double least = INFINITY;
@@ -193,23 +193,23 @@ static int64_t best_height(struct planner *p)
     return best;
 }
 
-static bool add_block(struct planner *p, const struct part_block *block, struct err *err)
+static bool add_block(struct covering *p, const struct partition_block *block, struct err *err)
 {
-    struct part_plan *plan = p->plan;
-    if (!array_grow(&plan->blocks, &p->room, plan->n_blocks + 1, sizeof *block,
+    struct partition *partition = p->partition;
+    if (!array_grow(&partition->blocks, &p->room, partition->n_blocks + 1, sizeof *block,
                     "the blocks of a slide", err))
         return false;
-    plan->blocks[plan->n_blocks++] = *block;
+    partition->blocks[partition->n_blocks++] = *block;
     return true;
 }
 
-static bool planner_init(struct planner *p, struct err *err)
+static bool covering_init(struct covering *p, struct err *err)
 {
     const struct ensemble *e = p->ensemble;
-    int64_t unit = unit_cells(p->source, e);
+    int64_t unit = unit_cells(p->specimen, e);
     p->step = e->block >= unit ? unit : 1;
-    p->across = (p->plan->info.width + p->step - 1) / p->step;
-    p->down = (p->plan->info.height + p->step - 1) / p->step;
+    p->across = (p->partition->info.width + p->step - 1) / p->step;
+    p->down = (p->partition->info.height + p->step - 1) / p->step;
     for (int i = 0; i < (e->dense ? e->n_sizes : 1); i++) {
         int64_t size = (e->dense ? e->sizes[i] : e->block) / p->step;
         if (size > 0 && (p->n_sizes == 0 || size > p->sizes[p->n_sizes - 1]))
@@ -226,11 +226,11 @@ static bool planner_init(struct planner *p, struct err *err)
            err_memory(err, "the grid of a slide");
 }
 
-bool cover_make(const struct source *source, const struct ensemble *ensemble,
-                struct part_plan *plan, struct err *err)
+bool cover_make(const struct specimen *specimen, const struct ensemble *ensemble,
+                struct partition *partition, struct err *err)
 {
-    struct planner p = { .source = source, .ensemble = ensemble, .plan = plan };
-    bool ok = planner_init(&p, err);
+    struct covering p = { .specimen = specimen, .ensemble = ensemble, .partition = partition };
+    bool ok = covering_init(&p, err);
     int64_t height = 0;
     for (int64_t row = 0; ok && next_rows(&p, row); row = p.row + height) {
         height = best_height(&p);

@@ -1,17 +1,17 @@
 /* predict.h: slides (or patch stores) and models -> heatmaps.
  *
  * For one process: predict_cohort. For a cluster the same steps one by one:
- *     predict_open     opens the models; reads DIR/check.json if it exists
- *     predict_plan     one slide -> DIR/<slide>/plan.json (reads it if it exists); the first of a
- *                      cohort also measures DIR/check.json where a dense run needs it
- *     predict_group    one group of blocks -> one part; any process, any order
- *     predict_finish   all parts -> heatmap and exports
+ *     predict_open       opens the models; reads DIR/check.json if it exists
+ *     predict_partition  one slide -> DIR/<slide>/plan.json (reads it if it exists); the first of a
+ *                        cohort also measures DIR/check.json where a dense run needs it
+ *     predict_group      one group of blocks -> one part; any process, any order
+ *     predict_finish     all parts -> heatmap and exports
  */
 #ifndef HEATMAP_PREDICT_H
 #define HEATMAP_PREDICT_H
 #include "base/run.h"
 #include "heatmap/export.h"
-#include "heatmap/part.h"
+#include "heatmap/partition.h"
 #include "net/model/model.h"
 #include "slide/slide_list.h"
 #include "tissue/tissue.h"
@@ -66,29 +66,29 @@ enum predict_state {
     PREDICT_MISSING, /* nothing or only parts exist */
     PREDICT_SCORED,  /* the heatmap is complete; exports may be missing */
     PREDICT_DONE,    /* everything exists */
-    PREDICT_OTHER,   /* a heatmap or plan made with other options or from other files */
+    PREDICT_OTHER,   /* a heatmap or plan.json made with other options or from other files */
 };
 enum predict_state predict_look(const struct predict *predict, size_t slide);
 /* Everything that determines the scores of a slide, in one line: the options, and what the slide
  * list says about it. The caller's; NULL if no memory. */
 char *predict_line(const struct predict *predict, size_t slide);
-/* Fails where a heatmap or plan of the slide was made with other options or from other files, and
- * says which. */
+/* Fails where a heatmap or plan.json of the slide was made with other options or from other files,
+ * and says which. */
 bool predict_refuse(const struct predict *predict, size_t slide, struct err *err);
 /* Removes all results of a slide. */
 bool predict_clear(const struct predict *predict, size_t slide, struct err *err);
 
-/* slide: the index in the list. *out is the caller's; free with part_plan_free. */
-bool predict_plan(struct predict *predict, size_t slide, const struct ctx *ctx,
-                  struct part_plan *out, struct err *err);
+/* slide: the index in the list. *out is the caller's; free with partition_free. */
+bool predict_partition(struct predict *predict, size_t slide, const struct ctx *ctx,
+                       struct partition *out, struct err *err);
 /* Scores one group, if its part is missing. Threads share the blocks of the group. */
-bool predict_group(struct predict *predict, size_t slide, const struct part_plan *plan,
+bool predict_group(struct predict *predict, size_t slide, const struct partition *partition,
                    int64_t group, const struct ctx *ctx, struct err *err);
 /* Scores all groups whose parts are missing; all threads work on all of them. */
-bool predict_groups(struct predict *predict, size_t slide, const struct part_plan *plan,
+bool predict_groups(struct predict *predict, size_t slide, const struct partition *partition,
                     const struct ctx *ctx, struct err *err);
 /* Stitches (if not done yet) and writes the missing exports. */
-bool predict_finish(struct predict *predict, size_t slide, const struct part_plan *plan,
+bool predict_finish(struct predict *predict, size_t slide, const struct partition *partition,
                     const struct ctx *ctx, struct err *err);
 
 /* Where the time of this process went, in seconds summed over threads. */
@@ -121,8 +121,8 @@ struct predict_request {
     char *const *argv;
 };
 
-/* Heatmaps and plans made with other options or from other files are not silently replaced: fails,
- * naming the first; with request->overwrite they are removed instead. */
+/* Heatmaps and plan.json files made with other options or from other files are not silently
+ * replaced: fails, naming the first; with request->overwrite they are removed instead. */
 bool predict_prepare(const struct predict_request *request, struct predict *predict,
                      struct err *err);
 

@@ -28,16 +28,16 @@ struct sampler {
     float *logits; /* [2, ways, SIDE * SIDE, classes], and [2, ways, classes] of one window */
 };
 
-static bool read_square(struct sampler *s, struct source *source, int64_t column, int64_t row,
+static bool read_square(struct sampler *s, struct specimen *specimen, int64_t column, int64_t row,
                         struct image *out, struct err *err)
 {
     const struct ensemble *e = &s->predict->ensemble;
     int64_t side = ensemble_region(e, SIDE);
     int64_t x = e->stride / 2 + column * e->stride - e->before;
     int64_t y = e->stride / 2 + row * e->stride - e->before;
-    if (!source_read(source, x, y, side, side, out, err))
+    if (!specimen_read(specimen, x, y, side, side, out, err))
         return false;
-    source_normalise(source, out);
+    specimen_normalise(specimen, out);
     return true;
 }
 
@@ -70,41 +70,41 @@ static bool sample_slide(struct sampler *s, size_t slide, int64_t squares, const
 {
     struct predict *predict = s->predict;
     const struct ensemble *e = &predict->ensemble;
-    struct source source;
+    struct specimen specimen;
     char *mask = NULL;
     bool ok = predict_given_mask(predict, slide, &mask, err) &&
-              predict_source(predict, slide, mask, &source, err);
+              predict_specimen(predict, slide, mask, &specimen, err);
     struct stain_fit stain;
-    if (ok && !predict_fit_stain(predict, &source, ctx, &stain, err)) {
-        source_close(&source);
+    if (ok && !predict_fit_stain(predict, &specimen, ctx, &stain, err)) {
+        specimen_close(&specimen);
         ok = false;
     }
     free(mask);
     if (!ok)
         return false;
-    int64_t width = (source.raster.width + e->stride - 1) / e->stride;
-    int64_t height = (source.raster.height + e->stride - 1) / e->stride, found = 0;
+    int64_t width = (specimen.raster.width + e->stride - 1) / e->stride;
+    int64_t height = (specimen.raster.height + e->stride - 1) / e->stride, found = 0;
     struct rng rng =
         rng_new(predict->options->seed, rng_hash(predict->slides->entries[slide].name), 0);
     for (int tries = 0; ok && found < squares && tries < MAX_TRIES; tries++) {
-        struct part_block block = { .width = SIDE, .height = SIDE };
+        struct partition_block block = { .width = SIDE, .height = SIDE };
         bool wanted[SIDE * SIDE], all = true;
         block.column = (int64_t)rng_below(&rng, (uint64_t)(width > SIDE ? width - SIDE + 1 : 1));
         block.row = (int64_t)rng_below(&rng, (uint64_t)(height > SIDE ? height - SIDE + 1 : 1));
-        cover_wanted(&source, e, &block, wanted);
+        cover_wanted(&specimen, e, &block, wanted);
         for (int i = 0; i < SIDE * SIDE; i++)
             all = all && wanted[i];
         struct image region = { 0 };
         if (!all)
             continue;
         ok = !ctx_stopped(ctx) || err_stopped(err);
-        ok = ok && read_square(s, &source, block.column, block.row, &region, err) &&
+        ok = ok && read_square(s, &specimen, block.column, block.row, &region, err) &&
              compare_square(s, &region, err);
         image_free(&region);
         found++;
         console_advance(ctx->console, SIDE * SIDE);
     }
-    source_close(&source);
+    specimen_close(&specimen);
     return ok;
 }
 

@@ -62,7 +62,7 @@ static bool predict_one(struct cohort *cohort, size_t i, struct err *err)
     struct predict_row *row = &cohort->rows[i];
     enum predict_state state = predict_look(predict, i);
     row->state = state == PREDICT_DONE ? RUN_KEPT : RUN_DONE;
-    struct part_plan plan = { 0 };
+    struct partition partition = { 0 };
     const struct predict_task *tasks = cohort->request->tasks;
     const char *path = cohort->request->slides->entries[i].path;
     bool ok = true;
@@ -73,11 +73,12 @@ static bool predict_one(struct cohort *cohort, size_t i, struct err *err)
     if (state == PREDICT_DONE && !file_exists(path))
         console_warn(cohort->ctx->console, "%s: not found; its heatmap is kept unchecked", path);
     if (state != PREDICT_DONE) {
-        ok = predict_plan(predict, i, cohort->ctx, &plan, err) &&
-             (state == PREDICT_SCORED || predict_groups(predict, i, &plan, cohort->ctx, err)) &&
-             predict_finish(predict, i, &plan, cohort->ctx, err);
-        row->blocks = plan.n_blocks;
-        part_plan_free(&plan);
+        ok =
+            predict_partition(predict, i, cohort->ctx, &partition, err) &&
+            (state == PREDICT_SCORED || predict_groups(predict, i, &partition, cohort->ctx, err)) &&
+            predict_finish(predict, i, &partition, cohort->ctx, err);
+        row->blocks = partition.n_blocks;
+        partition_free(&partition);
     }
     return ok && summarise(cohort, i, err);
 }

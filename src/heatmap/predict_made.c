@@ -14,7 +14,7 @@ bool predict_inputs(const struct predict *predict, size_t slide, char out[INPUTS
     const struct predict_options *options = predict->options;
     const struct slide_entry *entry = &predict->slides->entries[slide];
     struct identity identity;
-    bool store = source_is_store(entry->path), ok;
+    bool store = specimen_is_store(entry->path), ok;
     out[0] = 0;
     ok = store ? identity_of_sample(entry->path, &identity, err)
                : slide_identity(entry->path, &identity, err);
@@ -41,11 +41,11 @@ static char *line_of(const struct predict *predict, size_t slide, const char *op
 {
     const struct slide_entry *entry = &predict->slides->entries[slide];
     bool by_list =
-        predict->options->slide_mpp <= 0 && entry->mpp > 0 && !source_is_store(entry->path);
+        predict->options->slide_mpp <= 0 && entry->mpp > 0 && !specimen_is_store(entry->path);
     char mpp[40] = "";
     if (by_list)
         snprintf(mpp, sizeof mpp, " list-mpp=%.9g", mpp_l0);
-    return text_format("%s%s of=%s", options, mpp, source_is_store(path) ? "store" : "slide");
+    return text_format("%s%s of=%s", options, mpp, specimen_is_store(path) ? "store" : "slide");
 }
 
 char *predict_line(const struct predict *predict, size_t slide)
@@ -106,12 +106,12 @@ bool predict_same(const struct predict *predict, size_t slide, const char *file,
     return ok;
 }
 
-bool predict_hold(const struct predict *predict, size_t slide, const struct part_plan *plan,
+bool predict_hold(const struct predict *predict, size_t slide, const struct partition *partition,
                   struct err *err)
 {
     char now[INPUTS_ROOM];
     return predict_inputs(predict, slide, now, err) &&
-           inputs_hold(predict->slides->entries[slide].path, plan->info.inputs, now,
+           inputs_hold(predict->slides->entries[slide].path, partition->info.inputs, now,
                        "run the command again with --overwrite", err);
 }
 
@@ -163,7 +163,7 @@ static bool is_whole(const char *folder)
 enum predict_state predict_look(const struct predict *predict, size_t slide)
 {
     enum predict_state state = PREDICT_MISSING;
-    bool store = source_is_store(predict->slides->entries[slide].path), there = false, planned;
+    bool store = specimen_is_store(predict->slides->entries[slide].path), there = false, planned;
     char *folder = predict_folder(predict, slide);
     if (!folder)
         return state;

@@ -4,7 +4,7 @@
 #include "base/identity.h"
 #include "heatmap/ensemble.h"
 #include "heatmap/predict.h"
-#include "heatmap/source.h"
+#include "heatmap/specimen.h"
 #include "prepare/stain_need.h"
 
 struct predict {
@@ -33,16 +33,16 @@ char *predict_folder(const struct predict *predict, size_t slide);
 /* The files that a heatmap of the slide would be made from, as they are now. */
 bool predict_inputs(const struct predict *predict, size_t slide, char out[INPUTS_ROOM],
                     struct err *err);
-/* Would `file`, a heatmap or plan of the slide, be made the same way today? */
+/* Would `file`, a heatmap or plan.json of the slide, be made the same way today? */
 bool predict_same(const struct predict *predict, size_t slide, const char *file,
                   const struct heatmap_info *made, struct err *err);
-/* Are the files those that the plan was made from? Checked again after pixels were read. */
-bool predict_hold(const struct predict *predict, size_t slide, const struct part_plan *plan,
+/* Are the files those that the partition was made from? Checked again after pixels were read. */
+bool predict_hold(const struct predict *predict, size_t slide, const struct partition *partition,
                   struct err *err);
 
 /* Opens a slide at the models' resolution, or rejects it. mask NULL: finds the tissue. */
-bool predict_source(const struct predict *predict, size_t slide, const char *mask,
-                    struct source *out, struct err *err);
+bool predict_specimen(const struct predict *predict, size_t slide, const char *mask,
+                      struct specimen *out, struct err *err);
 /* The mask in the folder of --tissue, the caller's; NULL and true without that option. */
 bool predict_given_mask(const struct predict *predict, size_t slide, char **out, struct err *err);
 
@@ -51,10 +51,10 @@ bool predict_choose_stain(struct predict *predict, const struct ctx *ctx, struct
 /* Is a store whose patches were normalised to `stored` what the models expect? */
 bool predict_check_store(const struct predict *predict, const char *path,
                          const struct stain_fit *stored, struct err *err);
-/* Fits the stains of a slide and lets the source normalise them; nothing for a store, or without a
- * method. */
-bool predict_fit_stain(const struct predict *predict, struct source *source, const struct ctx *ctx,
-                       struct stain_fit *out, struct err *err);
+/* Fits the stains of a slide and lets the specimen normalise them; nothing for a store, or without
+ * a method. */
+bool predict_fit_stain(const struct predict *predict, struct specimen *specimen,
+                       const struct ctx *ctx, struct stain_fit *out, struct err *err);
 
 /* The difference of a dense run that is not exact: reads it, with the calibration, from check.json;
  * if that is missing, measures it if `measures`. */

@@ -12,24 +12,24 @@
 #define MOST_FLOATS (1 << 16) /* of a heatmap that is put together */
 #define MEMORY (1 << 16)
 
-static void check(const struct part_plan *plan)
+static void check(const struct partition *partition)
 {
     int64_t next = 0;
-    for (int64_t g = 0; g < plan->n_groups; g++) {
-        if (plan->groups[g].first != next || plan->groups[g].n < 1 || plan->groups[g].cost < 0 ||
-            part_bytes(plan, g) < 0)
+    for (int64_t g = 0; g < partition->n_groups; g++) {
+        if (partition->groups[g].first != next || partition->groups[g].n < 1 ||
+            partition->groups[g].cost < 0 || part_bytes(partition, g) < 0)
             abort();
-        next += plan->groups[g].n;
+        next += partition->groups[g].n;
     }
-    if (next != plan->n_blocks)
+    if (next != partition->n_blocks)
         abort();
 }
 
 /* The scores as far as there are any, as a part that is whole. */
-static void write_part(const struct part_plan *plan, const uint8_t *scores, size_t size)
+static void write_part(const struct partition *partition, const uint8_t *scores, size_t size)
 {
-    size_t bytes = (size_t)part_bytes(plan, 0);
-    struct part_header header = part_header(plan, 0);
+    size_t bytes = (size_t)part_bytes(partition, 0);
+    struct part_header header = part_header(partition, 0);
     uint8_t *part = calloc(bytes, 1);
     if (!part)
         return;
@@ -45,27 +45,28 @@ static void write_part(const struct part_plan *plan, const uint8_t *scores, size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_piece json = fuzz_next(&data, &size);
-    struct part_plan plan;
+    struct partition partition;
     struct heatmap *heatmap = NULL;
     struct ctx ctx = { 0 };
     struct err err = { .kind = ERR_NONE };
     const char *folder = fuzz_folder();
     fuzz_write("plan.json", json.bytes, json.size);
-    if (part_plan_read(folder, &plan, &err)) {
-        check(&plan);
-        if (plan.info.width * plan.info.height <= MOST_FLOATS / plan.info.n_classes) {
-            if (plan.n_groups > 0)
-                write_part(&plan, data, size);
-            if (part_stitch(folder, &plan, MEMORY, &ctx, &err)) {
+    if (partition_read(folder, &partition, &err)) {
+        check(&partition);
+        if (partition.info.width * partition.info.height <=
+            MOST_FLOATS / partition.info.n_classes) {
+            if (partition.n_groups > 0)
+                write_part(&partition, data, size);
+            if (part_stitch(folder, &partition, MEMORY, &ctx, &err)) {
                 fuzz_taken++;
-                if (plan.n_groups > 1 || !heatmap_open(folder, &heatmap, &err))
+                if (partition.n_groups > 1 || !heatmap_open(folder, &heatmap, &err))
                     abort();
                 heatmap_close(heatmap);
             } else if (err.kind == ERR_NONE) {
                 abort(); /* refused without a word */
             }
         }
-        part_plan_free(&plan);
+        partition_free(&partition);
     } else if (err.kind == ERR_NONE) {
         abort();
     }

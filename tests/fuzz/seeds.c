@@ -340,34 +340,34 @@ static void write_plan(void)
     static char *classes[] = { "normal", "tumor" };
     static float scores[24];
     struct err err = { 0 };
-    struct part_block blocks[] = { { 0, 0, 3, 2, 10 }, { 1, 2, 2, 3, 12 } };
-    struct part_plan plan = { .blocks = blocks, .n_blocks = 2 };
-    plan.info = (struct heatmap_info){ .slide = "s",
-                                       .path = "s.svs",
-                                       .width_l0 = 64,
-                                       .height_l0 = 80,
-                                       .mpp_l0 = 0.5,
-                                       .mpp = 0.5,
-                                       .downsample = 1,
-                                       .stride = 16,
-                                       .origin_x = 8,
-                                       .origin_y = 8,
-                                       .window = 32,
-                                       .width = 4,
-                                       .height = 5,
-                                       .n_classes = 2,
-                                       .class_names = classes,
-                                       .mode = "dense",
-                                       .models = "m",
-                                       .model_hash = "0123456789abcdef",
-                                       .options = "a=1" };
+    struct partition_block blocks[] = { { 0, 0, 3, 2, 10 }, { 1, 2, 2, 3, 12 } };
+    struct partition partition = { .blocks = blocks, .n_blocks = 2 };
+    partition.info = (struct heatmap_info){ .slide = "s",
+                                            .path = "s.svs",
+                                            .width_l0 = 64,
+                                            .height_l0 = 80,
+                                            .mpp_l0 = 0.5,
+                                            .mpp = 0.5,
+                                            .downsample = 1,
+                                            .stride = 16,
+                                            .origin_x = 8,
+                                            .origin_y = 8,
+                                            .window = 32,
+                                            .width = 4,
+                                            .height = 5,
+                                            .n_classes = 2,
+                                            .class_names = classes,
+                                            .mode = "dense",
+                                            .models = "m",
+                                            .model_hash = "0123456789abcdef",
+                                            .options = "a=1" };
     char *folder = seed_path("work", "plan"), *path = seed_path("work/plan", "plan.json");
     char *text = NULL;
-    check(part_plan_write(folder, &plan, 100, &err), &err);
+    check(partition_write(folder, &partition, 100, &err), &err);
     check(file_read(path, 1 << 20, &text, NULL, &err), &err);
     write_pieces("fuzz_plan", "one_group", text, scores, sizeof scores);
     free(text);
-    free(plan.groups);
+    free(partition.groups);
     free(folder);
     free(path);
 }

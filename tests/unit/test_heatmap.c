@@ -186,21 +186,21 @@ static void tasks_give_the_same_bytes(void **state)
     struct ctx ctx = { .pool = pool };
     struct err err = { 0 };
     struct predict *predict = NULL;
-    struct part_plan plan;
+    struct partition partition;
     assert_true(predict_open(&options, &slides, folder, &ctx, &predict, &err));
     assert_true(predict_look(predict, 0) == PREDICT_MISSING);
-    assert_true(predict_plan(predict, 0, &ctx, &plan, &err));
-    assert_true(plan.n_groups > 3);
-    for (int64_t g = 0; g < plan.n_groups; g++) { /* the last first, each by itself */
+    assert_true(predict_partition(predict, 0, &ctx, &partition, &err));
+    assert_true(partition.n_groups > 3);
+    for (int64_t g = 0; g < partition.n_groups; g++) { /* the last first, each by itself */
         struct predict *task = NULL;
-        struct part_plan again;
+        struct partition again;
         assert_true(predict_open(&options, &slides, folder, &ctx, &task, &err));
-        assert_true(predict_plan(task, 0, &ctx, &again, &err));
-        assert_true(predict_group(task, 0, &again, plan.n_groups - 1 - g, &ctx, &err));
-        part_plan_free(&again);
+        assert_true(predict_partition(task, 0, &ctx, &again, &err));
+        assert_true(predict_group(task, 0, &again, partition.n_groups - 1 - g, &ctx, &err));
+        partition_free(&again);
         predict_close(task);
     }
-    assert_true(predict_finish(predict, 0, &plan, &ctx, &err));
+    assert_true(predict_finish(predict, 0, &partition, &ctx, &err));
     assert_true(predict_look(predict, 0) == PREDICT_DONE);
     struct heatmap *heatmap = NULL;
     assert_true(heatmap_open(slide_folder, &heatmap, &err));
@@ -208,7 +208,7 @@ static void tasks_give_the_same_bytes(void **state)
     assert_true(heatmap_read_rows(heatmap, 0, info.height, tasks, &err));
     assert_memory_equal(one, tasks, bytes);
     heatmap_close(heatmap);
-    part_plan_free(&plan);
+    partition_free(&partition);
     predict_close(predict);
     options.stride = 32; /* other options in the same folder are noticed */
     assert_true(predict_open(&options, &slides, folder, &ctx, &predict, &err));
@@ -273,9 +273,9 @@ static void expect_failure(const struct predict_options *options, char *slide, c
     struct ctx ctx = { .pool = pool };
     struct err err = { 0 };
     struct predict *predict = NULL;
-    struct part_plan plan = { 0 };
+    struct partition partition = { 0 };
     bool ok = predict_open(options, &slides, folder, &ctx, &predict, &err) &&
-              predict_plan(predict, 0, &ctx, &plan, &err);
+              predict_partition(predict, 0, &ctx, &partition, &err);
     assert_false(ok);
     if (!strstr(err.text, word))
         fail_msg("'%s' is not in: %s", word, err.text);
@@ -380,14 +380,14 @@ static void broken_weights_are_told_of(void **state)
     struct pool *pool = pool_new(1);
     struct ctx ctx = { .pool = pool };
     struct predict *predict = NULL;
-    struct part_plan plan = { 0 };
+    struct partition partition = { 0 };
     for (options.mode = PREDICT_DENSE; options.mode <= PREDICT_WINDOW; options.mode++) {
         assert_true(predict_open(&options, &slides, folder, &ctx, &predict, &err));
         assert_true(predict_clear(predict, 0, &err));
-        assert_true(predict_plan(predict, 0, &ctx, &plan, &err));
-        assert_false(predict_groups(predict, 0, &plan, &ctx, &err));
+        assert_true(predict_partition(predict, 0, &ctx, &partition, &err));
+        assert_false(predict_groups(predict, 0, &partition, &ctx, &err));
         assert_non_null(strstr(err.text, "not numbers"));
-        part_plan_free(&plan);
+        partition_free(&partition);
         predict_close(predict);
     }
     pool_free(pool);

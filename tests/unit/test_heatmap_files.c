@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "base/pool.h"
-#include "heatmap/part.h"
+#include "heatmap/partition.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/heatmaps.h"
 #include "base/text.h"
@@ -72,32 +72,32 @@ static void files_hold_what_was_written(void **state)
 }
 
 /* A part that was changed on the disk is named and removed. */
-static void check_damage(const char *folder, const struct part_plan *plan,
+static void check_damage(const char *folder, const struct partition *partition,
                          const float *const *scores, const struct ctx *ctx)
 {
     struct err err = { 0 };
-    assert_true(part_write(folder, plan, 0, scores, &err));
+    assert_true(part_write(folder, partition, 0, scores, &err));
     char *part = part_path(folder, 0);
     FILE *stream = fopen(part, "r+b");
     fseek(stream, 60, SEEK_SET);
     fputc('x', stream);
     fclose(stream);
-    assert_false(part_stitch(folder, plan, 1000, ctx, &err));
+    assert_false(part_stitch(folder, partition, 1000, ctx, &err));
     assert_non_null(strstr(err.text, "000000.scores: damaged"));
-    assert_false(part_exists(folder, plan, 0));
-    assert_false(part_stitch(folder, plan, 1000, ctx, &err)); /* missing */
+    assert_false(part_exists(folder, partition, 0));
+    assert_false(part_stitch(folder, partition, 1000, ctx, &err)); /* missing */
     free(part);
 }
 
 /* A part that cannot be put into its place leaves nothing beside it. */
-static void check_blocked(const char *folder, const struct part_plan *plan,
+static void check_blocked(const char *folder, const struct partition *partition,
                           const float *const *scores)
 {
     struct err err = { 0 };
     char *part = part_path(folder, 0), *all = text_format("%s/parts/*", folder);
     glob_t found = { 0 };
     assert_true(file_make_folder(part, &err));
-    assert_false(part_write(folder, plan, 0, scores, &err));
+    assert_false(part_write(folder, partition, 0, scores, &err));
     assert_non_null(strstr(err.text, "cannot rename into place"));
     assert_int_equal(glob(all, 0, NULL, &found), 0);
     assert_int_equal(found.gl_pathc, 1);
@@ -120,14 +120,14 @@ static char *check_npy(const char *folder, size_t *size)
     return bytes;
 }
 
-static void write_parts(const char *folder, const struct part_plan *plan,
+static void write_parts(const char *folder, const struct partition *partition,
                         const float *const *scores)
 {
     struct err err = { 0 };
-    for (int64_t g = plan->n_groups - 1; g >= 0; g--) {
-        assert_false(part_exists(folder, plan, g));
-        assert_true(part_write(folder, plan, g, scores + plan->groups[g].first, &err));
-        assert_true(part_exists(folder, plan, g));
+    for (int64_t g = partition->n_groups - 1; g >= 0; g--) {
+        assert_false(part_exists(folder, partition, g));
+        assert_true(part_write(folder, partition, g, scores + partition->groups[g].first, &err));
+        assert_true(part_exists(folder, partition, g));
     }
 }
 
@@ -139,18 +139,19 @@ static void parts_are_stitched(void **state)
     char *folder = cohort_folder("heatmap_parts"), *names[] = { "a", "b", "c" };
     struct heatmap_info info = heatmaps_facts("a", 400, 320, 3); /* 25 x 20 cells */
     info.class_names = names;
-    static const struct part_block blocks[] = {
+    static const struct partition_block blocks[] = {
         { 0, 0, 5, 3, 10 },   { 7, 2, 9, 4, 30 },  { 16, 0, 9, 7, 20 },
         { 3, 8, 10, 12, 50 }, { 20, 19, 5, 1, 9 },
     };
-    struct part_plan made = { .info = info }, plan;
+    struct partition made = { .info = info }, partition;
     made.n_blocks = 5;
     made.blocks = malloc(sizeof blocks);
     memcpy(made.blocks, blocks, sizeof blocks);
-    assert_true(part_plan_write(folder, &made, 40, &err));
-    if (!part_plan_read(folder, &plan, &err))
+    assert_true(partition_write(folder, &made, 40, &err));
+    if (!partition_read(folder, &partition, &err))
         fail_msg("%s", err.text);
-    assert_true(plan.hash == made.hash && plan.n_groups == made.n_groups && plan.n_groups > 1);
+    assert_true(partition.hash == made.hash && partition.n_groups == made.n_groups &&
+                partition.n_groups > 1);
     float *scores[5];
     for (int i = 0; i < 5; i++) {
         scores[i] = malloc((size_t)(blocks[i].width * blocks[i].height * 3) * sizeof(float));
@@ -161,8 +162,8 @@ static void parts_are_stitched(void **state)
     struct ctx ctx = { .pool = pool };
     char *before = NULL;
     for (int64_t memory = 1; memory <= 1 << 20; memory = memory == 1 ? 1000 : memory * 1024) {
-        write_parts(folder, &plan, (const float *const *)scores);
-        if (!part_stitch(folder, &plan, memory, &ctx, &err))
+        write_parts(folder, &partition, (const float *const *)scores);
+        if (!part_stitch(folder, &partition, memory, &ctx, &err))
             fail_msg("%s", err.text);
         size_t size = 0;
         char *now = check_npy(folder, &size);
@@ -171,13 +172,13 @@ static void parts_are_stitched(void **state)
         free(before);
         before = now;
     }
-    check_blocked(folder, &plan, (const float *const *)scores);
-    check_damage(folder, &plan, (const float *const *)scores, &ctx);
+    check_blocked(folder, &partition, (const float *const *)scores);
+    check_damage(folder, &partition, (const float *const *)scores, &ctx);
     for (int i = 0; i < 5; i++)
         free(scores[i]);
     made.info = (struct heatmap_info){ 0 }; /* literals */
-    part_plan_free(&made);
-    part_plan_free(&plan);
+    partition_free(&made);
+    partition_free(&partition);
     pool_free(pool);
     free(before), free(folder);
 }

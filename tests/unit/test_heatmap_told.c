@@ -29,12 +29,12 @@ static char *told(char *slide, const struct predict_options *options, bool plans
     assert_non_null(stream);
     struct ctx ctx = { .pool = pool_new(1), .console = console_new(stream, CONSOLE_LINES) };
     struct predict *predict = NULL;
-    struct part_plan plan = { 0 };
+    struct partition partition = { 0 };
     struct err err = { 0 };
     if (!predict_open(options, &slides, folder, &ctx, &predict, &err) ||
-        (plans && !predict_plan(predict, 0, &ctx, &plan, &err)))
+        (plans && !predict_partition(predict, 0, &ctx, &partition, &err)))
         fail_msg("%s", err.text);
-    part_plan_free(&plan);
+    partition_free(&partition);
     predict_close(predict);
     console_free(ctx.console);
     pool_free(ctx.pool);

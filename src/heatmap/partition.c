@@ -1,6 +1,6 @@
-/* part.c: plan.json and the parts; see part.h. A part is a header, then for every block of the
- * group its scores, then a checksum of all that; all offsets follow from the plan. */
-#include "heatmap/part.h"
+/* partition.c: plan.json and the parts; see partition.h. A part is a header, then for every block
+ * of the group its scores, then a checksum of all that; all offsets follow from the partition. */
+#include "heatmap/partition.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,45 +16,48 @@
 #define MAX_GROUP_FLOATS                                                                           \
     (INT64_C(8) << 20) /* scores of a group are in memory until it is written */
 
-void part_plan_free(struct part_plan *plan)
+void partition_free(struct partition *partition)
 {
-    heatmap_info_free(&plan->info);
-    free(plan->blocks);
-    free(plan->groups);
-    *plan = (struct part_plan){ 0 };
+    heatmap_info_free(&partition->info);
+    free(partition->blocks);
+    free(partition->groups);
+    *partition = (struct partition){ 0 };
 }
 
-static uint64_t hash_plan(const struct part_plan *plan)
+static uint64_t hash_partition(const struct partition *partition)
 {
-    const struct heatmap_info *info = &plan->info;
-    int64_t facts[] = { info->width, info->height, info->n_classes, info->stride, plan->n_groups };
+    const struct heatmap_info *info = &partition->info;
+    int64_t facts[] = { info->width, info->height, info->n_classes, info->stride,
+                        partition->n_groups };
     uint64_t hash = part_hash(PART_HASH_BEGIN, info->options, strlen(info->options));
     hash = part_hash(hash, info->slide, strlen(info->slide));
     hash = part_hash(hash, info->inputs, strlen(info->inputs));
     hash = part_hash(hash, facts, sizeof facts);
-    hash = part_hash(hash, plan->blocks, (size_t)plan->n_blocks * sizeof *plan->blocks);
-    return part_hash(hash, plan->groups, (size_t)plan->n_groups * sizeof *plan->groups);
+    hash =
+        part_hash(hash, partition->blocks, (size_t)partition->n_blocks * sizeof *partition->blocks);
+    return part_hash(hash, partition->groups,
+                     (size_t)partition->n_groups * sizeof *partition->groups);
 }
 
-static bool make_groups(struct part_plan *plan, int64_t group_cost, struct err *err)
+static bool make_groups(struct partition *partition, int64_t group_cost, struct err *err)
 {
-    plan->groups = calloc((size_t)plan->n_blocks + 1, sizeof *plan->groups);
-    if (!plan->groups)
+    partition->groups = calloc((size_t)partition->n_blocks + 1, sizeof *partition->groups);
+    if (!partition->groups)
         return err_memory(err, "the groups of a slide");
     int64_t total = 0, floats = 0;
-    for (int64_t i = 0; i < plan->n_blocks; i++)
-        total += plan->blocks[i].cost;
+    for (int64_t i = 0; i < partition->n_blocks; i++)
+        total += partition->blocks[i].cost;
     int64_t n = (total + group_cost - 1) / group_cost; /* as equal as blocks allow */
     int64_t target = n > 0 ? (total + n - 1) / n : 1;
-    struct part_group *group = NULL;
-    for (int64_t i = 0; i < plan->n_blocks; i++) {
-        const struct part_block *block = &plan->blocks[i];
-        int64_t add = block->width * block->height * plan->info.n_classes;
+    struct partition_group *group = NULL;
+    for (int64_t i = 0; i < partition->n_blocks; i++) {
+        const struct partition_block *block = &partition->blocks[i];
+        int64_t add = block->width * block->height * partition->info.n_classes;
         bool full = group &&
                     (2 * group->cost + block->cost > 2 * target || floats + add > MAX_GROUP_FLOATS);
         if (!group || full) {
-            group = &plan->groups[plan->n_groups++];
-            *group = (struct part_group){ .first = i };
+            group = &partition->groups[partition->n_groups++];
+            *group = (struct partition_group){ .first = i };
             floats = 0;
         }
         group->n++;
@@ -72,26 +75,27 @@ static void put_numbers(struct json_out *json, const int64_t *values, int n)
     json_out_close_array(json);
 }
 
-bool part_plan_write(const char *folder, struct part_plan *plan, int64_t group_cost,
+bool partition_write(const char *folder, struct partition *partition, int64_t group_cost,
                      struct err *err)
 {
     struct file_out out;
     struct json_out json;
-    if (!make_groups(plan, group_cost, err) || !file_out_open_in(&out, folder, "plan.json", err))
+    if (!make_groups(partition, group_cost, err) ||
+        !file_out_open_in(&out, folder, "plan.json", err))
         return false;
-    plan->hash = hash_plan(plan);
+    partition->hash = hash_partition(partition);
     json_out_begin(&json, out.stream);
     json_out_object(&json, NULL);
-    heatmap_json_put(&json, &plan->info);
+    heatmap_json_put(&json, &partition->info);
     json_out_array(&json, "blocks"); /* column, row, width, height, cost */
-    for (int64_t i = 0; i < plan->n_blocks; i++) {
-        const struct part_block *b = &plan->blocks[i];
+    for (int64_t i = 0; i < partition->n_blocks; i++) {
+        const struct partition_block *b = &partition->blocks[i];
         put_numbers(&json, (int64_t[]){ b->column, b->row, b->width, b->height, b->cost }, 5);
     }
     json_out_close_array(&json);
     json_out_array(&json, "groups"); /* first block, blocks */
-    for (int64_t i = 0; i < plan->n_groups; i++)
-        put_numbers(&json, (int64_t[]){ plan->groups[i].first, plan->groups[i].n }, 2);
+    for (int64_t i = 0; i < partition->n_groups; i++)
+        put_numbers(&json, (int64_t[]){ partition->groups[i].first, partition->groups[i].n }, 2);
     json_out_close_array(&json);
     json_out_close_object(&json);
     json_out_end(&json);
@@ -109,47 +113,48 @@ static bool get_numbers(const json_t *list, int64_t *values, size_t n)
     return ok;
 }
 
-static bool get_blocks(const json_t *list, struct part_plan *plan)
+static bool get_blocks(const json_t *list, struct partition *partition)
 {
     size_t n = json_array_size(list);
-    plan->blocks = calloc(n + 1, sizeof *plan->blocks);
-    bool ok = plan->blocks && json_is_array(list);
+    partition->blocks = calloc(n + 1, sizeof *partition->blocks);
+    bool ok = partition->blocks && json_is_array(list);
     for (size_t i = 0; ok && i < n; i++) {
         int64_t v[5];
         ok = get_numbers(json_array_get(list, i), v, 5) && v[2] > 0 && v[3] > 0 &&
-             v[2] <= plan->info.width && v[3] <= plan->info.height &&
-             v[0] <= plan->info.width - v[2] && v[1] <= plan->info.height - v[3];
+             v[2] <= partition->info.width && v[3] <= partition->info.height &&
+             v[0] <= partition->info.width - v[2] && v[1] <= partition->info.height - v[3];
         if (ok)
-            plan->blocks[plan->n_blocks++] = (struct part_block){ v[0], v[1], v[2], v[3], v[4] };
+            partition->blocks[partition->n_blocks++] =
+                (struct partition_block){ v[0], v[1], v[2], v[3], v[4] };
     }
     return ok;
 }
 
 /* Groups follow each other and hold all blocks. */
-static bool get_groups(const json_t *list, struct part_plan *plan)
+static bool get_groups(const json_t *list, struct partition *partition)
 {
     size_t n = json_array_size(list);
-    plan->groups = calloc(n + 1, sizeof *plan->groups);
-    bool ok = plan->groups && json_is_array(list);
+    partition->groups = calloc(n + 1, sizeof *partition->groups);
+    bool ok = partition->groups && json_is_array(list);
     int64_t next = 0;
     for (size_t i = 0; ok && i < n; i++) {
         int64_t v[2];
         ok = get_numbers(json_array_get(list, i), v, 2) && v[0] == next && v[1] > 0 &&
-             v[1] <= plan->n_blocks - next;
+             v[1] <= partition->n_blocks - next;
         if (!ok)
             break;
-        struct part_group *group = &plan->groups[plan->n_groups++];
-        *group = (struct part_group){ .first = v[0], .n = v[1] };
+        struct partition_group *group = &partition->groups[partition->n_groups++];
+        *group = (struct partition_group){ .first = v[0], .n = v[1] };
         for (int64_t k = 0; k < v[1]; k++)
-            group->cost += plan->blocks[next + k].cost;
+            group->cost += partition->blocks[next + k].cost;
         next += v[1];
     }
-    return ok && next == plan->n_blocks;
+    return ok && next == partition->n_blocks;
 }
 
-bool part_plan_read(const char *folder, struct part_plan *out, struct err *err)
+bool partition_read(const char *folder, struct partition *out, struct err *err)
 {
-    *out = (struct part_plan){ 0 };
+    *out = (struct partition){ 0 };
     json_t *object = NULL;
     char *path = text_format("%s/plan.json", folder);
     bool ok = path || err_memory(err, folder);
@@ -164,9 +169,9 @@ bool part_plan_read(const char *folder, struct part_plan *out, struct err *err)
         ok = err_set(err, ERR_FORMAT, "%s: the value of '%s' is invalid; remove the file", path,
                      bad);
     if (ok)
-        out->hash = hash_plan(out);
+        out->hash = hash_partition(out);
     else
-        part_plan_free(out);
+        partition_free(out);
     json_decref(object);
     free(path);
     return ok;
@@ -185,28 +190,30 @@ void part_remove(const char *folder, int64_t group)
     free(path);
 }
 
-int64_t part_block_floats(const struct part_plan *plan, int64_t block)
+int64_t part_block_floats(const struct partition *partition, int64_t block)
 {
-    return plan->blocks[block].width * plan->blocks[block].height * plan->info.n_classes;
+    return partition->blocks[block].width * partition->blocks[block].height *
+           partition->info.n_classes;
 }
 
-int64_t part_bytes(const struct part_plan *plan, int64_t group)
+int64_t part_bytes(const struct partition *partition, int64_t group)
 {
     int64_t floats = 0;
-    for (int64_t k = 0; k < plan->groups[group].n; k++)
-        floats += part_block_floats(plan, plan->groups[group].first + k);
+    for (int64_t k = 0; k < partition->groups[group].n; k++)
+        floats += part_block_floats(partition, partition->groups[group].first + k);
     return (int64_t)sizeof(struct part_header) + floats * (int64_t)sizeof(float) +
            (int64_t)sizeof(uint64_t);
 }
 
-struct part_header part_header(const struct part_plan *plan, int64_t group)
+struct part_header part_header(const struct partition *partition, int64_t group)
 {
-    return (struct part_header){ .magic = PART_MAGIC, .plan = plan->hash, .group = group };
+    return (
+        struct part_header){ .magic = PART_MAGIC, .partition = partition->hash, .group = group };
 }
 
-bool part_exists(const char *folder, const struct part_plan *plan, int64_t group)
+bool part_exists(const char *folder, const struct partition *partition, int64_t group)
 {
-    struct part_header found, wanted = part_header(plan, group);
+    struct part_header found, wanted = part_header(partition, group);
     struct stat status;
     char *path = part_path(folder, group);
     FILE *stream = path ? fopen(path, "rb") : NULL;
@@ -215,7 +222,7 @@ bool part_exists(const char *folder, const struct part_plan *plan, int64_t group
         return false;
     bool ok = fread(&found, sizeof found, 1, stream) == 1 &&
               memcmp(&found, &wanted, sizeof found) == 0 && fstat(fileno(stream), &status) == 0 &&
-              status.st_size == part_bytes(plan, group);
+              status.st_size == part_bytes(partition, group);
     fclose(stream);
     return ok;
 }
@@ -235,18 +242,18 @@ static bool open_own(const char *folder, int64_t group, char **own, struct file_
     return ok;
 }
 
-bool part_write(const char *folder, const struct part_plan *plan, int64_t group,
+bool part_write(const char *folder, const struct partition *partition, int64_t group,
                 const float *const *scores, struct err *err)
 {
     struct file_out out;
     char *own = NULL, *path = part_path(folder, group);
     bool ok = path ? open_own(folder, group, &own, &out, err) : err_memory(err, folder);
     if (ok) {
-        struct part_header header = part_header(plan, group);
+        struct part_header header = part_header(partition, group);
         uint64_t sum = part_hash(PART_HASH_BEGIN, &header, sizeof header);
         fwrite(&header, sizeof header, 1, out.stream);
-        for (int64_t k = 0; k < plan->groups[group].n; k++) {
-            size_t n = (size_t)part_block_floats(plan, plan->groups[group].first + k);
+        for (int64_t k = 0; k < partition->groups[group].n; k++) {
+            size_t n = (size_t)part_block_floats(partition, partition->groups[group].first + k);
             sum = part_hash(sum, scores[k], n * sizeof(float));
             fwrite(scores[k], sizeof(float), n, out.stream);
         }

@@ -1,5 +1,5 @@
-/* source.c: see source.h. */
-#include "heatmap/source.h"
+/* specimen.c: see specimen.h. */
+#include "heatmap/specimen.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #define MAX_SIDE_L0 (INT64_C(1) << 40)
 
 /* Tiles are on a grid; `at` is the patch that contains a tile, or -1. */
-struct source_store {
+struct specimen_store {
     struct store *store;
     pthread_mutex_t mutex; /* HDF5 is read by one thread at a time */
     int64_t tile, margin, stride, patch;
@@ -23,18 +23,18 @@ struct source_store {
     int32_t *at; /* [rows, columns] */
 };
 
-bool source_is_store(const char *path)
+bool specimen_is_store(const char *path)
 {
     const char *extension = file_extension(path);
     return strcmp(extension, ".h5") == 0 || strcmp(extension, ".hdf5") == 0;
 }
 
-static bool index_patches(struct source *source, const char *path, struct err *err)
+static bool index_patches(struct specimen *specimen, const char *path, struct err *err)
 {
-    struct source_store *s = source->store;
+    struct specimen_store *s = specimen->store;
     const struct patch_list *patches = store_patches(s->store);
-    s->columns = ceil_div(source->raster.width, s->stride);
-    s->rows = ceil_div(source->raster.height, s->stride);
+    s->columns = ceil_div(specimen->raster.width, s->stride);
+    s->rows = ceil_div(specimen->raster.height, s->stride);
     if (s->columns < 1 || s->rows < 1 || s->columns > MAX_GRID_TILES / s->rows ||
         patches->n > INT32_MAX)
         return err_set(err, ERR_FORMAT, "%s: its grid is empty or too large; make the store again",
@@ -45,7 +45,7 @@ static bool index_patches(struct source *source, const char *path, struct err *e
     for (int64_t i = 0; i < s->columns * s->rows; i++)
         s->at[i] = -1;
     for (int64_t i = 0; i < patches->n; i++) {
-        double scale = source->raster.downsample;
+        double scale = specimen->raster.downsample;
         int64_t x = llround((double)patches->items[i].x_l0 / scale) + s->margin;
         int64_t y = llround((double)patches->items[i].y_l0 / scale) + s->margin;
         int64_t column = (x + s->stride / 2) / s->stride, row = (y + s->stride / 2) / s->stride;
@@ -58,9 +58,9 @@ static bool index_patches(struct source *source, const char *path, struct err *e
     return true;
 }
 
-static bool open_store(const char *path, struct source *out, struct err *err)
+static bool open_store(const char *path, struct specimen *out, struct err *err)
 {
-    struct source_store *s = calloc(1, sizeof *s);
+    struct specimen_store *s = calloc(1, sizeof *s);
     if (!s)
         return err_memory(err, path);
     pthread_mutex_init(&s->mutex, NULL);
@@ -71,7 +71,7 @@ static bool open_store(const char *path, struct source *out, struct err *err)
     s->patch = store_patch_px(s->store);
     s->tile = facts->tile, s->margin = facts->margin, s->stride = facts->stride;
     if (strcmp(facts->mode, "dense") != 0 || s->stride < 1 || s->tile < 1 || s->margin < 0 ||
-        (source_has_tissue(out) && s->tile + 2 * s->margin != s->patch) ||
+        (specimen_has_tissue(out) && s->tile + 2 * s->margin != s->patch) ||
         !(facts->downsample >= 1e-6 && facts->downsample <= 1e6) || facts->width_l0 < 1 ||
         facts->height_l0 < 1 || facts->width_l0 > MAX_SIDE_L0 || facts->height_l0 > MAX_SIDE_L0)
         return err_set(err, ERR_FORMAT,
@@ -94,7 +94,7 @@ static bool open_store(const char *path, struct source *out, struct err *err)
 }
 
 static bool open_slide(const struct slide_entry *entry, double option_mpp,
-                       const struct raster_request *request, struct source *out, struct err *err)
+                       const struct raster_request *request, struct specimen *out, struct err *err)
 {
     if (!slide_open_entry(entry, option_mpp, &out->slide, err) ||
         !raster_open(out->slide, request, &out->raster, err))
@@ -106,50 +106,51 @@ static bool open_slide(const struct slide_entry *entry, double option_mpp,
     return true;
 }
 
-bool source_open(const struct slide_entry *entry, double option_mpp,
-                 const struct raster_request *request, struct source *out, struct err *err)
+bool specimen_open(const struct slide_entry *entry, double option_mpp,
+                   const struct raster_request *request, struct specimen *out, struct err *err)
 {
-    *out = (struct source){ 0 };
-    bool ok = source_is_store(entry->path) ? open_store(entry->path, out, err)
-                                           : open_slide(entry, option_mpp, request, out, err);
+    *out = (struct specimen){ 0 };
+    bool ok = specimen_is_store(entry->path) ? open_store(entry->path, out, err)
+                                             : open_slide(entry, option_mpp, request, out, err);
     if (!ok)
-        source_close(out);
+        specimen_close(out);
     return ok;
 }
 
-void source_close(struct source *source)
+void specimen_close(struct specimen *specimen)
 {
-    if (source->store) {
-        store_close(source->store->store);
-        pthread_mutex_destroy(&source->store->mutex);
-        free(source->store->at);
-        free(source->store);
+    if (specimen->store) {
+        store_close(specimen->store->store);
+        pthread_mutex_destroy(&specimen->store->mutex);
+        free(specimen->store->at);
+        free(specimen->store);
     }
-    stain_transform_free(source->transform);
-    tissue_sums_free(source->sums);
-    tissue_mask_free(&source->mask);
-    slide_close(source->slide);
-    *source = (struct source){ 0 };
+    stain_transform_free(specimen->transform);
+    tissue_sums_free(specimen->sums);
+    tissue_mask_free(&specimen->mask);
+    slide_close(specimen->slide);
+    *specimen = (struct specimen){ 0 };
 }
 
-bool source_find_tissue(struct source *source, enum tissue_method method, const char *mask,
-                        struct err *err)
+bool specimen_find_tissue(struct specimen *specimen, enum tissue_method method, const char *mask,
+                          struct err *err)
 {
-    if (source->store)
+    if (specimen->store)
         return true;
     struct tissue_options options = tissue_defaults();
     options.method = method;
-    bool ok = mask ? tissue_read(source->slide, mask, &source->mask, err)
-                   : tissue_find(source->slide, &options, &source->mask, err);
+    bool ok = mask ? tissue_read(specimen->slide, mask, &specimen->mask, err)
+                   : tissue_find(specimen->slide, &options, &specimen->mask, err);
     if (!ok)
         return false;
-    image_free(&source->mask.overview);
-    return tissue_sums_new(&source->mask, &source->sums, err);
+    image_free(&specimen->mask.overview);
+    return tissue_sums_new(&specimen->mask, &specimen->sums, err);
 }
 
-bool source_has_tissue(const struct source *source)
+bool specimen_has_tissue(const struct specimen *specimen)
 {
-    return source->store ? store_patches(source->store->store)->n > 0 : source->mask.tissue_px > 0;
+    return specimen->store ? store_patches(specimen->store->store)->n > 0
+                           : specimen->mask.tissue_px > 0;
 }
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -158,7 +159,7 @@ static int64_t floor_div(int64_t a, int64_t b)
 }
 
 /* Tiles [*first, *last] whose patch holds all of [begin, end) in one direction. */
-static void holders(const struct source_store *s, int64_t begin, int64_t end, int64_t n,
+static void holders(const struct specimen_store *s, int64_t begin, int64_t end, int64_t n,
                     int64_t *first, int64_t *last)
 {
     *first = -floor_div(s->tile + s->margin - end, s->stride); /* rounded up */
@@ -167,7 +168,7 @@ static void holders(const struct source_store *s, int64_t begin, int64_t end, in
     *last = *last < n - 1 ? *last : n - 1;
 }
 
-static bool store_holds(const struct source_store *s, int64_t x, int64_t y, int64_t window)
+static bool store_holds(const struct specimen_store *s, int64_t x, int64_t y, int64_t window)
 {
     int64_t column, last_column, row, last_row;
     holders(s, x, x + window, s->columns, &column, &last_column);
@@ -179,17 +180,18 @@ static bool store_holds(const struct source_store *s, int64_t x, int64_t y, int6
     return false;
 }
 
-bool source_wants(const struct source *source, int64_t x, int64_t y, int64_t side, int64_t window)
+bool specimen_wants(const struct specimen *specimen, int64_t x, int64_t y, int64_t side,
+                    int64_t window)
 {
-    if (source->store) {
+    if (specimen->store) {
         int64_t shift = side / 2 - window / 2;
-        return store_holds(source->store, x + shift, y + shift, window);
+        return store_holds(specimen->store, x + shift, y + shift, window);
     }
-    double tissue = grid_tissue(&source->raster, source->sums, x, y, side, side);
-    return tissue > 0 && tissue >= source->min_tissue;
+    double tissue = grid_tissue(&specimen->raster, specimen->sums, x, y, side, side);
+    return tissue > 0 && tissue >= specimen->min_tissue;
 }
 
-static void paste(const struct source_store *s, const uint8_t *patch, int64_t patch_x,
+static void paste(const struct specimen_store *s, const uint8_t *patch, int64_t patch_x,
                   int64_t patch_y, int64_t x, int64_t y, struct image *out)
 {
     int64_t x0 = patch_x > x ? patch_x : x, y0 = patch_y > y ? patch_y : y;
@@ -201,7 +203,7 @@ static void paste(const struct source_store *s, const uint8_t *patch, int64_t pa
                patch + 3 * ((line - patch_y) * s->patch + x0 - patch_x), (size_t)(3 * (x1 - x0)));
 }
 
-static bool read_store(struct source_store *s, int64_t x, int64_t y, struct image *out,
+static bool read_store(struct specimen_store *s, int64_t x, int64_t y, struct image *out,
                        struct err *err)
 {
     uint8_t *patch = malloc((size_t)(s->patch * s->patch * 3));
@@ -229,21 +231,21 @@ static bool read_store(struct source_store *s, int64_t x, int64_t y, struct imag
     return ok;
 }
 
-bool source_read(struct source *source, int64_t x, int64_t y, int64_t width, int64_t height,
-                 struct image *out, struct err *err)
+bool specimen_read(struct specimen *specimen, int64_t x, int64_t y, int64_t width, int64_t height,
+                   struct image *out, struct err *err)
 {
-    if (!source->store)
-        return raster_read(&source->raster, x, y, width, height, out, err);
+    if (!specimen->store)
+        return raster_read(&specimen->raster, x, y, width, height, out, err);
     if (!image_new(out, width, height, 3, err))
         return false;
-    if (read_store(source->store, x, y, out, err))
+    if (read_store(specimen->store, x, y, out, err))
         return true;
     image_free(out);
     return false;
 }
 
-void source_normalise(const struct source *source, struct image *image)
+void specimen_normalise(const struct specimen *specimen, struct image *image)
 {
-    if (source->transform)
-        stain_apply(source->transform, image->px, image->width * image->height);
+    if (specimen->transform)
+        stain_apply(specimen->transform, image->px, image->width * image->height);
 }

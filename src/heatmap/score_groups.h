@@ -1,15 +1,15 @@
-/* run_groups.h: scores groups of blocks; a dedicated thread reads ahead while workers compute.
+/* score_groups.h: scores groups of blocks; a dedicated thread reads ahead while workers compute.
  * Private to this folder. */
-#ifndef HEATMAP_RUN_GROUPS_H
-#define HEATMAP_RUN_GROUPS_H
+#ifndef HEATMAP_SCORE_GROUPS_H
+#define HEATMAP_SCORE_GROUPS_H
 #include "heatmap/ensemble.h"
 #include "heatmap/predict.h"
-#include "heatmap/source.h"
+#include "heatmap/specimen.h"
 
-struct run_groups {
+struct score_groups {
     const struct ensemble *ensemble;
-    struct source *source;
-    const struct part_plan *plan;
+    struct specimen *specimen;
+    const struct partition *partition;
     const char *folder;    /* of the slide */
     const int64_t *groups; /* [n_groups], ascending */
     int64_t n_groups;
@@ -18,6 +18,6 @@ struct run_groups {
 
 /* Each group's part is written as soon as its last block is scored; what is written stays after a
  * stop or an error. Adds to *times. */
-bool run_groups(const struct run_groups *run, const struct ctx *ctx, struct predict_times *times,
-                struct err *err);
+bool score_groups(const struct score_groups *run, const struct ctx *ctx,
+                  struct predict_times *times, struct err *err);
 #endif
