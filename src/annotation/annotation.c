@@ -18,7 +18,7 @@
 
 struct annotation {
     const struct format *format;
-    struct shape shape;
+    struct merged_region shape;
     struct scan scan;
     int64_t ignored;
     char ignored_name[DRAWING_NAME];
@@ -36,67 +36,66 @@ static bool looks_like_xml(const char *text, size_t size)
             !memcmp(text, "<\0", 2) || !memcmp(text, "\0<", 2));
 }
 
-static bool parse_json(const struct source *source, json_t **out, struct err *err)
+static bool parse_json(const struct parsed_file *file, json_t **out, struct err *err)
 {
-    if (source->size > MAX_JSON_BYTES)
+    if (file->size > MAX_JSON_BYTES)
         return err_set(err, ERR_FORMAT, "%s: larger than the limit of %zu MB for such a file",
-                       source->path, MAX_JSON_BYTES >> 20);
+                       file->path, MAX_JSON_BYTES >> 20);
     json_error_t why;
-    *out = json_loadb(source->text, source->size, 0, &why);
-    return *out ||
-           err_set(err, ERR_FORMAT, "%s:%d: not JSON: %s", source->path, why.line, why.text);
+    *out = json_loadb(file->text, file->size, 0, &why);
+    return *out || err_set(err, ERR_FORMAT, "%s:%d: not JSON: %s", file->path, why.line, why.text);
 }
 
-static const struct format *find_format(const struct source *source, struct err *err)
+static const struct format *find_format(const struct parsed_file *file, struct err *err)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (formats[i]->claims(source))
+        if (formats[i]->claims(file))
             return formats[i];
-    if (source->json)
+    if (file->json)
         err_set(err, ERR_FORMAT,
                 "%s: this JSON is not an annotation: neither GeoJSON features (QuPath) nor "
                 "\"positive\" and \"negative\" regions (NCRF)",
-                source->path);
+                file->path);
     else
         err_set(
             err, ERR_FORMAT,
             "%s: this XML is not an annotation: its root is <%s>, not <ASAP_Annotations> (ASAP) or "
             "<Annotations> (ImageScope)",
-            source->path, source->xml_root);
+            file->path, file->xml_root);
     return NULL;
 }
 
 /* jansson does not support it. */
-static void skip_byte_order_mark(struct source *source)
+static void skip_byte_order_mark(struct parsed_file *file)
 {
-    if (source->size >= 3 && !memcmp(source->text, "\xef\xbb\xbf", 3))
-        source->text += 3, source->size -= 3;
+    if (file->size >= 3 && !memcmp(file->text, "\xef\xbb\xbf", 3))
+        file->text += 3, file->size -= 3;
 }
 
-static bool read_drawing(struct source *source, struct drawing *drawing,
+static bool read_drawing(struct parsed_file *file, struct drawing *drawing,
                          const struct format **format, struct err *err)
 {
-    skip_byte_order_mark(source);
-    const char *first = source->text;
-    const char *end = source->text + source->size;
+    skip_byte_order_mark(file);
+    const char *first = file->text;
+    const char *end = file->text + file->size;
     while (first < end && strchr(" \t\r\n", *first) && *first)
         first++;
     if (first == end)
-        return err_set(err, ERR_FORMAT, "%s: the file is empty", source->path);
+        return err_set(err, ERR_FORMAT, "%s: the file is empty", file->path);
     json_t *json = NULL;
     bool ok = false;
     if (looks_like_xml(first, (size_t)(end - first)))
-        ok = xml_root(source->text, source->size, source->path, source->xml_root,
-                      sizeof source->xml_root, err);
+        ok = xml_root(file->text, file->size, file->path, file->xml_root, sizeof file->xml_root,
+                      err);
     else if (*first == '{' || *first == '[')
-        ok = parse_json(source, &json, err);
+        ok = parse_json(file, &json, err);
     else
         err_set(err, ERR_FORMAT,
                 "%s: not an annotation: neither XML (ASAP, ImageScope) nor JSON (QuPath, NCRF)",
-                source->path);
-    source->json = json;
-    *format = ok ? find_format(source, err) : NULL;
-    ok = *format && (*format)->read(source, drawing, err);
+                file->path);
+    file->json = json;
+    *format = ok ? find_format(file, err) : NULL;
+    ok = *format && (*format)->read(file, drawing, err);
     json_decref(json);
     return ok;
 }
@@ -104,7 +103,7 @@ static bool read_drawing(struct source *source, struct drawing *drawing,
 bool annotation_parse(const char *text, size_t size, const char *path, const struct class_map *map,
                       struct annotation **out, struct err *err)
 {
-    struct source source = { .path = path, .text = text, .size = size };
+    struct parsed_file file = { .path = path, .text = text, .size = size };
     struct drawing drawing = { .path = path, .map = map };
     struct annotation *made = calloc(1, sizeof *made);
     bool ok = false;
@@ -112,7 +111,7 @@ bool annotation_parse(const char *text, size_t size, const char *path, const str
         err_memory(err, path);
         goto done;
     }
-    if (!read_drawing(&source, &drawing, &made->format, err) || !drawing_check(&drawing, err) ||
+    if (!read_drawing(&file, &drawing, &made->format, err) || !drawing_check(&drawing, err) ||
         !tangle_check(&drawing, err) || !geometry_merge(&drawing, &made->shape, err) ||
         !scan_new(&made->scan, &made->shape, err))
         goto done;
@@ -129,13 +128,13 @@ done:
 static void look_at_classes(const char *path, const struct class_map *map,
                             struct unknown_classes *unknown)
 {
-    struct source source = { .path = path };
+    struct parsed_file file = { .path = path };
     struct drawing drawing = { .path = path, .map = map };
     const struct format *format = NULL;
     char *text = NULL;
-    if (file_read(path, MAX_BYTES, &text, &source.size, NULL)) {
-        source.text = text;
-        if (read_drawing(&source, &drawing, &format, NULL))
+    if (file_read(path, MAX_BYTES, &text, &file.size, NULL)) {
+        file.text = text;
+        if (read_drawing(&file, &drawing, &format, NULL))
             drawing_check(&drawing, NULL);
         unknown_classes_join(unknown, &drawing.unknown);
     }
@@ -181,7 +180,7 @@ void annotation_free(struct annotation *annotation)
     if (!annotation)
         return;
     scan_free(&annotation->scan);
-    shape_free(&annotation->shape);
+    merged_region_free(&annotation->shape);
     free(annotation);
 }
 
@@ -215,7 +214,7 @@ double annotation_area_px(const struct annotation *annotation)
 bool annotation_bounds(const struct annotation *annotation, double *x0, double *y0, double *x1,
                        double *y1)
 {
-    const struct shape *shape = &annotation->shape;
+    const struct merged_region *shape = &annotation->shape;
     if (shape->polygons == 0)
         return false;
     *x0 = shape->x0, *y0 = shape->y0, *x1 = shape->x1, *y1 = shape->y1;

@@ -38,9 +38,9 @@ struct reading {
     int64_t room;
 };
 
-static bool claims(const struct source *source)
+static bool claims(const struct parsed_file *file)
 {
-    return !strcmp(source->xml_root, "ASAP_Annotations");
+    return !strcmp(file->xml_root, "ASAP_Annotations");
 }
 
 static bool take_group(void *user, const struct xml_element *element, struct err *err)
@@ -106,7 +106,7 @@ static bool start_annotation(struct reading *reading, const struct xml_element *
     reading->n = 0;
     if (!reading->inside)
         return true;
-    struct place place = { NULL, element->line };
+    struct file_place place = { NULL, element->line };
     return drawing_region(reading->drawing, meaning, place, err) &&
            drawing_ring(reading->drawing, err);
 }
@@ -161,17 +161,16 @@ static bool on_end(void *user, const char *name, struct err *err)
 }
 
 /* Reads the text twice: the groups come after the annotations that refer to them. */
-static bool read_asap(const struct source *source, struct drawing *drawing, struct err *err)
+static bool read_asap(const struct parsed_file *file, struct drawing *drawing, struct err *err)
 {
     static const struct xml_walker group_walker = { .start = take_group };
     static const struct xml_walker region_walker = { .start = on_start, .end = on_end };
     struct groups groups = { .items = calloc(MAX_GROUPS, sizeof *groups.items) };
     struct reading reading = { .drawing = drawing, .groups = &groups };
-    bool ok =
-        groups.items
-            ? xml_walk(source->text, source->size, source->path, &group_walker, &groups, err) &&
-                  xml_walk(source->text, source->size, source->path, &region_walker, &reading, err)
-            : err_memory(err, source->path);
+    bool ok = groups.items
+                  ? xml_walk(file->text, file->size, file->path, &group_walker, &groups, err) &&
+                        xml_walk(file->text, file->size, file->path, &region_walker, &reading, err)
+                  : err_memory(err, file->path);
     free(reading.vertices);
     free(groups.items);
     return ok;

@@ -22,7 +22,7 @@ static bool grow(void *items, size_t n, int64_t *room, size_t item_bytes, struct
     return array_grow(items, room, (int64_t)n + 1, item_bytes, "an annotation", err);
 }
 
-bool drawing_region(struct drawing *drawing, enum region_class meaning, struct place place,
+bool drawing_region(struct drawing *drawing, enum region_class meaning, struct file_place place,
                     struct err *err)
 {
     bool ok = grow(&drawing->regions, drawing->n_regions, &drawing->room_regions,
@@ -38,7 +38,7 @@ bool drawing_ring(struct drawing *drawing, struct err *err)
     bool ok =
         grow(&drawing->rings, drawing->n_rings, &drawing->room_rings, sizeof *drawing->rings, err);
     if (ok) {
-        drawing->rings[drawing->n_rings++] = (struct ring){ .first = drawing->n_points };
+        drawing->rings[drawing->n_rings++] = (struct drawn_ring){ .first = drawing->n_points };
         drawing->regions[drawing->n_regions - 1].n++;
     }
     return ok;
@@ -46,7 +46,7 @@ bool drawing_ring(struct drawing *drawing, struct err *err)
 
 bool drawing_point(struct drawing *drawing, double x_l0, double y_l0, struct err *err)
 {
-    struct place place = drawing->regions[drawing->n_regions - 1].place;
+    struct file_place place = drawing->regions[drawing->n_regions - 1].place;
     if (!isfinite(x_l0) || !isfinite(y_l0))
         return drawing_refuse(drawing->path, place, err, "a coordinate is not a number");
     if (fabs(x_l0) > DRAWING_LIMIT_PX || fabs(y_l0) > DRAWING_LIMIT_PX)
@@ -106,7 +106,8 @@ void drawing_ignore(struct drawing *drawing, const char *name)
     drawing->ignored_name[n] = 0;
 }
 
-bool drawing_refuse(const char *path, struct place place, struct err *err, const char *format, ...)
+bool drawing_refuse(const char *path, struct file_place place, struct err *err, const char *format,
+                    ...)
 {
     char text[512];
     va_list arguments;

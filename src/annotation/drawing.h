@@ -10,18 +10,18 @@
 #define DRAWING_NAME CLASS_NAME /* bytes kept of a name, with its end */
 #define DRAWING_LIMIT_PX 1e8    /* no slide is that large: a coordinate beyond is a mistake */
 
-struct place {
+struct file_place {
     const char *what; /* "feature", "positive region": static text; NULL: a line of the file */
     int64_t number;   /* counted from 1 */
 };
 
-struct ring {
+struct drawn_ring {
     size_t first, n; /* points */
 };
 
 struct region {
     enum region_class meaning; /* REGION_TUMOUR or REGION_EXCLUSION */
-    struct place place;
+    struct file_place place;
     size_t first, n; /* rings: the first is the outline, the others are its holes */
 };
 
@@ -31,7 +31,7 @@ struct drawing {
     double *xy;                  /* [n_points, 2] */
     size_t n_points;
     int64_t room_points;
-    struct ring *rings;
+    struct drawn_ring *rings;
     size_t n_rings;
     int64_t room_rings;
     struct region *regions;
@@ -48,7 +48,7 @@ struct drawing {
 void drawing_free(struct drawing *drawing);
 
 /* A region, then its rings, then the points of each. */
-bool drawing_region(struct drawing *drawing, enum region_class meaning, struct place place,
+bool drawing_region(struct drawing *drawing, enum region_class meaning, struct file_place place,
                     struct err *err);
 bool drawing_ring(struct drawing *drawing, struct err *err);
 bool drawing_point(struct drawing *drawing, double x_l0, double y_l0, struct err *err);
@@ -67,6 +67,6 @@ bool drawing_check(struct drawing *drawing, struct err *err);
 void drawing_ignore(struct drawing *drawing, const char *name);
 
 /* "path: line 12: " + the rest, as ERR_FORMAT. Returns false. */
-bool drawing_refuse(const char *path, struct place place, struct err *err, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+bool drawing_refuse(const char *path, struct file_place place, struct err *err, const char *format,
+                    ...) __attribute__((format(printf, 4, 5)));
 #endif

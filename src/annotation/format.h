@@ -7,7 +7,7 @@
 #include "base/err.h"
 
 /* A file whose outermost layer has been parsed: either XML or JSON. */
-struct source {
+struct parsed_file {
     const char *path;
     const char *text;
     size_t size;
@@ -17,8 +17,8 @@ struct source {
 
 struct format {
     const char *name;
-    bool (*claims)(const struct source *source);
-    bool (*read)(const struct source *source, struct drawing *drawing, struct err *err);
+    bool (*claims)(const struct parsed_file *file);
+    bool (*read)(const struct parsed_file *file, struct drawing *drawing, struct err *err);
 };
 
 extern const struct format format_asap, format_imagescope, format_geojson, format_ncrf;

@@ -11,7 +11,7 @@
 
 struct reading {
     struct drawing *drawing;
-    struct place place;
+    struct file_place place;
     enum region_class meaning;
 };
 
@@ -26,9 +26,9 @@ static bool is_type(const json_t *object, const char *type)
     return !strcmp(text_of(object, "type"), type);
 }
 
-static bool claims(const struct source *source)
+static bool claims(const struct parsed_file *file)
 {
-    const json_t *json = source->json;
+    const json_t *json = file->json;
     if (json_is_array(json))
         return json_array_size(json) == 0 || is_type(json_array_get(json, 0), "Feature");
     return json && (is_type(json, "FeatureCollection") || is_type(json, "Feature"));
@@ -159,16 +159,16 @@ static bool read_feature(const json_t *feature, size_t number, struct drawing *d
     return reading.meaning >= REGION_IGNORED || read_geometry(&reading, geometry, 0, err);
 }
 
-static bool read_geojson(const struct source *source, struct drawing *drawing, struct err *err)
+static bool read_geojson(const struct parsed_file *file, struct drawing *drawing, struct err *err)
 {
-    const json_t *features = source->json;
+    const json_t *features = file->json;
     if (is_type(features, "Feature"))
         return read_feature(features, 1, drawing, err);
     if (json_is_object(features))
         features = json_object_get(features, "features");
     if (!json_is_array(features))
         return err_set(err, ERR_FORMAT, "%s: the FeatureCollection has no list of features",
-                       source->path);
+                       file->path);
     for (size_t i = 0; i < json_array_size(features); i++)
         if (!read_feature(json_array_get(features, i), i + 1, drawing, err))
             return false;

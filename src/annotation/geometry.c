@@ -39,7 +39,7 @@ static bool refuse(const struct merger *merger, const struct region *region, con
 /* Points of a ring without repeats, closed: [*n, 2], owned by the caller. NULL and *err set if
  * fewer than three are distinct. */
 static double *closed_ring(const struct merger *merger, const struct region *region,
-                           const struct ring *ring, size_t *n, struct err *err)
+                           const struct drawn_ring *ring, size_t *n, struct err *err)
 {
     if (ring->n < 3) {
         refuse(merger, region, "a polygon has fewer than 3 distinct points", err);
@@ -80,7 +80,7 @@ static double *closed_ring(const struct merger *merger, const struct region *reg
 
 /* A closed ring for GEOS; NULL and *err set on failure. */
 static GEOSGeometry *make_ring(const struct merger *merger, const struct region *region,
-                               const struct ring *ring, struct err *err)
+                               const struct drawn_ring *ring, struct err *err)
 {
     size_t n = 0;
     double *xy = closed_ring(merger, region, ring, &n, err);
@@ -99,7 +99,7 @@ static GEOSGeometry *make_ring(const struct merger *merger, const struct region 
 static GEOSGeometry *make_polygon(const struct merger *merger, const struct region *region,
                                   struct err *err)
 {
-    const struct ring *rings = merger->drawing->rings + region->first;
+    const struct drawn_ring *rings = merger->drawing->rings + region->first;
     GEOSGeometry *made = NULL, *shell = make_ring(merger, region, &rings[0], err);
     GEOSGeometry **holes = calloc(region->n, sizeof *holes);
     size_t n_holes = 0;
@@ -207,7 +207,7 @@ static double flushed(double value)
     return fabs(value) < TINY_PX ? 0 : value;
 }
 
-static void add_edge(struct shape *shape, const double *from, const double *to, int sign)
+static void add_edge(struct merged_region *shape, const double *from, const double *to, int sign)
 {
     double x0 = flushed(from[0]), y0 = flushed(from[1]);
     double x1 = flushed(to[0]), y1 = flushed(to[1]);
@@ -219,7 +219,7 @@ static void add_edge(struct shape *shape, const double *from, const double *to, 
 }
 
 static bool add_ring(const struct merger *merger, const GEOSGeometry *ring, bool hole,
-                     struct shape *shape, struct err *err)
+                     struct merged_region *shape, struct err *err)
 {
     const GEOSCoordSequence *points = GEOSGeom_getCoordSeq_r(merger->geos, ring);
     unsigned n = 0;
@@ -242,7 +242,7 @@ static bool add_ring(const struct merger *merger, const GEOSGeometry *ring, bool
 }
 
 static bool add_polygon(const struct merger *merger, const GEOSGeometry *polygon,
-                        struct shape *shape, struct err *err)
+                        struct merged_region *shape, struct err *err)
 {
     if (!add_ring(merger, GEOSGetExteriorRing_r(merger->geos, polygon), false, shape, err))
         return false;
@@ -256,8 +256,8 @@ static bool add_polygon(const struct merger *merger, const GEOSGeometry *polygon
 
 /* Edges, area and bounds of the merged geometry; lines and points left by touching regions are not
  * areas. */
-static bool flatten(const struct merger *merger, const GEOSGeometry *merged, struct shape *shape,
-                    struct err *err)
+static bool flatten(const struct merger *merger, const GEOSGeometry *merged,
+                    struct merged_region *shape, struct err *err)
 {
     GEOSContextHandle_t geos = merger->geos;
     if (GEOSisEmpty_r(geos, merged) == 1)
@@ -276,10 +276,10 @@ static bool flatten(const struct merger *merger, const GEOSGeometry *merged, str
            geos_failed(merger, "measured", err);
 }
 
-bool geometry_merge(const struct drawing *drawing, struct shape *out, struct err *err)
+bool geometry_merge(const struct drawing *drawing, struct merged_region *out, struct err *err)
 {
     bool ok = false;
-    struct shape shape = { 0 };
+    struct merged_region shape = { 0 };
     struct merger merger = { .geos = GEOS_init_r(), .drawing = drawing };
     GEOSGeometry *tumour = NULL, *exclusion = NULL, *merged = NULL;
     if (!merger.geos)
@@ -292,7 +292,7 @@ bool geometry_merge(const struct drawing *drawing, struct shape *out, struct err
     merged = GEOSDifference_r(merger.geos, tumour, exclusion);
     ok = merged ? flatten(&merger, merged, &shape, err) : geos_failed(&merger, "cut out", err);
     if (ok)
-        *out = shape, shape = (struct shape){ 0 };
+        *out = shape, shape = (struct merged_region){ 0 };
 done:
     if (tumour)
         GEOSGeom_destroy_r(merger.geos, tumour);
@@ -301,12 +301,12 @@ done:
     if (merged)
         GEOSGeom_destroy_r(merger.geos, merged);
     GEOS_finish_r(merger.geos);
-    shape_free(&shape);
+    merged_region_free(&shape);
     return ok;
 }
 
-void shape_free(struct shape *shape)
+void merged_region_free(struct merged_region *shape)
 {
     free(shape->edges);
-    *shape = (struct shape){ 0 };
+    *shape = (struct merged_region){ 0 };
 }

@@ -12,7 +12,7 @@ struct edge {
     int sign;              /* +1: the shape is on the right, -1: on the left */
 };
 
-struct shape {
+struct merged_region {
     struct edge *edges; /* in no order */
     size_t n_edges;
     int64_t room_edges;
@@ -25,7 +25,7 @@ struct shape {
 /* The union of the tumour regions minus the union of the exclusions. A region that crosses itself
  * is repaired: everything its outline encloses is inside. One with fewer than three distinct points
  * or no area is rejected; the error says where it is. The caller owns *out; free with
- * shape_free. */
-bool geometry_merge(const struct drawing *drawing, struct shape *out, struct err *err);
-void shape_free(struct shape *shape);
+ * merged_region_free. */
+bool geometry_merge(const struct drawing *drawing, struct merged_region *out, struct err *err);
+void merged_region_free(struct merged_region *shape);
 #endif

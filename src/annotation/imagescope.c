@@ -24,9 +24,9 @@ struct reading {
     enum region_type type;
 };
 
-static bool claims(const struct source *source)
+static bool claims(const struct parsed_file *file)
 {
-    return !strcmp(source->xml_root, "Annotations");
+    return !strcmp(file->xml_root, "Annotations");
 }
 
 static enum region_type type_of(const char *text)
@@ -67,7 +67,7 @@ static bool start_region(struct reading *reading, const struct xml_element *elem
     reading->inside = meaning < REGION_IGNORED;
     if (!reading->inside)
         return true;
-    struct place place = { NULL, element->line };
+    struct file_place place = { NULL, element->line };
     return drawing_region(reading->drawing, meaning, place, err) &&
            drawing_ring(reading->drawing, err);
 }
@@ -100,7 +100,7 @@ static bool on_start(void *user, const struct xml_element *element, struct err *
 /* Removes the points of the last ring and returns their bounding box. */
 static bool take_box(struct drawing *drawing, double low[2], double high[2])
 {
-    struct ring *ring = &drawing->rings[drawing->n_rings - 1];
+    struct drawn_ring *ring = &drawing->rings[drawing->n_rings - 1];
     size_t n = ring->n;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < 2; k++) {
@@ -153,11 +153,12 @@ static bool on_end(void *user, const char *name, struct err *err)
     return true;
 }
 
-static bool read_imagescope(const struct source *source, struct drawing *drawing, struct err *err)
+static bool read_imagescope(const struct parsed_file *file, struct drawing *drawing,
+                            struct err *err)
 {
     static const struct xml_walker walker = { .start = on_start, .end = on_end };
     struct reading reading = { .drawing = drawing };
-    return xml_walk(source->text, source->size, source->path, &walker, &reading, err);
+    return xml_walk(file->text, file->size, file->path, &walker, &reading, err);
 }
 
 const struct format format_imagescope = { "ImageScope", claims, read_imagescope };

@@ -2,12 +2,12 @@
  * {"positive": [{"name", "vertices": [[x, y], ...]}, ...], "negative": [...]}: tumour and holes. */
 #include "annotation/format.h"
 
-static bool claims(const struct source *source)
+static bool claims(const struct parsed_file *file)
 {
-    return json_is_object(source->json) && json_object_get(source->json, "positive");
+    return json_is_object(file->json) && json_object_get(file->json, "positive");
 }
 
-static bool read_vertices(const json_t *item, struct place place, enum region_class meaning,
+static bool read_vertices(const json_t *item, struct file_place place, enum region_class meaning,
                           struct drawing *drawing, struct err *err)
 {
     const json_t *vertices = json_object_get(item, "vertices");
@@ -26,7 +26,7 @@ static bool read_vertices(const json_t *item, struct place place, enum region_cl
     return true;
 }
 
-static bool read_ncrf(const struct source *source, struct drawing *drawing, struct err *err)
+static bool read_ncrf(const struct parsed_file *file, struct drawing *drawing, struct err *err)
 {
     static const struct {
         const char *key, *what;
@@ -34,12 +34,12 @@ static bool read_ncrf(const struct source *source, struct drawing *drawing, stru
     } lists[] = { { "positive", "positive region", REGION_TUMOUR },
                   { "negative", "negative region", REGION_EXCLUSION } };
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
-        const json_t *list = json_object_get(source->json, lists[k].key);
+        const json_t *list = json_object_get(file->json, lists[k].key);
         if (list && !json_is_array(list))
-            return err_set(err, ERR_FORMAT, "%s: \"%s\" is not a list of regions", source->path,
+            return err_set(err, ERR_FORMAT, "%s: \"%s\" is not a list of regions", file->path,
                            lists[k].key);
         for (size_t i = 0; i < json_array_size(list); i++) {
-            struct place place = { lists[k].what, (int64_t)i + 1 };
+            struct file_place place = { lists[k].what, (int64_t)i + 1 };
             if (!read_vertices(json_array_get(list, i), place, lists[k].meaning, drawing, err))
                 return false;
         }

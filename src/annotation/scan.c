@@ -22,7 +22,7 @@ static double fill_highest(struct scan *scan, size_t begin, size_t end)
     return scan->highest[middle] = fmax(highest, scan->edges[middle].y1);
 }
 
-bool scan_new(struct scan *scan, struct shape *shape, struct err *err)
+bool scan_new(struct scan *scan, struct merged_region *shape, struct err *err)
 {
     double *highest = calloc(shape->n_edges + 1, sizeof *highest);
     if (!highest)

@@ -21,7 +21,7 @@ struct window {
 };
 
 /* Sorts the shape's edges in place and keeps a pointer to them. Free with scan_free. */
-bool scan_new(struct scan *scan, struct shape *shape, struct err *err);
+bool scan_new(struct scan *scan, struct merged_region *shape, struct err *err);
 void scan_free(struct scan *scan);
 
 /* All three are exact, agree with each other, and are thread-safe. */

@@ -21,7 +21,7 @@ static int by_lower_end(const void *left, const void *right)
 }
 
 static size_t lines_of_ring(const struct drawing *drawing, const struct region *region,
-                            const struct ring *ring, struct line *lines)
+                            const struct drawn_ring *ring, struct line *lines)
 {
     const double *xy = drawing->xy + 2 * ring->first;
     for (size_t i = 0; i < ring->n; i++) {

@@ -10,7 +10,7 @@
 #include "base/version.h"
 #include "patch/annotations.h"
 #include "patch/pass.h"
-#include "patch/sample.h"
+#include "patch/sampling.h"
 #include "patch/stain_sample.h"
 #include "base/text.h"
 
@@ -179,16 +179,16 @@ static bool list_patches(struct work *work, struct err *err)
     struct labeler labeler = make_labeler(work);
     bool ok;
     if (options->per_class > 0) {
-        struct sample sample = { .slide = work->entry->name,
-                                 .seed = (uint64_t)options->seed,
-                                 .per_class = options->per_class,
-                                 .min_tissue = options->min_tissue,
-                                 .labeler = labeler,
-                                 .screen = make_screen(work) };
-        ok = (sample_fits(&sample, &work->raster, &work->mask, err) ||
+        struct sampling sampling = { .slide = work->entry->name,
+                                     .seed = (uint64_t)options->seed,
+                                     .per_class = options->per_class,
+                                     .min_tissue = options->min_tissue,
+                                     .labeler = labeler,
+                                     .screen = make_screen(work) };
+        ok = (sampling_fits(&sampling, &work->raster, &work->mask, err) ||
               err_prefix(err, work->entry->path)) &&
-             sample_list(&sample, &work->raster, &work->mask, work->sums, &work->patches, work->ctx,
-                         err);
+             sampling_list(&sampling, &work->raster, &work->mask, work->sums, &work->patches,
+                           work->ctx, err);
     } else {
         ok = grid_list(&options->grid, &work->raster, work->sums, options->min_tissue,
                        &work->patches, err) &&

@@ -1,5 +1,5 @@
 /* layout.h: the interface of a store layout; private to the store. A layout is one file that
- * defines one struct layout; layouts.c lists them. */
+ * defines one struct layout_ops; layouts.c lists them. */
 #ifndef PATCH_LAYOUT_H
 #define PATCH_LAYOUT_H
 #include "patch/h5.h"
@@ -36,7 +36,7 @@ struct layout_reader {
     int32_t *patch_blocks; /* [patches, k * k] */
 };
 
-struct layout {
+struct layout_ops {
     const char *name;
     /* Which units the layout stores. */
     bool (*plan)(struct layout_writer *writer, struct err *err);
@@ -48,7 +48,7 @@ struct layout {
     bool (*read)(struct layout_reader *reader, int64_t first, int64_t n, uint8_t *out,
                  struct err *err);
 };
-extern const struct layout *const layouts[]; /* in the order of enum store_layout */
+extern const struct layout_ops *const layouts[]; /* in the order of enum store_layout */
 #define N_LAYOUTS 4
 
 /* Pieces that layouts share. */

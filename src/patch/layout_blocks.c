@@ -175,6 +175,5 @@ static bool read_patches(struct layout_reader *reader, int64_t first, int64_t n,
                         out + half * layout_unit_bytes(reader->patch_px), err);
 }
 
-const struct layout layout_blocks = {
-    "blocks", plan, create, recognise, open_blocks, read_patches
-};
+const struct layout_ops layout_blocks = { "blocks",  plan,        create,
+                                          recognise, open_blocks, read_patches };

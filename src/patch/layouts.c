@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const struct layout layout_blocks, layout_fda, layout_clam, layout_process;
+extern const struct layout_ops layout_blocks, layout_fda, layout_clam, layout_process;
 
-const struct layout *const layouts[N_LAYOUTS] = { &layout_blocks, &layout_fda, &layout_clam,
-                                                  &layout_process };
+const struct layout_ops *const layouts[N_LAYOUTS] = { &layout_blocks, &layout_fda, &layout_clam,
+                                                      &layout_process };
 const char *const store_layout_names[] = { "blocks", "fda", "clam", "process", NULL };
 
 bool layout_plan_patches(struct layout_writer *writer, struct err *err)

@@ -14,7 +14,7 @@ struct store_writer {
     int64_t unit_bytes, batch_units;
 };
 
-static bool write_metadata(struct store_writer *writer, const struct layout *layout,
+static bool write_metadata(struct store_writer *writer, const struct layout_ops *layout,
                            struct err *err)
 {
     struct layout_writer *inner = &writer->layout;
@@ -30,7 +30,7 @@ static bool write_metadata(struct store_writer *writer, const struct layout *lay
     return ok;
 }
 
-static bool create(struct store_writer *writer, const struct layout *layout, struct err *err)
+static bool create(struct store_writer *writer, const struct layout_ops *layout, struct err *err)
 {
     struct layout_writer *inner = &writer->layout;
     if (!layout->plan(inner, err))

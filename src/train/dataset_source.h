@@ -32,7 +32,7 @@ struct source {
     size_t n_files;
 };
 
-enum label_rule {
+enum label_use {
     LABELS_NEEDED,   /* patches without a label are dropped */
     LABELS_IGNORED,  /* all get the first class */
     LABELS_OPTIONAL, /* all are kept; patients need not be known, and a path may be an image */
@@ -44,7 +44,7 @@ struct listing {
     struct dataset *dataset;
     const struct train_config *config;
     enum data_side side; /* of all that is found; DATA_NONE: decided later */
-    enum label_rule labels;
+    enum label_use labels;
     regex_t patients[2];
     int n_patterns;
 };

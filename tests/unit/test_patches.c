@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "base/pool.h"
 #include "patch/pass.h"
-#include "patch/sample.h"
+#include "patch/sampling.h"
 #include "tests/unit/support/plain_slide.h"
 #include "base/text.h"
 
@@ -284,7 +284,7 @@ static struct patch_list draw(const struct sampled *on, enum label_rule rule, ui
     struct pool *pool = checked(pool_new(threads));
     struct ctx ctx = { .pool = pool };
     struct patch_list list;
-    struct sample sample = {
+    struct sampling sampling = {
         .slide = "s",
         .seed = seed,
         .per_class = per_class,
@@ -292,7 +292,7 @@ static struct patch_list draw(const struct sampled *on, enum label_rule rule, ui
         .labeler = { .rule = rule, .annotation = on->annotation, .slide_label = -1, .tile = side },
         .screen = { .max_white = max_white, .max_black = 1, .tile = side, .band_bytes = 1 << 26 }
     };
-    if (!sample_list(&sample, &on->raster, &on->mask, on->sums, &list, &ctx, &err))
+    if (!sampling_list(&sampling, &on->raster, &on->mask, on->sums, &list, &ctx, &err))
         fail_msg("%s", err.text);
     pool_free(pool);
     return list;

@@ -1,5 +1,5 @@
-/* sample.c: see sample.h. */
-#include "patch/sample.h"
+/* sampling.c: see sampling.h. */
+#include "patch/sampling.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void draw_point(const struct candidates *candidates, struct rng *rng, dou
 }
 
 struct sampler {
-    const struct sample *sample;
+    const struct sampling *sampling;
     const struct raster *raster;
     const struct tissue_sums *sums;
     struct candidates candidates;
@@ -72,12 +72,12 @@ static bool inside(int64_t at, int64_t side, int64_t length)
 /* Attempt k: false if its place is not one of the class. */
 static bool attempt(const struct sampler *sampler, int64_t k, struct patch *patch)
 {
-    const struct sample *sample = sampler->sample;
+    const struct sampling *sampling = sampler->sampling;
     const struct raster *raster = sampler->raster;
-    struct rng rng = rng_new(sample->seed, sampler->stream, (uint64_t)k);
+    struct rng rng = rng_new(sampling->seed, sampler->stream, (uint64_t)k);
     double x_l0, y_l0;
     draw_point(&sampler->candidates, &rng, &x_l0, &y_l0);
-    int64_t side = sample->labeler.tile;
+    int64_t side = sampling->labeler.tile;
     *patch = (struct patch){ .column = -1, .row = -1 };
     patch->x = (int64_t)floor(x_l0 / raster->downsample) - side / 2;
     patch->y = (int64_t)floor(y_l0 / raster->downsample) - side / 2;
@@ -86,9 +86,9 @@ static bool attempt(const struct sampler *sampler, int64_t k, struct patch *patc
     patch->x_l0 = raster_to_l0(raster, patch->x);
     patch->y_l0 = raster_to_l0(raster, patch->y);
     patch->tissue = (float)grid_tissue(raster, sampler->sums, patch->x, patch->y, side, side);
-    if (sampler->wanted_label != 1 && (double)patch->tissue < sample->min_tissue)
+    if (sampler->wanted_label != 1 && (double)patch->tissue < sampling->min_tissue)
         return false;
-    label_patch(&sample->labeler, raster, patch);
+    label_patch(&sampling->labeler, raster, patch);
     return sampler->wanted_label == 2 || patch->label == sampler->wanted_label;
 }
 
@@ -108,10 +108,11 @@ static bool sample_round(const struct sampler *sampler, int64_t *k, int64_t limi
     }
     for (; *k < limit && n_found < n && !ctx_stopped(ctx); ++*k)
         n_found += attempt(sampler, *k, &found[n_found]);
-    if (!screen_patches(&sampler->sample->screen, sampler->raster, found, n_found, keep, ctx, err))
+    if (!screen_patches(&sampler->sampling->screen, sampler->raster, found, n_found, keep, ctx,
+                        err))
         goto done;
     ok = !ctx_stopped(ctx) || err_stopped(err);
-    for (int64_t i = 0; ok && i < n_found && *taken < sampler->sample->per_class; i++)
+    for (int64_t i = 0; ok && i < n_found && *taken < sampler->sampling->per_class; i++)
         if (keep[i]) {
             ok = patch_list_add(out, &found[i], err);
             ++*taken;
@@ -125,19 +126,19 @@ done:
 static bool sample_class(struct sampler *sampler, const char *class, struct patch_list *out,
                          const struct ctx *ctx, struct err *err)
 {
-    const struct sample *sample = sampler->sample;
-    int64_t wanted = sample->per_class, taken = 0, k = 0;
+    const struct sampling *sampling = sampler->sampling;
+    int64_t wanted = sampling->per_class, taken = 0, k = 0;
     int64_t limit = wanted * ATTEMPTS_PER_PATCH + ATTEMPTS_AT_LEAST;
     if (sampler->candidates.before[sampler->candidates.mask->height] == 0)
         limit = 0;
-    sampler->stream = rng_hash(sample->slide) + (uint64_t)sampler->wanted_label;
+    sampler->stream = rng_hash(sampling->slide) + (uint64_t)sampler->wanted_label;
     while (taken < wanted && k < limit) {
         int64_t missing = wanted - taken, round = missing + missing / 8 + 8;
         if (!sample_round(sampler, &k, limit, round, &taken, out, ctx, err))
             return false;
     }
     if (taken < wanted)
-        console_warn(ctx->console, "%s: only %lld of %lld %s patches found", sample->slide,
+        console_warn(ctx->console, "%s: only %lld of %lld %s patches found", sampling->slide,
                      (long long)taken, (long long)wanted, class);
     return true;
 }
@@ -145,7 +146,7 @@ static bool sample_class(struct sampler *sampler, const char *class, struct patc
 static bool sample_tumor(struct sampler *sampler, struct patch_list *out, const struct ctx *ctx,
                          struct err *err)
 {
-    const struct annotation *annotation = sampler->sample->labeler.annotation;
+    const struct annotation *annotation = sampler->sampling->labeler.annotation;
     const struct slide_level *whole = slide_info(sampler->raster->slide)->levels;
     double x0, y0, x1, y1;
     if (!annotation || !annotation_bounds(annotation, &x0, &y0, &x1, &y1))
@@ -172,7 +173,7 @@ static bool sample_tumor(struct sampler *sampler, struct patch_list *out, const 
 static bool sample_tissue(struct sampler *sampler, const struct tissue_mask *mask,
                           struct patch_list *out, const struct ctx *ctx, struct err *err)
 {
-    bool by_class = label_by_annotation(&sampler->sample->labeler);
+    bool by_class = label_by_annotation(&sampler->sampling->labeler);
     sampler->wanted_label = by_class ? 0 : 2;
     sampler->candidates =
         (struct candidates){ .step_x = mask->l0_per_px_x, .step_y = mask->l0_per_px_y };
@@ -188,37 +189,37 @@ static double share_beyond(double side, const struct raster *raster)
     return 1 - fmin(side, (double)raster->width) * fmin(side, (double)raster->height) / side / side;
 }
 
-bool sample_fits(const struct sample *sample, const struct raster *raster,
-                 const struct tissue_mask *mask, struct err *err)
+bool sampling_fits(const struct sampling *sampling, const struct raster *raster,
+                   const struct tissue_mask *mask, struct err *err)
 {
-    int64_t side = sample->labeler.tile;
+    int64_t side = sampling->labeler.tile;
     double px = (double)side, tissue = (double)mask->tissue_px * mask->l0_per_px_x *
                                        mask->l0_per_px_y / raster->downsample / raster->downsample;
     if ((side > raster->width && side > raster->height) ||
-        share_beyond(px, raster) > sample->screen.max_white)
+        share_beyond(px, raster) > sampling->screen.max_white)
         return err_set(err, ERR_MISSING,
                        "no patch of %lld px fits: the slide is %lld x %lld px at this resolution; "
                        "pass a smaller --patch",
                        (long long)side, (long long)raster->width, (long long)raster->height);
     bool within = side <= raster->width && side <= raster->height;
-    if (within && !label_by_annotation(&sample->labeler) &&
-        tissue < 0.999 * sample->min_tissue * px * px)
+    if (within && !label_by_annotation(&sampling->labeler) &&
+        tissue < 0.999 * sampling->min_tissue * px * px)
         return err_set(
             err, ERR_MISSING,
             "no patch of %lld px can have a tissue fraction of %g: all the tissue on the slide "
             "would fill %.2g of a patch; pass a smaller --patch or a lower --tissue-fraction",
-            (long long)side, sample->min_tissue, tissue / px / px);
+            (long long)side, sampling->min_tissue, tissue / px / px);
     return true;
 }
 
-bool sample_list(const struct sample *sample, const struct raster *raster,
-                 const struct tissue_mask *mask, const struct tissue_sums *sums,
-                 struct patch_list *out, const struct ctx *ctx, struct err *err)
+bool sampling_list(const struct sampling *sampling, const struct raster *raster,
+                   const struct tissue_mask *mask, const struct tissue_sums *sums,
+                   struct patch_list *out, const struct ctx *ctx, struct err *err)
 {
     *out = (struct patch_list){ 0 };
-    struct sampler sampler = { .sample = sample, .raster = raster, .sums = sums };
+    struct sampler sampler = { .sampling = sampling, .raster = raster, .sums = sums };
     bool ok = true;
-    if (label_by_annotation(&sample->labeler))
+    if (label_by_annotation(&sampling->labeler))
         ok = sample_tumor(&sampler, out, ctx, err);
     ok = ok && sample_tissue(&sampler, mask, out, ctx, err);
     if (ok)
