@@ -1,36 +1,9 @@
-/* cluster.h: the options of commands that also run on a cluster, and the table of their tasks. */
+/* cluster.h: the options of commands that also run on a cluster; their kinds of tasks are listed in
+ * cmd_task.c. */
 #ifndef CLI_CLUSTER_H
 #define CLI_CLUSTER_H
 #include "cli/app.h"
 #include "cluster/submit.h"
-#include "slide/slide_list.h"
-
-/* NULL-terminated. */
-extern const struct task_kind *const task_kinds[];
-
-/* What a list of tasks was made with: its command line, parsed again. */
-struct cluster_given {
-    void *options; /* of the command */
-    struct args_result operands;
-    char **argv; /* which options and operands point into */
-};
-
-/* Free *out with cluster_given_free, also after an error. */
-bool cluster_parse(const struct task_list *list, const struct command *command,
-                   struct cluster_given *out, struct err *err);
-void cluster_given_free(struct cluster_given *given);
-
-/* Checks options that need a scheduler, and that there is one, before any work is done. */
-bool cluster_check(const struct cluster_options *options, struct err *err);
-/* A run on this computer: an error while jobs of a submission use the folder. */
-bool cluster_check_idle(const char *folder, struct err *err);
-
-/* Claims the folder, checks that no jobs use it, and keeps the slides for the tasks. */
-bool cluster_begin(const struct task_list *list, const struct slide_list *slides,
-                   struct claim **claim, struct err *err);
-
-/* The slides that were kept for the tasks. *out is the caller's; free with slide_list_free. */
-bool cluster_slides(const struct task_list *list, struct slide_list *out, struct err *err);
 
 #define CLUSTER_ARGS                                                                               \
     CHOICE_ARG("on", cluster.on, "WHERE", "local", scheduler_choices,                              \

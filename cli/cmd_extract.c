@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "base/claim.h"
 #include "base/json.h"
 #include "cli/cluster.h"
 #include "patch/extract.h"
@@ -205,8 +204,6 @@ static void print_result(const struct extract_args *given, FILE *stream,
 /* --- on a cluster: a task is a slide --- */
 
 struct extract_state {
-    struct cluster_given given;
-    struct slide_list slides;
     struct extract_request request;
     struct stain_fit target;
     struct class_map *class_map;
@@ -214,82 +211,63 @@ struct extract_state {
 
 static void tasks_close(void *state)
 {
-    struct extract_state *s = state;
-    slide_list_free(&s->slides);
-    class_map_free(s->class_map);
-    cluster_given_free(&s->given);
-    free(s);
+    class_map_free(((struct extract_state *)state)->class_map);
 }
 
-static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void **state,
-                       struct err *err)
+static bool tasks_open(const struct task_given *given, const struct ctx *ctx, struct err *err)
 {
     (void)ctx;
-    struct extract_state *s = calloc(1, sizeof *s);
-    bool ok = (s || err_memory(err, "the tasks")) &&
-              cluster_parse(list, &cmd_extract, &s->given, err) &&
-              make_options(s->given.options, &s->request.options, &s->class_map, err) &&
-              cluster_slides(list, &s->slides, err) &&
-              extract_target(&s->request.options, &s->target, err);
-    if (ok && (int64_t)s->slides.n != list->n)
-        ok = err_set(err, ERR_FORMAT,
-                     "%s/tasks/slides.csv: does not match the task list; submit again",
-                     list->folder);
-    if (ok) {
-        const struct extract_args *given = s->given.options;
-        s->request.slides = &s->slides;
-        s->request.folder = list->folder;
-        s->request.preview = given->preview;
-        s->request.argc = list->argc;
-        s->request.argv = list->argv;
-        *state = s;
-    } else if (s) {
-        tasks_close(s);
-    }
-    return ok;
+    struct extract_state *s = given->state;
+    const struct extract_args *args_given = given->options;
+    s->request.slides = given->slides;
+    s->request.folder = given->list->folder;
+    s->request.preview = args_given->preview;
+    s->request.argc = given->list->argc;
+    s->request.argv = given->list->argv;
+    if (!make_options(args_given, &s->request.options, &s->class_map, err) ||
+        !extract_target(&s->request.options, &s->target, err))
+        return false;
+    return (int64_t)given->slides->n == given->list->n ||
+           err_set(err, ERR_FORMAT,
+                   "%s/tasks/slides.csv: does not match the task list; submit again",
+                   given->list->folder);
 }
 
-static bool tasks_extract(void *state, const struct task *task, const char *path,
+static bool tasks_extract(const struct task_given *given, const struct task *task, const char *path,
                           const struct ctx *ctx, struct err *err)
 {
-    const struct extract_state *s = state;
-    const struct slide_entry *entry = &s->slides.entries[task->id - 1];
+    const struct extract_state *s = given->state;
+    const struct slide_entry *entry = &given->slides->entries[task->id - 1];
     struct extract_result result;
     return extract_check_inputs(entry, &s->request.options, task->inputs, err) &&
            extract_slide(entry, &s->request.options, &s->target, path, ctx, &result, err);
 }
 
-static bool tasks_count(void *state, const struct task_list *list, const struct task_end *ends,
+static bool tasks_count(const struct task_given *given, const struct task_end *ends,
                         const struct ctx *ctx, FILE *out, struct err *err)
 {
-    struct extract_state *s = state;
-    struct extract_task *tasks = calloc((size_t)list->n + 1, sizeof *tasks);
-    struct extract_row *rows = calloc((size_t)list->n + 1, sizeof *rows);
-    size_t n_rows = 0;
+    struct extract_state *s = given->state;
+    size_t n = given->slides->n, n_rows = 0;
+    struct extract_task *tasks = calloc(n + 1, sizeof *tasks);
+    struct extract_row *rows = calloc(n + 1, sizeof *rows);
     bool ok = (tasks && rows) || err_memory(err, "the slides");
-    for (int64_t i = 0; ok && i < list->n; i++)
+    for (size_t i = 0; ok && i < n; i++)
         tasks[i] = (struct extract_task){ ends[i].seconds, ends[i].cpu_s, ends[i].error };
     s->request.tasks = tasks;
     ok = ok && extract_cohort(&s->request, ctx, rows, &n_rows, err);
-    print_result(s->given.options, out, rows, n_rows);
+    print_result(given->options, out, rows, n_rows);
     free(tasks);
     free(rows);
     return ok;
 }
 
-const struct task_kind extract_tasks = {
-    .name = "extract",
-    .open = tasks_open,
-    .run = tasks_extract,
-    .finish = tasks_count,
-    .close = tasks_close,
-};
-
 /* The size of the file is a fair guess at the work. */
-static bool list_slides(const struct extract_request *request, struct task_list *list,
-                        struct err *err)
+static bool tasks_list(const void *given, const struct ctx *ctx, struct task_list *list,
+                       struct err *err)
 {
-    bool ok = true;
+    (void)ctx;
+    const struct extract_request *request = given;
+    bool ok = extract_look(request, err);
     for (size_t i = 0; ok && i < request->slides->n; i++) {
         const struct slide_entry *entry = &request->slides->entries[i];
         struct stat status;
@@ -305,22 +283,17 @@ static bool list_slides(const struct extract_request *request, struct task_list 
     return ok;
 }
 
-static bool run_on_cluster(struct app *app, const struct extract_args *given,
-                           const struct extract_request *request, struct err *err)
-{
-    struct task_list list = { 0 };
-    struct claim *claim = NULL;
-    bool ok = list_new(given->output, "extract", app->argc, app->argv, &list, err) &&
-              cluster_begin(&list, request->slides, &claim, err) && extract_look(request, err) &&
-              list_slides(request, &list, err);
-    if (ok)
-        ok =
-            cluster_submit(&list, &extract_tasks, &given->cluster, claim, &app->ctx, app->out, err);
-    else
-        claim_release(claim);
-    list_free(&list);
-    return ok;
-}
+const struct task_kind extract_tasks = {
+    .command = &cmd_extract.spec,
+    .options_size = sizeof(struct extract_args),
+    .state_size = sizeof(struct extract_state),
+    .keeps_slides = true,
+    .list = tasks_list,
+    .open = tasks_open,
+    .run = tasks_extract,
+    .finish = tasks_count,
+    .close = tasks_close,
+};
 
 static bool run_here(struct app *app, const struct extract_args *given,
                      const struct extract_request *request, struct err *err)
@@ -350,8 +323,15 @@ static bool run(struct app *app, const void *options, const struct args_result *
     bool ok = check_modes(given, err) && cluster_check(&given->cluster, err) &&
               make_options(given, &request.options, &class_map, err) &&
               slide_list_read(operands->operands, operands->n_operands, &slides, err);
+    struct task_request tasks = { .kind = &extract_tasks,
+                                  .folder = given->output,
+                                  .argc = app->argc,
+                                  .argv = app->argv,
+                                  .slides = &slides,
+                                  .request = &request,
+                                  .options = &given->cluster };
     if (ok && given->cluster.on > 0)
-        ok = run_on_cluster(app, given, &request, err);
+        ok = cluster_submit(&tasks, &app->ctx, app->out, err);
     else if (ok)
         ok = run_here(app, given, &request, err);
     slide_list_free(&slides);

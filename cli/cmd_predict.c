@@ -259,8 +259,17 @@ static bool run(struct app *app, const void *options, const struct args_result *
     bool ok = cluster_check(&given->cluster, err) &&
               predict_args_options(given, &request.options, err) &&
               slide_list_read(operands->operands, operands->n_operands, &slides, err);
+    struct cluster_options cluster = given->cluster;
+    cluster.memory_mb = (double)given->memory_mb * 1.1 + 200; /* program and libraries */
+    struct task_request tasks = { .kind = &predict_tasks,
+                                  .folder = given->output,
+                                  .argc = app->argc,
+                                  .argv = app->argv,
+                                  .slides = &slides,
+                                  .request = &request,
+                                  .options = &cluster };
     if (ok && given->cluster.on > 0)
-        ok = predict_on_cluster(app, given, &request, err);
+        ok = cluster_submit(&tasks, &app->ctx, app->out, err);
     else if (ok)
         ok = run_here(app, given, &request, err);
     slide_list_free(&slides);

@@ -5,6 +5,10 @@
 #include <unistd.h>
 #include "cli/cluster.h"
 
+extern const struct task_kind extract_tasks, predict_tasks, train_tasks;
+
+static const struct task_kind *const kinds[] = { &extract_tasks, &predict_tasks, &train_tasks };
+
 struct task_args {
     struct common_options common;
     bool finish;
@@ -56,9 +60,9 @@ static bool parse_ids(const struct args_result *operands, int64_t n_tasks, int64
 
 static const struct task_kind *find_kind(const struct task_list *list, struct err *err)
 {
-    for (size_t i = 0; task_kinds[i]; i++)
-        if (strcmp(task_kinds[i]->name, list->kind) == 0)
-            return task_kinds[i];
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i]->command->name, list->kind) == 0)
+            return kinds[i];
     err_set(err, ERR_FORMAT, "%s: has tasks of '%s', which this version does not support",
             list->folder, list->kind);
     return NULL;

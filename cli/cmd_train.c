@@ -216,7 +216,6 @@ static bool train_here(struct app *app, const struct train_args *given, const ch
 /* --- on a cluster: one task, which is one job of all ranks --- */
 
 struct train_work {
-    struct cluster_given given;
     char **line; /* of the list, for the ranks: it resumes if there is a checkpoint */
     int n_line;
     char threads[16];
@@ -224,54 +223,44 @@ struct train_work {
 
 static void tasks_close(void *state)
 {
-    struct train_work *work = state;
-    cluster_given_free(&work->given);
-    free(work->line);
-    free(work);
+    free(((struct train_work *)state)->line);
 }
 
-static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void **state,
-                       struct err *err)
+static bool tasks_open(const struct task_given *given, const struct ctx *ctx, struct err *err)
 {
     static char resume[] = "--resume", threads[] = "--threads";
-    struct train_work *work = calloc(1, sizeof *work);
-    if (work)
-        work->line = calloc((size_t)list->argc + 4, sizeof *work->line);
-    bool ok = (work && work->line) || err_memory(err, "the task");
-    if (!ok || !cluster_parse(list, &cmd_train, &work->given, err)) {
-        if (work)
-            tasks_close(work);
-        return false;
-    }
-    struct train_args *given = work->given.options;
+    struct train_work *work = given->state;
+    const struct train_args *args_given = given->options;
+    work->line = calloc((size_t)given->list->argc + 4, sizeof *work->line);
+    if (!work->line)
+        return err_memory(err, "the task");
     snprintf(work->threads, sizeof work->threads, "%d", pool_workers(ctx->pool));
-    for (int i = 0; i < list->argc; i++)
-        work->line[work->n_line++] = list->argv[i];
-    if (!given->resume)
+    for (int i = 0; i < given->list->argc; i++)
+        work->line[work->n_line++] = given->list->argv[i];
+    if (!args_given->resume)
         work->line[work->n_line++] = resume;
-    if (given->common.threads == 0) {
+    if (args_given->common.threads == 0) {
         work->line[work->n_line++] = threads;
         work->line[work->n_line++] = work->threads;
     }
-    given->common.threads = pool_workers(ctx->pool);
-    given->resume = true;
-    *state = work;
     return true;
 }
 
-static bool tasks_train(void *state, const struct task *task, const char *path,
+static bool tasks_train(const struct task_given *given, const struct task *task, const char *path,
                         const struct ctx *ctx, struct err *err)
 {
     (void)task;
-    struct train_work *work = state;
+    struct train_work *work = given->state;
+    struct train_args args_given = *(const struct train_args *)given->options;
     FILE *plain = plain_stream(stdout);
     if (!plain)
         return err_memory(err, "standard output");
     struct app app = { .ctx = *ctx, .out = plain, .argc = work->n_line, .argv = work->line };
     struct file_out out;
-    const struct args_result *operands = &work->given.operands;
-    const char *config = operands->n_operands ? operands->operands[0] : NULL;
-    bool ok = train_here(&app, work->given.options, config, err);
+    const char *config = given->operands->n_operands ? given->operands->operands[0] : NULL;
+    args_given.common.threads = pool_workers(ctx->pool);
+    args_given.resume = true;
+    bool ok = train_here(&app, &args_given, config, err);
     fclose(plain);
     if (!ok || !file_out_open(&out, path, err))
         return false;
@@ -279,47 +268,43 @@ static bool tasks_train(void *state, const struct task *task, const char *path,
     return file_out_commit(&out, err);
 }
 
-static bool tasks_end(void *state, const struct task_list *list, const struct task_end *ends,
+static bool tasks_end(const struct task_given *given, const struct task_end *ends,
                       const struct ctx *ctx, FILE *out, struct err *err)
 {
-    (void)state, (void)ctx, (void)err;
+    (void)ctx, (void)err;
     if (ends[0].complete)
-        fprintf(out, "%s/model.safetensors\n", list->folder);
+        fprintf(out, "%s/model.safetensors\n", given->list->folder);
     return true;
 }
 
-const struct task_kind train_tasks = {
-    .name = "train",
-    .open = tasks_open,
-    .run = tasks_train,
-    .finish = tasks_end,
-    .close = tasks_close,
-};
-
-static bool run_on_cluster(struct app *app, const struct train_args *given, struct err *err)
+static bool tasks_list(const void *request, const struct ctx *ctx, struct task_list *list,
+                       struct err *err)
 {
-    struct task_list list = { 0 };
-    struct claim *claim = NULL;
-    bool ok = list_new(given->output, "train", app->argc, app->argv, &list, err) &&
-              claim_take(list.folder, &claim, err) && cluster_check_idle(list.folder, err);
-    char *checkpoints = ok ? text_format("%s/checkpoints", list.folder) : NULL;
-    char *tasks = ok ? text_format("%s/tasks/list.csv", list.folder) : NULL;
-    if (ok && checkpoints && tasks && file_exists(checkpoints) && !file_exists(tasks) &&
-        !given->resume)
+    (void)ctx;
+    const struct train_args *given = request;
+    bool ok = true;
+    char *checkpoints = text_format("%s/checkpoints", list->folder);
+    char *tasks = text_format("%s/tasks/list.csv", list->folder);
+    if (checkpoints && tasks && file_exists(checkpoints) && !file_exists(tasks) && !given->resume)
         ok = err_set(err, ERR_USAGE,
                      "%s: already contains a training run; pass --resume to continue it",
                      given->output);
     free(checkpoints);
     free(tasks);
-    ok = ok && list_add(&list, "training", 0, 1, "tasks/trained.txt", "", "", err);
-    if (ok)
-        ok = cluster_submit_one(&list, &train_tasks, &given->cluster, given->ranks, claim,
-                                &app->ctx, app->out, err);
-    else
-        claim_release(claim);
-    list_free(&list);
-    return ok;
+    return ok && list_add(list, "training", 0, 1, "tasks/trained.txt", "", "", err);
 }
+
+const struct task_kind train_tasks = {
+    .command = &cmd_train.spec,
+    .options_size = sizeof(struct train_args),
+    .state_size = sizeof(struct train_work),
+    .saves = true,
+    .list = tasks_list,
+    .open = tasks_open,
+    .run = tasks_train,
+    .finish = tasks_end,
+    .close = tasks_close,
+};
 
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
@@ -340,8 +325,15 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return err_set(err, ERR_USAGE,
                        "--overwrite: a job that is requeued must continue, not start over; remove "
                        "the folder instead");
+    struct task_request tasks = { .kind = &train_tasks,
+                                  .folder = given->output,
+                                  .argc = app->argc,
+                                  .argv = app->argv,
+                                  .request = given,
+                                  .options = &given->cluster,
+                                  .ranks = given->ranks };
     if (!is_rank && given->cluster.on > 0)
-        return run_on_cluster(app, given, err);
+        return cluster_submit(&tasks, &app->ctx, app->out, err);
     if (!is_rank && !cluster_check_idle(given->output, err))
         return false;
     return train_here(app, given, operands->n_operands ? operands->operands[0] : NULL, err);

@@ -26,7 +26,5 @@ void predict_args_print(const struct predict_args *given, FILE *stream,
                         const struct predict_row *rows, size_t n,
                         const struct predict_times *times);
 
-/* Plans the slides here and submits jobs that score them. */
-bool predict_on_cluster(struct app *app, const struct predict_args *given,
-                        const struct predict_request *request, struct err *err);
+extern const struct task_kind predict_tasks;
 #endif

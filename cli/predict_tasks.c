@@ -1,14 +1,11 @@
 /* predict_tasks.c: microtome predict on a cluster: a task is a group of blocks of a slide. */
 #include <stdlib.h>
 #include <string.h>
-#include "base/claim.h"
 #include "base/console.h"
 #include "cli/predict.h"
 #include "base/text.h"
 
 struct predict_work {
-    struct cluster_given given;
-    struct slide_list slides;
     struct predict_request request;
     struct predict *predict;    /* NULL until the first task */
     struct partition partition; /* of slide `at` */
@@ -20,30 +17,17 @@ static void tasks_close(void *state)
     struct predict_work *work = state;
     partition_free(&work->partition);
     predict_close(work->predict);
-    slide_list_free(&work->slides);
-    cluster_given_free(&work->given);
-    free(work);
 }
 
-static bool tasks_open(const struct task_list *list, const struct ctx *ctx, void **state,
-                       struct err *err)
+static bool tasks_open(const struct task_given *given, const struct ctx *ctx, struct err *err)
 {
     (void)ctx;
-    struct predict_work *work = calloc(1, sizeof *work);
-    bool ok = (work || err_memory(err, "the tasks")) &&
-              cluster_parse(list, &cmd_predict, &work->given, err) &&
-              predict_args_options(work->given.options, &work->request.options, err) &&
-              cluster_slides(list, &work->slides, err);
-    if (ok) {
-        work->request.slides = &work->slides;
-        work->request.folder = list->folder;
-        work->request.argc = list->argc;
-        work->request.argv = list->argv;
-        *state = work;
-    } else if (work) {
-        tasks_close(work);
-    }
-    return ok;
+    struct predict_work *work = given->state;
+    work->request.slides = given->slides;
+    work->request.folder = given->list->folder;
+    work->request.argc = given->list->argc;
+    work->request.argv = given->list->argv;
+    return predict_args_options(given->options, &work->request.options, err);
 }
 
 static bool find_slide(const struct slide_list *slides, const char *name, size_t *out,
@@ -57,17 +41,17 @@ static bool find_slide(const struct slide_list *slides, const char *name, size_t
     return err_set(err, ERR_FORMAT, "%s: not in tasks/slides.csv; submit again", name);
 }
 
-static bool tasks_score(void *state, const struct task *task, const char *path,
+static bool tasks_score(const struct task_given *given, const struct task *task, const char *path,
                         const struct ctx *ctx, struct err *err)
 {
     (void)path; /* in place: it is where the group's part goes */
-    struct predict_work *work = state;
+    struct predict_work *work = given->state;
     struct predict_request *request = &work->request;
     size_t slide = 0;
-    if (!find_slide(&work->slides, task->slide, &slide, err))
+    if (!find_slide(given->slides, task->slide, &slide, err))
         return false;
     if (!work->predict &&
-        !predict_open(&request->options, &work->slides, request->folder, ctx, &work->predict, err))
+        !predict_open(&request->options, given->slides, request->folder, ctx, &work->predict, err))
         return false;
     if (work->partition.n_groups == 0 || slide != work->at) {
         partition_free(&work->partition);
@@ -82,17 +66,18 @@ static bool tasks_score(void *state, const struct task *task, const char *path,
     return predict_group(work->predict, slide, &work->partition, task->part, ctx, err);
 }
 
-static bool tasks_stitch(void *state, const struct task_list *list, const struct task_end *ends,
+static bool tasks_stitch(const struct task_given *given, const struct task_end *ends,
                          const struct ctx *ctx, FILE *out, struct err *err)
 {
-    struct predict_work *work = state;
-    struct predict_task *tasks = calloc(work->slides.n + 1, sizeof *tasks);
-    struct predict_row *rows = calloc(work->slides.n + 1, sizeof *rows);
+    struct predict_work *work = given->state;
+    const struct task_list *list = given->list;
+    struct predict_task *tasks = calloc(given->slides->n + 1, sizeof *tasks);
+    struct predict_row *rows = calloc(given->slides->n + 1, sizeof *rows);
     struct predict_times times = { 0 };
     size_t n_rows = 0, slide = 0;
     bool ok = (tasks && rows) || err_memory(err, "the slides");
     for (int64_t i = 0; ok && i < list->n; i++) {
-        ok = find_slide(&work->slides, list->items[i].slide, &slide, err);
+        ok = find_slide(given->slides, list->items[i].slide, &slide, err);
         tasks[slide].seconds += ends[i].seconds;
         tasks[slide].cpu_s += ends[i].cpu_s;
         if (!tasks[slide].error)
@@ -100,20 +85,11 @@ static bool tasks_stitch(void *state, const struct task_list *list, const struct
     }
     work->request.tasks = tasks;
     ok = ok && predict_cohort(&work->request, ctx, rows, &n_rows, &times, err);
-    predict_args_print(work->given.options, out, rows, n_rows, &times);
+    predict_args_print(given->options, out, rows, n_rows, &times);
     free(tasks);
     free(rows);
     return ok;
 }
-
-const struct task_kind predict_tasks = {
-    .name = "predict",
-    .open = tasks_open,
-    .run = tasks_score,
-    .in_place = true,
-    .finish = tasks_stitch,
-    .close = tasks_close,
-};
 
 /* One slide's groups. None are listed for a slide that is done; one that cannot be planned is
  * reported now and recorded at the end. */
@@ -149,9 +125,10 @@ static bool list_groups(struct predict *predict, size_t slide,
 }
 
 /* Slides are planned by this process and scored by jobs. */
-static bool list_slides(const struct predict_request *request, const struct ctx *ctx,
-                        struct task_list *list, struct err *err)
+static bool tasks_list(const void *given, const struct ctx *ctx, struct task_list *list,
+                       struct err *err)
 {
+    const struct predict_request *request = given;
     struct predict *predict = NULL;
     bool ok =
         predict_open(&request->options, request->slides, request->folder, ctx, &predict, err) &&
@@ -166,20 +143,15 @@ static bool list_slides(const struct predict_request *request, const struct ctx 
     return ok;
 }
 
-bool predict_on_cluster(struct app *app, const struct predict_args *given,
-                        const struct predict_request *request, struct err *err)
-{
-    struct task_list list = { 0 };
-    struct claim *claim = NULL;
-    struct cluster_options cluster = given->cluster;
-    cluster.memory_mb = (double)given->memory_mb * 1.1 + 200; /* program and libraries */
-    bool ok = list_new(given->output, "predict", app->argc, app->argv, &list, err) &&
-              cluster_begin(&list, request->slides, &claim, err) &&
-              list_slides(request, &app->ctx, &list, err);
-    if (ok)
-        ok = cluster_submit(&list, &predict_tasks, &cluster, claim, &app->ctx, app->out, err);
-    else
-        claim_release(claim);
-    list_free(&list);
-    return ok;
-}
+const struct task_kind predict_tasks = {
+    .command = &cmd_predict.spec,
+    .options_size = sizeof(struct predict_args),
+    .state_size = sizeof(struct predict_work),
+    .keeps_slides = true,
+    .in_place = true,
+    .list = tasks_list,
+    .open = tasks_open,
+    .run = tasks_score,
+    .finish = tasks_stitch,
+    .close = tasks_close,
+};

@@ -150,16 +150,15 @@ static bool put_together(const struct task_list *list, const struct task_kind *k
                          const struct task_end *ends, const struct account *account,
                          const struct ctx *ctx, FILE *out, struct err *err)
 {
-    void *state = NULL;
+    struct task_given given;
     char *text = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
     if (!memory)
         return err_memory(err, "the results");
-    bool ok =
-        kind->open(list, ctx, &state, err) && kind->finish(state, list, ends, ctx, memory, err);
-    if (state)
-        kind->close(state);
+    bool ok = task_given_open(list, kind, ctx, &given, err) &&
+              kind->finish(&given, ends, ctx, memory, err);
+    task_given_close(kind, &given);
     if (account->complete < account->tasks)
         ok = state_missing(list, ends, account, err);
     print_account(memory, account);

@@ -23,7 +23,8 @@ struct job_request {
     const struct cluster_options *options;
     const struct site *site;
     int64_t time_s; /* 0: the scheduler's default */
-    int64_t ranks;  /* of one MPI job; 0: none. Such a job is warned before its time ends */
+    int64_t ranks;  /* MPI processes, each with options->cpus processors; 1: one process */
+    bool warned;    /* before its time is up, so that it can save */
 };
 
 /* What the scheduler knows of the jobs of one name. */

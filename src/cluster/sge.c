@@ -29,7 +29,7 @@ static void directives(FILE *script, const struct job_request *job)
     char time[32], soft[32];
     fprintf(script, "#$ -N %s\n#$ -S /bin/bash\n#$ -V\n#$ -cwd\n#$ -w e\n", job->name);
     fprintf(script, "#$ -o \"%s\"\n#$ -j y\n#$ -r y\n", job->log);
-    if (job->ranks > 0)
+    if (job->ranks > 1)
         fprintf(script, "#$ -pe %s %lld\n", job->site->mpi_environment,
                 (long long)(job->ranks * options->cpus));
     else if (options->cpus > 1)

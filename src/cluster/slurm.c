@@ -31,9 +31,10 @@ static void directives(FILE *script, const struct job_request *job)
     fprintf(script, "#SBATCH --job-name=%s\n", job->name);
     fprintf(script, "#SBATCH --output=\"%s\"\n#SBATCH --open-mode=append\n", job->log);
     fputs("#SBATCH --requeue\n", script);
-    if (job->ranks > 0) /* B: the script, which hands it on */
-        fprintf(script, "#SBATCH --ntasks=%lld\n#SBATCH --signal=B:TERM@%lld\n",
-                (long long)job->ranks,
+    if (job->ranks > 1)
+        fprintf(script, "#SBATCH --ntasks=%lld\n", (long long)job->ranks);
+    if (job->warned) /* B: the script, which hands it on */
+        fprintf(script, "#SBATCH --signal=B:TERM@%lld\n",
                 (long long)(job->time_s > 0 && job->time_s < 4 * WARNING_S ? job->time_s / 4
                                                                            : WARNING_S));
     fprintf(script, "#SBATCH --cpus-per-task=%lld\n", (long long)options->cpus);

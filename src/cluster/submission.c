@@ -1,4 +1,4 @@
-/* submission.c: the record of a submission, and waiting for its end (submit.h). */
+/* submission.c: what a submission asks for, its record, and waiting for its end (submit.h). */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -203,4 +203,38 @@ bool submission_wait(const struct task_list *list, const struct submission *subm
                        "cancel %s', then the same command again",
                        list->folder, submission->name, list->folder);
     return without_word(list, submission, err);
+}
+
+bool cluster_check(const struct cluster_options *options, struct err *err)
+{
+    if (options->on == 0 && (options->dry_run || options->wait || options->partition ||
+                             options->account || options->time || options->site))
+        return err_set(err, ERR_USAGE,
+                       "--dry-run, --wait, --partition, --queue, --account, --time and --site need "
+                       "--on slurm or --on sge");
+    int64_t time_s, elements; /* what the submission asks again, before the work is planned */
+    return options->on == 0 || ((!options->time || time_parse(options->time, &time_s, err)) &&
+                                schedulers[options->on - 1]->max_array(&elements, err));
+}
+
+bool cluster_check_idle(const char *folder, struct err *err)
+{
+    struct task_list list = { .folder = (char *)folder };
+    struct submission last;
+    struct job_counts counts = { 0 };
+    bool good = false;
+    char text[900];
+    if (!submission_read(&list, &last) || tasks_finished(&list, last.name, &good, text))
+        return true;
+    if (!scheduler_named(last.scheduler)->look(last.name, &counts, NULL))
+        return err_set(err, ERR_IO,
+                       "%s: jobs (%s) were submitted for this folder, and %s does not respond "
+                       "here; if none of them is left, remove %s/tasks/submission.json",
+                       folder, last.name, scheduler_named(last.scheduler)->title, folder);
+    if (counts.waiting + counts.running == 0)
+        return true;
+    return err_set(
+        err, ERR_IO,
+        "%s: %lld jobs are using this folder; wait for them, or run 'microtome cancel %s' first",
+        folder, (long long)(counts.waiting + counts.running), folder);
 }

@@ -23,8 +23,10 @@ struct work {
     struct site site;
     struct submission submission;
     struct packed packed;
-    int64_t max_array;
-    int64_t ranks; /* of a list that is one job; 0: arrays */
+    int64_t max_array, time_s;
+    int64_t ranks; /* of a task */
+    bool saves;    /* tasks save when warned, and their jobs are queued again */
+    bool single;   /* one job; else arrays */
 };
 
 static char *in_tasks(const struct work *work, const char *name, const char *extension)
@@ -58,7 +60,9 @@ static void script_setup(FILE *script, const struct site *site)
         fprintf(script, "%s\n", site->setup.items[i]);
 }
 
-static void write_head(FILE *script, const struct work *work, const char *log_name, int64_t time_s)
+/* runs: tasks, that is; else it only submits or merges. */
+static void write_head(FILE *script, const struct work *work, const char *log_name, int64_t time_s,
+                       bool runs)
 {
     char log[4200];
     snprintf(log, sizeof log, "%s/tasks/log/%s.log", work->list->folder, log_name);
@@ -67,7 +71,8 @@ static void write_head(FILE *script, const struct work *work, const char *log_na
                                .options = work->options,
                                .site = &work->site,
                                .time_s = time_s,
-                               .ranks = work->ranks };
+                               .warned = runs && work->saves,
+                               .ranks = runs && work->ranks > 1 ? work->ranks : 1 };
     fputs("#!/bin/bash\n", script);
     work->scheduler->directives(script, &job);
     for (size_t i = 0; i < work->site.flags.n; i++)
@@ -110,15 +115,39 @@ static bool write_task(FILE *script, const struct work *work, struct err *err)
     return true;
 }
 
+/* After a command in the background: waits for it, hands on the warning about the time limit, and
+ * has the job queued again if the command has saved and exits with 75. indent: of every line. */
+static void write_waiting(FILE *script, const struct work *work, const char *indent)
+{
+    static const char *const before[] = {
+        "child=$!",
+        "trap 'kill -TERM $child' TERM USR1",
+        "wait $child",
+        "code=$?",
+        "while [ $code -gt 128 ] && kill -0 $child 2>/dev/null; do",
+        "    wait $child",
+        "    code=$?",
+        "done",
+        "if [ $code -eq 75 ]; then",
+        "    trap - TERM USR1",
+    };
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        fprintf(script, "%s%s\n", indent, before[i]);
+    fprintf(script, "%s    %s\n%s    exit $code\n%sfi\n", indent, work->scheduler->requeue, indent,
+            indent);
+}
+
 static bool write_array(const struct work *work, FILE *script, struct err *err)
 {
-    write_head(script, work, work->scheduler->log_signs, work->submission.time_s);
+    write_head(script, work, work->scheduler->log_signs, work->submission.time_s, true);
     fprintf(script,
             "# One element of the array: runs the tasks on its line of jobs-%lld.txt. Tasks whose "
             "file\n# exists are skipped, so it can be run again at any time.\n",
             (long long)work->submission.number);
     write_setup(script, work);
-    fputs("trap : USR1 # warns of the time limit: for the program, not for this shell\n", script);
+    if (!work->saves)
+        fputs("trap : USR1 # warns of the time limit: for the program, not for this shell\n",
+              script);
     fprintf(script, "line=$((${MICROTOME_OFFSET:-0} + %s))\n", work->scheduler->element);
     fprintf(script,
             "export MICROTOME_JOB_BEGAN=$(date +%%s) MICROTOME_TIME_LIMIT=%lld \\\n"
@@ -127,10 +156,15 @@ static bool write_array(const struct work *work, FILE *script, struct err *err)
     fprintf(script, "for attempt in $(seq 0 %lld); do\n    ", (long long)work->options->retries);
     if (!write_task(script, work, err))
         return false;
-    fprintf(script, " --threads %lld \\\n        $(sed -n \"${line}p\" \"$tasks/jobs-%lld.txt\")\n",
-            (long long)work->options->cpus, (long long)work->submission.number);
-    fputs("    code=$?\n"
-          "    case $code in 0 | 2 | 130) break ;; esac # done, usage error, stopped: no retry\n"
+    fprintf(script,
+            " --threads %lld \\\n        $(sed -n \"${line}p\" \"$tasks/jobs-%lld.txt\")%s\n",
+            (long long)work->options->cpus, (long long)work->submission.number,
+            work->saves ? " &" : "");
+    if (work->saves)
+        write_waiting(script, work, "    ");
+    else
+        fputs("    code=$?\n", script);
+    fputs("    case $code in 0 | 2 | 130) break ;; esac # done, usage error, stopped: no retry\n"
           "done\n"
           "exit $code\n",
           script);
@@ -141,7 +175,7 @@ static bool write_last(const struct work *work, FILE *script, struct err *err)
 {
     char log[64];
     snprintf(log, sizeof log, "last-%lld", (long long)work->submission.number);
-    write_head(script, work, log, work->submission.time_s);
+    write_head(script, work, log, work->submission.time_s, false);
     fputs("# Runs when all elements have ended, successfully or not: merges the results; if any "
           "are\n# missing, reports them and exits with 1.\n",
           script);
@@ -158,7 +192,7 @@ static bool write_single(const struct work *work, FILE *script, struct err *err)
 {
     char log[64];
     snprintf(log, sizeof log, "job-%lld", (long long)work->submission.number);
-    write_head(script, work, log, work->submission.time_s);
+    write_head(script, work, log, work->submission.time_s, true);
     fputs("# Warned before its time is up, the program saves and exits with 75; then the job is\n# "
           "requeued and continues from there.\n",
           script);
@@ -169,22 +203,8 @@ static bool write_single(const struct work *work, FILE *script, struct err *err)
             (long long)work->submission.time_s, log);
     if (!write_task(script, work, err))
         return false;
-    fprintf(script,
-            " --threads %lld 1 &\n"
-            "child=$!\n"
-            "trap 'kill -TERM $child' TERM USR1\n"
-            "wait $child\n"
-            "code=$?\n"
-            "while [ $code -gt 128 ] && kill -0 $child 2>/dev/null; do\n"
-            "    wait $child\n"
-            "    code=$?\n"
-            "done\n"
-            "if [ $code -eq 75 ]; then\n"
-            "    trap - TERM USR1\n"
-            "    %s\n"
-            "    exit $code\n"
-            "fi\n",
-            (long long)work->options->cpus, work->scheduler->requeue);
+    fprintf(script, " --threads %lld 1 &\n", (long long)work->options->cpus);
+    write_waiting(script, work, "");
     if (!write_task(script, work, err))
         return false;
     fputs(" --finish\n", script);
@@ -196,7 +216,7 @@ static bool write_submit(const struct work *work, FILE *script, struct err *err)
     (void)err;
     char log[64];
     snprintf(log, sizeof log, "submit-%lld", (long long)work->submission.number);
-    write_head(script, work, log, work->submission.time_s > 0 ? MASTER_TIME_S : 0);
+    write_head(script, work, log, work->submission.time_s > 0 ? MASTER_TIME_S : 0, false);
     fprintf(script,
             "# Submits the tasks as arrays of at most %lld elements, and the last job.\nset -eu\n",
             (long long)work->max_array);
@@ -241,7 +261,7 @@ static bool write_one(const struct work *work, const char *name, const char *ext
 
 static bool write_scripts(const struct work *work, struct err *err)
 {
-    if (work->ranks > 0)
+    if (work->single)
         return write_one(work, "job", ".sh", write_single, err);
     return write_one(work, "jobs", ".txt", write_jobs, err) &&
            write_one(work, "array", ".sh", write_array, err) &&
@@ -252,9 +272,9 @@ static bool write_scripts(const struct work *work, struct err *err)
 static bool print_scripts(const struct work *work, FILE *out, struct err *err)
 {
     static const char *const many[] = { "submit", "array", "last" }, *const one[] = { "job" };
-    const char *const *names = work->ranks > 0 ? one : many;
+    const char *const *names = work->single ? one : many;
     bool ok = true;
-    for (size_t i = 0; ok && i < (work->ranks > 0 ? 1 : 3); i++) {
+    for (size_t i = 0; ok && i < (work->single ? 1 : 3); i++) {
         char *text = NULL, *path = in_tasks(work, names[i], ".sh");
         ok = path ? file_read(path, 64 << 20, &text, NULL, err) : err_memory(err, names[i]);
         if (ok)
@@ -265,9 +285,9 @@ static bool print_scripts(const struct work *work, FILE *out, struct err *err)
     if (ok)
         fprintf(out, "%lld tasks in %lld jobs; to submit by hand: %s %s/tasks/%s-%lld.sh\n",
                 (long long)work->submission.tasks, (long long)work->submission.jobs,
-                work->submission.arrays == 1 && work->ranks == 0 ? "bash"
-                : work->options->on == 1                         ? "sbatch"
-                                                                 : "qsub",
+                work->submission.arrays == 1 && !work->single ? "bash"
+                : work->options->on == 1                      ? "sbatch"
+                                                              : "qsub",
                 work->list->folder, names[0], (long long)work->submission.number);
     return ok;
 }
@@ -328,11 +348,11 @@ static void flatten(char *text)
 
 static bool submit(const struct work *work, struct err *err)
 {
-    char *script = in_tasks(work, work->ranks > 0 ? "job" : "submit", ".sh");
+    char *script = in_tasks(work, work->single ? "job" : "submit", ".sh");
     struct said said = { 0 };
     struct err why = { 0 };
     bool ok = script || err_memory(err, "the submission");
-    if (ok && (work->submission.arrays > 1 || work->ranks > 0)) {
+    if (ok && (work->submission.arrays > 1 || work->single)) {
         ok = work->scheduler->submit(script, &why);
         flatten(why.text);
         if (!ok)
@@ -374,31 +394,44 @@ static void say_next(const struct work *work, const struct ctx *ctx)
                  work->list->folder, work->list->folder, work->list->folder);
 }
 
-static bool submit_list(const struct task_list *list, const struct task_kind *kind,
-                        const struct cluster_options *options, int64_t ranks, struct claim *claim,
-                        const struct ctx *ctx, FILE *out, struct err *err)
+/* Writes the list and what to do, and hands it to the scheduler. *any: there was something to do.
+ */
+static bool hand_over(struct work *work, bool *any, struct err *err)
 {
-    struct work work = {
-        .list = list, .options = options, .scheduler = schedulers[options->on - 1], .ranks = ranks
-    };
+    const struct cluster_options *options = work->options;
+    bool ok = check_folder(work->list, err) &&
+              (!options->time || time_parse(options->time, &work->time_s, err)) &&
+              site_read(options->site, &work->site, err) &&
+              work->scheduler->max_array(&work->max_array, err) &&
+              submission_begin(work->list, work->scheduler, &work->submission, err) &&
+              list_write(work->list, err);
+    work->submission.time_s = work->time_s;
+    ok = ok && pack_missing(work, err);
+    *any = ok && work->packed.n_jobs > 0;
+    if (*any) /* the name is on disk before any job: should we be killed here, it finds them */
+        ok = write_scripts(work, err) && submission_write(work->list, &work->submission, err) &&
+             (options->dry_run || submit(work, err));
+    return ok;
+}
+
+static bool submit_list(const struct task_list *list, const struct task_request *request,
+                        struct claim *claim, const struct ctx *ctx, FILE *out, struct err *err)
+{
+    const struct cluster_options *options = request->options;
+    struct work work = { .list = list,
+                         .options = options,
+                         .scheduler = schedulers[options->on - 1],
+                         .saves = request->kind->saves,
+                         .single = request->kind->saves && list->n == 1,
+                         .ranks = request->ranks };
     struct submission last;
-    int64_t time_s = 0;
-    bool ok =
-        check_folder(list, err) && (!options->time || time_parse(options->time, &time_s, err)) &&
-        site_read(options->site, &work.site, err) &&
-        work.scheduler->max_array(&work.max_array, err) &&
-        submission_begin(list, work.scheduler, &work.submission, err) && list_write(list, err);
-    work.submission.time_s = time_s;
-    ok = ok && pack_missing(&work, err);
-    bool any = ok && work.packed.n_jobs > 0;
-    if (any) /* the name is on disk before any job: should we be killed here, it finds them */
-        ok = write_scripts(&work, err) && submission_write(list, &work.submission, err) &&
-             (options->dry_run || submit(&work, err));
+    bool any = false, ok = hand_over(&work, &any, err);
     claim_release(claim);
     if (ok && !any) {
         console_note(ctx->console, "%s: all %lld tasks are complete; nothing submitted",
                      list->folder, (long long)list->n);
-        ok = tasks_finish(list, kind, submission_read(list, &last) ? last.name : "", ctx, out, err);
+        ok = tasks_finish(list, request->kind, submission_read(list, &last) ? last.name : "", ctx,
+                          out, err);
     } else if (ok && options->dry_run) {
         ok = print_scripts(&work, out, err);
     } else if (ok) {
@@ -411,16 +444,32 @@ static bool submit_list(const struct task_list *list, const struct task_kind *ki
     return ok;
 }
 
-bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
-                    const struct cluster_options *options, struct claim *claim,
-                    const struct ctx *ctx, FILE *out, struct err *err)
+/* Claims the folder, checks that no jobs use it, and keeps the slides for the tasks. */
+static bool begin(const struct task_request *request, const struct task_list *list,
+                  struct claim **claim, struct err *err)
 {
-    return submit_list(list, kind, options, 0, claim, ctx, out, err);
+    char *folder = text_format("%s/tasks", list->folder);
+    bool ok = (folder || err_memory(err, "the task list")) &&
+              claim_take(list->folder, claim, err) && cluster_check_idle(list->folder, err) &&
+              file_make_folder(folder, err) &&
+              (!request->kind->keeps_slides || task_slides_save(list, request->slides, err));
+    free(folder);
+    return ok;
 }
 
-bool cluster_submit_one(const struct task_list *list, const struct task_kind *kind,
-                        const struct cluster_options *options, int64_t ranks, struct claim *claim,
-                        const struct ctx *ctx, FILE *out, struct err *err)
+bool cluster_submit(const struct task_request *request, const struct ctx *ctx, FILE *out,
+                    struct err *err)
 {
-    return submit_list(list, kind, options, ranks, claim, ctx, out, err);
+    struct task_list list = { 0 };
+    struct claim *claim = NULL;
+    bool ok = list_new(request->folder, request->kind->command->name, request->argc, request->argv,
+                       &list, err) &&
+              begin(request, &list, &claim, err) &&
+              request->kind->list(request->request, ctx, &list, err);
+    if (ok)
+        ok = submit_list(&list, request, claim, ctx, out, err);
+    else
+        claim_release(claim);
+    list_free(&list);
+    return ok;
 }

@@ -28,19 +28,31 @@ bool submission_read(const struct task_list *list, struct submission *out);
 bool submission_write(const struct task_list *list, const struct submission *submission,
                       struct err *err);
 
-/* Writes the list and submits the tasks that are not complete; if all are, finishes here. An error
- * while jobs of an earlier submission are alive. With options->dry_run the scripts are written and
- * printed to `out`, and nothing is submitted; with options->wait this returns when the last job has
- * ended, with its result. The claim on the folder is released when everything is submitted. */
-bool cluster_submit(const struct task_list *list, const struct task_kind *kind,
-                    const struct cluster_options *options, struct claim *claim,
-                    const struct ctx *ctx, FILE *out, struct err *err);
+/* Work that a command gives to a scheduler. */
+struct task_request {
+    const struct task_kind *kind;
+    const char *folder; /* of the results */
+    int argc;           /* as typed */
+    char *const *argv;
+    const struct slide_list *slides; /* if the kind keeps them */
+    const void *request;             /* for kind->list */
+    const struct cluster_options *options;
+    int64_t ranks; /* MPI ranks of a task; 0 or 1: one process */
+};
 
-/* The same for a list of one task that is one job of `ranks` ranks. It is warned before its time is
- * up; if it then exits with 75 (everything is saved) it is requeued. */
-bool cluster_submit_one(const struct task_list *list, const struct task_kind *kind,
-                        const struct cluster_options *options, int64_t ranks, struct claim *claim,
-                        const struct ctx *ctx, FILE *out, struct err *err);
+/* Claims the folder, makes the list of tasks, writes it and submits those that are not complete; if
+ * all are, finishes here. An error while jobs of an earlier submission are alive. With
+ * options->dry_run the scripts are written and printed to `out`, and nothing is submitted; with
+ * options->wait this returns when the last job has ended, with its result. The claim on the folder
+ * is released when everything is submitted. A kind whose tasks save what they have done and that
+ * lists a single task gets a single job, else there are arrays. */
+bool cluster_submit(const struct task_request *request, const struct ctx *ctx, FILE *out,
+                    struct err *err);
+
+/* Checks options that need a scheduler, and that there is one, before any work is done. */
+bool cluster_check(const struct cluster_options *options, struct err *err);
+/* A run on this computer: an error while jobs of a submission use the folder. */
+bool cluster_check_idle(const char *folder, struct err *err);
 
 /* --- steps --- */
 

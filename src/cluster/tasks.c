@@ -27,14 +27,14 @@ static bool make_folder_of(const char *path, struct err *err)
     return ok;
 }
 
-static bool make_file(const struct task_list *list, const struct task_kind *kind, void *state,
+static bool make_file(const struct task_given *given, const struct task_kind *kind,
                       const struct task *task, const char *host, const struct ctx *ctx,
                       struct err *err)
 {
-    char *work = work_path(list, task, host), *path = task_path(list, task);
+    char *work = work_path(given->list, task, host), *path = task_path(given->list, task);
     bool ok = (work && path) || err_memory(err, task->slide);
     ok = ok && make_folder_of(path, err) &&
-         kind->run(state, task, kind->in_place ? path : work, ctx, err);
+         kind->run(given, task, kind->in_place ? path : work, ctx, err);
     if (ok && !kind->in_place && rename(work, path) != 0)
         ok = err_errno(err, path, "rename into place");
     if (work && !ok && !kind->in_place)
@@ -45,10 +45,11 @@ static bool make_file(const struct task_list *list, const struct task_kind *kind
 }
 
 /* False where the run must end: stopped, or no record can be written. *made tells of the task. */
-static bool run_one(const struct task_list *list, const struct task_kind *kind, void *state,
+static bool run_one(const struct task_given *given, const struct task_kind *kind,
                     const struct task *task, struct task_record *record, const struct ctx *ctx,
                     bool *made, struct err *err)
 {
+    const struct task_list *list = given->list;
     struct task_record before;
     struct err why = { 0 };
     record_read(list, task->id, &before);
@@ -61,7 +62,7 @@ static bool run_one(const struct task_list *list, const struct task_kind *kind, 
     record->error[0] = 0;
     if (!record_write(list, task->id, record, err))
         return false;
-    *made = make_file(list, kind, state, task, record->host, ctx, &why);
+    *made = make_file(given, kind, task, record->host, ctx, &why);
     bool stopped = !*made && (why.kind == ERR_STOPPED || why.kind == ERR_REQUEUE);
     record->state = *made ? TASK_DONE : stopped ? TASK_STOPPED : TASK_FAILED;
     record->ended = clock_now_s();
@@ -92,8 +93,8 @@ bool tasks_run(const struct task_list *list, const struct task_kind *kind, const
         if (ids[i] < 1 || ids[i] > list->n)
             return err_set(err, ERR_USAGE, "%s: no task %lld; the list has tasks 1 to %lld",
                            list->folder, (long long)ids[i], (long long)list->n);
-    void *state = NULL;
-    bool ok = kind->open(list, ctx, &state, err);
+    struct task_given given;
+    bool ok = task_given_open(list, kind, ctx, &given, err);
     int64_t failed = 0;
     for (int64_t i = 0; ok && i < n; i++) {
         const struct task *task = &list->items[ids[i] - 1];
@@ -101,11 +102,10 @@ bool tasks_run(const struct task_list *list, const struct task_kind *kind, const
         if (ctx_stopped(ctx))
             ok = err_stopped(err);
         else if (!task_complete(list, task))
-            ok = run_one(list, kind, state, task, &record, ctx, &made, err);
+            ok = run_one(&given, kind, task, &record, ctx, &made, err);
         failed += !made;
     }
-    if (state)
-        kind->close(state);
+    task_given_close(kind, &given);
     if (ok && failed > 0)
         ok = err_set(err, ERR_FORMAT, "%lld of %lld tasks failed", (long long)failed, (long long)n);
     return ok;

@@ -3,9 +3,11 @@
 #ifndef CLUSTER_TASKS_H
 #define CLUSTER_TASKS_H
 #include <stdio.h>
+#include "base/args.h"
 #include "base/ctx.h"
 #include "cluster/list.h"
 #include "cluster/record.h"
+#include "slide/slide_list.h"
 
 /* How a task ended, for task_kind.finish. */
 struct task_end {
@@ -15,23 +17,53 @@ struct task_end {
     const char *error; /* why there is no result; NULL if complete */
 };
 
+/* What the tasks of one process share: what the list was made with, and the kind's own state. */
+struct task_given {
+    const struct task_list *list;
+    const void *options;                /* the command's, from the list's command line */
+    const struct args_result *operands; /* likewise */
+    const struct slide_list *slides;    /* kept with the list; empty if the kind has none */
+    struct task_parsed *parsed;         /* owns these */
+    void *state;                        /* of the kind; zeroed before open */
+};
+
+/* What a command's tasks do. Everything else is done here: keeping the command line and the slides
+ * with the list, parsing and reading them again in a job, claims, records and clean-up. */
 struct task_kind {
-    const char *name; /* the command's */
-    /* Prepares what all tasks of one process share, from the list's command line. */
-    bool (*open)(const struct task_list *list, const struct ctx *ctx, void **state,
+    const struct args_spec *command; /* its name is the kind's */
+    size_t options_size;             /* of the command's option struct */
+    size_t state_size;               /* of `state`; 0: none */
+    bool keeps_slides;               /* the list keeps the command's slides for the tasks */
+    /* A task that is stopped saves what it has done, and fails with ERR_REQUEUE: its job is warned
+     * before its time is up, and queued again. */
+    bool saves;
+    /* Adds the tasks to an empty list; `request` is the submission's. */
+    bool (*list)(const void *request, const struct ctx *ctx, struct task_list *list,
                  struct err *err);
+    /* Prepares the state; may be NULL. */
+    bool (*open)(const struct task_given *given, const struct ctx *ctx, struct err *err);
     /* Makes the file at path, a pure function of the inputs; it is renamed into place afterwards.
      * With `in_place`, path is the task's file itself, and run does the renaming. Only called if
      * the file does not exist. */
     bool in_place;
-    bool (*run)(void *state, const struct task *task, const char *path, const struct ctx *ctx,
-                struct err *err);
+    bool (*run)(const struct task_given *given, const struct task *task, const char *path,
+                const struct ctx *ctx, struct err *err);
     /* Merges the existing results. ends [list->n]. False if something failed; the caller reports
      * what is missing. */
-    bool (*finish)(void *state, const struct task_list *list, const struct task_end *ends,
+    bool (*finish)(const struct task_given *given, const struct task_end *ends,
                    const struct ctx *ctx, FILE *out, struct err *err);
+    /* Frees what is in the state, also after a failed open; may be NULL. */
     void (*close)(void *state);
 };
+
+/* A list's slides in DIR/tasks/slides.csv. */
+bool task_slides_save(const struct task_list *list, const struct slide_list *slides,
+                      struct err *err);
+/* Parses the list's command line, reads its slides and opens the kind's state. *out is the
+ * caller's; end with task_given_close, also after a failure. It points into the list. */
+bool task_given_open(const struct task_list *list, const struct task_kind *kind,
+                     const struct ctx *ctx, struct task_given *out, struct err *err);
+void task_given_close(const struct task_kind *kind, struct task_given *given);
 
 /* The job around the tasks. */
 struct task_job {

@@ -145,43 +145,61 @@ static void test_pack(void **state)
 
 /* --- running: a task writes the square of its number; task 5 cannot --- */
 
-static bool squares_open(const struct task_list *list, const struct ctx *ctx, void **state,
-                         struct err *err)
+struct squares_options {
+    int64_t factor;
+    const char *output;
+};
+
+static bool squares_open(const struct task_given *given, const struct ctx *ctx, struct err *err)
 {
-    (void)list, (void)ctx;
-    *state = calloc(1, sizeof(int));
-    return *state || err_memory(err, "squares");
+    (void)ctx, (void)err;
+    *(int64_t *)given->state = ((const struct squares_options *)given->options)->factor;
+    return true;
 }
 
-static bool squares_run(void *state, const struct task *task, const char *path,
+static bool squares_run(const struct task_given *given, const struct task *task, const char *path,
                         const struct ctx *ctx, struct err *err)
 {
     (void)ctx;
     struct file_out out;
-    ++*(int *)state;
+    int64_t *factor = given->state;
     if (task->id == 5)
         return err_set(err, ERR_FORMAT, "five is out");
     if (!file_out_open(&out, path, err))
         return false;
-    fprintf(out.stream, "%lld", (long long)(task->id * task->id));
+    fprintf(out.stream, "%lld", (long long)(*factor * task->id * task->id));
     return file_out_commit(&out, err);
 }
 
-static bool squares_finish(void *state, const struct task_list *list, const struct task_end *ends,
+static bool squares_finish(const struct task_given *given, const struct task_end *ends,
                            const struct ctx *ctx, FILE *out, struct err *err)
 {
-    (void)state, (void)ctx, (void)err;
-    for (int64_t i = 0; i < list->n; i++)
+    (void)ctx, (void)err;
+    for (int64_t i = 0; i < given->list->n; i++)
         if (ends[i].error)
             fprintf(out, "%lld: %s\n", (long long)i + 1, ends[i].error);
     return true;
 }
 
-static const struct task_kind squares = { .name = "squares",
+static const struct arg squares_args[] = {
+    { .name = "factor",
+      .type = ARG_INT,
+      .offset = offsetof(struct squares_options, factor),
+      .initial = "3" },
+    { .name = "output",
+      .letter = 'o',
+      .type = ARG_TEXT,
+      .offset = offsetof(struct squares_options, output) },
+};
+static const struct args_spec squares_command = {
+    .name = "squares", .operands = "", .args = squares_args, .n_args = 2
+};
+static const struct task_kind squares = { .command = &squares_command,
+                                          .options_size = sizeof(struct squares_options),
+                                          .state_size = sizeof(int64_t),
                                           .open = squares_open,
                                           .run = squares_run,
-                                          .finish = squares_finish,
-                                          .close = free };
+                                          .finish = squares_finish };
 
 static void test_tasks(void **state)
 {
@@ -203,6 +221,11 @@ static void test_tasks(void **state)
     assert_true(task_complete(&list, &list.items[6]));
     assert_true(task_complete(&list, &list.items[1]));
     assert_false(task_complete(&list, &list.items[4]));
+    char *file = task_path(&list, &list.items[6]), *made = NULL;
+    assert_true(file_read(file, 100, &made, NULL, &err));
+    assert_string_equal(made, "147"); /* with the option of the list's command line */
+    free(made);
+    free(file);
     record_read(&list, 5, &record);
     assert_int_equal(record.state, TASK_FAILED);
     assert_string_equal(record.error, "five is out");
