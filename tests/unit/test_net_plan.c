@@ -342,15 +342,21 @@ static void sample_gradients_sum_to_the_batch_gradient(void **state)
     const float *batch = plan_gradients(plan, &n);
     struct collected c = { calloc((size_t)n, sizeof(float)), 0 };
     struct plan_samples samples = { give_gradient, collect, &c };
-    assert_true(plan_sample_gradients(plan, &samples, &err));
+    struct plan *each =
+        plan_of(g, (struct plan_options){ .mode = PLAN_TUNE, .threads = 1, .per_sample = true });
+    memcpy(plan_input(each, 0), plan_input(plan, 0),
+           (size_t)shape_count(graph_shape(g, g->inputs[0].value)) * sizeof(float));
+    assert_true(plan_sample_gradients(each, &samples, &err));
     assert_int_equal(c.samples, 3);
     assert_true(relative_error(c.sum, batch, n) < 1e-6);
     free(c.sum);
-    plan_free(plan);
-    plan = plan_of(g, (struct plan_options){ .mode = PLAN_TRAIN, .threads = 1 });
     assert_false(plan_sample_gradients(plan, &samples, &err));
+    assert_non_null(strstr(err.text, "not available in a plan of kind whole"));
+    plan_free(plan), plan_free(each);
+    assert_false(
+        plan_new(g, &(struct plan_options){ .mode = PLAN_TRAIN, .threads = 1, .per_sample = true },
+                 &plan, &err));
     assert_non_null(strstr(err.text, "batch norm"));
-    plan_free(plan);
     graph_free(g);
 }
 

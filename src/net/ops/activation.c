@@ -42,12 +42,12 @@ static bool run_row(const struct step *step, struct err *err)
 
 static struct row row_of(const struct plan_node *pn, enum elementwise kind, enum layout layout)
 {
-    size_t bytes = layout_bytes(pn->plan, out_shape(pn), layout);
+    size_t bytes = layout_bytes(pn->tape, out_shape(pn), layout);
     return (struct row){
         kind,
         (int64_t)(bytes / sizeof(float)),
         { .alpha = kind == EW_RELU || kind == EW_RELU_BACK ? 0 : pn->node->attr.leaky.slope },
-        pn->plan->options.threads
+        pn->tape->options.threads
     };
 }
 
@@ -57,7 +57,7 @@ static bool rectify_forward(struct plan_node *pn, enum elementwise kind, struct 
     struct row r = row_of(pn, kind, layout);
     struct step_spec spec = { pn->node->op->name, run_row, &r, sizeof r, 0 };
     int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, y, ACCESS_WRITE, err))
         return false;
     step_in_place(step, 0, -1, 1);
@@ -67,14 +67,14 @@ static bool rectify_forward(struct plan_node *pn, enum elementwise kind, struct 
 /* dy and, for relu, the output, else the input -> dx */
 static bool rectify_backward(struct plan_node *pn, enum elementwise kind, struct err *err)
 {
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     struct row r = row_of(pn, kind, layout);
     struct step_spec spec = { pn->node->op->name, run_row, &r, sizeof r, 0 };
     if (!wants_gradient(pn, 0))
         return true;
     int other = kind == EW_RELU_BACK ? out_value(pn, layout, err) : in_slot(pn, 0, layout, err);
     int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     if (!step || !step_use(step, dy, ACCESS_READ, err) ||
         !step_use(step, other, ACCESS_READ, err) || !step_use(step, dx, ACCESS_WRITE, err))
         return false;
@@ -94,7 +94,7 @@ static bool relu_forward(struct plan_node *pn, struct err *err)
 
 static bool relu_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     if (pn->state->fused)
         return gradient_add(pn, 0, out_gradient(pn, layout, err), layout, err);
     return rectify_backward(pn, EW_RELU_BACK, err);

@@ -74,7 +74,7 @@ static enum layout binary_layout(const struct plan_node *pn)
         blocked =
             blocked || (in_layout(pn, i) == LAYOUT_BLOCKED && shape_equal(in_shape(pn, i), y));
     }
-    bool zeros_stay = layout_is_whole(pn->plan, y) || (same && pn->node->op->kind != OP_DIV);
+    bool zeros_stay = layout_is_whole(pn->tape, y) || (same && pn->node->op->kind != OP_DIV);
     return blocked && zeros_stay && can_block(pn, 0) && can_block(pn, 1) ? LAYOUT_BLOCKED
                                                                          : LAYOUT_PLAIN;
 }
@@ -85,7 +85,7 @@ static enum layout operand_strides(const struct plan_node *pn, int i, enum layou
                                    int64_t strides[STRIDED_AXES])
 {
     const struct shape *x = in_shape(pn, i), *y = out_shape(pn);
-    int lead = y->rank - x->rank, block = pn->plan->block;
+    int lead = y->rank - x->rank, block = pn->tape->block;
     bool channels = layout == LAYOUT_BLOCKED && 1 >= lead && x->dim[1 - lead] == y->dim[1];
     int64_t stride = channels ? block : 1;
     for (int k = y->rank - 1; k >= 0; k--) {
@@ -105,11 +105,11 @@ static enum layout operand_strides(const struct plan_node *pn, int i, enum layou
 static struct strided walk_of(const struct plan_node *pn, enum layout layout)
 {
     const struct shape *y = out_shape(pn);
-    struct strided s = { .rank = y->rank, .threads = pn->plan->options.threads };
+    struct strided s = { .rank = y->rank, .threads = pn->tape->options.threads };
     for (int k = 0; k < y->rank; k++)
         s.extent[k] = y->dim[k];
     if (layout == LAYOUT_BLOCKED) {
-        layout_extents(pn->plan, y, layout, s.extent);
+        layout_extents(pn->tape, y, layout, s.extent);
         s.rank = 5;
     }
     int64_t stride = 1;
@@ -126,7 +126,7 @@ static bool add_pass(struct plan_node *pn, const char *name, const struct pass *
                      int out, struct err *err)
 {
     struct step_spec spec = { name, run_pass, pass, sizeof *pass, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     if (!step || !step_use(step, a, ACCESS_READ, err))
         return false;
     step_use_optional(step, b, ACCESS_READ);
@@ -168,7 +168,7 @@ static bool binary_forward(struct plan_node *pn, struct err *err)
     struct pass pass = { walk_of(pn, layout),
                          kind_of(pn->node),
                          same_shapes(pn),
-                         (int64_t)(layout_bytes(pn->plan, out_shape(pn), layout) / sizeof(float)),
+                         (int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) / sizeof(float)),
                          { 0, 0 } };
     int a = operand(pn, 0, layout, err), b = operand(pn, 1, layout, err);
     strided_simplify(&pass.walk);
@@ -189,7 +189,7 @@ static bool add_reduced(struct plan_node *pn, int i, enum layout layout, int fro
     }
     int target = gradient_slot(pn, i, target_layout);
     struct step_spec spec = { "sum over repeats", run_sum_pass, &pass, sizeof pass, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, from, ACCESS_READ, err) &&
            step_use(step, target, ACCESS_WRITE, err) &&
            gradient_add(pn, i, target, target_layout, err);
@@ -200,7 +200,7 @@ static int gradient_product(struct plan_node *pn, enum elementwise kind, int dy,
                             enum layout layout, struct err *err)
 {
     struct pass pass = { .walk = walk_of(pn, layout), .kind = kind };
-    size_t bytes = layout_bytes(pn->plan, out_shape(pn), layout);
+    size_t bytes = layout_bytes(pn->tape, out_shape(pn), layout);
     for (int k = 0; k < pass.walk.rank; k++) {
         if (other == 0)
             pass.walk.b[k] = pass.walk.a[k];
@@ -209,20 +209,20 @@ static int gradient_product(struct plan_node *pn, enum elementwise kind, int dy,
     pass.same = shape_equal(in_shape(pn, other), out_shape(pn));
     pass.count = (int64_t)(bytes / sizeof(float));
     strided_simplify(&pass.walk);
-    int slot = slot_new(pn->plan, bytes), x = operand(pn, other, layout, err);
+    int slot = slot_new(pn->tape, bytes), x = operand(pn, other, layout, err);
     return add_pass(pn, "product", &pass, dy, x, slot, err) ? slot : NO_SLOT;
 }
 
 static int gradient_flat(struct plan_node *pn, enum elementwise kind, int a, int b, float factor,
                          enum layout layout, struct err *err)
 {
-    size_t bytes = layout_bytes(pn->plan, out_shape(pn), layout);
-    struct pass pass = { .walk = { .threads = pn->plan->options.threads },
+    size_t bytes = layout_bytes(pn->tape, out_shape(pn), layout);
+    struct pass pass = { .walk = { .threads = pn->tape->options.threads },
                          .kind = kind,
                          .same = true,
                          .count = (int64_t)(bytes / sizeof(float)),
                          .args = { factor, 0 } };
-    int slot = slot_new(pn->plan, bytes);
+    int slot = slot_new(pn->tape, bytes);
     return add_pass(pn, "product", &pass, a, b, slot, err) ? slot : NO_SLOT;
 }
 
@@ -251,7 +251,7 @@ static int full_gradient(struct plan_node *pn, int i, enum layout layout, float 
 
 static bool binary_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     for (int i = 0; i < 2; i++) {
         float factor;
         if (!wants_gradient(pn, i))
@@ -276,10 +276,10 @@ static bool scale_forward(struct plan_node *pn, struct err *err)
 {
     const struct scale_attr *a = &pn->node->attr.scale;
     enum layout layout = a->offset != 0 ? in_layout_whole(pn, 0) : in_layout(pn, 0);
-    struct pass pass = { .walk = { .threads = pn->plan->options.threads },
+    struct pass pass = { .walk = { .threads = pn->tape->options.threads },
                          .kind = EW_SCALE,
                          .same = true,
-                         .count = (int64_t)(layout_bytes(pn->plan, out_shape(pn), layout) /
+                         .count = (int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) /
                                             sizeof(float)),
                          .args = { a->factor, a->offset } };
     int x = in_slot(pn, 0, layout, err);
@@ -288,7 +288,7 @@ static bool scale_forward(struct plan_node *pn, struct err *err)
 
 static bool scale_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     if (!wants_gradient(pn, 0))
         return true;
     int dy = out_gradient(pn, layout, err);

@@ -38,11 +38,11 @@ static bool run_dropout(const struct step *step, struct err *err)
 static bool add_dropout(struct plan_node *pn, int from, int to, struct err *err)
 {
     const struct shape *x = in_shape(pn, 0);
-    struct dropout d = { &pn->plan->random,           rng_hash(pn->node->name),
+    struct dropout d = { &pn->tape->random,           rng_hash(pn->node->name),
                          x->rank ? x->dim[0] : 1,     shape_span(x, 1, x->rank),
-                         pn->node->attr.dropout.rate, pn->plan->options.threads };
+                         pn->node->attr.dropout.rate, pn->tape->options.threads };
     struct step_spec spec = { "dropout", run_dropout, &d, sizeof d, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     if (!step || !step_use(step, from, ACCESS_READ, err) || !step_use(step, to, ACCESS_WRITE, err))
         return false;
     step_in_place(step, 0, -1, 1);
@@ -51,7 +51,7 @@ static bool add_dropout(struct plan_node *pn, int from, int to, struct err *err)
 
 static bool is_idle(const struct plan_node *pn)
 {
-    return pn->plan->options.mode != PLAN_TRAIN || pn->node->attr.dropout.rate <= 0;
+    return pn->tape->options.mode != PLAN_TRAIN || pn->node->attr.dropout.rate <= 0;
 }
 
 static bool dropout_forward(struct plan_node *pn, struct err *err)
@@ -68,7 +68,7 @@ static bool dropout_backward(struct plan_node *pn, struct err *err)
 {
     if (!wants_gradient(pn, 0))
         return true;
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     int dy = out_gradient(pn, layout, err);
     if (is_idle(pn))
         return gradient_add(pn, 0, dy, layout, err);

@@ -136,10 +136,10 @@ static bool run_part(const struct step *step, struct err *err)
 
 static bool add_part(struct plan_node *pn, struct part *part, int from, int to, struct err *err)
 {
-    part->walk.threads = pn->plan->options.threads;
+    part->walk.threads = pn->tape->options.threads;
     strided_simplify(&part->walk);
     struct step_spec spec = { pn->node->op->name, run_part, part, sizeof *part, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, from, ACCESS_READ, err) && step_use(step, to, ACCESS_WRITE, err);
 }
 
@@ -148,7 +148,7 @@ static enum layout concat_layout(const struct plan_node *pn)
 {
     bool blocked = false;
     for (int i = 0; i < pn->node->n_inputs; i++) {
-        if (!layout_is_whole(pn->plan, in_shape(pn, i)))
+        if (!layout_is_whole(pn->tape, in_shape(pn, i)))
             return LAYOUT_PLAIN;
         blocked = blocked || in_layout(pn, i) == LAYOUT_BLOCKED;
     }
@@ -178,7 +178,7 @@ static struct part part_of(const struct plan_node *pn, int i, enum layout layout
     struct pieces p = pieces_of(pn, i);
     int axis = axis_of(pn->node->attr.axis.axis, out_shape(pn)->rank);
     if (layout == LAYOUT_BLOCKED && axis >= 2) {
-        int64_t b = pn->plan->block;
+        int64_t b = pn->tape->block;
         p.before *= b, p.own *= b, p.all *= b, p.count /= b;
     }
     struct part part = { .walk = { .rank = 2, .extent = { p.count, p.own } } };
@@ -197,7 +197,7 @@ static bool concat_forward(struct plan_node *pn, struct err *err)
         struct part part = part_of(pn, i, layout, false);
         int x = in_slot(pn, i, layout, err);
         if (part.walk.extent[0] == 1)
-            ok = step_copy(pn->plan, x, y, (size_t)part.to * sizeof(float),
+            ok = step_copy(pn->tape, x, y, (size_t)part.to * sizeof(float),
                            (size_t)part.walk.extent[1] * sizeof(float), err);
         else
             ok = add_part(pn, &part, x, y, err);
@@ -207,7 +207,7 @@ static bool concat_forward(struct plan_node *pn, struct err *err)
 
 static bool concat_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     int dy = out_gradient(pn, layout, err);
     for (int i = 0; i < pn->node->n_inputs; i++) {
         struct part part = part_of(pn, i, layout, true);
@@ -215,7 +215,7 @@ static bool concat_backward(struct plan_node *pn, struct err *err)
         if (!wants_gradient(pn, i))
             continue;
         if (part.walk.extent[0] == 1) {
-            dx = slot_view(pn->plan, dy, (size_t)part.from * sizeof(float),
+            dx = slot_view(pn->tape, dy, (size_t)part.from * sizeof(float),
                            (size_t)part.walk.extent[1] * sizeof(float));
         } else {
             dx = gradient_slot(pn, i, layout);
@@ -235,7 +235,7 @@ static enum layout slice_layout(const struct plan_node *pn)
     const struct shape *x = in_shape(pn, 0);
     int64_t begin, end;
     int axis = slice_range(a, x, &begin, &end);
-    int64_t b = pn->plan->block;
+    int64_t b = pn->tape->block;
     if (axis == 1 && (begin % b || end % b || a->step != 1))
         return LAYOUT_PLAIN;
     return in_layout_whole(pn, 0);
@@ -249,7 +249,7 @@ static struct part slice_part(const struct plan_node *pn, enum layout layout, bo
     int axis = slice_range(a, x, &begin, &end);
     extent = x->dim[axis], behind = shape_span(x, axis + 1, x->rank);
     before = shape_span(x, 0, axis);
-    int64_t b = pn->plan->block;
+    int64_t b = pn->tape->block;
     if (layout == LAYOUT_BLOCKED && axis == 1)
         begin /= b, end /= b, extent /= b, behind *= b;
     else if (layout == LAYOUT_BLOCKED && axis >= 2)
@@ -276,11 +276,11 @@ static bool slice_forward(struct plan_node *pn, struct err *err)
 
 static bool slice_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     if (!wants_gradient(pn, 0))
         return true;
     struct part part = slice_part(pn, layout, true);
-    part.zero_bytes = layout_bytes(pn->plan, in_shape(pn, 0), layout);
+    part.zero_bytes = layout_bytes(pn->tape, in_shape(pn, 0), layout);
     int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
     return add_part(pn, &part, dy, dx, err) && gradient_add(pn, 0, dx, layout, err);
 }
@@ -337,12 +337,12 @@ static bool expand_backward(struct plan_node *pn, struct err *err)
                                    .extent = { y->dim[0], count },
                                    .a = { count, 1 },
                                    .out = { 0, 1 },
-                                   .threads = pn->plan->options.threads } };
+                                   .threads = pn->tape->options.threads } };
     struct step_spec spec = { "sum over batch", run_repeat_back, &part, sizeof part, 0 };
     if (!wants_gradient(pn, 0))
         return true;
     int dy = out_gradient(pn, LAYOUT_PLAIN, err), dx = gradient_slot(pn, 0, LAYOUT_PLAIN);
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, dy, ACCESS_READ, err) && step_use(step, dx, ACCESS_WRITE, err) &&
            gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
 }

@@ -32,7 +32,7 @@ static struct lrn lrn_of(const struct plan_node *pn)
                          x->dim[0],
                          x->dim[1],
                          x->dim[2] * x->dim[3],
-                         pn->plan->options.threads };
+                         pn->tape->options.threads };
 }
 
 static bool run_lrn(const struct step *step, struct err *err)
@@ -54,8 +54,8 @@ static bool lrn_forward(struct plan_node *pn, struct err *err)
     struct lrn l = lrn_of(pn);
     struct step_spec spec = { "lrn", run_lrn, &l, sizeof l, 0 };
     int x = in_slot(pn, 0, LAYOUT_PLAIN, err), y = out_slot(pn, LAYOUT_PLAIN);
-    pn->state->slot[0] = slot_new(pn->plan, layout_bytes(pn->plan, in_shape(pn, 0), LAYOUT_PLAIN));
-    struct step *step = step_add(pn->plan, &spec, err);
+    pn->state->slot[0] = slot_new(pn->tape, layout_bytes(pn->tape, in_shape(pn, 0), LAYOUT_PLAIN));
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, x, ACCESS_READ, err) && step_use(step, y, ACCESS_WRITE, err) &&
            step_use(step, pn->state->slot[0], ACCESS_WRITE, err);
 }
@@ -68,7 +68,7 @@ static bool lrn_backward(struct plan_node *pn, struct err *err)
         return true;
     int x = in_slot(pn, 0, LAYOUT_PLAIN, err), dy = out_gradient(pn, LAYOUT_PLAIN, err);
     int dx = gradient_slot(pn, 0, LAYOUT_PLAIN);
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, x, ACCESS_READ, err) &&
            step_use(step, pn->state->slot[0], ACCESS_READ, err) &&
            step_use(step, dy, ACCESS_READ, err) && step_use(step, dx, ACCESS_WRITE, err) &&

@@ -84,7 +84,7 @@ static struct normalize rows_of(const struct plan_node *pn)
 {
     const struct shape *x = in_shape(pn, 0);
     const struct norm_attr *a = &pn->node->attr.norm;
-    struct normalize n = { .epsilon = a->epsilon, .threads = pn->plan->options.threads };
+    struct normalize n = { .epsilon = a->epsilon, .threads = pn->tape->options.threads };
     if (pn->node->op->kind == OP_GROUP_NORM) {
         n.rows = x->dim[0] * a->groups, n.parts = x->dim[1] / a->groups;
         n.run = shape_span(x, 2, x->rank), n.cycle = a->groups;
@@ -108,9 +108,9 @@ static bool rows_forward(struct plan_node *pn, struct err *err)
     struct step_spec spec = { pn->node->op->name, run_rows, &n, sizeof n, 0 };
     int x = in_slot(pn, 0, LAYOUT_PLAIN, err), w = in_slot(pn, 1, LAYOUT_PLAIN, err);
     int b = in_slot(pn, 2, LAYOUT_PLAIN, err), y = out_slot(pn, LAYOUT_PLAIN);
-    bool train = pn->plan->options.mode != PLAN_INFER;
-    pn->state->slot[0] = train ? slot_new(pn->plan, (size_t)n.rows * 2 * sizeof(float)) : NO_SLOT;
-    struct step *step = step_add(pn->plan, &spec, err);
+    bool train = pn->tape->options.mode != PLAN_INFER;
+    pn->state->slot[0] = train ? slot_new(pn->tape, (size_t)n.rows * 2 * sizeof(float)) : NO_SLOT;
+    struct step *step = step_add(pn->tape, &spec, err);
     if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, w, ACCESS_READ, err) ||
         !step_use(step, b, ACCESS_READ, err) || !step_use(step, y, ACCESS_WRITE, err))
         return false;
@@ -134,7 +134,7 @@ static bool rows_backward(struct plan_node *pn, struct err *err)
     int x = in_slot(pn, 0, LAYOUT_PLAIN, err), w = in_slot(pn, 1, LAYOUT_PLAIN, err);
     int dy = out_gradient(pn, LAYOUT_PLAIN, err);
     int dx = wants_gradient(pn, 0) ? gradient_slot(pn, 0, LAYOUT_PLAIN) : NO_SLOT;
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, w, ACCESS_READ, err) ||
         !step_use(step, pn->state->slot[0], ACCESS_READ, err) ||
         !step_use(step, dy, ACCESS_READ, err))

@@ -127,10 +127,10 @@ static bool pooling_of(const struct plan_node *pn, enum layout layout, struct po
     enum op_kind kind = pn->node->op->kind;
     bool sliding = kind == OP_MAX_POOL || kind == OP_AVERAGE_POOL, ok = true;
     int64_t extents[5];
-    layout_extents(pn->plan, x, layout, extents);
+    layout_extents(pn->tape, x, layout, extents);
     *p = (struct pooling){ .window = { .planes = extents[0] * extents[1],
                                        .inner = extents[4],
-                                       .threads = pn->plan->options.threads } };
+                                       .threads = pn->tape->options.threads } };
     p->tables = calloc((size_t)(y->dim[2] + y->dim[3]) * 4, sizeof *p->tables);
     if (!p->tables)
         return err_memory(err, "pooling");
@@ -197,7 +197,7 @@ static bool add_pooling(struct plan_node *pn, const char *name, enum layout layo
     if (!pooling_of(pn, layout, &p, err))
         return false;
     struct step_spec spec = { name, run, &p, sizeof p, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     if (!step) {
         free(p.tables);
         return false;
@@ -211,41 +211,41 @@ static bool add_pooling(struct plan_node *pn, const char *name, enum layout layo
 
 bool lower_take_max_pool(struct plan_node *pn, struct pool_window *window, int32_t **tables, int *x)
 {
-    struct plan *plan = pn->plan;
+    struct tape *tape = pn->tape;
     value_id value = pn->node->inputs[0];
-    struct step *last = plan->n_steps > 0 ? &plan->steps[plan->n_steps - 1] : NULL;
-    if (!last || last->run != run_max || last->phase != PHASE_FORWARD || plan->options.no_sharing ||
-        plan->values[value].keep || last->slot[1] != plan->values[value].slot[LAYOUT_BLOCKED] ||
-        graph_only_user(plan->graph, value) != pn->node)
+    struct step *last = tape->n_steps > 0 ? &tape->steps[tape->n_steps - 1] : NULL;
+    if (!last || last->run != run_max || last->phase != PHASE_FORWARD || tape->options.no_sharing ||
+        tape->values[value].keep || last->slot[1] != tape->values[value].slot[LAYOUT_BLOCKED] ||
+        graph_only_user(tape->graph, value) != pn->node)
         return false;
     struct pooling *p = last->state;
     if (p->window.axis[0].step > 1) /* blocks of pixels would need too many rows */
         return false;
     *window = p->window, *tables = p->tables, *x = last->slot[0];
     free(p);
-    plan->n_steps--;
+    tape->n_steps--;
     return true;
 }
 
 static bool max_forward(struct plan_node *pn, struct err *err)
 {
     enum layout layout = in_layout(pn, 0);
-    bool train = pn->plan->options.mode != PLAN_INFER;
+    bool train = pn->tape->options.mode != PLAN_INFER;
     if (lower_stem_joins(pn)) {
         struct pooling p;
         return pooling_of(pn, layout, &p, err) && lower_stem_pool(pn, &p.window, p.tables, err);
     }
     int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
-    size_t bytes = layout_bytes(pn->plan, out_shape(pn), layout);
+    size_t bytes = layout_bytes(pn->tape, out_shape(pn), layout);
     pn->state->slot[0] =
-        train ? slot_new(pn->plan, bytes / sizeof(float) * sizeof(uint16_t)) : NO_SLOT;
+        train ? slot_new(pn->tape, bytes / sizeof(float) * sizeof(uint16_t)) : NO_SLOT;
     return add_pooling(pn, "max pool", layout, run_max, x, y, pn->state->slot[0], ACCESS_WRITE,
                        err);
 }
 
 static bool max_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     if (!wants_gradient(pn, 0))
         return true;
     int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
@@ -263,7 +263,7 @@ static bool mean_forward(struct plan_node *pn, struct err *err)
 
 static bool mean_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     if (!wants_gradient(pn, 0))
         return true;
     int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);

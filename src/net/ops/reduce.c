@@ -72,7 +72,7 @@ static bool run_mean_back(const struct step *step, struct err *err)
 static struct mean mean_of(const struct plan_node *pn)
 {
     const struct shape *x = in_shape(pn, 0);
-    struct mean m = { .walk = { .rank = x->rank, .threads = pn->plan->options.threads } };
+    struct mean m = { .walk = { .rank = x->rank, .threads = pn->tape->options.threads } };
     int64_t full = 1, kept = 1, reduced = 1;
     for (int i = x->rank - 1; i >= 0; i--) {
         bool gone = pn->node->attr.reduce.axes >> i & 1;
@@ -94,7 +94,7 @@ static bool add_mean(struct plan_node *pn, bool (*run)(const struct step *, stru
 {
     struct mean m = mean_of(pn);
     struct step_spec spec = { "mean", run, &m, sizeof m, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, from, ACCESS_READ, err) && step_use(step, to, ACCESS_WRITE, err);
 }
 

@@ -38,10 +38,10 @@ static bool state_of(const struct plan_node *pn, enum layout layout, resampling_
     const struct shape *x = in_shape(pn, 0), *y = out_shape(pn);
     size_t entries = (size_t)(y->dim[2] + y->dim[3]);
     int64_t extents[5];
-    layout_extents(pn->plan, x, layout, extents);
+    layout_extents(pn->tape, x, layout, extents);
     *state = (struct state){ .resample = { .planes = extents[0] * extents[1],
                                            .inner = extents[4],
-                                           .threads = pn->plan->options.threads },
+                                           .threads = pn->tape->options.threads },
                              .places = calloc(entries * 2, sizeof(int32_t)),
                              .weights = calloc(entries, sizeof(float)) };
     if (!state->places || !state->weights) {
@@ -67,7 +67,7 @@ static bool add(struct plan_node *pn, enum layout layout, resampling_fill fill,
     if (!state_of(pn, layout, fill, &state, err))
         return false;
     struct step_spec spec = { pn->node->op->name, run, &state, sizeof state, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     if (!step) {
         free(state.places), free(state.weights);
         return false;
@@ -87,7 +87,7 @@ bool resampling_backward(struct plan_node *pn, resampling_fill fill, struct err 
 {
     if (!wants_gradient(pn, 0))
         return true;
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
     return add(pn, layout, fill, run_backward, dy, dx, err) && gradient_add(pn, 0, dx, layout, err);
 }

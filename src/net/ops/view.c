@@ -110,7 +110,7 @@ static bool run_transpose(const struct step *step, struct err *err)
 static bool add_transpose(struct plan_node *pn, bool backward, int from, int to, struct err *err)
 {
     const struct shape *x = in_shape(pn, 0);
-    struct strided s = { .rank = x->rank, .threads = pn->plan->options.threads };
+    struct strided s = { .rank = x->rank, .threads = pn->tape->options.threads };
     for (int i = 0; i < x->rank; i++) {
         int axis = (int)pn->node->attr.transpose.order[i];
         int64_t here = shape_span(out_shape(pn), i + 1, x->rank);
@@ -120,7 +120,7 @@ static bool add_transpose(struct plan_node *pn, bool backward, int from, int to,
     }
     strided_simplify(&s);
     struct step_spec spec = { "transpose", run_transpose, &s, sizeof s, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, from, ACCESS_READ, err) && step_use(step, to, ACCESS_WRITE, err);
 }
 

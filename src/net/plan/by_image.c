@@ -1,16 +1,19 @@
-/* plan_images.c: see plan_images.h. The network is cut into two graphs; the plans of the first one
- * read the images and write the rows of the second one's input in place. */
-#include "net/plan/by_image.h"
+/* by_image.c: an execution for inference: the first layers run image by image, the last ones on the
+ * whole batch. At first maps are large and weights few: the activations of one image stay in the
+ * caches, every thread has its own images and waits for no other thread, and branches are joined in
+ * place. The last layers have more weights than pixels. The network is cut into two graphs; the
+ * plans of the first one read the images and write the rows of the second one's input in place.
+ * Where it is cut depends only on its graph. */
 #include <stdlib.h>
 #include <string.h>
-#include "net/plan/step.h"
 #include "net/graph/op.h"
 #include "net/graph/transform.h"
+#include "net/plan/execution.h"
 
 #define FEW_PIXELS 700 /* of a map: a convolution that gives fewer takes the whole batch */
-#define ALIGNMENT ((size_t)64)
 
-struct plan_images {
+struct by_image {
+    struct plan plan;
     struct graph *head, *tail; /* head: at batch 1 */
     struct plan_weights *own_weights;
     struct plan **alone;   /* [threads], one thread each; NULL: fewer images than threads */
@@ -25,10 +28,19 @@ struct plan_images {
     size_t row_bytes; /* of an image in the input of the tail */
 };
 
-void plan_images_free(struct plan_images *images)
+static struct by_image *of(struct plan *plan)
 {
-    if (!images)
-        return;
+    return (struct by_image *)plan;
+}
+
+static const struct by_image *of_const(const struct plan *plan)
+{
+    return (const struct by_image *)plan;
+}
+
+static void by_image_free(struct plan *plan)
+{
+    struct by_image *images = of(plan);
     for (int i = 0; images->alone && i < images->threads; i++)
         plan_free(images->alone[i]);
     plan_free(images->together);
@@ -107,34 +119,7 @@ static value_id find_cut(const struct graph *graph)
     return NO_VALUE;
 }
 
-/* Memory that was lent, taken piece by piece. */
-struct loan {
-    char *at;
-    size_t room;
-};
-
-/* bytes: of whole lines, as all pieces. */
-static void *take(struct loan *loan, size_t bytes)
-{
-    if (!loan->at || loan->room < bytes)
-        return NULL;
-    void *taken = loan->at;
-    loan->at += bytes, loan->room -= bytes;
-    return taken;
-}
-
-static bool make_plan(const struct graph *graph, struct plan_options *options, struct loan *loan,
-                      struct plan **out, struct err *err)
-{
-    options->arena = loan->at, options->arena_room = loan->room;
-    if (!plan_new(graph, options, out, err))
-        return false;
-    if (plan_memory(*out).lent)
-        take(loan, plan_memory(*out).arena);
-    return true;
-}
-
-static bool make_heads(struct plan_images *images, struct plan_options *options, struct loan *loan,
+static bool make_heads(struct by_image *images, struct plan_options *options, struct loan *loan,
                        struct err *err)
 {
     int threads = options->threads;
@@ -146,43 +131,39 @@ static bool make_heads(struct plan_images *images, struct plan_options *options,
             return err_memory(err, "plan");
         options->threads = 1;
         for (int i = 0; i < threads; i++)
-            if (!make_plan(images->head, options, loan, &images->alone[i], err))
+            if (!loan_plan(loan, images->head, options, &images->alone[i], err))
                 return false;
         options->threads = threads;
     }
     return images->n_alone == images->batch ||
-           make_plan(images->head, options, loan, &images->together, err);
+           loan_plan(loan, images->head, options, &images->together, err);
 }
 
-static bool make_input(struct plan_images *images, struct loan *loan, struct err *err)
+static bool make_input(struct by_image *images, struct loan *loan, struct err *err)
 {
     images->image_floats = shape_count(graph_shape(images->head, images->head->inputs[0].value));
     size_t bytes = (size_t)(images->image_floats * images->batch) * sizeof(float);
-    images->input_bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    images->input = take(loan, images->input_bytes);
+    images->input_bytes = loan_bytes(bytes);
+    images->input = loan_take(loan, images->input_bytes);
     images->input_lent = images->input != NULL;
-    if (images->input_lent) /* as it is: another plan's output may lie there */
+    if (images->input_lent)
         return true;
-    images->input = aligned_alloc(ALIGNMENT, images->input_bytes);
+    images->input = aligned_alloc(LOAN_ALIGNMENT, images->input_bytes);
     if (!images->input)
         return err_memory(err, "images");
     memset(images->input, 0, images->input_bytes);
     return true;
 }
 
-static const struct plan *any_head(const struct plan_images *images)
+static const struct plan *any_head(const struct by_image *images)
 {
     return images->alone ? images->alone[0] : images->together;
 }
 
-static enum layout native_output(const struct plan *plan)
+static bool make(struct by_image *images, struct plan_options options, struct err *err)
 {
-    return plan->values[plan->graph->outputs[0].value].native;
-}
-
-static bool make(struct plan_images *images, struct plan_options options, struct err *err)
-{
-    struct loan loan = { options.arena, options.arena_room };
+    struct loan loan = loan_of(&options);
+    struct plan_end between;
     options.by_image = false;
     if (!options.weights)
         options.weights = images->own_weights = plan_weights_new();
@@ -191,35 +172,37 @@ static bool make(struct plan_images *images, struct plan_options options, struct
     if (!make_input(images, &loan, err) || !make_heads(images, &options, &loan, err))
         return false;
     const struct plan *head = any_head(images);
-    enum layout layout = native_output(head);
-    images->row_bytes =
-        layout_bytes(head, graph_shape(images->head, images->head->outputs[0].value), layout);
-    options.ends = layout == LAYOUT_BLOCKED ? PLAN_ENDS_BLOCKED_INPUTS : PLAN_ENDS_PLAIN;
+    if (!plan_end(head, PLAN_PORT_OUTPUT, 0, &between, err))
+        return false;
+    images->row_bytes = between.bytes;
+    options.ends = between.layout == LAYOUT_BLOCKED ? PLAN_ENDS_BLOCKED_INPUTS : PLAN_ENDS_PLAIN;
+    size_t used = plan_memory(head).winograd;
     if (options.weights_budget) /* what the head has left; 0 would be no bound */
-        options.weights_budget = options.weights_budget > head->winograd_bytes
-                                     ? options.weights_budget - head->winograd_bytes
-                                     : 1;
-    return make_plan(images->tail, &options, &loan, &images->rest, err);
+        options.weights_budget = options.weights_budget > used ? options.weights_budget - used : 1;
+    return loan_plan(&loan, images->tail, &options, &images->rest, err);
 }
 
 /* Whether one value is all that joins the parts, and holds as many images as the input. It does not
  * where outputs are among the first layers, nor where a parameter is as large as the batch. */
-static bool fit_together(const struct graph *graph, const struct plan_images *images)
+static bool fit_together(const struct graph *graph, const struct by_image *images)
 {
     const struct graph *head = images->head, *tail = images->tail;
     return head->n_outputs == 1 && tail->n_inputs == 1 && tail->n_outputs == graph->n_outputs &&
            graph_shape(head, head->outputs[0].value)->dim[0] == 1;
 }
 
-bool plan_images_new(const struct graph *graph, const struct plan_options *options,
-                     struct plan_images **out, struct err *err)
+/* Not for one image, several inputs, outputs among the first layers, or where there is no single
+ * value between the two kinds of layers. */
+static bool by_image_make(const struct graph *graph, const struct plan_options *options,
+                          struct plan **out, struct err *err)
 {
-    *out = NULL;
+    if (!options->by_image || options->mode != PLAN_INFER || options->n_keep > 0)
+        return true;
     int64_t batch = graph->n_inputs == 1 ? graph_shape(graph, graph->inputs[0].value)->dim[0] : 0;
     value_id cut = batch > 1 ? find_cut(graph) : NO_VALUE;
     if (cut == NO_VALUE)
         return true;
-    struct plan_images *images = calloc(1, sizeof *images);
+    struct by_image *images = calloc(1, sizeof *images);
     struct graph *head = NULL;
     if (!images)
         return err_memory(err, graph->name);
@@ -227,26 +210,27 @@ bool plan_images_new(const struct graph *graph, const struct plan_options *optio
     bool ok = transform_cut(graph, cut, &head, &images->tail, err) &&
               transform_resize(head, 1, 0, 0, &images->head, err);
     graph_free(head);
-    bool parted = ok && fit_together(graph, images);
-    ok = ok && (!parted || make(images, *options, err));
-    if (ok && parted)
-        *out = images;
+    bool fits = ok && fit_together(graph, images);
+    ok = ok && (!fits || make(images, *options, err));
+    if (ok && fits)
+        *out = &images->plan;
     else
-        plan_images_free(images);
+        by_image_free(&images->plan);
     return ok;
 }
 
-static bool run_image(const struct plan_images *images, struct plan *plan, int64_t image,
+static bool run_image(const struct by_image *images, struct plan *plan, int64_t image,
                       struct err *err)
 {
     char *rows = (char *)plan_input(images->rest, 0);
-    plan_move_input(plan, images->input + image * images->image_floats);
-    plan_move_output(plan, rows + (size_t)image * images->row_bytes);
-    return plan_forward(plan, err);
+    return plan_move(plan, PLAN_PORT_INPUT, 0, images->input + image * images->image_floats, err) &&
+           plan_move(plan, PLAN_PORT_OUTPUT, 0, rows + (size_t)image * images->row_bytes, err) &&
+           plan_forward(plan, err);
 }
 
-bool plan_images_forward(struct plan_images *images, struct err *err)
+static bool by_image_forward(struct plan *plan, struct err *err)
 {
+    const struct by_image *images = of(plan);
     bool all = true;
 #pragma omp parallel for num_threads(images->threads) schedule(static, 1) if (images->threads > 1)
     for (int me = 0; me < (images->alone ? images->threads : 0); me++) {
@@ -255,7 +239,7 @@ bool plan_images_forward(struct plan_images *images, struct err *err)
         for (int64_t i = me; i < images->n_alone && ok; i += images->threads)
             ok = run_image(images, images->alone[me], i, &problem);
         if (!ok) {
-#pragma omp critical(plan_images_failed)
+#pragma omp critical(by_image_failed)
             {
                 all = false;
                 if (err)
@@ -268,39 +252,33 @@ bool plan_images_forward(struct plan_images *images, struct err *err)
     return all && plan_forward(images->rest, err);
 }
 
-float *plan_images_input(const struct plan_images *images)
+static float *by_image_input(struct plan *plan, int i)
 {
-    return images->input;
+    (void)i; /* there is one */
+    return of(plan)->input;
 }
 
-const float *plan_images_output(const struct plan_images *images, int i)
+static const float *by_image_output(const struct plan *plan, int i)
 {
-    return plan_output(images->rest, i);
-}
-
-static void add_memory(struct plan_memory *sum, const struct plan *plan)
-{
-    if (!plan)
-        return;
-    struct plan_memory m = plan_memory(plan);
-    sum->lent = sum->lent && m.lent;
-    sum->arena += m.arena, sum->unshared += m.unshared, sum->weights += m.weights;
-    sum->shared += m.shared;
+    return plan_output(of_const(plan)->rest, i);
 }
 
 /* Weights that the threads share are counted once. */
-struct plan_memory plan_images_memory(const struct plan_images *images)
+static struct plan_memory by_image_memory(const struct plan *plan)
 {
+    const struct by_image *images = of_const(plan);
     struct plan_memory sum = { .arena = images->input_bytes,
                                .lent = images->input_lent,
                                .unshared = images->input_bytes };
-    add_memory(&sum, images->together);
+    if (images->together)
+        plan_memory_add(&sum, images->together);
     for (int i = 0; images->alone && i < images->threads; i++) {
-        size_t shared = sum.shared;
-        add_memory(&sum, images->alone[i]);
-        sum.shared = i > 0 || images->together ? shared : sum.shared;
+        struct plan_memory before = sum;
+        plan_memory_add(&sum, images->alone[i]);
+        if (i > 0 || images->together)
+            sum.shared = before.shared, sum.winograd = before.winograd;
     }
-    add_memory(&sum, images->rest);
+    plan_memory_add(&sum, images->rest);
     if (images->own_weights) {
         sum.weights += sum.shared;
         sum.shared = 0;
@@ -308,15 +286,29 @@ struct plan_memory plan_images_memory(const struct plan_images *images)
     return sum;
 }
 
-int plan_images_steps(const struct plan_images *images)
+static int by_image_steps(const struct plan *plan)
 {
+    const struct by_image *images = of_const(plan);
     return plan_steps(any_head(images)) + plan_steps(images->rest);
 }
 
-void plan_images_print(const struct plan_images *images, FILE *stream)
+static void by_image_print(const struct plan *plan, FILE *stream)
 {
+    const struct by_image *images = of_const(plan);
     fprintf(stream, "each of %lld images separately:\n", (long long)images->batch);
     plan_print(any_head(images), stream);
     fprintf(stream, "then all together:\n");
     plan_print(images->rest, stream);
 }
+
+const struct plan_ops plan_by_image = {
+    .name = "by_image",
+    .make = by_image_make,
+    .free = by_image_free,
+    .input = by_image_input,
+    .output = by_image_output,
+    .forward = by_image_forward,
+    .memory = by_image_memory,
+    .steps = by_image_steps,
+    .print = by_image_print,
+};

@@ -11,7 +11,7 @@ static dnnl_memory_desc_t data_desc(const struct plan_node *pn, enum layout layo
 {
     const struct shape *x = in_shape(pn, 0);
     if (x->rank == 4)
-        return desc_layout(pn->plan, x, layout);
+        return desc_layout(pn->tape, x, layout);
     struct shape image = SHAPE(x->dim[0], x->dim[1], shape_span(x, 2, x->rank), 1);
     return desc_plain(&image);
 }
@@ -19,7 +19,7 @@ static dnnl_memory_desc_t data_desc(const struct plan_node *pn, enum layout layo
 /* Statistics of a batch that is spread over processes? */
 static const struct plan_spread *spread_of(const struct plan_node *pn)
 {
-    return pn->plan->options.mode == PLAN_TRAIN ? pn->plan->options.spread : NULL;
+    return pn->tape->options.mode == PLAN_TRAIN ? pn->tape->options.spread : NULL;
 }
 
 static struct sync_norm sync_of(const struct plan_node *pn, enum layout layout)
@@ -27,7 +27,7 @@ static struct sync_norm sync_of(const struct plan_node *pn, enum layout layout)
     const struct shape *x = in_shape(pn, 0);
     int64_t extents[5] = { x->dim[0], x->dim[1], shape_span(x, 2, x->rank), 1, 1 };
     if (x->rank == 4)
-        layout_extents(pn->plan, x, layout, extents);
+        layout_extents(pn->tape, x, layout, extents);
     return (struct sync_norm){ .n = extents[0],
                                .blocks = extents[1],
                                .area = extents[2] * extents[3],
@@ -47,7 +47,7 @@ static bool add_statistics(struct plan_node *pn, int x, int mean, int variance, 
 {
     struct sync_norm s = sync_of(pn, layout);
     struct step_spec spec = { "statistics over ranks", run_statistics, &s, sizeof s, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, x, ACCESS_READ, err) && step_use(step, mean, ACCESS_WRITE, err) &&
            step_use(step, variance, ACCESS_WRITE, err);
 }
@@ -64,7 +64,7 @@ static bool add_correction(struct plan_node *pn, const int slots[6], int dx, enu
 {
     struct sync_norm s = sync_of(pn, layout);
     struct step_spec spec = { "statistics back", run_correct, &s, sizeof s, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     bool ok = step != NULL;
     for (int i = 0; ok && i < 6; i++)
         ok = step_use(step, slots[i], ACCESS_READ, err);
@@ -74,15 +74,15 @@ static bool add_correction(struct plan_node *pn, const int slots[6], int dx, enu
 /* A relu that alone reads the output is done along with it, unless the output must be readable. */
 static bool takes_relu(const struct plan_node *pn)
 {
-    const struct plan *plan = pn->plan;
-    const struct node *user = graph_only_user(plan->graph, pn->node->output);
-    return user && user->op->kind == OP_RELU && !plan->options.no_sharing &&
-           !plan->values[pn->node->output].keep;
+    const struct tape *tape = pn->tape;
+    const struct node *user = graph_only_user(tape->graph, pn->node->output);
+    return user && user->op->kind == OP_RELU && !tape->options.no_sharing &&
+           !tape->values[pn->node->output].keep;
 }
 
 static unsigned norm_flags(const struct plan_node *pn)
 {
-    bool global = pn->plan->options.mode != PLAN_TRAIN || spread_of(pn);
+    bool global = pn->tape->options.mode != PLAN_TRAIN || spread_of(pn);
     return dnnl_use_scale | dnnl_use_shift | (global ? dnnl_use_global_stats : 0u) |
            (takes_relu(pn) ? dnnl_fuse_norm_relu : 0u);
 }
@@ -120,7 +120,7 @@ static bool update_running(struct plan_node *pn, int mean, int variance, struct 
     struct running r = { x->dim[1], pn->node->attr.norm.momentum,
                          count > 1 ? (float)(count / (count - 1)) : 1 };
     struct step_spec spec = { "running statistics", run_running, &r, sizeof r, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, mean, ACCESS_READ, err) &&
            step_use(step, variance, ACCESS_READ, err) &&
            step_use(step, in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err), ACCESS_BOTH, err) &&
@@ -129,33 +129,33 @@ static bool update_running(struct plan_node *pn, int mean, int variance, struct 
 
 bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
 {
-    struct plan *plan = pn->plan;
-    bool batch = plan->options.mode == PLAN_TRAIN;
+    struct tape *tape = pn->tape;
+    bool batch = tape->options.mode == PLAN_TRAIN;
     enum layout layout = in_layout(pn, 0);
     dnnl_memory_desc_t data = data_desc(pn, layout), row = desc_plain(in_shape(pn, WEIGHT));
     dnnl_batch_normalization_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     dnnl_prop_kind_t prop =
-        plan->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
+        tape->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
     bool ok = attr_new(&attr, err) &&
               dnnl_ok(dnnl_batch_normalization_forward_desc_init(
                           &desc, prop, &data, pn->node->attr.norm.epsilon, norm_flags(pn)),
                       "batch norm", err) &&
-              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(plan)->engine, NULL),
+              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(tape)->engine, NULL),
                       "batch norm", err);
     dnnl_primitive_attr_destroy(attr);
     pn->state->hint = pd;
     if (!ok)
         return false;
     int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
-    int mean = batch ? slot_new(plan, (size_t)row.dims[0] * sizeof(float))
+    int mean = batch ? slot_new(tape, (size_t)row.dims[0] * sizeof(float))
                      : in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err);
-    int variance = batch ? slot_new(plan, (size_t)row.dims[0] * sizeof(float))
+    int variance = batch ? slot_new(tape, (size_t)row.dims[0] * sizeof(float))
                          : in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err);
     enum access access = batch && !spread_of(pn) ? ACCESS_WRITE : ACCESS_READ;
     const dnnl_memory_desc_t *workspace = workspace_desc(pd);
-    int mask = workspace ? slot_new(plan, dnnl_memory_desc_get_size(workspace)) : NO_SLOT;
+    int mask = workspace ? slot_new(tape, dnnl_memory_desc_get_size(workspace)) : NO_SLOT;
     struct dnnl_arg args[] = {
         { DNNL_ARG_SRC, &data, x, ACCESS_READ },
         { DNNL_ARG_DST, &data, y, ACCESS_WRITE },
@@ -167,11 +167,11 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
     };
     pn->state->slot[0] = mean, pn->state->slot[1] = variance, pn->state->slot[2] = mask;
     if (takes_relu(pn))
-        plan->nodes[graph_only_user(plan->graph, pn->node->output) - plan->graph->nodes].fused =
+        tape->nodes[graph_only_user(tape->graph, pn->node->output) - tape->graph->nodes].fused =
             true;
     if (spread_of(pn) && !add_statistics(pn, x, mean, variance, layout, err))
         return false;
-    struct step *step = dnnl_step(plan, "batch norm", pd, args, 7, 0, err);
+    struct step *step = dnnl_step(tape, "batch norm", pd, args, 7, 0, err);
     if (!step)
         return false;
     step_in_place(step, 0, -1, 1);
@@ -180,8 +180,8 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
 
 bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
 {
-    struct plan *plan = pn->plan;
-    enum layout layout = plan->values[pn->node->output].native;
+    struct tape *tape = pn->tape;
+    enum layout layout = tape->values[pn->node->output].native;
     dnnl_memory_desc_t data = data_desc(pn, layout), row = desc_plain(in_shape(pn, WEIGHT));
     dnnl_batch_normalization_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
@@ -191,7 +191,7 @@ bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
                           &desc, dnnl_backward, &data, &data, pn->node->attr.norm.epsilon,
                           norm_flags(pn)),
                       "batch norm backward", err) &&
-              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(plan)->engine,
+              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(tape)->engine,
                                                  pn->state->hint),
                       "batch norm backward", err);
     dnnl_primitive_attr_destroy(attr);
@@ -212,7 +212,7 @@ bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
         { DNNL_ARG_DIFF_SHIFT, &row, db, ACCESS_WRITE },
         { DNNL_ARG_WORKSPACE, workspace, pn->state->slot[2], ACCESS_READ },
     };
-    struct step *step = dnnl_step(plan, "batch norm back", pd, args, 10, 0, err);
+    struct step *step = dnnl_step(tape, "batch norm back", pd, args, 10, 0, err);
     dnnl_primitive_desc_destroy(pd);
     if (!step)
         return false;

@@ -78,11 +78,11 @@ static bool post_ops(const struct problem *p, dnnl_primitive_attr_t attr, struct
 static bool forward_pd(struct plan_node *pn, const struct problem *p, enum layout in,
                        enum layout out, dnnl_primitive_desc_t *pd, struct err *err)
 {
-    dnnl_memory_desc_t src = desc_layout(pn->plan, in_shape(pn, 0), in);
-    dnnl_memory_desc_t dst = desc_layout(pn->plan, out_shape(pn), out);
+    dnnl_memory_desc_t src = desc_layout(pn->tape, in_shape(pn, 0), in);
+    dnnl_memory_desc_t dst = desc_layout(pn->tape, out_shape(pn), out);
     dnnl_memory_desc_t weight = desc_any(&p->weight);
     dnnl_prop_kind_t prop =
-        pn->plan->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
+        pn->tape->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
     dnnl_primitive_attr_t attr = NULL;
     bool ok = attr_new(&attr, err) && post_ops(p, attr, err);
     *pd = NULL;
@@ -98,7 +98,7 @@ static bool forward_pd(struct plan_node *pn, const struct problem *p, enum layou
                                                              &src, &weight, bias, &dst, p->strides,
                                                              p->dilates, p->pad_begin, p->pad_end);
         ok = dnnl_ok(status, "conv", err);
-        if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine, NULL) !=
+        if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->tape)->engine, NULL) !=
                       dnnl_success)
             *pd = NULL;
     }
@@ -163,13 +163,13 @@ static void describe(const struct plan_node *pn, char *text, size_t room)
 
 bool lower_conv_forward(struct plan_node *pn, struct err *err)
 {
-    struct plan *plan = pn->plan;
+    struct tape *tape = pn->tape;
     if (pn->state->fused)
         return true;
     bool own = lower_winograd_takes(pn, false), stem = lower_stem_takes(pn);
-    if (own && plan->options.mode == PLAN_INFER)
+    if (own && tape->options.mode == PLAN_INFER)
         return lower_winograd_forward(pn, err);
-    if (stem && plan->options.mode == PLAN_INFER)
+    if (stem && tape->options.mode == PLAN_INFER)
         return lower_stem_forward(pn, err);
     if (lower_direct_takes(pn))
         return lower_direct_forward(pn, err);
@@ -192,7 +192,7 @@ bool lower_conv_forward(struct plan_node *pn, struct err *err)
     int dst = out_slot(pn, out);
     if (src == NO_SLOT || w == NO_SLOT || dst == NO_SLOT)
         return err_memory(err, "conv");
-    if (p.sum && !step_copy(plan, residual, dst, 0, plan->slots[dst].bytes, err))
+    if (p.sum && !step_copy(tape, residual, dst, 0, tape->slots[dst].bytes, err))
         return false;
     struct dnnl_arg args[] = {
         { DNNL_ARG_SRC, pd_desc(pd, dnnl_query_src_md), src, ACCESS_READ },
@@ -202,14 +202,14 @@ bool lower_conv_forward(struct plan_node *pn, struct err *err)
     };
     char what[32];
     describe(pn, what, sizeof what);
-    return dnnl_step(plan, what, pd, args, 4, p.flops, err) != NULL;
+    return dnnl_step(tape, what, pd, args, 4, p.flops, err) != NULL;
 }
 
 static bool data_pd(struct plan_node *pn, const struct problem *p, enum layout in, enum layout out,
                     dnnl_primitive_desc_t *pd, struct err *err)
 {
-    dnnl_memory_desc_t src = desc_layout(pn->plan, in_shape(pn, 0), in);
-    dnnl_memory_desc_t dst = desc_layout(pn->plan, out_shape(pn), out);
+    dnnl_memory_desc_t src = desc_layout(pn->tape, in_shape(pn, 0), in);
+    dnnl_memory_desc_t dst = desc_layout(pn->tape, out_shape(pn), out);
     dnnl_memory_desc_t weight = desc_any(&p->weight);
     dnnl_convolution_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
@@ -222,7 +222,7 @@ static bool data_pd(struct plan_node *pn, const struct problem *p, enum layout i
                                      p->strides, p->dilates, p->pad_begin, p->pad_end);
     *pd = NULL;
     bool ok = dnnl_ok(status, "conv backward", err) && attr_new(&attr, err);
-    if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine,
+    if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->tape)->engine,
                                          pn->state->hint) != dnnl_success)
         *pd = NULL;
     dnnl_primitive_attr_destroy(attr);
@@ -257,7 +257,7 @@ static bool backward_data(struct plan_node *pn, const struct problem *p, enum la
         { DNNL_ARG_WEIGHTS, weight, dnnl_weight(pn, 1, &p->weight, weight, err), ACCESS_READ },
         { DNNL_ARG_DIFF_SRC, pd_desc(pd, dnnl_query_diff_src_md), dx, ACCESS_WRITE },
     };
-    bool ok = dnnl_step(pn->plan, p->transposed ? "deconv data" : "conv data", pd, args, 3,
+    bool ok = dnnl_step(pn->tape, p->transposed ? "deconv data" : "conv data", pd, args, 3,
                         p->flops, err) != NULL;
     dnnl_primitive_desc_destroy(pd);
     return ok && gradient_add(pn, 0, dx, in, err);
@@ -266,8 +266,8 @@ static bool backward_data(struct plan_node *pn, const struct problem *p, enum la
 static bool weights_pd(struct plan_node *pn, const struct problem *p, enum layout in,
                        enum layout out, dnnl_primitive_desc_t *pd, struct err *err)
 {
-    dnnl_memory_desc_t src = desc_layout(pn->plan, in_shape(pn, 0), in);
-    dnnl_memory_desc_t dst = desc_layout(pn->plan, out_shape(pn), out);
+    dnnl_memory_desc_t src = desc_layout(pn->tape, in_shape(pn, 0), in);
+    dnnl_memory_desc_t dst = desc_layout(pn->tape, out_shape(pn), out);
     dnnl_memory_desc_t weight = desc_any(&p->weight);
     const dnnl_memory_desc_t *bias_desc = p->bias && wants_gradient(pn, 2) ? &p->bias_desc : NULL;
     dnnl_convolution_desc_t desc;
@@ -281,7 +281,7 @@ static bool weights_pd(struct plan_node *pn, const struct problem *p, enum layou
                                      p->strides, p->dilates, p->pad_begin, p->pad_end);
     *pd = NULL;
     bool ok = dnnl_ok(status, "conv backward", err) && attr_new(&attr, err);
-    if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine,
+    if (ok && dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->tape)->engine,
                                          pn->state->hint) != dnnl_success)
         *pd = NULL;
     dnnl_primitive_attr_destroy(attr);
@@ -291,7 +291,7 @@ static bool weights_pd(struct plan_node *pn, const struct problem *p, enum layou
 static bool backward_weights(struct plan_node *pn, const struct problem *p, enum layout in,
                              enum layout out, struct err *err)
 {
-    struct plan *plan = pn->plan;
+    struct tape *tape = pn->tape;
     bool bias = p->bias && wants_gradient(pn, 2);
     dnnl_primitive_desc_t pd = NULL;
     if (lower_winograd_weights_takes(pn))
@@ -299,7 +299,7 @@ static bool backward_weights(struct plan_node *pn, const struct problem *p, enum
     if (!choose_backward(pn, p, &in, &out, weights_pd, &pd, err))
         return false;
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_diff_weights_md);
-    int dw = slot_new(plan, dnnl_memory_desc_get_size(weight));
+    int dw = slot_new(tape, dnnl_memory_desc_get_size(weight));
     int db = bias ? gradient_slot(pn, 2, LAYOUT_PLAIN) : NO_SLOT;
     struct dnnl_arg args[] = {
         { DNNL_ARG_SRC, pd_desc(pd, dnnl_query_src_md), in_slot(pn, 0, in, err), ACCESS_READ },
@@ -308,7 +308,7 @@ static bool backward_weights(struct plan_node *pn, const struct problem *p, enum
         { DNNL_ARG_DIFF_WEIGHTS, weight, dw, ACCESS_WRITE },
         { DNNL_ARG_DIFF_BIAS, bias ? &p->bias_desc : NULL, db, ACCESS_WRITE },
     };
-    bool ok = dnnl_step(plan, p->transposed ? "deconv weights" : "conv weights", pd, args, 4,
+    bool ok = dnnl_step(tape, p->transposed ? "deconv weights" : "conv weights", pd, args, 4,
                         p->flops, err) != NULL;
     ok = ok && dnnl_weight_gradient(pn, 1, weight, dw, &p->weight, err);
     if (ok && bias)

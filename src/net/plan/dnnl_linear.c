@@ -48,12 +48,12 @@ bool lower_linear_forward(struct plan_node *pn, struct err *err)
     dnnl_primitive_desc_t pd = NULL;
     dnnl_inner_product_desc_t desc;
     dnnl_prop_kind_t prop =
-        pn->plan->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
+        pn->tape->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
     bool ok = activation_attr(pn->node->attr.linear.activation, &attr, err) &&
               dnnl_ok(dnnl_inner_product_forward_desc_init(&desc, prop, &p.x, &p.any,
                                                            p.has_bias ? &p.bias : NULL, &p.y),
                       "linear", err) &&
-              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->plan)->engine, NULL),
+              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->tape)->engine, NULL),
                       "linear", err);
     dnnl_primitive_attr_destroy(attr);
     pn->state->hint = pd;
@@ -68,7 +68,7 @@ bool lower_linear_forward(struct plan_node *pn, struct err *err)
         { DNNL_ARG_BIAS, p.has_bias ? &p.bias : NULL, b, ACCESS_READ },
         { DNNL_ARG_DST, &p.y, out_slot(pn, LAYOUT_PLAIN), ACCESS_WRITE },
     };
-    return dnnl_step(pn->plan, "linear", pd, args, 4, p.flops, err) != NULL;
+    return dnnl_step(pn->tape, "linear", pd, args, 4, p.flops, err) != NULL;
 }
 
 static bool backward_weights(struct plan_node *pn, const struct problem *p, int dy, struct err *err)
@@ -81,14 +81,14 @@ static bool backward_weights(struct plan_node *pn, const struct problem *p, int 
          dnnl_ok(dnnl_inner_product_backward_weights_desc_init(&desc, &p->x, &p->any,
                                                                bias ? &p->bias : NULL, &p->y),
                  "linear weights", err) &&
-         dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->plan)->engine,
+         dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->tape)->engine,
                                             pn->state->hint),
                  "linear weights", err);
     dnnl_primitive_attr_destroy(attr);
     if (!ok)
         return false;
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_diff_weights_md);
-    int dw = slot_new(pn->plan, dnnl_memory_desc_get_size(weight));
+    int dw = slot_new(pn->tape, dnnl_memory_desc_get_size(weight));
     int db = bias ? gradient_slot(pn, 2, LAYOUT_PLAIN) : NO_SLOT;
     struct dnnl_arg args[] = {
         { DNNL_ARG_SRC, &p->x, in_slot(pn, 0, LAYOUT_PLAIN, err), ACCESS_READ },
@@ -96,7 +96,7 @@ static bool backward_weights(struct plan_node *pn, const struct problem *p, int 
         { DNNL_ARG_DIFF_WEIGHTS, weight, dw, ACCESS_WRITE },
         { DNNL_ARG_DIFF_BIAS, bias ? &p->bias : NULL, db, ACCESS_WRITE },
     };
-    ok = dnnl_step(pn->plan, "linear weights", pd, args, 4, p->flops, err) &&
+    ok = dnnl_step(pn->tape, "linear weights", pd, args, 4, p->flops, err) &&
          dnnl_weight_gradient(pn, 1, weight, dw, &p->weight, err);
     if (ok && bias)
         ok = gradient_add(pn, 2, db, LAYOUT_PLAIN, err);
@@ -112,7 +112,7 @@ static bool backward_data(struct plan_node *pn, const struct problem *p, int dy,
     bool ok = attr_new(&attr, err) &&
               dnnl_ok(dnnl_inner_product_backward_data_desc_init(&desc, &p->x, &p->any, &p->y),
                       "linear data", err) &&
-              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->plan)->engine,
+              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->tape)->engine,
                                                  pn->state->hint),
                       "linear data", err);
     dnnl_primitive_attr_destroy(attr);
@@ -125,7 +125,7 @@ static bool backward_data(struct plan_node *pn, const struct problem *p, int dy,
         { DNNL_ARG_WEIGHTS, weight, dnnl_weight(pn, 1, &p->weight, weight, err), ACCESS_READ },
         { DNNL_ARG_DIFF_SRC, &p->x, dx, ACCESS_WRITE },
     };
-    ok = dnnl_step(pn->plan, "linear data", pd, args, 3, p->flops, err) != NULL;
+    ok = dnnl_step(pn->tape, "linear data", pd, args, 3, p->flops, err) != NULL;
     dnnl_primitive_desc_destroy(pd);
     return ok && gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
 }

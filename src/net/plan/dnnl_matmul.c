@@ -31,7 +31,7 @@ static dnnl_memory_desc_t factor_desc(const struct factor *f, int rank)
     return desc;
 }
 
-static bool product(struct plan *plan, const struct factor *a, const struct factor *b,
+static bool product(struct tape *tape, const struct factor *a, const struct factor *b,
                     const struct factor *out, float scale, struct err *err)
 {
     int rank = out->shape.rank;
@@ -44,7 +44,7 @@ static bool product(struct plan *plan, const struct factor *a, const struct fact
     if (ok && scale != 1)
         ok = dnnl_ok(dnnl_primitive_attr_set_output_scales(attr, 1, 0, &scale), "matmul", err);
     ok = ok && dnnl_ok(dnnl_matmul_desc_init(&desc, &da, &db, NULL, &dy), "matmul", err) &&
-         dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(plan)->engine, NULL),
+         dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(tape)->engine, NULL),
                  "matmul", err);
     if (ok) {
         struct dnnl_arg args[] = {
@@ -53,7 +53,7 @@ static bool product(struct plan *plan, const struct factor *a, const struct fact
             { DNNL_ARG_DST, &dy, out->slot, ACCESS_WRITE },
         };
         double flops = 2.0 * (double)shape_count(&out->shape) * (double)da.dims[rank - 1];
-        ok = dnnl_step(plan, "matmul", pd, args, 3, flops, err) != NULL;
+        ok = dnnl_step(tape, "matmul", pd, args, 3, flops, err) != NULL;
     }
     dnnl_primitive_desc_destroy(pd);
     dnnl_primitive_attr_destroy(attr);
@@ -71,7 +71,7 @@ bool lower_matmul_forward(struct plan_node *pn, struct err *err)
 {
     struct factor a = input_factor(pn, 0, err), b = input_factor(pn, 1, err);
     struct factor y = { *out_shape(pn), false, out_slot(pn, LAYOUT_PLAIN) };
-    return product(pn->plan, &a, &b, &y, pn->node->attr.matmul.scale, err);
+    return product(pn->tape, &a, &b, &y, pn->node->attr.matmul.scale, err);
 }
 
 static bool run_stack_sum(const struct step *step, struct err *err)
@@ -86,7 +86,7 @@ static bool sum_over_stack(struct plan_node *pn, int i, const struct factor *fro
                            struct err *err)
 {
     const struct shape *x = in_shape(pn, i);
-    struct strided s = { .rank = from->shape.rank, .threads = pn->plan->options.threads };
+    struct strided s = { .rank = from->shape.rank, .threads = pn->tape->options.threads };
     int lead = s.rank - x->rank;
     int64_t stride = 1, out = 1;
     for (int k = s.rank - 1; k >= 0; k--) {
@@ -97,7 +97,7 @@ static bool sum_over_stack(struct plan_node *pn, int i, const struct factor *fro
         out *= repeated ? 1 : s.extent[k];
     }
     struct step_spec spec = { "sum over stack", run_stack_sum, &s, sizeof s, 0 };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, from->slot, ACCESS_READ, err) &&
            step_use(step, to, ACCESS_WRITE, err);
 }
@@ -117,7 +117,7 @@ static bool factor_gradient(struct plan_node *pn, int i, struct err *err)
     bool repeated = shape_count(&dx.shape) != shape_count(x);
     int target = gradient_slot(pn, i, LAYOUT_PLAIN);
     dx.slot =
-        repeated ? slot_new(pn->plan, (size_t)shape_count(&dx.shape) * sizeof(float)) : target;
+        repeated ? slot_new(pn->tape, (size_t)shape_count(&dx.shape) * sizeof(float)) : target;
     other.transposed = !other.transposed;
     /* plain: dA = dC Bt, dB = At dC; stored transposed: (dA)t = B dCt, (dB)t = dCt A */
     if (stored_transposed) {
@@ -125,7 +125,7 @@ static bool factor_gradient(struct plan_node *pn, int i, struct err *err)
         dy.transposed = true;
     }
     bool gradient_first = (i == 0) != stored_transposed;
-    bool ok = product(pn->plan, gradient_first ? &dy : &other, gradient_first ? &other : &dy, &dx,
+    bool ok = product(pn->tape, gradient_first ? &dy : &other, gradient_first ? &other : &dy, &dx,
                       pn->node->attr.matmul.scale, err);
     if (ok && repeated)
         ok = sum_over_stack(pn, i, &dx, target, err);

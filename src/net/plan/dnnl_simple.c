@@ -4,27 +4,27 @@
 #include "net/plan/dnnl_step.h"
 #include "net/plan/lower.h"
 
-bool lower_open(struct plan *plan, struct err *err)
+bool lower_open(struct tape *tape, struct err *err)
 {
     struct dnnl_context *context = calloc(1, sizeof *context);
     if (!context)
         return err_memory(err, "plan");
-    plan->dnnl = context;
-    plan->block = dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core ? 16 : 8;
+    tape->dnnl = context;
+    tape->block = dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core ? 16 : 8;
     return dnnl_ok(dnnl_engine_create(&context->engine, dnnl_cpu, 0), "engine", err) &&
            dnnl_ok(dnnl_stream_create(&context->stream, context->engine, dnnl_stream_default_flags),
                    "stream", err);
 }
 
-void lower_close(struct plan *plan)
+void lower_close(struct tape *tape)
 {
-    struct dnnl_context *context = plan->dnnl;
+    struct dnnl_context *context = tape->dnnl;
     if (!context)
         return;
     dnnl_stream_destroy(context->stream);
     dnnl_engine_destroy(context->engine);
     free(context);
-    plan->dnnl = NULL;
+    tape->dnnl = NULL;
 }
 
 void lower_forget(void *hint)
@@ -67,15 +67,15 @@ static bool activation_pd(struct plan_node *pn, bool backward, const dnnl_memory
 {
     struct function f = function_of(pn->node);
     dnnl_prop_kind_t prop =
-        pn->plan->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
-    dnnl_alg_kind_t kind = pn->plan->options.mode == PLAN_INFER ? f.forward : f.backward;
+        pn->tape->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
+    dnnl_alg_kind_t kind = pn->tape->options.mode == PLAN_INFER ? f.forward : f.backward;
     dnnl_eltwise_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_status_t status =
         backward ? dnnl_eltwise_backward_desc_init(&desc, f.backward, data, data, f.alpha, 0)
                  : dnnl_eltwise_forward_desc_init(&desc, prop, kind, data, f.alpha, 0);
     bool ok = attr_new(&attr, err) && dnnl_ok(status, pn->node->op->name, err) &&
-              dnnl_ok(dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->plan)->engine,
+              dnnl_ok(dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->tape)->engine,
                                                  backward ? pn->state->hint : NULL),
                       pn->node->op->name, err);
     dnnl_primitive_attr_destroy(attr);
@@ -86,7 +86,7 @@ bool lower_activation_forward(struct plan_node *pn, struct err *err)
 {
     enum layout layout = activation_layout(pn);
     dnnl_memory_desc_t data =
-        desc_flat((int64_t)(layout_bytes(pn->plan, out_shape(pn), layout) / sizeof(float)));
+        desc_flat((int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) / sizeof(float)));
     dnnl_primitive_desc_t pd = NULL;
     if (!activation_pd(pn, false, &data, &pd, err))
         return false;
@@ -95,7 +95,7 @@ bool lower_activation_forward(struct plan_node *pn, struct err *err)
         { DNNL_ARG_SRC, &data, in_slot(pn, 0, layout, err), ACCESS_READ },
         { DNNL_ARG_DST, &data, out_slot(pn, layout), ACCESS_WRITE },
     };
-    struct step *step = dnnl_step(pn->plan, pn->node->op->name, pd, args, 2, 0, err);
+    struct step *step = dnnl_step(pn->tape, pn->node->op->name, pd, args, 2, 0, err);
     if (step)
         step_in_place(step, 0, -1, 1);
     return step != NULL;
@@ -104,9 +104,9 @@ bool lower_activation_forward(struct plan_node *pn, struct err *err)
 bool lower_activation_backward(struct plan_node *pn, struct err *err)
 {
     bool from_output = function_of(pn->node).from_output;
-    enum layout layout = pn->plan->values[pn->node->output].native;
+    enum layout layout = pn->tape->values[pn->node->output].native;
     dnnl_memory_desc_t data =
-        desc_flat((int64_t)(layout_bytes(pn->plan, out_shape(pn), layout) / sizeof(float)));
+        desc_flat((int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) / sizeof(float)));
     dnnl_primitive_desc_t pd = NULL;
     if (!wants_gradient(pn, 0))
         return true;
@@ -119,7 +119,7 @@ bool lower_activation_backward(struct plan_node *pn, struct err *err)
         { from_output ? DNNL_ARG_DST : DNNL_ARG_SRC, &data,
           from_output ? out_value(pn, layout, err) : in_slot(pn, 0, layout, err), ACCESS_READ },
     };
-    struct step *step = dnnl_step(pn->plan, pn->node->op->name, pd, args, 3, 0, err);
+    struct step *step = dnnl_step(pn->tape, pn->node->op->name, pd, args, 3, 0, err);
     dnnl_primitive_desc_destroy(pd);
     if (!step)
         return false;
@@ -146,7 +146,7 @@ bool lower_softmax_forward(struct plan_node *pn, struct err *err)
 {
     dnnl_memory_desc_t data = softmax_desc(pn);
     dnnl_prop_kind_t prop =
-        pn->plan->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
+        pn->tape->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
     dnnl_softmax_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
@@ -154,7 +154,7 @@ bool lower_softmax_forward(struct plan_node *pn, struct err *err)
               dnnl_ok(is_log(pn) ? dnnl_logsoftmax_forward_desc_init(&desc, prop, &data, 1)
                                  : dnnl_softmax_forward_desc_init(&desc, prop, &data, 1),
                       "softmax", err) &&
-              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->plan)->engine, NULL),
+              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->tape)->engine, NULL),
                       "softmax", err);
     dnnl_primitive_attr_destroy(attr);
     pn->state->hint = pd;
@@ -164,7 +164,7 @@ bool lower_softmax_forward(struct plan_node *pn, struct err *err)
         { DNNL_ARG_SRC, &data, in_slot(pn, 0, LAYOUT_PLAIN, err), ACCESS_READ },
         { DNNL_ARG_DST, &data, out_slot(pn, LAYOUT_PLAIN), ACCESS_WRITE },
     };
-    struct step *step = dnnl_step(pn->plan, pn->node->op->name, pd, args, 2, 0, err);
+    struct step *step = dnnl_step(pn->tape, pn->node->op->name, pd, args, 2, 0, err);
     if (step)
         step_in_place(step, 0, -1, 1);
     return step != NULL;
@@ -182,7 +182,7 @@ bool lower_softmax_backward(struct plan_node *pn, struct err *err)
               dnnl_ok(is_log(pn) ? dnnl_logsoftmax_backward_desc_init(&desc, &data, &data, 1)
                                  : dnnl_softmax_backward_desc_init(&desc, &data, &data, 1),
                       "softmax", err) &&
-              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->plan)->engine,
+              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(pn->tape)->engine,
                                                  pn->state->hint),
                       "softmax", err);
     dnnl_primitive_attr_destroy(attr);
@@ -194,7 +194,7 @@ bool lower_softmax_backward(struct plan_node *pn, struct err *err)
         { DNNL_ARG_DIFF_SRC, &data, dx, ACCESS_WRITE },
         { DNNL_ARG_DST, &data, out_value(pn, LAYOUT_PLAIN, err), ACCESS_READ },
     };
-    struct step *step = dnnl_step(pn->plan, "softmax back", pd, args, 3, 0, err);
+    struct step *step = dnnl_step(pn->tape, "softmax back", pd, args, 3, 0, err);
     dnnl_primitive_desc_destroy(pd);
     return step && gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
 }

@@ -47,7 +47,7 @@ dnnl_memory_desc_t desc_plain(const struct shape *shape)
     return desc;
 }
 
-dnnl_memory_desc_t desc_layout(const struct plan *plan, const struct shape *shape,
+dnnl_memory_desc_t desc_layout(const struct tape *tape, const struct shape *shape,
                                enum layout layout)
 {
     if (layout == LAYOUT_PLAIN)
@@ -55,7 +55,7 @@ dnnl_memory_desc_t desc_layout(const struct plan *plan, const struct shape *shap
     dnnl_memory_desc_t desc;
     dnnl_dims_t dims = { shape->dim[0], shape->dim[1], shape->dim[2], shape->dim[3] };
     dnnl_memory_desc_init_by_tag(&desc, 4, dims, dnnl_f32,
-                                 plan->block == 16 ? dnnl_nChw16c : dnnl_nChw8c);
+                                 tape->block == 16 ? dnnl_nChw16c : dnnl_nChw8c);
     return desc;
 }
 
@@ -153,25 +153,25 @@ static bool dnnl_copy(const struct step *from, struct step *to, struct err *err)
     return true;
 }
 
-static bool add_arg(struct plan *plan, struct step *step, int arg, const dnnl_memory_desc_t *desc,
+static bool add_arg(struct tape *tape, struct step *step, int arg, const dnnl_memory_desc_t *desc,
                     int slot, enum access access, struct err *err)
 {
     struct dnnl_state *state = step->state;
     dnnl_memory_t memory;
     if (!step_use(step, slot, access, err) ||
-        !dnnl_ok(dnnl_memory_create(&memory, desc, dnnl_of(plan)->engine, DNNL_MEMORY_NONE),
+        !dnnl_ok(dnnl_memory_create(&memory, desc, dnnl_of(tape)->engine, DNNL_MEMORY_NONE),
                  "memory", err))
         return false;
     state->args[state->n_args++] = (dnnl_exec_arg_t){ arg, memory };
     return true;
 }
 
-struct step *dnnl_step(struct plan *plan, const char *what, dnnl_primitive_desc_t pd,
+struct step *dnnl_step(struct tape *tape, const char *what, dnnl_primitive_desc_t pd,
                        const struct dnnl_arg *args, int n_args, double flops, struct err *err)
 {
-    struct dnnl_state state = { .stream = dnnl_of(plan)->stream };
+    struct dnnl_state state = { .stream = dnnl_of(tape)->stream };
     struct step_spec spec = { "oneDNN", dnnl_run, &state, sizeof state, flops };
-    struct step *step = step_add(plan, &spec, err);
+    struct step *step = step_add(tape, &spec, err);
     if (!step)
         return NULL;
     struct dnnl_state *kept = step->state;
@@ -184,23 +184,23 @@ struct step *dnnl_step(struct plan *plan, const char *what, dnnl_primitive_desc_
         return NULL;
     for (int i = 0; i < n_args; i++)
         if (args[i].desc &&
-            !add_arg(plan, step, args[i].arg, args[i].desc, args[i].slot, args[i].access, err))
+            !add_arg(tape, step, args[i].arg, args[i].desc, args[i].slot, args[i].access, err))
             return NULL;
     const dnnl_memory_desc_t *scratch = pd_desc(pd, dnnl_query_scratchpad_md);
     size_t bytes = dnnl_memory_desc_get_size(scratch);
-    if (bytes && !add_arg(plan, step, DNNL_ARG_SCRATCHPAD, scratch, slot_new(plan, bytes),
+    if (bytes && !add_arg(tape, step, DNNL_ARG_SCRATCHPAD, scratch, slot_new(tape, bytes),
                           ACCESS_WRITE, err))
         return NULL;
     return step;
 }
 
-bool dnnl_step_reorder(struct plan *plan, const char *what, const dnnl_memory_desc_t *from, int src,
+bool dnnl_step_reorder(struct tape *tape, const char *what, const dnnl_memory_desc_t *from, int src,
                        const dnnl_memory_desc_t *to, int dst, bool add, struct err *err)
 {
     dnnl_primitive_attr_t attr = NULL;
     dnnl_post_ops_t post = NULL;
     dnnl_primitive_desc_t pd = NULL;
-    dnnl_engine_t engine = dnnl_of(plan)->engine;
+    dnnl_engine_t engine = dnnl_of(tape)->engine;
     bool ok = attr_new(&attr, err);
     if (ok && add)
         ok = dnnl_ok(dnnl_post_ops_create(&post), what, err) &&
@@ -213,7 +213,7 @@ bool dnnl_step_reorder(struct plan *plan, const char *what, const dnnl_memory_de
             { DNNL_ARG_FROM, from, src, ACCESS_READ },
             { DNNL_ARG_TO, to, dst, add ? ACCESS_BOTH : ACCESS_WRITE },
         };
-        ok = dnnl_step(plan, what, pd, args, 2, 0, err) != NULL;
+        ok = dnnl_step(tape, what, pd, args, 2, 0, err) != NULL;
     }
     dnnl_primitive_desc_destroy(pd);
     dnnl_post_ops_destroy(post);
@@ -245,41 +245,41 @@ static uint64_t layout_key(const dnnl_memory_desc_t *desc)
     return hash;
 }
 
-int step_reorder(struct plan *plan, const struct shape *shape, int slot, enum layout from,
+int step_reorder(struct tape *tape, const struct shape *shape, int slot, enum layout from,
                  enum layout to, struct err *err)
 {
     /* One pixel with whole blocks lies the same way in both. */
     bool same =
-        shape->rank == 4 && shape->dim[2] * shape->dim[3] == 1 && layout_is_whole(plan, shape);
+        shape->rank == 4 && shape->dim[2] * shape->dim[3] == 1 && layout_is_whole(tape, shape);
     if (from == to || same || slot == NO_SLOT)
         return slot;
-    int other = slot_new(plan, layout_bytes(plan, shape, to));
-    dnnl_memory_desc_t a = desc_layout(plan, shape, from), b = desc_layout(plan, shape, to);
-    return dnnl_step_reorder(plan, "layout", &a, slot, &b, other, false, err) ? other : NO_SLOT;
+    int other = slot_new(tape, layout_bytes(tape, shape, to));
+    dnnl_memory_desc_t a = desc_layout(tape, shape, from), b = desc_layout(tape, shape, to);
+    return dnnl_step_reorder(tape, "layout", &a, slot, &b, other, false, err) ? other : NO_SLOT;
 }
 
 int dnnl_weight(struct plan_node *pn, int i, const dnnl_memory_desc_t *plain,
                 const dnnl_memory_desc_t *to, struct err *err)
 {
-    struct plan *plan = pn->plan;
+    struct tape *tape = pn->tape;
     value_id value = pn->node->inputs[i];
     int from = in_slot(pn, i, LAYOUT_PLAIN, err);
     if (dnnl_memory_desc_equal(plain, to))
         return from;
-    bool once = plan->options.mode == PLAN_INFER && graph_is_parameter(plan->graph, value);
-    int slot = slot_new(plan, dnnl_memory_desc_get_size(to));
+    bool once = tape->options.mode == PLAN_INFER && graph_is_parameter(tape->graph, value);
+    int slot = slot_new(tape, dnnl_memory_desc_get_size(to));
     if (slot == NO_SLOT || from == NO_SLOT)
         return NO_SLOT;
-    enum step_phase phase = plan->phase;
+    enum step_phase phase = tape->phase;
     if (once) {
-        plan->slots[slot].home = SLOT_WEIGHTS;
-        plan->slots[slot].key = layout_key(to);
-        if (plan->slots[slot].key)
-            plan->slots[slot].source = plan->graph->values[value].data;
-        plan->phase = PHASE_PREPARE;
+        tape->slots[slot].home = SLOT_WEIGHTS;
+        tape->slots[slot].key = layout_key(to);
+        if (tape->slots[slot].key)
+            tape->slots[slot].source = tape->graph->values[value].data;
+        tape->phase = PHASE_PREPARE;
     }
-    bool ok = dnnl_step_reorder(plan, "weight", plain, from, to, slot, false, err);
-    plan->phase = phase;
+    bool ok = dnnl_step_reorder(tape, "weight", plain, from, to, slot, false, err);
+    tape->phase = phase;
     return ok ? slot : NO_SLOT;
 }
 
@@ -288,10 +288,10 @@ bool dnnl_weight_gradient(struct plan_node *pn, int i, const dnnl_memory_desc_t 
 {
     int target = parameter_gradient_slot(pn, i);
     if (target != NO_SLOT && !dnnl_memory_desc_equal(from, plain))
-        return dnnl_step_reorder(pn->plan, "gradient", from, slot, plain, target, true, err);
+        return dnnl_step_reorder(pn->tape, "gradient", from, slot, plain, target, true, err);
     if (!dnnl_memory_desc_equal(from, plain)) {
         int reordered = gradient_slot(pn, i, LAYOUT_PLAIN);
-        if (!dnnl_step_reorder(pn->plan, "gradient", from, slot, plain, reordered, false, err))
+        if (!dnnl_step_reorder(pn->tape, "gradient", from, slot, plain, reordered, false, err))
             return false;
         slot = reordered;
     }

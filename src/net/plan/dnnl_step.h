@@ -12,9 +12,9 @@ struct dnnl_context {
     dnnl_stream_t stream;
 };
 
-static inline struct dnnl_context *dnnl_of(const struct plan *plan)
+static inline struct dnnl_context *dnnl_of(const struct tape *tape)
 {
-    return plan->dnnl;
+    return tape->dnnl;
 }
 
 /* True if status is success; else an error that names what was attempted. */
@@ -23,7 +23,7 @@ bool dnnl_ok(dnnl_status_t status, const char *what, struct err *err);
 /* A dense tensor of up to 6 axes, plain. */
 dnnl_memory_desc_t desc_plain(const struct shape *shape);
 /* An image in a layout of the plan. */
-dnnl_memory_desc_t desc_layout(const struct plan *plan, const struct shape *shape,
+dnnl_memory_desc_t desc_layout(const struct tape *tape, const struct shape *shape,
                                enum layout layout);
 /* The same extents; the primitive chooses the layout. */
 dnnl_memory_desc_t desc_any(const dnnl_memory_desc_t *desc);
@@ -42,11 +42,11 @@ struct dnnl_arg {
 
 /* A step that executes the primitive of pd (which stays the caller's). Its name is `what` followed
  * by the implementation's name. */
-struct step *dnnl_step(struct plan *plan, const char *what, dnnl_primitive_desc_t pd,
+struct step *dnnl_step(struct tape *tape, const char *what, dnnl_primitive_desc_t pd,
                        const struct dnnl_arg *args, int n_args, double flops, struct err *err);
 
 /* dst = src in another layout, or dst += src. */
-bool dnnl_step_reorder(struct plan *plan, const char *what, const dnnl_memory_desc_t *from, int src,
+bool dnnl_step_reorder(struct tape *tape, const char *what, const dnnl_memory_desc_t *from, int src,
                        const dnnl_memory_desc_t *to, int dst, bool add, struct err *err);
 
 /* The parameter that is input i of the node, in the layout `to`: itself if that is `plain`;

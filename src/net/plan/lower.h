@@ -6,9 +6,9 @@
 #include "net/plan/step.h"
 
 /* The instruction set of our own kernels, for the plan's block of channels. */
-static inline enum simd lower_level(const struct plan *plan)
+static inline enum simd lower_level(const struct tape *tape)
 {
-    return plan->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
+    return tape->block == 16 ? SIMD_AVX512 : SIMD_AVX2;
 }
 
 /* dnnl_conv.c: conv and conv_transpose */
@@ -54,8 +54,8 @@ bool lower_softmax_forward(struct plan_node *pn, struct err *err);
 bool lower_softmax_backward(struct plan_node *pn, struct err *err);
 
 /* The engine and stream of a plan, and the block of channels that suits the processor. */
-bool lower_open(struct plan *plan, struct err *err);
-void lower_close(struct plan *plan);
+bool lower_open(struct tape *tape, struct err *err);
+void lower_close(struct tape *tape);
 /* Destroys what node_state.hint points to. */
 void lower_forget(void *hint);
 #endif

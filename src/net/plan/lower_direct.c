@@ -9,9 +9,9 @@
 
 /* Whether oneDNN's direct kernels come near the peak on all but small maps: with AVX2, and where
  * there is one multiply-add of AVX-512 in a cycle. With two they do not. */
-static bool is_near_peak(const struct plan *plan)
+static bool is_near_peak(const struct tape *tape)
 {
-    return lower_level(plan) == SIMD_AVX2 || simd_multiply_adds(SIMD_AVX512) == 1;
+    return lower_level(tape) == SIMD_AVX2 || simd_multiply_adds(SIMD_AVX512) == 1;
 }
 
 static bool is_1x1(const struct plan_node *pn)
@@ -46,7 +46,7 @@ static const struct node *maker_of(const struct graph *graph, value_id value)
 
 static bool follows_max_pool(const struct plan_node *pn)
 {
-    const struct graph *graph = pn->plan->graph;
+    const struct graph *graph = pn->tape->graph;
     value_id x = pn->node->inputs[0];
     const struct node *maker = maker_of(graph, x);
     return maker && maker->op->kind == OP_MAX_POOL && graph_only_user(graph, x) == pn->node;
@@ -56,7 +56,7 @@ static bool follows_max_pool(const struct plan_node *pn)
  * slower than oneDNN's, and than themselves behind others. */
 static bool is_cold(const struct plan_node *pn)
 {
-    const struct graph *graph = pn->plan->graph;
+    const struct graph *graph = pn->tape->graph;
     const struct node *maker = maker_of(graph, pn->node->inputs[0]);
     if (maker && maker->op->kind == OP_RELU)
         maker = maker_of(graph, maker->inputs[0]);
@@ -86,7 +86,7 @@ static bool is_faster_at_full_width(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *y = out_shape(pn);
-    int64_t blocks = ceil_div(y->dim[1], pn->plan->block);
+    int64_t blocks = ceil_div(y->dim[1], pn->tape->block);
     if (a->kernel[0] * a->kernel[1] > 1)
         return is_faster_for_taps(pn);
     int64_t most = is_small(pn) || follows_max_pool(pn) ? 8 : 4;
@@ -99,11 +99,11 @@ static bool is_faster_at_full_width(const struct plan_node *pn)
 static bool is_faster_near_peak(const struct plan_node *pn)
 {
     const struct shape *y = out_shape(pn);
-    bool avx2 = lower_level(pn->plan) == SIMD_AVX2, one = y->dim[0] == 1;
+    bool avx2 = lower_level(pn->tape) == SIMD_AVX2, one = y->dim[0] == 1;
     if (!is_1x1(pn))
         return y->dim[3] <= 8 && (one || avx2);
     int64_t side = avx2 || !has_input(pn, 3) ? 14 : 8;
-    return one && y->dim[1] > pn->plan->block && !is_cold(pn) &&
+    return one && y->dim[1] > pn->tape->block && !is_cold(pn) &&
            (y->dim[2] * y->dim[3] <= side * side || y->dim[1] <= 32);
 }
 
@@ -113,42 +113,42 @@ static bool is_faster(const struct plan_node *pn)
     const struct conv_attr *a = &pn->node->attr.conv;
     if (!has_strides(pn) && a->kernel[0] == 3 && a->kernel[1] == 3)
         return false;
-    return is_near_peak(pn->plan) ? is_faster_near_peak(pn) : is_faster_at_full_width(pn);
+    return is_near_peak(pn->tape) ? is_faster_near_peak(pn) : is_faster_at_full_width(pn);
 }
 
 /* Whether 1 x 1 convolutions of this input gain by being worked on together. */
 static bool gains_together(const struct plan_node *pn)
 {
     const struct shape *y = out_shape(pn);
-    if (!is_near_peak(pn->plan))
+    if (!is_near_peak(pn->tape))
         return has_pixels(pn) && is_small(pn);
-    int64_t side = lower_level(pn->plan) == SIMD_AVX2 ? 28 : 14;
+    int64_t side = lower_level(pn->tape) == SIMD_AVX2 ? 28 : 14;
     return y->dim[0] == 1 && y->dim[2] * y->dim[3] <= side * side;
 }
 
 static bool is_suitable(const struct plan_node *pn)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
-    const struct plan *plan = pn->plan;
-    if (pn->node->op->kind != OP_CONV || plan->options.mode != PLAN_INFER || plan->options.direct ||
-        a->groups != 1 || !direct_conv_available(lower_level(plan)) ||
-        !graph_is_parameter(plan->graph, pn->node->inputs[1]) ||
-        (has_input(pn, 2) && !graph_is_parameter(plan->graph, pn->node->inputs[2])))
+    const struct tape *tape = pn->tape;
+    if (pn->node->op->kind != OP_CONV || tape->options.mode != PLAN_INFER || tape->options.direct ||
+        a->groups != 1 || !direct_conv_available(lower_level(tape)) ||
+        !graph_is_parameter(tape->graph, pn->node->inputs[1]) ||
+        (has_input(pn, 2) && !graph_is_parameter(tape->graph, pn->node->inputs[2])))
         return false;
     return (a->activation == ACT_NONE || a->activation == ACT_RELU) &&
-           in_shape(pn, 0)->dim[1] >= plan->block;
+           in_shape(pn, 0)->dim[1] >= tape->block;
 }
 
 /* 1 x 1 convolutions of one input: this one and those that follow in the graph, which are worked on
  * together. members [MOST_TOGETHER]. */
 static int find_group(const struct plan_node *pn, struct plan_node *members)
 {
-    const struct graph *graph = pn->plan->graph;
+    const struct graph *graph = pn->tape->graph;
     bool alike = is_1x1(pn) && gains_together(pn) && !has_input(pn, 3);
     int n = 0;
     members[n++] = *pn;
     for (int32_t i = (int32_t)(pn->node - graph->nodes) + 1; alike && i < graph->n_nodes; i++) {
-        struct plan_node other = { pn->plan, &graph->nodes[i], &pn->plan->nodes[i] };
+        struct plan_node other = { pn->tape, &graph->nodes[i], &pn->tape->nodes[i] };
         if (other.node->op->kind == OP_CONV && other.node->inputs[0] == pn->node->inputs[0] &&
             !other.state->fused && is_suitable(&other) && is_1x1(&other) && !has_input(&other, 3) &&
             n < MOST_TOGETHER)
@@ -167,7 +167,7 @@ static struct direct_conv conv_of(const struct plan_node *pn, const struct pool_
 {
     const struct conv_attr *a = &pn->node->attr.conv;
     const struct shape *x = in_shape(pn, 0), *y = out_shape(pn);
-    struct direct_conv c = { .level = lower_level(pn->plan),
+    struct direct_conv c = { .level = lower_level(pn->tape),
                              .batch = x->dim[0],
                              .in_channels = x->dim[1],
                              .out_channels = y->dim[1],
@@ -176,7 +176,7 @@ static struct direct_conv conv_of(const struct plan_node *pn, const struct pool_
                              .out_height = y->dim[2],
                              .out_width = y->dim[3],
                              .relu = a->activation == ACT_RELU,
-                             .threads = pn->plan->options.threads,
+                             .threads = pn->tape->options.threads,
                              .pool = pool };
     for (int i = 0; i < 2; i++) {
         c.kernel[i] = a->kernel[i], c.stride[i] = a->stride[i];
@@ -287,11 +287,11 @@ static double add_members(struct plan_node *members, struct direct_group *group,
 }
 
 /* The step of a group, whose tables become its own also on failure. */
-static struct step *add_group(struct plan *plan, const struct direct_group *group, double flops,
+static struct step *add_group(struct tape *tape, const struct direct_group *group, double flops,
                               struct err *err)
 {
     struct step_spec spec = { kernel_name(group), run_group, group, sizeof *group, flops };
-    struct step *step = step_add(plan, &spec, err);
+    struct step *step = step_add(tape, &spec, err);
     if (!step) {
         free(group->tables);
         return NULL;
@@ -311,8 +311,8 @@ bool lower_direct_forward(struct plan_node *pn, struct err *err)
         x = in_slot(pn, 0, LAYOUT_BLOCKED, err);
     int residual = has_input(pn, 3) ? in_slot(pn, 3, LAYOUT_BLOCKED, err) : NO_SLOT;
     double flops = add_members(members, &group, slots, err);
-    int scratch = slot_new(pn->plan, group.conv[0].scratch_floats * sizeof(float));
-    struct step *step = add_group(pn->plan, &group, flops, err);
+    int scratch = slot_new(pn->tape, group.conv[0].scratch_floats * sizeof(float));
+    struct step *step = add_group(pn->tape, &group, flops, err);
     if (!step || !step_use(step, x, ACCESS_READ, err) ||
         !step_use(step, scratch, ACCESS_WRITE, err))
         return false;

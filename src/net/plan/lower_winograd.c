@@ -10,11 +10,11 @@
 static bool is_suitable(const struct plan_node *pn, bool backward)
 {
     const struct conv_attr *a = &pn->node->attr.conv;
-    const struct plan *plan = pn->plan;
-    int64_t block = plan->block;
-    if (pn->node->op->kind != OP_CONV || plan->options.direct || a->groups != 1 ||
-        !winograd_conv_available(lower_level(plan)) ||
-        !graph_is_parameter(plan->graph, pn->node->inputs[1]))
+    const struct tape *tape = pn->tape;
+    int64_t block = tape->block;
+    if (pn->node->op->kind != OP_CONV || tape->options.direct || a->groups != 1 ||
+        !winograd_conv_available(lower_level(tape)) ||
+        !graph_is_parameter(tape->graph, pn->node->inputs[1]))
         return false;
     if (backward && (a->pad[0] > 2 * a->dilation[0] || a->pad[1] > 2 * a->dilation[1]))
         return false;
@@ -30,7 +30,7 @@ static struct winograd_conv conv_of(const struct plan_node *pn, bool backward)
     const struct shape *x = backward ? out_shape(pn) : in_shape(pn, 0);
     const struct shape *y = backward ? in_shape(pn, 0) : out_shape(pn);
     int64_t reach = 2 * a->dilation[0];
-    return (struct winograd_conv){ .level = lower_level(pn->plan),
+    return (struct winograd_conv){ .level = lower_level(pn->tape),
                                    .batch = x->dim[0],
                                    .in_channels = x->dim[1],
                                    .out_channels = y->dim[1],
@@ -42,19 +42,19 @@ static struct winograd_conv conv_of(const struct plan_node *pn, bool backward)
                                    .pad_left = backward ? reach - a->pad[1] : a->pad[1],
                                    .dilation = a->dilation[0],
                                    .relu = !backward && a->activation == ACT_RELU,
-                                   .learning = pn->plan->options.mode != PLAN_INFER,
-                                   .fast = pn->plan->options.fast,
-                                   .threads = pn->plan->options.threads };
+                                   .learning = pn->tape->options.mode != PLAN_INFER,
+                                   .fast = pn->tape->options.fast,
+                                   .threads = pn->tape->options.threads };
 }
 
 bool lower_winograd_takes(const struct plan_node *pn, bool backward)
 {
     if (!is_suitable(pn, backward))
         return false;
-    const struct plan_options *options = &pn->plan->options;
+    const struct plan_options *options = &pn->tape->options;
     struct winograd_conv w = conv_of(pn, backward);
     double cost = winograd_conv_plan(&w, options->winograd_tile);
-    size_t bytes = pn->plan->winograd_bytes + w.weight_floats * sizeof(float);
+    size_t bytes = pn->tape->winograd_bytes + w.weight_floats * sizeof(float);
     if (options->mode == PLAN_INFER && options->weights_budget && bytes > options->weights_budget)
         return false;
     return options->winograd_tile || cost < WORTH * winograd_conv_direct_cost(&w);
@@ -89,8 +89,8 @@ static int add_weights(struct plan_node *pn, const struct winograd_conv *w, bool
                               sizeof *w, 0 };
     struct step_layout layout = { w->weight_floats * sizeof(float),
                                   (uint64_t)(w->tile * 64 + w->lanes), false };
-    if (pn->plan->options.mode == PLAN_INFER)
-        pn->plan->winograd_bytes += layout.bytes;
+    if (pn->tape->options.mode == PLAN_INFER)
+        pn->tape->winograd_bytes += layout.bytes;
     return step_prepare(pn, &spec, &layout, err);
 }
 
@@ -113,13 +113,13 @@ static const char *kernel_name(const struct winograd_conv *w, bool backward)
 static bool add_conv(struct plan_node *pn, const struct winograd_conv *w, bool backward, int x,
                      int bias, int residual, int y, struct err *err)
 {
-    struct plan *plan = pn->plan;
+    struct tape *tape = pn->tape;
     int weights = add_weights(pn, w, backward, err);
-    int scratch = slot_new(plan, w->scratch_floats * sizeof(float));
+    int scratch = slot_new(tape, w->scratch_floats * sizeof(float));
     double outputs = (double)(w->batch * w->out_channels * w->out_height * w->out_width);
     struct step_spec spec = { kernel_name(w, backward), run_conv, w, sizeof *w,
                               2 * 9 * outputs * (double)w->in_channels };
-    struct step *step = step_add(plan, &spec, err);
+    struct step *step = step_add(tape, &spec, err);
     if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, weights, ACCESS_READ, err))
         return false;
     step_use_optional(step, bias, ACCESS_READ);
@@ -134,7 +134,7 @@ static bool add_conv(struct plan_node *pn, const struct winograd_conv *w, bool b
 bool lower_winograd_forward(struct plan_node *pn, struct err *err)
 {
     struct winograd_conv w = conv_of(pn, false);
-    winograd_conv_plan(&w, pn->plan->options.winograd_tile);
+    winograd_conv_plan(&w, pn->tape->options.winograd_tile);
     int x = in_slot(pn, 0, LAYOUT_BLOCKED, err);
     int bias = has_input(pn, 2) ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
     int residual = has_input(pn, 3) ? in_slot(pn, 3, LAYOUT_BLOCKED, err) : NO_SLOT;
@@ -147,7 +147,7 @@ bool lower_winograd_forward(struct plan_node *pn, struct err *err)
 bool lower_winograd_data(struct plan_node *pn, struct err *err)
 {
     struct winograd_conv w = conv_of(pn, true);
-    winograd_conv_plan(&w, pn->plan->options.winograd_tile);
+    winograd_conv_plan(&w, pn->tape->options.winograd_tile);
     int dy = out_gradient(pn, LAYOUT_BLOCKED, err), dx = gradient_slot(pn, 0, LAYOUT_BLOCKED);
     return add_conv(pn, &w, true, dy, NO_SLOT, NO_SLOT, dx, err) &&
            gradient_add(pn, 0, dx, LAYOUT_BLOCKED, err);
@@ -156,7 +156,7 @@ bool lower_winograd_data(struct plan_node *pn, struct err *err)
 bool lower_winograd_weights_takes(const struct plan_node *pn)
 {
     bool bias = has_input(pn, 2) && wants_gradient(pn, 2);
-    if (!is_suitable(pn, false) || out_shape(pn)->dim[1] < pn->plan->block ||
+    if (!is_suitable(pn, false) || out_shape(pn)->dim[1] < pn->tape->block ||
         parameter_gradient_slot(pn, 1) == NO_SLOT ||
         (bias && parameter_gradient_slot(pn, 2) == NO_SLOT))
         return false;
@@ -179,13 +179,13 @@ bool lower_winograd_weights(struct plan_node *pn, struct err *err)
     winograd_gradient_plan(&g);
     int x = in_slot(pn, 0, LAYOUT_BLOCKED, err), dy = out_gradient(pn, LAYOUT_BLOCKED, err);
     bool bias = has_input(pn, 2) && wants_gradient(pn, 2);
-    int scratch = slot_new(pn->plan, g.scratch_floats * sizeof(float));
+    int scratch = slot_new(pn->tape, g.scratch_floats * sizeof(float));
     struct step_spec spec = { w->level == SIMD_AVX512 ? "conv weights winograd 4x4 avx512"
                                                       : "conv weights winograd 4x4 avx2",
                               run_weight_gradient, &g, sizeof g,
                               2 * 9 * (double)(w->batch * w->out_height * w->out_width) *
                                   (double)(w->in_channels * w->out_channels) };
-    struct step *step = step_add(pn->plan, &spec, err);
+    struct step *step = step_add(pn->tape, &spec, err);
     if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, dy, ACCESS_READ, err) ||
         !step_use(step, parameter_gradient_slot(pn, 1), ACCESS_BOTH, err))
         return false;

@@ -85,6 +85,8 @@ struct plan_options {
     bool by_image; /* PLAN_INFER: the first layers may process the batch image by image, one thread
                     * each: faster. Then only plan_input and plan_output can be accessed, and
                     * parameters must not change */
+    bool per_sample;     /* PLAN_TRAIN, PLAN_TUNE: every sample of the batch runs alone; see
+                          * plan_sample_gradients. No values can be kept */
     enum plan_ends ends; /* of parts of a network */
     bool profile;        /* measure every step (its shortest run); see plan_print */
 };
@@ -130,10 +132,12 @@ float *plan_parameter_gradient(struct plan *plan, value_id parameter);
 typedef void (*plan_gradient_hook)(void *arg, value_id parameter, float *gradient, int64_t count);
 void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg);
 
-/* Per-sample gradients: for every image of a batch (plan_new at any batch; inputs in place) calls
+/* Per-sample gradients (options.per_sample): for every image of a batch (inputs in place) calls
  * `sample` with the gradient of that image alone, [count] as in plan_gradients, valid during the
  * call. `loss` writes the gradient with respect to the outputs for one image: outputs[i] and
- * gradients[i] have batch 1. Batch norm in PLAN_TRAIN couples images and is an error. */
+ * gradients[i] have batch 1. Batch norm in PLAN_TRAIN couples images: plan_new refuses it.
+ * plan_forward and plan_backward work too and give the sum, but compute every image but the last
+ * one twice. */
 struct plan_samples {
     bool (*loss)(void *arg, int64_t sample, const float *const *outputs, float *const *gradients,
                  struct err *err);
@@ -156,6 +160,7 @@ struct plan_memory {
     size_t unshared;  /* the same without sharing */
     size_t weights;   /* copies of parameters in the kernels' layouts (PLAN_INFER) */
     size_t shared;    /* the same in options.weights, where other plans may use them */
+    size_t winograd;  /* those of both that options.weights_budget limits */
     size_t gradients; /* of parameters */
 };
 struct plan_memory plan_memory(const struct plan *plan);

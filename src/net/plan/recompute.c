@@ -1,8 +1,8 @@
-/* plan_recompute.c: activations computed twice to save memory. The forward pass is cut into
+/* recompute.c: activations computed twice to save memory. The forward pass is cut into
  * segments; values that are computed in a segment and not read by a later one are not kept for the
  * backward pass but recomputed, from the inputs of the segment, right before the backward pass
  * needs them. The same kernels run on the same floats, so the gradients are the same bits: dropout
- * is keyed by counters, and steps that only write outside the plan (running statistics) are not
+ * is keyed by counters, and steps that only write outside the tape (running statistics) are not
  * repeated. */
 #include <stdlib.h>
 #include "net/plan/weave.h"
@@ -25,7 +25,7 @@ static size_t crossing_bytes(const struct recompute *r, int boundary)
     for (int i = 0; i < r->weave.n_slots; i++) {
         const struct slot_use *use = &r->weave.uses[i];
         if (use->first_write >= 0 && use->first_write < boundary && use->last_forward >= boundary)
-            bytes += r->weave.plan->slots[i].bytes;
+            bytes += r->weave.tape->slots[i].bytes;
     }
     return bytes;
 }
@@ -36,7 +36,7 @@ static bool can_cut(const struct recompute *r, int boundary)
     for (int i = 0; i < r->weave.n_slots; i++) {
         const struct slot_use *use = &r->weave.uses[i];
         int last_write = use->last_write < use->last_forward ? use->last_write : use->last_forward;
-        if (r->weave.plan->slots[i].home != SLOT_OUTSIDE && use->first_write >= 0 &&
+        if (r->weave.tape->slots[i].home != SLOT_OUTSIDE && use->first_write >= 0 &&
             use->first_write < boundary && last_write >= boundary)
             return false;
     }
@@ -46,9 +46,9 @@ static bool can_cut(const struct recompute *r, int boundary)
 static bool is_saved(const struct recompute *r, int slot)
 {
     const struct slot_use *use = &r->weave.uses[slot];
-    const struct slot *s = &r->weave.plan->slots[slot];
+    const struct slot *s = &r->weave.tape->slots[slot];
     return s->home == SLOT_ARENA && s->bytes >= r->small && use->first_write >= 0 &&
-           use->first_write < r->weave.plan->begin_backward && use->first_backward >= 0;
+           use->first_write < r->weave.tape->begin_backward && use->first_backward >= 0;
 }
 
 /* What cutting costs: for every place in front of a step (and behind the last), */
@@ -68,7 +68,7 @@ static bool places_new(const struct recompute *r, int steps, struct places *p)
         return false;
     for (int i = 0; i < r->weave.n_slots; i++)
         if (is_saved(r, i))
-            p->begun[r->weave.uses[i].first_write + 1] += (double)r->weave.plan->slots[i].bytes;
+            p->begun[r->weave.uses[i].first_write + 1] += (double)r->weave.tape->slots[i].bytes;
     for (int at = 1; at <= steps; at++) {
         p->begun[at] += p->begun[at - 1];
         p->crossing[at] = can_cut(r, at) ? (double)crossing_bytes(r, at) : -1;
@@ -85,7 +85,7 @@ static void places_free(struct places *p)
  * least in sum: found from the front to the back, for every place the best cut before it. */
 static bool cut(struct recompute *r, struct err *err)
 {
-    int steps = r->weave.plan->begin_backward, n_cuts = 0;
+    int steps = r->weave.tape->begin_backward, n_cuts = 0;
     struct places p;
     bool ok = places_new(r, steps, &p);
     double share = ok ? p.begun[steps] / r->n_segments : 0;
@@ -113,9 +113,9 @@ static bool cut(struct recompute *r, struct err *err)
 static bool is_inner(const struct recompute *r, int root, int segment)
 {
     const struct slot_use *use = &r->weave.uses[root];
-    const struct plan *plan = r->weave.plan;
-    if (plan->slots[root].home != SLOT_ARENA || use->first_write < 0 ||
-        use->first_write >= plan->begin_backward)
+    const struct tape *tape = r->weave.tape;
+    if (tape->slots[root].home != SLOT_ARENA || use->first_write < 0 ||
+        use->first_write >= tape->begin_backward)
         return false;
     return r->segment[use->first_write] == segment && r->segment[use->last_forward] == segment;
 }
@@ -124,24 +124,24 @@ static bool is_inner(const struct recompute *r, int root, int segment)
 static bool must_be_made(const struct recompute *r, int root, int segment)
 {
     bool kept =
-        r->weave.uses[root].first_backward >= 0 && r->weave.plan->slots[root].bytes < r->small;
+        r->weave.uses[root].first_backward >= 0 && r->weave.tape->slots[root].bytes < r->small;
     return is_inner(r, root, segment) && !kept;
 }
 
 static void mark_writers(struct recompute *r, int root, int begin, int end)
 {
-    const struct plan *plan = r->weave.plan;
+    const struct tape *tape = r->weave.tape;
     for (int i = begin; i < end; i++)
-        for (int k = 0; k < plan->steps[i].n_slots; k++)
-            if (plan->steps[i].slot[k] != NO_SLOT && (plan->steps[i].access[k] & ACCESS_WRITE) &&
-                slot_root(plan, plan->steps[i].slot[k]) == root)
+        for (int k = 0; k < tape->steps[i].n_slots; k++)
+            if (tape->steps[i].slot[k] != NO_SLOT && (tape->steps[i].access[k] & ACCESS_WRITE) &&
+                slot_root(tape, tape->steps[i].slot[k]) == root)
                 r->again[i] = true;
 }
 
 /* From the last step of the segment to its first: whoever runs again needs its inputs. */
 static void mark_segment(struct recompute *r, int segment, int begin, int end, int *needed_at)
 {
-    const struct plan *plan = r->weave.plan;
+    const struct tape *tape = r->weave.tape;
     *needed_at = -1;
     for (int i = 0; i < r->weave.n_slots; i++) {
         const struct slot_use *use = &r->weave.uses[i];
@@ -152,12 +152,12 @@ static void mark_segment(struct recompute *r, int segment, int begin, int end, i
             *needed_at = use->first_backward;
     }
     for (int i = end - 1; i >= begin; i--)
-        for (int k = 0; r->again[i] && k < plan->steps[i].n_slots; k++) {
-            int slot = plan->steps[i].slot[k];
-            if (slot == NO_SLOT || !(plan->steps[i].access[k] & ACCESS_READ))
+        for (int k = 0; r->again[i] && k < tape->steps[i].n_slots; k++) {
+            int slot = tape->steps[i].slot[k];
+            if (slot == NO_SLOT || !(tape->steps[i].access[k] & ACCESS_READ))
                 continue;
-            int root = slot_root(plan, slot);
-            bool adds = plan->steps[i].access[k] == ACCESS_BOTH; /* to what others wrote */
+            int root = slot_root(tape, slot);
+            bool adds = tape->steps[i].access[k] == ACCESS_BOTH; /* to what others wrote */
             if (adds || must_be_made(r, root, segment))
                 mark_writers(r, root, begin, i);
         }
@@ -166,22 +166,22 @@ static void mark_segment(struct recompute *r, int segment, int begin, int end, i
 /* A stand-in that only takes what nobody needs: the original is there, and is read. */
 static void forget_extra(struct recompute *r, int segment, int begin, int end)
 {
-    const struct plan *plan = r->weave.plan;
+    const struct tape *tape = r->weave.tape;
     for (int i = begin; i < end; i++)
-        for (int k = 0; r->again[i] && k < plan->steps[i].n_slots; k++) {
-            int slot = plan->steps[i].slot[k];
-            if (slot != NO_SLOT && !must_be_made(r, slot_root(plan, slot), segment))
-                r->weave.other[slot] = r->weave.other[slot_root(plan, slot)] = NO_SLOT;
+        for (int k = 0; r->again[i] && k < tape->steps[i].n_slots; k++) {
+            int slot = tape->steps[i].slot[k];
+            if (slot != NO_SLOT && !must_be_made(r, slot_root(tape, slot), segment))
+                r->weave.other[slot] = r->weave.other[slot_root(tape, slot)] = NO_SLOT;
         }
 }
 
 static bool repeat_segment(struct recompute *r, int segment, struct err *err)
 {
-    const struct plan *plan = r->weave.plan;
+    const struct tape *tape = r->weave.tape;
     int begin = 0, end = 0, needed_at;
     while (r->segment[begin] != segment)
         begin++;
-    for (end = begin; end < plan->begin_backward && r->segment[end] == segment;)
+    for (end = begin; end < tape->begin_backward && r->segment[end] == segment;)
         end++;
     mark_segment(r, segment, begin, end, &needed_at);
     for (int i = begin; i < end && needed_at >= 0; i++)
@@ -191,18 +191,18 @@ static bool repeat_segment(struct recompute *r, int segment, struct err *err)
     return true;
 }
 
-bool plan_recompute(struct plan *plan, int segments, struct err *err)
+bool tape_recompute(struct tape *tape, int segments, struct err *err)
 {
     struct recompute r = { .n_segments = segments };
-    size_t steps = (size_t)plan->begin_backward + 1, saved = 0, n_saved = 0;
-    bool ok = weave_begin(&r.weave, plan, err);
+    size_t steps = (size_t)tape->begin_backward + 1, saved = 0, n_saved = 0;
+    bool ok = weave_begin(&r.weave, tape, err);
     r.segment = calloc(steps, sizeof *r.segment);
     r.again = calloc(steps, sizeof *r.again);
     if (ok && (!r.segment || !r.again))
         ok = err_memory(err, "plan");
     for (int i = 0; ok && i < r.weave.n_slots; i++)
         if (is_saved(&r, i))
-            saved += plan->slots[i].bytes, n_saved++;
+            saved += tape->slots[i].bytes, n_saved++;
     r.small = saved / (n_saved * SMALL_PART + 1);
     ok = ok && cut(&r, err);
     for (int s = 0; ok && s + 1 < r.n_segments; s++) /* the last one is needed at once */

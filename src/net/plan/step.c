@@ -6,57 +6,57 @@
 #include "base/divide.h"
 #include "net/kernels/elementwise.h"
 
-int slot_new(struct plan *plan, size_t bytes)
+int slot_new(struct tape *tape, size_t bytes)
 {
-    if (!array_grow(&plan->slots, &plan->room_slots, plan->n_slots + 1, sizeof *plan->slots, "plan",
+    if (!array_grow(&tape->slots, &tape->room_slots, tape->n_slots + 1, sizeof *tape->slots, "plan",
                     NULL))
         return NO_SLOT;
-    plan->slots[plan->n_slots] =
-        (struct slot){ .bytes = bytes, .first = -1, .last = -1, .root = plan->n_slots };
-    return plan->n_slots++;
+    tape->slots[tape->n_slots] =
+        (struct slot){ .bytes = bytes, .first = -1, .last = -1, .root = tape->n_slots };
+    return tape->n_slots++;
 }
 
-int slot_outside(struct plan *plan, void *at, size_t bytes)
+int slot_outside(struct tape *tape, void *at, size_t bytes)
 {
-    int slot = slot_new(plan, bytes);
+    int slot = slot_new(tape, bytes);
     if (slot != NO_SLOT) {
-        plan->slots[slot].home = SLOT_OUTSIDE;
-        plan->slots[slot].at = at;
+        tape->slots[slot].home = SLOT_OUTSIDE;
+        tape->slots[slot].at = at;
     }
     return slot;
 }
 
-int slot_view(struct plan *plan, int slot, size_t offset, size_t bytes)
+int slot_view(struct tape *tape, int slot, size_t offset, size_t bytes)
 {
-    int view = slot == NO_SLOT ? NO_SLOT : slot_new(plan, bytes);
+    int view = slot == NO_SLOT ? NO_SLOT : slot_new(tape, bytes);
     if (view != NO_SLOT)
-        plan->slots[view].root = slot, plan->slots[view].offset = offset;
+        tape->slots[view].root = slot, tape->slots[view].offset = offset;
     return view;
 }
 
-int slot_root(const struct plan *plan, int slot)
+int slot_root(const struct tape *tape, int slot)
 {
-    while (plan->slots[slot].root != slot)
-        slot = plan->slots[slot].root;
+    while (tape->slots[slot].root != slot)
+        slot = tape->slots[slot].root;
     return slot;
 }
 
-size_t slot_offset(const struct plan *plan, int slot)
+size_t slot_offset(const struct tape *tape, int slot)
 {
     size_t offset = 0;
-    while (plan->slots[slot].root != slot) {
-        offset += plan->slots[slot].offset;
-        slot = plan->slots[slot].root;
+    while (tape->slots[slot].root != slot) {
+        offset += tape->slots[slot].offset;
+        slot = tape->slots[slot].root;
     }
     return offset;
 }
 
-bool layout_is_whole(const struct plan *plan, const struct shape *shape)
+bool layout_is_whole(const struct tape *tape, const struct shape *shape)
 {
-    return shape->rank == 4 && shape->dim[1] % plan->block == 0;
+    return shape->rank == 4 && shape->dim[1] % tape->block == 0;
 }
 
-void layout_extents(const struct plan *plan, const struct shape *shape, enum layout layout,
+void layout_extents(const struct tape *tape, const struct shape *shape, enum layout layout,
                     int64_t extents[5])
 {
     for (int i = 0; i < 5; i++)
@@ -64,8 +64,8 @@ void layout_extents(const struct plan *plan, const struct shape *shape, enum lay
     if (layout == LAYOUT_BLOCKED) {
         for (int i = 0; i < 4; i++)
             extents[i] = shape->dim[i];
-        extents[1] = ceil_div(shape->dim[1], plan->block);
-        extents[4] = plan->block;
+        extents[1] = ceil_div(shape->dim[1], tape->block);
+        extents[4] = tape->block;
         return;
     }
     int lead = shape->rank < 4 ? 4 - shape->rank : 0;
@@ -76,18 +76,18 @@ void layout_extents(const struct plan *plan, const struct shape *shape, enum lay
             extents[3] *= shape->dim[i];
 }
 
-size_t layout_bytes(const struct plan *plan, const struct shape *shape, enum layout layout)
+size_t layout_bytes(const struct tape *tape, const struct shape *shape, enum layout layout)
 {
     int64_t extents[5], count = 1;
-    layout_extents(plan, shape, layout, extents);
+    layout_extents(tape, shape, layout, extents);
     for (int i = 0; i < 5; i++)
         count *= extents[i];
     return (size_t)count * sizeof(float);
 }
 
-struct step *step_add(struct plan *plan, const struct step_spec *spec, struct err *err)
+struct step *step_add(struct tape *tape, const struct step_spec *spec, struct err *err)
 {
-    bool ok = array_grow(&plan->steps, &plan->room_steps, plan->n_steps + 1, sizeof *plan->steps,
+    bool ok = array_grow(&tape->steps, &tape->room_steps, tape->n_steps + 1, sizeof *tape->steps,
                          spec->kernel, NULL);
     void *state = ok ? malloc(spec->state_size + 1) : NULL;
     if (!state) {
@@ -96,10 +96,10 @@ struct step *step_add(struct plan *plan, const struct step_spec *spec, struct er
     }
     if (spec->state_size)
         memcpy(state, spec->state, spec->state_size);
-    struct step *step = &plan->steps[plan->n_steps++];
+    struct step *step = &tape->steps[tape->n_steps++];
     *step = (struct step){ .kernel = spec->kernel,
-                           .node = plan->planning,
-                           .phase = plan->phase,
+                           .node = tape->planning,
+                           .phase = tape->phase,
                            .run = spec->run,
                            .state = state,
                            .from = -1,
@@ -143,29 +143,29 @@ static uint64_t weights_key(const struct plan_node *pn, const struct step_layout
     for (int i = 0; i < weight->rank; i++)
         key = key * spread + (uint64_t)weight->dim[i];
     if (layout->with_bias && has_input(pn, 2))
-        key ^= (uint64_t)(uintptr_t)pn->plan->graph->values[pn->node->inputs[2]].data << 8;
+        key ^= (uint64_t)(uintptr_t)pn->tape->graph->values[pn->node->inputs[2]].data << 8;
     return key;
 }
 
 int step_prepare(struct plan_node *pn, const struct step_spec *spec,
                  const struct step_layout *layout, struct err *err)
 {
-    struct plan *plan = pn->plan;
+    struct tape *tape = pn->tape;
     bool with_bias = layout->with_bias && has_input(pn, 2);
-    int from = in_slot(pn, 1, LAYOUT_PLAIN, err), to = slot_new(plan, layout->bytes);
+    int from = in_slot(pn, 1, LAYOUT_PLAIN, err), to = slot_new(tape, layout->bytes);
     int bias = with_bias ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
     if (from == NO_SLOT || to == NO_SLOT || (with_bias && bias == NO_SLOT))
         return NO_SLOT;
-    enum step_phase phase = plan->phase;
-    if (plan->options.mode == PLAN_INFER) {
-        struct slot *slot = &plan->slots[to];
+    enum step_phase phase = tape->phase;
+    if (tape->options.mode == PLAN_INFER) {
+        struct slot *slot = &tape->slots[to];
         slot->home = SLOT_WEIGHTS;
-        slot->source = plan->graph->values[pn->node->inputs[1]].data;
+        slot->source = tape->graph->values[pn->node->inputs[1]].data;
         slot->key = weights_key(pn, layout);
-        plan->phase = PHASE_PREPARE;
+        tape->phase = PHASE_PREPARE;
     }
-    struct step *step = step_add(plan, spec, err);
-    plan->phase = phase;
+    struct step *step = step_add(tape, spec, err);
+    tape->phase = phase;
     if (!step || !step_use(step, from, ACCESS_READ, err))
         return NO_SLOT;
     step_use_optional(step, bias, ACCESS_READ);
@@ -180,12 +180,12 @@ static bool run_copy(const struct step *step, struct err *err)
     return true;
 }
 
-bool step_copy(struct plan *plan, int src, int dst, size_t copy_offset, size_t bytes,
+bool step_copy(struct tape *tape, int src, int dst, size_t copy_offset, size_t bytes,
                struct err *err)
 {
     struct copy_state state = { copy_offset, bytes };
     struct step_spec spec = { "copy", run_copy, &state, sizeof state, 0 };
-    struct step *step = step_add(plan, &spec, err);
+    struct step *step = step_add(tape, &spec, err);
     if (!step || !step_use(step, src, ACCESS_READ, err) || !step_use(step, dst, ACCESS_WRITE, err))
         return false;
     step->sharing = SHARING_COPY;
@@ -207,14 +207,14 @@ static bool run_sum(const struct step *step, struct err *err)
     return true;
 }
 
-bool step_sum(struct plan *plan, int a, int b, int dst, struct err *err)
+bool step_sum(struct tape *tape, int a, int b, int dst, struct err *err)
 {
     if (a == NO_SLOT || b == NO_SLOT || dst == NO_SLOT)
         return err_memory(err, "sum");
-    struct sum_state state = { (int64_t)(plan->slots[dst].bytes / sizeof(float)),
-                               plan->options.threads };
+    struct sum_state state = { (int64_t)(tape->slots[dst].bytes / sizeof(float)),
+                               tape->options.threads };
     struct step_spec spec = { "sum", run_sum, &state, sizeof state, 0 };
-    struct step *step = step_add(plan, &spec, err);
+    struct step *step = step_add(tape, &spec, err);
     if (!step)
         return false;
     step_use_optional(step, a, ACCESS_READ);

@@ -1,18 +1,18 @@
-/* step.h: the parts of a plan. A slot is a piece of memory with a lifetime; a step is one kernel
- * call on slots. Ops turn nodes into steps through the functions below; plan_memory.c then decides
- * which slots share memory, and the steps are bound to addresses once. Internal to src/net. */
+/* step.h: the parts of a tape. A slot is a piece of memory with a lifetime; a step is one kernel
+ * call on slots. Ops turn nodes into steps through the functions below; memory.c then decides which
+ * slots share memory, and the steps are bound to addresses once. Internal to src/net. */
 #ifndef NET_PLAN_STEP_H
 #define NET_PLAN_STEP_H
 #include "net/plan/plan.h"
 
-/* The memory layout of a tensor. BLOCKED is for images: [N, C/b, H, W, b] with b = plan->block and
+/* The memory layout of a tensor. BLOCKED is for images: [N, C/b, H, W, b] with b = tape->block and
  * C rounded up to whole blocks; the channels that were added are 0 and must stay so. */
 enum layout { LAYOUT_PLAIN, LAYOUT_BLOCKED, LAYOUTS };
 
 enum slot_home {
     SLOT_ARENA,   /* placed by lifetime */
-    SLOT_KEPT,    /* in the arena, for the whole life of the plan */
-    SLOT_WEIGHTS, /* parameters in a kernel's layout, for the whole life of the plan */
+    SLOT_KEPT,    /* in the arena, for the whole life of the tape */
+    SLOT_WEIGHTS, /* parameters in a kernel's layout, for the whole life of the tape */
     SLOT_OUTSIDE, /* memory owned elsewhere: parameters, gradients of parameters */
 };
 
@@ -76,7 +76,7 @@ struct step {
     int64_t runs;
 };
 
-/* What the plan knows about a value of the graph. */
+/* What the tape knows about a value of the graph. */
 struct value_state {
     enum layout native;  /* the layout it is computed in */
     int slot[LAYOUTS];   /* its slot in each layout; NO_SLOT: none (yet) */
@@ -84,7 +84,7 @@ struct value_state {
     int gradient;        /* its sum so far, in the native layout; NO_SLOT: none yet */
     bool keep;           /* must stay readable */
     int ready;           /* index after the step that completes it */
-    int64_t grad_offset; /* learnt parameters: in plan->gradients, floats; else -1 */
+    int64_t grad_offset; /* learnt parameters: in tape->gradients, floats; else -1 */
     int grad_slot;       /* learnt parameters */
     int grad_last;       /* learnt parameters: the last step that adds to it; -1: none */
 };
@@ -101,9 +101,8 @@ struct plan_random {
     uint64_t seed, first_sample;
 };
 
-struct plan {
+struct tape {
     const struct graph *graph;
-    struct graph *own_graph; /* of per-sample plans; else NULL */
     struct plan_options options;
     int block;  /* channels of a block: 16 or 8 */
     void *dnnl; /* engine and stream; see dnnl_step.h */
@@ -127,13 +126,11 @@ struct plan {
     struct plan_random random;
     plan_gradient_hook hook;
     void *hook_arg;
-    struct plan_images *images; /* then they own everything else; NULL: none */
-    struct plan *single;        /* batch 1, for per-sample gradients; made when first requested */
 };
 
 /* What an op receives to plan a node. */
 struct plan_node {
-    struct plan *plan;
+    struct tape *tape;
     const struct node *node;
     struct node_state *state;
 };
@@ -141,20 +138,20 @@ struct plan_node {
 /* --- slots --- */
 
 /* NO_SLOT if no memory; step_use then fails, so the result need not be checked before it. */
-int slot_new(struct plan *plan, size_t bytes);
-int slot_outside(struct plan *plan, void *at, size_t bytes);
+int slot_new(struct tape *tape, size_t bytes);
+int slot_outside(struct tape *tape, void *at, size_t bytes);
 /* A part of another slot's memory. */
-int slot_view(struct plan *plan, int slot, size_t offset, size_t bytes);
+int slot_view(struct tape *tape, int slot, size_t offset, size_t bytes);
 /* The slot whose memory a slot is part of (itself if it has its own), and the offset in it. */
-int slot_root(const struct plan *plan, int slot);
-size_t slot_offset(const struct plan *plan, int slot);
+int slot_root(const struct tape *tape, int slot);
+size_t slot_offset(const struct tape *tape, int slot);
 /* Bytes of a tensor of this shape in a layout. */
-size_t layout_bytes(const struct plan *plan, const struct shape *shape, enum layout layout);
+size_t layout_bytes(const struct tape *tape, const struct shape *shape, enum layout layout);
 /* Whether an image of this shape has whole blocks only. */
-bool layout_is_whole(const struct plan *plan, const struct shape *shape);
+bool layout_is_whole(const struct tape *tape, const struct shape *shape);
 /* The physical extents, innermost last: [N, C, H, W, 1] or [N, C/b, H, W, b]; for PLAIN of another
  * rank leading 1s are added. */
-void layout_extents(const struct plan *plan, const struct shape *shape, enum layout layout,
+void layout_extents(const struct tape *tape, const struct shape *shape, enum layout layout,
                     int64_t extents[5]);
 
 /* --- values --- */
@@ -196,7 +193,7 @@ struct step_spec {
 };
 
 /* Appends a step; call step_use for its slots right after. NULL if no memory (err is set). */
-struct step *step_add(struct plan *plan, const struct step_spec *spec, struct err *err);
+struct step *step_add(struct tape *tape, const struct step_spec *spec, struct err *err);
 /* Adds a slot to the step last added; its index in at[] counts up. False if NO_SLOT is given; use
  * step_use_optional for slots that may be absent. */
 bool step_use(struct step *step, int slot, enum access access, struct err *err);
@@ -217,23 +214,11 @@ int step_prepare(struct plan_node *pn, const struct step_spec *spec,
                  const struct step_layout *layout, struct err *err);
 
 /* dst = src, or a part of dst at copy_offset; omitted if the memory can be shared. */
-bool step_copy(struct plan *plan, int src, int dst, size_t copy_offset, size_t bytes,
+bool step_copy(struct tape *tape, int src, int dst, size_t copy_offset, size_t bytes,
                struct err *err);
 /* A slot with the tensor in another layout. */
-int step_reorder(struct plan *plan, const struct shape *shape, int slot, enum layout from,
+int step_reorder(struct tape *tape, const struct shape *shape, int slot, enum layout from,
                  enum layout to, struct err *err);
 /* dst = a + b, elementwise over whole slots. */
-bool step_sum(struct plan *plan, int a, int b, int dst, struct err *err);
-
-/* --- plan_memory.c --- */
-
-/* Lifetimes, sharing, the arena; gives every slot its address and binds the steps. */
-bool plan_place(struct plan *plan, struct err *err);
-/* Marks the weights taken from options.weights as filled. */
-void plan_fill_shared(struct plan *plan);
-void plan_release(struct plan *plan);
-/* From now on input 0 or output 0 is at this address, as long as it is needed. Aligned to floats if
- * plain, else to a block of channels. */
-void plan_move_input(struct plan *plan, void *at);
-void plan_move_output(struct plan *plan, void *at);
+bool step_sum(struct tape *tape, int a, int b, int dst, struct err *err);
 #endif

@@ -1,8 +1,8 @@
-/* plan_weave.h: inserts steps into a plan that has been made but not yet placed in memory, to trade
+/* weave.h: inserts steps into a tape that has been made but not yet placed in memory, to trade
  * time for memory. Internal to src/net. */
 #ifndef NET_PLAN_WEAVE_H
 #define NET_PLAN_WEAVE_H
-#include "net/plan/step.h"
+#include "net/plan/tape.h"
 
 /* How the memory of a slot (with all its views; the entry is at their root) is used. Indices of
  * steps; -1: never. */
@@ -13,7 +13,7 @@ struct slot_use {
 };
 
 struct weave {
-    struct plan *plan;
+    struct tape *tape;
     struct slot_use *uses; /* [slots at the start]; for roots only */
     int *other;            /* [slots at the start]: the stand-in for a slot; NO_SLOT: none */
     int n_slots;           /* at the beginning */
@@ -25,7 +25,7 @@ struct weave {
 
 /* Starts; finish with weave_end, also after a failure. New steps are made by weave_copy or
  * step_add, each followed by weave_place. */
-bool weave_begin(struct weave *w, struct plan *plan, struct err *err);
+bool weave_begin(struct weave *w, struct tape *tape, struct err *err);
 /* The step added last runs before the old step `before`. */
 bool weave_place(struct weave *w, int before, struct err *err);
 /* A copy of the old step i, with its own kernel and state, before the old step `before`. The slots
@@ -36,10 +36,4 @@ int weave_stand_in(struct weave *w, int slot);
 /* Makes old backward steps use the stand-ins and puts all steps in order, unless something failed
  * (ok false). Returns whether all went well. */
 bool weave_end(struct weave *w, bool ok, struct err *err);
-
-/* plan_recompute.c: forward steps are run again in the backward pass, segment by segment, so that
- * only what crosses from one segment to the next is kept between the passes. */
-bool plan_recompute(struct plan *plan, int segments, struct err *err);
-/* plan_half.c: activations are kept as bfloat16 between the passes. */
-bool plan_half(struct plan *plan, struct err *err);
 #endif

@@ -1,0 +1,44 @@
+/* tape.h: a tape is one graph as an ordered list of steps, each a kernel on slots of one arena,
+ * which run forward and, for training, on to the end backward. Executions (execution.h) run graphs
+ * by one or more tapes. Internal to src/net. */
+#ifndef NET_PLAN_TAPE_H
+#define NET_PLAN_TAPE_H
+#include "net/plan/step.h"
+
+/* Fills *tape; tape_free it also after a failure. segments: of the forward pass, all but the last
+ * of which are recomputed (tape_recompute); 1: none. */
+bool tape_make(struct tape *tape, const struct graph *graph, const struct plan_options *options,
+               int segments, struct err *err);
+/* Frees what it owns, not *tape itself. */
+void tape_free(struct tape *tape);
+
+/* tape_run.c: the steps [begin, end) of this phase, in order. */
+bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, struct err *err);
+
+/* --- memory.c --- */
+
+/* Lifetimes, sharing, the arena; gives every slot its address and binds the steps. */
+bool tape_place(struct tape *tape, struct err *err);
+/* Marks the weights taken from options.weights as filled. */
+void tape_fill_shared(struct tape *tape);
+void tape_release(struct tape *tape);
+/* From now on the memory that `slot` is a part of lies elsewhere, so that the slot begins at `at`:
+ * aligned to floats if it is plain, else to a block of channels. */
+void tape_move(struct tape *tape, int slot, void *at);
+
+/* --- saving memory (weave.h) --- */
+
+/* recompute.c: forward steps are run again in the backward pass, segment by segment, so that only
+ * what crosses from one segment to the next is kept between the passes. */
+bool tape_recompute(struct tape *tape, int segments, struct err *err);
+/* half.c: activations are kept as bfloat16 between the passes. */
+bool tape_half(struct tape *tape, struct err *err);
+
+/* --- look.c --- */
+
+/* Copies a value, or its gradient, in plain order into out. */
+bool tape_read(const struct tape *tape, value_id value, bool gradient, float *out, struct err *err);
+struct plan_memory tape_memory(const struct tape *tape);
+int tape_steps(const struct tape *tape);
+void tape_print(const struct tape *tape, FILE *stream);
+#endif

@@ -1,0 +1,208 @@
+/* whole.c: the ordinary execution: the whole graph at once, as one tape. */
+#include <math.h>
+#include <stdlib.h>
+#include "net/plan/execution.h"
+#include "net/plan/tape.h"
+
+struct whole {
+    struct plan plan;
+    struct tape tape;
+};
+
+static struct tape *tape_of(struct plan *plan)
+{
+    return &((struct whole *)plan)->tape;
+}
+
+const struct tape *plan_tape(const struct plan *plan)
+{
+    return plan->ops == &plan_whole ? &((const struct whole *)plan)->tape : NULL;
+}
+
+static void whole_free(struct plan *plan)
+{
+    tape_free(tape_of(plan));
+    free(plan);
+}
+
+static bool make(const struct graph *graph, const struct plan_options *options, int segments,
+                 struct whole **out, struct err *err)
+{
+    struct whole *whole = calloc(1, sizeof *whole);
+    *out = NULL;
+    if (!whole)
+        return err_memory(err, graph->name);
+    if (!tape_make(&whole->tape, graph, options, segments, err)) {
+        whole_free(&whole->plan);
+        return false;
+    }
+    *out = whole;
+    return true;
+}
+
+/* The fewest segments that fit the budget. */
+static bool make_within(const struct graph *graph, const struct plan_options *options,
+                        struct whole **out, struct err *err)
+{
+    static const int tried[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        if (!make(graph, options, tried[i], out, err))
+            return false;
+        size_t bytes = (*out)->tape.arena_bytes;
+        if (bytes <= options->arena_budget)
+            return true;
+        least = bytes < least ? bytes : least;
+        whole_free(&(*out)->plan);
+    }
+    return err_set(err, ERR_MEMORY,
+                   "%s: activations need %zu MB even when recomputed, but only %zu MB are allowed; "
+                   "use a smaller batch or image",
+                   graph->name, (least >> 20) + 1, options->arena_budget >> 20);
+}
+
+static bool whole_make(const struct graph *graph, const struct plan_options *options,
+                       struct plan **out, struct err *err)
+{
+    bool recompute = options->saving == SAVING_RECOMPUTE && options->mode != PLAN_INFER;
+    int segments = recompute ? (int)ceil(sqrt((double)graph->n_nodes)) : 1;
+    struct whole *whole;
+    if (!(recompute && options->arena_budget ? make_within(graph, options, &whole, err)
+                                             : make(graph, options, segments, &whole, err)))
+        return false;
+    *out = &whole->plan;
+    return true;
+}
+
+static bool whole_forward(struct plan *plan, struct err *err)
+{
+    struct tape *tape = tape_of(plan);
+    return tape_run(tape, 0, tape->begin_backward, PHASE_FORWARD, err);
+}
+
+static bool whole_forward_until(struct plan *plan, value_id value, struct err *err)
+{
+    struct tape *tape = tape_of(plan);
+    return tape_run(tape, 0, tape->values[value].ready, PHASE_FORWARD, err);
+}
+
+static bool whole_backward(struct plan *plan, struct err *err)
+{
+    struct tape *tape = tape_of(plan);
+    return tape_run(tape, tape->begin_backward, tape->n_steps, PHASE_BACKWARD, err);
+}
+
+static bool whole_refresh(struct plan *plan, struct err *err)
+{
+    struct tape *tape = tape_of(plan);
+    return tape_run(tape, 0, tape->n_steps, PHASE_PREPARE, err);
+}
+
+static void whole_set_random(struct plan *plan, struct plan_random random)
+{
+    tape_of(plan)->random = random;
+}
+
+static float *whole_input(struct plan *plan, int i)
+{
+    const struct tape *tape = tape_of(plan);
+    const struct value_state *state = &tape->values[tape->graph->inputs[i].value];
+    return (float *)(void *)tape->slots[state->slot[state->native]].at;
+}
+
+static const float *whole_output(const struct plan *plan, int i)
+{
+    const struct tape *tape = plan_tape(plan);
+    const struct value_state *state = &tape->values[tape->graph->outputs[i].value];
+    return (const float *)(const void *)tape->slots[state->slot[LAYOUT_PLAIN]].at;
+}
+
+static float *whole_output_gradient(struct plan *plan, int i)
+{
+    const struct tape *tape = tape_of(plan);
+    return (float *)(void *)tape->slots[tape->outputs[i]].at;
+}
+
+static float *whole_gradients(struct plan *plan, int64_t *count)
+{
+    *count = tape_of(plan)->n_gradients;
+    return tape_of(plan)->gradients;
+}
+
+static float *whole_parameter_gradient(struct plan *plan, value_id parameter)
+{
+    const struct tape *tape = tape_of(plan);
+    int64_t offset = tape->values[parameter].grad_offset;
+    return offset < 0 ? NULL : tape->gradients + offset;
+}
+
+static void whole_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg)
+{
+    struct tape *tape = tape_of(plan);
+    tape->hook = hook, tape->hook_arg = arg;
+}
+
+static bool whole_activation(struct plan *plan, value_id value, bool gradient, float *out,
+                             struct err *err)
+{
+    return tape_read(tape_of(plan), value, gradient, out, err);
+}
+
+static struct plan_memory whole_memory(const struct plan *plan)
+{
+    return tape_memory(plan_tape(plan));
+}
+
+static int whole_steps(const struct plan *plan)
+{
+    return tape_steps(plan_tape(plan));
+}
+
+static void whole_print(const struct plan *plan, FILE *stream)
+{
+    tape_print(plan_tape(plan), stream);
+}
+
+static value_id value_at(const struct tape *tape, enum plan_port port, int i)
+{
+    const struct graph *graph = tape->graph;
+    return port == PLAN_PORT_INPUT ? graph->inputs[i].value : graph->outputs[i].value;
+}
+
+static struct plan_end whole_end(const struct plan *plan, enum plan_port port, int i)
+{
+    const struct tape *tape = plan_tape(plan);
+    value_id value = value_at(tape, port, i);
+    enum layout layout = tape->values[value].native;
+    return (struct plan_end){ layout, layout_bytes(tape, graph_shape(tape->graph, value), layout) };
+}
+
+static void whole_move(struct plan *plan, enum plan_port port, int i, void *at)
+{
+    struct tape *tape = tape_of(plan);
+    const struct value_state *state = &tape->values[value_at(tape, port, i)];
+    tape_move(tape, state->slot[state->native], at);
+}
+
+const struct plan_ops plan_whole = {
+    .name = "whole",
+    .make = whole_make,
+    .free = whole_free,
+    .input = whole_input,
+    .output = whole_output,
+    .forward = whole_forward,
+    .memory = whole_memory,
+    .steps = whole_steps,
+    .print = whole_print,
+    .forward_until = whole_forward_until,
+    .refresh = whole_refresh,
+    .activation = whole_activation,
+    .set_random = whole_set_random,
+    .backward = whole_backward,
+    .output_gradient = whole_output_gradient,
+    .gradients = whole_gradients,
+    .parameter_gradient = whole_parameter_gradient,
+    .on_gradient = whole_on_gradient,
+    .end = whole_end,
+    .move = whole_move,
+};
