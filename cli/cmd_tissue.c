@@ -44,7 +44,7 @@ static void print_json(struct json_out *json, const struct tissue_row *row)
     json_out_object_line(json, NULL);
     json_out_text(json, "slide", row->entry->name);
     if (row->state == RUN_FAILED) {
-        json_out_text(json, "error", row->err.text);
+        json_out_text(json, "error", row->error);
     } else {
         if (mask->mpp > 0)
             json_out_real(json, "area_mm2", mask->area_mm2);

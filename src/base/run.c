@@ -164,11 +164,6 @@ static bool save(const struct run *run, struct err *err)
     return file_out_commit(&out, err) && save_json(run, err);
 }
 
-void run_spent(struct run *run, double cpu_s)
-{
-    run->spent_s += cpu_s;
-}
-
 bool run_add(struct run *run, const struct run_item *item, struct err *err)
 {
     if (run->n == run->room) {
@@ -179,6 +174,7 @@ bool run_add(struct run *run, const struct run_item *item, struct err *err)
         run->items = more;
         run->room = room;
     }
+    run->spent_s += item->cpu_s;
     struct run_item copy = *item;
     copy.name = strdup(item->name);
     copy.path = file_absolute(item->path);

@@ -31,6 +31,8 @@ struct run_item {
     const char *name, *path;
     enum run_state state;
     double seconds;
+    double cpu_s;      /* of other processes that worked on it, such as cluster tasks; counts for
+                        * the run */
     const char *error; /* NULL unless failed */
     struct run_fact facts[RUN_MAX_FACTS];
     size_t n_facts;
@@ -47,9 +49,6 @@ bool run_begin(const char *folder, size_t planned, int argc, char *const *argv, 
 
 /* Adds a slide (copied). Saves the record with the first one and then at most once a second. */
 bool run_add(struct run *run, const struct run_item *item, struct err *err);
-
-/* Adds the CPU seconds of other processes that worked for this run, such as cluster tasks. */
-void run_spent(struct run *run, double cpu_s);
 
 /* Saves with the end time. If slides failed, returns false with an error that gives their number
  * and where to look. */

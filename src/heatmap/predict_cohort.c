@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
 #include "base/console.h"
+#include "base/file.h"
+#include "base/run_each.h"
 #include "heatmap/predict_state.h"
-#include "base/clock.h"
 
 #define ROW_BYTES (INT64_C(4) << 20)
 
@@ -14,7 +14,6 @@ struct cohort {
     const struct predict_request *request;
     const struct ctx *ctx;
     struct predict *predict;
-    struct run *run;
     struct predict_row *rows;
 };
 
@@ -56,8 +55,9 @@ static bool summarise(const struct cohort *cohort, size_t i, struct err *err)
     return ok;
 }
 
-static bool predict_one(struct cohort *cohort, size_t i, struct err *err)
+static bool make_slide(void *arg, size_t i, struct err *err)
 {
+    struct cohort *cohort = arg;
     struct predict *predict = cohort->predict;
     struct predict_row *row = &cohort->rows[i];
     enum predict_state state = predict_look(predict, i);
@@ -83,45 +83,29 @@ static bool predict_one(struct cohort *cohort, size_t i, struct err *err)
     return ok && summarise(cohort, i, err);
 }
 
-static bool record(struct cohort *cohort, size_t i, double seconds, const char *error,
-                   struct err *err)
+static void tell_slide(void *arg, size_t i, const struct err *why, struct run_item *item)
 {
+    const struct cohort *cohort = arg;
     const struct slide_entry *entry = &cohort->request->slides->entries[i];
-    const struct predict_row *row = &cohort->rows[i];
-    struct run_item item = { .name = entry->name,
-                             .path = entry->path,
-                             .state = row->state,
-                             .seconds = seconds,
-                             .error = error };
-    if (!error) {
-        item.facts[item.n_facts++] = (struct run_fact){ "blocks", (double)row->blocks };
-        item.facts[item.n_facts++] = (struct run_fact){ "width", (double)row->width };
-        item.facts[item.n_facts++] = (struct run_fact){ "height", (double)row->height };
-        item.facts[item.n_facts++] = (struct run_fact){ "scored", (double)row->scored };
-        item.facts[item.n_facts++] = (struct run_fact){ "mean", row->mean };
-        item.facts[item.n_facts++] = (struct run_fact){ "max", row->max };
-    }
-    return run_add(cohort->run, &item, err);
-}
-
-/* One slide: done, kept, without tissue or failed. False only where the run cannot go on. */
-static bool predict_and_record(struct cohort *cohort, size_t i, struct err *err)
-{
-    struct err why = { 0 };
-    double began = clock_monotonic_s();
-    bool ok = predict_one(cohort, i, &why);
-    if (!ok && why.kind == ERR_STOPPED) {
-        *err = why;
-        return false;
-    }
-    if (!ok) {
-        console_warn(cohort->ctx->console, "%s", why.text);
-        cohort->rows[i].state = RUN_FAILED;
-    }
     const struct predict_task *tasks = cohort->request->tasks;
-    double seconds = clock_monotonic_s() - began + (tasks ? tasks[i].seconds : 0);
-    run_spent(cohort->run, tasks ? tasks[i].cpu_s : 0);
-    return record(cohort, i, seconds, ok ? NULL : why.text, err);
+    struct predict_row *row = &cohort->rows[i];
+    item->name = entry->name;
+    item->path = entry->path;
+    if (tasks) {
+        item->seconds += tasks[i].seconds;
+        item->cpu_s = tasks[i].cpu_s;
+    }
+    if (why) {
+        row->state = RUN_FAILED;
+        return;
+    }
+    item->state = row->state;
+    item->facts[item->n_facts++] = (struct run_fact){ "blocks", (double)row->blocks };
+    item->facts[item->n_facts++] = (struct run_fact){ "width", (double)row->width };
+    item->facts[item->n_facts++] = (struct run_fact){ "height", (double)row->height };
+    item->facts[item->n_facts++] = (struct run_fact){ "scored", (double)row->scored };
+    item->facts[item->n_facts++] = (struct run_fact){ "mean", row->mean };
+    item->facts[item->n_facts++] = (struct run_fact){ "max", row->max };
 }
 
 bool predict_prepare(const struct predict_request *request, struct predict *predict,
@@ -135,37 +119,28 @@ bool predict_prepare(const struct predict_request *request, struct predict *pred
     return ok && predict_same_check(predict, err);
 }
 
-static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
-{
-    const struct predict_request *request = cohort->request;
-    bool ok = true;
-    while (ok && *n_rows < request->slides->n) {
-        ok = ctx_stopped(cohort->ctx) ? err_stopped(err) : predict_and_record(cohort, *n_rows, err);
-        *n_rows += ok;
-    }
-    struct err later = { 0 }; /* the first error is the one to tell */
-    bool finished = run_finish(cohort->run, ok ? err : &later);
-    return ok && finished;
-}
-
 bool predict_cohort(const struct predict_request *request, const struct ctx *ctx,
                     struct predict_row *rows, size_t *n_rows, struct predict_times *times,
                     struct err *err)
 {
+    struct run *run = NULL;
     struct cohort cohort = { .request = request, .ctx = ctx, .rows = rows };
+    struct run_each each = {
+        .n = request->slides->n, .make = make_slide, .tell = tell_slide, .arg = &cohort
+    };
     *n_rows = 0;
     for (size_t i = 0; i < request->slides->n; i++)
         rows[i] = (struct predict_row){ .slide = request->slides->entries[i].name };
-    bool ok = file_make_folder(request->folder, err) &&
-              run_begin(request->folder, request->slides->n, request->argc, request->argv,
-                        &cohort.run, err) &&
-              predict_open(&request->options, request->slides, request->folder, ctx,
-                           &cohort.predict, err) &&
-              (request->tasks || predict_prepare(request, cohort.predict, err)) &&
-              run_slides(&cohort, n_rows, err);
+    bool ok =
+        file_make_folder(request->folder, err) &&
+        run_begin(request->folder, request->slides->n, request->argc, request->argv, &run, err) &&
+        predict_open(&request->options, request->slides, request->folder, ctx, &cohort.predict,
+                     err) &&
+        (request->tasks || predict_prepare(request, cohort.predict, err)) &&
+        run_each(run, &each, ctx, n_rows, err);
     if (cohort.predict)
         *times = predict_times(cohort.predict);
     predict_close(cohort.predict);
-    run_free(cohort.run);
+    run_free(run);
     return ok;
 }

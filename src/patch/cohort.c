@@ -5,20 +5,19 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/console.h"
+#include "base/file.h"
+#include "base/run_each.h"
 #include "patch/annotations.h"
 #include "patch/extract.h"
 #include "patch/preview.h"
 #include "base/text.h"
-#include "base/clock.h"
 
 struct cohort {
     const struct extract_request *request;
     const struct ctx *ctx;
     char *options_text;
     struct stain_fit target;
-    struct run *run;
     struct extract_row *rows;
     bool *exists;        /* [slides] */
     struct err *changed; /* [slides]: why a store that tasks left is not taken; kind 0: it is */
@@ -146,8 +145,9 @@ static bool write_preview(const struct cohort *cohort, size_t i, const char *sto
     return ok;
 }
 
-static bool extract_one(struct cohort *cohort, size_t i, struct err *err)
+static bool make_slide(void *arg, size_t i, struct err *err)
 {
+    struct cohort *cohort = arg;
     const struct extract_request *request = cohort->request;
     struct extract_row *row = &cohort->rows[i];
     char *path = store_path(cohort, i);
@@ -169,45 +169,30 @@ static bool extract_one(struct cohort *cohort, size_t i, struct err *err)
     return ok;
 }
 
-static bool record(struct cohort *cohort, size_t i, double seconds, const char *error,
-                   struct err *err)
+static void tell_slide(void *arg, size_t i, const struct err *why, struct run_item *item)
 {
+    const struct cohort *cohort = arg;
     const struct slide_entry *entry = &cohort->request->slides->entries[i];
-    const struct extract_result *result = &cohort->rows[i].result;
-    struct run_item item = { .name = entry->name,
-                             .path = entry->path,
-                             .state = cohort->rows[i].state,
-                             .seconds = seconds,
-                             .error = error };
-    if (!error) {
-        item.facts[item.n_facts++] = (struct run_fact){ "patches", (double)result->patches };
-        item.facts[item.n_facts++] = (struct run_fact){ "tumor", (double)result->tumor };
-        item.facts[item.n_facts++] = (struct run_fact){ "normal", (double)result->normal };
-        item.facts[item.n_facts++] = (struct run_fact){ "groups", (double)result->groups };
-        item.facts[item.n_facts++] = (struct run_fact){ "patch_mpp", result->mpp };
-    }
-    return run_add(cohort->run, &item, err);
-}
-
-/* One slide: done, kept, without tissue or failed. False only where the run cannot go on. */
-static bool extract_and_record(struct cohort *cohort, size_t i, struct err *err)
-{
-    struct err why = { 0 };
-    double began = clock_monotonic_s();
-    bool ok = extract_one(cohort, i, &why);
-    if (!ok && why.kind == ERR_STOPPED) {
-        *err = why;
-        return false;
-    }
-    if (!ok) {
-        console_warn(cohort->ctx->console, "%s", why.text);
-        cohort->rows[i].state = RUN_FAILED;
-        cohort->rows[i].result = (struct extract_result){ 0 };
-    }
     const struct extract_task *tasks = cohort->request->tasks;
-    double seconds = tasks ? tasks[i].seconds : clock_monotonic_s() - began;
-    run_spent(cohort->run, tasks ? tasks[i].cpu_s : 0);
-    return record(cohort, i, seconds, ok ? NULL : why.text, err);
+    struct extract_row *row = &cohort->rows[i];
+    struct extract_result *result = &row->result;
+    item->name = entry->name;
+    item->path = entry->path;
+    if (tasks) {
+        item->seconds = tasks[i].seconds;
+        item->cpu_s = tasks[i].cpu_s;
+    }
+    if (why) {
+        row->state = RUN_FAILED;
+        *result = (struct extract_result){ 0 };
+        return;
+    }
+    item->state = row->state;
+    item->facts[item->n_facts++] = (struct run_fact){ "patches", (double)result->patches };
+    item->facts[item->n_facts++] = (struct run_fact){ "tumor", (double)result->tumor };
+    item->facts[item->n_facts++] = (struct run_fact){ "normal", (double)result->normal };
+    item->facts[item->n_facts++] = (struct run_fact){ "groups", (double)result->groups };
+    item->facts[item->n_facts++] = (struct run_fact){ "patch_mpp", result->mpp };
 }
 
 /* Group g of the cohort (from 1) is group g - first_group of its slide. */
@@ -264,22 +249,24 @@ static void warn_of_annotations(const struct cohort *cohort, size_t n)
                      without, request->slides->entries[first].name);
 }
 
+static bool end(void *arg, size_t reached, struct err *err)
+{
+    const struct cohort *cohort = arg;
+    warn_of_annotations(cohort, reached);
+    return write_lookup(cohort, reached, err);
+}
+
 static bool run_slides(struct cohort *cohort, size_t *n_rows, struct err *err)
 {
     const struct extract_request *request = cohort->request;
-    if (!run_begin(request->folder, request->slides->n, request->argc, request->argv, &cohort->run,
-                   err))
-        return false;
-    bool ok = true;
-    while (ok && *n_rows < request->slides->n) {
-        ok = ctx_stopped(cohort->ctx) ? err_stopped(err) : extract_and_record(cohort, *n_rows, err);
-        *n_rows += ok;
-    }
-    warn_of_annotations(cohort, *n_rows);
-    struct err later = { 0 }; /* the first error is the one to tell */
-    bool wrote = write_lookup(cohort, *n_rows, ok ? err : &later);
-    bool finished = run_finish(cohort->run, ok && wrote ? err : &later);
-    return ok && wrote && finished;
+    struct run *run = NULL;
+    struct run_each each = {
+        .n = request->slides->n, .make = make_slide, .tell = tell_slide, .end = end, .arg = cohort
+    };
+    bool ok = run_begin(request->folder, each.n, request->argc, request->argv, &run, err) &&
+              run_each(run, &each, cohort->ctx, n_rows, err);
+    run_free(run);
+    return ok;
 }
 
 static bool check_classes(const struct cohort *cohort, struct err *err)
@@ -336,7 +323,6 @@ bool extract_cohort(const struct extract_request *request, const struct ctx *ctx
     for (size_t i = 0; ok && i < request->slides->n; i++)
         ok = look_at_existing(&cohort, i, err);
     ok = ok && (request->tasks || check_classes(&cohort, err)) && run_slides(&cohort, n_rows, err);
-    run_free(cohort.run);
     free(cohort.options_text);
     free(cohort.exists);
     free(cohort.changed);

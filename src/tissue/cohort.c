@@ -4,32 +4,30 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "base/file.h"
-#include "base/pool.h"
 #include "base/console.h"
+#include "base/file.h"
+#include "base/run_each.h"
 #include "slide/slide_identity.h"
 #include "base/text.h"
-#include "base/clock.h"
 
 #define NOTE_BAR " | "
 
-/* One slide's share of the work, filled in by a thread. */
-struct task {
+struct cohort {
     const struct tissue_request *request;
-    const char *how; /* all options that affect the files */
+    char *how; /* all options that affect the files */
     struct console *console;
-    struct tissue_row row;
+    struct tissue_row *rows; /* [slides] */
 };
 
 enum { MASK_FILE, PICTURE_FILE, OUTLINE_FILE, N_FILES };
 
-static bool name_files(const struct task *task, char *paths[N_FILES], struct err *err)
+static bool name_files(const struct tissue_request *request, const char *slide,
+                       char *paths[N_FILES], struct err *err)
 {
     static const char *const endings[N_FILES] = { "mask.png", "tissue.png", "tissue.geojson" };
     bool ok = true;
     for (int i = 0; i < N_FILES; i++) {
-        paths[i] =
-            text_format("%s/%s_%s", task->request->folder, task->row.entry->name, endings[i]);
+        paths[i] = text_format("%s/%s_%s", request->folder, slide, endings[i]);
         ok = ok && paths[i];
     }
     return ok || err_memory(err, "file names");
@@ -108,139 +106,103 @@ static bool check_existing(const struct tissue_request *request, const char *how
     return ok;
 }
 
-static bool make_files(const struct task *task, struct slide *slide, char *paths[N_FILES],
-                       struct tissue_mask *mask, struct err *err)
+static bool make_files(const struct cohort *cohort, struct slide *slide, const char *path,
+                       char *paths[N_FILES], struct tissue_mask *mask, struct err *err)
 {
     char inputs[INPUTS_ROOM], later[INPUTS_ROOM], *note = NULL;
-    const char *path = task->row.entry->path;
     /* The mask is written last: if it exists, the slide is complete. */
     bool ok = tissue_inputs(path, inputs, err) &&
-              tissue_find(slide, &task->request->options, mask, err) &&
+              tissue_find(slide, &cohort->request->options, mask, err) &&
               tissue_write_geojson(mask, paths[OUTLINE_FILE], err) &&
               tissue_write_overlay(mask, paths[PICTURE_FILE], err) &&
               tissue_inputs(path, later, err) &&
               inputs_hold(path, inputs, later, "run again", err) &&
-              ((note = text_format("%s" NOTE_BAR "%s", task->how, inputs)) ||
+              ((note = text_format("%s" NOTE_BAR "%s", cohort->how, inputs)) ||
                err_memory(err, "a mask")) &&
               image_write_png_noted(paths[MASK_FILE], &mask->mask, note, err);
     free(note);
     return ok;
 }
 
-static bool do_slide(struct task *task, struct err *err)
+static bool make_slide(void *arg, size_t i, struct err *err)
 {
-    const struct tissue_request *request = task->request;
-    struct tissue_row *row = &task->row;
+    const struct cohort *cohort = arg;
+    const struct tissue_request *request = cohort->request;
+    struct tissue_row *row = &cohort->rows[i];
     char *paths[N_FILES] = { 0 };
     struct slide *slide = NULL;
-    bool ok = name_files(task, paths, err) &&
+    bool ok = name_files(request, row->entry->name, paths, err) &&
               slide_open_entry(row->entry, request->slide_mpp, &slide, err);
     if (ok)
-        slide_warn_mpp(slide, task->console);
+        slide_warn_mpp(slide, cohort->console);
     if (ok && !request->overwrite && file_exists(paths[MASK_FILE]) &&
         file_exists(paths[PICTURE_FILE]) && file_exists(paths[OUTLINE_FILE])) {
         row->state = RUN_KEPT;
         ok = tissue_read(slide, paths[MASK_FILE], &row->measures, err);
     } else if (ok) {
-        ok = make_files(task, slide, paths, &row->measures, err);
+        ok = make_files(cohort, slide, row->entry->path, paths, &row->measures, err);
     }
     image_free(&row->measures.mask);
     image_free(&row->measures.overview);
     slide_close(slide);
-    for (int i = 0; i < N_FILES; i++)
-        free(paths[i]);
+    for (int k = 0; k < N_FILES; k++)
+        free(paths[k]);
     return ok;
 }
 
-/* A slide that fails does not stop the others. */
-static bool do_task(void *arg, int64_t index, int worker, struct err *err)
+static void tell_slide(void *arg, size_t i, const struct err *why, struct run_item *item)
 {
-    (void)worker, (void)err;
-    struct tissue_row *row = &((struct task *)arg + index)->row;
-    double began = clock_monotonic_s();
-    row->state = RUN_DONE;
-    if (!do_slide((struct task *)arg + index, &row->err)) {
+    const struct cohort *cohort = arg;
+    struct tissue_row *row = &cohort->rows[i];
+    row->seconds = item->seconds;
+    item->name = row->entry->name;
+    item->path = row->entry->path;
+    if (why) {
         row->state = RUN_FAILED;
+        row->error = why->text;
         row->measures = (struct tissue_mask){ 0 };
-    } else if (row->measures.tissue_px == 0) {
-        row->state = RUN_NO_TISSUE;
+    } else {
+        const struct tissue_mask *mask = &row->measures;
+        if (!(mask->mpp > 0))
+            console_warn(cohort->console,
+                         "%s: no resolution in the file; assumed %.2f um/px for sizes; pass "
+                         "--slide-mpp",
+                         row->entry->path, TISSUE_ASSUMED_MPP);
+        if (mask->tissue_px == 0)
+            row->state = RUN_NO_TISSUE;
+        item->state = row->state;
+        item->facts[item->n_facts++] = (struct run_fact){ "area_mm2", mask->area_mm2 };
+        item->facts[item->n_facts++] = (struct run_fact){ "fraction", mask->fraction };
+        item->facts[item->n_facts++] = (struct run_fact){ "box_x", (double)mask->box_x };
+        item->facts[item->n_facts++] = (struct run_fact){ "box_y", (double)mask->box_y };
+        item->facts[item->n_facts++] = (struct run_fact){ "box_width", (double)mask->box_width };
+        item->facts[item->n_facts++] = (struct run_fact){ "box_height", (double)mask->box_height };
     }
-    row->seconds = clock_monotonic_s() - began;
-    return true;
-}
-
-static void warn(const struct ctx *ctx, const struct tissue_row *row)
-{
-    if (row->state == RUN_FAILED)
-        console_warn(ctx->console, "%s", row->err.text);
-    else if (!(row->measures.mpp > 0))
-        console_warn(ctx->console,
-                     "%s: no resolution in the file; assumed %.2f um/px for sizes; pass "
-                     "--slide-mpp",
-                     row->entry->path, TISSUE_ASSUMED_MPP);
-}
-
-static bool record(const struct tissue_request *request, struct run *run,
-                   const struct tissue_row *row, struct err *err)
-{
-    const struct tissue_mask *mask = &row->measures;
-    bool failed = row->state == RUN_FAILED;
-    struct run_item item = {
-        .name = row->entry->name,
-        .path = row->entry->path,
-        .state = row->state,
-        .seconds = row->seconds,
-        .error = failed ? row->err.text : NULL,
-        .facts = { { "area_mm2", mask->area_mm2 },
-                   { "fraction", mask->fraction },
-                   { "box_x", (double)mask->box_x },
-                   { "box_y", (double)mask->box_y },
-                   { "box_width", (double)mask->box_width },
-                   { "box_height", (double)mask->box_height } },
-        .n_facts = failed ? 0 : 6,
-    };
-    if (request->on_slide)
-        request->on_slide(request->arg, row);
-    return run_add(run, &item, err);
-}
-
-static bool run_slides(const struct tissue_request *request, const char *how, struct run *run,
-                       const struct ctx *ctx, struct err *err)
-{
-    const struct slide_list *list = request->slides;
-    size_t at_once = (size_t)pool_workers(ctx->pool);
-    struct task *tasks = calloc(at_once, sizeof *tasks);
-    bool ok = tasks || err_memory(err, "the list of slides");
-    console_begin(ctx->console, "tissue", (int64_t)list->n, "slides");
-    for (size_t first = 0; ok && first < list->n; first += at_once) {
-        size_t n = list->n - first < at_once ? list->n - first : at_once;
-        for (size_t i = 0; i < n; i++)
-            tasks[i] = (struct task){ .request = request,
-                                      .how = how,
-                                      .console = ctx->console,
-                                      .row.entry = &list->entries[first + i] };
-        ok = pool_for(ctx->pool, (int64_t)n, do_task, tasks, ctx->stop, err);
-        for (size_t i = 0; ok && i < n; i++) {
-            warn(ctx, &tasks[i].row);
-            ok = record(request, run, &tasks[i].row, err);
-        }
-        console_advance(ctx->console, (int64_t)n);
-    }
-    console_end(ctx->console);
-    free(tasks);
-    return ok;
+    if (cohort->request->on_slide)
+        cohort->request->on_slide(cohort->request->arg, row);
 }
 
 bool tissue_cohort(const struct tissue_request *request, const struct ctx *ctx, struct err *err)
 {
+    size_t n = request->slides->n, reached;
     struct run *run = NULL;
-    char *how = describe_options(request);
-    bool ok =
-        (how || err_memory(err, "options")) && file_make_folder(request->folder, err) &&
-        check_existing(request, how, err) &&
-        run_begin(request->folder, request->slides->n, request->argc, request->argv, &run, err) &&
-        run_slides(request, how, run, ctx, err) && run_finish(run, err);
+    struct cohort cohort = { .request = request, .console = ctx->console };
+    struct run_each each = { .n = n,
+                             .together = true,
+                             .label = "tissue",
+                             .make = make_slide,
+                             .tell = tell_slide,
+                             .arg = &cohort };
+    cohort.how = describe_options(request);
+    cohort.rows = calloc(n + 1, sizeof *cohort.rows);
+    bool ok = (cohort.how && cohort.rows) || err_memory(err, "the list of slides");
+    for (size_t i = 0; ok && i < n; i++)
+        cohort.rows[i].entry = &request->slides->entries[i];
+    ok = ok && file_make_folder(request->folder, err) && check_existing(request, cohort.how, err) &&
+         run_begin(request->folder, n, request->argc, request->argv, &run, err) &&
+         run_each(run, &each, ctx, &reached, err);
     run_free(run);
-    free(how);
+    free(cohort.how);
+    free(cohort.rows);
     return ok;
 }

@@ -12,7 +12,7 @@ struct tissue_row {
     enum run_state state;
     struct tissue_mask measures; /* without its images; zero if failed */
     double seconds;
-    struct err err; /* why it failed */
+    const char *error; /* why it failed; valid during on_slide */
 };
 
 struct tissue_request {

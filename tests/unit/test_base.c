@@ -523,15 +523,16 @@ static void a_run_leaves_its_record(void **state)
     struct run_item good = { .name = "a",
                              .path = "/y/a.svs",
                              .seconds = 1.5,
+                             .cpu_s = 5000,
                              .n_facts = 1,
                              .facts = { { "patches", 12 } } };
-    struct run_item bad = {
-        .name = "b", .path = "x/b.svs", .state = RUN_FAILED, .error = "x/b.svs: broken, badly"
-    };
+    struct run_item bad = { .name = "b",
+                            .path = "x/b.svs",
+                            .state = RUN_FAILED,
+                            .cpu_s = 5000,
+                            .error = "x/b.svs: broken, badly" };
     assert_true(run_add(run, &bad, &err));
     assert_true(run_add(run, &good, &err));
-    run_spent(run, 5000);
-    run_spent(run, 5000);
     assert_false(run_finish(run, &err));
     assert_non_null(strstr(err.text, "1 of 2 slides failed"));
     run_free(run);
