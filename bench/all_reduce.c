@@ -18,7 +18,7 @@ static bool measure(struct ranks *ranks, float *data, int64_t n, struct err *err
         if (!ranks_most(ranks, &nanoseconds, 1, err)) /* all begin together */
             return false;
         double began_s = clock_monotonic_s();
-        if (!ranks_start_sum(ranks, data, n, err) || !ranks_finish_sums(ranks, err))
+        if (!ranks_start_sum(ranks, data, n, err) || !ranks_finish(ranks, RANKS_ALL, err))
             return false;
         nanoseconds = (int64_t)(1e9 * (clock_monotonic_s() - began_s));
         if (!ranks_most(ranks, &nanoseconds, 1, err))

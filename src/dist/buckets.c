@@ -140,7 +140,7 @@ bool buckets_finish(struct buckets *buckets, struct ranks *ranks, struct err *er
     count_hidden(b, ranks);
     while (!b->failed && b->started < b->n)
         start(b, ranks);
-    if (!b->failed && !ranks_finish_sums(ranks, &b->err))
+    if (!b->failed && !ranks_finish(ranks, RANKS_ALL, &b->err))
         b->failed = true;
     keep_wait(b, clock_monotonic_s() - began_s);
     if (b->failed && err)

@@ -27,14 +27,72 @@ bool ranks_start_sum(struct ranks *ranks, float *data, int64_t n, struct err *er
     return ranks->size == 1 || ranks->ops->start_sum(ranks, data, n, err);
 }
 
+/* Any other rank of the group. */
+static bool check_peer(const struct ranks *ranks, int peer, const char *doing, struct err *err)
+{
+    if (peer == ranks->rank)
+        return err_set(err, ERR_USAGE, "rank %d of %d%s%s cannot %s itself", ranks->rank,
+                       ranks->size, ranks->name ? " in " : "", ranks->name ? ranks->name : "",
+                       doing);
+    if (peer < 0 || peer >= ranks->size)
+        return err_set(err, ERR_USAGE, "rank %d of %d%s%s cannot %s rank %d", ranks->rank,
+                       ranks->size, ranks->name ? " in " : "", ranks->name ? ranks->name : "",
+                       doing, peer);
+    return true;
+}
+
+bool ranks_start_send(struct ranks *ranks, int to, const void *data, size_t bytes, int64_t *handle,
+                      struct err *err)
+{
+    int64_t unused = 0;
+    return check_peer(ranks, to, "send to", err) &&
+           ranks->ops->start_send(ranks, to, data, bytes, handle ? handle : &unused, err);
+}
+
+bool ranks_start_receive(struct ranks *ranks, int from, void *data, size_t bytes, int64_t *handle,
+                         struct err *err)
+{
+    int64_t unused = 0;
+    return check_peer(ranks, from, "receive from", err) &&
+           ranks->ops->start_receive(ranks, from, data, bytes, handle ? handle : &unused, err);
+}
+
+bool ranks_send(struct ranks *ranks, int to, const void *data, size_t bytes, struct err *err)
+{
+    int64_t handle = 0;
+    return ranks_start_send(ranks, to, data, bytes, &handle, err) &&
+           ranks_finish(ranks, handle, err);
+}
+
+bool ranks_receive(struct ranks *ranks, int from, void *data, size_t bytes, struct err *err)
+{
+    int64_t handle = 0;
+    return ranks_start_receive(ranks, from, data, bytes, &handle, err) &&
+           ranks_finish(ranks, handle, err);
+}
+
+bool ranks_exchange(struct ranks *ranks, const struct ranks_exchange *exchange, struct err *err)
+{
+    const struct ranks_exchange *e = exchange;
+    int64_t sent = 0, received = 0;
+    bool sends = e->to != RANKS_NONE, receives = e->from != RANKS_NONE;
+    /* both are checked before either begins */
+    return (!sends || check_peer(ranks, e->to, "send to", err)) &&
+           (!receives ||
+            ranks_start_receive(ranks, e->from, e->receive, e->receive_bytes, &received, err)) &&
+           (!sends || ranks_start_send(ranks, e->to, e->send, e->send_bytes, &sent, err)) &&
+           (!receives || ranks_finish(ranks, received, err)) &&
+           (!sends || ranks_finish(ranks, sent, err));
+}
+
 bool ranks_progress(struct ranks *ranks, struct err *err)
 {
     return ranks->size == 1 || ranks->ops->progress(ranks, err);
 }
 
-bool ranks_finish_sums(struct ranks *ranks, struct err *err)
+bool ranks_finish(struct ranks *ranks, int64_t handle, struct err *err)
 {
-    return ranks->size == 1 || ranks->ops->finish_sums(ranks, err);
+    return ranks->size == 1 || ranks->ops->finish(ranks, handle, err);
 }
 
 bool ranks_broadcast(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err)
@@ -45,6 +103,39 @@ bool ranks_broadcast(struct ranks *ranks, void *data, size_t bytes, int root, st
 bool ranks_gather_parts(struct ranks *ranks, float *data, const int64_t *begin, struct err *err)
 {
     return ranks->size == 1 || ranks->ops->gather_parts(ranks, data, begin, err);
+}
+
+bool ranks_split(struct ranks *ranks, int colour, int key, const char *name, struct ranks *out,
+                 struct err *err)
+{
+    *out = (struct ranks){ 0 };
+    bool ok = colour >= 0 || err_set(err, ERR_USAGE, "%s: no group has number %d", name, colour);
+    if (!ranks_agree(ranks, ok, NULL, err))
+        return false;
+    if (ranks->ops && !ranks->ops->split(ranks, colour, key, out, err))
+        return false;
+    if (!ranks->ops) {
+        *out = ranks_one();
+        out->processors = ranks->processors;
+    }
+    out->name = name;
+    out->parent = ranks;
+    out->world_rank = ranks->world_rank;
+    return true;
+}
+
+void ranks_free(struct ranks *group)
+{
+    if (group->ops && group->parent)
+        group->ops->free(group);
+    *group = (struct ranks){ 0 };
+}
+
+void ranks_set_failed(struct ranks *ranks)
+{
+    ranks->failed = true;
+    if (ranks->parent && ranks->parent->size == ranks->size)
+        ranks_set_failed(ranks->parent);
 }
 
 void ranks_end(struct ranks *ranks, bool ok)
@@ -110,20 +201,22 @@ bool ranks_agree(struct ranks *ranks, bool ok, bool *stop, struct err *err)
     if (told[0] == 0)
         return true;
     int root = ranks->size - (int)told[0];
-    ranks->failed = true;
-    if (root == ranks->rank && err)
-        problem = *err;
+    ranks_set_failed(ranks);
+    if (root == ranks->rank)
+        err_set(&problem, err ? err->kind : ERR_NONE, "rank %d: %.1000s", ranks->world_rank,
+                err ? err->text : "");
     if (!ranks_broadcast(ranks, &problem, sizeof problem, root, err))
         return false;
-    return err_set(err, problem.kind, "rank %d: %.1000s", root, problem.text);
+    return err_set(err, problem.kind, "%s", problem.text);
 }
 
 bool ranks_same(struct ranks *ranks, uint64_t number, const char *what, struct err *err)
 {
     struct {
         uint64_t number;
+        int world_rank;
         char host[NAME_BYTES];
-    } mine = { .number = number }, *theirs = NULL;
+    } mine = { .number = number, .world_rank = ranks->world_rank }, *theirs = NULL;
     if (ranks->size == 1)
         return true;
     size_t *at = calloc((size_t)ranks->size + 1, sizeof *at);
@@ -134,11 +227,12 @@ bool ranks_same(struct ranks *ranks, uint64_t number, const char *what, struct e
     theirs = (void *)all;
     for (int r = 1; ok && r < ranks->size; r++)
         if (theirs[r].number != theirs[0].number) {
-            ranks->failed = true;
+            ranks_set_failed(ranks);
             ok = err_set(err, ERR_USAGE,
-                         "rank %d (%s) has different %s from rank 0 (%s); they must be the same on "
-                         "all ranks",
-                         r, theirs[r].host, what, theirs[0].host);
+                         "rank %d (%s) has different %s from rank %d (%s); they must be the same "
+                         "on all ranks",
+                         theirs[r].world_rank, theirs[r].host, what, theirs[0].world_rank,
+                         theirs[0].host);
         }
     free(all);
     free(at);

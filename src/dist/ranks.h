@@ -1,7 +1,29 @@
-/* ranks.h: the processes that train together. The trainer uses only this interface; a single
- * process is an implementation like any other. Every function that takes a struct ranks is
- * collective unless noted: all ranks call it, in the same order, from the thread that called
- * ranks_begin. "The same" means bitwise the same on every rank. */
+/* ranks.h: the processes that train together, and groups of them. The trainer uses only this
+ * interface; a single process is an implementation like any other. Every function that takes a
+ * struct ranks is collective unless noted: all ranks of the group call it, in the same order, from
+ * the thread that called ranks_begin. "The same" means bitwise the same on every rank.
+ *
+ * Groups: ranks_split divides a group; a group is a struct ranks like the one of all ranks, and
+ * everything here works on it. What is sent in one group never meets what is sent in another, even
+ * between the same two ranks.
+ *
+ * Messages: between two ranks of a group they arrive in the order in which they were started: the
+ * nth send from a to b is the nth receive at b from a. Receives must have exactly the size of what
+ * was sent; otherwise they fail. Two users of one group whose orders are independent of each other
+ * need a group each: split it once more, with a single colour. A rank cannot send to itself, on one
+ * rank either: whoever computes neighbours leaves out those that do not exist (RANKS_NONE).
+ *
+ * Progress: there is no thread behind the computation. Sums and messages that were started advance
+ * while a function of this interface runs on any group, and ranks_progress exists to be called
+ * between steps of computation. A message up to the library's eager limit (4 KB between processes
+ * of a machine) leaves with the start; a larger one needs both sides to call: the receiver once
+ * after the sender's start, the sender once more for every part. Without calls it is moved when
+ * somebody waits for it.
+ *
+ * Failures: an error is that of one rank, or after ranks_agree (and what is built on it) that of
+ * all ranks in the group. A rank that fails alone, with others waiting for it, exits with a nonzero
+ * code: mpirun then ends the others. After an error in a message or a sum the group can only be
+ * freed; nothing is written to the data of its receives any more. */
 #ifndef DIST_RANKS_H
 #define DIST_RANKS_H
 #include <stdbool.h>
@@ -11,26 +33,42 @@
 
 struct ranks;
 
+#define RANKS_NONE (-1) /* in place of a rank: nobody */
+#define RANKS_ALL (-1)  /* in place of a handle: everything in flight in the group */
+
 struct ranks_ops {
+    bool (*split)(struct ranks *ranks, int colour, int key, struct ranks *out, struct err *err);
+    void (*free)(struct ranks *ranks); /* of a group */
     bool (*sum_floats)(struct ranks *ranks, float *data, int64_t n, struct err *err);
     bool (*sum_reals)(struct ranks *ranks, double *data, int64_t n, struct err *err);
     bool (*most)(struct ranks *ranks, int64_t *values, int64_t n, struct err *err);
     bool (*start_sum)(struct ranks *ranks, float *data, int64_t n, struct err *err);
+    bool (*start_send)(struct ranks *ranks, int to, const void *data, size_t bytes, int64_t *handle,
+                       struct err *err);
+    bool (*start_receive)(struct ranks *ranks, int from, void *data, size_t bytes, int64_t *handle,
+                          struct err *err);
     bool (*progress)(struct ranks *ranks, struct err *err);
-    bool (*finish_sums)(struct ranks *ranks, struct err *err);
+    bool (*finish)(struct ranks *ranks, int64_t handle, struct err *err);
     bool (*broadcast)(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err);
     bool (*gather_parts)(struct ranks *ranks, float *data, const int64_t *begin, struct err *err);
     void (*end)(struct ranks *ranks);
 };
 
+/* rank < size; world_rank is that of the same process among all. Does not move while it has groups.
+ */
 struct ranks {
     int rank, size;
-    int local_size;     /* ranks on this machine */
-    int processors;     /* that the ranks on this machine may use together */
+    int world_rank;
+    const char *name;     /* of the group, for messages: "stage"; NULL: all ranks */
+    struct ranks *parent; /* the group it was split from; NULL: all ranks */
+    int local_size;       /* ranks of the group on this machine */
+    int processors;       /* that these may use together */
+    int64_t piece;      /* most elements (in messages: bytes) in one call of MPI, which counts with
+                           int; the same on all ranks of the group */
     int started, ended; /* sums started by ranks_start_sum, and those that are done */
-    bool failed;        /* all ranks know that they are ending, and why */
-    const struct ranks_ops *ops;
-    void *state; /* of the implementation */
+    bool failed;        /* all ranks of the group know that they are ending, and why */
+    const struct ranks_ops *ops; /* NULL: one process */
+    void *state;                 /* of the implementation */
 };
 
 /* One process: sums change nothing. */
@@ -47,18 +85,53 @@ void ranks_end(struct ranks *ranks, bool ok);
 /* Number of ranks according to the environment; 1: alone. Not collective. */
 int ranks_started(void);
 
+/* The ranks that give the same colour (>= 0) become a group, ordered by key, then by rank. `name`
+ * is for messages and must outlive it. *out is the caller's; free with ranks_free, before `ranks`
+ * ends. */
+bool ranks_split(struct ranks *ranks, int colour, int key, const char *name, struct ranks *out,
+                 struct err *err);
+/* Nothing may be in flight, other than after an error. Safe on a zeroed struct. */
+void ranks_free(struct ranks *group);
+/* All ranks of the group know that they are ending: so do all ranks, if these are all. Not
+ * collective. */
+void ranks_set_failed(struct ranks *ranks);
+
 /* Sums over all ranks, in place; the same on every rank. */
 bool ranks_sum_floats(struct ranks *ranks, float *data, int64_t n, struct err *err);
 bool ranks_sum_reals(struct ranks *ranks, double *data, int64_t n, struct err *err);
 /* The largest over all ranks, element by element. */
 bool ranks_most(struct ranks *ranks, int64_t *values, int64_t n, struct err *err);
 
-/* Starts a sum that runs during computation; data belong to it until ranks_finish_sums. The result
- * is bitwise that of a blocking sum. */
+/* Messages between two ranks; not collective. Each waits until its data may be used again: a send
+ * beyond the eager limit until the receiver has begun to receive, so that two ranks that send to
+ * each other first wait forever. ranks_exchange does both at once and never waits for an order;
+ * `to` and `from` may differ, and either may be RANKS_NONE. */
+bool ranks_send(struct ranks *ranks, int to, const void *data, size_t bytes, struct err *err);
+bool ranks_receive(struct ranks *ranks, int from, void *data, size_t bytes, struct err *err);
+struct ranks_exchange {
+    int to, from; /* or RANKS_NONE */
+    const void *send;
+    size_t send_bytes;
+    void *receive;
+    size_t receive_bytes;
+};
+bool ranks_exchange(struct ranks *ranks, const struct ranks_exchange *exchange, struct err *err);
+
+/* Starts a message that is moved during computation; data belong to it until ranks_finish with its
+ * handle, or with RANKS_ALL. handle may be NULL: then only RANKS_ALL finishes it. Not collective.
+ */
+bool ranks_start_send(struct ranks *ranks, int to, const void *data, size_t bytes, int64_t *handle,
+                      struct err *err);
+bool ranks_start_receive(struct ranks *ranks, int from, void *data, size_t bytes, int64_t *handle,
+                         struct err *err);
+/* Starts a sum that runs during computation; data belong to it until ranks_finish with RANKS_ALL.
+ * The result is bitwise that of a blocking sum. */
 bool ranks_start_sum(struct ranks *ranks, float *data, int64_t n, struct err *err);
-/* Makes progress on running sums: without calls they do not advance. Not collective. */
+/* Makes progress on what is in flight: without calls nothing advances. Not collective. */
 bool ranks_progress(struct ranks *ranks, struct err *err);
-bool ranks_finish_sums(struct ranks *ranks, struct err *err);
+/* Waits for one message, or for all messages and sums of the group. A handle that was finished
+ * before stays finished. Collective only if sums were started. */
+bool ranks_finish(struct ranks *ranks, int64_t handle, struct err *err);
 
 /* Broadcasts the root's bytes. */
 bool ranks_broadcast(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err);
@@ -70,7 +143,7 @@ bool ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, char **ou
                   struct err *err);
 
 /* True if all ranks are ok. If not, all get the error of the lowest rank that is not, prefixed with
- * its number, and false. *stop (may be NULL) becomes true if it is on any rank. */
+ * its number among all ranks, and false. *stop (may be NULL) becomes true if it is on any rank. */
 bool ranks_agree(struct ranks *ranks, bool ok, bool *stop, struct err *err);
 /* True if all ranks have the same number. If not, all get an error that names the rank that
  * differs: "rank 2 (node7) has different <what> from rank 0 (node1)". */

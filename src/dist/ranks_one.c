@@ -1,4 +1,4 @@
-/* ranks_one.c: one process (ranks.h): nothing to sum or send. */
+/* ranks_one.c: one process (ranks.h): nothing to sum, and nobody to send to. */
 #include "dist/ranks.h"
 
 struct ranks ranks_one(void)

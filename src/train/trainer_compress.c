@@ -42,7 +42,7 @@ bool trainer_compress_sum(struct trainer *trainer, bool ok, double sums[2], stru
     float *gradients = plan_gradients(trainer->plan, &count);
     double norm = optimizer_norm(gradients, count, trainer->threads);
     bad = !ok || !isfinite(norm) || !isfinite(sums[0]);
-    if (!ranks_finish_sums(ranks, err) || !ranks_sum_reals(ranks, sums, 2, err) ||
+    if (!ranks_finish(ranks, RANKS_ALL, err) || !ranks_sum_reals(ranks, sums, 2, err) ||
         !ranks_most(ranks, &bad, 1, err))
         return false;
     if (bad) { /* nothing of it may stay in the rest */
