@@ -1,7 +1,6 @@
 /* float_pyramid.h: rows of floats -> one plane of a tiled TIFF with its smaller levels as SubIFDs,
- * as in OME-TIFF. Values stay float32, deflated. Every level is half the size of the previous
- * one, a pixel the mean of those of 2x2 that are not NaN. Memory: float_pyramid_bytes, whatever the
- * height. The bytes do not depend on the number of threads. */
+ * as in OME-TIFF. Values stay float32, deflated. A pixel of a smaller level (slide/pyramid.h) is
+ * the mean of those of 2x2 that are not NaN. Memory: float_pyramid_bytes, whatever the height. */
 #ifndef HEATMAP_FLOAT_PYRAMID_H
 #define HEATMAP_FLOAT_PYRAMID_H
 #include "base/ctx.h"

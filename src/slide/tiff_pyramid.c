@@ -5,34 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/divide.h"
-#include "base/file.h"
-#include "base/pool.h"
 #include "base/console.h"
+#include "base/file.h"
+#include "slide/pyramid.h"
 #include "slide/tiff_jpeg.h"
-#include "slide/tiff_out.h"
 
-enum { MAX_LEVELS = 32, SMALLEST_SIDE_PX = 512 };
-
-struct level {
-    int64_t width, height;
-    int64_t across, down; /* tiles */
-    uint8_t *rows;        /* [tile, across * tile, 3]: the row of tiles being filled; not level 0 */
-    int64_t next_row;     /* the next row of tiles */
-    struct tiff_waiting *waiting; /* [down * across]; not level 0 */
-};
-
-struct pyramid {
-    const char *path;
+struct rgb_image {
     struct tiff_pyramid_options options; /* with defaults filled in */
     struct tiff_jpeg_style style;
     tiff_pyramid_draw draw;
-    void *draw_arg;
-    const struct ctx *ctx;
-    struct level levels[MAX_LEVELS];
-    int n_levels;
-    uint8_t *tile_px;                /* [workers, tile, tile, 3] */
-    struct tiff_jpeg_bytes *encoded; /* [levels[0].across] */
-    struct tiff_out out;
+    void *arg;
+    struct console *console;
 };
 
 static bool check_options(const struct tiff_pyramid_options *o, const char *path, struct err *err)
@@ -64,36 +47,11 @@ int64_t tiff_pyramid_tiles(const struct tiff_pyramid_options *options)
     return ceil_div(o.width, o.tile_px) * ceil_div(o.height, o.tile_px);
 }
 
-static bool make_levels(struct pyramid *p, struct err *err)
-{
-    int64_t tile = p->options.tile_px, width = p->options.width, height = p->options.height;
-    for (int k = 0;; k++) {
-        struct level *level = &p->levels[k];
-        *level = (struct level){ .width = width, .height = height };
-        level->across = ceil_div(width, tile);
-        level->down = ceil_div(height, tile);
-        p->n_levels = k + 1;
-        if (k > 0) {
-            size_t tiles = (size_t)(level->across * level->down);
-            level->rows = calloc((size_t)(level->across * tile), (size_t)tile * 3);
-            level->waiting = calloc(tiles, sizeof *level->waiting);
-            if (!level->rows || !level->waiting)
-                return err_memory(err, p->path);
-        }
-        if (width <= SMALLEST_SIDE_PX && height <= SMALLEST_SIDE_PX)
-            break;
-        width = ceil_div(width, 2), height = ceil_div(height, 2);
-    }
-    size_t workers = (size_t)pool_workers(p->ctx->pool);
-    p->tile_px = malloc(workers * (size_t)(tile * tile * 3));
-    p->encoded = calloc((size_t)p->levels[0].across, sizeof *p->encoded);
-    return (p->tile_px && p->encoded) || err_memory(err, p->path);
-}
-
 /* Fills the area to the right of and below the valid pixels with the last of them, so that the edge
  * of the slide has no ringing and halving stays exact. */
-static void pad_tile(uint8_t *px, int64_t tile, int64_t width, int64_t height)
+static void pad_tile(void *pixels, int64_t tile, int64_t width, int64_t height)
 {
+    uint8_t *px = pixels;
     for (int64_t y = 0; y < height && width < tile; y++)
         for (int64_t x = width; x < tile; x++)
             memcpy(px + (y * tile + x) * 3, px + (y * tile + width - 1) * 3, 3);
@@ -101,104 +59,38 @@ static void pad_tile(uint8_t *px, int64_t tile, int64_t width, int64_t height)
         memcpy(px + y * tile * 3, px + (height - 1) * tile * 3, (size_t)tile * 3);
 }
 
-/* Means of 2x2 pixels, rounded to nearest. dst rows are dst_stride bytes apart. */
-static void halve_tile(const uint8_t *px, int64_t tile, uint8_t *dst, int64_t dst_stride)
+/* Means of 2x2 pixels, rounded to nearest. */
+static void halve_tile(const void *px, int64_t tile, void *dst, int64_t stride_px)
 {
     for (int64_t y = 0; y < tile / 2; y++) {
-        const uint8_t *upper = px + 2 * y * tile * 3, *lower = upper + tile * 3;
-        uint8_t *to = dst + y * dst_stride;
+        const uint8_t *upper = (const uint8_t *)px + 2 * y * tile * 3, *lower = upper + tile * 3;
+        uint8_t *to = (uint8_t *)dst + y * stride_px * 3;
         for (int64_t x = 0; x < tile / 2; x++, upper += 6, lower += 6, to += 3)
             for (int c = 0; c < 3; c++)
                 to[c] = (uint8_t)((upper[c] + upper[c + 3] + lower[c] + lower[c + 3] + 2) >> 2);
     }
 }
 
-struct tile_row {
-    struct pyramid *p;
-    int level;
-    int64_t row;
-};
-
-static bool make_tile(void *arg, int64_t column, int worker, struct err *err)
+static bool encode_tile(const void *arg, const void *px, int64_t tile, struct pyramid_tile *out,
+                        struct err *err)
 {
-    const struct tile_row *job = arg;
-    struct pyramid *p = job->p;
-    const struct level *level = &p->levels[job->level];
-    int64_t tile = p->options.tile_px, x = column * tile, y = job->row * tile;
-    int64_t width = level->width - x < tile ? level->width - x : tile;
-    int64_t height = level->height - y < tile ? level->height - y : tile;
-    uint8_t *px = p->tile_px + (size_t)worker * (size_t)(tile * tile * 3);
-    if (job->level == 0) {
-        if (!p->draw(p->draw_arg, x, y, width, height, px, tile * 3, worker, err))
-            return false;
-    } else {
-        for (int64_t i = 0; i < height; i++)
-            memcpy(px + i * tile * 3, level->rows + (i * level->across * tile + x) * 3,
-                   (size_t)width * 3);
-    }
-    pad_tile(px, tile, width, height);
-    if (job->level + 1 < p->n_levels) {
-        struct level *half = &p->levels[job->level + 1];
-        int64_t stride = half->across * tile * 3;
-        halve_tile(px, tile,
-                   half->rows + (job->row & 1) * (tile / 2) * stride + column * (tile / 2) * 3,
-                   stride);
-    }
-    if (!tiff_jpeg_encode(&p->style, px, &p->encoded[column], err))
-        return false;
-    if (job->level == 0)
-        console_advance(p->ctx->console, 1);
-    return true;
+    (void)tile;
+    const struct rgb_image *image = arg;
+    struct tiff_jpeg_bytes jpeg;
+    bool ok = tiff_jpeg_encode(&image->style, px, &jpeg, err);
+    free(out->bytes);
+    *out = (struct pyramid_tile){ jpeg.bytes, jpeg.size, jpeg.size };
+    return ok;
 }
 
-static bool store_tile(struct pyramid *p, int k, int64_t index, const struct tiff_jpeg_bytes *tile,
-                       struct err *err)
+static bool set_tags(const void *arg, struct tiff_out *out, struct err *err)
 {
-    int64_t size = (int64_t)tile->size;
-    return k == 0 ? tiff_out_tile(&p->out, index, tile->bytes, size, err)
-                  : tiff_out_wait(&p->out, tile->bytes, size, &p->levels[k].waiting[index], err);
-}
-
-static void free_encoded(struct pyramid *p)
-{
-    for (int64_t i = 0; p->encoded && i < p->levels[0].across; i++) {
-        free(p->encoded[i].bytes);
-        p->encoded[i].bytes = NULL;
-    }
-}
-
-/* Makes one row of tiles and, level by level, each coarser row that it completes. */
-static bool make_row(struct pyramid *p, struct err *err)
-{
-    for (int k = 0; k < p->n_levels; k++) {
-        struct level *level = &p->levels[k];
-        struct tile_row job = { p, k, level->next_row++ };
-        bool ok = pool_for(p->ctx->pool, level->across, make_tile, &job, p->ctx->stop, err);
-        for (int64_t i = 0; ok && i < level->across; i++)
-            ok = store_tile(p, k, job.row * level->across + i, &p->encoded[i], err);
-        free_encoded(p);
-        if (!ok)
-            return false;
-        if (job.row % 2 == 0 && job.row + 1 < level->down)
-            break;
-    }
-    return true;
-}
-
-static bool set_tags(struct pyramid *p, int k, struct err *err)
-{
-    const struct tiff_pyramid_options *o = &p->options;
-    const struct level *level = &p->levels[k];
-    TIFF *t = p->out.tiff;
+    const struct rgb_image *image = arg;
+    const struct tiff_pyramid_options *o = &image->options;
+    TIFF *t = out->tiff;
     errno = 0;
-    bool ok = TIFFSetField(t, TIFFTAG_SUBFILETYPE, k ? FILETYPE_REDUCEDIMAGE : 0) &&
-              TIFFSetField(t, TIFFTAG_IMAGEWIDTH, (uint32_t)level->width) &&
-              TIFFSetField(t, TIFFTAG_IMAGELENGTH, (uint32_t)level->height) &&
-              TIFFSetField(t, TIFFTAG_TILEWIDTH, (uint32_t)o->tile_px) &&
-              TIFFSetField(t, TIFFTAG_TILELENGTH, (uint32_t)o->tile_px) &&
-              TIFFSetField(t, TIFFTAG_BITSPERSAMPLE, 8) &&
+    bool ok = TIFFSetField(t, TIFFTAG_BITSPERSAMPLE, 8) &&
               TIFFSetField(t, TIFFTAG_SAMPLESPERPIXEL, 3) &&
-              TIFFSetField(t, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG) &&
               TIFFSetField(t, TIFFTAG_COMPRESSION, COMPRESSION_JPEG) &&
               TIFFSetField(t, TIFFTAG_PHOTOMETRIC, o->rgb ? PHOTOMETRIC_RGB : PHOTOMETRIC_YCBCR);
     if (ok && !o->rgb) {
@@ -206,77 +98,60 @@ static bool set_tags(struct pyramid *p, int k, struct err *err)
         ok = TIFFSetField(t, TIFFTAG_YCBCRSUBSAMPLING, o->chroma_x, o->chroma_y) &&
              TIFFSetField(t, TIFFTAG_REFERENCEBLACKWHITE, full_range);
     }
-    if (ok && o->mpp > 0) {
-        double pixels_per_cm = 1e4 / o->mpp * (double)level->width / (double)o->width;
-        ok = TIFFSetField(t, TIFFTAG_XRESOLUTION, pixels_per_cm) &&
-             TIFFSetField(t, TIFFTAG_YRESOLUTION,
-                          1e4 / o->mpp * (double)level->height / (double)o->height) &&
-             TIFFSetField(t, TIFFTAG_RESOLUTIONUNIT, RESUNIT_CENTIMETER);
-    }
-    if (ok && k == 0 && o->description)
-        ok = TIFFSetField(t, TIFFTAG_IMAGEDESCRIPTION, o->description);
     if (ok && !o->full_jpeg) {
         struct tiff_jpeg_bytes tables;
-        if (!tiff_jpeg_tables(&p->style, &tables, err))
+        if (!tiff_jpeg_tables(&image->style, &tables, err))
             return false;
         ok = TIFFSetField(t, TIFFTAG_JPEGTABLES, (uint32_t)tables.size, tables.bytes);
         free(tables.bytes);
     }
-    return ok || tiff_out_failed(&p->out, err);
+    return ok || tiff_out_failed(out, err);
 }
 
-static bool write_levels(struct pyramid *p, struct err *err)
-{
-    if (!set_tags(p, 0, err))
-        return false;
-    while (p->levels[0].next_row < p->levels[0].down)
-        if (!make_row(p, err))
-            return false;
-    for (int k = 0; k < p->n_levels; k++) {
-        const struct level *level = &p->levels[k];
-        if (k > 0 && !(set_tags(p, k, err) &&
-                       tiff_out_copy(&p->out, level->waiting, level->across * level->down, err)))
-            return false;
-        if (!tiff_out_directory(&p->out, err))
-            return false;
-    }
-    return true;
-}
+static const struct pyramid_kind rgb_jpeg = {
+    .px_bytes = 3, .pad = pad_tile, .halve = halve_tile, .encode = encode_tile, .set_tags = set_tags
+};
 
-static void free_pyramid(struct pyramid *p)
+static bool draw_tile(void *arg, int64_t x, int64_t y, int64_t width, int64_t height, uint8_t *px,
+                      int64_t stride_bytes, int worker, struct err *err)
 {
-    tiff_out_close(&p->out);
-    for (int k = 0; k < p->n_levels; k++) {
-        free(p->levels[k].rows);
-        free(p->levels[k].waiting);
-    }
-    free_encoded(p);
-    free(p->encoded);
-    free(p->tile_px);
+    const struct rgb_image *image = arg;
+    bool ok = image->draw(image->arg, x, y, width, height, px, stride_bytes, worker, err);
+    console_advance(image->console, ok);
+    return ok;
 }
 
 bool tiff_pyramid_write(const char *path, const struct tiff_pyramid_options *options,
                         tiff_pyramid_draw draw, void *arg, const struct ctx *ctx, struct err *err)
 {
-    struct pyramid p = { .path = path,
-                         .options = with_defaults(options),
-                         .draw = draw,
-                         .draw_arg = arg,
-                         .ctx = ctx,
-                         .out.waiting = -1 };
-    char mode[] = { 'w', options->classic ? '4' : '8', options->big_endian ? 'b' : 'l', 0 };
-    p.style = (struct tiff_jpeg_style){ .tile_px = p.options.tile_px,
-                                        .quality = p.options.quality,
-                                        .chroma_x = p.options.chroma_x,
-                                        .chroma_y = p.options.chroma_y,
-                                        .rgb = p.options.rgb,
-                                        .full_jpeg = p.options.full_jpeg };
+    struct tiff_pyramid_options o = with_defaults(options);
+    struct rgb_image image = { .options = o,
+                               .style = { .tile_px = o.tile_px,
+                                          .quality = o.quality,
+                                          .chroma_x = o.chroma_x,
+                                          .chroma_y = o.chroma_y,
+                                          .rgb = o.rgb,
+                                          .full_jpeg = o.full_jpeg },
+                               .draw = draw,
+                               .arg = arg,
+                               .console = ctx->console };
+    struct pyramid pyramid = { .width = o.width,
+                               .height = o.height,
+                               .tile_px = o.tile_px,
+                               .px_um = o.mpp,
+                               .description = o.description,
+                               .kind = &rgb_jpeg,
+                               .style = &image,
+                               .draw = draw_tile,
+                               .arg = &image };
+    char mode[] = { 'w', o.classic ? '4' : '8', o.big_endian ? 'b' : 'l', 0 };
     struct file_out out;
-    if (!check_options(&p.options, path, err) || !file_out_reserve(&out, path, err))
+    struct tiff_out tiff;
+    if (!check_options(&o, path, err) || !file_out_reserve(&out, path, err))
         return false;
-    bool ok = make_levels(&p, err) && tiff_out_open(&p.out, path, out.handle, mode, err) &&
-              write_levels(&p, err);
-    free_pyramid(&p);
+    bool ok = tiff_out_open(&tiff, path, out.handle, mode, err) &&
+              pyramid_write(&tiff, &pyramid, ctx, err);
+    tiff_out_close(&tiff);
     if (ok)
         return file_out_commit(&out, err);
     file_out_discard(&out);

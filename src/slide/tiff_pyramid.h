@@ -1,7 +1,5 @@
 /* tiff_pyramid.h: pixels supplied tile by tile -> a pyramidal tiled JPEG TIFF as written by slide
- * scanners and converters. Each level is half the size of the one before, by exact 2x2 averages of
- * the uncompressed pixels, down to at most 512 px per side. Memory: one row of tiles per level,
- * regardless of slide size. The bytes do not depend on the number of threads. */
+ * scanners and converters. Levels (pyramid.h) are exact 2x2 averages of the uncompressed pixels. */
 #ifndef SLIDE_TIFF_PYRAMID_H
 #define SLIDE_TIFF_PYRAMID_H
 #include <stdbool.h>
