@@ -122,7 +122,8 @@ static bool set_up(struct trainer *trainer, struct err *err)
     const struct train_config *config = trainer->config;
     bool distilling = config->distill.teacher[0] != 0;
     struct plan_options plan = { .mode = distilling ? PLAN_TUNE : PLAN_TRAIN,
-                                 .spread = trainer_spread(trainer),
+                                 .peers = { [PEERS_DATA] = trainer_peers(trainer) },
+                                 .norm_peers = 1u << PEERS_DATA,
                                  .threads = trainer->threads,
                                  .saving = (enum plan_saving)config->train.memory,
                                  .arena_budget = (size_t)config->train.memory_mb << 20 };

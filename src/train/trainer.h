@@ -52,7 +52,7 @@ struct trainer {
     float *statistics;                       /* batch norm's, exchanged between ranks */
     int64_t n_statistics;
     bool statistics_sent, stop; /* stop: any rank was asked to */
-    struct plan_spread spread;  /* ranks.sync_bn */
+    struct plan_peers peers;    /* ranks.sync_bn */
     bool torn;      /* failed within a pass in which others wait: this rank exits alone */
     int64_t *parts; /* [ranks + 1]: the ranks' parts of the weights; NULL: not sharded */
     struct schedule_options schedule;
@@ -94,7 +94,7 @@ bool trainer_count_waiting(const struct trainer *trainer, struct err *err);
  * in any case, so that all fail together. Sets trainer->stop. */
 bool trainer_share_new(struct trainer *trainer, struct err *err);
 /* For the plan: batch norm over all ranks, or NULL. Not collective. */
-const struct plan_spread *trainer_spread(struct trainer *trainer);
+const struct plan_peers *trainer_peers(struct trainer *trainer);
 /* With ranks.shard_optimizer: the parts; after a step, shares every rank's new weights with all.
  * The gradients are overwritten. */
 bool trainer_share_parts(struct trainer *trainer, struct err *err);

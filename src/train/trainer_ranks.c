@@ -148,14 +148,22 @@ static bool sum_over_ranks(void *arg, double *values, int64_t n, struct err *err
     return ranks_sum_reals(arg, values, n, err);
 }
 
-const struct plan_spread *trainer_spread(struct trainer *trainer)
+static bool sum_floats_over_ranks(void *arg, float *values, int64_t n, struct err *err)
+{
+    return ranks_sum_floats(arg, values, n, err);
+}
+
+const struct plan_peers *trainer_peers(struct trainer *trainer)
 {
     struct ranks *ranks = trainer->request->ranks;
     if (!trainer->config->ranks.sync_bn)
         return NULL;
-    trainer->spread =
-        (struct plan_spread){ .sum = sum_over_ranks, .arg = ranks, .parts = ranks->size };
-    return &trainer->spread;
+    trainer->peers = (struct plan_peers){ .arg = ranks,
+                                          .rank = ranks->rank,
+                                          .size = ranks->size,
+                                          .sum = sum_over_ranks,
+                                          .sum_floats = sum_floats_over_ranks };
+    return &trainer->peers;
 }
 
 bool trainer_share_new(struct trainer *trainer, struct err *err)

@@ -126,7 +126,7 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
                                  .shares = trainer->mix_shares,
                                  .others = trainer->mix_others };
     bool ok = loader_next(trainer->train_loader, batch, err);
-    if (trainer->spread.sum) /* ranks wait for each other within the passes */
+    if (trainer->peers.sum) /* ranks wait for each other within the passes */
         ok = trainer_agree(trainer, ok, err);
     if (!ok)
         return false;
@@ -139,7 +139,7 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
          batch_loss(trainer, plan_output(trainer->plan, 0), &spec, batch, loss,
                     plan_output_gradient(trainer->plan, 0), err) &&
          trainer_share_backward(trainer, (number + 1) % config->train.accumulate == 0, err);
-    trainer->torn = !ok && trainer->spread.sum;
+    trainer->torn = !ok && trainer->peers.sum;
     return ok;
 }
 

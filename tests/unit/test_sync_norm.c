@@ -1,40 +1,35 @@
-/* test_sync_norm.c: batch norm over a batch that is spread over processes (here: threads that sum
- * between barriers) is batch norm over the whole batch: outputs, gradients, running statistics; and
- * how far that carries through a whole network. */
+/* test_sync_norm.c: batch norm over a batch that is spread over processes (here: threads) is batch
+ * norm over the whole batch: outputs, gradients, running statistics; and how far that carries
+ * through a whole network. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"
 #include "net/graph/op.h"
 #include "net/plan/plan.h"
 #include "net/zoo/zoo.h"
+#include "support/thread_peers.h"
 
 #define PARTS 3
 #define EACH 2
 #define CLASSES 5
 #define SIDE 19
 #define SCAN_SIDE 144
-#define MOST 4096
 
 /* A small network, or scan_tiny: eleven convolutions with batch norm. */
 struct kind {
     bool scan, relu;
 };
 
-struct meeting {
-    pthread_barrier_t barrier;
-    double values[PARTS][MOST];
-};
-
 struct part {
-    struct meeting *meeting; /* NULL: the whole batch in one plan, */
-    bool alone;              /* by the same kernel, else by oneDNN's */
+    const struct plan_peers *peers; /* NULL: the whole batch in one plan, */
+    bool alone;                     /* by the same kernel, else by oneDNN's */
+    enum plan_saving saving;
     int rank, images;
     struct kind kind;
     bool nudged; /* every pixel is the next float */
@@ -42,26 +37,7 @@ struct part {
     struct plan *plan;
     float *gradients;
     int64_t count;
-    pthread_t thread;
 };
-
-/* All threads leave with the same sums, added in the order of the ranks. */
-static bool sum(void *arg, double *values, int64_t n, struct err *err)
-{
-    struct part *part = arg;
-    struct meeting *meeting = part->meeting;
-    if (n > MOST)
-        return err_set(err, ERR_USAGE, "more than %d numbers", MOST);
-    memcpy(meeting->values[part->rank], values, (size_t)n * sizeof *values);
-    pthread_barrier_wait(&meeting->barrier);
-    for (int64_t i = 0; i < n; i++) {
-        values[i] = 0;
-        for (int r = 0; r < PARTS; r++)
-            values[i] += meeting->values[r][i];
-    }
-    pthread_barrier_wait(&meeting->barrier);
-    return true;
-}
 
 static bool sum_alone(void *arg, double *values, int64_t n, struct err *err)
 {
@@ -113,20 +89,19 @@ static float number(uint64_t what, uint64_t index)
 }
 
 /* Runs without asserts: threads may not fail a test. */
-static void *work(void *arg)
+static void work(struct part *part)
 {
-    struct part *part = arg;
-    struct plan_spread spread = { .sum = sum, .arg = part, .parts = PARTS };
-    if (part->alone)
-        spread = (struct plan_spread){ .sum = sum_alone, .parts = 1 };
+    const struct plan_peers alone = { .sum = sum_alone, .size = 1 };
     struct plan_options options = { .mode = PLAN_TRAIN,
                                     .threads = 1,
                                     .direct = true,
-                                    .spread = part->meeting || part->alone ? &spread : NULL };
+                                    .saving = part->saving,
+                                    .peers = { [PEERS_DATA] = part->alone ? &alone : part->peers },
+                                    .norm_peers = 1u << PEERS_DATA };
     struct kind kind = part->kind;
     part->graph = (kind.scan ? scan_network : network)(part->images, kind.relu);
     if (!part->graph || !plan_new(part->graph, &options, &part->plan, NULL))
-        return NULL;
+        return;
     uint64_t first = (uint64_t)(part->rank * part->images);
     uint64_t pixels = kind.scan ? 3 * SCAN_SIDE * SCAN_SIDE : 3 * SIDE * SIDE;
     for (uint64_t i = 0; i < (uint64_t)part->images * pixels; i++) {
@@ -138,7 +113,11 @@ static void *work(void *arg)
     plan_zero_gradients(part->plan);
     if (plan_forward(part->plan, NULL) && plan_backward(part->plan, NULL))
         part->gradients = plan_gradients(part->plan, &part->count);
-    return NULL;
+}
+
+static void work_of(void *parts, int rank)
+{
+    work((struct part *)parts + rank);
 }
 
 static void part_free(struct part *part)
@@ -196,18 +175,21 @@ static void judge(const struct part *parts)
     }
 }
 
-static void run_parts(struct part *parts, struct kind kind)
+/* Returns how often the first of them talked to the others. */
+static int64_t run_parts(struct part *parts, struct kind kind, enum plan_saving saving)
 {
-    struct meeting *meeting = calloc(1, sizeof *meeting);
-    pthread_barrier_init(&meeting->barrier, NULL, PARTS);
-    for (int r = 0; r < PARTS; r++) {
-        parts[r] = (struct part){ .meeting = meeting, .rank = r, .images = EACH, .kind = kind };
-        pthread_create(&parts[r].thread, NULL, work, &parts[r]);
-    }
+    struct thread_peers *peers = thread_peers_new(PARTS);
+    assert_non_null(peers);
     for (int r = 0; r < PARTS; r++)
-        pthread_join(parts[r].thread, NULL);
-    pthread_barrier_destroy(&meeting->barrier);
-    free(meeting);
+        parts[r] = (struct part){ .peers = thread_peers_of(peers, r),
+                                  .rank = r,
+                                  .images = EACH,
+                                  .kind = kind,
+                                  .saving = saving };
+    thread_peers_run(peers, work_of, parts);
+    int64_t calls = thread_peers_calls(peers, 0);
+    thread_peers_free(peers);
+    return calls;
 }
 
 static void spread_is_whole(void **state)
@@ -215,7 +197,7 @@ static void spread_is_whole(void **state)
     (void)state;
     for (int relu = 0; relu < 2; relu++) {
         struct part parts[PARTS];
-        run_parts(parts, (struct kind){ .relu = relu });
+        run_parts(parts, (struct kind){ .relu = relu }, SAVING_ALL);
         judge(parts);
         for (int r = 0; r < PARTS; r++)
             part_free(&parts[r]);
@@ -243,7 +225,7 @@ static void through_a_network(void **state)
         struct part parts[PARTS], whole = { .images = PARTS * EACH, .kind = kind, .alone = true };
         struct part nudged = whole;
         nudged.nudged = true;
-        run_parts(parts, kind);
+        run_parts(parts, kind, SAVING_ALL);
         work(&whole);
         work(&nudged);
         assert_non_null(whole.gradients);
@@ -265,6 +247,23 @@ static void through_a_network(void **state)
     }
 }
 
+/* Steps that talk are not repeated: what they gave is kept, and the gradients are the same bits. */
+static void recomputation_talks_no_more(void **state)
+{
+    (void)state;
+    struct kind kind = { .scan = true, .relu = true };
+    struct part all[PARTS], again[PARTS];
+    int64_t calls = run_parts(all, kind, SAVING_ALL);
+    assert_true(calls > 0);
+    assert_int_equal(run_parts(again, kind, SAVING_RECOMPUTE), calls);
+    for (int r = 0; r < PARTS; r++) {
+        assert_true(plan_memory(again[r].plan).arena < plan_memory(all[r].plan).arena);
+        assert_memory_equal(again[r].gradients, all[r].gradients,
+                            (size_t)all[r].count * sizeof(float));
+        part_free(&all[r]), part_free(&again[r]);
+    }
+}
+
 static bool sum_fails(void *arg, double *values, int64_t n, struct err *err)
 {
     int *calls_left = arg;
@@ -280,8 +279,11 @@ static void a_failed_sum_is_reported_as_such(void **state)
     for (int backward = 0; backward < 2; backward++) {
         struct err err = { 0 };
         int calls = backward ? 6 : 0;
-        struct plan_spread spread = { .sum = sum_fails, .arg = &calls, .parts = 2 };
-        struct plan_options options = { .mode = PLAN_TRAIN, .threads = 1, .spread = &spread };
+        struct plan_peers peers = { .sum = sum_fails, .arg = &calls, .size = 2 };
+        struct plan_options options = { .mode = PLAN_TRAIN,
+                                        .threads = 1,
+                                        .peers = { [PEERS_SPACE] = &peers },
+                                        .norm_peers = 1u << PEERS_SPACE };
         struct graph *g = network(EACH, true);
         struct plan *plan = NULL;
         assert_non_null(g);
@@ -305,6 +307,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(spread_is_whole),
                                         cmocka_unit_test(through_a_network),
+                                        cmocka_unit_test(recomputation_talks_no_more),
                                         cmocka_unit_test(a_failed_sum_is_reported_as_such) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

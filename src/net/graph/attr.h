@@ -17,6 +17,11 @@ enum pad_mode { PAD_ZERO, PAD_REFLECT, PAD_REPLICATE };
 
 enum upsample_mode { UPSAMPLE_NEAREST, UPSAMPLE_BILINEAR };
 
+/* The ways in which the work on a network may be divided among processes, each a group of peers
+ * (net/plan/peers.h): other samples of a batch; other layers; other parts of an image, along one
+ * axis each; other heads or channels of a layer. */
+enum peer_group { PEERS_DATA, PEERS_STAGE, PEERS_SPACE, PEERS_BANDS, PEERS_HEADS, PEER_GROUPS };
+
 /* conv, conv_transpose. */
 struct conv_attr {
     int64_t kernel[2]; /* must agree with the weight */

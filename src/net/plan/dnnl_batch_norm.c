@@ -16,25 +16,29 @@ static dnnl_memory_desc_t data_desc(const struct plan_node *pn, enum layout layo
     return desc_plain(&image);
 }
 
-/* Statistics of a batch that is spread over processes? */
-static const struct plan_spread *spread_of(const struct plan_node *pn)
-{
-    return pn->tape->options.mode == PLAN_TRAIN ? pn->tape->options.spread : NULL;
-}
-
+/* The batch as it is spread over processes, if it is (n_groups > 0). */
 static struct sync_norm sync_of(const struct plan_node *pn, enum layout layout)
 {
+    const struct plan_options *options = &pn->tape->options;
     const struct shape *x = in_shape(pn, 0);
     int64_t extents[5] = { x->dim[0], x->dim[1], shape_span(x, 2, x->rank), 1, 1 };
     if (x->rank == 4)
         layout_extents(pn->tape, x, layout, extents);
-    return (struct sync_norm){ .n = extents[0],
-                               .blocks = extents[1],
-                               .area = extents[2] * extents[3],
-                               .b = extents[4],
-                               .channels = x->dim[1],
-                               .epsilon = pn->node->attr.norm.epsilon,
-                               .spread = spread_of(pn) };
+    struct sync_norm s = { .n = extents[0],
+                           .blocks = extents[1],
+                           .area = extents[2] * extents[3],
+                           .b = extents[4],
+                           .channels = x->dim[1],
+                           .epsilon = pn->node->attr.norm.epsilon };
+    for (int g = 0; g < PEER_GROUPS && options->mode == PLAN_TRAIN; g++)
+        if ((options->norm_peers >> g & 1) && options->peers[g])
+            s.groups[s.n_groups++] = options->peers[g];
+    return s;
+}
+
+static bool is_spread(const struct plan_node *pn)
+{
+    return sync_of(pn, LAYOUT_PLAIN).n_groups > 0;
 }
 
 static bool run_statistics(const struct step *step, struct err *err)
@@ -48,6 +52,8 @@ static bool add_statistics(struct plan_node *pn, int x, int mean, int variance, 
     struct sync_norm s = sync_of(pn, layout);
     struct step_spec spec = { "statistics over ranks", run_statistics, &s, sizeof s, 0 };
     struct step *step = step_add(pn->tape, &spec, err);
+    if (step)
+        step->talks = true;
     return step && step_use(step, x, ACCESS_READ, err) && step_use(step, mean, ACCESS_WRITE, err) &&
            step_use(step, variance, ACCESS_WRITE, err);
 }
@@ -66,6 +72,8 @@ static bool add_correction(struct plan_node *pn, const int slots[6], int dx, enu
     struct step_spec spec = { "statistics back", run_correct, &s, sizeof s, 0 };
     struct step *step = step_add(pn->tape, &spec, err);
     bool ok = step != NULL;
+    if (step)
+        step->talks = true;
     for (int i = 0; ok && i < 6; i++)
         ok = step_use(step, slots[i], ACCESS_READ, err);
     return ok && step_use(step, dx, ACCESS_BOTH, err);
@@ -82,7 +90,7 @@ static bool takes_relu(const struct plan_node *pn)
 
 static unsigned norm_flags(const struct plan_node *pn)
 {
-    bool global = pn->tape->options.mode != PLAN_TRAIN || spread_of(pn);
+    bool global = pn->tape->options.mode != PLAN_TRAIN || is_spread(pn);
     return dnnl_use_scale | dnnl_use_shift | (global ? dnnl_use_global_stats : 0u) |
            (takes_relu(pn) ? dnnl_fuse_norm_relu : 0u);
 }
@@ -116,7 +124,8 @@ static bool update_running(struct plan_node *pn, int mean, int variance, struct 
 {
     const struct shape *x = in_shape(pn, 0);
     double count = (double)(shape_count(x) / x->dim[1]);
-    count *= spread_of(pn) ? spread_of(pn)->parts : 1;
+    struct sync_norm s = sync_of(pn, LAYOUT_PLAIN);
+    count *= sync_norm_parts(&s);
     struct running r = { x->dim[1], pn->node->attr.norm.momentum,
                          count > 1 ? (float)(count / (count - 1)) : 1 };
     struct step_spec spec = { "running statistics", run_running, &r, sizeof r, 0 };
@@ -153,7 +162,7 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
                      : in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err);
     int variance = batch ? slot_new(tape, (size_t)row.dims[0] * sizeof(float))
                          : in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err);
-    enum access access = batch && !spread_of(pn) ? ACCESS_WRITE : ACCESS_READ;
+    enum access access = batch && !is_spread(pn) ? ACCESS_WRITE : ACCESS_READ;
     const dnnl_memory_desc_t *workspace = workspace_desc(pd);
     int mask = workspace ? slot_new(tape, dnnl_memory_desc_get_size(workspace)) : NO_SLOT;
     struct dnnl_arg args[] = {
@@ -169,7 +178,7 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
     if (takes_relu(pn))
         tape->nodes[graph_only_user(tape->graph, pn->node->output) - tape->graph->nodes].fused =
             true;
-    if (spread_of(pn) && !add_statistics(pn, x, mean, variance, layout, err))
+    if (is_spread(pn) && !add_statistics(pn, x, mean, variance, layout, err))
         return false;
     struct step *step = dnnl_step(tape, "batch norm", pd, args, 7, 0, err);
     if (!step)
@@ -218,7 +227,7 @@ bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
         return false;
     step_in_place(step, 0, -1, 1);
     const int slots[] = { args[2].slot, args[3].slot, args[4].slot, args[5].slot, dw, db };
-    if (spread_of(pn) && !add_correction(pn, slots, dx, layout, err))
+    if (is_spread(pn) && !add_correction(pn, slots, dx, layout, err))
         return false;
     return (!wants_gradient(pn, 0) || gradient_add(pn, 0, dx, layout, err)) &&
            (!wants_gradient(pn, WEIGHT) || gradient_add(pn, WEIGHT, dw, LAYOUT_PLAIN, err)) &&

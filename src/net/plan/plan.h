@@ -20,6 +20,7 @@
 #ifndef NET_PLAN_PLAN_H
 #define NET_PLAN_PLAN_H
 #include "net/graph/graph.h"
+#include "net/plan/peers.h"
 #include "net/plan/shared_weights.h"
 
 struct plan;
@@ -35,15 +36,6 @@ enum plan_saving {
     SAVING_ALL,       /* as they are */
     SAVING_RECOMPUTE, /* only some; the others are recomputed: the same gradients bit for bit */
     SAVING_HALF,      /* as bfloat16, 8 bits of precision; everything is computed in float */
-};
-
-/* The batch of a plan is one of `parts` equal parts of a larger one, each in a separate process.
- * sum: adds numbers over all of them, in place; every process calls it at the same points in the
- * same order. */
-struct plan_spread {
-    bool (*sum)(void *arg, double *values, int64_t n, struct err *err);
-    void *arg;
-    int parts;
 };
 
 /* The layout of inputs and outputs of a graph that is part of another. */
@@ -63,10 +55,12 @@ struct plan_options {
     /* SAVING_RECOMPUTE: the maximum size of the arena in bytes; no more is recomputed than this
      * requires. 0: as many segments as the square root of the number of nodes. */
     size_t arena_budget;
-    const struct plan_spread *spread; /* PLAN_TRAIN: batch norm uses the statistics of the larger
-                                       * batch; must outlive the plan; NULL: those of its own batch
-                                       */
-    bool input_gradients;             /* backward also to the inputs of the graph */
+    /* The others with whom work is shared, by group; must outlive the plan. NULL: none. */
+    const struct plan_peers *peers[PEER_GROUPS];
+    /* PLAN_TRAIN: batch norm uses the statistics of all peers of these groups (bit 1u << group),
+     * who must have as many elements each. 0: its own. */
+    uint32_t norm_peers;
+    bool input_gradients; /* backward also to the inputs of the graph */
     /* PLAN_INFER: transformed weights are shared through this, where another plan may already have
      * put them; must outlive the plan, and the parameters must not change. NULL: its own. */
     struct plan_weights *weights;

@@ -14,9 +14,19 @@ struct recompute {
     struct weave weave;
     int *segment; /* [forward steps]: the segment of a step */
     bool *again;  /* [forward steps]: to be run again */
+    bool *told;   /* [slots]: written by a step that talks to peers, and therefore kept */
     int n_segments;
     size_t small; /* bytes below which a slot is kept */
 };
+
+static void find_told(struct recompute *r)
+{
+    const struct tape *tape = r->weave.tape;
+    for (int i = 0; i < tape->begin_backward; i++)
+        for (int k = 0; tape->steps[i].talks && k < tape->steps[i].n_slots; k++)
+            if (tape->steps[i].slot[k] != NO_SLOT && (tape->steps[i].access[k] & ACCESS_WRITE))
+                r->told[slot_root(tape, tape->steps[i].slot[k])] = true;
+}
 
 /* Whether a forward step at or behind `boundary` touches memory that is written in front of it. */
 static size_t crossing_bytes(const struct recompute *r, int boundary)
@@ -47,8 +57,9 @@ static bool is_saved(const struct recompute *r, int slot)
 {
     const struct slot_use *use = &r->weave.uses[slot];
     const struct slot *s = &r->weave.tape->slots[slot];
-    return s->home == SLOT_ARENA && s->bytes >= r->small && use->first_write >= 0 &&
-           use->first_write < r->weave.tape->begin_backward && use->first_backward >= 0;
+    return s->home == SLOT_ARENA && s->bytes >= r->small && !r->told[slot] &&
+           use->first_write >= 0 && use->first_write < r->weave.tape->begin_backward &&
+           use->first_backward >= 0;
 }
 
 /* What cutting costs: for every place in front of a step (and behind the last), */
@@ -120,12 +131,13 @@ static bool is_inner(const struct recompute *r, int root, int segment)
     return r->segment[use->first_write] == segment && r->segment[use->last_forward] == segment;
 }
 
-/* Inner slots that live to the backward pass because they are small are there already. */
+/* Inner slots that live to the backward pass because they are small are there already. Those that
+ * peers told of are kept even if only a step that runs again needs them. */
 static bool must_be_made(const struct recompute *r, int root, int segment)
 {
     bool kept =
         r->weave.uses[root].first_backward >= 0 && r->weave.tape->slots[root].bytes < r->small;
-    return is_inner(r, root, segment) && !kept;
+    return is_inner(r, root, segment) && !kept && !r->told[root];
 }
 
 static void mark_writers(struct recompute *r, int root, int begin, int end)
@@ -198,8 +210,11 @@ bool tape_recompute(struct tape *tape, int segments, struct err *err)
     bool ok = weave_begin(&r.weave, tape, err);
     r.segment = calloc(steps, sizeof *r.segment);
     r.again = calloc(steps, sizeof *r.again);
-    if (ok && (!r.segment || !r.again))
+    r.told = calloc((size_t)tape->n_slots + 1, sizeof *r.told);
+    if (ok && (!r.segment || !r.again || !r.told))
         ok = err_memory(err, "plan");
+    if (ok)
+        find_told(&r);
     for (int i = 0; ok && i < r.weave.n_slots; i++)
         if (is_saved(&r, i))
             saved += tape->slots[i].bytes, n_saved++;
@@ -208,6 +223,6 @@ bool tape_recompute(struct tape *tape, int segments, struct err *err)
     for (int s = 0; ok && s + 1 < r.n_segments; s++) /* the last one is needed at once */
         ok = repeat_segment(&r, s, err);
     ok = weave_end(&r.weave, ok, err);
-    free(r.segment), free(r.again);
+    free(r.segment), free(r.again), free(r.told);
     return ok;
 }

@@ -67,6 +67,10 @@ struct step {
     bool (*copy)(const struct step *from, struct step *to, struct err *err);
     void *state;
     bool borrowed; /* the state is another step's */
+    /* It talks to peers: all of them run it, in the same order and once in a pass. So it is never
+     * repeated to save memory; what it gives in the forward pass is kept instead. It must be the
+     * only step that writes that. */
+    bool talks;
     enum step_sharing sharing;
     int from, from_too, to; /* indices into slot[]; -1: none */
     size_t copy_offset;     /* bytes */

@@ -6,6 +6,23 @@
 
 #define MAX_BLOCK 16 /* channels of a block, see struct plan */
 
+int sync_norm_parts(const struct sync_norm *s)
+{
+    int parts = 1;
+    for (int g = 0; g < s->n_groups; g++)
+        parts *= s->groups[g]->size;
+    return parts;
+}
+
+/* The sum over all is the sum over one group of the sums over another. */
+static bool sum_over(const struct sync_norm *s, double *values, int64_t n, struct err *err)
+{
+    bool ok = true;
+    for (int g = 0; g < s->n_groups && ok; g++)
+        ok = s->groups[g]->sum(s->groups[g]->arg, values, n, err);
+    return ok;
+}
+
 /* sums [channels, 2] of x - shift and its square; shift [channels]. */
 static void add_up(const struct sync_norm *s, const float *x, const double *shift, double *sums)
 {
@@ -30,14 +47,13 @@ static void add_up(const struct sync_norm *s, const float *x, const double *shif
 bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean, float *variance,
                           struct err *err)
 {
-    const struct plan_spread *spread = s->spread;
-    const double count = (double)(s->n * s->area * spread->parts);
+    const double count = (double)(s->n * s->area * sync_norm_parts(s));
     double *sums = calloc(3 * (size_t)s->channels, sizeof *sums);
     double *middle = sums ? sums + 2 * s->channels : NULL;
     bool ok = sums || err_memory(err, "statistics");
     if (ok) {
         add_up(s, x, middle, sums);
-        ok = spread->sum(spread->arg, sums, 2 * s->channels, err);
+        ok = sum_over(s, sums, 2 * s->channels, err);
     }
     for (int64_t c = 0; ok && c < s->channels; c++) {
         middle[c] = sums[2 * c] / count;
@@ -45,7 +61,7 @@ bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean
     }
     if (ok) {
         add_up(s, x, middle, sums);
-        ok = spread->sum(spread->arg, sums, 2 * s->channels, err);
+        ok = sum_over(s, sums, 2 * s->channels, err);
     }
     for (int64_t c = 0; ok && c < s->channels; c++) {
         mean[c] = (float)middle[c];
@@ -59,8 +75,7 @@ bool sync_norm_correct(const struct sync_norm *s, const float *x, const float *m
                        const float *variance, const float *weight, const float *dweight,
                        const float *dbias, float *dx, struct err *err)
 {
-    const struct plan_spread *spread = s->spread;
-    const double count = (double)(s->n * s->area * spread->parts);
+    const double count = (double)(s->n * s->area * sync_norm_parts(s));
     double *sums = calloc(2 * (size_t)s->channels, sizeof *sums);
     if (!sums)
         return err_memory(err, "statistics");
@@ -68,7 +83,7 @@ bool sync_norm_correct(const struct sync_norm *s, const float *x, const float *m
         sums[2 * c] = (double)dbias[c];
         sums[2 * c + 1] = (double)dweight[c];
     }
-    bool ok = spread->sum(spread->arg, sums, 2 * s->channels, err);
+    bool ok = sum_over(s, sums, 2 * s->channels, err);
     for (int64_t i = 0; ok && i < s->n * s->blocks; i++) {
         const int64_t first = i % s->blocks * s->b;
         const int64_t width = s->channels - first < s->b ? s->channels - first : s->b;

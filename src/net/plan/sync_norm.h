@@ -1,6 +1,6 @@
 /* sync_norm.h: what batch norm needs besides oneDNN's primitive if a batch is spread over several
- * processes (plan_options.spread): statistics of the whole batch, and in the backward pass the
- * terms that come from them. Every function is collective over the processes. Sums are in double
+ * processes (plan_options.norm_peers): statistics of the whole batch, and in the backward pass the
+ * terms that come from them. Every function is collective over these. Sums are in double
  * and in a fixed order. */
 #ifndef NET_PLAN_SYNC_NORM_H
 #define NET_PLAN_SYNC_NORM_H
@@ -11,8 +11,12 @@ struct sync_norm {
     int64_t n, blocks, area, b;
     int64_t channels;
     float epsilon;
-    const struct plan_spread *spread;
+    int n_groups; /* 0: the batch is whole */
+    const struct plan_peers *groups[PEER_GROUPS];
 };
+
+/* How many processes the batch is spread over. */
+int sync_norm_parts(const struct sync_norm *s);
 
 /* x -> mean [channels] and biased variance [channels] of the whole batch. */
 bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean, float *variance,

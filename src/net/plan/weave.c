@@ -80,6 +80,8 @@ bool weave_copy(struct weave *w, int i, int before, struct err *err)
     if (!step)
         return false;
     const struct step *old = &tape->steps[i];
+    if (old->talks)
+        return err_set(err, ERR_USAGE, "%s cannot be run twice", old->kernel);
     free(step->state);
     step->state = old->state, step->borrowed = true;
     if (old->copy && !old->copy(old, step, err))
