@@ -6,25 +6,18 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/console.h"
 #include "cli/classify.h"
 #include "verdict/feature_table.h"
-#include "verdict/forest.h"
+#include "verdict/forest_grid.h"
 
-#define MOST_VALUES 32 /* of one option in a grid */
-#define SHOWN 10       /* features in the text output */
-
-struct values {
-    int64_t items[MOST_VALUES];
-    int n;
-};
+#define SHOWN 10 /* features in the text output */
 
 /* "100,500" -> numbers. */
 static bool parse_values(const char *option, const char *text, int64_t low, int64_t high,
-                         struct values *out, struct err *err)
+                         struct grid_values *out, struct err *err)
 {
     const char *at = text;
-    for (out->n = 0; out->n < MOST_VALUES;) {
+    for (out->n = 0; out->n < GRID_MOST_VALUES;) {
         char *end = NULL;
         long long value = strtoll(at, &end, 10);
         if (end == at || (*end && *end != ',') || value < low || value > high)
@@ -37,37 +30,19 @@ static bool parse_values(const char *option, const char *text, int64_t low, int6
             return true;
         at = end + 1;
     }
-    return err_set(err, ERR_USAGE, "--%s: more than %d values", option, MOST_VALUES);
+    return err_set(err, ERR_USAGE, "--%s: more than %d values", option, GRID_MOST_VALUES);
 }
 
-struct grid {
-    struct values trees, depth, split_features, min_leaf;
-};
-
-static bool parse_grid(const struct classify_options *o, struct grid *grid, struct err *err)
+static bool parse_grid(const struct classify_options *o, struct forest_grid *grid, struct err *err)
 {
+    *grid =
+        (struct forest_grid){ .base = { .bootstrap = !o->no_bootstrap, .seed = (uint64_t)o->seed },
+                              .folds = o->folds };
     return parse_values("trees", o->trees, 1, 100000, &grid->trees, err) &&
            parse_values("depth", o->depth, 0, 1000, &grid->depth, err) &&
            parse_values("split-features", o->split_features, 0, 100000, &grid->split_features,
                         err) &&
            parse_values("min-leaf", o->min_leaf, 1, 1000000, &grid->min_leaf, err);
-}
-
-static int64_t grid_size(const struct grid *g)
-{
-    return (int64_t)g->trees.n * g->depth.n * g->split_features.n * g->min_leaf.n;
-}
-
-static struct forest_options grid_point(const struct classify_options *o, const struct grid *g,
-                                        int64_t i)
-{
-    struct forest_options options = { .bootstrap = !o->no_bootstrap, .seed = (uint64_t)o->seed };
-    options.min_leaf = g->min_leaf.items[i % g->min_leaf.n], i /= g->min_leaf.n;
-    options.split_features = g->split_features.items[i % g->split_features.n];
-    i /= g->split_features.n;
-    options.depth = g->depth.items[i % g->depth.n], i /= g->depth.n;
-    options.trees = g->trees.items[i];
-    return options;
 }
 
 /* 0 means what the word says. */
@@ -79,47 +54,43 @@ static const char *number_or(int64_t number, const char *word, char out[24])
     return out;
 }
 
-/* If there is a choice, all combinations are cross-validated and the first of the best is used. */
-static bool choose(struct app *app, const struct classify_options *o, const struct grid *grid,
-                   const struct forest_data *data, struct json_out *json,
-                   struct forest_options *best, struct err *err)
+static void json_point(void *arg, const struct grid_point *point)
 {
-    double highest = -1;
-    bool ok = true;
-    *best = grid_point(o, grid, 0);
-    if (grid_size(grid) == 1)
-        return true;
-    if (json->stream)
-        json_out_array(json, "grid");
-    else
-        fputs("trees      depth  split-features  min-leaf  cross-validated AUC\n", app->out);
-    console_begin(app->ctx.console, "grid", grid_size(grid), "forests");
-    for (int64_t i = 0; ok && i < grid_size(grid); i++) {
-        struct forest_options options = grid_point(o, grid, i);
-        double mean = 0, deviation = 0;
-        ok = forest_cross_validate(data, &options, o->folds, &app->ctx, &mean, &deviation, err);
-        if (ok && mean > highest)
-            highest = mean, *best = options;
-        console_advance(app->ctx.console, 1);
-        if (ok && json->stream) {
-            json_out_object_line(json, NULL);
-            json_out_int(json, "trees", options.trees);
-            json_out_int(json, "depth", options.depth);
-            json_out_int(json, "split_features", options.split_features);
-            json_out_int(json, "min_leaf", options.min_leaf);
-            json_out_real(json, "auc", mean);
-            json_out_real(json, "sd", deviation);
-            json_out_close_object(json);
-        } else if (ok) {
-            char depth[24], features[24];
-            fprintf(app->out, "%5lld  %9s  %14s  %8lld  %.4f (sd %.4f)\n", (long long)options.trees,
-                    number_or(options.depth, "unlimited", depth),
-                    number_or(options.split_features, "sqrt", features),
-                    (long long)options.min_leaf, mean, deviation);
-        }
+    struct json_out *json = arg;
+    json_out_object_line(json, NULL);
+    json_out_int(json, "trees", point->options.trees);
+    json_out_int(json, "depth", point->options.depth);
+    json_out_int(json, "split_features", point->options.split_features);
+    json_out_int(json, "min_leaf", point->options.min_leaf);
+    json_out_real(json, "auc", point->auc);
+    json_out_real(json, "sd", point->deviation);
+    json_out_close_object(json);
+}
+
+static void print_point(void *arg, const struct grid_point *point)
+{
+    const struct forest_options *options = &point->options;
+    char depth[24], features[24];
+    fprintf(arg, "%5lld  %9s  %14s  %8lld  %.4f (sd %.4f)\n", (long long)options->trees,
+            number_or(options->depth, "unlimited", depth),
+            number_or(options->split_features, "sqrt", features), (long long)options->min_leaf,
+            point->auc, point->deviation);
+}
+
+/* Prints the combinations, if there are several, as they are judged. */
+static bool choose(struct app *app, const struct forest_grid *grid, const struct forest_data *data,
+                   struct json_out *json, struct forest_options *best, struct err *err)
+{
+    bool many = forest_grid_size(grid) > 1;
+    if (!json->stream) {
+        if (many)
+            fputs("trees      depth  split-features  min-leaf  cross-validated AUC\n", app->out);
+        return forest_grid_search(grid, data, &app->ctx, print_point, app->out, best, err);
     }
-    console_end(app->ctx.console);
-    if (json->stream)
+    if (many)
+        json_out_array(json, "grid");
+    bool ok = forest_grid_search(grid, data, &app->ctx, json_point, json, best, err);
+    if (many)
         json_out_close_array(json);
     return ok;
 }
@@ -177,7 +148,7 @@ bool classify_train(struct app *app, const void *options, char *const *files, in
                     struct err *err)
 {
     const struct classify_options *o = options;
-    struct grid grid;
+    struct forest_grid grid;
     struct feature_table table = { 0 };
     struct forest forest = { 0 };
     struct forest_options chosen;
@@ -199,7 +170,7 @@ bool classify_train(struct app *app, const void *options, char *const *files, in
         json_out_object(&json, NULL);
     }
     bool ok =
-        choose(app, o, &grid, &data, &json, &chosen, err) &&
+        choose(app, &grid, &data, &json, &chosen, err) &&
         forest_train(&data, (const char *const *)table.names, &chosen, &app->ctx, &forest, err) &&
         forest_write(o->output, &forest, err);
     if (ok && o->json)

@@ -1,30 +1,10 @@
 /* cmd_train.c: microtome train: patches and a config -> weights, metrics, checkpoints. */
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include "base/claim.h"
-#include "base/file.h"
 #include "base/json.h"
-#include "base/plain.h"
 #include "base/pool.h"
-#include "base/console.h"
-#include "cli/cluster.h"
+#include "cli/train.h"
 #include "dist/launch.h"
-#include "train/distill.h"
-#include "train/mine.h"
-#include "train/train.h"
-#include "base/text.h"
-
-struct train_args {
-    struct common_options common;
-    const char *output, *teacher, *miner;
-    struct arg_texts settings;
-    int64_t ranks;
-    bool template, resume, overwrite, json;
-    struct cluster_options cluster;
-};
-
-extern const struct command cmd_train;
+#include "train/start.h"
 
 static void print_result(struct app *app, const struct train_args *given,
                          const struct train_result *result)
@@ -68,141 +48,51 @@ static void print_result(struct app *app, const struct train_args *given,
     json_out_end(&json);
 }
 
-static bool use_teacher(struct train_config *config, const char *teacher, struct err *err)
+/* Ranks that get the same options: without --ranks, and with a number of threads. */
+static bool start_ranks(const struct app *app, const struct train_args *given,
+                        const struct args_result *operands, struct err *err)
 {
-    if (teacher) {
-        free(config->distill.teacher);
-        config->distill.teacher = strdup(teacher);
-        if (!config->distill.teacher)
-            return err_memory(err, "the config");
-    }
-    return distill_adopt(config, err);
-}
-
-/* Mines hard negatives (on the first rank) and adds the list to the config. --resume keeps an
- * existing list. */
-static bool mine(const struct train_args *given, const struct ranks *ranks, const struct ctx *ctx,
-                 struct train_config *config, struct err *err)
-{
-    struct mine_result result;
-    char *path = text_format("%s/" MINE_FILE, given->output);
-    bool exists = path && file_exists(path);
-    free(config->data.hard_negatives);
-    config->data.hard_negatives = path;
-    if (!path)
-        return err_memory(err, "the config");
-    if (ranks->rank > 0 || (exists && given->resume))
-        return true;
-    if (exists && !given->overwrite)
-        return err_set(err, ERR_USAGE,
-                       "%s: already exists; pass --resume to use it, --overwrite to mine again, or "
-                       "use another folder",
-                       path);
-    if (!file_make_folder(given->output, err) ||
-        !mine_run(config, given->miner, path, ctx, &result, err))
-        return false;
-    console_note(ctx->console,
-                 "%lld of %lld patches of normal tissue are false positives; %lld written to %s",
-                 (long long)result.found, (long long)result.scored, (long long)result.kept, path);
-    return true;
-}
-
-/* The same command line for each rank: without --ranks, and with a number of threads. */
-static bool start_ranks(const struct app *app, const struct train_args *given, struct err *err)
-{
-    static char threads_option[] = "--threads", number[16];
-    char **line = calloc((size_t)app->argc + 3, sizeof *line);
-    int n = 0, threads = pool_workers(app->ctx.pool) / (int)given->ranks;
-    if (!line)
-        return err_memory(err, "arguments");
-    for (int i = 1; i < app->argc; i++) {
-        if (strcmp(app->argv[i], "--ranks") == 0)
-            i++;
-        else if (strncmp(app->argv[i], "--ranks=", 8) != 0)
-            line[n++] = app->argv[i];
-    }
-    if (given->common.threads == 0) {
-        snprintf(number, sizeof number, "%d", threads > 0 ? threads : 1);
-        line[n++] = threads_option;
-        line[n] = number;
-    }
     static char trial[] = APP_TRY_RANKS;
+    struct train_args rank = *given;
+    rank.ranks = 1;
+    if (given->common.threads == 0)
+        rank.common.threads = launch_threads(pool_workers(app->ctx.pool), (int)given->ranks);
+    char **line = args_line(&cmd_train.spec, &rank, operands);
     struct launch launch = {
         .ranks = (int)given->ranks, .arguments = line, .trial = trial, .stop = app->ctx.stop
     };
-    bool ok = launch_ranks(&launch, err);
-    free(line);
+    bool ok = line ? launch_ranks(&launch, err) : err_memory(err, "arguments");
+    args_line_free(line);
     return ok;
 }
 
-/* The folder belongs to this run until `claim` is released. With several ranks the first one holds
- * the claim: it lives as long as any of them. */
-static bool claim_folder(const struct app *app, const char *folder, bool *made,
-                         struct claim **claim, struct err *err)
-{
-    *made = !file_exists(folder);
-    if (!file_make_folder(folder, err))
-        return false;
-    if (getenv("MICROTOME_SUBMISSION")) /* in a job: it may have been lost with a node, and started
-                                           again */
-        return claim_wait(folder, app->ctx.stop, claim, err);
-    return claim_take(folder, claim, err);
-}
-
-/* Collective. Without --threads, processors are divided among the ranks of a machine; all ranks but
- * the first are silent. */
-static bool train(struct app *app, const struct train_args *given, const char *path,
-                  struct ranks *ranks, struct err *err)
-{
-    struct train_config config = { 0 };
-    struct train_result result;
-    struct ctx ctx = app->ctx;
-    struct pool *own = NULL;
-    struct claim *claim = NULL;
-    bool made = false;
-    bool ok = config_read(path, given->settings.items, given->settings.n, &config, err);
-    ok = ok && use_teacher(&config, given->teacher, err);
-    if (ok && ranks->size > 1 && given->common.threads == 0) {
-        int threads = ranks->processors / ranks->local_size;
-        ctx.pool = own = pool_new(threads > 0 ? threads : 1);
-        ok = own || err_memory(err, "threads");
-    }
-    if (ranks->rank > 0)
-        ctx.console = NULL;
-    else
-        ok = ok && claim_folder(app, given->output, &made, &claim, err);
-    ok = ok && (!given->miner || mine(given, ranks, &ctx, &config, err));
-    struct train_request request = { .config = &config,
-                                     .folder = given->output,
-                                     .resume = given->resume,
-                                     .overwrite = given->overwrite,
-                                     .ranks = ranks,
-                                     .argc = app->argc,
-                                     .argv = app->argv };
-    ok = ranks_agree(ranks, ok, NULL, err) && train_run(&request, &ctx, &result, err);
-    if (ok && ranks->rank == 0)
-        print_result(app, given, &result);
-    claim_release(claim);
-    if (made && !ok)
-        rmdir(given->output); /* if nothing is in it */
-    pool_free(own);
-    config_free(&config);
-    return ok;
-}
-
-/* In this process, or in ranks that it starts. */
-static bool train_here(struct app *app, const struct train_args *given, const char *path,
-                       struct err *err)
+bool train_here(struct app *app, const struct train_args *given, const struct args_result *operands,
+                struct err *err)
 {
     struct ranks ranks;
+    struct train_result result;
+    struct train_start start = { .config = operands->n_operands ? operands->operands[0] : NULL,
+                                 .settings = given->settings.items,
+                                 .n_settings = given->settings.n,
+                                 .teacher = given->teacher,
+                                 .miner = given->miner,
+                                 .folder = given->output,
+                                 .resume = given->resume,
+                                 .overwrite = given->overwrite,
+                                 .any_threads = given->common.threads == 0,
+                                 .in_job = getenv("MICROTOME_SUBMISSION") != NULL,
+                                 .argc = app->argc,
+                                 .argv = app->argv };
     if (given->ranks > 1 && ranks_started() > 1)
         return err_set(err, ERR_USAGE, "--ranks: already running as one of %d ranks",
                        ranks_started());
     if (given->ranks > 1)
-        return start_ranks(app, given, err);
+        return start_ranks(app, given, operands, err);
     if (!ranks_begin(&ranks, err))
         return false;
-    bool ok = train(app, given, path, &ranks, err);
+    bool ok = train_start(&start, &ranks, &app->ctx, &result, err);
+    if (ok && ranks.rank == 0)
+        print_result(app, given, &result);
     if (!ok && ranks.size > 1 && ranks.failed) { /* said before any rank ends, for then mpirun ends
                                                   * the others at once */
         if (ranks.rank == 0)
@@ -212,99 +102,6 @@ static bool train_here(struct app *app, const struct train_args *given, const ch
     ranks_end(&ranks, ok);
     return ok;
 }
-
-/* --- on a cluster: one task, which is one job of all ranks --- */
-
-struct train_work {
-    char **line; /* of the list, for the ranks: it resumes if there is a checkpoint */
-    int n_line;
-    char threads[16];
-};
-
-static void tasks_close(void *state)
-{
-    free(((struct train_work *)state)->line);
-}
-
-static bool tasks_open(const struct task_given *given, const struct ctx *ctx, struct err *err)
-{
-    static char resume[] = "--resume", threads[] = "--threads";
-    struct train_work *work = given->state;
-    const struct train_args *args_given = given->options;
-    work->line = calloc((size_t)given->list->argc + 4, sizeof *work->line);
-    if (!work->line)
-        return err_memory(err, "the task");
-    snprintf(work->threads, sizeof work->threads, "%d", pool_workers(ctx->pool));
-    for (int i = 0; i < given->list->argc; i++)
-        work->line[work->n_line++] = given->list->argv[i];
-    if (!args_given->resume)
-        work->line[work->n_line++] = resume;
-    if (args_given->common.threads == 0) {
-        work->line[work->n_line++] = threads;
-        work->line[work->n_line++] = work->threads;
-    }
-    return true;
-}
-
-static bool tasks_train(const struct task_given *given, const struct task *task, const char *path,
-                        const struct ctx *ctx, struct err *err)
-{
-    (void)task;
-    struct train_work *work = given->state;
-    struct train_args args_given = *(const struct train_args *)given->options;
-    FILE *plain = plain_stream(stdout);
-    if (!plain)
-        return err_memory(err, "standard output");
-    struct app app = { .ctx = *ctx, .out = plain, .argc = work->n_line, .argv = work->line };
-    struct file_out out;
-    const char *config = given->operands->n_operands ? given->operands->operands[0] : NULL;
-    args_given.common.threads = pool_workers(ctx->pool);
-    args_given.resume = true;
-    bool ok = train_here(&app, &args_given, config, err);
-    fclose(plain);
-    if (!ok || !file_out_open(&out, path, err))
-        return false;
-    fputs("training is complete\n", out.stream);
-    return file_out_commit(&out, err);
-}
-
-static bool tasks_end(const struct task_given *given, const struct task_end *ends,
-                      const struct ctx *ctx, FILE *out, struct err *err)
-{
-    (void)ctx, (void)err;
-    if (ends[0].complete)
-        fprintf(out, "%s/model.safetensors\n", given->list->folder);
-    return true;
-}
-
-static bool tasks_list(const void *request, const struct ctx *ctx, struct task_list *list,
-                       struct err *err)
-{
-    (void)ctx;
-    const struct train_args *given = request;
-    bool ok = true;
-    char *checkpoints = text_format("%s/checkpoints", list->folder);
-    char *tasks = text_format("%s/tasks/list.csv", list->folder);
-    if (checkpoints && tasks && file_exists(checkpoints) && !file_exists(tasks) && !given->resume)
-        ok = err_set(err, ERR_USAGE,
-                     "%s: already contains a training run; pass --resume to continue it",
-                     given->output);
-    free(checkpoints);
-    free(tasks);
-    return ok && list_add(list, "training", 0, 1, "tasks/trained.txt", "", "", err);
-}
-
-const struct task_kind train_tasks = {
-    .command = &cmd_train.spec,
-    .options_size = sizeof(struct train_args),
-    .state_size = sizeof(struct train_work),
-    .saves = true,
-    .list = tasks_list,
-    .open = tasks_open,
-    .run = tasks_train,
-    .finish = tasks_end,
-    .close = tasks_close,
-};
 
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
@@ -336,7 +133,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return cluster_submit(&tasks, &app->ctx, app->out, err);
     if (!is_rank && !cluster_check_idle(given->output, err))
         return false;
-    return train_here(app, given, operands->n_operands ? operands->operands[0] : NULL, err);
+    return train_here(app, given, operands, err);
 }
 
 #define AT(field) offsetof(struct train_args, field)

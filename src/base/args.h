@@ -59,6 +59,13 @@ struct args_result {
 bool args_parse(const struct args_spec *spec, int argc, char **argv, void *options,
                 struct args_result *result, struct err *err);
 
+/* The reverse: a command line that args_parse turns into these options and operands: the command's
+ * name, the operands, then options that differ from their defaults. NULL-terminated texts, the
+ * caller's; free with args_line_free. NULL if no memory. */
+char **args_line(const struct args_spec *spec, const void *options,
+                 const struct args_result *operands);
+void args_line_free(char **line); /* NULL-safe */
+
 void args_print_help(const struct args_spec *spec, FILE *stream);
 /* The command's own page in man(7) markup: microtome-<name>(1). */
 void args_print_man(const struct args_spec *spec, const char *version, FILE *stream);

@@ -211,6 +211,11 @@ static void try_ranks(const struct launch *launch, char *number, char *program, 
     free(line);
 }
 
+int launch_threads(int processors, int ranks)
+{
+    return processors > ranks ? processors / ranks : 1;
+}
+
 bool launch_ranks(const struct launch *launch, struct err *err)
 {
     char number[16], program[4096];

@@ -14,6 +14,9 @@ struct launch {
 /* False, with the reason, in a build without MPI. */
 bool launch_possible(struct err *err);
 
+/* Threads for each of several ranks on a machine that has so many processors; at least 1. */
+int launch_threads(int processors, int ranks);
+
 /* Runs until all ranks have ended; standard output and error are theirs. true if all succeeded. An
  * error that a rank has already printed (exit codes 1, 2, 75, 130) becomes an error of that kind
  * without text. The text reports a rank that was killed, or mpirun's reason if it cannot start

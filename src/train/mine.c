@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/console.h"
+#include "base/text.h"
 #include "net/model/classifier.h"
 #include "net/model/model_run.h"
 #include "train/loader.h"
@@ -155,4 +156,32 @@ bool mine_run(const struct train_config *config, const char *model, const char *
     free(mine.found);
     free(mine.scores);
     return ok;
+}
+
+bool mine_name(struct train_config *config, const char *folder, struct err *err)
+{
+    free(config->data.hard_negatives);
+    config->data.hard_negatives = text_format("%s/" MINE_FILE, folder);
+    return config->data.hard_negatives || err_memory(err, "the config");
+}
+
+bool mine_add(const struct train_config *config, const char *model, enum mine_existing existing,
+              const struct ctx *ctx, struct err *err)
+{
+    const char *path = config->data.hard_negatives;
+    struct mine_result result;
+    bool exists = file_exists(path);
+    if (exists && existing == MINE_KEEP)
+        return true;
+    if (exists && existing == MINE_REFUSE)
+        return err_set(err, ERR_USAGE,
+                       "%s: already exists; pass --resume to use it, --overwrite to mine again, or "
+                       "use another folder",
+                       path);
+    if (!mine_run(config, model, path, ctx, &result, err))
+        return false;
+    console_note(ctx->console,
+                 "%lld of %lld patches of normal tissue are false positives; %lld written to %s",
+                 (long long)result.found, (long long)result.scored, (long long)result.kept, path);
+    return true;
 }

@@ -19,4 +19,13 @@ struct mine_result {
  * the last digits of a score. Uses HDF5: see patch/store.h. */
 bool mine_run(const struct train_config *config, const char *model, const char *path,
               const struct ctx *ctx, struct mine_result *out, struct err *err);
+
+/* Sets data.hard_negatives to the list in the folder of a training. */
+bool mine_name(struct train_config *config, const char *folder, struct err *err);
+
+/* What to do if that list exists. */
+enum mine_existing { MINE_REFUSE, MINE_KEEP, MINE_REPLACE };
+/* Mines, as mine_run, to data.hard_negatives, and reports how much was found. */
+bool mine_add(const struct train_config *config, const char *model, enum mine_existing existing,
+              const struct ctx *ctx, struct err *err);
 #endif

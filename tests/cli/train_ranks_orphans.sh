@@ -10,7 +10,7 @@ checkpoint: { every_steps: 1, keep: 3 }
 Y
 train() { microtome train run.yaml -q --threads 1 --ranks 2 "$@"; }
 train -o whole >/dev/null 2>err.txt || { cat err.txt; grep -q 'no MPI' err.txt && exit 77; exit 1; }
-ranks() { pgrep -f -- "train run.yaml -q --threads 1 -o $PWD/$1" | sort -n | xargs; }
+ranks() { pgrep -f -- "train run.yaml -o $PWD/$1 --threads 1 -q" | sort -n | xargs; }
 begin() { # FOLDER: a training, until its first checkpoint
     microtome train run.yaml -q --threads 1 --ranks 2 -o "$PWD/$1" >/dev/null 2>&1 &
     launcher=$!

@@ -381,6 +381,34 @@ static void options_are_parsed_and_checked(void **state)
     assert_true(r.help);
 }
 
+/* A line made from options is parsed into the same options. */
+static void options_become_a_line(void **state)
+{
+    (void)state;
+    struct demo_options o, back;
+    struct args_result r, again;
+    struct err err = { 0 };
+    assert_true(PARSE("--name", "x y", "-n", "7", "--scale", "0.1", "--method=fda", "--", "-a"));
+    char **line = args_line(&demo_spec, &o, &r), *words[16] = { 0 }; /* parsing reorders them */
+    assert_non_null(line);
+    for (size_t i = 0; line[i]; i++)
+        words[i] = line[i];
+    assert_true(parse(&back, &again, &err, words));
+    assert_true(back.count == 7 && back.scale == o.scale && back.method == 0 && !back.flag);
+    assert_string_equal(back.name, "x y");
+    assert_int_equal(again.n_operands, 1);
+    assert_string_equal(again.operands[0], "-a");
+    args_line_free(line);
+    static const char *const want[] = { "demo", "a", "b", "--name", "x", "--flag" };
+    assert_true(PARSE("a", "--flag", "b", "--name=x")); /* defaults are left out */
+    line = args_line(&demo_spec, &o, &r);
+    assert_non_null(line);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        assert_string_equal(line[i], want[i]);
+    assert_null(line[sizeof want / sizeof *want]);
+    args_line_free(line);
+}
+
 static void names_are_listed_whole(void **state)
 {
     (void)state;
@@ -573,6 +601,7 @@ int main(void)
         cmocka_unit_test(a_decimal_comma_is_not_guessed_at),
         cmocka_unit_test(json_is_well_formed),
         cmocka_unit_test(options_are_parsed_and_checked),
+        cmocka_unit_test(options_become_a_line),
         cmocka_unit_test(jpegs_are_read_and_damage_is_seen),
         cmocka_unit_test(resizing_is_that_of_pil),
         cmocka_unit_test(a_run_leaves_its_record),

@@ -1,0 +1,97 @@
+/* start.c: see start.h. */
+#include "train/start.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/claim.h"
+#include "base/file.h"
+#include "base/pool.h"
+#include "train/distill.h"
+#include "train/mine.h"
+
+static bool use_teacher(struct train_config *config, const char *teacher, struct err *err)
+{
+    if (teacher) {
+        free(config->distill.teacher);
+        config->distill.teacher = strdup(teacher);
+        if (!config->distill.teacher)
+            return err_memory(err, "the config");
+    }
+    return distill_adopt(config, err);
+}
+
+bool train_start_config(const struct train_start *start, struct train_config *out, struct err *err)
+{
+    if (!config_read(start->config, start->settings, start->n_settings, out, err))
+        return false;
+    if (use_teacher(out, start->teacher, err))
+        return true;
+    config_free(out);
+    return false;
+}
+
+static bool claim_folder(const struct train_start *start, const struct ctx *ctx, bool *made,
+                         struct claim **claim, struct err *err)
+{
+    *made = !file_exists(start->folder);
+    if (!file_make_folder(start->folder, err))
+        return false;
+    return start->in_job ? claim_wait(start->folder, ctx->stop, claim, err)
+                         : claim_take(start->folder, claim, err);
+}
+
+/* The pool of a rank; NULL if that of the process is used. */
+static bool own_threads(const struct train_start *start, const struct ranks *ranks,
+                        struct pool **out, struct err *err)
+{
+    if (ranks->size == 1 || !start->any_threads)
+        return true;
+    int threads = ranks->processors / ranks->local_size;
+    *out = pool_new(threads > 0 ? threads : 1);
+    return *out || err_memory(err, "threads");
+}
+
+static bool mine(const struct train_start *start, const struct ranks *ranks, const struct ctx *ctx,
+                 struct train_config *config, struct err *err)
+{
+    if (!start->miner)
+        return true;
+    enum mine_existing existing = start->resume      ? MINE_KEEP
+                                  : start->overwrite ? MINE_REPLACE
+                                                     : MINE_REFUSE;
+    return mine_name(config, start->folder, err) &&
+           (ranks->rank > 0 || mine_add(config, start->miner, existing, ctx, err));
+}
+
+bool train_start(const struct train_start *start, struct ranks *ranks, const struct ctx *given,
+                 struct train_result *out, struct err *err)
+{
+    struct train_config config = { 0 };
+    struct ctx ctx = *given;
+    struct pool *own = NULL;
+    struct claim *claim = NULL;
+    bool made = false;
+    bool ok = train_start_config(start, &config, err) && own_threads(start, ranks, &own, err);
+    if (own)
+        ctx.pool = own;
+    if (ranks->rank > 0)
+        ctx.console = NULL;
+    else
+        ok = ok && claim_folder(start, &ctx, &made, &claim, err);
+    ok = ok && mine(start, ranks, &ctx, &config, err);
+    struct train_request request = { .config = &config,
+                                     .folder = start->folder,
+                                     .resume = start->resume,
+                                     .overwrite = start->overwrite,
+                                     .ranks = ranks,
+                                     .argc = start->argc,
+                                     .argv = start->argv };
+    ok = ranks_agree(ranks, ok, NULL, err) && train_run(&request, &ctx, out, err);
+    claim_release(claim);
+    if (made && !ok)
+        rmdir(start->folder); /* if nothing is in it */
+    pool_free(own);
+    config_free(&config);
+    return ok;
+}
