@@ -1,4 +1,4 @@
-/* dataset.c: the table of samples and its sides (dataset.h). */
+/* dataset.c: patients, sides and what is found (dataset.h). */
 #include "train/dataset.h"
 
 #include <math.h>
@@ -16,15 +16,6 @@ struct patient_table {
     int32_t *slots; /* -1: free */
     size_t n_slots; /* a power of two */
 };
-
-bool dataset_add_sample(struct dataset *dataset, const struct sample *sample, struct err *err)
-{
-    if (!array_grow(&dataset->samples, &dataset->room_samples, dataset->n_samples + 1,
-                    sizeof *sample, "the table of samples", err))
-        return false;
-    dataset->samples[dataset->n_samples++] = *sample;
-    return true;
-}
 
 static size_t slot_of(const struct dataset *dataset, const char *name)
 {
@@ -56,7 +47,7 @@ static bool grow_table(struct dataset *dataset)
     return true;
 }
 
-int32_t dataset_patient(struct dataset *dataset, const char *name)
+int32_t dataset_add_patient(struct dataset *dataset, const char *name)
 {
     if (!dataset->lookup && !(dataset->lookup = calloc(1, sizeof *dataset->lookup)))
         return -1;
@@ -88,20 +79,9 @@ void dataset_free(struct dataset *dataset)
         free(dataset->patients[i]);
     free_lookup(dataset);
     free(dataset->sources);
-    free(dataset->samples);
+    dataset_free_index(dataset);
     free(dataset->patients);
     *dataset = (struct dataset){ 0 };
-}
-
-int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class)
-{
-    int64_t n = 0;
-    for (int64_t c = 0; c < dataset->n_classes; c++)
-        per_class[c] = 0;
-    for (int64_t i = 0; i < dataset->n_samples; i++)
-        if (dataset->samples[i].side == side)
-            per_class[dataset->samples[i].label]++, n++;
-    return n;
 }
 
 /* Stores and tars by their size and a sample of their bytes, single images by their size. */
@@ -130,12 +110,16 @@ uint64_t dataset_hash(const struct dataset *dataset)
         struct rng rng = rng_new(hash, hash_source(&dataset->sources[i]), 0);
         hash = rng_u64(&rng);
     }
-    for (int64_t i = 0; i < dataset->n_samples; i++) {
-        const struct sample *sample = &dataset->samples[i];
-        struct rng rng = rng_new(hash, rng_hash(dataset->patients[sample->patient]),
-                                 (uint64_t)sample->item * 64 + (uint64_t)sample->label * 4 +
-                                     (uint64_t)sample->side);
-        hash = rng_u64(&rng);
+    for (int64_t s = 0; s < dataset->n_spans; s++) {
+        const struct sample_span *span = &dataset->spans[s];
+        uint64_t patient = rng_hash(dataset->patients[span->patient]);
+        for (int64_t i = span->first; i < dataset_span_end(dataset, s); i++) {
+            struct rng rng =
+                rng_new(hash, patient,
+                        (uint64_t)dataset_span_item(span, i) * 64 +
+                            (uint64_t)dataset_label(dataset, i) * 4 + (uint64_t)span->side);
+            hash = rng_u64(&rng);
+        }
     }
     return hash;
 }
@@ -173,12 +157,13 @@ static struct drawn_patient *draw_patients(const struct dataset *dataset, uint64
         struct rng rng = rng_new(seed, rng_hash("split"), rng_hash(dataset->patients[i]));
         drawn[i] = (struct drawn_patient){ .patient = i, .draw = rng_u64(&rng) };
     }
-    for (int64_t i = 0; i < dataset->n_samples; i++) {
-        const struct sample *sample = &dataset->samples[i];
-        if (sample->side == DATA_TEST)
+    for (int64_t s = 0; s < dataset->n_spans; s++) {
+        const struct sample_span *span = &dataset->spans[s];
+        if (span->side == DATA_TEST)
             continue;
-        drawn[sample->patient].drawn = true;
-        drawn[sample->patient].mixed |= sample->label > 0;
+        drawn[span->patient].drawn = true;
+        for (int64_t i = span->first; i < dataset_span_end(dataset, s); i++)
+            drawn[span->patient].mixed |= dataset_label(dataset, i) > 0;
     }
     qsort(drawn, (size_t)dataset->n_patients, sizeof *drawn, by_draw);
     while (*n < dataset->n_patients && drawn[*n].drawn)
@@ -214,9 +199,9 @@ static bool split_patients(struct dataset *dataset, uint64_t seed, double fracti
         for (int32_t i = 0; i < end - first; i++)
             side[drawn[first + i].patient] = i < val ? DATA_VAL : DATA_TRAIN;
     }
-    for (int64_t i = 0; i < dataset->n_samples; i++)
-        if (dataset->samples[i].side != DATA_TEST)
-            dataset->samples[i].side = side[dataset->samples[i].patient];
+    for (int64_t i = 0; i < dataset->n_spans; i++)
+        if (dataset->spans[i].side != DATA_TEST)
+            dataset->spans[i].side = side[dataset->spans[i].patient];
     free(drawn);
     free(side);
     return true;
@@ -238,9 +223,9 @@ static bool check_leak(const struct dataset *dataset, struct err *err)
     unsigned char *sides = calloc((size_t)dataset->n_patients + 1, 1);
     if (!sides)
         return err_memory(err, "the split");
-    for (int64_t i = 0; i < dataset->n_samples; i++)
-        if (dataset->samples[i].side != DATA_NONE)
-            sides[dataset->samples[i].patient] |= (unsigned char)(1 << dataset->samples[i].side);
+    for (int64_t i = 0; i < dataset->n_spans; i++)
+        if (dataset->spans[i].side != DATA_NONE)
+            sides[dataset->spans[i].patient] |= (unsigned char)(1 << dataset->spans[i].side);
     int32_t both = 0, first = -1;
     for (int32_t i = 0; i < dataset->n_patients; i++)
         if (sides_of(sides[i])) {

@@ -4,27 +4,26 @@
 #ifndef TRAIN_DATASET_H
 #define TRAIN_DATASET_H
 #include "base/image.h"
+#include "patch/patch.h"
 #include "stain/stain.h"
 #include "train/config.h"
 
 enum data_side { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_NONE };
 
-struct sample {
-    int64_t item;   /* patch in the store, entry in the tar, or file in the folder */
-    int32_t source; /* index in sources */
-    int32_t group;  /* of the store: samples of one group are read together; else the item */
-    int32_t label;  /* class */
-    int32_t patient;
-    enum data_side side;
-};
+struct source;      /* one store, folder or tar; see dataset_source.h */
+struct sample_span; /* samples in a row of one source, patient and side; see dataset_source.h */
 
-struct source; /* one store, folder or tar; see dataset_source.h */
+/* A sample is its id: 0, 1, .., n_samples - 1, by source, then by item. Nothing is kept for each
+ * but its class, in as few bits as the classes need: 43 million patches take about 11 MB. */
 
 struct dataset {
     struct source *sources;
     int32_t n_sources;
-    struct sample *samples; /* by source, then by item: the index here is a sample's id */
     int64_t n_samples;
+    struct sample_span *spans; /* by first sample */
+    int64_t n_spans;
+    uint64_t *labels; /* packed, label_bits each: dataset_label */
+    int label_bits;
     char **patients; /* names; slide names where no patient is known */
     int32_t n_patients;
     int64_t n_classes;
@@ -32,7 +31,8 @@ struct dataset {
     double learnt_mpp; /* the same after data.resize_px */
     bool has_stores, has_images;
     struct stain_fit stain; /* what the patches of all stores were normalised to, if anything */
-    int64_t room_samples;
+    int64_t room_sources, room_spans, room_labels;
+    int64_t last_item;            /* of the last sample, while building */
     struct patient_table *lookup; /* names -> numbers, while building */
 };
 
@@ -50,7 +50,30 @@ bool dataset_open_any(const struct train_config *config, char *const *paths, siz
                       struct dataset *out, struct err *err);
 void dataset_free(struct dataset *dataset); /* also fine on a zeroed struct */
 
-/* How many samples of each class [n_classes] a side has; returns their sum. */
+/* The sample's class; PATCH_UNLABELED: none. */
+int32_t dataset_label(const struct dataset *dataset, int64_t sample);
+/* Each of these searches the sources: O(log n). */
+enum data_side dataset_side(const struct dataset *dataset, int64_t sample);
+const char *dataset_patient(const struct dataset *dataset, int64_t sample);
+int32_t dataset_source(const struct dataset *dataset, int64_t sample); /* index in sources */
+/* Patch in the store, entry in the tar, or file in the folder. */
+int64_t dataset_item(const struct dataset *dataset, int64_t sample);
+/* Group of the store: its samples are read together; for an image its item. */
+int32_t dataset_group(const struct dataset *dataset, int64_t sample);
+
+/* Samples [first, end), in a row, of one group and one side. */
+struct sample_range {
+    int64_t first, end;
+    int32_t source, group;
+    int32_t patient; /* index in patients */
+    enum data_side side;
+};
+/* From the sample to the last of its group that follows: to walk through all samples, begin with
+ * sample 0 and continue with `end`. */
+struct sample_range dataset_range(const struct dataset *dataset, int64_t sample);
+
+/* How many samples of each class [n_classes] a side has; returns the number of all. Looks at every
+ * sample. */
 int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class);
 /* A number that changes with names, labels, patients, sides or file contents (base/identity.h; for
  * single images only the file size). */

@@ -68,8 +68,8 @@ static bool read_rows(struct listing *listing, const struct csv *csv, struct har
 static enum data_side *sides_of(const struct dataset *dataset)
 {
     enum data_side *sides = calloc((size_t)dataset->n_patients + 1, sizeof *sides);
-    for (int64_t i = 0; sides && i < dataset->n_samples; i++)
-        sides[dataset->samples[i].patient] = dataset->samples[i].side;
+    for (int64_t i = 0; sides && i < dataset->n_spans; i++)
+        sides[dataset->spans[i].patient] = dataset->spans[i].side;
     return sides;
 }
 
@@ -88,14 +88,13 @@ bool dataset_add_hard(struct listing *listing, const char *path, struct err *err
         qsort(hard, csv.n_rows, sizeof *hard, by_place);
     for (size_t i = 0; ok && i < csv.n_rows; i++) {
         const struct source *source = &dataset->sources[hard[i].source];
-        struct sample sample = { .item = hard[i].item,
-                                 .source = hard[i].source,
-                                 .group = source_group(source, hard[i].item),
-                                 .patient = source->patient,
-                                 .side = DATA_TRAIN };
+        struct new_sample new = { .item = hard[i].item,
+                                  .source = hard[i].source,
+                                  .patient = source->patient,
+                                  .side = DATA_TRAIN };
         bool again = i > 0 && by_place(&hard[i - 1], &hard[i]) == 0;
         if (!again && sides[source->patient] == DATA_TRAIN)
-            ok = dataset_add_sample(dataset, &sample, err);
+            ok = dataset_add_sample(dataset, &new, err);
     }
     free(sides);
     free(hard);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/array.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/text.h"
@@ -16,7 +17,7 @@
 void source_free(struct source *source)
 {
     store_close(source->store);
-    free(source->groups);
+    free(source->group_first);
     free(source->places);
     free(source->slide);
     if (source->kind == SOURCE_TAR)
@@ -27,17 +28,13 @@ void source_free(struct source *source)
     free(source->path);
 }
 
-static struct source *new_source(struct dataset *dataset, enum source_kind kind, const char *path,
-                                 struct err *err)
+struct source *source_new(struct dataset *dataset, enum source_kind kind, const char *path,
+                          struct err *err)
 {
-    struct source *more =
-        realloc(dataset->sources, ((size_t)dataset->n_sources + 1) * sizeof *more);
-    if (!more) {
-        err_memory(err, "the data set");
+    if (!array_grow(&dataset->sources, &dataset->room_sources, dataset->n_sources + 1,
+                    sizeof *dataset->sources, "the data set", err))
         return NULL;
-    }
-    dataset->sources = more;
-    struct source *source = &more[dataset->n_sources++];
+    struct source *source = &dataset->sources[dataset->n_sources++];
     *source = (struct source){ .kind = kind, .path = strdup(path), .tar = { .fd = -1 } };
     if (!source->path)
         err_memory(err, "the data set");
@@ -84,28 +81,25 @@ static bool side_of_attribute(const struct store_facts *facts, const char *path,
                    path);
 }
 
-static bool add_patches(struct listing *listing, struct source *source, struct sample sample,
-                        struct err *err)
+bool source_add_patches(struct listing *listing, int32_t number, const struct patch_list *patches,
+                        enum data_side side, struct err *err)
 {
-    const struct patch_list *patches = store_patches(source->store);
-    int64_t added = 0;
-    for (int64_t g = 0; g < source->n_groups; g++) {
-        for (int64_t i = 0; i < source->groups[g].n; i++) {
-            sample.item = source->groups[g].first + i;
-            sample.group = (int32_t)g;
-            sample.label = label_by_rule(listing, patches->items[sample.item].label);
-            bool unlabelled = sample.label == PATCH_UNLABELED;
-            if (unlabelled && listing->labels != LABELS_OPTIONAL)
-                continue;
-            if ((sample.label < 0 && !unlabelled) || sample.label >= listing->dataset->n_classes)
-                return err_set(err, ERR_FORMAT,
-                               "%s: patch %lld has label %d, but classes has only %lld names",
-                               source->path, (long long)sample.item, sample.label,
-                               (long long)listing->dataset->n_classes);
-            if (!dataset_add_sample(listing->dataset, &sample, err))
-                return false;
-            added++;
-        }
+    const struct source *source = &listing->dataset->sources[number];
+    struct new_sample new = { .source = number, .patient = source->patient, .side = side };
+    int64_t added = 0, n = source->n_groups ? source->group_first[source->n_groups] : 0;
+    for (new.item = 0; new.item < n; new.item++) {
+        new.label = label_by_rule(listing, patches->items[new.item].label);
+        bool unlabelled = new.label == PATCH_UNLABELED;
+        if (unlabelled && listing->labels != LABELS_OPTIONAL)
+            continue;
+        if ((new.label < 0 && !unlabelled) || new.label >= listing->dataset->n_classes)
+            return err_set(err, ERR_FORMAT,
+                           "%s: patch %lld has label %d, but classes has only %lld names",
+                           source->path, (long long)new.item, new.label,
+                           (long long)listing->dataset->n_classes);
+        if (!dataset_add_sample(listing->dataset, &new, err))
+            return false;
+        added++;
     }
     return added > 0 || listing->labels == LABELS_NORMAL
                ? true
@@ -156,7 +150,7 @@ static bool note_stain(struct dataset *dataset, const struct source *source,
 bool source_open_store(struct listing *listing, const char *path, struct err *err)
 {
     struct dataset *dataset = listing->dataset;
-    struct source *source = new_source(dataset, SOURCE_STORE, path, err);
+    struct source *source = source_new(dataset, SOURCE_STORE, path, err);
     if (!source || !store_open(path, &source->store, err))
         return false;
     const struct store_facts *facts = store_facts(source->store);
@@ -164,15 +158,15 @@ bool source_open_store(struct listing *listing, const char *path, struct err *er
         return true; /* of a slide without tissue: no patient, size or resolution to tell of */
     char *stem = file_stem(path);
     const char *slide = facts->slide[0] ? facts->slide : stem ? stem : "";
-    source->patient = dataset_patient(dataset, facts->patient[0] ? facts->patient : slide);
+    source->patient = dataset_add_patient(dataset, facts->patient[0] ? facts->patient : slide);
     free(stem);
     source->patch_px = store_patch_px(source->store);
     source->n_groups = store_n_groups(source->store);
-    source->groups = calloc((size_t)source->n_groups + 1, sizeof *source->groups);
-    if (!source->groups || source->patient < 0)
+    source->group_first = calloc((size_t)source->n_groups + 1, sizeof *source->group_first);
+    if (!source->group_first || source->patient < 0)
         return err_memory(err, path);
     for (int64_t g = 0; g < source->n_groups; g++)
-        source->groups[g] = store_group(source->store, g);
+        source->group_first[g + 1] = source->group_first[g] + store_group(source->store, g).n;
     const struct train_config *config = listing->config;
     if (config->data.resize_px == 0 && source->patch_px < config->network.input_px)
         return err_set(err, ERR_USAGE,
@@ -181,15 +175,6 @@ bool source_open_store(struct listing *listing, const char *path, struct err *er
                        path, (long long)source->patch_px, (long long)config->network.input_px);
     return note_mpp(listing, source, facts->mpp, err) &&
            (source->n_groups == 0 || note_stain(dataset, source, facts, err));
-}
-
-int32_t source_group(const struct source *source, int64_t patch)
-{
-    for (int64_t g = 0; g < source->n_groups; g++)
-        if (patch >= source->groups[g].first &&
-            patch - source->groups[g].first < source->groups[g].n)
-            return (int32_t)g;
-    return -1;
 }
 
 /* Where the patches lie: stores are closed while others are read. */
@@ -212,23 +197,23 @@ static bool add_store(struct listing *listing, const char *path, struct err *err
     const struct train_config *config = listing->config;
     if (!source_open_store(listing, path, err))
         return false;
-    struct source *source = &dataset->sources[dataset->n_sources - 1];
-    struct sample sample = { .source = dataset->n_sources - 1,
-                             .side = listing->side,
-                             .patient = source->patient };
+    int32_t number = dataset->n_sources - 1;
+    struct source *source = &dataset->sources[number];
+    enum data_side side = listing->side;
     const struct store_facts *facts = store_facts(source->store);
     bool splits = config->data.val.n == 0 && listing->side == DATA_TRAIN &&
                   listing->labels != LABELS_NORMAL && listing->labels != LABELS_OPTIONAL;
     bool empty = source->n_groups == 0;
     enum data_side said = DATA_NONE;
     if (splits && !empty && config->data.split == SPLIT_ATTRIBUTE &&
-        !side_of_attribute(facts, path, &sample.side, err))
+        !side_of_attribute(facts, path, &side, err))
         return false;
     if (splits && config->data.split == SPLIT_PATIENT && facts->split[0] &&
         side_of_attribute(facts, path, &said, err) && said == DATA_TEST)
-        sample.side = DATA_TEST; /* is never drawn */
-    bool ok = empty || (add_patches(listing, source, sample, err) &&
-                        (listing->labels != LABELS_OPTIONAL || keep_places(source, err)));
+        side = DATA_TEST; /* is never drawn */
+    bool ok =
+        empty || (source_add_patches(listing, number, store_patches(source->store), side, err) &&
+                  (listing->labels != LABELS_OPTIONAL || keep_places(source, err)));
     store_close(source->store);
     source->store = NULL;
     return ok;
@@ -283,12 +268,12 @@ static bool patient_of_file(struct listing *listing, const char *path, const cha
         if (regexec(&listing->patients[i], base, 2, found, 0) != 0 || found[1].rm_so < 0)
             continue;
         char *patient = strndup(base + found[1].rm_so, (size_t)(found[1].rm_eo - found[1].rm_so));
-        *out = patient ? dataset_patient(listing->dataset, patient) : -1;
+        *out = patient ? dataset_add_patient(listing->dataset, patient) : -1;
         free(patient);
         return *out >= 0 ? true : err_memory(err, "the data set");
     }
     if (listing->labels == LABELS_OPTIONAL) {
-        *out = dataset_patient(listing->dataset, "");
+        *out = dataset_add_patient(listing->dataset, "");
         return *out >= 0 || err_memory(err, "the data set");
     }
     return err_set(err, ERR_USAGE,
@@ -309,28 +294,27 @@ static bool is_image(const char *name)
 static bool add_image(struct listing *listing, const char *path, const char *name, int64_t item,
                       struct err *err)
 {
-    struct sample sample = { .source = listing->dataset->n_sources - 1,
-                             .item = item,
-                             .group = (int32_t)item,
-                             .side = listing->side };
-    sample.label = label_by_rule(listing, class_of_file(listing->config, name));
-    if (sample.label < 0 && listing->labels == LABELS_NORMAL)
+    struct new_sample new = { .source = listing->dataset->n_sources - 1,
+                              .item = item,
+                              .side = listing->side };
+    new.label = label_by_rule(listing, class_of_file(listing->config, name));
+    if (new.label < 0 && listing->labels == LABELS_NORMAL)
         return true;
-    if (sample.label < 0 && listing->labels == LABELS_OPTIONAL)
-        sample.label = PATCH_UNLABELED;
-    else if (sample.label < 0)
+    if (new.label < 0 && listing->labels == LABELS_OPTIONAL)
+        new.label = PATCH_UNLABELED;
+    else if (new.label < 0)
         return err_set(err, ERR_FORMAT,
                        "%s%s%s: class unknown: neither _class0 in the name nor a folder named "
                        "after one of the classes",
                        path, joint(name), name);
     listing->dataset->has_images = true;
-    return patient_of_file(listing, path, name, &sample.patient, err) &&
-           dataset_add_sample(listing->dataset, &sample, err);
+    return patient_of_file(listing, path, name, &new.patient, err) &&
+           dataset_add_sample(listing->dataset, &new, err);
 }
 
 static bool add_tar(struct listing *listing, const char *path, struct err *err)
 {
-    struct source *source = new_source(listing->dataset, SOURCE_TAR, path, err);
+    struct source *source = source_new(listing->dataset, SOURCE_TAR, path, err);
     if (!source || !tar_open(path, &source->tar, err))
         return false;
     int64_t before = listing->dataset->n_samples;
@@ -400,7 +384,7 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
     if (!ok || stores > 0)
         return ok;
     int64_t before = listing->dataset->n_samples;
-    return new_source(listing->dataset, SOURCE_FOLDER, path, err) &&
+    return source_new(listing->dataset, SOURCE_FOLDER, path, err) &&
            walk(listing, listing->dataset->n_sources - 1, "", 0, err) &&
            (listing->dataset->n_samples > before ||
             err_set(err, ERR_FORMAT, "%s: contains neither patch stores (.h5) nor images", path));
@@ -413,7 +397,7 @@ static bool add_file(struct listing *listing, const char *path, struct err *err)
     struct dataset *dataset = listing->dataset;
     struct source *last = dataset->n_sources ? &dataset->sources[dataset->n_sources - 1] : NULL;
     if (!last || last->kind != SOURCE_FOLDER || last->path[0])
-        last = new_source(dataset, SOURCE_FOLDER, "", err);
+        last = source_new(dataset, SOURCE_FOLDER, "", err);
     return last && keep_file(last, path, err) &&
            add_image(listing, "", path, (int64_t)last->n_files - 1, err);
 }
@@ -467,42 +451,42 @@ static uint64_t last_use(const struct dataset *dataset)
 
 bool dataset_in_group(const struct dataset *dataset, int64_t sample)
 {
-    return dataset->sources[dataset->samples[sample].source].kind == SOURCE_STORE;
+    return dataset->sources[dataset_source(dataset, sample)].kind == SOURCE_STORE;
 }
 
 int64_t dataset_group_bytes(const struct dataset *dataset, int64_t sample)
 {
-    const struct sample *found = &dataset->samples[sample];
-    const struct source *source = &dataset->sources[found->source];
-    return source->groups[found->group].n * source->patch_px * source->patch_px * 3;
+    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    const int64_t *first = &source->group_first[dataset_group(dataset, sample)];
+    return (first[1] - first[0]) * source->patch_px * source->patch_px * 3;
 }
 
 bool dataset_read_group(const struct dataset *dataset, int64_t sample, uint8_t *out,
                         struct err *err)
 {
-    const struct sample *found = &dataset->samples[sample];
-    struct source *source = &dataset->sources[found->source];
+    struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    int32_t number = dataset_group(dataset, sample);
     if (!source->store) {
         make_room(dataset);
         if (!store_open(source->path, &source->store, err))
             return false;
     }
     source->used = last_use(dataset) + 1;
-    struct store_group group = source->groups[found->group], now = { 0 };
-    if (found->group < store_n_groups(source->store))
-        now = store_group(source->store, found->group);
-    if (now.first != group.first || now.n != group.n ||
-        store_patch_px(source->store) != source->patch_px)
+    int64_t first = source->group_first[number], n = source->group_first[number + 1] - first;
+    struct store_group now = { 0 };
+    if (number < store_n_groups(source->store))
+        now = store_group(source->store, number);
+    if (now.first != first || now.n != n || store_patch_px(source->store) != source->patch_px)
         return err_set(err, ERR_FORMAT, "%s: changed while it was in use", source->path);
-    return store_read(source->store, group.first, group.n, out, err);
+    return store_read(source->store, first, n, out, err);
 }
 
-static bool read_patch(const struct source *source, const struct sample *sample,
-                       const uint8_t *group, struct image *out, struct err *err)
+static bool read_patch(const struct source *source, int64_t item, const uint8_t *group,
+                       struct image *out, struct err *err)
 {
     if (!image_new(out, source->patch_px, source->patch_px, 3, err))
         return false;
-    int64_t index = sample->item - source->groups[sample->group].first;
+    int64_t index = item - source->group_first[source_group(source, item)];
     memcpy(out->px, group + (size_t)index * image_bytes(out), image_bytes(out));
     return true;
 }
@@ -510,20 +494,20 @@ static bool read_patch(const struct source *source, const struct sample *sample,
 bool dataset_read(const struct dataset *dataset, int64_t sample, const uint8_t *group,
                   struct image *out, struct err *err)
 {
-    const struct sample *found = &dataset->samples[sample];
-    const struct source *source = &dataset->sources[found->source];
+    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    int64_t item = dataset_item(dataset, sample);
     if (source->kind == SOURCE_STORE)
-        return read_patch(source, found, group, out, err);
+        return read_patch(source, item, group, out, err);
     bool ok = false;
     if (source->kind == SOURCE_FOLDER) {
-        char *path = text_format("%s%s", source->path, source->files[found->item]);
+        char *path = text_format("%s%s", source->path, source->files[item]);
         ok = path ? image_read(path, out, err) : err_memory(err, source->path);
         free(path);
         return ok;
     }
     uint8_t *bytes = NULL;
-    const struct tar_entry *entry = &source->tar.entries[found->item];
-    if (tar_read(&source->tar, (size_t)found->item, &bytes, err)) {
+    const struct tar_entry *entry = &source->tar.entries[item];
+    if (tar_read(&source->tar, (size_t)item, &bytes, err)) {
         ok = image_decode(bytes, (size_t)entry->size, entry->name, out, err) ||
              err_prefix(err, source->path);
         free(bytes);
@@ -533,7 +517,7 @@ bool dataset_read(const struct dataset *dataset, int64_t sample, const uint8_t *
 
 bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err)
 {
-    const struct source *source = &dataset->sources[dataset->samples[sample].source];
+    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
     struct image image = { 0 };
     *out = source->patch_px;
     if (source->kind == SOURCE_STORE)
@@ -547,26 +531,25 @@ bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *ou
 
 const char *dataset_source_path(const struct dataset *dataset, int64_t sample)
 {
-    return dataset->sources[dataset->samples[sample].source].path;
+    return dataset->sources[dataset_source(dataset, sample)].path;
 }
 
 struct sample_place dataset_place(const struct dataset *dataset, int64_t sample)
 {
-    const struct sample *found = &dataset->samples[sample];
-    const struct source *source = &dataset->sources[found->source];
+    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    int64_t item = dataset_item(dataset, sample);
     if (!source->places)
         return (struct sample_place){ "", -1, -1 };
-    return (struct sample_place){ source->slide, source->places[found->item].x,
-                                  source->places[found->item].y };
+    return (struct sample_place){ source->slide, source->places[item].x, source->places[item].y };
 }
 
 char *dataset_sample_name(const struct dataset *dataset, int64_t sample)
 {
-    const struct sample *found = &dataset->samples[sample];
-    const struct source *source = &dataset->sources[found->source];
+    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    int64_t item = dataset_item(dataset, sample);
     if (source->kind == SOURCE_STORE)
-        return text_format("%s patch %lld", source->path, (long long)found->item);
+        return text_format("%s patch %lld", source->path, (long long)item);
     if (source->kind == SOURCE_FOLDER)
-        return text_format("%s%s", source->path, source->files[found->item]);
-    return text_format("%s: %s", source->path, source->tar.entries[found->item].name);
+        return text_format("%s%s", source->path, source->files[item]);
+    return text_format("%s: %s", source->path, source->tar.entries[item].name);
 }

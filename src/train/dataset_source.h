@@ -1,11 +1,12 @@
 /* dataset_source.h: private to the data set: its sources. dataset_source.c finds and reads them,
- * dataset.c has tables and sides. */
+ * dataset_index.c has what is known of every sample, dataset.c patients and sides. */
 #ifndef TRAIN_DATASET_SOURCE_H
 #define TRAIN_DATASET_SOURCE_H
 #include <regex.h>
 #include "patch/store.h"
 #include "prepare/stain_need.h"
 #include "train/dataset.h"
+#include "train/kept.h"
 #include "train/tar.h"
 
 enum source_kind { SOURCE_STORE, SOURCE_FOLDER, SOURCE_TAR };
@@ -21,15 +22,24 @@ struct source {
     struct store *store; /* open, or NULL: at most a few are */
     int64_t patch_px;
     int32_t patient;
-    struct store_group *groups;
+    int64_t *group_first; /* [n_groups + 1]: its first patch; groups follow each other */
+    int64_t n_groups;
     char *slide;
     struct place_l0 *places; /* of the patches, with LABELS_OPTIONAL; else NULL */
-    int64_t n_groups;
-    uint64_t used; /* when it was read last */
+    uint64_t used;           /* when it was read last */
     /* tar, folder */
     struct tar tar;
     char **files; /* folder: paths below path */
     size_t n_files;
+};
+
+/* Ids first, first + 1, .. up to the next span. */
+struct sample_span {
+    int64_t first;      /* sample */
+    int64_t first_item; /* of that sample; the others follow in a row, unless `kept` says which */
+    int32_t source, patient;
+    enum data_side side;
+    struct kept *kept; /* items after first_item that are samples; NULL: all */
 };
 
 enum label_use {
@@ -53,16 +63,31 @@ struct listing {
 bool source_add(struct listing *listing, const char *path, struct err *err);
 /* A new source without samples, its table of groups read. */
 bool source_open_store(struct listing *listing, const char *path, struct err *err);
-/* The group of a patch of a store, or -1. */
-int32_t source_group(const struct source *source, int64_t patch);
+/* A new source; `path` is copied. NULL if no memory. */
+struct source *source_new(struct dataset *dataset, enum source_kind kind, const char *path,
+                          struct err *err);
+/* Adds the patches of a store whose table of groups is known, with their labels by the rule. */
+bool source_add_patches(struct listing *listing, int32_t number, const struct patch_list *patches,
+                        enum data_side side, struct err *err);
+/* The group of a patch of a store, or -1; of an image: its item. */
+int32_t source_group(const struct source *source, int64_t item);
 void source_free(struct source *source);
 
 /* Adds the patches listed in the file to the training side, except those of patients on another
  * side. Sides must have been assigned. */
 bool dataset_add_hard(struct listing *listing, const char *path, struct err *err);
 
-/* From dataset.c: */
-bool dataset_add_sample(struct dataset *dataset, const struct sample *sample, struct err *err);
-/* The number of a patient, new or known; -1 if no memory. */
-int32_t dataset_patient(struct dataset *dataset, const char *name);
+/* From dataset_index.c: */
+struct new_sample {
+    int64_t item;
+    int32_t source, label, patient;
+    enum data_side side;
+};
+bool dataset_add_sample(struct dataset *dataset, const struct new_sample *new, struct err *err);
+int64_t dataset_span_end(const struct dataset *dataset, int64_t span); /* sample after its last */
+int64_t dataset_span_item(const struct sample_span *span, int64_t sample);
+void dataset_free_index(struct dataset *dataset);
+
+/* From dataset.c: the number of a patient, new or known; -1 if no memory. */
+int32_t dataset_add_patient(struct dataset *dataset, const char *name);
 #endif

@@ -1,6 +1,6 @@
 /* loader.c: see loader.h. One mutex guards the counters below; pixels are processed outside it.
  * Workers take items strictly in order. An item may begin when its batch has a place in the ring
- * and its window is loaded; the reader loads a window when at most the one before it is in use. */
+ * and its window is loaded; the reader loads a window when at most one other is in use. */
 #include "train/loader.h"
 
 #include <pthread.h>
@@ -10,7 +10,8 @@
 #include "train/loss.h"
 #include "base/clock.h"
 
-#define AHEAD 3 /* batches in the ring */
+#define AHEAD 3   /* batches in the ring */
+#define WINDOWS 2 /* in memory */
 
 struct place {
     float *pixels;
@@ -21,16 +22,20 @@ struct place {
     struct err err;
 };
 
-struct window {
-    bool loaded;
-    int64_t left; /* items of this rank not yet done */
-    struct err err;
-    int64_t first_group, n_groups; /* in loader->groups */
-};
-
 struct loaded_group {
     int64_t sample; /* one of its samples */
     uint8_t *px;
+};
+
+/* A part of the order of the epoch whose groups are in memory. */
+struct window {
+    int64_t first, end;       /* positions */
+    int64_t left;             /* items of this rank not yet done; 0: not in use */
+    struct order_item *items; /* [end - first] */
+    int32_t *group_of;        /* [end - first]: index in groups, or -1 */
+    struct loaded_group *groups;
+    int32_t n_groups;
+    struct err err; /* every item of the window fails with it */
 };
 
 struct loader {
@@ -42,11 +47,7 @@ struct loader {
     uint64_t epoch;
     int64_t first_batch, next_item, end_item; /* items of this rank, numbered batch * size + j */
     int64_t given, released;                  /* batches the caller was given, is done with */
-    struct window *windows;
-    int32_t low_window; /* lowest that still has items to do */
-    struct loaded_group *groups;
-    int64_t n_groups;
-    int64_t *group_of; /* [order.n]: index in groups, or -1 */
+    struct window windows[WINDOWS];
     bool stop, running;
     pthread_t reader, *workers;
     int n_workers;
@@ -60,6 +61,15 @@ static int64_t position_of(const struct loader *loader, int64_t item)
 {
     const struct loader_options *o = &loader->options;
     return (item / o->batch * o->ranks + o->rank) * o->batch + item % o->batch;
+}
+
+/* How many items of this rank come before a position. */
+static int64_t items_before(const struct loader *loader, int64_t position)
+{
+    const struct loader_options *o = &loader->options;
+    int64_t global = o->batch * o->ranks, rest = position % global - o->rank * o->batch;
+    rest = rest < 0 ? 0 : rest > o->batch ? o->batch : rest;
+    return position / global * o->batch + rest;
 }
 
 static struct order_options order_options(const struct loader *loader, uint64_t epoch)
@@ -150,17 +160,18 @@ static bool prepare_patch(const struct loader_options *options, struct augment_k
                    (long long)patch->width, (long long)patch->height, (long long)options->input_px);
 }
 
-static bool make_sample(const struct loader *loader, int64_t position, float *out, struct err *err)
+static bool make_sample(const struct loader *loader, const struct window *window, int64_t position,
+                        float *out, struct err *err)
 {
     const struct loader_options *options = &loader->options;
-    const struct order_item *item = &loader->order.items[position];
-    int64_t group = loader->group_of[position];
+    const struct order_item *item = &window->items[position - window->first];
+    int32_t group = window->group_of[position - window->first];
     struct image patch = { 0 };
     struct augment_key key = { .seed = options->seed,
                                .epoch = loader->epoch | (uint64_t)item->copy << 32,
                                .sample = (uint64_t)item->sample };
     bool ok = dataset_read(options->dataset, item->sample,
-                           group >= 0 ? loader->groups[group].px : NULL, &patch, err) &&
+                           group >= 0 ? window->groups[group].px : NULL, &patch, err) &&
               prepare_patch(options, key, &patch, err);
     if (ok)
         model_normalize(options->prepare, &patch, out);
@@ -174,63 +185,62 @@ static bool make_sample(const struct loader *loader, int64_t position, float *ou
     return ok;
 }
 
-static void free_window(struct loader *loader, const struct window *window)
+static void free_window(struct window *window)
 {
-    for (int64_t i = window->first_group; i < window->first_group + window->n_groups; i++) {
-        free(loader->groups[i].px);
-        loader->groups[i].px = NULL;
-    }
+    for (int32_t i = 0; i < window->n_groups; i++)
+        free(window->groups[i].px);
+    free(window->groups);
+    free(window->group_of);
+    free(window->items);
+    *window = (struct window){ 0 };
 }
 
-/* With the lock held. */
-static void finish_window_item(struct loader *loader, int32_t number)
+/* The window in memory that has the position, or NULL. With the lock held. */
+static struct window *window_of(struct loader *loader, int64_t position)
 {
-    if (--loader->windows[number].left > 0)
-        return;
-    free_window(loader, &loader->windows[number]);
-    while (loader->low_window < loader->order.n_windows &&
-           loader->windows[loader->low_window].left == 0)
-        loader->low_window++;
+    for (int i = 0; i < WINDOWS; i++) {
+        struct window *window = &loader->windows[i];
+        if (window->left > 0 && position >= window->first && position < window->end)
+            return window;
+    }
+    return NULL;
 }
 
 /* May the next item begin? With the lock held. */
-static bool can_begin(const struct loader *loader)
+static bool can_begin(struct loader *loader)
 {
     int64_t position = position_of(loader, loader->next_item);
     if (loader->next_item / loader->options.batch >= loader->first_batch + loader->released + AHEAD)
         return false;
-    return position >= loader->order.n ||
-           loader->windows[loader->order.items[position].window].loaded;
+    return position >= loader->order.n || window_of(loader, position);
 }
 
-static void do_item(struct loader *loader, int64_t item)
+/* window: of the item; NULL beyond the end of the epoch. */
+static void do_item(struct loader *loader, struct window *window, int64_t item)
 {
     const struct loader_options *options = &loader->options;
     int64_t position = position_of(loader, item), slot = item % options->batch;
     struct place *place = &loader->ring[item / options->batch % AHEAD];
     float *out = place->pixels + slot * loader->sample_floats;
-    struct err problem = { 0 };
-    bool ok = true, real = position < loader->order.n;
-    int32_t window = -1;
-    if (real) {
-        int64_t sample = loader->order.items[position].sample;
-        window = loader->order.items[position].window;
-        place->labels[slot] = options->dataset->samples[sample].label;
+    struct err problem = window ? window->err : (struct err){ 0 };
+    bool ok = problem.kind == ERR_NONE;
+    place->labels[slot] = LOSS_IGNORE;
+    place->samples[slot] = -1;
+    if (window && ok) {
+        int64_t sample = window->items[position - window->first].sample;
+        place->labels[slot] = dataset_label(options->dataset, sample);
         place->samples[slot] = sample;
-        problem = loader->windows[window].err;
-        ok = problem.kind == ERR_NONE && make_sample(loader, position, out, &problem);
+        ok = make_sample(loader, window, position, out, &problem);
     } else {
         memset(out, 0, (size_t)loader->sample_floats * sizeof *out);
-        place->labels[slot] = LOSS_IGNORE;
-        place->samples[slot] = -1;
     }
     pthread_mutex_lock(&loader->lock);
     if (!ok && (place->failed < 0 || item < place->failed)) {
         place->failed = item;
         place->err = problem;
     }
-    if (real)
-        finish_window_item(loader, window);
+    if (window && --window->left == 0)
+        free_window(window);
     place->left--;
     pthread_cond_broadcast(&loader->changed);
     pthread_mutex_unlock(&loader->lock);
@@ -245,20 +255,79 @@ static void *work(void *arg)
             pthread_cond_wait(&loader->changed, &loader->lock);
         bool done = loader->stop || loader->next_item >= loader->end_item;
         int64_t item = done ? 0 : loader->next_item++;
+        struct window *window = done ? NULL : window_of(loader, position_of(loader, item));
         pthread_mutex_unlock(&loader->lock);
         if (done)
             return NULL;
-        do_item(loader, item);
+        do_item(loader, window, item);
     }
 }
 
 /* --- the reader: the only thread that touches HDF5 --- */
 
-static bool load_window(struct loader *loader, const struct window *window, struct err *err)
+struct group_key {
+    int32_t source, group;
+    int64_t index; /* of the item in the window */
+};
+
+static int by_group(const void *a, const void *b)
+{
+    const struct group_key *x = a, *y = b;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Which groups the items of this rank need, from item `begin` on; keys and groups have room for
+ * all. */
+static void index_groups(const struct loader *loader, struct window *window, int64_t begin,
+                         struct group_key *keys)
 {
     const struct dataset *dataset = loader->options.dataset;
-    for (int64_t i = window->first_group; i < window->first_group + window->n_groups; i++) {
-        struct loaded_group *group = &loader->groups[i];
+    int64_t n = 0;
+    for (int64_t item = begin; item < begin + window->left; item++) {
+        int64_t index = position_of(loader, item) - window->first;
+        int64_t sample = window->items[index].sample;
+        window->group_of[index] = -1;
+        if (dataset_in_group(dataset, sample))
+            keys[n++] = (struct group_key){ dataset_source(dataset, sample),
+                                            dataset_group(dataset, sample), index };
+    }
+    qsort(keys, (size_t)n, sizeof *keys, by_group);
+    for (int64_t i = 0; i < n; i++) {
+        bool same =
+            i > 0 && keys[i].source == keys[i - 1].source && keys[i].group == keys[i - 1].group;
+        if (!same)
+            window->groups[window->n_groups++].sample = window->items[keys[i].index].sample;
+        window->group_of[keys[i].index] = window->n_groups - 1;
+    }
+}
+
+/* The items of window `number` and what they need. */
+static bool list_window(const struct loader *loader, int32_t number, int64_t begin,
+                        struct window *window, struct err *err)
+{
+    size_t room = (size_t)(window->end - window->first);
+    struct group_key *keys = malloc(room * sizeof *keys);
+    window->items = malloc(room * sizeof *window->items);
+    window->group_of = malloc(room * sizeof *window->group_of);
+    window->groups = calloc((size_t)window->left, sizeof *window->groups);
+    bool ok = (keys && window->items && window->group_of && window->groups) ||
+              err_memory(err, "the order of samples");
+    ok = ok && order_window(&loader->order, number, window->items, err);
+    if (ok)
+        index_groups(loader, window, begin, keys);
+    free(keys);
+    return ok;
+}
+
+static bool load_groups(const struct loader *loader, struct window *window, struct err *err)
+{
+    const struct dataset *dataset = loader->options.dataset;
+    for (int32_t i = 0; i < window->n_groups; i++) {
+        struct loaded_group *group = &window->groups[i];
         group->px = malloc((size_t)dataset_group_bytes(dataset, group->sample));
         if (!group->px)
             return err_memory(
@@ -269,23 +338,42 @@ static bool load_window(struct loader *loader, const struct window *window, stru
     return true;
 }
 
+/* A window that is not in use, or NULL. With the lock held. */
+static struct window *free_slot(struct loader *loader)
+{
+    for (int i = 0; i < WINDOWS; i++)
+        if (loader->windows[i].left == 0)
+            return &loader->windows[i];
+    return NULL;
+}
+
 static void *read_windows(void *arg)
 {
     struct loader *loader = arg;
     for (int32_t i = 0; i < loader->order.n_windows; i++) {
-        struct window *window = &loader->windows[i];
+        const struct order_window *place = &loader->order.windows[i];
+        struct window window = { .first = place[0].first, .end = place[1].first };
+        int64_t begin = items_before(loader, window.first), end = items_before(loader, window.end);
+        int64_t first_item = loader->first_batch * loader->options.batch;
+        begin = begin < first_item ? first_item : begin;
+        end = end > loader->end_item ? loader->end_item : end;
+        if (begin >= end)
+            continue;
+        struct window *slot = NULL;
         pthread_mutex_lock(&loader->lock);
-        while (!loader->stop && window->left > 0 && i > loader->low_window + 1)
+        while (!loader->stop && !(slot = free_slot(loader)))
             pthread_cond_wait(&loader->changed, &loader->lock);
         bool stop = loader->stop;
         pthread_mutex_unlock(&loader->lock);
         if (stop)
             return NULL;
         struct err problem = { 0 };
-        if (window->left > 0 && !load_window(loader, window, &problem))
-            window->err = problem; /* every item of the window fails with it */
+        window.left = end - begin;
+        if (!list_window(loader, i, begin, &window, &problem) ||
+            !load_groups(loader, &window, &problem))
+            window.err = problem;
         pthread_mutex_lock(&loader->lock);
-        window->loaded = true;
+        *slot = window;
         pthread_cond_broadcast(&loader->changed);
         pthread_mutex_unlock(&loader->lock);
     }
@@ -293,72 +381,6 @@ static void *read_windows(void *arg)
 }
 
 /* --- an epoch --- */
-
-struct group_key {
-    int32_t window, source, group;
-    int64_t position;
-};
-
-static int by_group(const void *a, const void *b)
-{
-    const struct group_key *x = a, *y = b;
-    if (x->window != y->window)
-        return x->window < y->window ? -1 : 1;
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    return x->position < y->position ? -1 : x->position > y->position;
-}
-
-/* Which groups each window has, from the items that this rank will do. */
-static void index_groups(struct loader *loader, struct group_key *keys)
-{
-    const struct dataset *dataset = loader->options.dataset;
-    int64_t n = 0;
-    for (int64_t item = loader->next_item; item < loader->end_item; item++) {
-        int64_t position = position_of(loader, item);
-        if (position >= loader->order.n)
-            continue;
-        const struct order_item *found = &loader->order.items[position];
-        const struct sample *sample = &dataset->samples[found->sample];
-        loader->windows[found->window].left++;
-        loader->group_of[position] = -1;
-        if (dataset_in_group(dataset, found->sample))
-            keys[n++] =
-                (struct group_key){ found->window, sample->source, sample->group, position };
-    }
-    qsort(keys, (size_t)n, sizeof *keys, by_group);
-    for (int64_t i = 0; i < n; i++) {
-        struct window *window = &loader->windows[keys[i].window];
-        bool same = i > 0 && keys[i].window == keys[i - 1].window &&
-                    keys[i].source == keys[i - 1].source && keys[i].group == keys[i - 1].group;
-        if (!same) {
-            if (window->n_groups++ == 0)
-                window->first_group = loader->n_groups;
-            loader->groups[loader->n_groups++].sample =
-                loader->order.items[keys[i].position].sample;
-        }
-        loader->group_of[keys[i].position] = loader->n_groups - 1;
-    }
-}
-
-static bool prepare(struct loader *loader, struct err *err)
-{
-    size_t n = (size_t)loader->order.n + 1;
-    loader->windows = calloc((size_t)loader->order.n_windows + 1, sizeof *loader->windows);
-    loader->groups = calloc(n, sizeof *loader->groups);
-    loader->group_of = calloc(n, sizeof *loader->group_of);
-    struct group_key *keys = calloc(n, sizeof *keys);
-    bool ok = loader->windows && loader->groups && loader->group_of && keys;
-    if (ok)
-        index_groups(loader, keys);
-    free(keys);
-    while (ok && loader->low_window < loader->order.n_windows &&
-           loader->windows[loader->low_window].left == 0)
-        loader->low_window++;
-    return ok ? true : err_memory(err, "the order of samples");
-}
 
 static bool start_threads(struct loader *loader, struct err *err)
 {
@@ -382,15 +404,13 @@ bool loader_begin(struct loader *loader, uint64_t epoch, int64_t first, struct e
     loader->epoch = epoch;
     loader->first_batch = first;
     loader->given = loader->released = 0;
-    loader->low_window = 0;
-    loader->n_groups = 0;
     loader->next_item = first * loader->options.batch;
     loader->end_item = loader->n_batches * loader->options.batch;
     for (int i = 0; i < AHEAD; i++) {
         loader->ring[i].left = loader->options.batch;
         loader->ring[i].failed = -1;
     }
-    if (prepare(loader, err) && start_threads(loader, err))
+    if (start_threads(loader, err))
         return true;
     loader_end(loader);
     return false;
@@ -441,12 +461,7 @@ void loader_end(struct loader *loader)
         pthread_join(loader->reader, NULL);
     loader->n_workers = 0;
     loader->running = false;
-    for (int64_t i = 0; i < loader->n_groups; i++)
-        free(loader->groups[i].px);
-    free(loader->windows);
-    free(loader->groups);
-    free(loader->group_of);
-    loader->windows = NULL, loader->groups = NULL, loader->group_of = NULL;
-    loader->n_groups = 0;
+    for (int i = 0; i < WINDOWS; i++)
+        free_window(&loader->windows[i]);
     order_free(&loader->order);
 }

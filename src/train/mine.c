@@ -120,9 +120,10 @@ static bool write_list(const struct mine *mine, int64_t n, const char *path, str
         return false;
     fputs("store,patch,score\n", out.stream);
     for (int64_t i = 0; i < n; i++) {
-        const struct sample *sample = &mine->dataset.samples[mine->found[i].sample];
-        csv_write_cell(out.stream, dataset_source_path(&mine->dataset, mine->found[i].sample));
-        fprintf(out.stream, ",%lld,%.6f\n", (long long)sample->item, mine->found[i].score);
+        int64_t sample = mine->found[i].sample;
+        csv_write_cell(out.stream, dataset_source_path(&mine->dataset, sample));
+        fprintf(out.stream, ",%lld,%.6f\n", (long long)dataset_item(&mine->dataset, sample),
+                mine->found[i].score);
     }
     return file_out_commit(&out, err);
 }

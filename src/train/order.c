@@ -1,15 +1,15 @@
-/* order.c: see order.h. */
+/* order.c: see order.h. A chunk is what is read together: the side's samples of one group, or one
+ * image. Nothing is kept for each sample: draws are made again wherever they are needed. */
 #include "train/order.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"
+#include "train/order_balance.h"
 
-/* Samples [first, first + n) of a side that are read together. */
-struct chunk {
-    int64_t first, n; /* in the list of the side's samples */
-    int64_t bytes;
+struct drawn_chunk {
     uint64_t draw;
+    int64_t first; /* sample */
 };
 
 struct shuffled {
@@ -19,7 +19,7 @@ struct shuffled {
 
 static int by_chunk_draw(const void *a, const void *b)
 {
-    const struct chunk *x = a, *y = b;
+    const struct drawn_chunk *x = a, *y = b;
     if (x->draw != y->draw)
         return x->draw < y->draw ? -1 : 1;
     return x->first < y->first ? -1 : x->first > y->first;
@@ -28,8 +28,6 @@ static int by_chunk_draw(const void *a, const void *b)
 static int by_item_draw(const void *a, const void *b)
 {
     const struct shuffled *x = a, *y = b;
-    if (x->item.window != y->item.window)
-        return x->item.window < y->item.window ? -1 : 1;
     if (x->draw != y->draw)
         return x->draw < y->draw ? -1 : 1;
     if (x->item.sample != y->item.sample)
@@ -37,166 +35,195 @@ static int by_item_draw(const void *a, const void *b)
     return x->item.copy - y->item.copy;
 }
 
-static uint64_t draw(const struct order_options *options, const char *what, int64_t index)
+uint64_t order_draw(const struct order_options *options, uint64_t what, int64_t index)
 {
-    struct rng rng = rng_new(options->seed, rng_hash(what) ^ options->epoch, (uint64_t)index);
+    struct rng rng = rng_new(options->seed, what ^ options->epoch, (uint64_t)index);
     return rng_u64(&rng);
-}
-
-static bool counts_of(const struct dataset *dataset, enum data_side side, int64_t **counts,
-                      int64_t *most, struct err *err)
-{
-    *counts = calloc((size_t)dataset->n_classes + 1, sizeof **counts);
-    if (!*counts)
-        return err_memory(err, "the order of samples");
-    dataset_count(dataset, side, *counts);
-    *most = 0;
-    for (int64_t c = 0; c < dataset->n_classes; c++)
-        *most = (*counts)[c] > *most ? (*counts)[c] : *most;
-    return true;
 }
 
 int64_t order_count(const struct dataset *dataset, const struct order_options *options)
 {
-    int64_t *counts = NULL, most = 0, n = 0;
-    if (!counts_of(dataset, options->side, &counts, &most, NULL))
+    int64_t *counts = calloc((size_t)dataset->n_classes + 1, sizeof *counts), most = 0;
+    if (!counts)
         return 0;
+    int64_t n = dataset_count(dataset, options->side, counts);
     for (int64_t c = 0; c < dataset->n_classes; c++)
-        n += options->balanced && counts[c] > 0 ? most : counts[c];
+        most = counts[c] > most ? counts[c] : most;
+    for (int64_t c = 0; options->balanced && c < dataset->n_classes; c++)
+        n += counts[c] > 0 ? most - counts[c] : 0;
     free(counts);
     return n;
 }
 
-/* The side's samples, and the chunks they fall into. */
-static bool find_chunks(const struct dataset *dataset, const struct order_options *options,
-                        int64_t *samples, struct chunk *chunks, int64_t *n_chunks)
+/* --- chunks --- */
+
+bool order_next_range(const struct order *order, int64_t from, struct sample_range *out)
 {
-    int64_t n = 0;
-    const struct sample *before = NULL;
-    *n_chunks = 0;
-    for (int64_t i = 0; i < dataset->n_samples; i++) {
-        const struct sample *sample = &dataset->samples[i];
-        if (sample->side != options->side)
-            continue;
-        if (!before || before->source != sample->source || before->group != sample->group) {
-            int64_t bytes = dataset_in_group(dataset, i) ? dataset_group_bytes(dataset, i) : 0;
-            chunks[(*n_chunks)++] =
-                (struct chunk){ .first = n, .bytes = bytes, .draw = draw(options, "groups", i) };
-        }
-        chunks[*n_chunks - 1].n++;
-        samples[n++] = i;
-        before = sample;
+    while (from < order->dataset->n_samples) {
+        *out = dataset_range(order->dataset, from);
+        if (out->side == order->options.side)
+            return true;
+        from = out->end;
     }
-    return n > 0;
+    return false;
 }
 
-static void cut_windows(const struct order_options *options, const struct chunk *chunks,
-                        int64_t n_chunks, const int64_t *samples, struct shuffled *out,
-                        int32_t *n_windows)
+/* The range after `range`, if it is of the same chunk. */
+static bool continues(const struct order *order, struct sample_range *range)
 {
-    int64_t held = 0;
-    int32_t window = 0;
-    for (int64_t i = 0; i < n_chunks; i++) {
-        if (held > 0 && held + chunks[i].bytes > options->window_bytes) {
-            window++;
-            held = 0;
-        }
-        held += chunks[i].bytes;
-        for (int64_t j = chunks[i].first; j < chunks[i].first + chunks[i].n; j++)
-            *out++ =
-                (struct shuffled){ .item = { .sample = samples[j], .window = window },
-                                   .draw = options->shuffle ? draw(options, "samples", samples[j])
-                                                            : 0 };
-    }
-    *n_windows = window + 1;
-}
-
-struct ranked {
-    int64_t at; /* in the list of items */
-    uint64_t draw;
-};
-
-static int by_ranked_draw(const void *a, const void *b)
-{
-    const struct ranked *x = a, *y = b;
-    if (x->draw != y->draw)
-        return x->draw < y->draw ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
-/* Adds copies until class c has `most` items: whole rounds, then a random part of the class. */
-static bool repeat_class(const struct dataset *dataset, const struct order_options *options,
-                         int32_t class_number, int64_t n_first, int64_t count, int64_t most,
-                         struct shuffled *items, int64_t *n, struct err *err)
-{
-    struct ranked *ranked = calloc((size_t)count, sizeof *ranked);
-    if (!ranked)
-        return err_memory(err, "the order of samples");
-    int64_t found = 0;
-    for (int64_t i = 0; i < n_first; i++) {
-        int64_t id = items[i].item.sample;
-        if (dataset->samples[id].label == class_number)
-            ranked[found++] = (struct ranked){ .at = i, .draw = draw(options, "balance", id) };
-    }
-    qsort(ranked, (size_t)count, sizeof *ranked, by_ranked_draw);
-    for (int64_t i = count; i < most; i++) {
-        struct shuffled copy = items[ranked[i % count].at];
-        copy.item.copy = (int32_t)(i / count);
-        copy.draw = draw(options, "copies",
-                         copy.item.sample + (int64_t)copy.item.copy * dataset->n_samples);
-        items[(*n)++] = copy;
-    }
-    free(ranked);
+    struct sample_range next;
+    if (!order_next_range(order, range->end, &next) || next.source != range->source ||
+        next.group != range->group)
+        return false;
+    *range = next;
     return true;
 }
 
-static bool balance(const struct dataset *dataset, const struct order_options *options,
-                    struct shuffled *items, int64_t *n, struct err *err)
+/* The chunks of the side, in the order of the data set; returns how many. chunks: NULL to count. */
+static int64_t list_chunks(const struct order *order, struct drawn_chunk *chunks)
 {
-    int64_t *counts = NULL, most = 0, n_first = *n;
-    if (!counts_of(dataset, options->side, &counts, &most, err))
-        return false;
-    bool ok = true;
-    for (int32_t c = 0; ok && c < dataset->n_classes; c++)
-        if (counts[c] > 0)
-            ok = repeat_class(dataset, options, c, n_first, counts[c], most, items, n, err);
-    free(counts);
-    return ok;
+    uint64_t what = rng_hash("groups");
+    int64_t n = 0;
+    struct sample_range range;
+    for (int64_t at = 0; order_next_range(order, at, &range); at = range.end) {
+        if (chunks)
+            chunks[n] =
+                (struct drawn_chunk){ order_draw(&order->options, what, range.first), range.first };
+        n++;
+        while (continues(order, &range))
+            continue;
+    }
+    return n;
+}
+
+static bool find_chunks(struct order *order, struct err *err)
+{
+    order->n_chunks = list_chunks(order, NULL);
+    size_t room = (size_t)order->n_chunks + 1;
+    struct drawn_chunk *drawn = calloc(room, sizeof *drawn);
+    if (drawn) {
+        list_chunks(order, drawn);
+        if (order->options.shuffle)
+            qsort(drawn, (size_t)order->n_chunks, sizeof *drawn, by_chunk_draw);
+        order->chunks = calloc(room, sizeof *order->chunks);
+    }
+    for (int64_t i = 0; order->chunks && i < order->n_chunks; i++)
+        order->chunks[i] = drawn[i].first;
+    free(drawn);
+    return order->chunks || err_memory(err, "the order of samples");
+}
+
+/* --- windows --- */
+
+static int64_t copies_of(const struct order *order, int64_t sample)
+{
+    return order->repeats ? order_copies(order, sample) : 1;
+}
+
+static int64_t count_items(const struct order *order, int64_t chunk)
+{
+    struct sample_range range = dataset_range(order->dataset, order->chunks[chunk]);
+    int64_t n = 0;
+    do {
+        for (int64_t i = range.first; order->repeats && i < range.end; i++)
+            n += copies_of(order, i);
+        n += order->repeats ? 0 : range.end - range.first;
+    } while (continues(order, &range));
+    return n;
+}
+
+/* Counts windows; with `windows`, notes where each begins. */
+static int32_t cut_windows(const struct order *order, struct order_window *windows)
+{
+    int64_t held = 0, n = 0;
+    int32_t window = 0;
+    for (int64_t i = 0; i < order->n_chunks; i++) {
+        int64_t first = order->chunks[i], bytes = 0;
+        if (dataset_in_group(order->dataset, first))
+            bytes = dataset_group_bytes(order->dataset, first);
+        bool full = held > 0 && held + bytes > order->options.window_bytes;
+        if (full) {
+            window++;
+            held = 0;
+        }
+        held += bytes;
+        if (!windows)
+            continue;
+        if (full || i == 0)
+            windows[window] = (struct order_window){ .first = n, .first_chunk = i };
+        n += count_items(order, i);
+    }
+    int32_t n_windows = order->n_chunks > 0 ? window + 1 : 0;
+    if (windows)
+        windows[n_windows] = (struct order_window){ .first = n, .first_chunk = order->n_chunks };
+    return n_windows;
+}
+
+static bool make_windows(struct order *order, struct err *err)
+{
+    order->n_windows = cut_windows(order, NULL);
+    order->windows = calloc((size_t)order->n_windows + 1, sizeof *order->windows);
+    if (!order->windows)
+        return err_memory(err, "the order of samples");
+    cut_windows(order, order->windows);
+    order->n = order->windows[order->n_windows].first;
+    return true;
 }
 
 bool order_new(const struct dataset *dataset, const struct order_options *options,
                struct order *out, struct err *err)
 {
-    *out = (struct order){ 0 };
-    int64_t n = order_count(dataset, options), n_chunks = 0;
-    size_t room = (size_t)n + 1;
-    int64_t *samples = calloc(room, sizeof *samples);
-    struct chunk *chunks = calloc(room, sizeof *chunks);
-    struct shuffled *items = calloc(room, sizeof *items);
-    out->items = calloc(room, sizeof *out->items);
-    bool ok = (samples && chunks && items && out->items) || err_memory(err, "the order of samples");
-    if (ok && find_chunks(dataset, options, samples, chunks, &n_chunks)) {
-        if (options->shuffle)
-            qsort(chunks, (size_t)n_chunks, sizeof *chunks, by_chunk_draw);
-        cut_windows(options, chunks, n_chunks, samples, items, &out->n_windows);
-        for (int64_t i = 0; i < n_chunks; i++)
-            out->n += chunks[i].n;
-        if (options->balanced)
-            ok = balance(dataset, options, items, &out->n, err);
-        qsort(items, (size_t)out->n, sizeof *items, by_item_draw);
-        for (int64_t i = 0; i < out->n; i++)
-            out->items[i] = items[i].item;
-    }
-    free(samples);
-    free(chunks);
-    free(items);
+    *out = (struct order){ .dataset = dataset, .options = *options };
+    bool ok = find_chunks(out, err) &&
+              (!options->balanced || order_balance(out, &out->repeats, err)) &&
+              make_windows(out, err);
     if (!ok)
         order_free(out);
     return ok;
 }
 
+static struct shuffled *draw_sample(const struct order *order, int64_t sample, struct shuffled *out)
+{
+    const uint64_t samples = rng_hash("samples"), copies = rng_hash("copies");
+    int64_t n = copies_of(order, sample), stride = order->dataset->n_samples;
+    *out++ = (struct shuffled){
+        .item.sample = sample,
+        .draw = order->options.shuffle ? order_draw(&order->options, samples, sample) : 0,
+    };
+    for (int64_t copy = 1; copy < n; copy++)
+        *out++ = (struct shuffled){
+            .item = { sample, (int32_t)copy },
+            .draw = order_draw(&order->options, copies, sample + copy * stride),
+        };
+    return out;
+}
+
+bool order_window(const struct order *order, int32_t window, struct order_item *items,
+                  struct err *err)
+{
+    const struct order_window *w = &order->windows[window];
+    int64_t n = w[1].first - w[0].first;
+    struct shuffled *all = malloc((size_t)(n + 1) * sizeof *all), *end = all;
+    if (!all)
+        return err_memory(err, "the order of samples");
+    for (int64_t chunk = w[0].first_chunk; chunk < w[1].first_chunk; chunk++) {
+        struct sample_range range = dataset_range(order->dataset, order->chunks[chunk]);
+        do {
+            for (int64_t i = range.first; i < range.end; i++)
+                end = draw_sample(order, i, end);
+        } while (continues(order, &range));
+    }
+    qsort(all, (size_t)n, sizeof *all, by_item_draw);
+    for (int64_t i = 0; i < n; i++)
+        items[i] = all[i].item;
+    free(all);
+    return true;
+}
+
 void order_free(struct order *order)
 {
-    free(order->items);
+    free(order->windows);
+    free(order->chunks);
+    free(order->repeats);
     *order = (struct order){ 0 };
 }

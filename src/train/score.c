@@ -216,24 +216,24 @@ static bool score_sample(void *arg, int64_t index, int worker, struct err *err)
 static bool begin_chunk(struct scoring *s, struct err *err)
 {
     const struct dataset *dataset = &s->dataset;
-    const struct sample *first = &dataset->samples[s->first];
+    int32_t source = dataset_source(dataset, s->first), group = dataset_group(dataset, s->first);
     bool stored = dataset_in_group(dataset, s->first);
     int64_t most = (int64_t)s->n_workers * CHUNK_FOR_EACH;
     for (s->n = 0; s->n < most && s->first + s->n < dataset->n_samples; s->n++) {
-        const struct sample *sample = &dataset->samples[s->first + s->n];
-        if (sample->source != first->source &&
-            (stored || dataset_in_group(dataset, s->first + s->n)))
+        int64_t sample = s->first + s->n;
+        if (dataset_source(dataset, sample) != source &&
+            (stored || dataset_in_group(dataset, sample)))
             break;
-        if (stored && sample->group != first->group)
+        if (stored && dataset_group(dataset, sample) != group)
             break;
     }
-    bool held = s->group && s->group_source == first->source && s->group_number == first->group;
+    bool held = s->group && s->group_source == source && s->group_number == group;
     if (!stored || held)
         return true;
     free(s->group);
     s->group = malloc((size_t)dataset_group_bytes(dataset, s->first));
-    s->group_source = first->source;
-    s->group_number = first->group;
+    s->group_source = source;
+    s->group_number = group;
     if (!s->group)
         return err_memory(err, "a group of patches");
     return dataset_read_group(dataset, s->first, s->group, err);
@@ -241,9 +241,10 @@ static bool begin_chunk(struct scoring *s, struct err *err)
 
 static bool tell_row(struct scoring *s, int64_t index, score_fn fn, void *arg, struct err *err)
 {
-    const struct sample *sample = &s->dataset.samples[s->first + index];
-    struct sample_place place = dataset_place(&s->dataset, s->first + index);
-    char *name = dataset_sample_name(&s->dataset, s->first + index);
+    int64_t sample = s->first + index;
+    int32_t label = dataset_label(&s->dataset, sample);
+    struct sample_place place = dataset_place(&s->dataset, sample);
+    char *name = dataset_sample_name(&s->dataset, sample);
     if (!name)
         return err_memory(err, "scores");
     struct score_row row = {
@@ -251,9 +252,9 @@ static bool tell_row(struct scoring *s, int64_t index, score_fn fn, void *arg, s
         .slide = place.slide,
         .x_l0 = place.x_l0,
         .y_l0 = place.y_l0,
-        .patient = s->dataset.patients[sample->patient],
+        .patient = dataset_patient(&s->dataset, sample),
         .problem = s->problems[index].kind != ERR_NONE ? s->problems[index].text : NULL,
-        .label = sample->label == PATCH_UNLABELED ? -1 : sample->label,
+        .label = label == PATCH_UNLABELED ? -1 : label,
         .scores = s->scores + index * s->request->model->config.num_classes,
     };
     bool ok = fn(arg, &row, err);

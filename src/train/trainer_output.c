@@ -254,11 +254,10 @@ static bool write_scores(const struct trainer *trainer, const char *path,
     }
     fputc('\n', out.stream);
     for (int64_t i = 0; i < val->n; i++) {
-        const struct sample *sample = &trainer->dataset.samples[val->samples[i]];
         char *name = dataset_sample_name(&trainer->dataset, val->samples[i]);
         csv_write_cell(out.stream, name ? name : "");
         fputc(',', out.stream);
-        csv_write_cell(out.stream, trainer->dataset.patients[sample->patient]);
+        csv_write_cell(out.stream, dataset_patient(&trainer->dataset, val->samples[i]));
         fprintf(out.stream, ",%d", val->labels[i]);
         for (int64_t c = 0; c < val->classes; c++)
             fprintf(out.stream, ",%.9g", (double)val->scores[i * val->classes + c]);

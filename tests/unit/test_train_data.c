@@ -1,5 +1,5 @@
-/* test_train_data.c: data sets, their sides, the order of an epoch and the loader: no patient on
- * both sides, every sample once, the same batches on any number of threads, and bad input. */
+/* test_train_data.c: data sets, their sides and the loader: no patient on
+ * both sides, the same batches on any number of threads, and bad input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,8 +38,8 @@ static void assert_no_leak(const struct dataset *dataset)
 {
     for (int64_t i = 0; i < dataset->n_samples; i++)
         for (int64_t j = 0; j < i; j++)
-            if (dataset->samples[i].patient == dataset->samples[j].patient)
-                assert_int_equal(dataset->samples[i].side, dataset->samples[j].side);
+            if (dataset_patient(dataset, i) == dataset_patient(dataset, j))
+                assert_int_equal(dataset_side(dataset, i), dataset_side(dataset, j));
 }
 
 /* Whatever the seed and the share, patients are whole, both sides have both classes. */
@@ -218,70 +218,6 @@ static void bad_data_is_named(void **state)
     free(normal);
 }
 
-/* --- order --- */
-
-static void order_is_a_permutation(void **state)
-{
-    (void)state;
-    char *folder = cohort_folder("train-order");
-    for (int p = 0; p < 4; p++)
-        cohort_write_store(folder, p, 13, SIDE_PX, 4, p == 3 ? "val" : "train");
-    struct train_config config = config_with(folder, NULL, "data.split=attribute");
-    struct dataset dataset;
-    assert_true(dataset_open(&config, &dataset, NULL));
-    int64_t group = 4 * SIDE_PX * SIDE_PX * 3;
-    struct order orders[3];
-    for (uint64_t epoch = 0; epoch < 3; epoch++) {
-        struct order_options options = { .side = DATA_TRAIN,
-                                         .shuffle = true,
-                                         .seed = 3,
-                                         .epoch = epoch,
-                                         .window_bytes = 3 * group };
-        bool seen[64] = { 0 };
-        assert_true(order_new(&dataset, &options, &orders[epoch], NULL));
-        assert_int_equal(orders[epoch].n, 36);
-        assert_true(orders[epoch].n_windows >= 3);
-        for (int64_t i = 0; i < 36; i++) {
-            const struct order_item *item = &orders[epoch].items[i];
-            assert_int_equal(dataset.samples[item->sample].side, DATA_TRAIN);
-            assert_false(seen[item->sample]);
-            seen[item->sample] = true;
-            assert_true(i == 0 || item->window >= item[-1].window);
-        }
-    }
-    assert_memory_not_equal(orders[0].items, orders[1].items, 36 * sizeof *orders[0].items);
-    for (int i = 0; i < 3; i++)
-        order_free(&orders[i]);
-    dataset_free(&dataset);
-    config_free(&config);
-    free(folder);
-}
-
-/* Twice as many normal ones as tumours: as many of both in an epoch. */
-static void balanced_order(void **state)
-{
-    (void)state;
-    char *folder = cohort_folder("train-balance");
-    cohort_write_images(folder, 3, 3, SIDE_PX); /* numbers 0, 1, 2: two normal, one tumour each */
-    struct train_config config = config_with(folder, NULL, NULL);
-    struct dataset dataset;
-    assert_true(dataset_open(&config, &dataset, NULL));
-    struct order_options options = { .side = DATA_TRAIN, .shuffle = true, .balanced = true };
-    struct order order;
-    int64_t per_class[2] = { 0 }, count[2];
-    assert_true(order_new(&dataset, &options, &order, NULL));
-    dataset_count(&dataset, DATA_TRAIN, count);
-    assert_int_equal(order.n, order_count(&dataset, &options));
-    for (int64_t i = 0; i < order.n; i++)
-        per_class[dataset.samples[order.items[i].sample].label]++;
-    assert_int_equal(per_class[0], count[0]);
-    assert_int_equal(per_class[1], count[0]);
-    order_free(&order);
-    dataset_free(&dataset);
-    config_free(&config);
-    free(folder);
-}
-
 /* --- loader --- */
 
 static struct model_config crops = { .steps = { { MODEL_CENTER_CROP, 32, 32 } },
@@ -325,7 +261,7 @@ static float *epoch_of(const struct loader_options *options, uint64_t epoch, int
             samples[i * options->batch + j] = batch.samples[j];
             if (batch.samples[j] >= 0)
                 assert_int_equal(batch.labels[j],
-                                 options->dataset->samples[batch.samples[j]].label);
+                                 dataset_label(options->dataset, batch.samples[j]));
             else
                 assert_int_equal(batch.labels[j], LOSS_IGNORE);
         }
@@ -396,7 +332,7 @@ static void validation_takes_all(void **state)
             }
         }
         for (int64_t i = 0; i < 12; i++)
-            assert_int_equal(seen[i], dataset.samples[i].side == DATA_VAL);
+            assert_int_equal(seen[i], dataset_side(&dataset, i) == DATA_VAL);
         assert_int_equal(filled, 2);
     }
     dataset_free(&dataset);
@@ -489,7 +425,7 @@ static void damage_is_named(void **state)
     struct err err = { 0 };
     struct loader_options options = loader_options(&dataset, 3);
     options.batch = 4;
-    options.side = dataset.samples[0].side;
+    options.side = dataset_side(&dataset, 0);
     assert_true(loader_new(&options, &loader, NULL));
     assert_true(loader_begin(loader, 0, 0, NULL));
     assert_false(loader_next(loader, &batch, &err));
@@ -596,8 +532,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(split_never_leaks),    cmocka_unit_test(changed_pixels_are_other_data),
         cmocka_unit_test(stores_by_attribute),  cmocka_unit_test(stores_of_two_resolutions),
-        cmocka_unit_test(bad_data_is_named),    cmocka_unit_test(order_is_a_permutation),
-        cmocka_unit_test(balanced_order),       cmocka_unit_test(loader_is_deterministic),
+        cmocka_unit_test(bad_data_is_named),    cmocka_unit_test(loader_is_deterministic),
         cmocka_unit_test(validation_takes_all), cmocka_unit_test(pixels_are_right),
         cmocka_unit_test(cut_store_is_named),   cmocka_unit_test(damage_is_named),
         cmocka_unit_test(tar_entries),          cmocka_unit_test(real_tars),

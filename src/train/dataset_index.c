@@ -1,0 +1,198 @@
+/* dataset_index.c: what is known of every sample (dataset.h), in a few bits each: runs of samples
+ * share source, patient and side; classes are packed; items and groups are derived. */
+#include <stdlib.h>
+#include "base/array.h"
+#include "train/dataset_source.h"
+
+/* --- classes: the narrowest power of two of bits; the number after the last means none --- */
+
+static int label_bits(int64_t n_classes)
+{
+    int bits = 1;
+    while (bits < 32 && (INT64_C(1) << bits) <= n_classes)
+        bits *= 2;
+    return bits;
+}
+
+static bool add_label(struct dataset *dataset, int32_t label, struct err *err)
+{
+    if (dataset->label_bits == 0)
+        dataset->label_bits = label_bits(dataset->n_classes);
+    int64_t bit = dataset->n_samples * dataset->label_bits, word = bit / 64;
+    if (!array_grow(&dataset->labels, &dataset->room_labels, word + 1, sizeof *dataset->labels,
+                    "the table of samples", err))
+        return false;
+    if (bit % 64 == 0)
+        dataset->labels[word] = 0;
+    uint64_t code = label == PATCH_UNLABELED ? (uint64_t)dataset->n_classes : (uint64_t)label;
+    dataset->labels[word] |= code << (bit % 64);
+    return true;
+}
+
+int32_t dataset_label(const struct dataset *dataset, int64_t sample)
+{
+    int64_t bit = sample * dataset->label_bits;
+    uint64_t mask = (UINT64_C(1) << dataset->label_bits) - 1;
+    uint64_t code = dataset->labels[bit / 64] >> (bit % 64) & mask;
+    return code == (uint64_t)dataset->n_classes ? PATCH_UNLABELED : (int32_t)code;
+}
+
+/* --- spans --- */
+
+int64_t dataset_span_end(const struct dataset *dataset, int64_t span)
+{
+    return span + 1 < dataset->n_spans ? dataset->spans[span + 1].first : dataset->n_samples;
+}
+
+static int64_t span_of(const struct dataset *dataset, int64_t sample)
+{
+    int64_t low = 0, high = dataset->n_spans;
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        *(dataset->spans[middle].first <= sample ? &low : &high) = middle;
+    }
+    return low;
+}
+
+int64_t dataset_span_item(const struct sample_span *span, int64_t sample)
+{
+    int64_t k = sample - span->first;
+    return span->first_item + (span->kept ? kept_place(span->kept, k) : k);
+}
+
+/* Continues the last span with an item that leaves out some. */
+static bool skip_to(struct dataset *dataset, struct sample_span *span, int64_t item,
+                    struct err *err)
+{
+    if (!span->kept) {
+        if (!(span->kept = calloc(1, sizeof *span->kept)))
+            return err_memory(err, "the table of samples");
+        for (int64_t i = 0; i < dataset->n_samples - span->first; i++)
+            if (!kept_add(span->kept, i, err))
+                return false;
+    }
+    return kept_add(span->kept, item - span->first_item, err);
+}
+
+static bool add_to_span(struct dataset *dataset, const struct new_sample *new, struct err *err)
+{
+    struct sample_span *last = dataset->n_spans ? &dataset->spans[dataset->n_spans - 1] : NULL;
+    bool same = last && last->source == new->source && last->patient == new->patient &&
+                last->side == new->side;
+    if (same && new->item > dataset->last_item)
+        return (!last->kept && new->item == dataset->last_item + 1) ||
+               skip_to(dataset, last, new->item, err);
+    if (last && last->kept)
+        kept_trim(last->kept);
+    if (!array_grow(&dataset->spans, &dataset->room_spans, dataset->n_spans + 1,
+                    sizeof *dataset->spans, "the table of samples", err))
+        return false;
+    dataset->spans[dataset->n_spans++] = (struct sample_span){ .first = dataset->n_samples,
+                                                               .first_item = new->item,
+                                                               .source = new->source,
+                                                               .patient = new->patient,
+                                                               .side = new->side };
+    return true;
+}
+
+bool dataset_add_sample(struct dataset *dataset, const struct new_sample *new, struct err *err)
+{
+    if (!add_to_span(dataset, new, err) || !add_label(dataset, new->label, err))
+        return false;
+    dataset->last_item = new->item;
+    dataset->n_samples++;
+    return true;
+}
+
+void dataset_free_index(struct dataset *dataset)
+{
+    for (int64_t i = 0; i < dataset->n_spans; i++) {
+        if (dataset->spans[i].kept)
+            kept_free(dataset->spans[i].kept);
+        free(dataset->spans[i].kept);
+    }
+    free(dataset->spans);
+    free(dataset->labels);
+}
+
+/* --- what others ask --- */
+
+int32_t source_group(const struct source *source, int64_t item)
+{
+    if (source->kind != SOURCE_STORE)
+        return (int32_t)item;
+    if (item < 0 || source->n_groups == 0 || item >= source->group_first[source->n_groups])
+        return -1;
+    int64_t low = 0, high = source->n_groups; /* group_first[low] <= item < group_first[high] */
+    while (high - low > 1) {
+        int64_t middle = (low + high) / 2;
+        *(source->group_first[middle] <= item ? &low : &high) = middle;
+    }
+    return (int32_t)low;
+}
+
+struct sample_range dataset_range(const struct dataset *dataset, int64_t sample)
+{
+    int64_t number = span_of(dataset, sample), end = dataset_span_end(dataset, number);
+    const struct sample_span *span = &dataset->spans[number];
+    const struct source *source = &dataset->sources[span->source];
+    int32_t group = source_group(source, dataset_span_item(span, sample));
+    int64_t below = sample + 1 - span->first; /* samples of the span before the group's end */
+    if (source->kind == SOURCE_STORE) {
+        below = source->group_first[group + 1] - span->first_item;
+        below = span->kept ? kept_before(span->kept, below) : below;
+    }
+    return (struct sample_range){
+        .first = sample,
+        .end = span->first + below < end ? span->first + below : end,
+        .source = span->source,
+        .group = group,
+        .patient = span->patient,
+        .side = span->side,
+    };
+}
+
+int64_t dataset_item(const struct dataset *dataset, int64_t sample)
+{
+    return dataset_span_item(&dataset->spans[span_of(dataset, sample)], sample);
+}
+
+enum data_side dataset_side(const struct dataset *dataset, int64_t sample)
+{
+    return dataset->spans[span_of(dataset, sample)].side;
+}
+
+int32_t dataset_source(const struct dataset *dataset, int64_t sample)
+{
+    return dataset->spans[span_of(dataset, sample)].source;
+}
+
+int32_t dataset_group(const struct dataset *dataset, int64_t sample)
+{
+    const struct sample_span *span = &dataset->spans[span_of(dataset, sample)];
+    return source_group(&dataset->sources[span->source], dataset_span_item(span, sample));
+}
+
+const char *dataset_patient(const struct dataset *dataset, int64_t sample)
+{
+    return dataset->patients[dataset->spans[span_of(dataset, sample)].patient];
+}
+
+int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class)
+{
+    int64_t n = 0;
+    for (int64_t c = 0; c < dataset->n_classes; c++)
+        per_class[c] = 0;
+    for (int64_t s = 0; s < dataset->n_spans; s++) {
+        int64_t end = dataset_span_end(dataset, s);
+        if (dataset->spans[s].side != side)
+            continue;
+        n += end - dataset->spans[s].first;
+        for (int64_t i = dataset->spans[s].first; i < end; i++) {
+            int32_t label = dataset_label(dataset, i);
+            if (label != PATCH_UNLABELED)
+                per_class[label]++;
+        }
+    }
+    return n;
+}
