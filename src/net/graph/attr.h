@@ -132,6 +132,8 @@ struct upsample_attr {
     bool align_corners; /* bilinear */
 };
 
+/* convert: how its output is kept is struct storage, see tensor.h. */
+
 union attr {
     struct conv_attr conv;
     struct linear_attr linear;
@@ -151,5 +153,6 @@ union attr {
     struct transpose_attr transpose;
     struct reduce_attr reduce;
     struct upsample_attr upsample;
+    struct storage convert;
 };
 #endif

@@ -158,6 +158,13 @@ static bool node_shape(const struct graph *graph, const struct node *node, struc
     return true;
 }
 
+static struct storage node_storage(const struct graph *graph, const struct node *node)
+{
+    if (!node->op->storage)
+        return (struct storage){ 0 };
+    return node->op->storage(&node->attr, &graph->values[node->inputs[0]].storage);
+}
+
 static bool inputs_fit(struct graph *graph, const struct op *op, const char *name,
                        const value_id *inputs, int n_inputs)
 {
@@ -229,6 +236,7 @@ value_id graph_node(struct graph *graph, enum op_kind kind, const char *name,
     if (output == NO_VALUE)
         goto done;
     graph->values[output].node = graph->n_nodes;
+    graph->values[output].storage = node_storage(graph, &node);
     node.output = output;
     graph->nodes[graph->n_nodes++] = node;
     return output;
@@ -274,6 +282,7 @@ bool graph_copy(const struct graph *graph, struct graph **out, struct err *err)
         if (id == NO_VALUE)
             break;
         copy->values[id].node = from->node;
+        copy->values[id].storage = from->storage;
         copy->values[id].init = from->init;
         copy->values[id].data = from->data ? buffer_share(from->data) : NULL;
     }

@@ -53,9 +53,10 @@ struct value {
     enum value_kind kind;
     char *name; /* of inputs and parameters: unique among them; of nodes: the name of the node */
     struct shape shape;
-    int32_t node;        /* VALUE_NODE: index of the node that makes it; else -1 */
-    struct init init;    /* VALUE_PARAMETER, VALUE_BUFFER */
-    struct buffer *data; /* VALUE_PARAMETER, VALUE_BUFFER: its floats, after graph_allocate */
+    struct storage storage; /* VALUE_NODE: how a plan keeps it; what it is stays numbers */
+    int32_t node;           /* VALUE_NODE: index of the node that makes it; else -1 */
+    struct init init;       /* VALUE_PARAMETER, VALUE_BUFFER */
+    struct buffer *data;    /* VALUE_PARAMETER, VALUE_BUFFER: its floats, after graph_allocate */
 };
 
 struct node {
@@ -176,6 +177,8 @@ value_id graph_expand_batch(struct graph *graph, value_id x, value_id like);
 value_id graph_reduce_mean(struct graph *graph, value_id x, uint32_t axes, bool keep);
 value_id graph_softmax(struct graph *graph, value_id x, int64_t axis);
 value_id graph_dropout(struct graph *graph, value_id x, float rate);
+/* Rounded to numbers that can be stored so. */
+value_id graph_convert(struct graph *graph, value_id x, struct storage storage);
 value_id graph_upsample(struct graph *graph, value_id x, struct upsample_attr attr);
 /* softmax(q kt / sqrt(d)) v for q, k, v [N, heads, T, d] -> [N, heads, T, d] */
 value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v);

@@ -330,6 +330,11 @@ value_id graph_dropout(struct graph *graph, value_id x, float rate)
     return unary(graph, OP_DROPOUT, x, &(union attr){ .dropout = { rate } });
 }
 
+value_id graph_convert(struct graph *graph, value_id x, struct storage storage)
+{
+    return unary(graph, OP_CONVERT, x, &(union attr){ .convert = storage });
+}
+
 value_id graph_upsample(struct graph *graph, value_id x, struct upsample_attr attr)
 {
     return unary(graph, OP_UPSAMPLE, x, &(union attr){ .upsample = attr });

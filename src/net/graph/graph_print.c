@@ -48,9 +48,22 @@ static void print_attributes(const struct node *node, FILE *stream)
     }
 }
 
+#define VALUE_TEXT (SHAPE_TEXT + 10)
+
+/* The shape, and how it is kept unless as float32: "[1, 64, 56, 56] int8". */
+static const char *value_text(const struct graph *graph, value_id value, char text[VALUE_TEXT])
+{
+    char shape[SHAPE_TEXT];
+    enum dtype dtype = graph->values[value].storage.dtype;
+    bool plain = dtype == DTYPE_FLOAT32;
+    snprintf(text, VALUE_TEXT, "%s%s%s", shape_text(graph_shape(graph, value), shape),
+             plain ? "" : " ", plain ? "" : dtype_names[dtype]);
+    return text;
+}
+
 void graph_print(const struct graph *graph, FILE *stream)
 {
-    char text[SHAPE_TEXT];
+    char text[SHAPE_TEXT], kept[VALUE_TEXT];
     fprintf(stream, "%s\n", *graph->name ? graph->name : "(unnamed network)");
     for (int i = 0; i < graph->n_inputs; i++)
         fprintf(stream, "input  %-28s %s\n", graph->inputs[i].name,
@@ -58,7 +71,7 @@ void graph_print(const struct graph *graph, FILE *stream)
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         const struct node *node = &graph->nodes[i];
         fprintf(stream, "%5d  %-28s %-22s %-18s(", i, node->name,
-                shape_text(graph_shape(graph, node->output), text), node->op->name);
+                value_text(graph, node->output, kept), node->op->name);
         for (int k = 0; k < node->n_inputs; k++)
             fprintf(stream, "%s%s", k ? ", " : "",
                     node->inputs[k] == NO_VALUE ? "-" : graph->values[node->inputs[k]].name);

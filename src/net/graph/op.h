@@ -46,6 +46,7 @@ enum op_kind {
     OP_LOG_SOFTMAX,
     OP_DROPOUT,
     OP_UPSAMPLE,
+    OP_CONVERT, /* x rounded to what its attributes can store, and kept so */
     OP_KINDS
 };
 
@@ -74,6 +75,9 @@ struct op {
      * message does not name the node (the caller does). */
     bool (*shape)(const union attr *attr, const struct shape *const *in, int n_inputs,
                   struct shape *out, struct err *err);
+    /* How the output is stored, given how input 0 is; its numbers must be storable so. NULL: as
+     * float32. */
+    struct storage (*storage)(const union attr *attr, const struct storage *x);
     /* Adds the kernels of the forward and (train mode) of the backward pass; see kernels/step.h. */
     bool (*forward)(struct plan_node *node, struct err *err);
     bool (*backward)(struct plan_node *node, struct err *err);

@@ -69,6 +69,18 @@ bool shape_broadcast(const struct shape *a, const struct shape *b, struct shape 
     return true;
 }
 
+const char *const dtype_names[DTYPES + 1] = { "float32", "bfloat16", "int8", NULL };
+
+size_t dtype_bytes(enum dtype dtype)
+{
+    return dtype == DTYPE_FLOAT32 ? 4 : dtype == DTYPE_BFLOAT16 ? 2 : 1;
+}
+
+bool storage_equal(const struct storage *a, const struct storage *b)
+{
+    return a->dtype == b->dtype && a->scale == b->scale && a->zero_point == b->zero_point;
+}
+
 const char *shape_text(const struct shape *shape, char text[SHAPE_TEXT])
 {
     size_t used = 0;

@@ -30,6 +30,22 @@ bool shape_check(const struct shape *shape, const char *what, struct err *err);
 /* The shape that a and b broadcast to (as numpy does); false if they do not. */
 bool shape_broadcast(const struct shape *a, const struct shape *b, struct shape *out);
 
+/* How the elements of a tensor are kept. */
+enum dtype { DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_INT8, DTYPES };
+
+/* The same with what int8 needs: an element is scale (stored - zero_point). Of other types scale
+ * and zero_point are 0. */
+struct storage {
+    enum dtype dtype;
+    float scale;
+    int64_t zero_point;
+};
+
+/* Ends with NULL. */
+extern const char *const dtype_names[DTYPES + 1];
+size_t dtype_bytes(enum dtype dtype);
+bool storage_equal(const struct storage *a, const struct storage *b);
+
 /* Room for any shape as text. */
 #define SHAPE_TEXT (SHAPE_DIMS * 21 + 3)
 /* "[8, 3, 224, 224]"; returns text. */

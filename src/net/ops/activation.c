@@ -42,10 +42,9 @@ static bool run_row(const struct step *step, struct err *err)
 
 static struct row row_of(const struct plan_node *pn, enum elementwise kind, enum layout layout)
 {
-    size_t bytes = layout_bytes(pn->tape, out_shape(pn), layout);
     return (struct row){
         kind,
-        (int64_t)(bytes / sizeof(float)),
+        layout_count(pn->tape, out_shape(pn), layout),
         { .alpha = kind == EW_RELU || kind == EW_RELU_BACK ? 0 : pn->node->attr.leaky.slope },
         pn->tape->options.threads
     };
@@ -67,7 +66,7 @@ static bool rectify_forward(struct plan_node *pn, enum elementwise kind, struct 
 /* dy and, for relu, the output, else the input -> dx */
 static bool rectify_backward(struct plan_node *pn, enum elementwise kind, struct err *err)
 {
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     struct row r = row_of(pn, kind, layout);
     struct step_spec spec = { pn->node->op->name, run_row, &r, sizeof r, 0 };
     if (!wants_gradient(pn, 0))
@@ -82,19 +81,34 @@ static bool rectify_backward(struct plan_node *pn, enum elementwise kind, struct
     return gradient_add(pn, 0, dx, layout, err);
 }
 
+/* On the stored numbers: the result is one of them, or 0, which can be stored too. */
+static bool relu_stored(struct plan_node *pn, enum layout layout, struct err *err)
+{
+    const struct storage *storage = in_storage(pn, 0);
+    enum stored kind = storage->dtype == DTYPE_INT8 ? STORED_RELU_INT8 : STORED_RELU_BFLOAT16;
+    int x = in_stored(pn, 0, layout, err);
+    int y = out_stored(pn, (struct form){ layout, storage->dtype });
+    struct step *step = step_stored(pn->tape, kind, storage, x, y, err);
+    if (step)
+        step_in_place(step, 0, -1, 1);
+    return step != NULL;
+}
+
 static bool relu_forward(struct plan_node *pn, struct err *err)
 {
     enum layout layout = in_layout(pn, 0);
     if (pn->state->fused) {
-        out_is(pn, in_slot(pn, 0, layout, err), layout);
+        out_is(pn, in_slot(pn, 0, layout, err), FLOATS(layout));
         return true;
     }
+    if (in_storage(pn, 0)->dtype != DTYPE_FLOAT32)
+        return relu_stored(pn, layout, err);
     return rectify_forward(pn, EW_RELU, err);
 }
 
 static bool relu_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     if (pn->state->fused)
         return gradient_add(pn, 0, out_gradient(pn, layout, err), layout, err);
     return rectify_backward(pn, EW_RELU_BACK, err);
@@ -116,7 +130,17 @@ static bool leaky_backward(struct plan_node *pn, struct err *err)
         .fields = fields_, .shape = shape_same, .forward = forward_, .backward = backward_         \
     }
 
-const struct op op_relu = ACTIVATION(OP_RELU, "relu", "Relu", NULL, relu_forward, relu_backward);
+const struct op op_relu = {
+    .kind = OP_RELU,
+    .name = "relu",
+    .onnx = "Relu",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .shape = shape_same,
+    .storage = storage_same,
+    .forward = relu_forward,
+    .backward = relu_backward,
+};
 const struct op op_leaky_relu = ACTIVATION(OP_LEAKY_RELU, "leaky_relu", "LeakyRelu", leaky_fields,
                                            leaky_forward, leaky_backward);
 const struct op op_silu =

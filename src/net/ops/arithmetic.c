@@ -168,7 +168,7 @@ static bool binary_forward(struct plan_node *pn, struct err *err)
     struct pass pass = { walk_of(pn, layout),
                          kind_of(pn->node),
                          same_shapes(pn),
-                         (int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) / sizeof(float)),
+                         layout_count(pn->tape, out_shape(pn), layout),
                          { 0, 0 } };
     int a = operand(pn, 0, layout, err), b = operand(pn, 1, layout, err);
     strided_simplify(&pass.walk);
@@ -251,7 +251,7 @@ static int full_gradient(struct plan_node *pn, int i, enum layout layout, float 
 
 static bool binary_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     for (int i = 0; i < 2; i++) {
         float factor;
         if (!wants_gradient(pn, i))
@@ -279,8 +279,7 @@ static bool scale_forward(struct plan_node *pn, struct err *err)
     struct pass pass = { .walk = { .threads = pn->tape->options.threads },
                          .kind = EW_SCALE,
                          .same = true,
-                         .count = (int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) /
-                                            sizeof(float)),
+                         .count = layout_count(pn->tape, out_shape(pn), layout),
                          .args = { a->factor, a->offset } };
     int x = in_slot(pn, 0, layout, err);
     return add_pass(pn, "scale", &pass, x, NO_SLOT, out_slot(pn, layout), err);
@@ -288,7 +287,7 @@ static bool scale_forward(struct plan_node *pn, struct err *err)
 
 static bool scale_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     if (!wants_gradient(pn, 0))
         return true;
     int dy = out_gradient(pn, layout, err);

@@ -57,7 +57,7 @@ static bool is_idle(const struct plan_node *pn)
 static bool dropout_forward(struct plan_node *pn, struct err *err)
 {
     if (is_idle(pn)) {
-        out_is(pn, in_slot(pn, 0, in_layout(pn, 0), err), in_layout(pn, 0));
+        out_is(pn, in_slot(pn, 0, in_layout(pn, 0), err), FLOATS(in_layout(pn, 0)));
         return true;
     }
     int x = in_slot(pn, 0, LAYOUT_PLAIN, err);
@@ -68,7 +68,7 @@ static bool dropout_backward(struct plan_node *pn, struct err *err)
 {
     if (!wants_gradient(pn, 0))
         return true;
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     int dy = out_gradient(pn, layout, err);
     if (is_idle(pn))
         return gradient_add(pn, 0, dy, layout, err);

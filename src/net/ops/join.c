@@ -207,7 +207,7 @@ static bool concat_forward(struct plan_node *pn, struct err *err)
 
 static bool concat_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     int dy = out_gradient(pn, layout, err);
     for (int i = 0; i < pn->node->n_inputs; i++) {
         struct part part = part_of(pn, i, layout, true);
@@ -276,7 +276,7 @@ static bool slice_forward(struct plan_node *pn, struct err *err)
 
 static bool slice_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     if (!wants_gradient(pn, 0))
         return true;
     struct part part = slice_part(pn, layout, true);

@@ -29,6 +29,8 @@ extern const struct op op_reduce_mean, op_softmax, op_log_softmax;
 extern const struct op op_dropout;
 /* upsample.c */
 extern const struct op op_upsample;
+/* convert.c */
+extern const struct op op_convert;
 
 /* Up to this limit, products of extents, strides and kernels stay within 64 bits. */
 #define ATTR_LIMIT ((double)(1 << 20))
@@ -41,6 +43,8 @@ extern const struct op op_upsample;
 /* The output has the shape of input 0. */
 bool shape_same(const union attr *attr, const struct shape *const *in, int n_inputs,
                 struct shape *out, struct err *err);
+/* The output is stored as input 0 is. */
+struct storage storage_same(const union attr *attr, const struct storage *x);
 /* Input 0 must be [N, C, H, W]. */
 bool shape_is_image(const struct shape *shape, struct err *err);
 /* Input i must have one float for each of `channels`. */

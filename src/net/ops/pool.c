@@ -215,7 +215,8 @@ bool lower_take_max_pool(struct plan_node *pn, struct pool_window *window, int32
     value_id value = pn->node->inputs[0];
     struct step *last = tape->n_steps > 0 ? &tape->steps[tape->n_steps - 1] : NULL;
     if (!last || last->run != run_max || last->phase != PHASE_FORWARD || tape->options.no_sharing ||
-        tape->values[value].keep || last->slot[1] != tape->values[value].slot[LAYOUT_BLOCKED] ||
+        tape->values[value].keep ||
+        last->slot[1] != tape->values[value].slot[LAYOUT_BLOCKED][DTYPE_FLOAT32] ||
         graph_only_user(tape->graph, value) != pn->node)
         return false;
     struct pooling *p = last->state;
@@ -236,16 +237,15 @@ static bool max_forward(struct plan_node *pn, struct err *err)
         return pooling_of(pn, layout, &p, err) && lower_stem_pool(pn, &p.window, p.tables, err);
     }
     int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
-    size_t bytes = layout_bytes(pn->tape, out_shape(pn), layout);
-    pn->state->slot[0] =
-        train ? slot_new(pn->tape, bytes / sizeof(float) * sizeof(uint16_t)) : NO_SLOT;
+    size_t count = (size_t)layout_count(pn->tape, out_shape(pn), layout);
+    pn->state->slot[0] = train ? slot_new(pn->tape, count * sizeof(uint16_t)) : NO_SLOT;
     return add_pooling(pn, "max pool", layout, run_max, x, y, pn->state->slot[0], ACCESS_WRITE,
                        err);
 }
 
 static bool max_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     if (!wants_gradient(pn, 0))
         return true;
     int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
@@ -263,7 +263,7 @@ static bool mean_forward(struct plan_node *pn, struct err *err)
 
 static bool mean_backward(struct plan_node *pn, struct err *err)
 {
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     if (!wants_gradient(pn, 0))
         return true;
     int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);

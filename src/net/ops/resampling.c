@@ -87,7 +87,7 @@ bool resampling_backward(struct plan_node *pn, resampling_fill fill, struct err 
 {
     if (!wants_gradient(pn, 0))
         return true;
-    enum layout layout = pn->tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
     return add(pn, layout, fill, run_backward, dy, dx, err) && gradient_add(pn, 0, dx, layout, err);
 }

@@ -39,6 +39,7 @@ static const struct op *const table[OP_KINDS] = {
     [OP_LOG_SOFTMAX] = &op_log_softmax,
     [OP_DROPOUT] = &op_dropout,
     [OP_UPSAMPLE] = &op_upsample,
+    [OP_CONVERT] = &op_convert,
 };
 
 const struct op *op_get(enum op_kind kind)

@@ -85,11 +85,11 @@ static bool transpose_shape(const union attr *attr, const struct shape *const *i
     return true;
 }
 
-/* The output is the input's memory. */
+/* The output is the input's memory, whatever is stored there. */
 static bool view_forward(struct plan_node *pn, struct err *err)
 {
-    int x = in_slot(pn, 0, LAYOUT_PLAIN, err);
-    out_is(pn, x, LAYOUT_PLAIN);
+    int x = in_stored(pn, 0, LAYOUT_PLAIN, err);
+    out_is(pn, x, (struct form){ LAYOUT_PLAIN, in_storage(pn, 0)->dtype });
     return x != NO_SLOT || err_memory(err, pn->node->name);
 }
 
@@ -146,6 +146,7 @@ const struct op op_reshape = {
     .max_inputs = 1,
     .fields = reshape_fields,
     .shape = reshape_shape,
+    .storage = storage_same,
     .forward = view_forward,
     .backward = view_backward,
 };
@@ -158,6 +159,7 @@ const struct op op_flatten = {
     .max_inputs = 1,
     .fields = flatten_fields,
     .shape = flatten_shape,
+    .storage = storage_same,
     .forward = view_forward,
     .backward = view_backward,
 };

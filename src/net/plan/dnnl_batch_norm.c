@@ -190,7 +190,7 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
 bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
 {
     struct tape *tape = pn->tape;
-    enum layout layout = tape->values[pn->node->output].native;
+    enum layout layout = out_layout(pn);
     dnnl_memory_desc_t data = data_desc(pn, layout), row = desc_plain(in_shape(pn, WEIGHT));
     dnnl_batch_normalization_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;

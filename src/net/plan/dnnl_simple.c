@@ -85,8 +85,7 @@ static bool activation_pd(struct plan_node *pn, bool backward, const dnnl_memory
 bool lower_activation_forward(struct plan_node *pn, struct err *err)
 {
     enum layout layout = activation_layout(pn);
-    dnnl_memory_desc_t data =
-        desc_flat((int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) / sizeof(float)));
+    dnnl_memory_desc_t data = desc_flat(layout_count(pn->tape, out_shape(pn), layout));
     dnnl_primitive_desc_t pd = NULL;
     if (!activation_pd(pn, false, &data, &pd, err))
         return false;
@@ -104,9 +103,8 @@ bool lower_activation_forward(struct plan_node *pn, struct err *err)
 bool lower_activation_backward(struct plan_node *pn, struct err *err)
 {
     bool from_output = function_of(pn->node).from_output;
-    enum layout layout = pn->tape->values[pn->node->output].native;
-    dnnl_memory_desc_t data =
-        desc_flat((int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) / sizeof(float)));
+    enum layout layout = out_layout(pn);
+    dnnl_memory_desc_t data = desc_flat(layout_count(pn->tape, out_shape(pn), layout));
     dnnl_primitive_desc_t pd = NULL;
     if (!wants_gradient(pn, 0))
         return true;

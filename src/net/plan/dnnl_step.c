@@ -248,10 +248,7 @@ static uint64_t layout_key(const dnnl_memory_desc_t *desc)
 int step_reorder(struct tape *tape, const struct shape *shape, int slot, enum layout from,
                  enum layout to, struct err *err)
 {
-    /* One pixel with whole blocks lies the same way in both. */
-    bool same =
-        shape->rank == 4 && shape->dim[2] * shape->dim[3] == 1 && layout_is_whole(tape, shape);
-    if (from == to || same || slot == NO_SLOT)
+    if (from == to || layout_is_same(tape, shape) || slot == NO_SLOT)
         return slot;
     int other = slot_new(tape, layout_bytes(tape, shape, to));
     dnnl_memory_desc_t a = desc_layout(tape, shape, from), b = desc_layout(tape, shape, to);

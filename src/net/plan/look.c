@@ -19,29 +19,48 @@ static void unblock(const struct shape *shape, int block, const float *from, flo
         }
 }
 
-static bool read_value(const struct tape *tape, value_id value, int slot, float *out,
-                       struct err *err)
+/* What is at `at`, kept in `form`, in plain order. */
+static bool read_plain(const struct tape *tape, value_id value, struct form form, const void *at,
+                       float *out, struct err *err)
+{
+    const struct shape *shape = graph_shape(tape->graph, value);
+    const struct storage *storage = &tape->graph->values[value].storage;
+    int64_t count = layout_count(tape, shape, form.layout);
+    float *restored = NULL;
+    if (form.dtype != DTYPE_FLOAT32) {
+        restored = malloc((size_t)count * sizeof *restored);
+        if (!restored)
+            return err_memory(err, tape->graph->values[value].name);
+        stored_run(form.dtype == DTYPE_INT8 ? STORED_FROM_INT8 : STORED_FROM_BFLOAT16, count, at,
+                   restored, stored_scale_of(storage), tape->options.threads);
+        at = restored;
+    }
+    if (form.layout == LAYOUT_BLOCKED)
+        unblock(shape, tape->block, at, out);
+    else
+        memcpy(out, at, (size_t)count * sizeof *out);
+    free(restored);
+    return true;
+}
+
+static bool read_value(const struct tape *tape, value_id value, int slot, struct form form,
+                       float *out, struct err *err)
 {
     const struct value_state *state = &tape->values[value];
-    const struct shape *shape = graph_shape(tape->graph, value);
     const char *name = tape->graph->values[value].name;
     if (slot == NO_SLOT)
         return err_set(err, ERR_USAGE, "%s: this plan does not compute it", name);
     if (!state->keep && !tape->options.no_sharing)
         return err_set(err, ERR_USAGE, "%s: not kept; name it in plan_options.keep", name);
-    const float *at = (const float *)(const void *)tape->slots[slot].at;
-    if (state->native == LAYOUT_BLOCKED)
-        unblock(shape, tape->block, at, out);
-    else
-        memcpy(out, at, (size_t)shape_count(shape) * sizeof *out);
-    return true;
+    return read_plain(tape, value, form, tape->slots[slot].at, out, err);
 }
 
 bool tape_read(const struct tape *tape, value_id value, bool gradient, float *out, struct err *err)
 {
     const struct value_state *state = &tape->values[value];
-    return read_value(tape, value, gradient ? state->gradient : state->slot[state->native], out,
-                      err);
+    if (gradient)
+        return read_value(tape, value, state->gradient, FLOATS(state->native.layout), out, err);
+    return read_value(tape, value, native_slot(state), state->native, out, err);
 }
 
 struct plan_memory tape_memory(const struct tape *tape)

@@ -106,7 +106,7 @@ static struct step *stem_of(const struct plan_node *pn)
     struct step *last = tape->n_steps > 0 ? &tape->steps[tape->n_steps - 1] : NULL;
     if (!last || last->run != run_conv || tape->options.mode != PLAN_INFER ||
         tape->options.no_sharing || tape->values[value].keep ||
-        last->slot[STEM_OUTPUT] != tape->values[value].slot[LAYOUT_BLOCKED] ||
+        last->slot[STEM_OUTPUT] != tape->values[value].slot[LAYOUT_BLOCKED][DTYPE_FLOAT32] ||
         graph_only_user(tape->graph, value) != pn->node || pn->node->attr.pool.dilation[0] != 1)
         return NULL;
     return last;

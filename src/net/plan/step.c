@@ -56,6 +56,12 @@ bool layout_is_whole(const struct tape *tape, const struct shape *shape)
     return shape->rank == 4 && shape->dim[1] % tape->block == 0;
 }
 
+bool layout_is_same(const struct tape *tape, const struct shape *shape)
+{
+    /* One pixel with whole blocks lies the same way in both. */
+    return shape->rank == 4 && shape->dim[2] * shape->dim[3] == 1 && layout_is_whole(tape, shape);
+}
+
 void layout_extents(const struct tape *tape, const struct shape *shape, enum layout layout,
                     int64_t extents[5])
 {
@@ -76,13 +82,23 @@ void layout_extents(const struct tape *tape, const struct shape *shape, enum lay
             extents[3] *= shape->dim[i];
 }
 
-size_t layout_bytes(const struct tape *tape, const struct shape *shape, enum layout layout)
+int64_t layout_count(const struct tape *tape, const struct shape *shape, enum layout layout)
 {
     int64_t extents[5], count = 1;
     layout_extents(tape, shape, layout, extents);
     for (int i = 0; i < 5; i++)
         count *= extents[i];
-    return (size_t)count * sizeof(float);
+    return count;
+}
+
+size_t form_bytes(const struct tape *tape, const struct shape *shape, struct form form)
+{
+    return (size_t)layout_count(tape, shape, form.layout) * dtype_bytes(form.dtype);
+}
+
+size_t layout_bytes(const struct tape *tape, const struct shape *shape, enum layout layout)
+{
+    return form_bytes(tape, shape, FLOATS(layout));
 }
 
 struct step *step_add(struct tape *tape, const struct step_spec *spec, struct err *err)

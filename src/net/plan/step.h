@@ -3,11 +3,20 @@
  * slots share memory, and the steps are bound to addresses once. Internal to src/net. */
 #ifndef NET_PLAN_STEP_H
 #define NET_PLAN_STEP_H
+#include "net/kernels/stored.h"
 #include "net/plan/plan.h"
 
 /* The memory layout of a tensor. BLOCKED is for images: [N, C/b, H, W, b] with b = tape->block and
  * C rounded up to whole blocks; the channels that were added are 0 and must stay so. */
 enum layout { LAYOUT_PLAIN, LAYOUT_BLOCKED, LAYOUTS };
+
+/* How a tensor lies in memory and how its elements are kept. The channels that BLOCKED adds stand
+ * for 0 in any dtype. */
+struct form {
+    enum layout layout;
+    enum dtype dtype;
+};
+#define FLOATS(layout_) ((struct form){ layout_, DTYPE_FLOAT32 })
 
 enum slot_home {
     SLOT_ARENA,   /* placed by lifetime */
@@ -82,16 +91,21 @@ struct step {
 
 /* What the tape knows about a value of the graph. */
 struct value_state {
-    enum layout native;  /* the layout it is computed in */
-    int slot[LAYOUTS];   /* its slot in each layout; NO_SLOT: none (yet) */
-    bool wants_gradient; /* a learnt parameter, or computed from one */
-    int gradient;        /* its sum so far, in the native layout; NO_SLOT: none yet */
-    bool keep;           /* must stay readable */
-    int ready;           /* index after the step that completes it */
-    int64_t grad_offset; /* learnt parameters: in tape->gradients, floats; else -1 */
-    int grad_slot;       /* learnt parameters */
-    int grad_last;       /* learnt parameters: the last step that adds to it; -1: none */
+    struct form native;        /* the form it is computed in */
+    int slot[LAYOUTS][DTYPES]; /* its slot in each form; NO_SLOT: none (yet) */
+    bool wants_gradient;       /* a learnt parameter, or computed from one */
+    int gradient;              /* its sum so far: floats, in the native layout; NO_SLOT: none yet */
+    bool keep;                 /* must stay readable */
+    int ready;                 /* index after the step that completes it */
+    int64_t grad_offset;       /* learnt parameters: in tape->gradients, floats; else -1 */
+    int grad_slot;             /* learnt parameters */
+    int grad_last;             /* learnt parameters: the last step that adds to it; -1: none */
 };
+
+static inline int native_slot(const struct value_state *state)
+{
+    return state->slot[state->native.layout][state->native.dtype];
+}
 
 /* What a node's forward pass leaves for its backward pass. */
 struct node_state {
@@ -149,8 +163,13 @@ int slot_view(struct tape *tape, int slot, size_t offset, size_t bytes);
 /* The slot whose memory a slot is part of (itself if it has its own), and the offset in it. */
 int slot_root(const struct tape *tape, int slot);
 size_t slot_offset(const struct tape *tape, int slot);
-/* Bytes of a tensor of this shape in a layout. */
+/* Elements of a tensor of this shape in a layout, with the channels that were added. */
+int64_t layout_count(const struct tape *tape, const struct shape *shape, enum layout layout);
+/* Bytes of it, and of floats. */
+size_t form_bytes(const struct tape *tape, const struct shape *shape, struct form form);
 size_t layout_bytes(const struct tape *tape, const struct shape *shape, enum layout layout);
+/* Whether the elements of this shape have the same order in all layouts. */
+bool layout_is_same(const struct tape *tape, const struct shape *shape);
 /* Whether an image of this shape has whole blocks only. */
 bool layout_is_whole(const struct tape *tape, const struct shape *shape);
 /* The physical extents, innermost last: [N, C, H, W, 1] or [N, C/b, H, W, b]; for PLAIN of another
@@ -163,17 +182,26 @@ void layout_extents(const struct tape *tape, const struct shape *shape, enum lay
 const struct shape *in_shape(const struct plan_node *pn, int i);
 const struct shape *out_shape(const struct plan_node *pn);
 bool has_input(const struct plan_node *pn, int i);
+/* The layout in which input i, and (backward) the output, were computed. */
 enum layout in_layout(const struct plan_node *pn, int i);
+enum layout out_layout(const struct plan_node *pn);
+/* How the graph has input i stored. */
+const struct storage *in_storage(const struct plan_node *pn, int i);
 /* The layout that input i already has, if blocked is acceptable; else PLAIN. */
 enum layout in_layout_whole(const struct plan_node *pn, int i);
 
-/* The slot of input i in this layout; reordered if necessary. */
+/* The slot of a value in this form; converted if necessary. Stored forms are those of the graph. */
+int value_slot(struct tape *tape, value_id value, struct form form, struct err *err);
+/* The floats of input i in this layout: all that an op needs which knows floats only. */
 int in_slot(struct plan_node *pn, int i, enum layout layout, struct err *err);
-/* A slot for the output in this layout, which becomes its native one. */
-int out_slot(struct plan_node *pn, enum layout layout);
+/* Input i as the graph has it stored. */
+int in_stored(struct plan_node *pn, int i, enum layout layout, struct err *err);
+/* A slot for the output in this form, which becomes its native one. */
+int out_stored(struct plan_node *pn, struct form form);
+int out_slot(struct plan_node *pn, enum layout layout); /* floats */
 /* The output uses the memory of an existing slot (a view). */
-void out_is(struct plan_node *pn, int slot, enum layout layout);
-/* The output, after forward. */
+void out_is(struct plan_node *pn, int slot, struct form form);
+/* The floats of the output, after forward. */
 int out_value(struct plan_node *pn, enum layout layout, struct err *err);
 
 bool wants_gradient(const struct plan_node *pn, int i);
@@ -220,7 +248,14 @@ int step_prepare(struct plan_node *pn, const struct step_spec *spec,
 /* dst = src, or a part of dst at copy_offset; omitted if the memory can be shared. */
 bool step_copy(struct tape *tape, int src, int dst, size_t copy_offset, size_t bytes,
                struct err *err);
-/* A slot with the tensor in another layout. */
+/* form.c: a kernel of stored numbers over whole slots; NULL with an error. */
+struct step *step_stored(struct tape *tape, enum stored kind, const struct storage *storage,
+                         int from, int to, struct err *err);
+/* The same: floats become stored numbers (not float32) or, with `back`, floats again. */
+struct step *step_convert(struct tape *tape, const struct storage *storage, bool back, int from,
+                          int to, struct err *err);
+struct stored_scale stored_scale_of(const struct storage *storage);
+/* A slot with the floats of a tensor in another layout. */
 int step_reorder(struct tape *tape, const struct shape *shape, int slot, enum layout from,
                  enum layout to, struct err *err);
 /* dst = a + b, elementwise over whole slots. */

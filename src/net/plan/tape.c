@@ -58,20 +58,21 @@ static bool begin_values(struct tape *tape, struct err *err)
     const struct graph *graph = tape->graph;
     for (int32_t i = 0; i < graph->n_values; i++) {
         struct value_state *state = &tape->values[i];
-        *state = (struct value_state){ .slot = { NO_SLOT, NO_SLOT },
-                                       .gradient = NO_SLOT,
-                                       .grad_offset = -1,
-                                       .grad_slot = NO_SLOT,
-                                       .grad_last = -1 };
+        *state = (struct value_state){
+            .gradient = NO_SLOT, .grad_offset = -1, .grad_slot = NO_SLOT, .grad_last = -1
+        };
+        for (int k = 0; k < LAYOUTS * DTYPES; k++)
+            state->slot[k / DTYPES][k % DTYPES] = NO_SLOT;
         const struct value *value = &graph->values[i];
         size_t bytes = (size_t)shape_count(&value->shape) * sizeof(float);
         if (graph_is_parameter(graph, i)) {
-            state->slot[LAYOUT_PLAIN] = slot_outside(tape, buffer_data(value->data), bytes);
+            state->slot[LAYOUT_PLAIN][DTYPE_FLOAT32] =
+                slot_outside(tape, buffer_data(value->data), bytes);
         } else if (value->kind == VALUE_INPUT) {
             bool blocked = tape->options.ends == PLAN_ENDS_BLOCKED_INPUTS;
-            state->native = blocked ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
-            state->slot[state->native] =
-                slot_new(tape, layout_bytes(tape, &value->shape, state->native));
+            state->native = FLOATS(blocked ? LAYOUT_BLOCKED : LAYOUT_PLAIN);
+            state->slot[state->native.layout][DTYPE_FLOAT32] =
+                slot_new(tape, form_bytes(tape, &value->shape, state->native));
             state->keep = true;
         }
         state->wants_gradient =
@@ -101,17 +102,14 @@ static bool plan_one(struct tape *tape, int32_t i, bool backward, struct err *er
     return true;
 }
 
+/* Outputs are floats. */
 static bool plan_outputs(struct tape *tape, struct err *err)
 {
     bool native = tape->options.ends == PLAN_ENDS_NATIVE_OUTPUTS;
-    for (int i = 0; i < tape->graph->n_outputs && !native; i++) {
+    for (int i = 0; i < tape->graph->n_outputs; i++) {
         value_id value = tape->graph->outputs[i].value;
-        struct value_state *state = &tape->values[value];
-        if (state->slot[LAYOUT_PLAIN] == NO_SLOT)
-            state->slot[LAYOUT_PLAIN] =
-                step_reorder(tape, graph_shape(tape->graph, value), state->slot[state->native],
-                             state->native, LAYOUT_PLAIN, err);
-        if (state->slot[LAYOUT_PLAIN] == NO_SLOT)
+        struct form form = FLOATS(native ? tape->values[value].native.layout : LAYOUT_PLAIN);
+        if (value_slot(tape, value, form, err) == NO_SLOT)
             return false;
     }
     return true;
@@ -146,7 +144,7 @@ static bool begin_gradients(struct tape *tape, struct err *err)
             return err_memory(err, "gradients");
         tape->slots[slot].home = SLOT_KEPT;
         tape->outputs[i] = slot;
-        int native = step_reorder(tape, shape, slot, LAYOUT_PLAIN, state->native, err);
+        int native = step_reorder(tape, shape, slot, LAYOUT_PLAIN, state->native.layout, err);
         if (native == NO_SLOT)
             return false;
         if (state->gradient == NO_SLOT) {
@@ -161,10 +159,22 @@ static bool begin_gradients(struct tape *tape, struct err *err)
     return true;
 }
 
+/* Floats that the forward pass made of stored numbers are not kept for the backward pass, which
+ * makes them again where it needs them. */
+static void forget_restored(struct tape *tape)
+{
+    for (int32_t i = 0; i < tape->graph->n_values; i++) {
+        struct value_state *state = &tape->values[i];
+        for (int k = 0; k < LAYOUTS && state->native.dtype != DTYPE_FLOAT32 && !state->keep; k++)
+            state->slot[k][DTYPE_FLOAT32] = NO_SLOT;
+    }
+}
+
 static bool plan_backward_pass(struct tape *tape, struct err *err)
 {
     const struct graph *graph = tape->graph;
     tape->phase = PHASE_BACKWARD;
+    forget_restored(tape);
     if (!begin_gradients(tape, err))
         return false;
     for (int32_t i = graph->n_nodes - 1; i >= 0; i--) {
@@ -189,12 +199,13 @@ static void keep_values(struct tape *tape)
     for (int32_t i = 0; i < tape->graph->n_values; i++) {
         const struct value_state *state = &tape->values[i];
         if (state->keep) {
-            keep_slot(tape, state->slot[state->native]);
+            keep_slot(tape, native_slot(state));
             keep_slot(tape, state->gradient);
         }
     }
     for (int i = 0; i < tape->graph->n_outputs; i++)
-        keep_slot(tape, tape->values[tape->graph->outputs[i].value].slot[LAYOUT_PLAIN]);
+        for (int k = 0; k < LAYOUTS; k++)
+            keep_slot(tape, tape->values[tape->graph->outputs[i].value].slot[k][DTYPE_FLOAT32]);
 }
 
 /* When the gradient of each parameter is complete. */

@@ -107,14 +107,14 @@ static float *whole_input(struct plan *plan, int i)
 {
     const struct tape *tape = tape_of(plan);
     const struct value_state *state = &tape->values[tape->graph->inputs[i].value];
-    return (float *)(void *)tape->slots[state->slot[state->native]].at;
+    return (float *)(void *)tape->slots[native_slot(state)].at;
 }
 
 static const float *whole_output(const struct plan *plan, int i)
 {
     const struct tape *tape = plan_tape(plan);
     const struct value_state *state = &tape->values[tape->graph->outputs[i].value];
-    return (const float *)(const void *)tape->slots[state->slot[LAYOUT_PLAIN]].at;
+    return (const float *)(const void *)tape->slots[state->slot[LAYOUT_PLAIN][DTYPE_FLOAT32]].at;
 }
 
 static float *whole_output_gradient(struct plan *plan, int i)
@@ -173,7 +173,7 @@ static struct plan_end whole_end(const struct plan *plan, enum plan_port port, i
 {
     const struct tape *tape = plan_tape(plan);
     value_id value = value_at(tape, port, i);
-    enum layout layout = tape->values[value].native;
+    enum layout layout = tape->values[value].native.layout;
     return (struct plan_end){ layout, layout_bytes(tape, graph_shape(tape->graph, value), layout) };
 }
 
@@ -181,7 +181,7 @@ static void whole_move(struct plan *plan, enum plan_port port, int i, void *at)
 {
     struct tape *tape = tape_of(plan);
     const struct value_state *state = &tape->values[value_at(tape, port, i)];
-    tape_move(tape, state->slot[state->native], at);
+    tape_move(tape, state->slot[state->native.layout][DTYPE_FLOAT32], at);
 }
 
 const struct plan_ops plan_whole = {
