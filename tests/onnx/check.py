@@ -3,6 +3,7 @@
 (Debian: python3-onnx) and ONNX Runtime (PyPI), whose outputs must be ours. Skipped, with a word,
 where neither is installed."""
 import glob
+import json
 import os
 import sys
 
@@ -29,6 +30,12 @@ for path in files:
     if onnx:
         onnx.checker.check_model(path, full_check=True)
         print(f"{name}: onnx {onnx.__version__} finds no fault")
+        model = onnx.load(path)
+        layers = json.loads({p.key: p.value for p in model.metadata_props}.get("microtome.layers", "{}"))
+        tensors = {output for node in model.graph.node for output in node.output}
+        lost = [alias for alias, tensor in layers.items() if tensor not in tensors]
+        print(f"{name}: {len(layers)} names of layers, not in the file: {lost}")
+        failed += bool(lost) or (name == "images.onnx" and layers.get("stem.act") != "stem")
     if not onnxruntime:
         continue
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])

@@ -44,6 +44,7 @@ static struct graph *images(void)
     value_id x = graph_input(g, "image", SHAPE(2, 3, 19, 16));
     x = graph_conv(g, x, "conv1", 8, true, conv_square(3, 1, 1));
     x = graph_leaky_relu(g, graph_batch_norm(g, x, "bn1"), 0.2f);
+    graph_alias(g, "stem.act", graph_alias(g, "stem", x));
     value_id a = graph_relu(g, graph_conv(g, x, "conv2", 6, false, odd));
     a = graph_conv_transpose(g, a, "up", 8, true, up);
     a = graph_lrn(g, a, (struct lrn_attr){ 5, 1e-2f, 0.75f, 2 });
@@ -95,6 +96,7 @@ static struct graph *tokens(void)
     x = graph_add(g, x, graph_linear(g, y, "attn.proj", 24, true));
     y = graph_gelu(g, graph_linear(g, graph_layer_norm(g, x, "norm2", 1e-6f), "fc1", 48, true));
     x = graph_add(g, x, graph_linear(g, y, "fc2", 24, false));
+    graph_alias(g, "blocks", graph_alias(g, "blocks.0", x));
     x = graph_reduce_mean(g, graph_layer_norm(g, x, "norm", 1e-6f), 1u << 1, false);
     graph_output(g, "logits", graph_linear(g, x, "head", 3, true));
     return g;
@@ -213,6 +215,17 @@ static int count_ops(const struct graph *g, enum op_kind kind)
     return n;
 }
 
+/* Aliases are back on the same values, which the tests of names compare by their numbers. */
+static void same_layers(const struct graph *a, const struct graph *b)
+{
+    assert_true(!a->n_aliases || a->n_aliases == b->n_aliases);
+    for (int i = 0; i < a->n_aliases; i++) {
+        value_id value = a->aliases[i].value, back = graph_find(b, a->aliases[i].name);
+        assert_true(back != NO_VALUE);
+        assert_true(shape_equal(graph_shape(a, value), graph_shape(b, back)));
+    }
+}
+
 /* There and back; same_ops: the layers are recognised as what they were. */
 static void round_trip(struct graph *g, bool same_ops)
 {
@@ -236,6 +249,7 @@ static void round_trip(struct graph *g, bool same_ops)
            (int)back->n_nodes, error);
     assert_true(error < 2e-6);
     same_parameters(g, back);
+    same_layers(g, back);
     for (int kind = 0; kind < OP_KINDS && same_ops; kind++)
         if ((kind == OP_LAYER_NORM || kind == OP_GROUP_NORM ||
              (kind == OP_LINEAR && !count_ops(g, OP_ADAPTIVE_AVERAGE_POOL)) || kind == OP_SILU ||
@@ -287,9 +301,12 @@ struct fake {
     int64_t w_dims[4];
     size_t n_w_dims, w_bytes;
     bool external, open_height;
+    const char *layers; /* what the metadata says about names; NULL: nothing */
 };
 
-static void put(struct onnx_options *options, const struct fake *fake, struct err *err)
+/* out NULL: only whether it is read. */
+static void put(struct onnx_options *options, const struct fake *fake, struct graph **out,
+                struct err *err)
 {
     char *names[] = { "x", "a", "b", "c" }, *node_names[] = { "first", "second", "third" };
     uint8_t zeros[64] = { 0 };
@@ -335,6 +352,9 @@ static void put(struct onnx_options *options, const struct fake *fake, struct er
     proto.initializer = &ws, proto.n_initializer = fake->w_bytes || fake->external ? 1 : 0;
     set.has_version = 1, set.version = fake->opset;
     model.graph = &proto, model.opset_import = &sets, model.n_opset_import = 1;
+    Onnx__StringStringEntryProto note = ONNX__STRING_STRING_ENTRY_PROTO__INIT, *notes = &note;
+    note.key = "microtome.layers", note.value = (char *)(uintptr_t)fake->layers;
+    model.metadata_props = &notes, model.n_metadata_props = fake->layers ? 1 : 0;
     size_t size = onnx__model_proto__get_packed_size(&model);
     uint8_t *bytes = malloc(size);
     struct graph *graph = NULL;
@@ -342,8 +362,37 @@ static void put(struct onnx_options *options, const struct fake *fake, struct er
     onnx__model_proto__pack(&model, bytes);
     if (onnx_parse(bytes, size, "model.onnx", options, &graph, err))
         err->kind = ERR_NONE;
-    graph_free(graph);
+    if (out)
+        *out = graph;
+    else
+        graph_free(graph);
     free(bytes);
+}
+
+static void names_of_a_file_are_those_of_layers(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct graph *g = NULL;
+    struct fake fake = { { "Relu", "Identity", "Tanh" }, .opset = 13 };
+    put(NULL, &fake, &g, &err);
+    assert_int_equal(err.kind, ERR_NONE);
+    assert_int_equal(g->n_nodes, 2);
+    value_id relu = graph_find(g, "first"), tanh = graph_find(g, "third");
+    assert_true(relu != NO_VALUE && tanh != NO_VALUE && relu != tanh);
+    assert_int_equal(graph_find(g, "a"), relu);
+    assert_int_equal(graph_find(g, "second"), relu); /* Identity */
+    assert_int_equal(graph_find(g, "b"), relu);
+    assert_int_equal(graph_find(g, "c"), tanh);
+    graph_free(g);
+    /* recorded ones instead; what cannot be is left out */
+    fake.layers = "{\"block\": \"b\", \"x\": \"a\", \"other\": \"nowhere\", \"odd\": 3}";
+    put(NULL, &fake, &g, &err);
+    assert_int_equal(err.kind, ERR_NONE);
+    assert_int_equal(g->n_aliases, 1);
+    assert_int_equal(graph_find(g, "block"), graph_find(g, "first"));
+    assert_int_equal(graph_find(g, "x"), g->inputs[0].value);
+    graph_free(g);
 }
 
 static void what_is_wrong_is_said(void **state)
@@ -374,17 +423,19 @@ static void what_is_wrong_is_said(void **state)
           "length of a constant's data does not match its shape" },
         { { { "Relu" }, .opset = 13, .open_height = true },
           "the input 'x' leaves the size of axis 2 open; specify it" },
+        { { { "Relu" }, .opset = 13, .layers = "[1]" },
+          "model.onnx: microtome.layers in the metadata: not a JSON object of names" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err err = { 0 };
-        put(NULL, &cases[i].fake, &err);
+        put(NULL, &cases[i].fake, NULL, &err);
         if (err.kind == ERR_NONE || !strstr(err.text, cases[i].text))
             fail_msg("'%s' instead of '%s'", err.text, cases[i].text);
     }
     struct err err = { 0 };
     struct onnx_options options = { .height = 6 };
     put(&options, &(struct fake){ { "Relu", "Sigmoid", "Tanh" }, .opset = 7, .open_height = true },
-        &err);
+        NULL, &err);
     assert_int_equal(err.kind, ERR_NONE);
 }
 
@@ -440,10 +491,14 @@ static void deep_nesting_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_there_and_back),   cmocka_unit_test(tokens_there_and_back),
-        cmocka_unit_test(groups_there_and_back),   cmocka_unit_test(fused_there_and_back),
-        cmocka_unit_test(what_is_wrong_is_said),   cmocka_unit_test(damaged_files_are_survived),
+        cmocka_unit_test(images_there_and_back),
+        cmocka_unit_test(tokens_there_and_back),
+        cmocka_unit_test(groups_there_and_back),
+        cmocka_unit_test(fused_there_and_back),
+        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(damaged_files_are_survived),
         cmocka_unit_test(deep_nesting_is_refused),
+        cmocka_unit_test(names_of_a_file_are_those_of_layers),
     };
     char *folder = scratch("", "");
     if (!file_make_folder(folder, NULL))

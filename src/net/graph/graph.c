@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/array.h"
 #include "base/text.h"
+#include "net/graph/graph_names.h"
 
 struct graph *graph_new(const char *name)
 {
@@ -34,6 +35,7 @@ void graph_free(struct graph *graph)
         free(graph->inputs[i].name);
     for (int i = 0; i < graph->n_outputs; i++)
         free(graph->outputs[i].name);
+    graph_names_free(graph);
     free(graph->values), free(graph->nodes), free(graph->inputs), free(graph->outputs);
     free(graph->name);
     free(graph);
@@ -63,21 +65,23 @@ static value_id add_value(struct graph *graph, enum value_kind kind, const char 
         return NO_VALUE;
     if (!shape_check(&shape, name, &graph->err))
         return NO_VALUE;
-    if (kind != VALUE_NODE)
-        for (int32_t i = 0; i < graph->n_values; i++)
-            if (graph->values[i].kind != VALUE_NODE && strcmp(graph->values[i].name, name) == 0)
-                return failed(graph, ERR_FORMAT, name, "the name is used twice");
+    if (kind != VALUE_NODE && graph_names_has(graph, false, name))
+        return failed(graph, ERR_FORMAT, name, "the name is used twice");
+    if (graph_names_find(graph, NAME_ALIAS, name) >= 0)
+        return failed(graph, ERR_FORMAT, name, "the name is an alias of another value");
     bool room = array_grow(&graph->values, &graph->room_values, graph->n_values + 1,
                            sizeof *graph->values, name, NULL);
     char *copy = room ? strdup(name) : NULL;
     if (!copy)
         return failed(graph, ERR_MEMORY, name, "out of memory");
-    graph->values[graph->n_values] =
+    graph->values[graph->n_values++] =
         (struct value){ .kind = kind, .name = copy, .shape = shape, .node = -1 };
-    return graph->n_values++;
+    if (!graph_names_add(graph, NAME_VALUE, graph->n_values - 1))
+        return failed(graph, ERR_MEMORY, name, "out of memory");
+    return graph->n_values - 1;
 }
 
-static bool add_port(struct graph_port **ports, int *count, const char *name, value_id value)
+bool graph_add_port(struct graph_port **ports, int *count, const char *name, value_id value)
 {
     struct graph_port *larger = reallocarray(*ports, (size_t)*count + 1, sizeof *larger);
     if (!larger)
@@ -95,9 +99,15 @@ value_id graph_input(struct graph *graph, const char *name, struct shape shape)
     value_id value = add_value(graph, VALUE_INPUT, name, shape);
     if (value == NO_VALUE)
         return NO_VALUE;
-    if (!add_port(&graph->inputs, &graph->n_inputs, name, value))
+    if (!graph_add_port(&graph->inputs, &graph->n_inputs, name, value))
         return failed(graph, ERR_MEMORY, name, "out of memory");
     return value;
+}
+
+static bool add_output(struct graph *graph, const char *name, value_id value)
+{
+    return graph_add_port(&graph->outputs, &graph->n_outputs, name, value) &&
+           graph_names_add(graph, NAME_OUTPUT, graph->n_outputs - 1);
 }
 
 value_id graph_output(struct graph *graph, const char *name, value_id value)
@@ -106,10 +116,12 @@ value_id graph_output(struct graph *graph, const char *name, value_id value)
         return failed(graph, ERR_FORMAT, name, "the output has no value");
     if (value < 0 || value >= graph->n_values || graph_is_parameter(graph, value))
         return failed(graph, ERR_FORMAT, name, "the output is not an activation");
-    for (int i = 0; i < graph->n_outputs; i++)
-        if (strcmp(graph->outputs[i].name, name) == 0)
-            return failed(graph, ERR_FORMAT, name, "two outputs have this name");
-    if (!add_port(&graph->outputs, &graph->n_outputs, name, value))
+    if (graph_names_find(graph, NAME_OUTPUT, name) >= 0)
+        return failed(graph, ERR_FORMAT, name, "two outputs have this name");
+    int32_t alias = graph_names_find(graph, NAME_ALIAS, name);
+    if (alias >= 0 && graph->aliases[alias].value != value)
+        return failed(graph, ERR_FORMAT, name, "the name is an alias of another value");
+    if (!add_output(graph, name, value))
         return failed(graph, ERR_MEMORY, name, "out of memory");
     return value;
 }
@@ -182,21 +194,13 @@ static bool inputs_fit(struct graph *graph, const struct op *op, const char *nam
     return true;
 }
 
-static bool node_name_is_new(const struct graph *graph, const char *name)
-{
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-        if (strcmp(graph->nodes[i].name, name) == 0)
-            return false;
-    return true;
-}
-
 static bool prepare_node(struct graph *graph, struct node *node, const value_id *inputs,
                          const union attr *attr)
 {
     const struct op *op = node->op;
     if (!inputs_fit(graph, op, node->name, inputs, node->n_inputs))
         return false;
-    if (!node_name_is_new(graph, node->name))
+    if (graph_names_has(graph, true, node->name))
         return err_set(&graph->err, ERR_FORMAT, "%s: two nodes have this name", node->name);
     node->inputs = calloc((size_t)node->n_inputs, sizeof *node->inputs);
     if (!node->inputs)
@@ -213,6 +217,20 @@ static bool prepare_node(struct graph *graph, struct node *node, const value_id 
     return true;
 }
 
+/* "relu_12", or with underscores behind it where that is the name of something else. The caller's.
+ */
+static char *make_name(const struct graph *graph, const struct op *op)
+{
+    char *name = text_format("%s_%d", op->name, (int)graph->n_nodes);
+    while (name &&
+           (graph_names_has(graph, true, name) || graph_names_find(graph, NAME_ALIAS, name) >= 0)) {
+        char *longer = text_format("%s_", name);
+        free(name);
+        name = longer;
+    }
+    return name;
+}
+
 value_id graph_node(struct graph *graph, enum op_kind kind, const char *name,
                     const value_id *inputs, int n_inputs, const union attr *attr)
 {
@@ -222,7 +240,7 @@ value_id graph_node(struct graph *graph, enum op_kind kind, const char *name,
     struct node node = { .op = op, .n_inputs = n_inputs };
     struct shape shape;
     value_id output = NO_VALUE;
-    node.name = name ? strdup(name) : text_format("%s_%d", op->name, (int)graph->n_nodes);
+    node.name = name ? strdup(name) : make_name(graph, op);
     if (!node.name) {
         err_memory(&graph->err, op->name);
         goto done;
@@ -300,28 +318,18 @@ bool graph_copy(const struct graph *graph, struct graph **out, struct err *err)
                    (size_t)node->n_inputs * sizeof *node->inputs);
     }
     for (int i = 0; ok && i < graph->n_inputs; i++)
-        ok =
-            add_port(&copy->inputs, &copy->n_inputs, graph->inputs[i].name, graph->inputs[i].value);
+        ok = graph_add_port(&copy->inputs, &copy->n_inputs, graph->inputs[i].name,
+                            graph->inputs[i].value);
     for (int i = 0; ok && i < graph->n_outputs; i++)
-        ok = add_port(&copy->outputs, &copy->n_outputs, graph->outputs[i].name,
-                      graph->outputs[i].value);
+        ok = add_output(copy, graph->outputs[i].name, graph->outputs[i].value);
+    for (int i = 0; ok && i < graph->n_aliases; i++)
+        ok = graph_alias(copy, graph->aliases[i].name, graph->aliases[i].value) != NO_VALUE;
     if (!ok) {
         graph_free(copy);
         return err_memory(err, graph->name);
     }
     *out = copy;
     return true;
-}
-
-value_id graph_find(const struct graph *graph, const char *name)
-{
-    for (int i = 0; i < graph->n_outputs; i++)
-        if (strcmp(graph->outputs[i].name, name) == 0)
-            return graph->outputs[i].value;
-    for (int32_t i = 0; i < graph->n_values; i++)
-        if (strcmp(graph->values[i].name, name) == 0)
-            return i;
-    return NO_VALUE;
 }
 
 const struct shape *graph_shape(const struct graph *graph, value_id value)

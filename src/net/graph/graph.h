@@ -73,7 +73,18 @@ struct graph_port {
     value_id value;
 };
 
-/* Fields are read-only; change them through the functions below and those of transform.h. */
+/* An entry of the index of names; see graph_names.h. */
+enum graph_name_kind { NAME_FREE, NAME_OUTPUT, NAME_VALUE, NAME_ALIAS };
+struct graph_name {
+    enum graph_name_kind kind;
+    uint32_t hash; /* of the text */
+    int32_t index; /* in outputs, values or aliases */
+};
+
+/* Fields are read-only; change them through the functions below and those of transform.h. What
+ * always holds: values and nodes are only ever added, so an id stays valid; a value made by a node
+ * has the name of the node; every shape follows from those of the inputs; no name means two
+ * activations (an alias is never the name of another value). */
 struct graph {
     char *name; /* "resnet18", or "" */
     struct value *values;
@@ -81,9 +92,12 @@ struct graph {
     struct node *nodes; /* inputs of a node are made by nodes before it */
     int32_t n_nodes;
     struct graph_port *inputs, *outputs;
-    int n_inputs, n_outputs;
+    struct graph_port *aliases; /* names of layers, in the order of the network; see graph_alias */
+    int n_inputs, n_outputs, n_aliases;
     struct err err; /* the first failure of a builder */
     int64_t room_values, room_nodes;
+    struct graph_name *names; /* hash table [room_names], a power of two */
+    uint32_t n_names, room_names;
 };
 
 /* An empty graph, the caller's; free with graph_free. NULL if no memory. */
@@ -100,6 +114,19 @@ bool graph_ok(const struct graph *graph, struct err *err);
 value_id graph_input(struct graph *graph, const char *name, struct shape shape);
 /* Declares a value as an output; returns it. Order of calls = order of outputs. */
 value_id graph_output(struct graph *graph, const char *name, value_id value);
+
+/* A name that a user can type for the output of a layer or block: "layer4", "blocks.11". Returns
+ * the value, so that it can be wrapped around a builder; a value may have several. A name that
+ * means another value already (an input, output, parameter, node or alias) is an error, as is a
+ * value that is added later under the name of an alias.
+ *
+ * An alias names numbers. Transforms carry it to the value that has the numbers in the new graph:
+ * behind a fused conv + batch norm + ReLU the alias of the ReLU is on the conv. Where no value has
+ * them any more (the conv itself, before its ReLU), it is dropped; `keep` of the transforms keeps
+ * it. In contrast, a fused node has the name of its first node. */
+value_id graph_alias(struct graph *graph, const char *name, value_id value);
+/* Whether graph_alias would accept it; for names that come from files. */
+bool graph_can_alias(const struct graph *graph, const char *name, value_id value);
 
 /* A new parameter (learnt) or buffer; the name must be new. Its init is INIT_CONSTANT 0; set
  * another one with graph_init. */
@@ -185,9 +212,12 @@ value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v
 
 /* --- reading --- */
 
-/* The input, parameter or node with this name; NO_VALUE if there is none. Port names of outputs are
- * searched first, so that "logits" finds the output declared under that name. */
+/* The output declared under this name, else the input, parameter or node, else the alias; NO_VALUE
+ * if there is none. (Only an output and a value can share a name: "logits" finds the output.) */
 value_id graph_find(const struct graph *graph, const char *name);
+/* The activation that a user means: graph_find, with an error that has the nearest name, and that
+ * refuses weights. */
+bool graph_layer(const struct graph *graph, const char *name, value_id *out, struct err *err);
 const struct shape *graph_shape(const struct graph *graph, value_id value);
 bool graph_is_parameter(const struct graph *graph, value_id value); /* learnt or buffer */
 /* How many inputs of nodes, and outputs of the graph, a value feeds. */
@@ -227,4 +257,6 @@ uint64_t graph_hash(const struct graph *graph, uint64_t begin, bool weights);
 
 /* --- text: one line per node, then a summary --- */
 void graph_print(const struct graph *graph, FILE *stream);
+/* Its layers: every alias with its shape and the node that makes it. */
+void graph_print_layers(const struct graph *graph, FILE *stream);
 #endif

@@ -1,4 +1,4 @@
-/* graph_print.c: a graph as text, one line per node, and its cost. */
+/* graph_print.c: a graph as text: its nodes and their cost, or its layers. */
 #include "net/graph/graph.h"
 
 static void print_field(const struct attr_field *field, const union attr *attr, FILE *stream)
@@ -85,6 +85,17 @@ void graph_print(const struct graph *graph, FILE *stream)
                 graph->values[graph->outputs[i].value].name);
     fprintf(stream, "%lld parameters, %.3f G multiply-adds\n",
             (long long)graph_parameter_count(graph), graph_multiply_adds(graph) / 1e9);
+}
+
+void graph_print_layers(const struct graph *graph, FILE *stream)
+{
+    char text[SHAPE_TEXT];
+    fprintf(stream, "%-28s %-22s %s\n", "layer", "shape", "made by");
+    for (int i = 0; i < graph->n_aliases; i++) {
+        const struct value *value = &graph->values[graph->aliases[i].value];
+        fprintf(stream, "%-28s %-22s %s\n", graph->aliases[i].name, shape_text(&value->shape, text),
+                value->kind == VALUE_NODE ? value->name : "(input)");
+    }
 }
 
 double graph_multiply_adds(const struct graph *graph)

@@ -2,6 +2,7 @@
 #include "net/graph/rewrite.h"
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 
 bool rewrite_begin(struct rewrite *r, const struct graph *from, bool with_inputs,
                    const char *const *keep, int n_keep, struct err *err)
@@ -10,10 +11,11 @@ bool rewrite_begin(struct rewrite *r, const struct graph *from, bool with_inputs
     *r = (struct rewrite){ .from = from,
                            .to = graph_new(from->name),
                            .map = malloc(n * sizeof *r->map),
-                           .protected = calloc(n, sizeof *r->protected) };
+                           .protected = calloc(n, sizeof *r->protected),
+                           .replaced = calloc(n, sizeof *r->replaced) };
     if (!graph_ok(from, err))
         goto failed;
-    if (!r->to || !r->map || !r->protected) {
+    if (!r->to || !r->map || !r->protected || !r->replaced) {
         err_memory(err, from->name);
         goto failed;
     }
@@ -40,7 +42,7 @@ failed:
 void rewrite_discard(struct rewrite *r)
 {
     graph_free(r->to);
-    free(r->map), free(r->protected);
+    free(r->map), free(r->protected), free(r->replaced);
     *r = (struct rewrite){ 0 };
 }
 
@@ -104,8 +106,33 @@ value_id rewrite_node(struct rewrite *r, const struct node *node, const union at
     return made;
 }
 
+char *rewrite_new_name(struct rewrite *r, const char *name, const char *suffix)
+{
+    char *text = text_format("%s%s", name, suffix);
+    while (text && (graph_find(r->from, text) != NO_VALUE || graph_find(r->to, text) != NO_VALUE)) {
+        char *longer = text_format("%s_", text);
+        free(text);
+        text = longer;
+    }
+    if (!text)
+        err_memory(&r->to->err, name);
+    return text;
+}
+
+/* To the values that have the same numbers. */
+static void carry_aliases(struct rewrite *r)
+{
+    for (int i = 0; i < r->from->n_aliases; i++) {
+        const struct graph_port *alias = &r->from->aliases[i];
+        value_id made = r->map[alias->value];
+        if (made != NO_VALUE && !r->replaced[alias->value])
+            graph_alias(r->to, alias->name, made);
+    }
+}
+
 bool rewrite_hand_over(struct rewrite *r, struct graph **out, struct err *err)
 {
+    carry_aliases(r);
     bool ok = graph_ok(r->to, err);
     if (ok)
         *out = r->to, r->to = NULL;

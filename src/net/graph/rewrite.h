@@ -8,6 +8,7 @@ struct rewrite {
     struct graph *to;
     value_id *map;   /* [from->n_values]: the value in `to`; NO_VALUE: not (yet) there */
     bool *protected; /* [from->n_values]: must remain a separate value under its name */
+    bool *replaced;  /* [from->n_values]: the value in `to` has other numbers; its aliases end */
 };
 
 /* Starts with all inputs of `from`, or with none. keep names the values to protect; an unknown name
@@ -26,7 +27,11 @@ value_id rewrite_node(struct rewrite *r, const struct node *node, const union at
  * *data. */
 value_id rewrite_fresh(struct rewrite *r, value_id like, struct shape shape, float **data);
 
-/* Declares all outputs (mapped) and hands the graph over. */
+/* `name` and a suffix, as no value is called in either graph; for nodes that the old graph does not
+ * have. The caller's; NULL (and an error in `to`) if no memory. */
+char *rewrite_new_name(struct rewrite *r, const char *name, const char *suffix);
+
+/* Declares all outputs (mapped), carries the aliases over and hands the graph over. */
 bool rewrite_end(struct rewrite *r, struct graph **out, struct err *err);
 /* The same without declaring outputs. */
 bool rewrite_hand_over(struct rewrite *r, struct graph **out, struct err *err);

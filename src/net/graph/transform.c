@@ -59,7 +59,7 @@ bool transform_bypass(const struct graph *graph, value_id value, struct graph **
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         const struct node *node = &graph->nodes[i];
         if (node->output == value)
-            r.map[value] = rewrite_value(&r, node->inputs[0]);
+            r.map[value] = rewrite_value(&r, node->inputs[0]), r.replaced[value] = true;
         else
             rewrite_node(&r, node, NULL);
     }

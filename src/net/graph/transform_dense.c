@@ -58,8 +58,8 @@ static bool spread_window(const struct dense *d, const struct node *node, int64_
     return true;
 }
 
-/* x under a mean or maximum that slides over as much as the window held. */
-static value_id slide(struct dense *d, const struct node *node, value_id x,
+/* x under a mean or maximum that slides over as much as the window held, under a name. */
+static value_id slide(struct dense *d, const struct node *node, const char *name, value_id x,
                       const struct place *place)
 {
     bool is_max = node->op->kind == OP_GLOBAL_MAX_POOL;
@@ -68,8 +68,8 @@ static value_id slide(struct dense *d, const struct node *node, value_id x,
                               .stride = { 1, 1 },
                               .dilation = { place->spread, place->spread } };
     return x == NO_VALUE ? NO_VALUE
-                         : graph_node(d->r.to, is_max ? OP_MAX_POOL : OP_AVERAGE_POOL, node->name,
-                                      &x, 1, &(union attr){ .pool = attr });
+                         : graph_node(d->r.to, is_max ? OP_MAX_POOL : OP_AVERAGE_POOL, name, &x, 1,
+                                      &(union attr){ .pool = attr });
 }
 
 /* Whether a linear layer with fewer outputs is all that follows a global pooling. A mean can then
@@ -94,7 +94,7 @@ static bool slide_global(struct dense *d, const struct node *node, struct place 
         place->mean = node;
         d->r.map[node->output] = x;
     } else {
-        d->r.map[node->output] = slide(d, node, x, place);
+        d->r.map[node->output] = slide(d, node, node->name, x, place);
     }
     return d->r.map[node->output] != NO_VALUE || graph_ok(d->r.to, err);
 }
@@ -139,10 +139,13 @@ static bool classify(struct dense *d, const struct node *node, struct place *pla
                                                SHAPE(weight->dim[0], channels, side, side)) };
     if (node->n_inputs > 2)
         inputs[2] = rewrite_value(&d->r, node->inputs[2]);
-    value_id made = graph_node(d->r.to, OP_CONV, node->name, inputs, node->n_inputs,
-                               &(union attr){ .conv = attr });
+    /* of two nodes, the one that has the layer's numbers has its name */
+    char *before = place->mean ? rewrite_new_name(&d->r, node->name, ".map") : NULL;
+    value_id made = graph_node(d->r.to, OP_CONV, before ? before : node->name, inputs,
+                               node->n_inputs, &(union attr){ .conv = attr });
     if (place->mean)
-        made = slide(d, place->mean, made, place);
+        made = slide(d, place->mean, node->name, made, place);
+    free(before);
     place->mean = NULL;
     d->r.map[node->output] = made;
     return true;
@@ -257,6 +260,7 @@ static bool dense_node(struct dense *d, const struct node *node, struct err *err
         break;
     }
     d->places[node->output] = place;
+    d->r.replaced[node->output] = place.mean != NULL; /* not the mean yet */
     return ok;
 }
 
@@ -290,9 +294,10 @@ static bool dense_begin(struct dense *d, const struct graph *graph, const struct
     return true;
 }
 
-/* A network that sees less than its window has scores beyond the last whole window: they go. */
-static void crop_output(struct dense *d, const struct graph_port *port,
-                        const struct dense_spec *spec)
+/* The output; a network that sees less than its window has scores beyond the last whole window:
+ * they go. */
+static void declare_output(struct dense *d, const struct graph_port *port,
+                           const struct dense_spec *spec)
 {
     value_id made = d->r.map[port->value];
     if (made == NO_VALUE)
@@ -301,8 +306,8 @@ static void crop_output(struct dense *d, const struct graph_port *port,
     int64_t rows = (spec->height - spec->window) / spec->output_stride + 1 - shape->dim[2];
     int64_t columns = (spec->width - spec->window) / spec->output_stride + 1 - shape->dim[3];
     struct pad_attr attr = { .pad = { 0, 0, rows < 0 ? rows : 0, columns < 0 ? columns : 0 } };
-    if (rows < 0 || columns < 0)
-        d->r.map[port->value] = graph_pad(d->r.to, made, attr);
+    graph_output(d->r.to, port->name,
+                 rows < 0 || columns < 0 ? graph_pad(d->r.to, made, attr) : made);
 }
 
 bool transform_dense(const struct graph *graph, const struct dense_spec *spec, struct graph **out,
@@ -319,10 +324,10 @@ bool transform_dense(const struct graph *graph, const struct dense_spec *spec, s
                          graph->outputs[i].name, (long long)place->stride,
                          (long long)spec->output_stride);
         else
-            crop_output(&d, &graph->outputs[i], spec);
+            declare_output(&d, &graph->outputs[i], spec);
     }
     if (ok)
-        ok = rewrite_end(&d.r, out, err);
+        ok = rewrite_hand_over(&d.r, out, err);
     else
         rewrite_discard(&d.r);
     graph_free(d.window);

@@ -3,7 +3,6 @@
 #include <string.h>
 #include "net/graph/rewrite.h"
 #include "net/graph/transform.h"
-#include "base/text.h"
 
 /* The padding of a sliding window, or NULL if the node has none to change. */
 static int64_t *pad_of(const struct node *node, union attr *attr)
@@ -26,7 +25,7 @@ static void with_border(struct rewrite *r, const struct node *node, union attr *
     int64_t *pad = pad_of(node, attr);
     memcpy(border.pad, pad, sizeof border.pad);
     memset(pad, 0, sizeof border.pad);
-    char *name = text_format("%s.pad", node->name);
+    char *name = rewrite_new_name(r, node->name, ".pad");
     value_id x = rewrite_value(r, node->inputs[0]);
     value_id padded = !name || x == NO_VALUE
                           ? NO_VALUE
@@ -67,7 +66,9 @@ static void meet(struct rewrite *r, const struct node *node)
         width = shape->dim[3] < width ? shape->dim[3] : width;
     }
     for (int i = 0; images && i < node->n_inputs; i++) {
-        char *name = text_format("%s.crop%d", node->name, i);
+        char suffix[24];
+        snprintf(suffix, sizeof suffix, ".crop%d", i);
+        char *name = rewrite_new_name(r, node->name, suffix);
         inputs[i] = name ? crop(r, name, inputs[i], height, width) : NO_VALUE;
         free(name);
     }

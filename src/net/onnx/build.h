@@ -49,6 +49,12 @@ const char *onnx_const_ints(struct onnx_builder *b, const char *name, const int6
 Onnx__ValueInfoProto *onnx_value_info(struct onnx_builder *b, const char *name,
                                       const struct shape *shape, bool batch);
 
+/* --- layers.c --- */
+/* The shortest alias of a value; NULL if it has none. */
+const char *onnx_layer_name(const struct graph *graph, value_id value);
+/* The names of layers for the metadata; NULL if there are none. */
+char *onnx_layers_text(struct onnx_builder *b);
+
 /* --- export_ops.c --- */
 /* The nodes of one node of the graph. */
 void onnx_export_node(struct onnx_builder *b, const struct node *node);

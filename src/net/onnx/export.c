@@ -37,9 +37,11 @@ static void name_values(struct onnx_builder *b)
     for (int i = 0; i < graph->n_outputs; i++)
         if (!b->names[graph->outputs[i].value])
             give_name(b, graph->outputs[i].value, graph->outputs[i].name);
-    for (int32_t i = 0; i < graph->n_values; i++)
+    for (int32_t i = 0; i < graph->n_values; i++) {
+        const char *layer = b->names[i] ? NULL : onnx_layer_name(graph, i);
         if (!b->names[i])
-            give_name(b, i, graph->values[i].name);
+            give_name(b, i, layer ? layer : graph->values[i].name);
+    }
 }
 
 static bool add_weights(struct onnx_builder *b)
@@ -107,6 +109,27 @@ static bool write_model(const Onnx__ModelProto *model, const char *path, struct 
     return file_out_commit(&out, err);
 }
 
+enum { NOTES = 2 };
+
+/* The metadata: config.json and the names of layers, where there are any. Returns how many. */
+static size_t add_notes(struct onnx_builder *b, const struct onnx_write_options *options,
+                        Onnx__StringStringEntryProto notes[NOTES],
+                        Onnx__StringStringEntryProto *list[NOTES])
+{
+    const char *const keys[NOTES] = { ONNX_CONFIG_KEY, ONNX_LAYERS_KEY };
+    const char *const texts[NOTES] = { options->config, onnx_layers_text(b) };
+    size_t n = 0;
+    for (int i = 0; i < NOTES; i++) {
+        if (!texts[i])
+            continue;
+        onnx__string_string_entry_proto__init(&notes[n]);
+        notes[n].key = onnx_text(b, "%s", keys[i]);
+        notes[n].value = onnx_text(b, "%s", texts[i]);
+        list[n] = &notes[n], n++;
+    }
+    return n;
+}
+
 static bool compose_and_write(struct onnx_builder *b, const char *path,
                               const struct onnx_write_options *options, struct err *err)
 {
@@ -132,12 +155,9 @@ static bool compose_and_write(struct onnx_builder *b, const char *path,
     model.has_ir_version = 1, model.ir_version = IR_VERSION;
     model.opset_import = &sets, model.n_opset_import = 1;
     model.graph = &proto;
-    Onnx__StringStringEntryProto note = ONNX__STRING_STRING_ENTRY_PROTO__INIT, *notes = &note;
-    if (options->config) {
-        note.key = onnx_text(b, "%s", ONNX_CONFIG_KEY);
-        note.value = onnx_text(b, "%s", options->config);
-        model.metadata_props = &notes, model.n_metadata_props = 1;
-    }
+    Onnx__StringStringEntryProto notes[NOTES], *list[NOTES];
+    model.metadata_props = list;
+    model.n_metadata_props = add_notes(b, options, notes, list);
     return b->err.kind == ERR_NONE && write_model(&model, path, err);
 }
 

@@ -194,6 +194,7 @@ static bool import_once(const Onnx__ModelProto *model, const struct onnx_import 
     im.opset = onnx_model_opset(model);
     im.graph = graph_new(model->graph->name ? model->graph->name : "");
     bool ok = im.graph ? run(&im, err) : err_memory(err, im.path);
+    ok = ok && (im.shapes_only || onnx_layers_read(&im, model, err)) && graph_ok(im.graph, err);
     if (ok)
         *out = im.graph;
     else

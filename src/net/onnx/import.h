@@ -132,6 +132,11 @@ bool onnx_axes(struct onnx_import *im, onnx_node *node, int64_t input_since, int
  * imported for another batch, and shows which extents depend on it. */
 void onnx_free_batch(struct graph *graph, const struct graph *other);
 
+/* --- layers.c --- */
+
+/* Names of layers, after all nodes: those in the metadata, or all that the file has. */
+bool onnx_layers_read(struct onnx_import *im, const Onnx__ModelProto *model, struct err *err);
+
 /* --- fold.c, fuse.c --- */
 
 /* Computes the node now if all its inputs are known. *done: whether it was computed. */

@@ -5,7 +5,9 @@
 #include "base/err.h"
 
 #define ONNX_SIZE_LIMIT ((size_t)1 << 31)
-#define ONNX_CONFIG_KEY "config.json" /* of the metadata */
+/* Keys of the metadata. */
+#define ONNX_CONFIG_KEY "config.json"
+#define ONNX_LAYERS_KEY "microtome.layers"
 
 /* Checks the bytes against the schema (lengths, nesting, number of messages), unpacks them, and
  * checks what any use of a model needs: a graph, no data in other files, no functions defined by

@@ -31,7 +31,7 @@ static value_id transition(struct graph *graph, value_id x, const char *prefix)
     int64_t half = graph_shape(graph, x)->dim[1] / 2;
     x = norm_relu(graph, x, zoo_name("%s.norm", prefix).text);
     x = graph_conv(graph, x, zoo_name("%s.conv", prefix).text, half, false, conv_square(1, 1, 0));
-    return graph_average_pool(graph, x, pool_square(2, 2, 0));
+    return graph_alias(graph, prefix, graph_average_pool(graph, x, pool_square(2, 2, 0)));
 }
 
 static void build(struct graph *graph, const struct zoo_options *options,
@@ -39,19 +39,21 @@ static void build(struct graph *graph, const struct zoo_options *options,
 {
     value_id x = zoo_image(graph, options);
     x = graph_conv(graph, x, "features.conv0", spec->first, false, conv_square(7, 2, 3));
-    x = norm_relu(graph, x, "features.norm0");
-    x = graph_max_pool(graph, x, pool_square(3, 2, 1));
+    x = graph_alias(graph, "features.relu0", norm_relu(graph, x, "features.norm0"));
+    x = graph_alias(graph, "features.pool0", graph_max_pool(graph, x, pool_square(3, 2, 1)));
     for (int i = 0; i < 4; i++) {
         for (int layer = 0; layer < spec->layers[i]; layer++)
             x = dense_layer(graph, x,
                             zoo_name("features.denseblock%d.denselayer%d", i + 1, layer + 1).text,
                             spec->growth);
+        graph_alias(graph, zoo_name("features.denseblock%d", i + 1).text, x);
         if (i < 3)
             x = transition(graph, x, zoo_name("features.transition%d", i + 1).text);
     }
-    x = norm_relu(graph, x, "features.norm5");
-    x = graph_flatten(graph, graph_global_average_pool(graph, x));
-    graph_output(graph, "logits", graph_linear(graph, x, "classifier", options->classes, true));
+    x = graph_alias(graph, "features", graph_batch_norm(graph, x, "features.norm5"));
+    x = graph_flatten(graph, graph_global_average_pool(graph, graph_relu(graph, x)));
+    x = graph_linear(graph, x, "classifier", options->classes, true);
+    graph_output(graph, "logits", graph_alias(graph, "classifier", x));
     zoo_init(graph, OP_CONV, 1, (struct init){ INIT_FAN_IN_NORMAL, 0 });
     zoo_init(graph, OP_LINEAR, 2, (struct init){ INIT_CONSTANT, 0 });
 }

@@ -24,6 +24,13 @@ static value_id ceil_pool(struct graph *graph, value_id x, struct pool_attr attr
     return graph_max_pool(graph, x, attr);
 }
 
+/* Pool `number` between the stages. */
+static value_id between(struct graph *graph, value_id x, int number, int64_t kernel)
+{
+    x = ceil_pool(graph, x, pool_square(kernel, 2, 0));
+    return graph_alias(graph, zoo_name("maxpool%d", number).text, x);
+}
+
 static value_id unit(struct graph *graph, value_id x, const char *prefix, const char *leaf,
                      int64_t channels, int64_t kernel)
 {
@@ -42,7 +49,7 @@ static value_id inception(struct graph *graph, value_id x, const struct inceptio
              spec->five, 3),
         unit(graph, ceil_pool(graph, x, pool_square(3, 1, 1)), name, "branch4.1", spec->pool, 1),
     };
-    return graph_concat(graph, branches, 4, 1);
+    return graph_alias(graph, name, graph_concat(graph, branches, 4, 1));
 }
 
 static void auxiliary(struct graph *graph, value_id x, const char *name, int64_t classes)
@@ -58,23 +65,26 @@ void zoo_googlenet(struct graph *graph, const struct zoo_options *options)
 {
     value_id x = zoo_image(graph, options), after4a = NO_VALUE, after4d = NO_VALUE;
     x = zoo_conv_unit(graph, x, "conv1", 64, conv_square(7, 2, 3));
-    x = ceil_pool(graph, x, pool_square(3, 2, 0));
+    x = between(graph, graph_alias(graph, "conv1", x), 1, 3);
     x = zoo_conv_unit(graph, x, "conv2", 64, conv_square(1, 1, 0));
+    x = graph_alias(graph, "conv2", x);
     x = zoo_conv_unit(graph, x, "conv3", 192, conv_square(3, 1, 1));
-    x = ceil_pool(graph, x, pool_square(3, 2, 0));
+    x = between(graph, graph_alias(graph, "conv3", x), 2, 3);
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
         x = inception(graph, x, &stages[i]);
         if (i == 1)
-            x = ceil_pool(graph, x, pool_square(3, 2, 0));
+            x = between(graph, x, 3, 3);
         if (i == 2)
             after4a = x;
         if (i == 5)
             after4d = x;
         if (i == 6)
-            x = ceil_pool(graph, x, pool_square(2, 2, 0));
+            x = between(graph, x, 4, 2);
     }
-    x = graph_dropout(graph, graph_flatten(graph, graph_global_average_pool(graph, x)), 0.2f);
-    graph_output(graph, "logits", graph_linear(graph, x, "fc", options->classes, true));
+    x = graph_alias(graph, "avgpool", graph_global_average_pool(graph, x));
+    x = graph_dropout(graph, graph_flatten(graph, x), 0.2f);
+    x = graph_alias(graph, "fc", graph_linear(graph, x, "fc", options->classes, true));
+    graph_output(graph, "logits", x);
     if (options->auxiliary) {
         auxiliary(graph, after4d, "aux2", options->classes);
         auxiliary(graph, after4a, "aux1", options->classes);

@@ -36,7 +36,7 @@ static value_id mixed_5b(struct graph *graph, value_id x)
         zoo_conv_unit(graph, graph_average_pool(graph, x, inside), "mixed_5b.branch3.1", 64,
                       conv_square(1, 1, 0)),
     };
-    return graph_concat(graph, branches, 4, 1);
+    return graph_alias(graph, name, graph_concat(graph, branches, 4, 1));
 }
 
 static value_id mixed_6a(struct graph *graph, value_id x)
@@ -49,7 +49,7 @@ static value_id mixed_6a(struct graph *graph, value_id x)
             (const struct step[]){ { 256, 1, 1, 1 }, { 256, 3, 3, 1 }, { 384, 3, 3, 2 }, { 0 } }),
         graph_max_pool(graph, x, pool_square(3, 2, 0)),
     };
-    return graph_concat(graph, branches, 3, 1);
+    return graph_alias(graph, name, graph_concat(graph, branches, 3, 1));
 }
 
 static value_id mixed_7a(struct graph *graph, value_id x)
@@ -65,7 +65,7 @@ static value_id mixed_7a(struct graph *graph, value_id x)
             (const struct step[]){ { 256, 1, 1, 1 }, { 288, 3, 3, 1 }, { 320, 3, 3, 2 }, { 0 } }),
         graph_max_pool(graph, x, pool_square(3, 2, 0)),
     };
-    return graph_concat(graph, branches, 4, 1);
+    return graph_alias(graph, name, graph_concat(graph, branches, 4, 1));
 }
 
 /* x + scale conv2d(concat(branches)) */
@@ -91,7 +91,8 @@ static value_id block35(struct graph *graph, value_id x, const char *name)
         branch(graph, x, name, 2, false,
                (const struct step[]){ { 32, 1, 1, 1 }, { 48, 3, 3, 1 }, { 64, 3, 3, 1 }, { 0 } }),
     };
-    return graph_relu(graph, residual(graph, x, name, branches, 3, 0.17f));
+    return graph_alias(graph, name,
+                       graph_relu(graph, residual(graph, x, name, branches, 3, 0.17f)));
 }
 
 static value_id block17(struct graph *graph, value_id x, const char *name)
@@ -102,7 +103,8 @@ static value_id block17(struct graph *graph, value_id x, const char *name)
             graph, x, name, 1, false,
             (const struct step[]){ { 128, 1, 1, 1 }, { 160, 1, 7, 1 }, { 192, 7, 1, 1 }, { 0 } }),
     };
-    return graph_relu(graph, residual(graph, x, name, branches, 2, 0.10f));
+    return graph_alias(graph, name,
+                       graph_relu(graph, residual(graph, x, name, branches, 2, 0.10f)));
 }
 
 /* Without its ReLU: the last one of the network has none. */
@@ -119,19 +121,25 @@ static value_id block8(struct graph *graph, value_id x, const char *name, float 
 
 void zoo_inception_resnet_v2(struct graph *graph, const struct zoo_options *options)
 {
-    static const char *const stem[5] = { "conv2d_1a", "conv2d_2a", "conv2d_2b", "conv2d_3b",
-                                         "conv2d_4a" };
+    static const char *const stem[7] = { "conv2d_1a", "conv2d_2a", "conv2d_2b", "maxpool_3a",
+                                         "conv2d_3b", "conv2d_4a", "maxpool_5a" };
     value_id x = mixed_5b(graph, zoo_inception_stem(graph, zoo_image(graph, options), stem));
     for (int i = 0; i < 10; i++)
         x = block35(graph, x, zoo_name("repeat.%d", i).text);
-    x = mixed_6a(graph, x);
+    x = mixed_6a(graph, graph_alias(graph, "repeat", x));
     for (int i = 0; i < 20; i++)
         x = block17(graph, x, zoo_name("repeat_1.%d", i).text);
-    x = mixed_7a(graph, x);
-    for (int i = 0; i < 9; i++)
-        x = graph_relu(graph, block8(graph, x, zoo_name("repeat_2.%d", i).text, 0.20f));
-    x = block8(graph, x, "block8", 1);
+    x = mixed_7a(graph, graph_alias(graph, "repeat_1", x));
+    for (int i = 0; i < 9; i++) {
+        struct zoo_name name = zoo_name("repeat_2.%d", i);
+        x = graph_relu(graph, block8(graph, x, name.text, 0.20f));
+        x = graph_alias(graph, name.text, x);
+    }
+    x = block8(graph, graph_alias(graph, "repeat_2", x), "block8", 1);
+    x = graph_alias(graph, "block8", x);
     x = zoo_conv_unit(graph, x, "conv2d_7b", 1536, conv_square(1, 1, 0));
-    x = graph_flatten(graph, graph_global_average_pool(graph, x));
-    graph_output(graph, "logits", graph_linear(graph, x, "classif", options->classes, true));
+    x = graph_global_average_pool(graph, graph_alias(graph, "conv2d_7b", x));
+    x = graph_alias(graph, "global_pool", graph_flatten(graph, x));
+    x = graph_alias(graph, "classif", graph_linear(graph, x, "classif", options->classes, true));
+    graph_output(graph, "logits", x);
 }

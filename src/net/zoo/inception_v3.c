@@ -44,7 +44,7 @@ static value_id inception_a(struct graph *graph, value_id x, const char *name, i
                                       { 0 } }),
         pool_branch(graph, x, name, pool),
     };
-    return graph_concat(graph, branches, 4, 1);
+    return graph_alias(graph, name, graph_concat(graph, branches, 4, 1));
 }
 
 static value_id inception_b(struct graph *graph, value_id x, const char *name)
@@ -58,7 +58,7 @@ static value_id inception_b(struct graph *graph, value_id x, const char *name)
         unit(graph, y, name, "branch3x3dbl_3", 96, conv_square(3, 2, 0)),
         graph_max_pool(graph, x, pool_square(3, 2, 0)),
     };
-    return graph_concat(graph, branches, 3, 1);
+    return graph_alias(graph, name, graph_concat(graph, branches, 3, 1));
 }
 
 static value_id inception_c(struct graph *graph, value_id x, const char *name, int64_t inner)
@@ -79,7 +79,7 @@ static value_id inception_c(struct graph *graph, value_id x, const char *name, i
                                       { 0 } }),
         pool_branch(graph, x, name, 192),
     };
-    return graph_concat(graph, branches, 4, 1);
+    return graph_alias(graph, name, graph_concat(graph, branches, 4, 1));
 }
 
 static value_id inception_d(struct graph *graph, value_id x, const char *name)
@@ -95,7 +95,7 @@ static value_id inception_d(struct graph *graph, value_id x, const char *name)
         unit(graph, z, name, "branch7x7x3_4", 192, conv_square(3, 2, 0)),
         graph_max_pool(graph, x, pool_square(3, 2, 0)),
     };
-    return graph_concat(graph, branches, 3, 1);
+    return graph_alias(graph, name, graph_concat(graph, branches, 3, 1));
 }
 
 static value_id inception_e(struct graph *graph, value_id x, const char *name)
@@ -114,7 +114,7 @@ static value_id inception_e(struct graph *graph, value_id x, const char *name)
         unit(graph, z, name, "branch3x3dbl_3b", 384, zoo_same(3, 1)),
         pool_branch(graph, x, name, 192),
     };
-    return graph_concat(graph, branches, 6, 1);
+    return graph_alias(graph, name, graph_concat(graph, branches, 6, 1));
 }
 
 static void auxiliary(struct graph *graph, value_id x, int64_t classes)
@@ -123,13 +123,15 @@ static void auxiliary(struct graph *graph, value_id x, int64_t classes)
     x = zoo_conv_unit(graph, x, "AuxLogits.conv0", 128, conv_square(1, 1, 0));
     x = zoo_conv_unit(graph, x, "AuxLogits.conv1", 768, conv_square(5, 1, 0));
     x = graph_flatten(graph, graph_global_average_pool(graph, x));
-    graph_output(graph, "aux", graph_linear(graph, x, "AuxLogits.fc", classes, true));
+    x = graph_linear(graph, x, "AuxLogits.fc", classes, true);
+    graph_output(graph, "aux", graph_alias(graph, "AuxLogits", x));
 }
 
 void zoo_inception_v3(struct graph *graph, const struct zoo_options *options)
 {
-    static const char *const stem[5] = { "Conv2d_1a_3x3", "Conv2d_2a_3x3", "Conv2d_2b_3x3",
-                                         "Conv2d_3b_1x1", "Conv2d_4a_3x3" };
+    static const char *const stem[7] = { "Conv2d_1a_3x3", "Conv2d_2a_3x3", "Conv2d_2b_3x3",
+                                         "maxpool1",      "Conv2d_3b_1x1", "Conv2d_4a_3x3",
+                                         "maxpool2" };
     value_id x = zoo_inception_stem(graph, zoo_image(graph, options), stem);
     x = inception_a(graph, x, "Mixed_5b", 32);
     x = inception_a(graph, x, "Mixed_5c", 64);
@@ -143,8 +145,10 @@ void zoo_inception_v3(struct graph *graph, const struct zoo_options *options)
     x = inception_d(graph, x, "Mixed_7a");
     x = inception_e(graph, x, "Mixed_7b");
     x = inception_e(graph, x, "Mixed_7c");
-    x = graph_flatten(graph, graph_dropout(graph, graph_global_average_pool(graph, x), 0.5f));
-    graph_output(graph, "logits", graph_linear(graph, x, "fc", options->classes, true));
+    x = graph_alias(graph, "avgpool", graph_global_average_pool(graph, x));
+    x = graph_flatten(graph, graph_dropout(graph, x, 0.5f));
+    x = graph_alias(graph, "fc", graph_linear(graph, x, "fc", options->classes, true));
+    graph_output(graph, "logits", x);
     if (options->auxiliary)
         auxiliary(graph, after6e, options->classes);
     zoo_init(graph, OP_CONV, 1, (struct init){ INIT_NORMAL, 0.1f });

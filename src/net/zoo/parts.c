@@ -43,15 +43,28 @@ value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int6
     return graph_relu(graph, x);
 }
 
-value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const names[5])
+value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const names[7])
 {
-    x = zoo_conv_unit(graph, x, names[0], 32, conv_square(3, 2, 0));
-    x = zoo_conv_unit(graph, x, names[1], 32, conv_square(3, 1, 0));
-    x = zoo_conv_unit(graph, x, names[2], 64, conv_square(3, 1, 1));
-    x = graph_max_pool(graph, x, pool_square(3, 2, 0));
-    x = zoo_conv_unit(graph, x, names[3], 80, conv_square(1, 1, 0));
-    x = zoo_conv_unit(graph, x, names[4], 192, conv_square(3, 1, 0));
-    return graph_max_pool(graph, x, pool_square(3, 2, 0));
+    static const struct {
+        int64_t channels, kernel, stride, pad; /* channels 0: pool */
+    } layers[7] = { { 32, 3, 2, 0 }, { 32, 3, 1, 0 },  { 64, 3, 1, 1 }, { 0, 3, 2, 0 },
+                    { 80, 1, 1, 0 }, { 192, 3, 1, 0 }, { 0, 3, 2, 0 } };
+    for (int i = 0; i < 7; i++) {
+        int64_t kernel = layers[i].kernel, stride = layers[i].stride, pad = layers[i].pad;
+        x = layers[i].channels ? zoo_conv_unit(graph, x, names[i], layers[i].channels,
+                                               conv_square(kernel, stride, pad))
+                               : graph_max_pool(graph, x, pool_square(kernel, stride, pad));
+        graph_alias(graph, names[i], x);
+    }
+    return x;
+}
+
+void zoo_classifier(struct graph *graph, value_id x, const char *name,
+                    const struct zoo_options *options)
+{
+    x = graph_alias(graph, "avgpool", graph_global_average_pool(graph, x));
+    x = graph_linear(graph, graph_flatten(graph, x), name, options->classes, true);
+    graph_output(graph, "logits", graph_alias(graph, name, x));
 }
 
 /* [N, T, heads d] -> [N, heads, T, d] */

@@ -22,8 +22,12 @@ struct conv_attr zoo_same(int64_t height, int64_t width);
 /* Inception's unit: prefix.conv without bias, prefix.bn (epsilon 1e-3), ReLU. */
 value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int64_t channels,
                        struct conv_attr attr);
-/* The first layers of Inception v3 and its successors: units with these names, two max pools. */
-value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const names[5]);
+/* The first layers of Inception v3 and its successors, under these names: three units, a max pool,
+ * two units, a max pool. */
+value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const names[7]);
+/* The end of a ResNet: "avgpool", the linear layer `name`, the output "logits". */
+void zoo_classifier(struct graph *graph, value_id x, const char *name,
+                    const struct zoo_options *options);
 
 /* q, k, v [N, T, heads d] -> softmax(q kt / sqrt(d)) v, for each head separately, [N, T, heads d]
  */

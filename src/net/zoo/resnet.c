@@ -35,21 +35,22 @@ static value_id block(struct graph *graph, value_id x, const char *prefix, bool 
                        conv_square(1, stride, 0));
         x = graph_batch_norm(graph, x, zoo_name("%s.downsample.1", prefix).text);
     }
-    return graph_relu(graph, graph_add(graph, y, x));
+    return graph_alias(graph, prefix, graph_relu(graph, graph_add(graph, y, x)));
 }
 
 static void build(struct graph *graph, const struct zoo_options *options, const struct resnet *spec)
 {
     value_id x = zoo_image(graph, options);
     x = graph_conv(graph, x, "conv1", 64, false, conv_square(7, 2, 3));
-    x = graph_relu(graph, graph_batch_norm(graph, x, "bn1"));
-    x = graph_max_pool(graph, x, pool_square(3, 2, 1));
-    for (int stage = 0; stage < 4; stage++)
+    x = graph_alias(graph, "relu", graph_relu(graph, graph_batch_norm(graph, x, "bn1")));
+    x = graph_alias(graph, "maxpool", graph_max_pool(graph, x, pool_square(3, 2, 1)));
+    for (int stage = 0; stage < 4; stage++) {
         for (int i = 0; i < spec->blocks[stage]; i++)
             x = block(graph, x, zoo_name("layer%d.%d", stage + 1, i).text, spec->bottleneck,
                       (int64_t)64 << stage, stage > 0 && i == 0 ? 2 : 1);
-    x = graph_flatten(graph, graph_global_average_pool(graph, x));
-    graph_output(graph, "logits", graph_linear(graph, x, "fc", options->classes, true));
+        graph_alias(graph, zoo_name("layer%d", stage + 1).text, x);
+    }
+    zoo_classifier(graph, x, "fc", options);
     zoo_init(graph, OP_CONV, 1, (struct init){ INIT_FAN_OUT_NORMAL, 0 });
 }
 

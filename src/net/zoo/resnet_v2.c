@@ -27,25 +27,25 @@ static value_id block(struct graph *graph, value_id x, const char *prefix, int64
     if (first)
         x = graph_conv(graph, x, zoo_name("%s.shortcut", prefix).text, out, true,
                        conv_square(1, stride, 0));
-    return graph_add(graph, x, y);
+    return graph_alias(graph, prefix, graph_add(graph, x, y));
 }
 
 void zoo_resnet110_v2(struct graph *graph, const struct zoo_options *options)
 {
     value_id x = zoo_image(graph, options);
     x = graph_conv(graph, x, "conv1", 16, true, conv_square(3, 1, 1));
-    x = norm_relu(graph, x, "bn1");
+    x = graph_alias(graph, "relu1", norm_relu(graph, x, "bn1"));
     int64_t width = 16;
     for (int stage = 0; stage < STAGES; stage++) {
         int64_t out = stage == 0 ? 4 * width : 2 * width;
         for (int i = 0; i < BLOCKS; i++)
             x = block(graph, x, zoo_name("layer%d.%d", stage + 1, i).text, width, out,
                       stage > 0 && i == 0 ? 2 : 1, i == 0, stage == 0 && i == 0);
+        graph_alias(graph, zoo_name("layer%d", stage + 1).text, x);
         width = out;
     }
-    x = norm_relu(graph, x, "bn");
-    x = graph_flatten(graph, graph_global_average_pool(graph, x));
-    graph_output(graph, "logits", graph_linear(graph, x, "fc", options->classes, true));
+    x = graph_alias(graph, "relu", norm_relu(graph, x, "bn"));
+    zoo_classifier(graph, x, "fc", options);
     struct init he = { INIT_FAN_IN_NORMAL, 0 }, zero = { INIT_CONSTANT, 0 };
     zoo_init(graph, OP_CONV, 1, he);
     zoo_init(graph, OP_CONV, 2, zero);

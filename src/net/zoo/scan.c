@@ -58,7 +58,7 @@ static value_id block(struct graph *graph, value_id x, const char *prefix, int64
         x = conv_norm(graph, x, zoo_name("%s.downsample.0", prefix).text,
                       zoo_name("%s.downsample.1", prefix).text, channels,
                       conv_square(1, stride, 0));
-    return graph_relu(graph, graph_add(graph, y, x));
+    return graph_alias(graph, prefix, graph_relu(graph, graph_add(graph, y, x)));
 }
 
 static void build(struct graph *graph, const struct zoo_options *options, const struct scan *spec)
@@ -69,12 +69,15 @@ static void build(struct graph *graph, const struct zoo_options *options, const 
                        conv_norm(graph, x, zoo_name("conv%d", i + 1).text,
                                  zoo_name("bn%d", i + 1).text, spec->stem[i].channels,
                                  conv_square(spec->stem[i].kernel, spec->stem[i].stride, 0)));
-    for (int stage = 0; stage < 3; stage++)
+    graph_alias(graph, "stem", x);
+    for (int stage = 0; stage < 3; stage++) {
         for (int i = 0; i < spec->blocks[stage]; i++)
             x = block(graph, x, zoo_name("layer%d.%d", stage + 1, i).text, spec->width[stage],
                       stage > 0 && i == 0 ? 2 : 1);
-    x = graph_flatten(graph, graph_global_average_pool(graph, x));
-    graph_output(graph, "logits", graph_linear(graph, x, "fc", options->classes, true));
+        if (spec->blocks[stage])
+            graph_alias(graph, zoo_name("layer%d", stage + 1).text, x);
+    }
+    zoo_classifier(graph, x, "fc", options);
     zoo_init(graph, OP_CONV, 1, (struct init){ INIT_FAN_OUT_NORMAL, 0 });
 }
 

@@ -38,7 +38,7 @@ static value_id layer(struct graph *graph, value_id x, const char *prefix, int64
     y = graph_linear(graph, y, zoo_name("%s.linear1", prefix).text, EXPANSION * width, true);
     y = graph_dropout(graph, graph_gelu(graph, y), dropout);
     y = graph_linear(graph, y, zoo_name("%s.linear2", prefix).text, width, true);
-    return graph_add(graph, x, graph_dropout(graph, y, dropout));
+    return graph_alias(graph, prefix, graph_add(graph, x, graph_dropout(graph, y, dropout)));
 }
 
 void zoo_transformer(struct graph *graph, const struct zoo_options *options)
@@ -47,8 +47,9 @@ void zoo_transformer(struct graph *graph, const struct zoo_options *options)
     value_id x = graph_input(graph, "input", SHAPE(options->batch, options->height, width));
     for (int i = 0; i < DEPTH; i++)
         x = layer(graph, x, zoo_name("layers.%d", i).text, width);
-    x = graph_layer_norm(graph, x, "norm", epsilon);
+    x = graph_alias(graph, "norm", graph_layer_norm(graph, x, "norm", epsilon));
     x = graph_reduce_mean(graph, x, 1u << 1, false);
-    graph_output(graph, "logits", graph_linear(graph, x, "head", options->classes, true));
+    x = graph_alias(graph, "head", graph_linear(graph, x, "head", options->classes, true));
+    graph_output(graph, "logits", x);
     graph_init(graph, "*.self_attn.out_proj.bias", (struct init){ INIT_CONSTANT, 0 });
 }

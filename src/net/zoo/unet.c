@@ -88,11 +88,11 @@ static value_id residual_and_attention(const struct builder *b, value_id x, cons
                                        int level, int index)
 {
     const struct unet *spec = b->spec;
-    x = residual(b, x, zoo_name("%s.%d.%d", side, level, index).text,
-                 spec->width * spec->factor[level]);
-    if (level < spec->attention)
-        return x;
-    return attention(b, x, zoo_name("%s.%d.%d.attention", side, level, index).text);
+    struct zoo_name name = zoo_name("%s.%d.%d", side, level, index);
+    x = residual(b, x, name.text, spec->width * spec->factor[level]);
+    if (level >= spec->attention)
+        x = attention(b, x, zoo_name("%s.attention", name.text).text);
+    return graph_alias(b->graph, name.text, x);
 }
 
 static value_id upsample(const struct builder *b, value_id x, int level)
@@ -123,7 +123,8 @@ static value_id levels(const struct builder *b, value_id x)
     }
     int64_t lowest = spec->width * spec->factor[count - 1];
     x = attention(b, residual(b, x, "middle.0", lowest), "middle.0.attention");
-    x = residual(b, x, "middle.1", lowest);
+    x = graph_alias(g, "middle.0", x);
+    x = graph_alias(g, "middle.1", residual(b, x, "middle.1", lowest));
     for (int level = count - 1; level >= 0; level--) {
         for (int i = 0; i <= spec->blocks; i++) {
             x = graph_concat(g, (const value_id[]){ x, skips[--n] }, 2, 1);
@@ -143,7 +144,7 @@ static void build(struct graph *graph, const struct zoo_options *options, const 
     time = graph_silu(graph, graph_linear(graph, time, "time.1", 4 * spec->width, true));
     struct builder b = { graph, spec, time };
     x = graph_conv(graph, x, "stem", spec->width, true, conv_square(3, 1, 1));
-    x = levels(&b, x);
+    x = levels(&b, graph_alias(graph, "stem", x));
     x = graph_silu(graph, norm(&b, x, "out", "norm"));
     graph_output(graph, "noise",
                  conv(&b, x, "out", "conv", options->classes, conv_square(3, 1, 1)));

@@ -12,21 +12,23 @@ void zoo_vgg16_bn(struct graph *graph, const struct zoo_options *options)
     for (size_t i = 0; i < sizeof channels / sizeof channels[0]; i++) {
         if (channels[i] == 0) {
             x = graph_max_pool(graph, x, pool_square(2, 2, 0));
-            index++;
+            graph_alias(graph, zoo_name("features.%d", index++).text, x);
             continue;
         }
         x = graph_conv(graph, x, zoo_name("features.%d", index).text, channels[i], true,
                        conv_square(3, 1, 1));
         x = graph_batch_norm(graph, x, zoo_name("features.%d", index + 1).text);
-        x = graph_relu(graph, x);
+        x = graph_alias(graph, zoo_name("features.%d", index + 2).text, graph_relu(graph, x));
         index += 3;
     }
-    x = graph_flatten(graph, graph_adaptive_average_pool(graph, x, 7, 7));
+    x = graph_adaptive_average_pool(graph, graph_alias(graph, "features", x), 7, 7);
+    x = graph_flatten(graph, graph_alias(graph, "avgpool", x));
     x = graph_relu(graph, graph_linear(graph, x, "classifier.0", 4096, true));
-    x = graph_dropout(graph, x, 0.5f);
+    x = graph_dropout(graph, graph_alias(graph, "classifier.1", x), 0.5f);
     x = graph_relu(graph, graph_linear(graph, x, "classifier.3", 4096, true));
-    x = graph_dropout(graph, x, 0.5f);
-    graph_output(graph, "logits", graph_linear(graph, x, "classifier.6", options->classes, true));
+    x = graph_dropout(graph, graph_alias(graph, "classifier.4", x), 0.5f);
+    x = graph_linear(graph, x, "classifier.6", options->classes, true);
+    graph_output(graph, "logits", graph_alias(graph, "classifier", x));
     struct init zero = { INIT_CONSTANT, 0 };
     zoo_init(graph, OP_CONV, 1, (struct init){ INIT_FAN_OUT_NORMAL, 0 });
     zoo_init(graph, OP_CONV, 2, zero);
