@@ -105,6 +105,44 @@ static void print_field(struct app *app, const struct model *model, int64_t wind
             field.reason);
 }
 
+static void print_layers_json(struct app *app, const struct graph *graph)
+{
+    struct json_out json;
+    json_out_begin(&json, app->out);
+    json_out_array(&json, NULL);
+    for (int i = 0; i < graph->n_aliases; i++) {
+        const struct value *value = &graph->values[graph->aliases[i].value];
+        json_out_object_line(&json, NULL);
+        json_out_text(&json, "layer", graph->aliases[i].name);
+        json_out_array_line(&json, "shape");
+        for (int k = 0; k < value->shape.rank; k++)
+            json_out_int(&json, NULL, value->shape.dim[k]);
+        json_out_close_array(&json);
+        json_out_text(&json, "made_by", value->name);
+        json_out_close_object(&json);
+    }
+    json_out_close_array(&json);
+    json_out_end(&json);
+}
+
+/* One layer: its shape and, if it is an image, what one of its elements sees. */
+static bool print_layer(struct app *app, const struct model *model, const char *name,
+                        int64_t window, struct err *err)
+{
+    value_id value = NO_VALUE;
+    struct field field;
+    char text[SHAPE_TEXT];
+    if (!graph_layer(model->graph, name, &value, err))
+        return err_prefix(err, model->name);
+    const struct shape *shape = graph_shape(model->graph, value);
+    fprintf(app->out, "%s %s, made by %s\n", name, shape_text(shape, text),
+            model->graph->values[value].name);
+    if (shape->rank == 4 && transform_field(model->graph, value, window, &field, NULL))
+        fprintf(app->out, "receptive field %lld px, stride %lld px\n",
+                (long long)field.receptive_px, (long long)field.stride_px);
+    return true;
+}
+
 /* How its outputs become scores, or why they do not. */
 static void print_outputs(struct app *app, const struct model_args *given, struct model *model)
 {
@@ -157,6 +195,13 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
             ok = run_once(ready.plan, given->train, err);
         if (ok)
             plan_print(ready.plan, app->out);
+    } else if (given->layers && given->json) {
+        print_layers_json(app, model->graph);
+    } else if (given->layers) {
+        graph_print_layers(model->graph, app->out);
+    } else if (given->layer) {
+        input_size(model, given, &height, &width);
+        ok = print_layer(app, model, given->layer, width, err);
     } else {
         input_size(model, given, &height, &width);
         graph_print(model->graph, app->out);
@@ -334,6 +379,9 @@ static const struct arg args[] = {
         "for run: use pixels as they are, whatever stain normalisation the model was trained with"),
     FLAG_ARG("overwrite", overwrite, "for run: replace FILE.csv"),
     SCORES_ARG,
+    FLAG_ARG("layers", layers, "for show: list the layers that have names, with their shapes"),
+    TEXT_ARG("layer", layer, "NAME", NULL,
+             "for show: one layer only, e.g. layer4: its shape, receptive field and stride"),
     FLAG_ARG("plan", plan,
              "for show: print the kernels with their memory, time and rate instead of the graph"),
     CHOICE_ARG("kernels", kernels, "WHICH", "auto", kernel_choices,
@@ -365,6 +413,7 @@ const struct command cmd_model = {
                   "config.json, images are used as RGB / 255 at their own size.",
               .example = "microtome model list\n"
                          "microtome model show --network resnet18\n"
+                         "microtome model show --network resnet18 --layers\n"
                          "microtome model run patch.png --model model.onnx --json\n"
                          "microtome model run test.tar --model run -o scores.csv\n"
                          "microtome evaluate roc scores.csv --slide sample --score prob_tumor\n"

@@ -6,10 +6,10 @@
 
 struct model_args {
     struct common_options common;
-    const char *model, *network, *weights, *output;
+    const char *model, *network, *weights, *output, *layer;
     int64_t init_seed, classes, size, batch, repeats;
     int kernels, memory, scores; /* indices in kernel_choices, memory_choices, .. */
-    bool plan, train, fast, json, tta, any_stain, overwrite;
+    bool plan, layers, train, fast, json, tta, any_stain, overwrite;
 };
 
 /* `model run`: scores of patches in images, folders, tar files and stores. */
