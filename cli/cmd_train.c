@@ -6,39 +6,39 @@
 #include "dist/launch.h"
 #include "train/start.h"
 
-static void print_result(struct app *app, const struct train_args *given,
-                         const struct train_result *result)
+/* ": accuracy 0.9000, AUC 0.9500" */
+static void print_main(FILE *out, const struct objective *objective, const double *values)
+{
+    const char *before = ": ";
+    for (int i = 0; i < objective->n_measures; i++)
+        if (objective->measures[i].main) {
+            fprintf(out, "%s%s %.4f", before, objective->measures[i].title, values[i]);
+            before = ", ";
+        }
+}
+
+static void put_measures(struct json_out *json, const struct objective *objective,
+                         const double *values)
+{
+    for (int i = 0; i < objective->n_measures; i++)
+        json_out_real(json, objective->measures[i].name, values[i]);
+}
+
+static void print_json(FILE *out, const struct train_result *result)
 {
     struct json_out json;
-    char tested[80] = "";
-    if (result->tested)
-        snprintf(tested, sizeof tested, "; test: accuracy %.4f, AUC %.4f", result->test.accuracy,
-                 result->test.auc);
-    if (!given->json) {
-        fprintf(
-            app->out,
-            "best epoch %lld of %lld: accuracy %.4f, AUC %.4f%s; %.1f patches/s, waiting for data "
-            "%.0f %%; %s/model.safetensors\n",
-            (long long)result->best_epoch + 1, (long long)result->epochs, result->val.accuracy,
-            result->val.auc, tested, result->images_per_s, 100 * result->waiting, given->output);
-        return;
-    }
-    json_out_begin(&json, app->out);
+    json_out_begin(&json, out);
     json_out_object(&json, NULL);
     json_out_int(&json, "epochs", result->epochs);
     json_out_int(&json, "steps", result->steps);
     json_out_int(&json, "best_epoch", result->best_epoch + 1);
-    json_out_real(&json, "val_loss", result->val_loss);
-    json_out_real(&json, "accuracy", result->val.accuracy);
-    json_out_real(&json, "balanced_accuracy", result->val.balanced_accuracy);
-    json_out_real(&json, "auc", result->val.auc);
+    json_out_real(&json, "val_loss", result->val.loss);
+    put_measures(&json, result->objective, result->val.values);
     if (result->tested) {
         json_out_object_line(&json, "test");
         json_out_int(&json, "patches", result->test.n);
-        json_out_real(&json, "loss", result->test_loss);
-        json_out_real(&json, "accuracy", result->test.accuracy);
-        json_out_real(&json, "balanced_accuracy", result->test.balanced_accuracy);
-        json_out_real(&json, "auc", result->test.auc);
+        json_out_real(&json, "loss", result->test.loss);
+        put_measures(&json, result->objective, result->test.values);
         json_out_close_object(&json);
     }
     json_out_real(&json, "seconds", result->seconds);
@@ -46,6 +46,24 @@ static void print_result(struct app *app, const struct train_args *given,
     json_out_real(&json, "waiting", result->waiting);
     json_out_close_object(&json);
     json_out_end(&json);
+}
+
+static void print_result(struct app *app, const struct train_args *given,
+                         const struct train_result *result)
+{
+    if (given->json) {
+        print_json(app->out, result);
+        return;
+    }
+    fprintf(app->out, "best epoch %lld of %lld", (long long)result->best_epoch + 1,
+            (long long)result->epochs);
+    print_main(app->out, result->objective, result->val.values);
+    if (result->tested) {
+        fputs("; test", app->out);
+        print_main(app->out, result->objective, result->test.values);
+    }
+    fprintf(app->out, "; %.1f patches/s, waiting for data %.0f %%; %s/model.safetensors\n",
+            result->images_per_s, 100 * result->waiting, given->output);
 }
 
 /* Ranks that get the same options: without --ranks, and with a number of threads. */

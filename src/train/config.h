@@ -17,16 +17,22 @@ struct texts {
 
 enum data_split { SPLIT_PATIENT, SPLIT_ATTRIBUTE };
 enum data_balance { BALANCE_NONE, BALANCE_WEIGHTS, BALANCE_SAMPLING };
-enum train_monitor { MONITOR_AUC, MONITOR_LOSS, MONITOR_ACCURACY, MONITOR_LAST };
+enum train_monitor { MONITOR_AUTO, MONITOR_AUC, MONITOR_LOSS, MONITOR_ACCURACY, MONITOR_LAST };
+enum network_activation { ACTIVATION_AUTO, ACTIVATION_SOFTMAX, ACTIVATION_SIGMOID };
+enum train_loss { LOSS_AUTO, LOSS_SOFTMAX, LOSS_SIGMOID };
+/* What must be known of a sample: its class, or nothing. */
+enum data_truth { TRUTH_LABELS, TRUTH_NONE };
 enum train_on_nan { NAN_STOP, NAN_SKIP };
 enum distill_loss { DISTILL_PROBABILITIES, DISTILL_LOGITS };
 
 struct train_config {
     int64_t seed;
+    int objective; /* index in objective_names */
     struct texts classes;
     struct {
         char *name, *weights;
-        int padding; /* enum padding */
+        int padding;    /* enum padding */
+        int activation; /* enum network_activation */
         int64_t input_px;
         struct texts fresh;
     } network;
@@ -45,6 +51,7 @@ struct train_config {
     struct {
         int64_t epochs, batch, accumulate;
         double clip, smoothing, mixup, ema;
+        int loss;   /* enum train_loss */
         int memory; /* enum plan_saving */
         int64_t memory_mb;
         int monitor; /* enum train_monitor */
@@ -71,7 +78,12 @@ struct train_config {
         double threshold;
         int64_t limit;
     } mine;
+    enum data_truth truth; /* not a key: set by objective_resolve */
 };
+
+/* Choices of keys, NULL-terminated, in the order of the enums; "auto" is left to the objective. */
+extern const char *const objective_names[]; /* objectives.c */
+extern const char *const config_monitors[], *const config_losses[], *const config_activations[];
 
 enum config_type {
     CONFIG_BOOL,
@@ -111,4 +123,6 @@ void config_free(struct train_config *config); /* also fine on a zeroed struct *
 void config_print_template(FILE *stream);
 /* All keys with their values, as YAML. */
 void config_print(const struct train_config *config, FILE *stream);
+/* The same as text, the caller's; NULL if no memory. */
+char *config_text(const struct train_config *config);
 #endif

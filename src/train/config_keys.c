@@ -5,7 +5,9 @@
 static const char *const paddings[] = { "zero", "reflect", "replicate", "valid", NULL };
 static const char *const splits[] = { "patient", "attribute", NULL };
 static const char *const balances[] = { "none", "weights", "sampling", NULL };
-static const char *const monitors[] = { "auc", "loss", "accuracy", "last", NULL };
+const char *const config_monitors[] = { "auto", "auc", "loss", "accuracy", "last", NULL };
+const char *const config_losses[] = { "auto", "softmax", "sigmoid", NULL };
+const char *const config_activations[] = { "auto", "softmax", "sigmoid", NULL };
 static const char *const on_nan[] = { "stop", "skip", NULL };
 static const char *const savings[] = { "plain", "recompute", "half", NULL };
 static const char *const distill_losses[] = { "probabilities", "logits", NULL };
@@ -31,6 +33,9 @@ static const char *const distill_losses[] = { "probabilities", "logits", NULL };
 const struct config_key config_keys[] = {
     INT("seed", seed, 0, 9e15, "0",
         "random seed for weights, order and augmentation; the same seed gives the same run"),
+    CHOICE("objective", objective, objective_names, "classify",
+           "what is learnt: classify: the class of a patch; distill: see distill.teacher, which "
+           "implies it"),
     TEXTS("classes", classes, "[normal, tumor]",
           "class names; label 0 in a store is the first. In folders of images the class is given "
           "by a folder of this name, or by _class0 in the file name"),
@@ -41,6 +46,8 @@ const struct config_key config_keys[] = {
         "side of the network's input; patches are cropped to it"),
     CHOICE("network.padding", network.padding, paddings, "zero",
            "padding of convolutions and pooling; valid: none, for exact heatmaps"),
+    CHOICE("network.activation", network.activation, config_activations, "auto",
+           "how the last layer's outputs become predictions; auto: what train.loss needs"),
     TEXT("network.weights", network.weights, "''",
          "safetensors file to start from; '': random, from the seed"),
     TEXTS("network.fresh", network.fresh, "[fc., head., classifier.]",
@@ -112,6 +119,9 @@ const struct config_key config_keys[] = {
     INT("train.accumulate", train.accumulate, 1, 65536, "1",
         "batches whose gradients are summed for one step"),
     REAL("train.clip", train.clip, 0, 1e9, "0", "maximum norm of the gradient; 0: no limit"),
+    CHOICE("train.loss", train.loss, config_losses, "auto",
+           "softmax: cross-entropy of one class out of all; sigmoid: cross-entropy of every class "
+           "by itself; auto: softmax"),
     REAL("train.smoothing", train.smoothing, 0, 0.99, "0", "label smoothing"),
     REAL("train.mixup", train.mixup, 0, 100, "0",
          "each patch and its label are blended with another of the batch, with shares drawn from "
@@ -123,9 +133,10 @@ const struct config_key config_keys[] = {
            "with the same gradients; half: as bfloat16"),
     INT("train.memory_mb", train.memory_mb, 0, 1048576, "0",
         "for recompute: budget for activations and their gradients; 0: about the minimum"),
-    CHOICE("train.monitor", train.monitor, monitors, "auc",
+    CHOICE("train.monitor", train.monitor, config_monitors, "auto",
            "measure that chooses the best weights, on the validation data (or, without any, on the "
-           "training data); last: keep those of the last epoch"),
+           "training data); last: keep those of the last epoch; auto: auc, or the loss with a "
+           "teacher"),
     BOOL("train.tta", train.tta, "false",
          "evaluate the best weights at the end with the mean score over the eight rotations and "
          "reflections of a patch, as predict --tta does; epochs are evaluated without"),

@@ -1,5 +1,6 @@
 /* config_print.c: the config (config.h) as YAML: with defaults and help as a template, or with the
  * values of a run. */
+#include <stdlib.h>
 #include <string.h>
 #include "train/config.h"
 
@@ -109,4 +110,19 @@ void config_print(const struct train_config *config, FILE *stream)
         print_value(&config_keys[i], (const char *)config + config_keys[i].offset, stream);
         fputc('\n', stream);
     }
+}
+
+char *config_text(const struct train_config *config)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory)
+        return NULL;
+    config_print(config, memory);
+    if (fclose(memory) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/array.h"
+#include "base/csv.h"
 #include "base/identity.h"
 #include "base/rng.h"
 #include "train/dataset_source.h"
@@ -82,6 +83,15 @@ void dataset_free(struct dataset *dataset)
     dataset_free_index(dataset);
     free(dataset->patients);
     *dataset = (struct dataset){ 0 };
+}
+
+void dataset_put_sample(const struct dataset *dataset, int64_t sample, FILE *stream)
+{
+    char *name = dataset_sample_name(dataset, sample);
+    csv_write_cell(stream, name ? name : "");
+    fputc(',', stream);
+    csv_write_cell(stream, dataset_patient(dataset, sample));
+    free(name);
 }
 
 /* Stores and tars by their size and a sample of their bytes, single images by their size. */
@@ -249,7 +259,7 @@ static bool check_classes(const struct dataset *dataset, const struct train_conf
     int64_t *count = calloc((size_t)dataset->n_classes, sizeof *count);
     if (!count)
         return err_memory(err, "the data set");
-    bool ok = true, labelled = !config->distill.teacher[0];
+    bool ok = true, labelled = config->truth == TRUTH_LABELS;
     int64_t n = dataset_count(dataset, DATA_TRAIN, count);
     for (int64_t c = 0; ok && labelled && c < dataset->n_classes; c++)
         if (count[c] == 0)
@@ -312,7 +322,7 @@ static bool end_listing(struct listing *listing, bool ok)
 bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err)
 {
     *out = (struct dataset){ .n_classes = (int64_t)config->classes.n };
-    bool labelled = !config->distill.teacher[0];
+    bool labelled = config->truth == TRUTH_LABELS;
     struct listing listing = { .dataset = out,
                                .config = config,
                                .labels = labelled ? LABELS_NEEDED : LABELS_IGNORED };

@@ -88,6 +88,8 @@ struct sample_place {
 struct sample_place dataset_place(const struct dataset *dataset, int64_t sample);
 /* "store.h5 patch 12", the caller's; NULL if no memory. */
 char *dataset_sample_name(const struct dataset *dataset, int64_t sample);
+/* The cells of a CSV that say which sample this is: its name and patient. */
+void dataset_put_sample(const struct dataset *dataset, int64_t sample, FILE *stream);
 
 /* Width of the sample's patch as stored; an image is opened to find it. */
 bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err);

@@ -264,9 +264,18 @@ int64_t distill_windows(const struct distill *d)
     return d->windows;
 }
 
-const float *distill_logits(const struct distill *d)
+bool distill_scores(const struct distill *d, int64_t n, float *scores, struct err *err)
 {
-    return d->logits;
+    double *one = calloc((size_t)d->classes, sizeof *one);
+    if (!one)
+        return err_memory(err, "predictions");
+    for (int64_t i = 0; i < n; i++) {
+        model_scores(d->logits + i * d->classes, d->classes, one);
+        for (int64_t c = 0; c < d->classes; c++)
+            scores[i * d->classes + c] = (float)one[c];
+    }
+    free(one);
+    return true;
 }
 
 const int32_t *distill_labels(const struct distill *d)
@@ -358,12 +367,14 @@ bool distill_compare(struct distill *d, const struct batch *batch, uint64_t epoc
                      struct err *err)
 {
     int64_t map = d->rows * d->columns, out = d->classes * map;
+    const float *pixels = batch_floats(batch, "image");
+    const int64_t *samples = batch_int64(batch, "sample");
     double sum = 0, share = 1 / (divisor * (double)d->windows);
     if (gradient)
         memset(gradient, 0, (size_t)(d->config->train.batch * out) * sizeof *gradient);
     for (int64_t n = 0; n < batch->n; n++) {
-        draw_places(d, epoch, batch->samples[n]);
-        const float *taught = teach(d, batch->pixels + n * 3 * d->crop_px * d->crop_px, err);
+        draw_places(d, epoch, samples[n]);
+        const float *taught = teach(d, pixels + n * 3 * d->crop_px * d->crop_px, err);
         if (!taught)
             return false;
         for (int64_t i = 0; i < d->windows; i++, taught += d->classes) {
@@ -372,7 +383,7 @@ bool distill_compare(struct distill *d, const struct batch *batch, uint64_t epoc
             for (int64_t c = 0; c < d->classes; c++)
                 logits[c] = dense[at + c * map];
             d->labels[row] = highest(taught, d->classes);
-            d->samples[row] = batch->samples[n];
+            d->samples[row] = samples[n];
             sum += compare_window(d, logits, taught, share, gradient ? gradient + at : NULL, map);
         }
     }

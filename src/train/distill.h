@@ -34,16 +34,17 @@ bool distill_check_data(const struct distill *distill, const struct dataset *dat
 /* Windows compared per crop. */
 int64_t distill_windows(const struct distill *distill);
 
-/* Compares the dense logits of a batch with the teacher's at places keyed by (seed, epoch, sample).
- * The loss (divergence of the probabilities, or half the square of the difference of logits) is
- * summed over the crops' mean over their windows and divided by `divisor`. gradient [as dense] may
- * be NULL. */
+/* Compares the dense logits of a batch ("image", "sample") with the teacher's at places keyed by
+ * (seed, epoch, sample). The loss (divergence of the probabilities, or half the square of the
+ * difference of logits) is summed over the crops' mean over their windows and divided by `divisor`.
+ * gradient [as dense] may be NULL. */
 bool distill_compare(struct distill *distill, const struct batch *batch, uint64_t epoch,
                      const float *dense, double divisor, double *loss, float *gradient,
                      struct err *err);
-/* Of the last comparison, [batch.n * windows]: the student's logits [.., classes], the class that
- * the teacher finds, the samples; valid until the next. */
-const float *distill_logits(const struct distill *distill);
+/* The student's scores of the first n windows of the last comparison; scores [n, classes]. */
+bool distill_scores(const struct distill *distill, int64_t n, float *scores, struct err *err);
+/* Of the last comparison, [batch.n * windows]: the class that the teacher finds, the samples; valid
+ * until the next. */
 const int32_t *distill_labels(const struct distill *distill);
 const int64_t *distill_samples(const struct distill *distill);
 

@@ -427,6 +427,16 @@ static void release(struct loader *loader)
     pthread_cond_broadcast(&loader->changed);
 }
 
+static void describe(const struct loader *loader, const struct place *place, struct batch *out)
+{
+    int64_t n = loader->options.batch, side = loader->options.input_px;
+    *out = (struct batch){ 0 };
+    batch_put(out,
+              (struct batch_item){ "image", BATCH_FLOAT, SHAPE(n, 3, side, side), place->pixels });
+    batch_put(out, (struct batch_item){ "label", BATCH_INT32, SHAPE(n), place->labels });
+    batch_put(out, (struct batch_item){ "sample", BATCH_INT64, SHAPE(n), place->samples });
+}
+
 bool loader_next(struct loader *loader, struct batch *out, struct err *err)
 {
     double began_s = clock_monotonic_s();
@@ -441,9 +451,7 @@ bool loader_next(struct loader *loader, struct batch *out, struct err *err)
         *err = place->err;
     pthread_mutex_unlock(&loader->lock);
     loader->waited_s += clock_monotonic_s() - began_s;
-    *out = (struct batch){ .pixels = place->pixels,
-                           .labels = place->labels,
-                           .samples = place->samples };
+    describe(loader, place, out);
     for (int64_t i = 0; i < loader->options.batch; i++)
         out->n += place->samples[i] >= 0;
     return ok;

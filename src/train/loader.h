@@ -6,6 +6,7 @@
 #define TRAIN_LOADER_H
 #include "net/model/model_prepare.h"
 #include "prepare/stain_need.h"
+#include "train/batch.h"
 #include "train/order.h"
 
 struct loader_options {
@@ -23,12 +24,10 @@ struct loader_options {
     int rank, ranks; /* of every `ranks` batches this loader gives number `rank` */
 };
 
-struct batch {
-    const float *pixels;    /* [batch, 3, input_px, input_px]; zeros where padded */
-    const int32_t *labels;  /* [batch]; LOSS_IGNORE where padded */
-    const int64_t *samples; /* [batch]: ids; -1 where padded */
-    int64_t n;              /* real samples, at the front */
-};
+/* The tensors of a batch:
+ *   image   float [batch, 3, input_px, input_px]; zeros where padded
+ *   label   int32 [batch]; LOSS_IGNORE where padded
+ *   sample  int64 [batch]: ids; -1 where padded */
 
 struct loader;
 

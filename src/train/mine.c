@@ -86,7 +86,7 @@ static bool score_batch(struct mine *mine, struct err *err)
     int64_t side = mine->side_px, classes = (int64_t)mine->config->classes.n;
     if (!loader_next(mine->loader, &batch, err))
         return false;
-    memcpy(plan_input(mine->run.plan, 0), batch.pixels,
+    memcpy(plan_input(mine->run.plan, 0), batch_floats(&batch, "image"),
            (size_t)(MINE_BATCH * 3 * side * side) * sizeof(float));
     if (!plan_forward(mine->run.plan, err))
         return false;
@@ -96,7 +96,8 @@ static bool score_batch(struct mine *mine, struct err *err)
             return false;
         double score = 1 - mine->scores[0];
         if (score >= mine->config->mine.threshold)
-            mine->found[mine->n_found++] = (struct mined){ batch.samples[i], score };
+            mine->found[mine->n_found++] =
+                (struct mined){ batch_int64(&batch, "sample")[i], score };
     }
     console_advance(mine->ctx->console, batch.n);
     return true;

@@ -18,13 +18,16 @@ static double draw_share(struct rng *rng, double alpha)
 void mix_batch(const struct batch *batch, int64_t count, int64_t floats, double alpha,
                struct augment_key key, float *shares, int32_t *others, float *pixels)
 {
+    const float *images = batch_floats(batch, "image");
+    const int32_t *labels = batch_int32(batch, "label");
+    const int64_t *samples = batch_int64(batch, "sample");
     uint64_t stream = rng_hash("mixup") ^ (key.epoch + 1) * 0x9E3779B97F4A7C15u;
     for (int64_t i = 0; i < count; i++) {
         int64_t with = (i ^ 1) < count ? i ^ 1 : i;
-        struct rng rng = rng_new(key.seed, stream, (uint64_t)batch->samples[i]);
+        struct rng rng = rng_new(key.seed, stream, (uint64_t)samples[i]);
         shares[i] = (float)draw_share(&rng, alpha);
-        others[i] = batch->labels[with];
-        const float *own = batch->pixels + i * floats, *other = batch->pixels + with * floats;
+        others[i] = labels[with];
+        const float *own = images + i * floats, *other = images + with * floats;
         for (int64_t f = 0; f < floats; f++)
             pixels[i * floats + f] = shares[i] * own[f] + (1 - shares[i]) * other[f];
     }

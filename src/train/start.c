@@ -7,8 +7,8 @@
 #include "base/claim.h"
 #include "base/file.h"
 #include "base/pool.h"
-#include "train/distill.h"
 #include "train/mine.h"
+#include "train/objectives.h"
 
 static bool use_teacher(struct train_config *config, const char *teacher, struct err *err)
 {
@@ -18,7 +18,7 @@ static bool use_teacher(struct train_config *config, const char *teacher, struct
         if (!config->distill.teacher)
             return err_memory(err, "the config");
     }
-    return distill_adopt(config, err);
+    return objective_settle(config, err);
 }
 
 bool train_start_config(const struct train_start *start, struct train_config *out, struct err *err)

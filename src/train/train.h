@@ -1,8 +1,9 @@
 /* train.h: runs a training from its config and writes the results to a folder:
  *
  *   metrics.csv metrics.json curves.svg curves.png     rewritten after every epoch
- *   confusion.csv confusion.svg confusion.png scores.csv  of the best weights, on validation
- *   test_confusion.csv .. test_scores.csv              the same on the test data, if there are any
+ *   scores.csv, and confusion.csv .svg .png           of the best weights, on validation: what the
+ *                                                      objective writes
+ *   test_scores.csv ..                                 the same on the test data, if there are any
  *   model.safetensors config.json model.onnx           the best weights
  *   checkpoints/                                       the last few, and the best
  *   config.yaml run.json                               the config used, and how the run went
@@ -12,7 +13,7 @@
 #include "base/ctx.h"
 #include "dist/ranks.h"
 #include "train/config.h"
-#include "train/metrics.h"
+#include "train/objective.h"
 
 struct train_request {
     const struct train_config *config;
@@ -28,13 +29,21 @@ struct train_request {
     void *arg;
 };
 
+/* How good predictions are. */
+struct judgement {
+    int64_t n;                              /* predictions */
+    double loss;                            /* mean */
+    double values[OBJECTIVE_MOST_MEASURES]; /* of the objective's measures; NaN where undefined */
+};
+
 struct train_result {
+    const struct objective *objective;
     int64_t epochs, steps; /* done in total */
     int64_t best_epoch;    /* from 0 */
-    double train_loss, val_loss;
-    struct metrics val;  /* with the best weights; on the training data if there is no validation */
-    struct metrics test; /* with the same weights; if tested */
-    double test_loss;
+    double train_loss;
+    struct judgement val;  /* with the best weights; on the training data, without a loss, if there
+                              is no validation */
+    struct judgement test; /* with the same weights; if tested */
     bool tested;
     double seconds; /* of this process */
     double images_per_s,

@@ -8,76 +8,24 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/console.h"
-#include "net/model/weights.h"
-#include "net/zoo/zoo.h"
+#include "train/objectives.h"
 #include "base/clock.h"
 
 /* --- setting up --- */
 
-static bool start_weights(struct trainer *trainer, struct err *err)
-{
-    const struct train_config *config = trainer->config;
-    if (!graph_initialize(trainer->graph, (uint64_t)config->seed, err))
-        return false;
-    if (!config->network.weights[0])
-        return true;
-    struct weights_options options = { .fresh = (const char *const *)config->network.fresh.items,
-                                       .n_fresh = config->network.fresh.n,
-                                       .any_unexpected = true };
-    struct weights_report report = { 0 };
-    bool ok = weights_read(trainer->graph, config->network.weights, &options, &report, err);
-    if (ok)
-        console_note(trainer->ctx->console, "%s: %zu parameters loaded, %zu start from scratch",
-                     config->network.weights, report.n_loaded, report.fresh.n);
-    weights_report_free(&report);
-    return ok;
-}
-
-static bool name_a_size(const struct train_config *config, const struct zoo_options *options,
-                        struct err *err)
-{
-    int64_t px = zoo_larger_px(config->network.name, options);
-    char setting[80] = "network.input_px";
-    if (px > 0)
-        snprintf(setting, sizeof setting, "network.input_px: %lld is too small (%lld fits)",
-                 (long long)config->network.input_px, (long long)px);
-    return err_prefix(err, setting);
-}
-
 static bool build_network(struct trainer *trainer, struct err *err)
 {
-    const struct train_config *config = trainer->config;
-    int64_t classes = trainer->dataset.n_classes;
-    struct graph *graph = NULL;
-    struct zoo_options options = { .batch = config->train.batch,
-                                   .height = config->network.input_px,
-                                   .width = config->network.input_px,
-                                   .classes = classes };
-    if (config->distill.teacher[0])
-        return distill_new(config, trainer->crop_px, trainer->threads, &trainer->distill,
-                           &trainer->graph, err) &&
-               distill_check_data(trainer->distill, &trainer->dataset, trainer->patch_px, err);
-    const struct zoo_network *network = zoo_find(config->network.name, err);
-    if (!network)
-        return err_prefix(err, "network.name");
-    if (!zoo_build(config->network.name, &options, &graph, err))
-        return name_a_size(config, &options, err);
-    const struct shape *logits = graph_shape(graph, graph->outputs[0].value);
-    bool ok = network->input == ZOO_IMAGE && logits->rank == 2 && logits->dim[1] == classes;
-    if (!ok)
-        err_set(err, ERR_USAGE, "network.name: %s is not an image classifier",
-                config->network.name);
-    if (ok && config->network.padding != PADDING_ZERO)
-        ok = transform_padding(graph, (enum padding)config->network.padding, &trainer->graph, err);
-    else if (ok)
-        trainer->graph = graph, graph = NULL;
-    graph_free(graph);
-    return ok && start_weights(trainer, err);
+    struct learning *learning = &trainer->learning;
+    if (!learning->objective->build(learning, &trainer->graph, err))
+        return false;
+    trainer->seen.outputs = learning->outputs;
+    return trainer_check_ports(trainer, err);
 }
 
 const struct graph *trainer_model(const struct trainer *trainer)
 {
-    return trainer->distill ? distill_model(trainer->distill) : trainer->graph;
+    const struct learning *learning = &trainer->learning;
+    return learning->objective->model ? learning->objective->model(learning) : trainer->graph;
 }
 
 static bool new_buffers(struct trainer *trainer, struct err *err)
@@ -94,14 +42,14 @@ static bool new_buffers(struct trainer *trainer, struct err *err)
 
 static bool new_mix(struct trainer *trainer, struct err *err)
 {
-    size_t batch = (size_t)trainer->config->train.batch;
+    size_t batch = (size_t)trainer->config->train.batch, side = (size_t)trainer->learning.crop_px;
     if (trainer->config->train.mixup <= 0)
         return true;
-    if (trainer->config->distill.teacher[0])
-        return err_set(err, ERR_USAGE, "train.mixup: distillation uses no labels to mix; omit it");
     trainer->mix_shares = calloc(batch, sizeof *trainer->mix_shares);
     trainer->mix_others = calloc(batch, sizeof *trainer->mix_others);
-    return (trainer->mix_shares && trainer->mix_others) || err_memory(err, "mixed patches");
+    trainer->mix_images = calloc(batch * 3 * side * side, sizeof *trainer->mix_images);
+    return (trainer->mix_shares && trainer->mix_others && trainer->mix_images) ||
+           err_memory(err, "mixed patches");
 }
 
 static bool new_optimizer(struct trainer *trainer, struct err *err)
@@ -120,8 +68,7 @@ static bool new_optimizer(struct trainer *trainer, struct err *err)
 static bool set_up(struct trainer *trainer, struct err *err)
 {
     const struct train_config *config = trainer->config;
-    bool distilling = config->distill.teacher[0] != 0;
-    struct plan_options plan = { .mode = distilling ? PLAN_TUNE : PLAN_TRAIN,
+    struct plan_options plan = { .mode = trainer->learning.objective->mode,
                                  .peers = { [PEERS_DATA] = trainer_peers(trainer) },
                                  .norm_peers = 1u << PEERS_DATA,
                                  .threads = trainer->threads,
@@ -132,7 +79,6 @@ static bool set_up(struct trainer *trainer, struct err *err)
     if (config->ranks.scale_rate)
         trainer->schedule.learning_rate *= trainer->request->ranks->size;
     schedule_begin(&trainer->judged);
-    trainer->seen.classes = (int64_t)config->classes.n;
     char *checkpoints = trainer_path(trainer, "checkpoints");
     bool ok = checkpoints || err_memory(err, "the trainer");
     ok = ok && trainer_open_data(trainer, err) && build_network(trainer, err) &&
@@ -159,12 +105,13 @@ static void tear_down(struct trainer *trainer)
     optimizer_free(trainer->optimizer);
     ema_free(trainer->ema);
     graph_free(trainer->graph);
-    distill_free(trainer->distill);
+    if (trainer->learning.objective->free)
+        trainer->learning.objective->free(&trainer->learning);
     dataset_free(&trainer->dataset);
     predictions_free(&trainer->seen);
-    free(trainer->class_weights);
     free(trainer->mix_shares);
     free(trainer->mix_others);
+    free(trainer->mix_images);
     free(trainer->buffers);
     free(trainer->rows);
 }
@@ -248,82 +195,75 @@ static bool train_epoch(struct trainer *trainer, struct err *err)
     return ok;
 }
 
-static bool judge_predictions(const struct predictions *predictions, struct metrics *metrics,
-                              double *loss, int64_t *confusion, struct err *err)
+static bool judge_predictions(const struct trainer *trainer, const struct predictions *predictions,
+                              struct judgement *out, struct err *err)
 {
-    *metrics = (struct metrics){ .accuracy = NAN, .balanced_accuracy = NAN, .auc = NAN, .f1 = NAN };
-    *loss = NAN;
+    const struct learning *learning = &trainer->learning;
+    *out = (struct judgement){ .n = predictions->n, .loss = NAN };
+    for (int i = 0; i < OBJECTIVE_MOST_MEASURES; i++)
+        out->values[i] = NAN;
     if (predictions->n == 0)
         return true;
-    *loss = predictions->loss_sum / (double)predictions->n;
-    return metrics_compute(predictions->scores, predictions->labels, predictions->n,
-                           predictions->classes, metrics, confusion, err);
+    out->loss = predictions->loss_sum / (double)predictions->n;
+    return learning->objective->judge(learning, predictions, out->values, err);
 }
 
-/* The value given to the schedule: higher is better. With only one class there is no AUC: then the
- * loss. */
+/* The value given to the schedule: higher is better. Where the measure is undefined (there is no
+ * AUC of only one class) it is the loss. */
 static double monitored(const struct trainer *trainer, const struct epoch_row *row)
 {
-    bool val = trainer->val_loader != NULL;
-    const struct metrics *metrics = val ? &row->val : &row->train;
-    double minus_loss = val ? -row->val_loss : -row->train_loss;
-    switch ((enum train_monitor)trainer->config->train.monitor) {
-    case MONITOR_AUC:
-        return isnan(metrics->auc) ? minus_loss : metrics->auc;
-    case MONITOR_ACCURACY:
-        return metrics->accuracy;
-    case MONITOR_LAST:
+    const struct judgement *judgement = trainer->val_loader ? &row->val : &row->train;
+    int monitor = trainer->config->train.monitor;
+    int measure = objective_measure(trainer->learning.objective, config_monitors[monitor]);
+    if (monitor == MONITOR_LAST)
         return (double)trainer->epoch;
-    case MONITOR_LOSS:
-        break;
-    }
-    return minus_loss;
+    if (measure < 0 || isnan(judgement->values[measure]))
+        return -judgement->loss;
+    return judgement->values[measure];
+}
+
+/* "loss 0.6931, accuracy 0.5000, AUC 0.5000" */
+static void put_main(const struct objective *objective, const struct judgement *judgement,
+                     char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "loss %.4f", judgement->loss);
+    for (int i = 0; i < objective->n_measures && used < size; i++)
+        if (objective->measures[i].main)
+            used += (size_t)snprintf(text + used, size - used, ", %s %.4f",
+                                     objective->measures[i].title, judgement->values[i]);
 }
 
 static void say_row(const struct trainer *trainer, const struct epoch_row *row, bool best)
 {
-    char val[160] = "";
+    char train[200], val[200] = "", validation[250] = "";
+    put_main(trainer->learning.objective, &row->train, train, sizeof train);
+    put_main(trainer->learning.objective, &row->val, val, sizeof val);
     if (trainer->val_loader)
-        snprintf(val, sizeof val, "; validation: loss %.4f, accuracy %.4f, AUC %.4f%s",
-                 row->val_loss, row->val.accuracy, row->val.auc, best ? " (best)" : "");
-    console_note(trainer->ctx->console,
-                 "epoch %lld: rate %.3g, loss %.4f, accuracy %.4f, AUC %.4f%s; %.1f s, waiting "
-                 "%.0f %%",
-                 (long long)trainer->epoch + 1, row->learning_rate, row->train_loss,
-                 row->train.accuracy, row->train.auc, val, row->seconds, 100 * row->waiting);
+        snprintf(validation, sizeof validation, "; validation: %s%s", val, best ? " (best)" : "");
+    console_note(trainer->ctx->console, "epoch %lld: rate %.3g, %s%s; %.1f s, waiting %.0f %%",
+                 (long long)trainer->epoch + 1, row->learning_rate, train, validation, row->seconds,
+                 100 * row->waiting);
 }
 
-/* Reports how far dense and window scores differ, with a teacher. Collective. */
-static bool say_difference(struct trainer *trainer, const struct predictions *val, struct err *err)
+/* What the objective says of an evaluation. Collective. */
+static bool remark(struct trainer *trainer, const struct predictions *val, struct err *err)
 {
-    struct metrics metrics = { 0 };
-    double sums[2];
-    if (!trainer->distill || !trainer->val_loader)
-        return true;
-    distill_difference(trainer->distill, &sums[0], &sums[1]);
-    if (!ranks_sum_reals(trainer->request->ranks, sums, 2, err))
-        return false;
-    if (val->n == 0)
-        return true;
-    if (!metrics_compute(val->scores, val->labels, val->n, val->classes, &metrics, NULL, err))
-        return false;
-    console_note(trainer->ctx->console,
-                 "dense and window scores: mean |dp| %.4f, %.2f %% of decisions differ",
-                 sums[0] / sums[1], 100 * (1 - metrics.accuracy));
-    return true;
+    struct learning *learning = &trainer->learning;
+    return !learning->objective->remark || !trainer->val_loader ||
+           learning->objective->remark(learning, val, err);
 }
 
-/* With a teacher: the difference before anything is learnt. */
+/* Before anything is learnt, if the objective has something to say about that. */
 static bool judge_start(struct trainer *trainer, struct err *err)
 {
     struct predictions val = { 0 };
-    if (!trainer->distill || !trainer->val_loader)
+    if (!trainer->learning.objective->remark || !trainer->val_loader)
         return true;
     if (!trainer_evaluate(trainer, trainer->val_loader, false, &val, err)) {
         trainer->request->ranks->failed = true;
         return false;
     }
-    bool ok = say_difference(trainer, &val, err);
+    bool ok = remark(trainer, &val, err);
     predictions_free(&val);
     return ok;
 }
@@ -344,8 +284,8 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
     trainer->n_rows++;
     struct predictions seen = { 0 };
     bool ok = trainer_gather(trainer, &trainer->seen, &seen, err) &&
-              judge_predictions(&seen, &row->train, &row->train_loss, NULL, err) &&
-              judge_predictions(val, &row->val, &row->val_loss, NULL, err);
+              judge_predictions(trainer, &seen, &row->train, err) &&
+              judge_predictions(trainer, val, &row->val, err);
     predictions_free(&seen);
     return ok;
 }
@@ -353,15 +293,13 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
 /* Validation, judgement, files; the trainer is then at the start of the next epoch. */
 static bool finish_epoch(struct trainer *trainer, struct err *err)
 {
-    struct predictions val = { .classes = trainer->dataset.n_classes };
+    struct predictions val = { .outputs = trainer->learning.outputs };
     if (!trainer_check_weights(trainer, err) || !trainer_count_waiting(trainer, err))
         return false;
-    if (trainer->distill)
-        distill_difference(trainer->distill, &(double){ 0 }, &(double){ 0 }); /* of training */
     if (trainer->val_loader && !trainer_evaluate(trainer, trainer->val_loader, false, &val, err))
         return err && err->kind == ERR_STOPPED ? leave(trainer, err) : false;
     bool ok = add_row(trainer, &val, err);
-    ok = ok && say_difference(trainer, &val, err);
+    ok = ok && remark(trainer, &val, err);
     predictions_free(&val);
     if (!ok)
         return false;
@@ -396,23 +334,23 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
 
 /* --- the end --- */
 
-/* Evaluates the current weights on one side; scores are written to files whose names start with
+/* Evaluates the current weights on one side; the objective's files have names that start with
  * `prefix`. Collective. */
 static bool judge_side(struct trainer *trainer, struct loader *loader, const char *prefix,
-                       struct metrics *metrics, double *loss, struct err *err)
+                       struct judgement *out, struct err *err)
 {
-    struct predictions found = { .classes = trainer->dataset.n_classes };
-    size_t classes = (size_t)trainer->dataset.n_classes;
-    int64_t *confusion = calloc(classes * classes, sizeof *confusion);
-    bool ok = trainer_agree(trainer, confusion || err_memory(err, "the confusion matrix"), err) &&
+    const struct learning *learning = &trainer->learning;
+    struct predictions found = { .outputs = learning->outputs };
+    char *path = trainer_path(trainer, prefix);
+    bool ok = trainer_agree(trainer, path || err_memory(err, "the scores"), err) &&
               trainer_evaluate(trainer, loader, trainer->config->train.tta, &found, err) &&
-              judge_predictions(&found, metrics, loss, confusion, err) &&
+              judge_predictions(trainer, &found, out, err) &&
               trainer_agree(trainer,
                             !trainer_leads(trainer) ||
-                                trainer_write_scores(trainer, prefix, &found, confusion, err),
+                                learning->objective->write(learning, path, &found, err),
                             err);
     predictions_free(&found);
-    free(confusion);
+    free(path);
     return ok;
 }
 
@@ -421,15 +359,13 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
 {
     bool ok = trainer_load_best(trainer, err);
     out->val = trainer->rows[trainer->judged.best_epoch].train;
-    out->val_loss = NAN;
+    out->val.loss = NAN;
     if (ok && trainer->val_loader)
-        ok = judge_side(trainer, trainer->val_loader, "", &out->val, &out->val_loss, err);
+        ok = judge_side(trainer, trainer->val_loader, "", &out->val, err);
     if (ok && trainer->test_loader) {
-        ok = judge_side(trainer, trainer->test_loader, "test_", &trainer->test, &trainer->test_loss,
-                        err);
+        ok = judge_side(trainer, trainer->test_loader, "test_", &trainer->test, err);
         trainer->tested = out->tested = ok;
         out->test = trainer->test;
-        out->test_loss = trainer->test_loss;
     }
     if (ok && trainer->ema)
         ema_swap(trainer->ema);
@@ -492,11 +428,16 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
                                .ctx = ctx,
                                .threads = pool_workers(ctx->pool),
                                .began_s = clock_monotonic_s() };
+    trainer.learning = (struct learning){ .objective = objective_of(request->config),
+                                          .config = request->config,
+                                          .ctx = ctx,
+                                          .ranks = request->ranks,
+                                          .threads = trainer.threads };
     time_t now = time(NULL);
     struct tm parts;
     struct err fallback = { 0 };
     err = err ? err : &fallback;
-    *out = (struct train_result){ 0 };
+    *out = (struct train_result){ .objective = trainer.learning.objective };
     gmtime_r(&now, &parts);
     strftime(trainer.began, sizeof trainer.began, "%Y-%m-%dT%H:%M:%SZ", &parts);
     bool ok = trainer_check_program(&trainer, err) && set_up(&trainer, err) &&
@@ -504,7 +445,7 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     out->epochs = trainer.epoch;
     out->steps = trainer_steps(&trainer);
     out->best_epoch = trainer.judged.best_epoch;
-    out->train_loss = trainer.n_rows ? trainer.rows[trainer.n_rows - 1].train_loss : NAN;
+    out->train_loss = trainer.n_rows ? trainer.rows[trainer.n_rows - 1].train.loss : NAN;
     out->seconds = clock_monotonic_s() - trainer.began_s;
     out->images_per_s = trainer.train_s > 0 ? (double)trainer.images / trainer.train_s : 0;
     if (trainer.train_loader && trainer.train_s > 0)

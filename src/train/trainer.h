@@ -7,22 +7,14 @@
 #include "dist/buckets.h"
 #include "dist/sparse.h"
 #include "net/plan/plan.h"
-#include "train/distill.h"
+#include "train/loader.h"
+#include "train/objective.h"
 #include "train/train.h"
 
 /* One line of metrics.csv. */
 struct epoch_row {
-    double learning_rate, train_loss, val_loss, seconds, waiting;
-    struct metrics train, val;
-};
-
-/* Predictions for many samples. */
-struct predictions {
-    float *scores; /* [n, classes] */
-    int32_t *labels;
-    int64_t *samples; /* ids; not kept in checkpoints */
-    int64_t n, room, classes;
-    double loss_sum; /* over samples */
+    double learning_rate, seconds, waiting;
+    struct judgement train, val;
 };
 
 struct trainer {
@@ -32,20 +24,18 @@ struct trainer {
     int threads;
     struct dataset dataset;
     uint64_t data_hash;
-    int64_t patch_px; /* of the first sample, as stored */
-    int64_t crop_px;  /* of the crops the network is trained on */
+    struct learning learning; /* what is learnt, and from what */
     struct stain_need stain;
-    struct model_config prepare; /* how patches are prepared; without classes */
-    struct graph *graph;         /* [batch, 3, crop_px, crop_px] */
-    struct distill *distill;     /* NULL: trains on labels */
+    struct model_config prepare; /* how patches are prepared; without what is predicted */
+    struct graph *graph;         /* to be trained */
     struct plan *plan;
     struct optimizer *optimizer;
     struct ema *ema; /* NULL without */
     struct loader *train_loader;
     struct loader *val_loader, *test_loader; /* NULL: no such data */
-    float *class_weights;                    /* NULL: all 1 */
     float *mix_shares;                       /* [batch]; NULL: patches are not mixed */
     int32_t *mix_others;                     /* [batch] */
+    float *mix_images;                       /* as the batch's */
     float *buffers;                          /* a copy of the graph's buffers; NULL: not needed */
     struct buckets *buckets;                 /* NULL on one rank */
     struct sparse *sparse;                   /* NULL: everything is sent */
@@ -67,8 +57,7 @@ struct trainer {
     struct epoch_row *rows;
     int64_t n_rows;
     bool finished;
-    struct metrics test; /* of the kept weights, after testing */
-    double test_loss;
+    struct judgement test; /* of the kept weights, after testing */
     bool tested;
     /* of this process */
     double began_s, train_s, epoch_began_s, epoch_waited_s;
@@ -120,8 +109,8 @@ bool trainer_compress_load(const struct trainer *trainer, bool same_ranks, struc
 void trainer_compress_remove(const struct trainer *trainer, int64_t step);
 
 /* trainer_data.c */
-/* Opens the data, reports how much there is, and creates the loaders. Sets patch_px, crop_px,
- * stain, prepare, class_weights and steps_per_epoch. */
+/* Opens the data, reports how much there is, and creates the loaders. Sets learning, stain, prepare
+ * and steps_per_epoch. */
 bool trainer_open_data(struct trainer *trainer, struct err *err);
 
 /* trainer_step.c */
@@ -131,7 +120,18 @@ bool trainer_evaluate(struct trainer *trainer, struct loader *loader, bool tta,
                       struct predictions *out, struct err *err);
 /* The network as used and written. */
 const struct graph *trainer_model(const struct trainer *trainer);
-void predictions_free(struct predictions *predictions);
+
+/* trainer_feed.c: batches and the ports of the network, or of the one that is made from it for an
+ * evaluation */
+bool trainer_check_ports(const struct trainer *trainer, struct err *err);
+/* Index of the objective's output. */
+int trainer_output(const struct trainer *trainer, const struct graph *graph);
+/* The tensors that the objective names to the plan's inputs; images in one of MODEL_WAYS. */
+void trainer_feed(const struct trainer *trainer, const struct batch *batch,
+                  const struct graph *graph, int way, struct plan *plan);
+/* Blends the batch (train.mixup): it then has other images, and "share" and "other_label" (mix.h).
+ */
+void trainer_mix(struct trainer *trainer, struct batch *batch);
 
 /* trainer_save.c, trainer_resume.c */
 /* Steps done in total. */
@@ -154,10 +154,6 @@ void trainer_clear(const struct trainer *trainer);
 bool trainer_write_config(const struct trainer *trainer, struct err *err);
 bool trainer_write_metrics(const struct trainer *trainer, struct err *err);
 bool trainer_write_model(const struct trainer *trainer, struct err *err);
-/* <prefix>scores.csv and <prefix>confusion.csv, .svg, .png */
-bool trainer_write_scores(const struct trainer *trainer, const char *prefix,
-                          const struct predictions *found, const int64_t *confusion,
-                          struct err *err);
 bool trainer_write_run(const struct trainer *trainer, const char *state, struct err *err);
 /* "folder/name", the caller's; NULL if no memory. */
 char *trainer_path(const struct trainer *trainer, const char *name);

@@ -15,7 +15,7 @@ static bool new_loader(struct trainer *trainer, enum data_side side, struct load
         .train = side == DATA_TRAIN,
         .balanced = side == DATA_TRAIN && config->data.balance == BALANCE_SAMPLING,
         .batch = config->train.batch,
-        .input_px = trainer->crop_px,
+        .input_px = trainer->learning.crop_px,
         .window_bytes = config->data.window_mb << 20,
         .workers = (int)config->data.workers,
         .seed = (uint64_t)config->seed,
@@ -26,48 +26,6 @@ static bool new_loader(struct trainer *trainer, enum data_side side, struct load
         .ranks = trainer->request->ranks->size,
     };
     return loader_new(&options, out, err);
-}
-
-/* Rare classes weigh more: n / (classes * n of the class); the mean over the data is 1. */
-static bool weigh_classes(struct trainer *trainer, struct err *err)
-{
-    int64_t classes = trainer->dataset.n_classes;
-    if (trainer->config->data.balance != BALANCE_WEIGHTS)
-        return true;
-    int64_t *count = calloc((size_t)classes, sizeof *count);
-    trainer->class_weights = calloc((size_t)classes, sizeof *trainer->class_weights);
-    if (!count || !trainer->class_weights) {
-        free(count);
-        return err_memory(err, "class weights");
-    }
-    double n = (double)dataset_count(&trainer->dataset, DATA_TRAIN, count);
-    for (int64_t c = 0; c < classes; c++)
-        trainer->class_weights[c] = (float)(n / (double)classes / (double)count[c]);
-    free(count);
-    return true;
-}
-
-/* The side of the crops the network is trained on: its input, or more than that with a teacher. */
-static bool choose_crop(struct trainer *trainer, struct err *err)
-{
-    const struct train_config *config = trainer->config;
-    int64_t patch = config->data.resize_px > 0 ? config->data.resize_px : trainer->patch_px;
-    double mpp = trainer->dataset.mpp, wanted = config->data.spacing_um_px;
-    trainer->crop_px = config->network.input_px;
-    if (!config->distill.teacher[0])
-        return true;
-    if (config->train.tta)
-        return err_set(err, ERR_USAGE, "train.tta does not apply to distillation; omit it");
-    if (config->data.test.n > 0)
-        return err_set(err, ERR_USAGE,
-                       "data.test: distillation is evaluated on the validation data; omit it");
-    if (mpp > 0 && wanted > 0 && fabs(mpp / wanted - 1) > 0.05)
-        return err_set(
-            err, ERR_USAGE,
-            "the stores have %g um/px, but the teacher expects %g; extract with --mpp %g", mpp,
-            wanted, wanted);
-    trainer->crop_px = config->distill.crop_px > 0 ? config->distill.crop_px : patch;
-    return true;
 }
 
 /* How the stains of the patches are normalised: what the model expects from then on. */
@@ -85,9 +43,6 @@ static bool choose_stain(struct trainer *trainer, struct err *err)
                        stored);
     if (config->data.stain == STAIN_NONE)
         return true;
-    if (config->distill.teacher[0])
-        return err_set(err, ERR_USAGE,
-                       "data.stain: the teacher decides how stains are normalised; omit it");
     if (dataset->stain.method != STAIN_NONE)
         return err_set(err, ERR_USAGE,
                        "data.stain: the stores were already extracted with --stain %s; omit it",
@@ -108,9 +63,9 @@ static void describe(struct trainer *trainer)
 {
     const struct train_config *given = trainer->config;
     struct model_config *config = &trainer->prepare;
-    int64_t resized = given->data.resize_px, crop = trainer->crop_px;
+    int64_t resized = given->data.resize_px, crop = trainer->learning.crop_px;
     model_config_init(config);
-    config->patch_size_pixels = resized > 0 ? trainer->patch_px : crop;
+    config->patch_size_pixels = resized > 0 ? trainer->learning.patch_px : crop;
     if (resized > 0)
         config->steps[config->n_steps++] = (struct model_step){ MODEL_RESIZE, resized, resized };
     if (resized != crop)
@@ -140,7 +95,7 @@ static int64_t count_side(const struct trainer *trainer, enum data_side side, co
                           int64_t *count)
 {
     int64_t n = dataset_count(&trainer->dataset, side, count);
-    bool labelled = !trainer->config->distill.teacher[0];
+    bool labelled = trainer->config->truth == TRUTH_LABELS;
     for (int64_t c = 0; labelled && n > 0 && c < trainer->dataset.n_classes; c++)
         if (count[c] == 0)
             console_warn(trainer->ctx->console, "class '%s' has no %s sample",
@@ -169,7 +124,7 @@ static bool open_sides(struct trainer *trainer, int64_t *count, struct err *err)
     const struct train_config *config = trainer->config;
     int64_t train = dataset_count(&trainer->dataset, DATA_TRAIN, count);
     int64_t val = count_side(trainer, DATA_VAL, "validation", count), test = 0;
-    if (!config->distill.teacher[0])
+    if (trainer->learning.objective->test)
         test = count_side(trainer, DATA_TEST, "test", count);
     if (val == 0)
         console_warn(trainer->ctx->console, "no patches are left for validation, so epochs are not "
@@ -187,14 +142,23 @@ static bool open_sides(struct trainer *trainer, int64_t *count, struct err *err)
            (test == 0 || new_loader(trainer, DATA_TEST, &trainer->test_loader, err));
 }
 
+/* What the objective makes of the data. */
+static bool ask_objective(struct trainer *trainer, struct err *err)
+{
+    struct learning *learning = &trainer->learning;
+    learning->dataset = &trainer->dataset;
+    learning->crop_px = trainer->config->network.input_px;
+    return !learning->objective->inputs || learning->objective->inputs(learning, err);
+}
+
 bool trainer_open_data(struct trainer *trainer, struct err *err)
 {
     if (!dataset_open(trainer->config, &trainer->dataset, err))
         return false;
     trainer->data_hash = dataset_hash(&trainer->dataset);
     if (!check_sizes(trainer, err) ||
-        !dataset_patch_px(&trainer->dataset, 0, &trainer->patch_px, err) ||
-        !choose_crop(trainer, err) || !choose_stain(trainer, err) || !weigh_classes(trainer, err))
+        !dataset_patch_px(&trainer->dataset, 0, &trainer->learning.patch_px, err) ||
+        !ask_objective(trainer, err) || !choose_stain(trainer, err))
         return false;
     describe(trainer);
     int64_t *count = calloc((size_t)trainer->dataset.n_classes, sizeof *count);

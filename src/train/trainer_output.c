@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/csv.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/run.h"
@@ -41,44 +40,52 @@ bool trainer_write_config(const struct trainer *trainer, struct err *err)
 
 /* --- metrics --- */
 
-/* The columns of a row, in the order of metrics.csv. */
-struct column {
-    const char *name;
-    double (*value)(const struct epoch_row *row);
-};
+/* Takes the columns of a row one by one, in the order of metrics.csv. */
+typedef void (*column_fn)(void *arg, const char *name, double value);
 
-#define COLUMN(name, expression)                                                                   \
-    static double get_##name(const struct epoch_row *row)                                          \
-    {                                                                                              \
-        return expression;                                                                         \
+static void put_measures(const struct objective *objective, const char *side, bool only_main,
+                         const struct judgement *judgement, column_fn put, void *arg)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s_loss", side);
+    put(arg, name, judgement->loss);
+    for (int i = 0; i < objective->n_measures; i++) {
+        snprintf(name, sizeof name, "%s_%s", side, objective->measures[i].name);
+        if (objective->measures[i].main || !only_main)
+            put(arg, name, judgement->values[i]);
     }
-COLUMN(learning_rate, row->learning_rate)
-COLUMN(train_loss, row->train_loss)
-COLUMN(train_accuracy, row->train.accuracy)
-COLUMN(train_auc, row->train.auc)
-COLUMN(val_loss, row->val_loss)
-COLUMN(val_accuracy, row->val.accuracy)
-COLUMN(val_balanced_accuracy, row->val.balanced_accuracy)
-COLUMN(val_auc, row->val.auc)
-COLUMN(val_f1, row->val.f1)
-COLUMN(seconds, row->seconds)
-COLUMN(waiting, row->waiting)
-#undef COLUMN
+}
 
-static const struct column columns[] = {
-    { "learning_rate", get_learning_rate },
-    { "train_loss", get_train_loss },
-    { "train_accuracy", get_train_accuracy },
-    { "train_auc", get_train_auc },
-    { "val_loss", get_val_loss },
-    { "val_accuracy", get_val_accuracy },
-    { "val_balanced_accuracy", get_val_balanced_accuracy },
-    { "val_auc", get_val_auc },
-    { "val_f1", get_val_f1 },
-    { "seconds", get_seconds },
-    { "waiting", get_waiting },
-};
-#define N_COLUMNS (sizeof columns / sizeof *columns)
+static void put_columns(const struct trainer *trainer, const struct epoch_row *row, column_fn put,
+                        void *arg)
+{
+    const struct objective *objective = trainer->learning.objective;
+    put(arg, "learning_rate", row->learning_rate);
+    put_measures(objective, "train", true, &row->train, put, arg);
+    put_measures(objective, "val", false, &row->val, put, arg);
+    put(arg, "seconds", row->seconds);
+    put(arg, "waiting", row->waiting);
+}
+
+static void put_name(void *arg, const char *name, double value)
+{
+    (void)value;
+    fprintf(arg, ",%s", name);
+}
+
+static void put_value(void *arg, const char *name, double value)
+{
+    (void)name;
+    if (isfinite(value))
+        fprintf(arg, ",%.9g", value);
+    else
+        fputc(',', arg);
+}
+
+static void put_json(void *arg, const char *name, double value)
+{
+    json_out_real(arg, name, value);
+}
 
 static bool write_csv(const struct trainer *trainer, struct err *err)
 {
@@ -86,32 +93,24 @@ static bool write_csv(const struct trainer *trainer, struct err *err)
     if (!begin(trainer, "metrics.csv", &out, err))
         return false;
     fputs("epoch", out.stream);
-    for (size_t c = 0; c < N_COLUMNS; c++)
-        fprintf(out.stream, ",%s", columns[c].name);
+    put_columns(trainer, &(struct epoch_row){ 0 }, put_name, out.stream);
     fputc('\n', out.stream);
     for (int64_t i = 0; i < trainer->n_rows; i++) {
         fprintf(out.stream, "%lld", (long long)i + 1);
-        for (size_t c = 0; c < N_COLUMNS; c++) {
-            double value = columns[c].value(&trainer->rows[i]);
-            if (isfinite(value))
-                fprintf(out.stream, ",%.9g", value);
-            else
-                fputc(',', out.stream);
-        }
+        put_columns(trainer, &trainer->rows[i], put_value, out.stream);
         fputc('\n', out.stream);
     }
     return file_out_commit(&out, err);
 }
 
-static void write_test(struct json_out *json, const struct metrics *test, double loss)
+static void write_test(struct json_out *json, const struct objective *objective,
+                       const struct judgement *test)
 {
     json_out_object(json, "test");
     json_out_int(json, "patches", test->n);
-    json_out_real(json, "loss", loss);
-    json_out_real(json, "accuracy", test->accuracy);
-    json_out_real(json, "balanced_accuracy", test->balanced_accuracy);
-    json_out_real(json, "auc", test->auc);
-    json_out_real(json, "f1", test->f1);
+    json_out_real(json, "loss", test->loss);
+    for (int i = 0; i < objective->n_measures; i++)
+        json_out_real(json, objective->measures[i].name, test->values[i]);
     json_out_close_object(json);
 }
 
@@ -129,54 +128,68 @@ static bool write_json(const struct trainer *trainer, struct err *err)
     for (int64_t i = 0; i < trainer->n_rows; i++) {
         json_out_object_line(&json, NULL);
         json_out_int(&json, "epoch", i + 1);
-        for (size_t c = 0; c < N_COLUMNS; c++)
-            json_out_real(&json, columns[c].name, columns[c].value(&trainer->rows[i]));
+        put_columns(trainer, &trainer->rows[i], put_json, &json);
         json_out_close_object(&json);
     }
     json_out_close_array(&json);
     if (trainer->tested)
-        write_test(&json, &trainer->test, trainer->test_loss);
+        write_test(&json, trainer->learning.objective, &trainer->test);
     json_out_close_object(&json);
     json_out_end(&json);
     return file_out_commit(&out, err);
 }
 
-/* values [8, n]: room for the curves and x. */
+#define MOST_PANELS (OBJECTIVE_MOST_MEASURES + 2)
+
+/* A panel with the curves of the training and the validation data; measure -1: the loss. values [2,
+ * n] and pair [2] are room for them. */
+static struct curve_panel draw_pair(const struct trainer *trainer, int measure, double *values,
+                                    struct curve *pair)
+{
+    const struct objective *objective = trainer->learning.objective;
+    int64_t n = trainer->n_rows;
+    for (int64_t i = 0; i < n; i++) {
+        const struct epoch_row *row = &trainer->rows[i];
+        values[i] = measure < 0 ? row->train.loss : row->train.values[measure];
+        values[n + i] = measure < 0 ? row->val.loss : row->val.values[measure];
+    }
+    pair[0] = (struct curve){ "training", values, true };
+    pair[1] = (struct curve){ "validation", values + n, false };
+    return (struct curve_panel){ .title = measure < 0 ? "loss" : objective->measures[measure].title,
+                                 .curves = pair,
+                                 .n_curves = 2 };
+}
+
+/* values [2 * MOST_PANELS, n]: room for the curves and x. */
 static bool draw(const struct trainer *trainer, double *values, const char *svg, const char *png,
                  struct err *err)
 {
-    static double (*const get[])(const struct epoch_row *row) = {
-        get_train_loss,     get_val_loss,     get_train_auc,     get_val_auc,
-        get_train_accuracy, get_val_accuracy, get_learning_rate,
-    };
-    enum { CURVES = sizeof get / sizeof *get };
+    const struct objective *objective = trainer->learning.objective;
+    struct curve pairs[MOST_PANELS][2];
+    struct curve_panel panels[MOST_PANELS];
     int64_t n = trainer->n_rows;
-    double *x = values + CURVES * n;
+    int n_panels = 1;
+    panels[0] = draw_pair(trainer, -1, values, pairs[0]);
+    for (; objective->plots[n_panels - 1]; n_panels++)
+        panels[n_panels] =
+            draw_pair(trainer, objective_measure(objective, objective->plots[n_panels - 1]),
+                      values + 2 * n_panels * n, pairs[n_panels]);
+    double *rate = values + 2 * n_panels * n, *x = rate + n;
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t c = 0; c < CURVES; c++)
-            values[c * n + i] = get[c](&trainer->rows[i]);
+        rate[i] = trainer->rows[i].learning_rate;
         x[i] = (double)i + 1;
     }
-    struct curve loss[] = { { "training", values, true }, { "validation", values + n, false } };
-    struct curve auc[] = { { "training", values + 2 * n, true },
-                           { "validation", values + 3 * n, false } };
-    struct curve accuracy[] = { { "training", values + 4 * n, true },
-                                { "validation", values + 5 * n, false } };
-    struct curve rate[] = { { "learning rate", values + 6 * n, false } };
-    struct curve_panel panels[] = {
-        { .title = "loss", .curves = loss, .n_curves = 2 },
-        { .title = "AUC", .curves = auc, .n_curves = 2 },
-        { .title = "accuracy", .curves = accuracy, .n_curves = 2 },
-        { .title = "learning rate", .curves = rate, .n_curves = 1 },
-    };
-    return curves_write(svg, png, trainer->config->network.name, "epoch", x, n, panels, 4,
+    struct curve rates = { "learning rate", rate, false };
+    panels[n_panels++] =
+        (struct curve_panel){ .title = "learning rate", .curves = &rates, .n_curves = 1 };
+    return curves_write(svg, png, trainer->config->network.name, "epoch", x, n, panels, n_panels,
                         (double)trainer->judged.best_epoch + 1, err);
 }
 
 static bool write_curves(const struct trainer *trainer, struct err *err)
 {
     char *svg = trainer_path(trainer, "curves.svg"), *png = trainer_path(trainer, "curves.png");
-    double *values = calloc((size_t)trainer->n_rows * 8 + 1, sizeof *values);
+    double *values = calloc((size_t)trainer->n_rows * 2 * MOST_PANELS + 1, sizeof *values);
     bool ok =
         svg && png && values ? draw(trainer, values, svg, png, err) : err_memory(err, "curves");
     free(values);
@@ -193,12 +206,12 @@ bool trainer_write_metrics(const struct trainer *trainer, struct err *err)
 
 /* --- the model --- */
 
-/* How patches are prepared is what validation did, or with a teacher what the teacher says. */
+/* How patches are prepared is what validation did; the objective knows better, or adds what is
+ * predicted. */
 static void describe_model(const struct trainer *trainer, struct model_config *config)
 {
-    *config = trainer->distill ? *distill_described(trainer->distill) : trainer->prepare;
-    config->num_classes = trainer->dataset.n_classes;
-    config->class_names = trainer->config->classes.items;
+    *config = trainer->prepare;
+    trainer->learning.objective->describe(&trainer->learning, config);
     config->network = config->architecture = trainer->config->network.name;
     config->padding = (enum padding)trainer->config->network.padding;
 }
@@ -233,89 +246,13 @@ bool trainer_write_model(const struct trainer *trainer, struct err *err)
     return ok;
 }
 
-/* --- scores of the best weights --- */
-
-/* "<prefix><name>" in the folder, the caller's. */
-static char *prefixed(const struct trainer *trainer, const char *prefix, const char *name)
-{
-    return text_format("%s/%s%s", trainer->request->folder, prefix, name);
-}
-
-static bool write_scores(const struct trainer *trainer, const char *path,
-                         const struct predictions *val, struct err *err)
-{
-    struct file_out out;
-    if (!file_out_open(&out, path, err))
-        return false;
-    fputs("sample,patient,label", out.stream);
-    for (size_t c = 0; c < trainer->config->classes.n; c++) {
-        fputs(",prob_", out.stream);
-        csv_write_cell(out.stream, trainer->config->classes.items[c]);
-    }
-    fputc('\n', out.stream);
-    for (int64_t i = 0; i < val->n; i++) {
-        char *name = dataset_sample_name(&trainer->dataset, val->samples[i]);
-        csv_write_cell(out.stream, name ? name : "");
-        fputc(',', out.stream);
-        csv_write_cell(out.stream, dataset_patient(&trainer->dataset, val->samples[i]));
-        fprintf(out.stream, ",%d", val->labels[i]);
-        for (int64_t c = 0; c < val->classes; c++)
-            fprintf(out.stream, ",%.9g", (double)val->scores[i * val->classes + c]);
-        fputc('\n', out.stream);
-        free(name);
-    }
-    return file_out_commit(&out, err);
-}
-
-static bool write_confusion(const struct texts *classes, const char *path, const int64_t *confusion,
-                            struct err *err)
-{
-    struct file_out out;
-    if (!file_out_open(&out, path, err))
-        return false;
-    fputs("truth", out.stream);
-    for (size_t c = 0; c < classes->n; c++) {
-        fputc(',', out.stream);
-        csv_write_cell(out.stream, classes->items[c]);
-    }
-    for (size_t r = 0; r < classes->n; r++) {
-        fputc('\n', out.stream);
-        csv_write_cell(out.stream, classes->items[r]);
-        for (size_t c = 0; c < classes->n; c++)
-            fprintf(out.stream, ",%lld", (long long)confusion[r * classes->n + c]);
-    }
-    fputc('\n', out.stream);
-    return file_out_commit(&out, err);
-}
-
-bool trainer_write_scores(const struct trainer *trainer, const char *prefix,
-                          const struct predictions *found, const int64_t *confusion,
-                          struct err *err)
-{
-    const struct texts *classes = &trainer->config->classes;
-    char *scores = prefixed(trainer, prefix, "scores.csv");
-    char *csv = prefixed(trainer, prefix, "confusion.csv");
-    char *svg = prefixed(trainer, prefix, "confusion.svg");
-    char *png = prefixed(trainer, prefix, "confusion.png");
-    bool ok = (scores && csv && svg && png) || err_memory(err, "the scores");
-    ok = ok && write_scores(trainer, scores, found, err) &&
-         write_confusion(classes, csv, confusion, err) &&
-         curves_confusion(svg, png, confusion, (const char *const *)classes->items,
-                          (int64_t)classes->n, err);
-    free(scores);
-    free(csv);
-    free(svg);
-    free(png);
-    return ok;
-}
-
 /* --- the record of the run --- */
 
 static void write_data(const struct trainer *trainer, struct json_out *json)
 {
     static const char *const names[] = { "train", "val", "test" };
     int64_t *count = calloc((size_t)trainer->dataset.n_classes + 1, sizeof *count);
-    bool labelled = !trainer->config->distill.teacher[0]; /* else labels are not looked at */
+    bool labelled = trainer->config->truth == TRUTH_LABELS; /* else labels are not looked at */
     json_out_object(json, "data");
     json_out_int(json, "patients", trainer->dataset.n_patients);
     for (int side = DATA_TRAIN; count && side <= DATA_TEST; side++) {

@@ -100,7 +100,7 @@ bool trainer_check_program(const struct trainer *trainer, struct err *err)
     uint64_t program = 0;
     if (ranks->size == 1)
         return true;
-    char *config = trainer_config_text(trainer);
+    char *config = config_text(trainer->config);
     bool ok = config ? hash_program(&program, err) : err_memory(err, "the config");
     ok = trainer_agree(trainer, ok, err) && ranks_same(ranks, program, "code", err) &&
          ranks_same(ranks, rng_hash(config), "settings", err) &&
@@ -311,69 +311,10 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
 
 /* --- predictions --- */
 
-struct gathered {
-    int64_t sample, from; /* from: its place before sorting */
-};
-
-static int by_sample(const void *a, const void *b)
-{
-    const struct gathered *x = a, *y = b;
-    if (x->sample != y->sample)
-        return x->sample < y->sample ? -1 : 1;
-    return x->from < y->from ? -1 : x->from > y->from;
-}
-
-/* As one rank would have them: by sample. */
-static bool put_in_order(const struct predictions *from, struct predictions *to, struct err *err)
-{
-    size_t n = (size_t)from->n, classes = (size_t)from->classes;
-    struct gathered *order = calloc(n + 1, sizeof *order);
-    to->scores = calloc(n * classes + 1, sizeof *to->scores);
-    to->labels = calloc(n + 1, sizeof *to->labels);
-    to->samples = calloc(n + 1, sizeof *to->samples);
-    bool ok = (order && to->scores && to->labels && to->samples) || err_memory(err, "predictions");
-    for (size_t i = 0; ok && i < n; i++)
-        order[i] = (struct gathered){ from->samples[i], (int64_t)i };
-    if (ok)
-        qsort(order, n, sizeof *order, by_sample);
-    for (size_t i = 0; ok && i < n; i++) {
-        size_t at = (size_t)order[i].from;
-        memcpy(to->scores + i * classes, from->scores + at * classes, classes * sizeof *to->scores);
-        to->labels[i] = from->labels[at];
-        to->samples[i] = from->samples[at];
-    }
-    to->n = to->room = from->n;
-    free(order);
-    return ok;
-}
-
 bool trainer_gather(const struct trainer *trainer, const struct predictions *mine,
                     struct predictions *all, struct err *err)
 {
-    struct ranks *ranks = trainer->request->ranks;
-    size_t n = (size_t)mine->n, *at = calloc((size_t)ranks->size + 1, sizeof *at);
-    char *scores = NULL, *labels = NULL, *samples = NULL;
-    *all = (struct predictions){ .classes = mine->classes, .loss_sum = mine->loss_sum };
-    bool ok = trainer_agree(trainer, at || err_memory(err, "predictions"), err) &&
-              ranks_gather(ranks, mine->scores, n * (size_t)mine->classes * sizeof *mine->scores,
-                           &scores, at, err) &&
-              ranks_gather(ranks, mine->labels, n * sizeof *mine->labels, &labels, at, err) &&
-              ranks_gather(ranks, mine->samples, n * sizeof *mine->samples, &samples, at, err);
-    if (ok) {
-        struct predictions together = { .scores = (void *)scores,
-                                        .labels = (void *)labels,
-                                        .samples = (void *)samples,
-                                        .n = (int64_t)(at[ranks->size] / sizeof *mine->samples),
-                                        .classes = mine->classes };
-        ok = trainer_agree(trainer, put_in_order(&together, all, err), err);
-    }
-    free(scores);
-    free(labels);
-    free(samples);
-    free(at);
-    if (!ok)
-        predictions_free(all);
-    return ok;
+    return predictions_gather(trainer->request->ranks, mine, all, err);
 }
 
 /* --- what the first rank read --- */

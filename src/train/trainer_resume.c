@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base/console.h"
 #include "train/checkpoint.h"
+#include "train/objectives.h"
 #include "train/trainer_state.h"
 
 #define MAX_COUNT INT64_C(0x7fffffff) /* of epochs, steps, ...: products of two are no overflow */
@@ -21,13 +22,13 @@ static int64_t get_int(const json_t *object, const char *key)
     return (int64_t)json_integer_value(json_object_get(object, key));
 }
 
-static struct metrics metrics_of(const json_t *json)
+static struct judgement judgement_of(const struct objective *objective, const json_t *json,
+                                     double loss)
 {
-    return (struct metrics){ .n = get_int(json, "n"),
-                             .accuracy = get_real(json, "accuracy"),
-                             .balanced_accuracy = get_real(json, "balanced_accuracy"),
-                             .auc = get_real(json, "auc"),
-                             .f1 = get_real(json, "f1") };
+    struct judgement judgement = { .n = get_int(json, "n"), .loss = loss };
+    for (int i = 0; i < objective->n_measures; i++)
+        judgement.values[i] = get_real(json, objective->measures[i].name);
+    return judgement;
 }
 
 static bool rows_of(struct trainer *trainer, const json_t *rows, struct err *err)
@@ -39,13 +40,15 @@ static bool rows_of(struct trainer *trainer, const json_t *rows, struct err *err
     trainer->n_rows = (int64_t)n;
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(rows, i);
-        trainer->rows[i] = (struct epoch_row){ .learning_rate = get_real(row, "learning_rate"),
-                                               .train_loss = get_real(row, "train_loss"),
-                                               .val_loss = get_real(row, "val_loss"),
-                                               .seconds = get_real(row, "seconds"),
-                                               .waiting = get_real(row, "waiting"),
-                                               .train = metrics_of(json_object_get(row, "train")),
-                                               .val = metrics_of(json_object_get(row, "val")) };
+        trainer->rows[i] = (struct epoch_row){
+            .learning_rate = get_real(row, "learning_rate"),
+            .seconds = get_real(row, "seconds"),
+            .waiting = get_real(row, "waiting"),
+            .train = judgement_of(trainer->learning.objective, json_object_get(row, "train"),
+                                  get_real(row, "train_loss")),
+            .val = judgement_of(trainer->learning.objective, json_object_get(row, "val"),
+                                get_real(row, "val_loss")),
+        };
     }
     return true;
 }
@@ -87,8 +90,8 @@ static size_t line_of(const char *text)
 
 /* The first line in which two configs differ, other than in what changes no result. On another
  * number of ranks a step may be made up in another way. */
-static bool same_config(const char *path, const char *then, const char *now, bool same_ranks,
-                        struct err *err)
+static bool same_lines(const char *path, const char *then, const char *now, bool same_ranks,
+                       struct err *err)
 {
     static const char *const free_keys[] = { "  workers:",   "  every_steps:",     "  keep:",
                                              "  overlap:",   "  shard_optimizer:", "  batch:",
@@ -109,6 +112,22 @@ static bool same_config(const char *path, const char *then, const char *now, boo
         now += b + (now[b] == '\n');
     }
     return true;
+}
+
+/* Keys that are newer than the checkpoint have their defaults there. */
+static bool same_config(const char *path, const char *then, const char *now, bool same_ranks,
+                        struct err *err)
+{
+    struct train_config config;
+    if (!config_parse(then, strlen(then), path, NULL, 0, &config, err))
+        return false;
+    bool ok = objective_resolve(&config, err);
+    char *text = ok ? config_text(&config) : NULL;
+    ok = ok && (text || err_memory(err, "a checkpoint")) &&
+         same_lines(path, text, now, same_ranks, err);
+    free(text);
+    config_free(&config);
+    return ok;
 }
 
 /* Steps of the epoch that are done, as steps of this run; a step that is done in part is done
@@ -161,7 +180,7 @@ static bool rows_fit(const struct trainer *trainer, const json_t *state)
 static bool check_state(const struct trainer *trainer, const char *path, const json_t *state,
                         struct err *err)
 {
-    char hash[TRAINER_HASH_TEXT], *config = trainer_config_text(trainer);
+    char hash[TRAINER_HASH_TEXT], *config = config_text(trainer->config);
     const char *then = json_string_value(json_object_get(state, "config"));
     const char *data = json_string_value(json_object_get(state, "data"));
     trainer_data_text(trainer, hash);
@@ -202,19 +221,14 @@ static bool load_seen(struct trainer *trainer, const struct checkpoint *checkpoi
         return err_set(err, ERR_FORMAT,
                        "%s: not a checkpoint of this version; pass --overwrite to start over",
                        checkpoint->file.path);
-    float *labels = calloc((size_t)n + 1, sizeof *labels);
-    seen->scores = calloc((size_t)(n * seen->classes) + 1, sizeof *seen->scores);
-    seen->labels = calloc((size_t)n + 1, sizeof *seen->labels);
+    seen->values = calloc((size_t)(n * seen->outputs) + 1, sizeof *seen->values);
+    seen->truths = calloc((size_t)n + 1, sizeof *seen->truths);
     seen->samples = calloc((size_t)n + 1, sizeof *seen->samples);
-    bool ok = (labels && seen->scores && seen->labels && seen->samples) ||
-              err_memory(err, "a checkpoint");
-    struct state_array arrays[] = { { "seen/scores", seen->scores, n * seen->classes },
-                                    { "seen/labels", labels, n } };
+    bool ok = (seen->values && seen->truths && seen->samples) || err_memory(err, "a checkpoint");
+    struct state_array arrays[] = { { "seen/scores", seen->values, n * seen->outputs },
+                                    { "seen/labels", seen->truths, n } };
     ok = ok && checkpoint_load(checkpoint, arrays, 2, err);
-    for (int64_t i = 0; ok && i < n; i++)
-        seen->labels[i] = (int32_t)labels[i];
     seen->n = seen->room = n;
-    free(labels);
     return ok;
 }
 

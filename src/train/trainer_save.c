@@ -67,15 +67,6 @@ struct trainer_arrays trainer_arrays(const struct trainer *trainer)
     return arrays;
 }
 
-/* Labels are small whole numbers: floats hold them. */
-static float *labels_as_floats(const struct predictions *seen)
-{
-    float *labels = calloc((size_t)seen->n + 1, sizeof *labels);
-    for (int64_t i = 0; labels && i < seen->n; i++)
-        labels[i] = (float)seen->labels[i];
-    return labels;
-}
-
 /* --- JSON --- */
 
 static void put_real(struct json_out *json, const char *key, double value)
@@ -85,14 +76,13 @@ static void put_real(struct json_out *json, const char *key, double value)
     json_out_text(json, key, text);
 }
 
-static void put_metrics(struct json_out *json, const char *key, const struct metrics *metrics)
+static void put_judgement(struct json_out *json, const char *key, const struct objective *objective,
+                          const struct judgement *judgement)
 {
     json_out_object_line(json, key);
-    json_out_int(json, "n", metrics->n);
-    put_real(json, "accuracy", metrics->accuracy);
-    put_real(json, "balanced_accuracy", metrics->balanced_accuracy);
-    put_real(json, "auc", metrics->auc);
-    put_real(json, "f1", metrics->f1);
+    json_out_int(json, "n", judgement->n);
+    for (int i = 0; i < objective->n_measures; i++)
+        put_real(json, objective->measures[i].name, judgement->values[i]);
     json_out_close_object(json);
 }
 
@@ -103,12 +93,12 @@ static void put_rows(struct json_out *json, const struct trainer *trainer)
         const struct epoch_row *row = &trainer->rows[i];
         json_out_object_line(json, NULL);
         put_real(json, "learning_rate", row->learning_rate);
-        put_real(json, "train_loss", row->train_loss);
-        put_real(json, "val_loss", row->val_loss);
+        put_real(json, "train_loss", row->train.loss);
+        put_real(json, "val_loss", row->val.loss);
         put_real(json, "seconds", row->seconds);
         put_real(json, "waiting", row->waiting);
-        put_metrics(json, "train", &row->train);
-        put_metrics(json, "val", &row->val);
+        put_judgement(json, "train", trainer->learning.objective, &row->train);
+        put_judgement(json, "val", trainer->learning.objective, &row->val);
         json_out_close_object(json);
     }
     json_out_close_array(json);
@@ -123,21 +113,6 @@ static void put_judged(struct json_out *json, const struct schedule_state *judge
     json_out_int(json, "epochs_no_better", judged->epochs_no_better);
     json_out_int(json, "reductions", judged->reductions);
     json_out_close_object(json);
-}
-
-char *trainer_config_text(const struct trainer *trainer)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
-    if (!memory)
-        return NULL;
-    config_print(trainer->config, memory);
-    if (fclose(memory) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
 }
 
 void trainer_data_text(const struct trainer *trainer, char out[TRAINER_HASH_TEXT])
@@ -174,7 +149,7 @@ static void put_state(struct json_out *json, const struct trainer *trainer,
 
 static char *state_text(const struct trainer *trainer, const struct predictions *seen)
 {
-    char *text = NULL, *config = trainer_config_text(trainer);
+    char *text = NULL, *config = config_text(trainer->config);
     size_t size = 0;
     FILE *memory = config ? open_memstream(&text, &size) : NULL;
     if (memory) {
@@ -274,14 +249,12 @@ static void prune(const struct trainer *trainer)
 static bool write_as(const struct trainer *trainer, struct trainer_arrays *arrays,
                      const struct predictions *seen, const char *path, struct err *err)
 {
-    float *labels = labels_as_floats(seen);
     char *state = state_text(trainer, seen);
-    arrays_add(arrays, "seen", "scores", seen->scores, seen->n * seen->classes);
-    arrays_add(arrays, "seen", "labels", labels, seen->n);
-    bool ok = labels && state && !arrays->failed;
+    arrays_add(arrays, "seen", "scores", seen->values, seen->n * seen->outputs);
+    arrays_add(arrays, "seen", "labels", seen->truths, seen->n);
+    bool ok = state && !arrays->failed;
     ok = ok ? checkpoint_write(path, arrays->items, arrays->n, state, err)
             : err_memory(err, "a checkpoint");
-    free(labels);
     free(state);
     return ok;
 }

@@ -26,8 +26,6 @@ bool trainer_share_text(const struct trainer *trainer, const char *mine, char **
 bool trainer_share_arrays(const struct trainer *trainer, const struct trainer_arrays *arrays,
                           struct err *err);
 
-/* The config as YAML, the caller's; NULL if no memory. */
-char *trainer_config_text(const struct trainer *trainer);
 #define TRAINER_HASH_TEXT 32
 void trainer_data_text(const struct trainer *trainer, char out[TRAINER_HASH_TEXT]);
 

@@ -1,57 +1,10 @@
 /* trainer_step.c: one step of training, and an evaluation on another side (trainer.h). */
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/console.h"
-#include "train/loss.h"
 #include "net/model/model.h"
-#include "train/mix.h"
 #include "train/trainer.h"
-
-void predictions_free(struct predictions *predictions)
-{
-    free(predictions->scores);
-    free(predictions->labels);
-    free(predictions->samples);
-    *predictions = (struct predictions){ 0 };
-}
-
-static bool make_room(struct predictions *to, int64_t n)
-{
-    if (to->n + n <= to->room)
-        return true;
-    int64_t room = 2 * (to->n + n);
-    float *scores = realloc(to->scores, (size_t)room * (size_t)to->classes * sizeof *scores);
-    to->scores = scores ? scores : to->scores;
-    int32_t *labels = realloc(to->labels, (size_t)room * sizeof *labels);
-    to->labels = labels ? labels : to->labels;
-    int64_t *samples = realloc(to->samples, (size_t)room * sizeof *samples);
-    to->samples = samples ? samples : to->samples;
-    to->room = scores && labels && samples ? room : to->room;
-    return scores && labels && samples;
-}
-
-static bool predictions_add(struct predictions *to, const float *logits, const int32_t *labels,
-                            const int64_t *samples, int64_t n, double loss_sum, struct err *err)
-{
-    double *scores = calloc((size_t)to->classes, sizeof *scores);
-    if (!scores || !make_room(to, n)) {
-        free(scores);
-        return err_memory(err, "predictions");
-    }
-    for (int64_t i = 0; i < n; i++) {
-        model_scores(logits + i * to->classes, to->classes, scores);
-        for (int64_t c = 0; c < to->classes; c++)
-            to->scores[(to->n + i) * to->classes + c] = (float)scores[c];
-        to->labels[to->n + i] = labels[i];
-        to->samples[to->n + i] = samples ? samples[i] : -1;
-    }
-    free(scores);
-    to->n += n;
-    to->loss_sum += loss_sum;
-    return true;
-}
 
 /* --- a step --- */
 
@@ -70,61 +23,16 @@ static void move_buffers(struct trainer *trainer, bool back)
     }
 }
 
-/* The loss of a batch whose logits the network gave, and its gradient if not NULL. */
-static bool batch_loss(struct trainer *trainer, const float *logits,
-                       const struct loss_classes *spec, const struct batch *batch, double *loss,
-                       float *gradient, struct err *err)
-{
-    uint64_t epoch = gradient ? (uint64_t)trainer->epoch : 0; /* evaluation: always the same */
-    if (!trainer->distill)
-        return loss_softmax(spec, logits, batch->labels, loss, gradient, err);
-    return distill_compare(trainer->distill, batch, epoch, logits, spec->divisor, loss, gradient,
-                           err);
-}
-
-/* Keeps what was predicted in the batch, or with a teacher in all windows compared. loss_sum: over
- * its samples. */
-static bool keep_predictions(struct trainer *trainer, const float *logits,
-                             const struct batch *batch, double loss_sum, struct predictions *to,
-                             struct err *err)
-{
-    const struct distill *distill = trainer->distill;
-    if (!distill)
-        return predictions_add(to, logits, batch->labels, batch->samples, batch->n, loss_sum, err);
-    int64_t windows = distill_windows(distill);
-    return predictions_add(to, distill_logits(distill), distill_labels(distill),
-                           distill_samples(distill), batch->n * windows, loss_sum * (double)windows,
-                           err);
-}
-
-static void fill_input(struct trainer *trainer, const struct batch *batch)
-{
-    const struct train_config *config = trainer->config;
-    const struct shape *shape = graph_shape(trainer->graph, trainer->graph->inputs[0].value);
-    int64_t n = shape_count(shape), count = config->train.batch;
-    struct augment_key key = { .seed = (uint64_t)config->seed, .epoch = (uint64_t)trainer->epoch };
-    float *input = plan_input(trainer->plan, 0);
-    if (trainer->mix_shares)
-        mix_batch(batch, count, n / count, config->train.mixup, key, trainer->mix_shares,
-                  trainer->mix_others, input);
-    else
-        memcpy(input, batch->pixels, (size_t)n * sizeof *input);
-}
-
 /* Forward, loss and backward of one batch; its gradients are added to those that are there. */
 static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *batch, double *loss,
                         struct err *err)
 {
     const struct train_config *config = trainer->config;
     int64_t size = config->train.batch, ranks = trainer->request->ranks->size;
-    struct loss_classes spec = { .count = size,
-                                 .classes = trainer->dataset.n_classes,
-                                 .places = 1,
-                                 .weights = trainer->class_weights,
-                                 .divisor = (double)(size * config->train.accumulate * ranks),
-                                 .smoothing = (float)config->train.smoothing,
-                                 .shares = trainer->mix_shares,
-                                 .others = trainer->mix_others };
+    int output = trainer_output(trainer, trainer->graph);
+    struct comparison c = { .batch = batch,
+                            .divisor = (double)(size * config->train.accumulate * ranks),
+                            .epoch = (uint64_t)trainer->epoch };
     bool ok = loader_next(trainer->train_loader, batch, err);
     if (trainer->peers.sum) /* ranks wait for each other within the passes */
         ok = trainer_agree(trainer, ok, err);
@@ -134,25 +42,29 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
         (uint64_t)((trainer->epoch * loader_n_batches(trainer->train_loader) + number) * ranks +
                    trainer->request->ranks->rank);
     plan_set_random(trainer->plan, (uint64_t)config->seed, sequence * (uint64_t)size);
-    fill_input(trainer, batch);
-    ok = plan_forward(trainer->plan, err) &&
-         batch_loss(trainer, plan_output(trainer->plan, 0), &spec, batch, loss,
-                    plan_output_gradient(trainer->plan, 0), err) &&
+    if (trainer->mix_shares)
+        trainer_mix(trainer, batch);
+    trainer_feed(trainer, batch, trainer->graph, 0, trainer->plan);
+    ok = plan_forward(trainer->plan, err);
+    c.outputs = plan_output(trainer->plan, output);
+    c.gradient = plan_output_gradient(trainer->plan, output);
+    ok = ok && trainer->learning.objective->loss(&trainer->learning, &c, loss, err) &&
          trainer_share_backward(trainer, (number + 1) % config->train.accumulate == 0, err);
     trainer->torn = !ok && trainer->peers.sum;
     return ok;
 }
 
-/* The first sample of the batch whose logits are not numbers, for the message; NULL if there is
+/* The first sample of the batch whose outputs are not numbers, for the message; NULL if there is
  * none. The caller's. */
 static char *bad_sample(const struct trainer *trainer, const struct batch *batch)
 {
-    const float *logits = plan_output(trainer->plan, 0);
-    const struct shape *shape = graph_shape(trainer->graph, trainer->graph->outputs[0].value);
+    int output = trainer_output(trainer, trainer->graph);
+    const float *outputs = plan_output(trainer->plan, output);
+    const struct shape *shape = graph_shape(trainer->graph, trainer->graph->outputs[output].value);
     int64_t each = shape_count(shape) / shape->dim[0];
     for (int64_t i = 0; i < batch->n * each; i++)
-        if (!isfinite(logits[i]))
-            return dataset_sample_name(&trainer->dataset, batch->samples[i / each]);
+        if (!isfinite(outputs[i]))
+            return dataset_sample_name(&trainer->dataset, batch_int64(batch, "sample")[i / each]);
     return NULL;
 }
 
@@ -180,13 +92,14 @@ static bool not_a_number(struct trainer *trainer, const char *sample, double los
 }
 
 /* All batches of a step. sums: the loss, and that of the finite batches over their samples. *bad
- * names a sample whose logits are not numbers; the caller's. */
+ * names a sample whose outputs are not numbers; the caller's. */
 static bool learn_batches(struct trainer *trainer, double sums[2], char **bad, struct err *err)
 {
     int64_t accumulate = trainer->config->train.accumulate;
     double scale =
         (double)(trainer->config->train.batch * accumulate) * (double)trainer->request->ranks->size;
     double before = trainer->seen.loss_sum; /* of all ranks */
+    int output = trainer_output(trainer, trainer->graph);
     trainer->seen.loss_sum = 0;
     for (int64_t i = 0; i < accumulate; i++) {
         double part = 0;
@@ -196,8 +109,9 @@ static bool learn_batches(struct trainer *trainer, double sums[2], char **bad, s
         sums[0] += part;
         if (!isfinite(part) && !*bad)
             *bad = bad_sample(trainer, &batch);
-        if (isfinite(part) && !keep_predictions(trainer, plan_output(trainer->plan, 0), &batch,
-                                                part * scale, &trainer->seen, err))
+        struct comparison c = { .batch = &batch, .outputs = plan_output(trainer->plan, output) };
+        if (isfinite(part) && !trainer->learning.objective->keep(&trainer->learning, &c,
+                                                                 part * scale, &trainer->seen, err))
             return false;
     }
     sums[1] = trainer->seen.loss_sum;
@@ -252,54 +166,53 @@ bool trainer_step(struct trainer *trainer, struct err *err)
 
 /* What an evaluation works with. */
 struct evaluation {
+    const struct graph *graph;
     struct plan *plan;
     int ways;               /* to lay a patch: 1, or the 8 of train.tta */
-    double *means, *scores; /* [batch, classes], over the ways; [classes], of one */
-    float *logits;          /* [batch, classes], of the means */
+    double *means, *values; /* [batch, outputs], over the ways; [outputs], of one */
+    float *outputs;         /* [batch, outputs], of the means */
 };
 
-/* Runs a batch. Its logits are the evaluation's until the next one; NULL: failed. Over many ways
- * they are the logarithm of the mean score, whose softmax is that mean, as in predict --tta. */
+/* Runs a batch. Its outputs are the evaluation's until the next one; NULL: failed. Over many ways
+ * they are those of the mean prediction, as in predict --tta. */
 static const float *evaluate_batch(struct trainer *trainer, struct evaluation *evaluation,
                                    const struct batch *batch, struct err *err)
 {
-    int64_t count = trainer->config->train.batch, classes = trainer->dataset.n_classes;
-    int64_t n = count * classes;
-    double *scores = evaluation->scores;
-    memset(evaluation->means, 0, (size_t)n * sizeof *evaluation->means);
+    const struct learning *learning = &trainer->learning;
+    int64_t count = trainer->config->train.batch, each = learning->outputs;
+    int output = trainer_output(trainer, evaluation->graph);
+    double *values = evaluation->values, *means = evaluation->means;
+    memset(means, 0, (size_t)(count * each) * sizeof *means);
     for (int way = 0; way < evaluation->ways; way++) {
-        model_lay(batch->pixels, 3 * count, trainer->crop_px, way, plan_input(evaluation->plan, 0));
+        trainer_feed(trainer, batch, evaluation->graph, way, evaluation->plan);
         if (!plan_forward(evaluation->plan, err))
             return NULL;
-        const float *logits = plan_output(evaluation->plan, 0);
+        const float *outputs = plan_output(evaluation->plan, output);
         if (evaluation->ways == 1)
-            return logits;
-        for (int64_t i = 0; i < n; i++) {
-            if (i % classes == 0)
-                model_scores(logits + i, classes, scores);
-            evaluation->means[i] += scores[i % classes] / evaluation->ways;
+            return outputs;
+        for (int64_t i = 0; i < count * each; i++) {
+            if (i % each == 0)
+                learning->objective->predict(learning, outputs + i, values);
+            means[i] += values[i % each] / evaluation->ways;
         }
     }
-    for (int64_t i = 0; i < n; i++)
-        evaluation->logits[i] =
-            (float)log(evaluation->means[i] > DBL_MIN ? evaluation->means[i] : DBL_MIN);
-    return evaluation->logits;
+    for (int64_t i = 0; i < count; i++)
+        learning->objective->restore(learning, means + i * each, evaluation->outputs + i * each);
+    return evaluation->outputs;
 }
 
 static bool run_batches(struct trainer *trainer, struct loader *loader,
                         struct evaluation *evaluation, struct predictions *out, struct err *err)
 {
-    struct loss_classes spec = { .count = trainer->config->train.batch,
-                                 .classes = trainer->dataset.n_classes,
-                                 .places = 1,
-                                 .divisor = 1 };
+    struct learning *learning = &trainer->learning;
     for (int64_t i = 0; i < loader_n_batches(loader); i++) {
         struct batch batch;
         double loss = 0;
+        struct comparison c = { .batch = &batch, .divisor = 1 };
         bool stop = ctx_stopped(trainer->ctx), ok = loader_next(loader, &batch, err);
-        const float *logits = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
-        ok = logits && batch_loss(trainer, logits, &spec, &batch, &loss, NULL, err) &&
-             keep_predictions(trainer, logits, &batch, loss, out, err);
+        c.outputs = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
+        ok = c.outputs && learning->objective->loss(learning, &c, &loss, err) &&
+             learning->objective->keep(learning, &c, loss, out, err);
         if (!ranks_agree(trainer->request->ranks, ok, &stop, err))
             return false;
         if (stop)
@@ -308,17 +221,18 @@ static bool run_batches(struct trainer *trainer, struct loader *loader,
     return ranks_sum_reals(trainer->request->ranks, &out->loss_sum, 1, err);
 }
 
-static bool evaluation_new(struct trainer *trainer, int ways, struct graph *graph,
+static bool evaluation_new(struct trainer *trainer, int ways, const struct graph *graph,
                            struct evaluation *out, struct err *err)
 {
     struct plan_options options = { .mode = PLAN_INFER, .threads = trainer->threads };
-    size_t classes = (size_t)trainer->dataset.n_classes,
-           n = (size_t)trainer->config->train.batch * classes;
-    *out = (struct evaluation){ .ways = ways,
+    size_t each = (size_t)trainer->learning.outputs;
+    size_t n = (size_t)trainer->config->train.batch * each;
+    *out = (struct evaluation){ .graph = graph,
+                                .ways = ways,
                                 .means = calloc(n, sizeof *out->means),
-                                .scores = calloc(classes, sizeof *out->scores),
-                                .logits = calloc(n, sizeof *out->logits) };
-    if (!out->means || !out->scores || !out->logits)
+                                .values = calloc(each, sizeof *out->values),
+                                .outputs = calloc(n, sizeof *out->outputs) };
+    if (!out->means || !out->values || !out->outputs)
         return err_memory(err, "an evaluation");
     return plan_new(graph, &options, &out->plan, err);
 }
@@ -327,8 +241,8 @@ static void evaluation_free(struct evaluation *evaluation)
 {
     plan_free(evaluation->plan);
     free(evaluation->means);
-    free(evaluation->scores);
-    free(evaluation->logits);
+    free(evaluation->values);
+    free(evaluation->outputs);
 }
 
 bool trainer_evaluate(struct trainer *trainer, struct loader *loader, bool tta,
@@ -336,8 +250,8 @@ bool trainer_evaluate(struct trainer *trainer, struct loader *loader, bool tta,
 {
     struct graph *graph = NULL;
     struct evaluation evaluation = { 0 };
-    struct predictions mine = { .classes = trainer->dataset.n_classes };
-    *out = (struct predictions){ .classes = trainer->dataset.n_classes };
+    struct predictions mine = { .outputs = trainer->learning.outputs };
+    *out = (struct predictions){ .outputs = trainer->learning.outputs };
     if (trainer->ema)
         ema_swap(trainer->ema);
     bool ok = transform_for_inference(trainer->graph, NULL, 0, &graph, err) &&

@@ -80,9 +80,9 @@ static void try_state(const char *state, const float *numbers, int64_t n)
     } else if (err.kind == ERR_NONE) {
         abort(); /* refused without a word */
     }
-    int64_t classes = trainer->seen.classes;
+    int64_t outputs = trainer->seen.outputs;
     predictions_free(&trainer->seen);
-    trainer->seen = (struct predictions){ .classes = classes };
+    trainer->seen = (struct predictions){ .outputs = outputs };
     fuzz_clear();
 }
 

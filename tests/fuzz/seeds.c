@@ -307,7 +307,7 @@ static void write_checkpoint(void)
     check(file_make_folder(inner, &err), &err);
     struct trainer *trainer = small_trainer(folder);
     float scores[4];
-    int32_t labels[2] = { 1, 0 };
+    float labels[2] = { 1, 0 };
     int64_t samples[2] = { 0, 1 };
     memcpy(scores, numbers, sizeof scores);
     struct epoch_row row = { .learning_rate = 0.1 };

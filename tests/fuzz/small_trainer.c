@@ -2,6 +2,7 @@
 #include "tests/fuzz/small_trainer.h"
 
 #include <stdlib.h>
+#include "train/objectives.h"
 
 static struct graph *small_graph(void)
 {
@@ -29,14 +30,15 @@ struct trainer *small_trainer(const char *folder)
         struct optimizer_options options = { .kind = OPTIMIZER_SGD, .momentum = 0.9, .threads = 1 };
         ranks = ranks_one();
         trainer.graph = small_graph();
-        if (!config_read(NULL, settings, 3, &config, NULL) ||
+        if (!config_read(NULL, settings, 3, &config, NULL) || !objective_settle(&config, NULL) ||
             !optimizer_new(trainer.graph, &options, &trainer.optimizer, NULL))
             abort();
         trainer.request = &request;
         trainer.config = &config;
         trainer.ctx = &ctx;
         trainer.threads = 1;
-        trainer.seen.classes = 2;
+        trainer.learning = (struct learning){ .objective = objective_of(&config), .outputs = 2 };
+        trainer.seen.outputs = 2;
         trainer.steps_per_epoch = 10;
         schedule_begin(&trainer.judged);
     }

@@ -148,7 +148,7 @@ static void test_side(void **state)
         fail_msg("%s", err.text);
     assert_true(result.tested);
     assert_int_equal(result.test.n, result.val.n);
-    assert_true(isfinite(result.test.auc) && isfinite(result.test_loss));
+    assert_true(isfinite(job_measure(&result, &result.test, "auc")) && isfinite(result.test.loss));
     assert_as_trained(out, "scores.csv", out, data, false);
     assert_as_trained(out, "test_scores.csv", out, data, false);
     size_t size = 0;

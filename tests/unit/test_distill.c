@@ -16,6 +16,7 @@
 #include "tests/unit/support/drawn_model.h"
 #include "tests/unit/support/train_job.h"
 #include "train/distill.h"
+#include "train/objectives.h"
 #include "train/train.h"
 #include "base/text.h"
 
@@ -50,7 +51,7 @@ static void read_settings(const char *const *settings, struct train_config *conf
     size_t n = 0;
     while (settings[n])
         n++;
-    if (!config_read(NULL, settings, n, config, &err) || !distill_adopt(config, &err))
+    if (!config_read(NULL, settings, n, config, &err) || !objective_settle(config, &err))
         fail_msg("%s", err.text);
 }
 
@@ -88,8 +89,8 @@ static double loss_of_windows(struct distill *distill, const struct batch *batch
     assert_true(model_run_new(model, 1, WINDOW, WINDOW, 1, false, &run, &err));
     for (int64_t i = 0; i < BATCH * 16; i++) {
         float logits[2];
-        score_window(&run, batch->pixels + i / 16 * 3 * CROP * CROP, i % 4 * 32, i / 4 % 4 * 32,
-                     logits);
+        score_window(&run, batch_floats(batch, "image") + i / 16 * 3 * CROP * CROP, i % 4 * 32,
+                     i / 4 % 4 * 32, logits);
         map[i / 16 * 32 + i % 16] = logits[0];
         map[i / 16 * 32 + 16 + i % 16] = logits[1];
     }
@@ -123,8 +124,10 @@ static void check_loss(const char *teacher, const char *loss_setting)
     float *pixels = random_floats(BATCH * 3 * CROP * CROP, 1), *map = random_floats(n, 2);
     float *gradient = calloc((size_t)n, sizeof *gradient);
     int64_t samples[BATCH] = { 7, 9 };
-    int32_t labels[BATCH] = { 0, 0 };
-    struct batch batch = { .pixels = pixels, .labels = labels, .samples = samples, .n = BATCH };
+    struct batch batch = { .n = BATCH };
+    batch_put(&batch,
+              (struct batch_item){ "image", BATCH_FLOAT, SHAPE(BATCH, 3, CROP, CROP), pixels });
+    batch_put(&batch, (struct batch_item){ "sample", BATCH_INT64, SHAPE(BATCH), samples });
     double loss = 0, more = 0, less = 0;
     assert_true(distill_compare(distill, &batch, 5, map, 4, &loss, gradient, &err));
     int64_t used = 0, checked = 0;

@@ -256,14 +256,15 @@ static float *epoch_of(const struct loader_options *options, uint64_t epoch, int
         struct batch batch;
         if (!loader_next(loader, &batch, &err))
             fail_msg("%s", err.text);
-        memcpy(out + i * floats, batch.pixels, (size_t)floats * sizeof *out);
+        memcpy(out + i * floats, batch_floats(&batch, "image"), (size_t)floats * sizeof *out);
+        const int64_t *ids = batch_int64(&batch, "sample");
+        const int32_t *labels = batch_int32(&batch, "label");
         for (int64_t j = 0; j < options->batch; j++) {
-            samples[i * options->batch + j] = batch.samples[j];
-            if (batch.samples[j] >= 0)
-                assert_int_equal(batch.labels[j],
-                                 dataset_label(options->dataset, batch.samples[j]));
+            samples[i * options->batch + j] = ids[j];
+            if (ids[j] >= 0)
+                assert_int_equal(labels[j], dataset_label(options->dataset, ids[j]));
             else
-                assert_int_equal(batch.labels[j], LOSS_IGNORE);
+                assert_int_equal(labels[j], LOSS_IGNORE);
         }
     }
     loader_free(loader);

@@ -220,6 +220,17 @@ static bool add_known_crop(struct model_config *config)
     return true;
 }
 
+/* Without it: softmax, or sigmoid for one class. */
+static bool read_activation(const struct reader *r, const json_t *json)
+{
+    const char *text = json_is_string(json) ? json_string_value(json) : "";
+    if (!json)
+        return true;
+    r->config->independent = strcmp(text, "sigmoid") == 0;
+    return r->config->independent || strcmp(text, "softmax") == 0 ||
+           wrong(r, "microtome: activation", "softmax or sigmoid");
+}
+
 static bool read_own(const struct reader *r, const json_t *json)
 {
     if (!json)
@@ -242,6 +253,7 @@ static bool read_own(const struct reader *r, const json_t *json)
         !read_whole(r, stride, "microtome: stride_px", PIXELS_LIMIT, &r->config->stride_px))
         return false;
     return read_stain(r, json_object_get(json, "stain")) &&
+           read_activation(r, json_object_get(json, "activation")) &&
            read_text(r, json_object_get(json, "network"), "microtome: network",
                      &r->config->network) &&
            add_known_crop(r->config);

@@ -42,6 +42,7 @@ struct model_config {
     char *network;        /* name in our zoo, or NULL */
     enum padding padding; /* of the whole network */
     int64_t stride_px;    /* of a dense heatmap; 0: not specified */
+    bool independent;     /* every class is scored by itself, with a sigmoid ("activation") */
     struct model_stain stain;
 };
 

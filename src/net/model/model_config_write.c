@@ -97,6 +97,8 @@ static void write_all(FILE *stream, const struct model_config *config)
     json_out_text(&json, "padding", model_config_padding(config->padding));
     if (config->stride_px)
         json_out_int(&json, "stride_px", config->stride_px);
+    if (config->independent)
+        json_out_text(&json, "activation", "sigmoid");
     write_stain(&json, &config->stain);
     json_out_close_object(&json);
     json_out_close_object(&json);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include "base/file.h"
 #include "base/pool.h"
-#include "train/distill.h"
+#include "train/objectives.h"
 #include "base/text.h"
 
 static void stop_at(void *arg, int64_t step)
@@ -30,7 +30,7 @@ bool run_job(struct job *job, struct train_result *result, struct err *err)
         n++;
     *err = (struct err){ 0 };
     atomic_store(&job->stop, false);
-    bool ok = config_read(NULL, job->settings, n, &config, err) && distill_adopt(&config, err);
+    bool ok = config_read(NULL, job->settings, n, &config, err) && objective_settle(&config, err);
     struct train_request request = { .config = &config,
                                      .folder = job->folder,
                                      .resume = job->resume,
@@ -41,6 +41,14 @@ bool run_job(struct job *job, struct train_result *result, struct err *err)
     config_free(&config);
     pool_free(pool);
     return ok;
+}
+
+double job_measure(const struct train_result *result, const struct judgement *judgement,
+                   const char *name)
+{
+    int i = objective_measure(result->objective, name);
+    assert_true(i >= 0);
+    return judgement->values[i];
 }
 
 char *read_in(const char *folder, const char *name, size_t *size)

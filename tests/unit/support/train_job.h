@@ -18,6 +18,10 @@ struct job {
 /* Settings that are wrong are an error like any other. */
 bool run_job(struct job *job, struct train_result *result, struct err *err);
 
+/* A measure of the objective by its name; the test fails if there is none. */
+double job_measure(const struct train_result *result, const struct judgement *judgement,
+                   const char *name);
+
 /* Bytes of folder/name, the caller's; the test fails if it cannot be read. */
 char *read_in(const char *folder, const char *name, size_t *size);
 #endif

@@ -1,0 +1,126 @@
+/* objectives.c: see objectives.h. A new objective is a line in OBJECTIVES and the file that defines
+ * objective_<name>. */
+#include "train/objectives.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OBJECTIVES(LINE)                                                                           \
+    LINE(classify)                                                                                 \
+    LINE(distill)
+
+#define DECLARE(name) extern const struct objective objective_##name;
+OBJECTIVES(DECLARE)
+
+#define NUMBER(name) NUMBER_##name,
+enum { OBJECTIVES(NUMBER) N_OBJECTIVES };
+
+#define ENTRY(name) &objective_##name,
+static const struct objective *const objectives[] = { OBJECTIVES(ENTRY) };
+
+#define NAME(name) #name,
+const char *const objective_names[] = { OBJECTIVES(NAME) NULL };
+
+const struct objective *objective_of(const struct train_config *config)
+{
+    return objectives[config->objective];
+}
+
+int objective_measure(const struct objective *objective, const char *name)
+{
+    for (int i = 0; i < objective->n_measures; i++)
+        if (strcmp(objective->measures[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* A teacher means distillation, and the other way round. */
+static bool choose_objective(struct train_config *config, struct err *err)
+{
+    bool taught = config->distill.teacher[0] != 0;
+    if (taught && config->objective == NUMBER_classify)
+        config->objective = NUMBER_distill;
+    if (taught && config->objective != NUMBER_distill)
+        return err_set(err, ERR_USAGE,
+                       "distill.teacher: objective %s has no teacher; omit it, or set objective: "
+                       "distill",
+                       objective_of(config)->name);
+    if (!taught && config->objective == NUMBER_distill)
+        return err_set(err, ERR_USAGE,
+                       "objective: distill needs a teacher; set distill.teacher, or pass "
+                       "--distill-dense");
+    return true;
+}
+
+static int index_of(const char *const *names, const char *name)
+{
+    int i = 0;
+    while (names[i] && strcmp(names[i], name) != 0)
+        i++;
+    return i;
+}
+
+static bool choose_monitor(struct train_config *config, struct err *err)
+{
+    const struct objective *objective = objective_of(config);
+    const char *name = config_monitors[config->train.monitor];
+    if (config->train.monitor == MONITOR_AUTO)
+        config->train.monitor = index_of(config_monitors, objective->monitor);
+    else if (config->train.monitor != MONITOR_LOSS && config->train.monitor != MONITOR_LAST &&
+             objective_measure(objective, name) < 0)
+        return err_set(err, ERR_USAGE,
+                       "train.monitor: %s is not a measure of objective %s; use %s, loss or last",
+                       name, objective->name, objective->monitor);
+    return true;
+}
+
+/* All pairs that the objective takes, in words. */
+static void list_losses(const struct objective *objective, char *text, size_t size)
+{
+    size_t used = 0;
+    for (const struct objective_loss *pair = objective->losses; pair->loss && used < size; pair++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s with activation %s",
+                             pair == objective->losses ? "" : ", ", pair->loss, pair->activation);
+}
+
+/* The first pair that has what is given. */
+static bool choose_loss(struct train_config *config, struct err *err)
+{
+    const struct objective *objective = objective_of(config);
+    const char *loss = config_losses[config->train.loss];
+    const char *activation = config_activations[config->network.activation];
+    bool any_loss = config->train.loss == 0, any_activation = config->network.activation == 0;
+    char list[300] = "";
+    if (!objective->losses)
+        return (any_loss && any_activation) ||
+               err_set(err, ERR_USAGE, "%s: objective %s has its own; omit it",
+                       any_loss ? "network.activation" : "train.loss", objective->name);
+    const struct objective_loss *pair = objective->losses;
+    while (pair->loss && ((!any_loss && strcmp(pair->loss, loss) != 0) ||
+                          (!any_activation && strcmp(pair->activation, activation) != 0)))
+        pair++;
+    list_losses(objective, list, sizeof list);
+    if (!pair->loss)
+        return err_set(err, ERR_USAGE,
+                       "train.loss: %s with network.activation: %s is not taken by objective %s; "
+                       "it takes %s",
+                       loss, activation, objective->name, list);
+    config->train.loss = index_of(config_losses, pair->loss);
+    config->network.activation = index_of(config_activations, pair->activation);
+    return true;
+}
+
+bool objective_resolve(struct train_config *config, struct err *err)
+{
+    if (!choose_objective(config, err) || !choose_monitor(config, err) || !choose_loss(config, err))
+        return false;
+    config->truth = objective_of(config)->truth;
+    return true;
+}
+
+bool objective_settle(struct train_config *config, struct err *err)
+{
+    return objective_resolve(config, err) &&
+           (!objective_of(config)->settle || objective_of(config)->settle(config, err));
+}
