@@ -65,7 +65,8 @@ static void mistakes_are_named(void **state)
         { "seed: 1\nnetwork:\n  nam: x\n", NULL,
           "run.yaml:3: no key 'network.nam'; did you mean 'network.name'?" },
         { "xyzzyplugh: 1\n", NULL,
-          "run.yaml:1: no key 'xyzzyplugh'; the keys are: seed classes network data augment train "
+          "run.yaml:1: no key 'xyzzyplugh'; the keys are: seed objective classes network data "
+          "augment train "
           "optimizer schedule ranks checkpoint distill mine" },
         { "train: {batch: 0}\n", NULL,
           "run.yaml:1: train.batch: '0' is not a whole number from 1 to 65536" },
