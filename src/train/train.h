@@ -30,7 +30,7 @@ struct train_request {
 };
 
 /* How good predictions are. */
-struct judgement {
+struct quality {
     int64_t n;                              /* predictions */
     double loss;                            /* mean */
     double values[OBJECTIVE_MOST_MEASURES]; /* of the objective's measures; NaN where undefined */
@@ -41,9 +41,9 @@ struct train_result {
     int64_t epochs, steps; /* done in total */
     int64_t best_epoch;    /* from 0 */
     double train_loss;
-    struct judgement val;  /* with the best weights; on the training data, without a loss, if there
+    struct quality val;  /* with the best weights; on the training data, without a loss, if there
                               is no validation */
-    struct judgement test; /* with the same weights; if tested */
+    struct quality test; /* with the same weights; if tested */
     bool tested;
     double seconds; /* of this process */
     double images_per_s,

@@ -196,10 +196,10 @@ static bool train_epoch(struct trainer *trainer, struct err *err)
 }
 
 static bool judge_predictions(const struct trainer *trainer, const struct predictions *predictions,
-                              struct judgement *out, struct err *err)
+                              struct quality *out, struct err *err)
 {
     const struct learning *learning = &trainer->learning;
-    *out = (struct judgement){ .n = predictions->n, .loss = NAN };
+    *out = (struct quality){ .n = predictions->n, .loss = NAN };
     for (int i = 0; i < OBJECTIVE_MOST_MEASURES; i++)
         out->values[i] = NAN;
     if (predictions->n == 0)
@@ -212,25 +212,25 @@ static bool judge_predictions(const struct trainer *trainer, const struct predic
  * AUC of only one class) it is the loss. */
 static double monitored(const struct trainer *trainer, const struct epoch_row *row)
 {
-    const struct judgement *judgement = trainer->val_loader ? &row->val : &row->train;
+    const struct quality *quality = trainer->val_loader ? &row->val : &row->train;
     int monitor = trainer->config->train.monitor;
     int measure = objective_measure(trainer->learning.objective, config_monitors[monitor]);
     if (monitor == MONITOR_LAST)
         return (double)trainer->epoch;
-    if (measure < 0 || isnan(judgement->values[measure]))
-        return -judgement->loss;
-    return judgement->values[measure];
+    if (measure < 0 || isnan(quality->values[measure]))
+        return -quality->loss;
+    return quality->values[measure];
 }
 
 /* "loss 0.6931, accuracy 0.5000, AUC 0.5000" */
-static void put_main(const struct objective *objective, const struct judgement *judgement,
-                     char *text, size_t size)
+static void put_main(const struct objective *objective, const struct quality *quality, char *text,
+                     size_t size)
 {
-    size_t used = (size_t)snprintf(text, size, "loss %.4f", judgement->loss);
+    size_t used = (size_t)snprintf(text, size, "loss %.4f", quality->loss);
     for (int i = 0; i < objective->n_measures && used < size; i++)
         if (objective->measures[i].main)
             used += (size_t)snprintf(text + used, size - used, ", %s %.4f",
-                                     objective->measures[i].title, judgement->values[i]);
+                                     objective->measures[i].title, quality->values[i]);
 }
 
 static void say_row(const struct trainer *trainer, const struct epoch_row *row, bool best)
@@ -337,7 +337,7 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
 /* Evaluates the current weights on one side; the objective's files have names that start with
  * `prefix`. Collective. */
 static bool judge_side(struct trainer *trainer, struct loader *loader, const char *prefix,
-                       struct judgement *out, struct err *err)
+                       struct quality *out, struct err *err)
 {
     const struct learning *learning = &trainer->learning;
     struct predictions found = { .outputs = learning->outputs };

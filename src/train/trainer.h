@@ -14,7 +14,7 @@
 /* One line of metrics.csv. */
 struct epoch_row {
     double learning_rate, seconds, waiting;
-    struct judgement train, val;
+    struct quality train, val;
 };
 
 struct trainer {
@@ -57,7 +57,7 @@ struct trainer {
     struct epoch_row *rows;
     int64_t n_rows;
     bool finished;
-    struct judgement test; /* of the kept weights, after testing */
+    struct quality test; /* of the kept weights, after testing */
     bool tested;
     /* of this process */
     double began_s, train_s, epoch_began_s, epoch_waited_s;

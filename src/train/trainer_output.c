@@ -44,15 +44,15 @@ bool trainer_write_config(const struct trainer *trainer, struct err *err)
 typedef void (*column_fn)(void *arg, const char *name, double value);
 
 static void put_measures(const struct objective *objective, const char *side, bool only_main,
-                         const struct judgement *judgement, column_fn put, void *arg)
+                         const struct quality *quality, column_fn put, void *arg)
 {
     char name[64];
     snprintf(name, sizeof name, "%s_loss", side);
-    put(arg, name, judgement->loss);
+    put(arg, name, quality->loss);
     for (int i = 0; i < objective->n_measures; i++) {
         snprintf(name, sizeof name, "%s_%s", side, objective->measures[i].name);
         if (objective->measures[i].main || !only_main)
-            put(arg, name, judgement->values[i]);
+            put(arg, name, quality->values[i]);
     }
 }
 
@@ -104,7 +104,7 @@ static bool write_csv(const struct trainer *trainer, struct err *err)
 }
 
 static void write_test(struct json_out *json, const struct objective *objective,
-                       const struct judgement *test)
+                       const struct quality *test)
 {
     json_out_object(json, "test");
     json_out_int(json, "patches", test->n);

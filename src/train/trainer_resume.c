@@ -22,13 +22,12 @@ static int64_t get_int(const json_t *object, const char *key)
     return (int64_t)json_integer_value(json_object_get(object, key));
 }
 
-static struct judgement judgement_of(const struct objective *objective, const json_t *json,
-                                     double loss)
+static struct quality quality_of(const struct objective *objective, const json_t *json, double loss)
 {
-    struct judgement judgement = { .n = get_int(json, "n"), .loss = loss };
+    struct quality quality = { .n = get_int(json, "n"), .loss = loss };
     for (int i = 0; i < objective->n_measures; i++)
-        judgement.values[i] = get_real(json, objective->measures[i].name);
-    return judgement;
+        quality.values[i] = get_real(json, objective->measures[i].name);
+    return quality;
 }
 
 static bool rows_of(struct trainer *trainer, const json_t *rows, struct err *err)
@@ -44,10 +43,10 @@ static bool rows_of(struct trainer *trainer, const json_t *rows, struct err *err
             .learning_rate = get_real(row, "learning_rate"),
             .seconds = get_real(row, "seconds"),
             .waiting = get_real(row, "waiting"),
-            .train = judgement_of(trainer->learning.objective, json_object_get(row, "train"),
-                                  get_real(row, "train_loss")),
-            .val = judgement_of(trainer->learning.objective, json_object_get(row, "val"),
-                                get_real(row, "val_loss")),
+            .train = quality_of(trainer->learning.objective, json_object_get(row, "train"),
+                                get_real(row, "train_loss")),
+            .val = quality_of(trainer->learning.objective, json_object_get(row, "val"),
+                              get_real(row, "val_loss")),
         };
     }
     return true;

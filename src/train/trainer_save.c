@@ -76,13 +76,13 @@ static void put_real(struct json_out *json, const char *key, double value)
     json_out_text(json, key, text);
 }
 
-static void put_judgement(struct json_out *json, const char *key, const struct objective *objective,
-                          const struct judgement *judgement)
+static void put_quality(struct json_out *json, const char *key, const struct objective *objective,
+                        const struct quality *quality)
 {
     json_out_object_line(json, key);
-    json_out_int(json, "n", judgement->n);
+    json_out_int(json, "n", quality->n);
     for (int i = 0; i < objective->n_measures; i++)
-        put_real(json, objective->measures[i].name, judgement->values[i]);
+        put_real(json, objective->measures[i].name, quality->values[i]);
     json_out_close_object(json);
 }
 
@@ -97,8 +97,8 @@ static void put_rows(struct json_out *json, const struct trainer *trainer)
         put_real(json, "val_loss", row->val.loss);
         put_real(json, "seconds", row->seconds);
         put_real(json, "waiting", row->waiting);
-        put_judgement(json, "train", trainer->learning.objective, &row->train);
-        put_judgement(json, "val", trainer->learning.objective, &row->val);
+        put_quality(json, "train", trainer->learning.objective, &row->train);
+        put_quality(json, "val", trainer->learning.objective, &row->val);
         json_out_close_object(json);
     }
     json_out_close_array(json);

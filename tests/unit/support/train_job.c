@@ -43,12 +43,12 @@ bool run_job(struct job *job, struct train_result *result, struct err *err)
     return ok;
 }
 
-double job_measure(const struct train_result *result, const struct judgement *judgement,
+double job_measure(const struct train_result *result, const struct quality *quality,
                    const char *name)
 {
     int i = objective_measure(result->objective, name);
     assert_true(i >= 0);
-    return judgement->values[i];
+    return quality->values[i];
 }
 
 char *read_in(const char *folder, const char *name, size_t *size)

@@ -19,7 +19,7 @@ struct job {
 bool run_job(struct job *job, struct train_result *result, struct err *err);
 
 /* A measure of the objective by its name; the test fails if there is none. */
-double job_measure(const struct train_result *result, const struct judgement *judgement,
+double job_measure(const struct train_result *result, const struct quality *quality,
                    const char *name);
 
 /* Bytes of folder/name, the caller's; the test fails if it cannot be read. */
