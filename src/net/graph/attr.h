@@ -134,6 +134,41 @@ struct upsample_attr {
 
 /* convert: how its output is kept is struct storage, see tensor.h. */
 
+/* halo: an image whose height (axis 2) or width (axis 3) is divided among the peers of a group, in
+ * the order of their ranks. In front come the last `before` rows (or columns) of the peer before,
+ * behind the first `after` of the next one; zeros where there is none. The gradient of a border is
+ * added to that of the rows it came from. Parts may differ in extent, but not be smaller than the
+ * borders. */
+struct halo_attr {
+    int64_t axis;
+    int64_t before, after;
+    enum peer_group group;
+};
+
+/* all_reduce: the sum over the peers of a group, in one pass or in both; at least one is needed.
+ * Which one depends on who computes the loss from the result.
+ *  sum_forward alone: every peer goes on with the same sum to the same loss, which counts once
+ *      (behind a linear layer whose inputs are divided; a mean over a divided image).
+ *  sum_backward alone: all peers have the same input and each uses it for another part of the work,
+ *      so that the gradients add up (in front of a linear layer whose outputs are divided).
+ *  both: every peer uses the sum for another part of the loss (a mean over a divided image that
+ *      every pixel sees). */
+struct all_reduce_attr {
+    enum peer_group group;
+    bool sum_forward, sum_backward;
+};
+
+/* all_gather: the tensors of all peers of a group, which have the same shape, joined along an axis
+ * in the order of their ranks. `parts` is the size of the group: shapes are known without peers.
+ * The gradient is the own part of it; sum_backward: of its sum over peers, if every peer uses the
+ * result for another part of the loss. */
+struct all_gather_attr {
+    int64_t axis;
+    int64_t parts; /* 0 means 1 */
+    enum peer_group group;
+    bool sum_backward;
+};
+
 union attr {
     struct conv_attr conv;
     struct linear_attr linear;
@@ -154,5 +189,8 @@ union attr {
     struct reduce_attr reduce;
     struct upsample_attr upsample;
     struct storage convert;
+    struct halo_attr halo;
+    struct all_reduce_attr all_reduce;
+    struct all_gather_attr all_gather;
 };
 #endif

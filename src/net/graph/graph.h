@@ -207,6 +207,9 @@ value_id graph_dropout(struct graph *graph, value_id x, float rate);
 /* Rounded to numbers that can be stored so. */
 value_id graph_convert(struct graph *graph, value_id x, struct storage storage);
 value_id graph_upsample(struct graph *graph, value_id x, struct upsample_attr attr);
+value_id graph_halo(struct graph *graph, value_id x, struct halo_attr attr);
+value_id graph_all_reduce(struct graph *graph, value_id x, struct all_reduce_attr attr);
+value_id graph_all_gather(struct graph *graph, value_id x, struct all_gather_attr attr);
 /* softmax(q kt / sqrt(d)) v for q, k, v [N, heads, T, d] -> [N, heads, T, d] */
 value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v);
 

@@ -340,6 +340,21 @@ value_id graph_upsample(struct graph *graph, value_id x, struct upsample_attr at
     return unary(graph, OP_UPSAMPLE, x, &(union attr){ .upsample = attr });
 }
 
+value_id graph_halo(struct graph *graph, value_id x, struct halo_attr attr)
+{
+    return unary(graph, OP_HALO, x, &(union attr){ .halo = attr });
+}
+
+value_id graph_all_reduce(struct graph *graph, value_id x, struct all_reduce_attr attr)
+{
+    return unary(graph, OP_ALL_REDUCE, x, &(union attr){ .all_reduce = attr });
+}
+
+value_id graph_all_gather(struct graph *graph, value_id x, struct all_gather_attr attr)
+{
+    return unary(graph, OP_ALL_GATHER, x, &(union attr){ .all_gather = attr });
+}
+
 value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v)
 {
     if (q == NO_VALUE)

@@ -46,7 +46,10 @@ enum op_kind {
     OP_LOG_SOFTMAX,
     OP_DROPOUT,
     OP_UPSAMPLE,
-    OP_CONVERT, /* x rounded to what its attributes can store, and kept so */
+    OP_CONVERT,    /* x rounded to what its attributes can store, and kept so */
+    OP_HALO,       /* [N, C, H, W], one part of an image: with the borders of its neighbours */
+    OP_ALL_REDUCE, /* summed over peers */
+    OP_ALL_GATHER, /* the parts of all peers joined */
     OP_KINDS
 };
 

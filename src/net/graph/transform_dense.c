@@ -254,6 +254,9 @@ static bool dense_node(struct dense *d, const struct node *node, struct err *err
     case OP_TRANSPOSE:
     case OP_EXPAND_BATCH:
     case OP_UPSAMPLE:
+    case OP_HALO:
+    case OP_ALL_REDUCE:
+    case OP_ALL_GATHER:
         return refuse(node, "", err);
     default:
         ok = dense_pointwise(d, node, &place, err);

@@ -72,6 +72,9 @@ static bool sees_all(const struct node *node)
     case OP_TRANSPOSE:
     case OP_CONV_TRANSPOSE:
     case OP_UPSAMPLE:
+    case OP_HALO:
+    case OP_ALL_REDUCE:
+    case OP_ALL_GATHER:
         return true;
     default:
         return false;

@@ -31,6 +31,8 @@ extern const struct op op_dropout;
 extern const struct op op_upsample;
 /* convert.c */
 extern const struct op op_convert;
+/* collective.c */
+extern const struct op op_halo, op_all_reduce, op_all_gather;
 
 /* Up to this limit, products of extents, strides and kernels stay within 64 bits. */
 #define ATTR_LIMIT ((double)(1 << 20))

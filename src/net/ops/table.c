@@ -40,6 +40,9 @@ static const struct op *const table[OP_KINDS] = {
     [OP_DROPOUT] = &op_dropout,
     [OP_UPSAMPLE] = &op_upsample,
     [OP_CONVERT] = &op_convert,
+    [OP_HALO] = &op_halo,
+    [OP_ALL_REDUCE] = &op_all_reduce,
+    [OP_ALL_GATHER] = &op_all_gather,
 };
 
 const struct op *op_get(enum op_kind kind)

@@ -1,0 +1,452 @@
+/* collective.c: ops that talk to peers (net/plan/peers.h), for a network of which every process has
+ * a part. halo: the borders of the neighbours' parts of an image. all_reduce: sums over peers.
+ * all_gather: the parts of all peers, joined. Without peers they are what remains: a border of
+ * zeros, and nothing. */
+#include <string.h>
+#include "net/ops/ops.h"
+#include "net/plan/step.h"
+
+static const char *const group_names[] = { "data", "stage", "space", "bands", "heads", NULL };
+
+#define GROUP_FIELD                                                                                \
+    {                                                                                              \
+        .name = "group", .type = ATTR_CHOICE, .offset = offsetof(ATTR_STRUCT, group), .count = 1,  \
+        .min = 0, .max = PEER_GROUPS - 1, .choices = group_names                                   \
+    }
+
+#define ATTR_STRUCT struct halo_attr
+static const struct attr_field halo_fields[] = {
+    FIELD(ATTR_INT, axis, 1, -2, 3),
+    FIELD(ATTR_INT, before, 1, 0, ATTR_LIMIT),
+    FIELD(ATTR_INT, after, 1, 0, ATTR_LIMIT),
+    GROUP_FIELD,
+    { .name = NULL },
+};
+#undef ATTR_STRUCT
+
+#define ATTR_STRUCT struct all_reduce_attr
+static const struct attr_field all_reduce_fields[] = {
+    GROUP_FIELD,
+    FIELD(ATTR_BOOL, sum_forward, 1, 0, 1),
+    FIELD(ATTR_BOOL, sum_backward, 1, 0, 1),
+    { .name = NULL },
+};
+#undef ATTR_STRUCT
+
+#define ATTR_STRUCT struct all_gather_attr
+static const struct attr_field all_gather_fields[] = {
+    FIELD(ATTR_INT, axis, 1, -SHAPE_DIMS, SHAPE_DIMS - 1),
+    FIELD(ATTR_INT, parts, 1, 1, ATTR_LIMIT),
+    GROUP_FIELD,
+    FIELD(ATTR_BOOL, sum_backward, 1, 0, 1),
+    { .name = NULL },
+};
+#undef ATTR_STRUCT
+
+/* NULL: alone. */
+static const struct plan_peers *peers_of(const struct plan_node *pn, enum peer_group group)
+{
+    const struct plan_peers *peers = pn->tape->options.peers[group];
+    return peers && peers->size > 1 ? peers : NULL;
+}
+
+/* A tensor in memory around one axis: [outer, extent, inner]. */
+struct around {
+    int64_t outer, extent, inner;
+};
+
+static struct around around_axis(const struct tape *tape, const struct shape *shape, int axis,
+                                 enum layout layout)
+{
+    if (layout == LAYOUT_PLAIN)
+        return (struct around){ shape_span(shape, 0, axis), shape->dim[axis],
+                                shape_span(shape, axis + 1, shape->rank) };
+    int64_t extents[5];
+    struct around a = { 1, 1, 1 };
+    layout_extents(tape, shape, layout, extents);
+    for (int i = 0; i < 5; i++)
+        *(i < axis ? &a.outer : i == axis ? &a.extent : &a.inner) *= extents[i];
+    return a;
+}
+
+/* A step from x to y, with scratch behind them (0 bytes: none) that ends with it. */
+static bool add_step(struct plan_node *pn, const struct step_spec *spec, bool talks, int x, int y,
+                     const size_t scratch[2], struct err *err)
+{
+    struct step *step = step_add(pn->tape, spec, err);
+    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, y, ACCESS_WRITE, err))
+        return false;
+    step->talks = talks;
+    for (int i = 0; i < 2; i++)
+        if (scratch[i] && !step_use(step, slot_new(pn->tape, scratch[i]), ACCESS_WRITE, err))
+            return false;
+    return true;
+}
+
+/* --- halo --- */
+
+static bool halo_shape(const union attr *attr, const struct shape *const *in, int n_inputs,
+                       struct shape *out, struct err *err)
+{
+    (void)n_inputs;
+    const struct halo_attr *a = &attr->halo;
+    if (!shape_is_image(in[0], err))
+        return false;
+    int axis = axis_of(a->axis, 4);
+    if (axis < 2)
+        return err_set(err, ERR_FORMAT, "axis %lld is neither height (2) nor width (3)",
+                       (long long)a->axis);
+    *out = *in[0];
+    out->dim[axis] += a->before + a->after;
+    return true;
+}
+
+struct halo {
+    struct around own; /* the part of this process, without its halo */
+    int64_t before, after;
+    const struct plan_peers *peers; /* NULL: none */
+};
+
+/* n rows of an [outer, extents, inner] tensor from another. */
+static void copy_rows(const struct halo *h, const float *from, int64_t from_extent,
+                      int64_t from_row, float *to, int64_t to_extent, int64_t to_row, int64_t n)
+{
+    int64_t inner = h->own.inner;
+    for (int64_t o = 0; o < h->own.outer; o++)
+        memcpy(to + (o * to_extent + to_row) * inner, from + (o * from_extent + from_row) * inner,
+               (size_t)(n * inner) * sizeof *to);
+}
+
+/* rows [outer, n, inner] are added to those of `to` from `row` on. */
+static void add_rows(const struct halo *h, const float *rows, int64_t n, float *to, int64_t row)
+{
+    int64_t count = n * h->own.inner;
+    for (int64_t o = 0; o < h->own.outer; o++) {
+        const float *from = rows + o * count;
+        float *at = to + (o * h->own.extent + row) * h->own.inner;
+        for (int64_t i = 0; i < count; i++)
+            at[i] += from[i];
+    }
+}
+
+static void clear_rows(const struct halo *h, float *to, int64_t extent, int64_t row, int64_t n)
+{
+    for (int64_t o = 0; o < h->own.outer; o++)
+        memset(to + (o * extent + row) * h->own.inner, 0, (size_t)(n * h->own.inner) * sizeof *to);
+}
+
+/* The neighbour in front (-1) or behind (1). */
+static int neighbour(const struct halo *h, int way)
+{
+    int rank = h->peers ? h->peers->rank + way : PEER_NONE;
+    return h->peers && rank < h->peers->size ? rank : PEER_NONE;
+}
+
+/* n rows from at[2] go to the neighbour this way; those of the other one come to at[3]. */
+static bool pass_on(const struct halo *h, const struct step *step, int way, int64_t n,
+                    struct err *err)
+{
+    size_t bytes = (size_t)(h->own.outer * n * h->own.inner) * sizeof(float);
+    struct peers_exchange x = { .to = neighbour(h, way),
+                                .from = neighbour(h, -way),
+                                .out = step->at[2],
+                                .out_bytes = bytes,
+                                .in = step->at[3],
+                                .in_bytes = bytes };
+    return h->peers->exchange(h->peers->arg, &x, err);
+}
+
+/* Fills n rows of y from `row` on with the border of the neighbour on the other side of `way`, and
+ * gives it ours, which begins at own_row. */
+static bool fill_side(const struct halo *h, const struct step *step, int way, int64_t n,
+                      int64_t own_row, int64_t row, struct err *err)
+{
+    int64_t extent = h->before + h->own.extent + h->after;
+    float *y = step->at[1];
+    if (n == 0)
+        return true;
+    if (h->peers) {
+        copy_rows(h, step->at[0], h->own.extent, own_row, step->at[2], n, 0, n);
+        if (!pass_on(h, step, way, n, err))
+            return false;
+    }
+    if (neighbour(h, -way) == PEER_NONE)
+        clear_rows(h, y, extent, row, n);
+    else
+        copy_rows(h, step->at[3], n, 0, y, extent, row, n);
+    return true;
+}
+
+static bool run_halo(const struct step *step, struct err *err)
+{
+    const struct halo *h = step->state;
+    int64_t extent = h->before + h->own.extent + h->after;
+    copy_rows(h, step->at[0], h->own.extent, 0, step->at[1], extent, h->before, h->own.extent);
+    return fill_side(h, step, 1, h->before, h->own.extent - h->before, 0, err) &&
+           fill_side(h, step, -1, h->after, 0, h->before + h->own.extent, err);
+}
+
+/* The gradient of n rows of the halo from `row` on goes back to the neighbour whose they are; that
+ * of our rows from own_row on comes. */
+static bool return_side(const struct halo *h, const struct step *step, int way, int64_t n,
+                        int64_t row, int64_t own_row, struct err *err)
+{
+    int64_t extent = h->before + h->own.extent + h->after;
+    if (n == 0 || !h->peers)
+        return true;
+    copy_rows(h, step->at[0], extent, row, step->at[2], n, 0, n);
+    if (!pass_on(h, step, way, n, err))
+        return false;
+    if (neighbour(h, -way) != PEER_NONE)
+        add_rows(h, step->at[3], n, step->at[1], own_row);
+    return true;
+}
+
+static bool run_halo_back(const struct step *step, struct err *err)
+{
+    const struct halo *h = step->state;
+    int64_t extent = h->before + h->own.extent + h->after;
+    copy_rows(h, step->at[0], extent, h->before, step->at[1], h->own.extent, 0, h->own.extent);
+    return return_side(h, step, -1, h->before, 0, h->own.extent - h->before, err) &&
+           return_side(h, step, 1, h->after, h->before + h->own.extent, 0, err);
+}
+
+static bool add_halo(struct plan_node *pn, bool back, int x, int y, enum layout layout,
+                     struct err *err)
+{
+    const struct halo_attr *a = &pn->node->attr.halo;
+    struct halo h = { around_axis(pn->tape, in_shape(pn, 0), axis_of(a->axis, 4), layout),
+                      a->before, a->after, peers_of(pn, a->group) };
+    int64_t most = h.before > h.after ? h.before : h.after;
+    if (h.peers && most > h.own.extent)
+        return err_set(err, ERR_USAGE,
+                       "a part of %lld rows is smaller than the border of %lld that its neighbour "
+                       "needs; use fewer processes or a larger image",
+                       (long long)h.own.extent, (long long)most);
+    size_t bytes = h.peers ? (size_t)(h.own.outer * most * h.own.inner) * sizeof(float) : 0;
+    struct step_spec spec = { back ? "halo back" : "halo", back ? run_halo_back : run_halo, &h,
+                              sizeof h, 0 };
+    return add_step(pn, &spec, h.peers, x, y, (size_t[]){ bytes, bytes }, err);
+}
+
+static bool halo_forward(struct plan_node *pn, struct err *err)
+{
+    enum layout layout = in_layout(pn, 0);
+    int x = in_slot(pn, 0, layout, err);
+    return add_halo(pn, false, x, out_slot(pn, layout), layout, err);
+}
+
+static bool halo_backward(struct plan_node *pn, struct err *err)
+{
+    enum layout layout = out_layout(pn);
+    int dy = out_gradient(pn, layout, err), dx = gradient_slot(pn, 0, layout);
+    return !wants_gradient(pn, 0) ||
+           (add_halo(pn, true, dy, dx, layout, err) && gradient_add(pn, 0, dx, layout, err));
+}
+
+/* --- all_reduce --- */
+
+static bool all_reduce_shape(const union attr *attr, const struct shape *const *in, int n_inputs,
+                             struct shape *out, struct err *err)
+{
+    (void)n_inputs;
+    *out = *in[0];
+    return attr->all_reduce.sum_forward || attr->all_reduce.sum_backward ||
+           err_set(err, ERR_FORMAT, "neither sum_forward nor sum_backward is set");
+}
+
+struct reduction {
+    int64_t count;
+    const struct plan_peers *peers;
+};
+
+static bool run_reduce(const struct step *step, struct err *err)
+{
+    const struct reduction *r = step->state;
+    if (step->at[0] != step->at[1])
+        memcpy(step->at[1], step->at[0], (size_t)r->count * sizeof(float));
+    return r->peers->sum_floats(r->peers->arg, step->at[1], r->count, err);
+}
+
+static bool add_reduce(struct plan_node *pn, int x, int y, enum layout layout, struct err *err)
+{
+    struct reduction r = { (int64_t)(layout_bytes(pn->tape, out_shape(pn), layout) / sizeof(float)),
+                           peers_of(pn, pn->node->attr.all_reduce.group) };
+    struct step_spec spec = { "sum over peers", run_reduce, &r, sizeof r, 0 };
+    if (!add_step(pn, &spec, true, x, y, (size_t[]){ 0, 0 }, err))
+        return false;
+    step_in_place(&pn->tape->steps[pn->tape->n_steps - 1], 0, -1, 1);
+    return true;
+}
+
+static bool all_reduce_forward(struct plan_node *pn, struct err *err)
+{
+    const struct all_reduce_attr *a = &pn->node->attr.all_reduce;
+    enum layout layout = in_layout(pn, 0);
+    int x = in_slot(pn, 0, layout, err);
+    if (a->sum_forward && peers_of(pn, a->group))
+        return add_reduce(pn, x, out_slot(pn, layout), layout, err);
+    out_is(pn, x, FLOATS(layout));
+    return true;
+}
+
+static bool all_reduce_backward(struct plan_node *pn, struct err *err)
+{
+    const struct all_reduce_attr *a = &pn->node->attr.all_reduce;
+    enum layout layout = out_layout(pn);
+    if (!wants_gradient(pn, 0))
+        return true;
+    int dy = out_gradient(pn, layout, err), dx = dy;
+    if (a->sum_backward && peers_of(pn, a->group)) {
+        dx = gradient_slot(pn, 0, layout);
+        if (!add_reduce(pn, dy, dx, layout, err))
+            return false;
+    }
+    return gradient_add(pn, 0, dx, layout, err);
+}
+
+/* --- all_gather --- */
+
+static void all_gather_complete(union attr *attr)
+{
+    complete_ones(&attr->all_gather.parts, 1);
+}
+
+static bool all_gather_shape(const union attr *attr, const struct shape *const *in, int n_inputs,
+                             struct shape *out, struct err *err)
+{
+    (void)n_inputs;
+    int axis = axis_of(attr->all_gather.axis, in[0]->rank);
+    if (axis < 0)
+        return no_axis(attr->all_gather.axis, in[0]->rank, err);
+    *out = *in[0];
+    out->dim[axis] *= attr->all_gather.parts;
+    return true;
+}
+
+struct gathering {
+    struct around own;
+    bool sum;
+    const struct plan_peers *peers;
+};
+
+/* at[2]: [size][own], as it comes. */
+static bool run_gather(const struct step *step, struct err *err)
+{
+    const struct gathering *g = step->state;
+    int64_t row = g->own.extent * g->own.inner, size = g->peers->size;
+    size_t bytes = (size_t)(g->own.outer * row) * sizeof(float);
+    if (!g->peers->gather(g->peers->arg, step->at[0], bytes, step->at[2], err))
+        return false;
+    const float *from = step->at[2];
+    float *to = step->at[1];
+    for (int64_t r = 0; r < size; r++)
+        for (int64_t o = 0; o < g->own.outer; o++)
+            memcpy(to + (o * size + r) * row, from + (r * g->own.outer + o) * row,
+                   (size_t)row * sizeof *to);
+    return true;
+}
+
+/* The own part of the gradient, or of its sum over peers (at[2]). */
+static bool run_gather_back(const struct step *step, struct err *err)
+{
+    const struct gathering *g = step->state;
+    int64_t row = g->own.extent * g->own.inner, size = g->peers->size;
+    const float *from = step->at[0];
+    float *to = step->at[1];
+    if (g->sum) {
+        int64_t count = g->own.outer * row * size;
+        memcpy(step->at[2], from, (size_t)count * sizeof *from);
+        if (!g->peers->sum_floats(g->peers->arg, step->at[2], count, err))
+            return false;
+        from = step->at[2];
+    }
+    for (int64_t o = 0; o < g->own.outer; o++)
+        memcpy(to + o * row, from + (o * size + g->peers->rank) * row, (size_t)row * sizeof *to);
+    return true;
+}
+
+static bool add_gather(struct plan_node *pn, bool back, int x, int y, enum layout layout,
+                       struct err *err)
+{
+    const struct all_gather_attr *a = &pn->node->attr.all_gather;
+    const struct shape *shape = in_shape(pn, 0);
+    struct gathering g = { around_axis(pn->tape, shape, axis_of(a->axis, shape->rank), layout),
+                           a->sum_backward, peers_of(pn, a->group) };
+    size_t bytes = layout_bytes(pn->tape, out_shape(pn), layout);
+    struct step_spec spec = { back ? "gather back" : "gather", back ? run_gather_back : run_gather,
+                              &g, sizeof g, 0 };
+    bool talks = !back || g.sum;
+    return add_step(pn, &spec, talks, x, y, (size_t[]){ talks ? bytes : 0, 0 }, err);
+}
+
+/* Parts are joined in memory along an axis that no block is cut by. */
+static enum layout gather_layout(const struct plan_node *pn)
+{
+    const struct shape *x = in_shape(pn, 0);
+    bool channels = axis_of(pn->node->attr.all_gather.axis, x->rank) == 1;
+    return channels ? in_layout_whole(pn, 0) : in_layout(pn, 0);
+}
+
+static bool all_gather_forward(struct plan_node *pn, struct err *err)
+{
+    const struct all_gather_attr *a = &pn->node->attr.all_gather;
+    const struct plan_peers *peers = peers_of(pn, a->group);
+    enum layout layout = gather_layout(pn);
+    int x = in_slot(pn, 0, layout, err), size = peers ? peers->size : 1;
+    if (a->parts != size)
+        return err_set(err, ERR_USAGE, "it joins %lld parts, but the group %s has %d peers",
+                       (long long)a->parts, group_names[a->group], size);
+    if (peers)
+        return add_gather(pn, false, x, out_slot(pn, layout), layout, err);
+    out_is(pn, x, FLOATS(layout));
+    return true;
+}
+
+static bool all_gather_backward(struct plan_node *pn, struct err *err)
+{
+    enum layout layout = out_layout(pn);
+    if (!wants_gradient(pn, 0))
+        return true;
+    int dy = out_gradient(pn, layout, err), dx = dy;
+    if (peers_of(pn, pn->node->attr.all_gather.group)) {
+        dx = gradient_slot(pn, 0, layout);
+        if (!add_gather(pn, true, dy, dx, layout, err))
+            return false;
+    }
+    return gradient_add(pn, 0, dx, layout, err);
+}
+
+const struct op op_halo = {
+    .kind = OP_HALO,
+    .name = "halo",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .fields = halo_fields,
+    .shape = halo_shape,
+    .forward = halo_forward,
+    .backward = halo_backward,
+};
+
+const struct op op_all_reduce = {
+    .kind = OP_ALL_REDUCE,
+    .name = "all_reduce",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .fields = all_reduce_fields,
+    .shape = all_reduce_shape,
+    .forward = all_reduce_forward,
+    .backward = all_reduce_backward,
+};
+
+const struct op op_all_gather = {
+    .kind = OP_ALL_GATHER,
+    .name = "all_gather",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .fields = all_gather_fields,
+    .complete = all_gather_complete,
+    .shape = all_gather_shape,
+    .forward = all_gather_forward,
+    .backward = all_gather_backward,
+};
