@@ -15,10 +15,15 @@
  *
  * Progress: there is no thread behind the computation. Sums and messages that were started advance
  * while a function of this interface runs on any group, and ranks_progress exists to be called
- * between steps of computation. A message up to the library's eager limit (4 KB between processes
- * of a machine) leaves with the start; a larger one needs both sides to call: the receiver once
- * after the sender's start, the sender once more for every part. Without calls it is moved when
- * somebody waits for it.
+ * between steps of computation. A message up to MPI's eager limit (4 KB within a machine) leaves
+ * with its start. A larger one waits for a call by the receiver, in which it is copied as a whole,
+ * and then for one by the sender, which learns that its data are free. Without such calls it is
+ * moved when somebody waits for it.
+ *
+ * Costs, between two processes of one machine (Open MPI 4.1, Zen 3; bench/exchange.c): an exchange
+ * of 8 bytes takes 0.5 us, of 4 KB 4.5 us, of 256 KB 22 us, of 16 MB 1.4 ms (12 GB/s each way), in
+ * flight as well; ranks_progress with eight messages in flight 0.14 us, and the time of copying in
+ * the call that does it (64 MB: 7 ms). ranks_split: a few small messages, below 1 ms.
  *
  * Failures: an error is that of one rank, or after ranks_agree (and what is built on it) that of
  * all ranks in the group. A rank that fails alone, with others waiting for it, exits with a nonzero

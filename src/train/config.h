@@ -4,6 +4,7 @@
 #ifndef TRAIN_CONFIG_H
 #define TRAIN_CONFIG_H
 #include <stdio.h>
+#include "dist/rank_grid.h"
 #include "net/graph/transform.h"
 #include "stain/stain.h"
 #include "train/augment.h"
@@ -64,6 +65,7 @@ struct train_config {
         bool overlap, scale_rate, shard_optimizer, sync_bn, compress;
         int64_t bucket_mb, compress_warmup;
         double compress_keep;
+        int64_t grid[GRID_AXES];
     } ranks;
     struct {
         int64_t every_steps, keep;

@@ -21,21 +21,24 @@ static void print_help(FILE *stream, const char *help, int indent)
     }
 }
 
-/* Opens the section of a key where it differs from that of the key before; returns the indent. */
+/* Opens the sections of a key where they differ from those of the key before; returns the indent.
+ */
 static int begin_section(FILE *stream, size_t i, bool blank)
 {
-    const char *path = config_keys[i].path, *dot = strchr(path, '.');
-    if (!dot)
-        return 0;
-    size_t length = (size_t)(dot + 1 - path);
-    if (i == 0 || strncmp(config_keys[i - 1].path, path, length) != 0)
-        fprintf(stream, "%s%.*s:\n", blank ? "\n" : "", (int)length - 1, path);
-    return 2;
+    const char *path = config_keys[i].path, *name = path;
+    int indent = 0;
+    for (const char *dot; (dot = strchr(name, '.')); name = dot + 1, indent += 2) {
+        size_t length = (size_t)(dot + 1 - path);
+        if (i == 0 || strncmp(config_keys[i - 1].path, path, length) != 0)
+            fprintf(stream, "%s%*s%.*s:\n", blank && indent == 0 ? "\n" : "", indent, "",
+                    (int)(dot - name), name);
+    }
+    return indent;
 }
 
 static const char *leaf(const struct config_key *key)
 {
-    const char *dot = strchr(key->path, '.');
+    const char *dot = strrchr(key->path, '.');
     return dot ? dot + 1 : key->path;
 }
 

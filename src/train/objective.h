@@ -40,7 +40,7 @@ struct learning {
     const struct objective *objective;
     const struct train_config *config;
     const struct ctx *ctx;
-    struct ranks *ranks;
+    struct ranks *ranks; /* that learn the same from other samples */
     int threads;
     const struct dataset *dataset;
     int64_t patch_px; /* of the first sample, as stored */

@@ -59,8 +59,8 @@ static bool new_optimizer(struct trainer *trainer, struct err *err)
     if (trainer_compresses(trainer))
         options.momentum = 0; /* taken before gradients are sent */
     if (trainer->parts) {
-        options.own_begin = trainer->parts[trainer->request->ranks->rank];
-        options.own_end = trainer->parts[trainer->request->ranks->rank + 1];
+        options.own_begin = trainer->parts[trainer->data_ranks->rank];
+        options.own_end = trainer->parts[trainer->data_ranks->rank + 1];
     }
     return optimizer_new(trainer->graph, &options, &trainer->optimizer, err);
 }
@@ -77,7 +77,7 @@ static bool set_up(struct trainer *trainer, struct err *err)
     trainer->schedule = config->schedule;
     trainer->schedule.epochs = (double)config->train.epochs;
     if (config->ranks.scale_rate)
-        trainer->schedule.learning_rate *= trainer->request->ranks->size;
+        trainer->schedule.learning_rate *= trainer->data_ranks->size;
     schedule_begin(&trainer->judged);
     char *checkpoints = trainer_path(trainer, "checkpoints");
     bool ok = checkpoints || err_memory(err, "the trainer");
@@ -114,6 +114,7 @@ static void tear_down(struct trainer *trainer)
     free(trainer->mix_images);
     free(trainer->buffers);
     free(trainer->rows);
+    rank_grid_free(&trainer->grid);
 }
 
 /* --- epochs --- */
@@ -427,11 +428,12 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
                                .config = request->config,
                                .ctx = ctx,
                                .threads = pool_workers(ctx->pool),
+                               .data_ranks = &trainer.grid.group[GRID_DATA],
                                .began_s = clock_monotonic_s() };
     trainer.learning = (struct learning){ .objective = objective_of(request->config),
                                           .config = request->config,
                                           .ctx = ctx,
-                                          .ranks = request->ranks,
+                                          .ranks = &trainer.grid.group[GRID_DATA],
                                           .threads = trainer.threads };
     time_t now = time(NULL);
     struct tm parts;
@@ -440,8 +442,9 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     *out = (struct train_result){ .objective = trainer.learning.objective };
     gmtime_r(&now, &parts);
     strftime(trainer.began, sizeof trainer.began, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    bool ok = trainer_check_program(&trainer, err) && set_up(&trainer, err) &&
-              begin(&trainer, err) && run_epochs(&trainer, err) && finish(&trainer, out, err);
+    bool ok = trainer_check_program(&trainer, err) && trainer_place(&trainer, err) &&
+              set_up(&trainer, err) && begin(&trainer, err) && run_epochs(&trainer, err) &&
+              finish(&trainer, out, err);
     out->epochs = trainer.epoch;
     out->steps = trainer_steps(&trainer);
     out->best_epoch = trainer.judged.best_epoch;

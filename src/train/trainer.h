@@ -21,6 +21,9 @@ struct trainer {
     const struct train_request *request;
     const struct train_config *config;
     const struct ctx *ctx;
+    struct rank_grid grid; /* of all ranks, which are request->ranks */
+    struct ranks
+        *data_ranks; /* its group that has the same weights and learns from other patches */
     int threads;
     struct dataset dataset;
     uint64_t data_hash;
@@ -65,13 +68,16 @@ struct trainer {
     char began[32];
 };
 
-/* trainer_ranks.c: all collective, unless noted. */
+/* trainer_ranks.c: all collective, unless noted: called by all ranks, although sums and gathers go
+ * over data_ranks only. */
 /* The first rank writes files and messages. Not collective. */
 bool trainer_leads(const struct trainer *trainer);
 bool trainer_agree(const struct trainer *trainer, bool ok, struct err *err);
 typedef bool (*trainer_write_fn)(const struct trainer *trainer, struct err *err);
 /* Only the first rank calls `write`; all ranks get its result. */
 bool trainer_lead(const struct trainer *trainer, trainer_write_fn write, struct err *err);
+/* Makes the grid (ranks.grid); an axis that no objective uses yet must be 1. */
+bool trainer_place(struct trainer *trainer, struct err *err);
 /* Checks that all ranks have the same program and config; the same data and weights. */
 bool trainer_check_program(const struct trainer *trainer, struct err *err);
 bool trainer_check_data(const struct trainer *trainer, struct err *err);

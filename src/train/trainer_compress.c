@@ -9,7 +9,7 @@
 
 bool trainer_compresses(const struct trainer *trainer)
 {
-    return trainer->config->ranks.compress && trainer->request->ranks->size > 1;
+    return trainer->config->ranks.compress && trainer->data_ranks->size > 1;
 }
 
 bool trainer_compress_new(struct trainer *trainer, const int64_t *at, const bool *whole, int64_t n,
@@ -37,7 +37,7 @@ static double share(const struct trainer *trainer)
 
 bool trainer_compress_sum(struct trainer *trainer, bool ok, double sums[2], struct err *err)
 {
-    struct ranks *ranks = trainer->request->ranks;
+    struct ranks *ranks = trainer->data_ranks;
     int64_t count = 0, bad = 0;
     float *gradients = plan_gradients(trainer->plan, &count);
     double norm = optimizer_norm(gradients, count, trainer->threads);

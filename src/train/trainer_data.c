@@ -22,8 +22,8 @@ static bool new_loader(struct trainer *trainer, enum data_side side, struct load
         .augment = config->augment,
         .prepare = &trainer->prepare,
         .stain = &trainer->stain,
-        .rank = trainer->request->ranks->rank,
-        .ranks = trainer->request->ranks->size,
+        .rank = trainer->data_ranks->rank,
+        .ranks = trainer->data_ranks->size,
     };
     return loader_new(&options, out, err);
 }

@@ -1,6 +1,7 @@
-/* trainer_ranks.c: collective operations of the trainers on all ranks (trainer.h): they check that
- * all have the same inputs, share gradients and batch norm's statistics, gather predictions, and
- * broadcast what the first rank read. */
+/* trainer_ranks.c: collective operations of the trainers on all ranks (trainer.h): they find their
+ * places in the grid, check that all have the same inputs, share gradients and batch norm's
+ * statistics within the data group, gather predictions, and broadcast what the first rank read.
+ * Whether to go on, stop or fail is agreed on by all ranks. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -24,6 +25,20 @@ bool trainer_agree(const struct trainer *trainer, bool ok, struct err *err)
 bool trainer_lead(const struct trainer *trainer, trainer_write_fn write, struct err *err)
 {
     return trainer_agree(trainer, !trainer_leads(trainer) || write(trainer, err), err);
+}
+
+bool trainer_place(struct trainer *trainer, struct err *err)
+{
+    const int64_t *asked = trainer->config->ranks.grid;
+    bool ok = true;
+    for (int a = 0; ok && a < GRID_AXES; a++)
+        if (a != GRID_DATA && asked[a] > 1)
+            ok =
+                err_set(err, ERR_USAGE,
+                        "ranks.grid.%s: %lld is not supported by the objective %s yet; use 1",
+                        rank_grid_names[a], (long long)asked[a], trainer->learning.objective->name);
+    return trainer_agree(trainer, ok, err) &&
+           rank_grid_new(trainer->request->ranks, asked, &trainer->grid, err);
 }
 
 /* --- the same on all ranks --- */
@@ -117,19 +132,18 @@ bool trainer_check_data(const struct trainer *trainer, struct err *err)
         return true;
     return trainer_agree(trainer, hash_data(trainer, &data, err), err) &&
            ranks_same(ranks, data, "data", err) &&
-           ranks_same(ranks, hash_weights(trainer), "starting weights", err);
+           ranks_same(trainer->data_ranks, hash_weights(trainer), "starting weights", err);
 }
 
 bool trainer_check_weights(const struct trainer *trainer, struct err *err)
 {
-    struct ranks *ranks = trainer->request->ranks;
+    struct ranks *ranks = trainer->data_ranks;
     return ranks->size == 1 || ranks_same(ranks, hash_weights(trainer), "weights", err);
 }
 
 bool trainer_count_waiting(const struct trainer *trainer, struct err *err)
 {
-    return !trainer->buckets ||
-           buckets_count_waiting(trainer->buckets, trainer->request->ranks, err);
+    return !trainer->buckets || buckets_count_waiting(trainer->buckets, trainer->data_ranks, err);
 }
 
 /* --- gradients --- */
@@ -155,7 +169,7 @@ static bool sum_floats_over_ranks(void *arg, float *values, int64_t n, struct er
 
 const struct plan_peers *trainer_peers(struct trainer *trainer)
 {
-    struct ranks *ranks = trainer->request->ranks;
+    struct ranks *ranks = trainer->data_ranks;
     if (!trainer->config->ranks.sync_bn)
         return NULL;
     trainer->peers = (struct plan_peers){ .arg = ranks,
@@ -172,7 +186,7 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
     int64_t n = 0, count = 0, *at = calloc((size_t)graph->n_values + 1, sizeof *at);
     bool *whole = calloc((size_t)graph->n_values + 1, sizeof *whole);
     const float *gradients = plan_gradients(trainer->plan, &count);
-    if (trainer->request->ranks->size == 1) {
+    if (trainer->data_ranks->size == 1) {
         free(at);
         free(whole);
         return true;
@@ -201,7 +215,7 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
 
 bool trainer_share_parts(struct trainer *trainer, struct err *err)
 {
-    int ranks = trainer->request->ranks->size;
+    int ranks = trainer->data_ranks->size;
     int64_t count = graph_parameter_count(trainer->graph);
     if (ranks == 1 || !trainer->config->ranks.shard_optimizer)
         return true;
@@ -227,7 +241,7 @@ static void move_weights(struct graph *graph, float *flat, bool back)
 bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err *err)
 {
     move_weights(trainer->graph, gradients, false);
-    if (!ranks_gather_parts(trainer->request->ranks, gradients, trainer->parts, err))
+    if (!ranks_gather_parts(trainer->data_ranks, gradients, trainer->parts, err))
         return false;
     move_weights(trainer->graph, gradients, true);
     return true;
@@ -265,8 +279,7 @@ static bool send_statistics(struct trainer *trainer, struct err *err)
         return true;
     trainer->statistics_sent = true;
     move_statistics(trainer, false, 1);
-    return ranks_start_sum(trainer->request->ranks, trainer->statistics, trainer->n_statistics,
-                           err);
+    return ranks_start_sum(trainer->data_ranks, trainer->statistics, trainer->n_statistics, err);
 }
 
 static void on_gradient(void *arg, value_id parameter, float *gradient, int64_t count)
@@ -274,7 +287,7 @@ static void on_gradient(void *arg, value_id parameter, float *gradient, int64_t 
     struct trainer *trainer = arg;
     int64_t all = 0;
     (void)parameter, (void)count;
-    buckets_ready(trainer->buckets, trainer->request->ranks,
+    buckets_ready(trainer->buckets, trainer->data_ranks,
                   gradient - plan_gradients(trainer->plan, &all));
 }
 
@@ -287,25 +300,32 @@ bool trainer_share_backward(struct trainer *trainer, bool last, struct err *err)
     return plan_backward(trainer->plan, err);
 }
 
+/* Sums what is left to sum over the data group. */
+static bool share_sums(struct trainer *trainer, bool ok, double sums[2], struct err *err)
+{
+    struct ranks *ranks = trainer->data_ranks;
+    if (!trainer->buckets)
+        return true;
+    if (!send_statistics(trainer, err))
+        return false;
+    if (trainer->sparse)
+        return trainer_compress_sum(trainer, ok, sums, err);
+    return buckets_finish(trainer->buckets, ranks, err) && ranks_sum_reals(ranks, sums, 2, err);
+}
+
 bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err)
 {
-    struct ranks *ranks = trainer->request->ranks;
     struct err problem = { 0 };
     trainer->stop = ctx_stopped(trainer->ctx);
-    if (!trainer->buckets || trainer->torn)
+    if (trainer->request->ranks->size == 1 || trainer->torn)
         return ok;
-    bool sent = send_statistics(trainer, &problem);
-    if (trainer->sparse)
-        sent = sent && trainer_compress_sum(trainer, ok, sums, &problem);
-    else
-        sent = sent && buckets_finish(trainer->buckets, ranks, &problem) &&
-               ranks_sum_reals(ranks, sums, 2, &problem);
+    bool sent = share_sums(trainer, ok, sums, &problem);
     if (ok && !sent && err)
         *err = problem;
-    if (!ranks_agree(ranks, ok && sent, &trainer->stop, err))
+    if (!ranks_agree(trainer->request->ranks, ok && sent, &trainer->stop, err))
         return false;
     if (trainer->n_statistics > 0)
-        move_statistics(trainer, true, (float)(1.0 / ranks->size));
+        move_statistics(trainer, true, (float)(1.0 / trainer->data_ranks->size));
     return true;
 }
 
@@ -314,7 +334,7 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
 bool trainer_gather(const struct trainer *trainer, const struct predictions *mine,
                     struct predictions *all, struct err *err)
 {
-    return predictions_gather(trainer->request->ranks, mine, all, err);
+    return predictions_gather(trainer->data_ranks, mine, all, err);
 }
 
 /* --- what the first rank read --- */
@@ -344,9 +364,9 @@ bool trainer_arrays_gather(const struct trainer *trainer, struct trainer_arrays 
     bool ok = true;
     for (int i = 0; ok && i < arrays->n_whole; i++) {
         struct state_array own = optimizer_array(trainer->optimizer, i);
-        memcpy(arrays->whole[i] + parts[trainer->request->ranks->rank], own.data,
+        memcpy(arrays->whole[i] + parts[trainer->data_ranks->rank], own.data,
                (size_t)own.count * sizeof *own.data);
-        ok = ranks_gather_parts(trainer->request->ranks, arrays->whole[i], parts, err);
+        ok = ranks_gather_parts(trainer->data_ranks, arrays->whole[i], parts, err);
     }
     return ok;
 }
@@ -355,7 +375,7 @@ void trainer_arrays_take(const struct trainer *trainer, const struct trainer_arr
 {
     for (int i = 0; i < arrays->n_whole; i++) {
         struct state_array own = optimizer_array(trainer->optimizer, i);
-        memcpy(own.data, arrays->whole[i] + trainer->parts[trainer->request->ranks->rank],
+        memcpy(own.data, arrays->whole[i] + trainer->parts[trainer->data_ranks->rank],
                (size_t)own.count * sizeof *own.data);
     }
 }

@@ -92,10 +92,10 @@ static size_t line_of(const char *text)
 static bool same_lines(const char *path, const char *then, const char *now, bool same_ranks,
                        struct err *err)
 {
-    static const char *const free_keys[] = { "  workers:",   "  every_steps:",     "  keep:",
-                                             "  overlap:",   "  shard_optimizer:", "  batch:",
-                                             "  accumulate:" };
-    const size_t n_free = sizeof free_keys / sizeof *free_keys - (same_ranks ? 2 : 0);
+    static const char *const free_keys[] = { "  workers:",    "  every_steps:",     "  keep:",
+                                             "  overlap:",    "  shard_optimizer:", "  batch:",
+                                             "  accumulate:", "    data:" };
+    const size_t n_free = sizeof free_keys / sizeof *free_keys - (same_ranks ? 3 : 0);
     while (*then || *now) {
         size_t a = line_of(then), b = line_of(now);
         bool same = a == b && memcmp(then, now, a) == 0;
@@ -184,7 +184,7 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
     const char *data = json_string_value(json_object_get(state, "data"));
     trainer_data_text(trainer, hash);
     bool ok = config || err_memory(err, "a checkpoint");
-    bool same_ranks = get_int(state, "ranks") == trainer->request->ranks->size;
+    bool same_ranks = get_int(state, "ranks") == trainer->data_ranks->size;
     if (ok && (!then || !data || !counts_are_sane(state) || !rows_fit(trainer, state) ||
                place_of(trainer, state) > trainer->steps_per_epoch))
         ok = err_set(err, ERR_FORMAT,
@@ -197,7 +197,7 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
         console_note(trainer->ctx->console,
                      "started on %lld ranks with %lld patches per step, now on %d with %lld: %s",
                      (long long)get_int(state, "ranks"), (long long)get_int(state, "step_images"),
-                     trainer->request->ranks->size, (long long)trainer_step_images(trainer),
+                     trainer->data_ranks->size, (long long)trainer_step_images(trainer),
                      get_int(state, "step_images") == trainer_step_images(trainer)
                          ? "the last digits may differ"
                          : "results will differ from here on");
@@ -276,8 +276,7 @@ static bool resume_from(struct trainer *trainer, const struct checkpoint *checkp
             : err_set(err, ERR_FORMAT,
                       "%s: not a checkpoint of this version; pass --overwrite to start over", path);
     ok = trainer_agree(trainer, ok, err) && load_state(trainer, checkpoint, state, err) &&
-         trainer_compress_load(trainer, get_int(state, "ranks") == trainer->request->ranks->size,
-                               err);
+         trainer_compress_load(trainer, get_int(state, "ranks") == trainer->data_ranks->size, err);
     json_decref(state);
     return ok;
 }

@@ -136,7 +136,7 @@ static void put_state(struct json_out *json, const struct trainer *trainer,
     json_out_int(json, "seen", seen->n);
     put_real(json, "seen_loss", seen->loss_sum);
     json_out_text(json, "data", data);
-    json_out_int(json, "ranks", trainer->request->ranks->size);
+    json_out_int(json, "ranks", trainer->data_ranks->size);
     json_out_int(json, "step_images", trainer_step_images(trainer));
     json_out_int(json, "steps", trainer_steps(trainer));
     put_real(json, "learning_rate", trainer->schedule.learning_rate);
@@ -188,7 +188,7 @@ int64_t trainer_steps(const struct trainer *trainer)
 int64_t trainer_step_images(const struct trainer *trainer)
 {
     return trainer->config->train.batch * trainer->config->train.accumulate *
-           trainer->request->ranks->size;
+           trainer->data_ranks->size;
 }
 
 static int by_number(const void *a, const void *b)

@@ -28,7 +28,7 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
                         struct err *err)
 {
     const struct train_config *config = trainer->config;
-    int64_t size = config->train.batch, ranks = trainer->request->ranks->size;
+    int64_t size = config->train.batch, ranks = trainer->data_ranks->size;
     int output = trainer_output(trainer, trainer->graph);
     struct comparison c = { .batch = batch,
                             .divisor = (double)(size * config->train.accumulate * ranks),
@@ -40,7 +40,7 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *b
         return false;
     uint64_t sequence =
         (uint64_t)((trainer->epoch * loader_n_batches(trainer->train_loader) + number) * ranks +
-                   trainer->request->ranks->rank);
+                   trainer->data_ranks->rank);
     plan_set_random(trainer->plan, (uint64_t)config->seed, sequence * (uint64_t)size);
     if (trainer->mix_shares)
         trainer_mix(trainer, batch);
@@ -97,7 +97,7 @@ static bool learn_batches(struct trainer *trainer, double sums[2], char **bad, s
 {
     int64_t accumulate = trainer->config->train.accumulate;
     double scale =
-        (double)(trainer->config->train.batch * accumulate) * (double)trainer->request->ranks->size;
+        (double)(trainer->config->train.batch * accumulate) * (double)trainer->data_ranks->size;
     double before = trainer->seen.loss_sum; /* of all ranks */
     int output = trainer_output(trainer, trainer->graph);
     trainer->seen.loss_sum = 0;
@@ -218,7 +218,7 @@ static bool run_batches(struct trainer *trainer, struct loader *loader,
         if (stop)
             return err_stopped(err);
     }
-    return ranks_sum_reals(trainer->request->ranks, &out->loss_sum, 1, err);
+    return ranks_sum_reals(trainer->data_ranks, &out->loss_sum, 1, err);
 }
 
 static bool evaluation_new(struct trainer *trainer, int ways, const struct graph *graph,

@@ -29,6 +29,7 @@ struct trainer *small_trainer(const char *folder)
     if (!trainer.graph) {
         struct optimizer_options options = { .kind = OPTIMIZER_SGD, .momentum = 0.9, .threads = 1 };
         ranks = ranks_one();
+        trainer.data_ranks = &ranks;
         trainer.graph = small_graph();
         if (!config_read(NULL, settings, 3, &config, NULL) || !objective_settle(&config, NULL) ||
             !optimizer_new(trainer.graph, &options, &trainer.optimizer, NULL))
