@@ -39,4 +39,5 @@ void plan_memory_add(struct plan_memory *sum, const struct plan *part)
     sum->lent = sum->lent && m.lent;
     sum->arena += m.arena, sum->unshared += m.unshared, sum->weights += m.weights;
     sum->shared += m.shared, sum->winograd += m.winograd, sum->gradients += m.gradients;
+    sum->gradients_lent = m.gradients_lent;
 }

@@ -274,14 +274,19 @@ void tape_move(struct tape *tape, int slot, void *at)
     }
 }
 
-bool tape_place(struct tape *tape, struct err *err)
+bool tape_arrange(struct tape *tape, struct err *err)
 {
     find_lifetimes(tape);
     if (!tape->options.no_sharing) {
         drop_copies(tape);
         work_in_place(tape);
     }
-    if (!take_shared(tape, err) || !place_slots(tape, err))
+    return place_slots(tape, err);
+}
+
+bool tape_place(struct tape *tape, struct err *err)
+{
+    if (!take_shared(tape, err) || !tape_arrange(tape, err))
         return false;
     tape->arena_lent = tape->options.arena && tape->options.arena_room >= tape->arena_bytes;
     tape->arena = tape->arena_lent ? tape->options.arena : reserve(tape->arena_bytes);

@@ -64,11 +64,15 @@ struct plan_options {
     /* PLAN_INFER: transformed weights are shared through this, where another plan may already have
      * put them; must outlive the plan, and the parameters must not change. NULL: its own. */
     struct plan_weights *weights;
-    /* PLAN_INFER: the caller's memory for activations, aligned to 64 bytes; used if it is large
-     * enough. Plans that share it must not run at the same time; an output is valid until another
-     * of them runs. NULL: its own. */
+    /* The caller's memory for activations (and, in training, their gradients), aligned to 64 bytes;
+     * used if it is large enough (see plan_memory.lent) and not touched before a run. Plans that
+     * share it must not run at the same time; an output is valid until another of them runs, and a
+     * backward pass must follow its forward pass at once. NULL: its own. */
     void *arena;
     size_t arena_room;
+    /* PLAN_TRAIN, PLAN_TUNE: the caller's floats for plan_gradients, graph_parameter_count of them;
+     * not zeroed. Plans of one graph that share them add to one sum. NULL: its own. */
+    float *gradients;
     size_t weights_budget; /* PLAN_INFER: maximum bytes of weights transformed for Winograd
                             * convolutions; layers that do not fit are direct. 0: no limit */
     int winograd_tile;     /* 2, 4 or 6: Winograd convolutions with this tile wherever possible (to
@@ -110,7 +114,8 @@ bool plan_refresh(struct plan *plan, struct err *err);
 
 /* --- backward (PLAN_TRAIN, PLAN_TUNE; after plan_forward) --- */
 
-/* Where to write the gradient of the loss with respect to output i, plain. Initially zero. */
+/* Where to write the gradient of the loss with respect to output i, plain. Initially zero, unless
+ * the arena is lent. */
 float *plan_output_gradient(struct plan *plan, int i);
 /* From the output gradients to all parameters (and inputs); adds to the existing gradients. */
 bool plan_backward(struct plan *plan, struct err *err);
@@ -149,13 +154,14 @@ bool plan_activation(struct plan *plan, value_id value, float *out, struct err *
 bool plan_activation_gradient(struct plan *plan, value_id value, float *out, struct err *err);
 
 struct plan_memory {
-    size_t arena;     /* activations, their gradients, scratch: with sharing */
-    bool lent;        /* it is in options.arena */
-    size_t unshared;  /* the same without sharing */
-    size_t weights;   /* copies of parameters in the kernels' layouts (PLAN_INFER) */
-    size_t shared;    /* the same in options.weights, where other plans may use them */
-    size_t winograd;  /* those of both that options.weights_budget limits */
-    size_t gradients; /* of parameters */
+    size_t arena;        /* activations, their gradients, scratch: with sharing */
+    bool lent;           /* it is in options.arena */
+    size_t unshared;     /* the same without sharing */
+    size_t weights;      /* copies of parameters in the kernels' layouts (PLAN_INFER) */
+    size_t shared;       /* the same in options.weights, where other plans may use them */
+    size_t winograd;     /* those of both that options.weights_budget limits */
+    size_t gradients;    /* of parameters */
+    bool gradients_lent; /* they are in options.gradients */
 };
 struct plan_memory plan_memory(const struct plan *plan);
 int plan_steps(const struct plan *plan);

@@ -137,9 +137,11 @@ struct tape {
     int *outputs;               /* [graph->n_outputs]: slots of the gradients of the outputs */
     char *arena, *weights;
     bool arena_lent; /* by the caller */
+    bool sketch;     /* only to find its size: copies of steps have no kernels of their own */
     size_t arena_bytes, unshared_bytes, weights_bytes, shared_bytes;
     size_t winograd_bytes; /* of weights transformed for inference */
     float *gradients;
+    bool gradients_lent; /* by the caller */
     int64_t n_gradients;
     struct plan_random random;
     plan_gradient_hook hook;

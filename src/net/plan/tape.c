@@ -28,7 +28,8 @@ void tape_free(struct tape *tape)
     tape_release(tape);
     free(tape->steps), free(tape->slots), free(tape->values), free(tape->nodes);
     free(tape->outputs);
-    free(tape->gradients);
+    if (!tape->gradients_lent)
+        free(tape->gradients);
 }
 
 /* Learnt parameters, one after another in the order of the graph. */
@@ -40,7 +41,10 @@ static bool allot_gradients(struct tape *tape, struct err *err)
             tape->values[i].grad_offset = tape->n_gradients;
             tape->n_gradients += shape_count(&graph->values[i].shape);
         }
-    tape->gradients = calloc((size_t)tape->n_gradients + 1, sizeof *tape->gradients);
+    tape->gradients_lent = tape->options.gradients != NULL;
+    tape->gradients = tape->gradients_lent
+                          ? tape->options.gradients
+                          : calloc((size_t)tape->n_gradients + 1, sizeof *tape->gradients);
     if (!tape->gradients)
         return err_memory(err, "gradients");
     for (int32_t i = 0; i < graph->n_values; i++) {
@@ -227,7 +231,16 @@ static void find_last_additions(struct tape *tape)
     }
 }
 
-static bool build(struct tape *tape, int segments, struct err *err)
+static void forget_hints(struct tape *tape)
+{
+    for (int32_t i = 0; i < tape->graph->n_nodes; i++)
+        if (tape->nodes[i].hint) {
+            lower_forget(tape->nodes[i].hint);
+            tape->nodes[i].hint = NULL;
+        }
+}
+
+static bool build(struct tape *tape, struct err *err)
 {
     if (!lower_open(tape, err) || !begin_values(tape, err) || !plan_forward_pass(tape, err))
         return false;
@@ -235,21 +248,12 @@ static bool build(struct tape *tape, int segments, struct err *err)
     if (trains(tape) && !plan_backward_pass(tape, err))
         return false;
     keep_values(tape);
-    if (trains(tape) && segments > 1 && !tape_recompute(tape, segments, err))
-        return false;
-    if (trains(tape) && tape->options.saving == SAVING_HALF && !tape_half(tape, err))
-        return false;
-    find_last_additions(tape);
-    for (int32_t i = 0; i < tape->graph->n_nodes; i++)
-        if (tape->nodes[i].hint) {
-            lower_forget(tape->nodes[i].hint);
-            tape->nodes[i].hint = NULL;
-        }
-    return tape_place(tape, err);
+    forget_hints(tape);
+    return true;
 }
 
-bool tape_make(struct tape *tape, const struct graph *graph, const struct plan_options *options,
-               int segments, struct err *err)
+bool tape_begin(struct tape *tape, const struct graph *graph, const struct plan_options *options,
+                struct err *err)
 {
     *tape = (struct tape){ .graph = graph, .options = *options, .planning = -1 };
     tape->values = calloc((size_t)graph->n_values + 1, sizeof *tape->values);
@@ -257,16 +261,37 @@ bool tape_make(struct tape *tape, const struct graph *graph, const struct plan_o
     tape->outputs = calloc((size_t)graph->n_outputs + 1, sizeof *tape->outputs);
     int threads = omp_get_max_threads();
     omp_set_num_threads(options->threads);
-    if (options->weights)
-        plan_weights_lock(options->weights);
-    bool ok = tape->values && tape->nodes && tape->outputs ? build(tape, segments, err)
+    bool ok = tape->values && tape->nodes && tape->outputs ? build(tape, err)
                                                            : err_memory(err, graph->name);
     tape->options.keep = NULL; /* was the caller's, and has been noted */
-    ok = ok && tape_run(tape, 0, tape->n_steps, PHASE_PREPARE, err);
-    if (ok)
-        tape_fill_shared(tape);
-    if (options->weights)
-        plan_weights_unlock(options->weights);
+    omp_set_num_threads(threads);
+    return ok;
+}
+
+/* Steps that save memory, addresses, weights in the kernels' layouts. */
+static bool finish(struct tape *tape, int segments, struct err *err)
+{
+    if (trains(tape) && segments > 1 && !tape_recompute(tape, segments, err))
+        return false;
+    if (trains(tape) && tape->options.saving == SAVING_HALF && !tape_half(tape, err))
+        return false;
+    find_last_additions(tape);
+    if (!tape_place(tape, err) || !tape_run(tape, 0, tape->n_steps, PHASE_PREPARE, err))
+        return false;
+    tape_fill_shared(tape);
+    return true;
+}
+
+bool tape_finish(struct tape *tape, int segments, struct err *err)
+{
+    struct plan_weights *weights = tape->options.weights;
+    int threads = omp_get_max_threads();
+    omp_set_num_threads(tape->options.threads);
+    if (weights)
+        plan_weights_lock(weights);
+    bool ok = finish(tape, segments, err);
+    if (weights)
+        plan_weights_unlock(weights);
     omp_set_num_threads(threads);
     return ok;
 }

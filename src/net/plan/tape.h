@@ -5,10 +5,12 @@
 #define NET_PLAN_TAPE_H
 #include "net/plan/step.h"
 
-/* Fills *tape; tape_free it also after a failure. segments: of the forward pass, all but the last
- * of which are recomputed (tape_recompute); 1: none. */
-bool tape_make(struct tape *tape, const struct graph *graph, const struct plan_options *options,
-               int segments, struct err *err);
+/* Fills *tape with all steps and their kernels; tape_free it also after a failure. */
+bool tape_begin(struct tape *tape, const struct graph *graph, const struct plan_options *options,
+                struct err *err);
+/* Makes it ready to run. segments: of the forward pass, all but the last of which are recomputed
+ * (tape_recompute); 1: none. */
+bool tape_finish(struct tape *tape, int segments, struct err *err);
 /* Frees what it owns, not *tape itself. */
 void tape_free(struct tape *tape);
 
@@ -17,7 +19,9 @@ bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, stru
 
 /* --- memory.c --- */
 
-/* Lifetimes, sharing, the arena; gives every slot its address and binds the steps. */
+/* Lifetimes, sharing, the place of every slot in the arena and its size. */
+bool tape_arrange(struct tape *tape, struct err *err);
+/* The same; then allocates the arena, gives every slot its address and binds the steps. */
 bool tape_place(struct tape *tape, struct err *err);
 /* Marks the weights taken from options.weights as filled. */
 void tape_fill_shared(struct tape *tape);
@@ -31,6 +35,11 @@ void tape_move(struct tape *tape, int slot, void *at);
 /* recompute.c: forward steps are run again in the backward pass, segment by segment, so that only
  * what crosses from one segment to the next is kept between the passes. */
 bool tape_recompute(struct tape *tape, int segments, struct err *err);
+/* budget.c: the bytes of the arena that the tape, which has begun and is not finished, would take
+ * if finished with so many segments. No kernel is made; a few ms for a large network. */
+bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct err *err);
+/* The fewest segments with which the arena is no larger than the budget. */
+bool tape_fit(const struct tape *tape, size_t budget, int *segments, struct err *err);
 /* half.c: activations are kept as bfloat16 between the passes. */
 bool tape_half(struct tape *tape, struct err *err);
 

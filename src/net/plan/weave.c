@@ -84,7 +84,7 @@ bool weave_copy(struct weave *w, int i, int before, struct err *err)
         return err_set(err, ERR_USAGE, "%s cannot be run twice", old->kernel);
     free(step->state);
     step->state = old->state, step->borrowed = true;
-    if (old->copy && !old->copy(old, step, err))
+    if (!tape->sketch && old->copy && !old->copy(old, step, err))
         return false;
     step->node = old->node;
     step->phase = PHASE_BACKWARD;

@@ -25,51 +25,32 @@ static void whole_free(struct plan *plan)
     free(plan);
 }
 
-static bool make(const struct graph *graph, const struct plan_options *options, int segments,
-                 struct whole **out, struct err *err)
+/* Into how many segments the forward pass is cut; 1: nothing is recomputed. */
+static bool choose_segments(const struct tape *tape, int *segments, struct err *err)
 {
-    struct whole *whole = calloc(1, sizeof *whole);
-    *out = NULL;
-    if (!whole)
-        return err_memory(err, graph->name);
-    if (!tape_make(&whole->tape, graph, options, segments, err)) {
-        whole_free(&whole->plan);
-        return false;
-    }
-    *out = whole;
+    const struct plan_options *options = &tape->options;
+    *segments = 1;
+    if (options->saving != SAVING_RECOMPUTE || options->mode == PLAN_INFER)
+        return true;
+    if (options->arena_budget)
+        return tape_fit(tape, options->arena_budget, segments, err);
+    *segments = (int)ceil(sqrt((double)tape->graph->n_nodes));
     return true;
-}
-
-/* The fewest segments that fit the budget. */
-static bool make_within(const struct graph *graph, const struct plan_options *options,
-                        struct whole **out, struct err *err)
-{
-    static const int tried[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };
-    size_t least = SIZE_MAX;
-    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        if (!make(graph, options, tried[i], out, err))
-            return false;
-        size_t bytes = (*out)->tape.arena_bytes;
-        if (bytes <= options->arena_budget)
-            return true;
-        least = bytes < least ? bytes : least;
-        whole_free(&(*out)->plan);
-    }
-    return err_set(err, ERR_MEMORY,
-                   "%s: activations need %zu MB even when recomputed, but only %zu MB are allowed; "
-                   "use a smaller batch or image",
-                   graph->name, (least >> 20) + 1, options->arena_budget >> 20);
 }
 
 static bool whole_make(const struct graph *graph, const struct plan_options *options,
                        struct plan **out, struct err *err)
 {
-    bool recompute = options->saving == SAVING_RECOMPUTE && options->mode != PLAN_INFER;
-    int segments = recompute ? (int)ceil(sqrt((double)graph->n_nodes)) : 1;
-    struct whole *whole;
-    if (!(recompute && options->arena_budget ? make_within(graph, options, &whole, err)
-                                             : make(graph, options, segments, &whole, err)))
+    struct whole *whole = calloc(1, sizeof *whole);
+    int segments;
+    if (!whole)
+        return err_memory(err, graph->name);
+    if (!tape_begin(&whole->tape, graph, options, err) ||
+        !choose_segments(&whole->tape, &segments, err) ||
+        !tape_finish(&whole->tape, segments, err)) {
+        whole_free(&whole->plan);
         return false;
+    }
     *out = &whole->plan;
     return true;
 }
