@@ -137,6 +137,19 @@ static struct graph *fused(void)
     return out;
 }
 
+/* Values that are stored as bfloat16 and int8. */
+static struct graph *stored(void)
+{
+    struct graph *g = graph_new("stored");
+    value_id x = graph_input(g, "image", SHAPE(2, 3, 9, 7));
+    x = graph_convert(g, x, (struct storage){ DTYPE_INT8, 0.03f, -7 });
+    x = graph_relu(g, graph_conv(g, x, "conv", 8, true, conv_square(3, 1, 1)));
+    x = graph_max_pool(g, graph_convert(g, x, (struct storage){ .dtype = DTYPE_BFLOAT16 }),
+                       pool_square(2, 2, 0));
+    graph_output(g, "features", graph_flatten(g, x));
+    return g;
+}
+
 /* Random weights, positive variances. */
 static void fill(struct graph *g)
 {
@@ -253,7 +266,7 @@ static void round_trip(struct graph *g, bool same_ops)
     for (int kind = 0; kind < OP_KINDS && same_ops; kind++)
         if ((kind == OP_LAYER_NORM || kind == OP_GROUP_NORM ||
              (kind == OP_LINEAR && !count_ops(g, OP_ADAPTIVE_AVERAGE_POOL)) || kind == OP_SILU ||
-             kind == OP_EXPAND_BATCH || kind == OP_CONV) &&
+             kind == OP_EXPAND_BATCH || kind == OP_CONV || kind == OP_CONVERT) &&
             count_ops(g, (enum op_kind)kind) != count_ops(back, (enum op_kind)kind))
             fail_msg("%s: %s: %d, then %d", g->name, op_get((enum op_kind)kind)->name,
                      count_ops(g, (enum op_kind)kind), count_ops(back, (enum op_kind)kind));
@@ -289,6 +302,12 @@ static void fused_there_and_back(void **state)
 {
     (void)state;
     round_trip(fused(), false);
+}
+
+static void stored_there_and_back(void **state)
+{
+    (void)state;
+    round_trip(stored(), true);
 }
 
 /* --- files that are wrong --- */
@@ -495,6 +514,7 @@ int main(void)
         cmocka_unit_test(tokens_there_and_back),
         cmocka_unit_test(groups_there_and_back),
         cmocka_unit_test(fused_there_and_back),
+        cmocka_unit_test(stored_there_and_back),
         cmocka_unit_test(what_is_wrong_is_said),
         cmocka_unit_test(damaged_files_are_survived),
         cmocka_unit_test(deep_nesting_is_refused),

@@ -189,10 +189,13 @@ bool onnx_identity(struct onnx_import *im, onnx_node *node, struct err *err)
     return onnx_bind(im, node, 0, onnx_value(im, node, 0, err), err);
 }
 
-/* To another type of floats; all are floats here. */
+/* To another type of floats: bfloat16 is rounded to, all others are floats here. */
 bool onnx_cast(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     int64_t to = onnx_int(node, "to", 0);
+    union attr attr = { .convert = { .dtype = DTYPE_BFLOAT16 } };
+    if (to == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16)
+        return unary(im, node, OP_CONVERT, &attr, err);
     if (to != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && to != ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE &&
         to != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16)
         return err_set(err, ERR_FORMAT, "only floats are supported");

@@ -198,6 +198,15 @@ const char *onnx_const_ints(struct onnx_builder *b, const char *name, const int6
                       n * sizeof *copy);
 }
 
+const char *onnx_const_int8(struct onnx_builder *b, const char *name, int8_t value)
+{
+    int8_t *copy = onnx_keep(b, sizeof *copy);
+    if (!copy)
+        return "";
+    *copy = value;
+    return add_tensor(b, name, ONNX__TENSOR_PROTO__DATA_TYPE__INT8, NULL, 0, copy, sizeof *copy);
+}
+
 Onnx__ValueInfoProto *onnx_value_info(struct onnx_builder *b, const char *name,
                                       const struct shape *shape, bool batch)
 {

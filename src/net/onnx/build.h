@@ -44,6 +44,7 @@ const char *onnx_const_floats(struct onnx_builder *b, const char *name, const st
 const char *onnx_const_number(struct onnx_builder *b, const char *name, float value);
 const char *onnx_const_ints(struct onnx_builder *b, const char *name, const int64_t *values,
                             size_t n);
+const char *onnx_const_int8(struct onnx_builder *b, const char *name, int8_t value);
 
 /* The description of an input or output. batch: the first axis is open. */
 Onnx__ValueInfoProto *onnx_value_info(struct onnx_builder *b, const char *name,

@@ -452,6 +452,27 @@ static void upsample(struct onnx_builder *b, const struct node *node)
         onnx_set_text(b, proto, "nearest_mode", "floor");
 }
 
+/* Rounded, and floats again: no other node reads what is stored. */
+static void convert(struct onnx_builder *b, const struct node *node)
+{
+    const struct storage *to = &node->attr.convert;
+    const char *x = in(b, node, 0), *y = out(b, node), *kept = part(b, node, "Stored");
+    if (to->dtype == DTYPE_FLOAT32) {
+        emit1(b, "Identity", node->name, x, y);
+    } else if (to->dtype == DTYPE_BFLOAT16) {
+        onnx_set_int(b, emit1(b, "Cast", node->name, x, kept), "to",
+                     ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16);
+        onnx_set_int(b, emit1(b, "Cast", part(b, node, "Cast"), kept, y), "to",
+                     ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
+    } else {
+        const char *scale = onnx_const_number(b, part(b, node, "scale"), to->scale);
+        const char *zero = onnx_const_int8(b, part(b, node, "zero_point"), (int8_t)to->zero_point);
+        onnx_emit(b, "QuantizeLinear", node->name, (const char *[]){ x, scale, zero }, 3, kept);
+        onnx_emit(b, "DequantizeLinear", part(b, node, "Dequantize"),
+                  (const char *[]){ kept, scale, zero }, 3, y);
+    }
+}
+
 static void (*const exporters[OP_KINDS])(struct onnx_builder *, const struct node *) = {
     [OP_CONV] = conv,
     [OP_CONV_TRANSPOSE] = conv,
@@ -489,6 +510,7 @@ static void (*const exporters[OP_KINDS])(struct onnx_builder *, const struct nod
     [OP_LOG_SOFTMAX] = with_axis,
     [OP_DROPOUT] = dropout,
     [OP_UPSAMPLE] = upsample,
+    [OP_CONVERT] = convert,
 };
 
 void onnx_export_node(struct onnx_builder *b, const struct node *node)

@@ -67,6 +67,7 @@ static const struct {
     { "ConstantOfShape", fold_constant_of_shape },
     { "Identity", fold_identity },
     { "Cast", fold_cast },
+    { "DequantizeLinear", fold_dequantize },
     { "Add", fold_add },
     { "Sub", fold_sub },
     { "Mul", fold_mul },

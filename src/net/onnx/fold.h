@@ -33,6 +33,8 @@ struct host *fold_where(const struct fold_args *args);
 struct host *fold_cast(const struct fold_args *args);
 struct host *fold_range(const struct fold_args *args);
 struct host *fold_reduce_prod(const struct fold_args *args);
+/* quantize.c */
+struct host *fold_dequantize(const struct fold_args *args);
 
 /* fold_move.c: elements that only change their place */
 struct host *fold_identity(const struct fold_args *args);

@@ -231,6 +231,8 @@ struct host *fold_cast(const struct fold_args *args)
     if (to == ONNX__TENSOR_PROTO__DATA_TYPE__STRING || to < 1 || to > 16)
         return fold_fail(args, "only numbers are supported");
     struct host *host = onnx_host_new(args->im, real ? HOST_FLOAT : HOST_INT, x->shape, args->err);
+    if (host)
+        host->element = (int)to;
     for (int64_t i = 0; host && i < host->count; i++) {
         double number = host_number(x, i);
         if (real)

@@ -16,6 +16,7 @@ static struct host *under(const struct fold_args *args, struct shape shape)
     for (int64_t i = 0; i < host->count; i++)
         host_copy(host, i, x, i);
     host->origin = x->transposed ? NULL : x->origin;
+    host->element = x->element;
     return host;
 }
 

@@ -165,6 +165,7 @@ struct host *host_from_proto(const Onnx__TensorProto *tensor, struct err *err)
     struct host *host = host_new(kind->host, shape, count, err);
     if (!host)
         return NULL;
+    host->element = kind->type;
     for (int64_t i = 0; i < host->count; i++)
         kind->read(host, i, (const uint8_t *)data + (size_t)i * stride);
     return host;

@@ -15,6 +15,7 @@ struct host {
         float *floats;
         int64_t *ints;
     };
+    int element;        /* ONNX's type of its elements, if the file says so; 0: unknown */
     const char *origin; /* the initializer it is, unchanged or transposed; NULL: computed */
     bool transposed;    /* it is the matrix `origin` transposed */
     bool from_shape;    /* depends on the shape of an activation */

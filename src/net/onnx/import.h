@@ -174,6 +174,8 @@ ONNX_HANDLER(onnx_log_softmax);
 ONNX_HANDLER(onnx_dropout);
 ONNX_HANDLER(onnx_identity);
 ONNX_HANDLER(onnx_cast);
+ONNX_HANDLER(onnx_quantize);
+ONNX_HANDLER(onnx_dequantize);
 ONNX_HANDLER(onnx_add_op);
 ONNX_HANDLER(onnx_sub_op);
 ONNX_HANDLER(onnx_mul_op);

@@ -31,6 +31,8 @@ static const struct onnx_operator operators[] = {
     { "Dropout", 1, onnx_dropout },
     { "Identity", 1, onnx_identity },
     { "Cast", 6, onnx_cast },
+    { "QuantizeLinear", 10, onnx_quantize },
+    { "DequantizeLinear", 10, onnx_dequantize },
     { "Add", 6, onnx_add_op },
     { "Sub", 6, onnx_sub_op },
     { "Mul", 6, onnx_mul_op },
