@@ -8,14 +8,13 @@
 struct predict_work {
     struct predict_request request;
     struct predict *predict;    /* NULL until the first task */
-    struct partition partition; /* of slide `at` */
-    size_t at;
+    struct predict_slide slide; /* of the last task; its folder NULL: none yet */
 };
 
 static void tasks_close(void *state)
 {
     struct predict_work *work = state;
-    partition_free(&work->partition);
+    predict_leave(&work->slide);
     predict_close(work->predict);
 }
 
@@ -53,17 +52,18 @@ static bool tasks_score(const struct task_given *given, const struct task *task,
     if (!work->predict &&
         !predict_open(&request->options, given->slides, request->folder, ctx, &work->predict, err))
         return false;
-    if (work->partition.n_groups == 0 || slide != work->at) {
-        partition_free(&work->partition);
-        work->partition = (struct partition){ 0 };
-        if (!predict_partition(work->predict, slide, ctx, &work->partition, err))
+    if (!work->slide.folder || slide != work->slide.index) {
+        predict_leave(&work->slide);
+        if (!predict_enter(work->predict, slide, &work->slide, err) ||
+            !predict_partition(work->predict, &work->slide, ctx, err)) {
+            predict_leave(&work->slide);
             return false;
-        work->at = slide;
+        }
     }
-    if (task->part >= work->partition.n_groups)
+    if (task->part >= work->slide.partition.n_groups)
         return err_set(err, ERR_FORMAT, "%s: has no group %lld; submit again", task->slide,
                        (long long)task->part);
-    return predict_group(work->predict, slide, &work->partition, task->part, ctx, err);
+    return predict_group(work->predict, &work->slide, task->part, ctx, err);
 }
 
 static bool tasks_stitch(const struct task_given *given, const struct task_end *ends,
@@ -91,36 +91,42 @@ static bool tasks_stitch(const struct task_given *given, const struct task_end *
     return ok;
 }
 
-/* One slide's groups. None are listed for a slide that is done; one that cannot be planned is
- * reported now and recorded at the end. */
-static bool list_groups(struct predict *predict, size_t slide,
-                        const struct predict_request *request, const struct ctx *ctx,
-                        struct task_list *list, struct err *err)
+static bool list_groups(const struct predict_slide *slide, const char *name, struct task_list *list,
+                        struct err *err)
 {
-    const char *name = request->slides->entries[slide].name;
-    struct partition partition = { 0 };
-    struct err why = { 0 };
-    enum predict_state state = predict_look(predict, slide);
-    if (state == PREDICT_DONE || state == PREDICT_SCORED)
-        return true;
-    if (!predict_partition(predict, slide, ctx, &partition, &why)) {
-        if (why.kind == ERR_STOPPED)
-            *err = why;
-        else
-            console_warn(ctx->console, "%s", why.text);
-        return why.kind != ERR_STOPPED;
-    }
+    const struct partition *partition = &slide->partition;
     char *whole = text_format("%s/heatmap.json", name);
     bool ok = whole || err_memory(err, "the task list");
-    for (int64_t group = 0; ok && group < partition.n_groups; group++) {
+    for (int64_t group = 0; ok && group < partition->n_groups; group++) {
         char *file = part_path(name, group);
-        ok = file ? list_add(list, name, group, (double)partition.groups[group].cost, file, whole,
-                             partition.info.inputs, err)
+        ok = file ? list_add(list, name, group, (double)partition->groups[group].cost, file, whole,
+                             partition->info.inputs, err)
                   : err_memory(err, "the task list");
         free(file);
     }
     free(whole);
-    partition_free(&partition);
+    return ok;
+}
+
+/* One slide's groups. None are listed for a slide that is done; one that cannot be planned is
+ * reported now and recorded at the end. */
+static bool list_slide(struct predict *predict, size_t index, const char *name,
+                       const struct ctx *ctx, struct task_list *list, struct err *err)
+{
+    struct predict_slide slide;
+    struct err why = { 0 };
+    bool ok = true, entered = predict_enter(predict, index, &slide, &why);
+    if (slide.state == PREDICT_DONE || slide.state == PREDICT_SCORED) {
+        ok = true;
+    } else if (entered && predict_partition(predict, &slide, ctx, &why)) {
+        ok = list_groups(&slide, name, list, err);
+    } else if (why.kind == ERR_STOPPED) {
+        *err = why;
+        ok = false;
+    } else {
+        console_warn(ctx->console, "%s", why.text);
+    }
+    predict_leave(&slide);
     return ok;
 }
 
@@ -135,7 +141,9 @@ static bool tasks_list(const void *given, const struct ctx *ctx, struct task_lis
         predict_prepare(request, predict, err);
     console_begin(ctx->console, "planning", (int64_t)request->slides->n, "slides");
     for (size_t i = 0; ok && i < request->slides->n; i++) {
-        ok = ctx_stopped(ctx) ? err_stopped(err) : list_groups(predict, i, request, ctx, list, err);
+        ok = ctx_stopped(ctx)
+                 ? err_stopped(err)
+                 : list_slide(predict, i, request->slides->entries[i].name, ctx, list, err);
         console_advance(ctx->console, 1);
     }
     console_end(ctx->console);

@@ -15,32 +15,19 @@ struct made {
     struct err why;
 };
 
-static void make(struct made *made)
+/* Where slides are made one after another, a stop within one ends the run; several at once are all
+ * recorded, and the pool tells of the stop. */
+static bool make(void *arg, int64_t index, int worker, struct err *err)
 {
+    (void)worker;
+    struct made *made = (struct made *)arg + index;
     double began = clock_monotonic_s();
     made->ok = made->each->make(made->each->arg, made->i, &made->why);
     made->seconds = clock_monotonic_s() - began;
-}
-
-static bool make_piece(void *arg, int64_t index, int worker, struct err *err)
-{
-    (void)worker, (void)err;
-    make((struct made *)arg + index);
-    return true;
-}
-
-static bool make_all(struct made *made, size_t n, const struct ctx *ctx, struct err *err)
-{
-    if (made->each->together)
-        return pool_for(ctx->pool, (int64_t)n, make_piece, made, ctx->stop, err);
-    if (ctx_stopped(ctx))
-        return err_stopped(err);
-    make(made);
-    if (!made->ok && made->why.kind == ERR_STOPPED) {
-        *err = made->why;
-        return false;
-    }
-    return true;
+    if (made->ok || made->why.kind != ERR_STOPPED || made->each->together)
+        return true;
+    *err = made->why;
+    return false;
 }
 
 static bool record(struct run *run, const struct made *made, const struct ctx *ctx, struct err *err)
@@ -68,7 +55,10 @@ bool run_each(struct run *run, const struct run_each *each, const struct ctx *ct
         size_t first = *reached, n = each->n - first < at_once ? each->n - first : at_once;
         for (size_t k = 0; k < n; k++)
             made[k] = (struct made){ .each = each, .i = first + k };
-        ok = make_all(made, n, ctx, err);
+        if (each->together)
+            ok = pool_for(ctx->pool, (int64_t)n, make, made, ctx->stop, err);
+        else
+            ok = ctx_stopped(ctx) ? err_stopped(err) : make(made, 0, 0, err);
         for (size_t k = 0; ok && k < n; k++) {
             ok = record(run, &made[k], ctx, err);
             *reached += ok;

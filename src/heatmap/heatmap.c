@@ -149,27 +149,47 @@ static bool name_files(const char *path, char **npy, char **json, struct err *er
     return (*npy && *json) || err_memory(err, path);
 }
 
-bool heatmap_open(const char *path, struct heatmap **out, struct err *err)
+/* Takes what info owns, and npy. */
+static bool open_scores(char *npy, struct heatmap_info *info, struct heatmap **out, struct err *err)
 {
-    char *json_path = NULL;
-    json_t *object = NULL;
     struct heatmap *heatmap = calloc(1, sizeof *heatmap);
-    if (!heatmap)
-        return err_memory(err, path);
-    heatmap->fd = -1;
-    bool ok = name_files(path, &heatmap->path, &json_path, err) &&
-              heatmap_json_load(json_path, &object, err) &&
-              heatmap_json_get(object, json_path, &heatmap->info, err);
+    bool ok = heatmap || err_memory(err, npy);
     if (ok) {
-        heatmap->fd = open(heatmap->path, O_RDONLY | O_CLOEXEC);
-        ok = heatmap->fd >= 0 ? check_npy(heatmap, err) : err_errno(err, heatmap->path, "open");
+        *heatmap = (struct heatmap){ .info = *info, .path = npy };
+        *info = (struct heatmap_info){ 0 };
+        heatmap->fd = open(npy, O_RDONLY | O_CLOEXEC);
+        ok = heatmap->fd >= 0 ? check_npy(heatmap, err) : err_errno(err, npy, "open");
+    } else {
+        free(npy);
     }
-    json_decref(object);
-    free(json_path);
     if (ok)
         *out = heatmap;
     else
         heatmap_close(heatmap);
+    return ok;
+}
+
+bool heatmap_open_scores(const char *folder, struct heatmap_info *info, struct heatmap **out,
+                         struct err *err)
+{
+    char *npy = text_format("%s/heatmap.npy", folder);
+    return npy ? open_scores(npy, info, out, err) : err_memory(err, folder);
+}
+
+bool heatmap_open(const char *path, struct heatmap **out, struct err *err)
+{
+    char *npy = NULL, *json = NULL;
+    json_t *object = NULL;
+    struct heatmap_info info = { 0 };
+    bool ok = name_files(path, &npy, &json, err) && heatmap_json_load(json, &object, err) &&
+              heatmap_json_get(object, json, &info, err);
+    if (ok)
+        ok = open_scores(npy, &info, out, err);
+    else
+        free(npy);
+    heatmap_info_free(&info);
+    json_decref(object);
+    free(json);
     return ok;
 }
 

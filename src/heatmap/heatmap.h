@@ -76,6 +76,9 @@ struct heatmap;
 /* path: heatmap.npy or its folder. All values in the files are checked. *out is the caller's;
  * close with heatmap_close. */
 bool heatmap_open(const char *path, struct heatmap **out, struct err *err);
+/* The same where heatmap.json has been read already: takes what `info` owns, and zeroes it. */
+bool heatmap_open_scores(const char *folder, struct heatmap_info *info, struct heatmap **out,
+                         struct err *err);
 void heatmap_close(struct heatmap *heatmap); /* NULL-safe */
 const struct heatmap_info *heatmap_info(const struct heatmap *heatmap);
 

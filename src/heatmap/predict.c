@@ -312,8 +312,9 @@ bool predict_open(const struct predict_options *options, const struct slide_list
     predict->options = options;
     predict->slides = slides;
     predict->folder = strdup(folder);
+    predict->prepared = calloc(slides->n + 1, sizeof *predict->prepared);
     bool dense = false;
-    bool ok = predict->folder || err_memory(err, "the prediction");
+    bool ok = (predict->folder && predict->prepared) || err_memory(err, "the prediction");
     ok = ok && file_make_folder(folder, err) && open_models(predict, err) &&
          check_class(predict, err) && look_at_outputs(predict, ctx, err) &&
          choose_mpp(predict, ctx, err) && name_models(predict, err) &&
@@ -333,6 +334,7 @@ void predict_close(struct predict *predict)
         return;
     ensemble_free(&predict->ensemble);
     free(predict->folder);
+    free(predict->prepared);
     free(predict->model_names);
     free(predict->model_hash);
     free(predict->outputs);

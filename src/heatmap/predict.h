@@ -2,6 +2,7 @@
  *
  * For one process: predict_cohort. For a cluster the same steps one by one:
  *     predict_open       opens the models; reads DIR/check.json if it exists
+ *     predict_enter      looks at what exists of one slide
  *     predict_partition  one slide -> DIR/<slide>/plan.json (reads it if it exists); the first of a
  *                        cohort also measures DIR/check.json where a dense run needs it
  *     predict_group      one group of blocks -> one part; any process, any order
@@ -9,6 +10,7 @@
  */
 #ifndef HEATMAP_PREDICT_H
 #define HEATMAP_PREDICT_H
+#include "base/identity.h"
 #include "base/run.h"
 #include "heatmap/export.h"
 #include "heatmap/partition.h"
@@ -55,6 +57,7 @@ struct predict_options {
 struct predict_options predict_defaults(void);
 
 struct predict;
+struct specimen;
 
 /* Opens the models and chooses the mode; reports the choice through ctx->console. *out is the
  * caller's; close with predict_close. The options and the list must outlive it. */
@@ -68,28 +71,45 @@ enum predict_state {
     PREDICT_DONE,    /* everything exists */
     PREDICT_OTHER,   /* a heatmap or plan.json made with other options or from other files */
 };
-enum predict_state predict_look(const struct predict *predict, size_t slide);
+
+/* A slide on its way: what was opened and read of it stays so until predict_leave, so that every
+ * step finds it there. */
+struct predict_slide {
+    size_t index;             /* in the list */
+    char *folder;             /* DIR/<slide> */
+    enum predict_state state; /* when it was entered */
+    char inputs[INPUTS_ROOM]; /* the files it is made from, as seen before they were read, or "" */
+    struct partition partition; /* after predict_partition */
+    struct specimen *specimen;  /* open as soon as pixels or tissue are needed; else NULL */
+    bool held;                  /* the inputs were the same after the last pixels were read */
+    struct heatmap *heatmap;    /* open if the scores are complete; else NULL */
+};
+
+/* Looks at what exists. Fails, with the state PREDICT_OTHER, where a heatmap or plan.json of the
+ * slide was made with other options or from other files, and says which; predict_prepare has looked
+ * already, and that counts. In any case *out is to be left with predict_leave. */
+bool predict_enter(const struct predict *predict, size_t slide, struct predict_slide *out,
+                   struct err *err);
+void predict_leave(struct predict_slide *slide); /* also fine on a zeroed struct */
+
 /* Everything that determines the scores of a slide, in one line: the options, and what the slide
  * list says about it. The caller's; NULL if no memory. */
 char *predict_line(const struct predict *predict, size_t slide);
-/* Fails where a heatmap or plan.json of the slide was made with other options or from other files,
- * and says which. */
-bool predict_refuse(const struct predict *predict, size_t slide, struct err *err);
 /* Removes all results of a slide. */
 bool predict_clear(const struct predict *predict, size_t slide, struct err *err);
 
-/* slide: the index in the list. *out is the caller's; free with partition_free. */
-bool predict_partition(struct predict *predict, size_t slide, const struct ctx *ctx,
-                       struct partition *out, struct err *err);
+/* slide->partition: reads it, or finds the tissue and makes it. */
+bool predict_partition(struct predict *predict, struct predict_slide *slide, const struct ctx *ctx,
+                       struct err *err);
 /* Scores one group, if its part is missing. Threads share the blocks of the group. */
-bool predict_group(struct predict *predict, size_t slide, const struct partition *partition,
-                   int64_t group, const struct ctx *ctx, struct err *err);
+bool predict_group(struct predict *predict, struct predict_slide *slide, int64_t group,
+                   const struct ctx *ctx, struct err *err);
 /* Scores all groups whose parts are missing; all threads work on all of them. */
-bool predict_groups(struct predict *predict, size_t slide, const struct partition *partition,
-                    const struct ctx *ctx, struct err *err);
-/* Stitches (if not done yet) and writes the missing exports. */
-bool predict_finish(struct predict *predict, size_t slide, const struct partition *partition,
-                    const struct ctx *ctx, struct err *err);
+bool predict_groups(struct predict *predict, struct predict_slide *slide, const struct ctx *ctx,
+                    struct err *err);
+/* Stitches (if not done yet) and writes the missing exports; slide->heatmap is open then. */
+bool predict_finish(struct predict *predict, struct predict_slide *slide, const struct ctx *ctx,
+                    struct err *err);
 
 /* Where the time of this process went, in seconds summed over threads. */
 struct predict_times {

@@ -17,20 +17,13 @@ struct cohort {
     struct predict_row *rows;
 };
 
-/* Mean and highest score of the main class of a heatmap that is there. */
-static bool summarise(const struct cohort *cohort, size_t i, struct err *err)
+/* Mean and highest score of the main class. */
+static bool summarise(const struct heatmap *heatmap, struct predict_row *row, struct err *err)
 {
-    struct predict_row *row = &cohort->rows[i];
-    struct heatmap *heatmap = NULL;
-    char *folder = predict_folder(cohort->predict, i);
-    bool ok = folder ? heatmap_open(folder, &heatmap, err) : err_memory(err, "a heatmap");
-    free(folder);
-    if (!ok)
-        return false;
     const struct heatmap_info *info = heatmap_info(heatmap);
     int64_t step = heatmap_rows_in(info, ROW_BYTES), cells = step * info->width;
     float *rows = malloc((size_t)(cells * info->n_classes) * sizeof *rows);
-    ok = rows || err_memory(err, "a heatmap");
+    bool ok = rows || err_memory(err, "a heatmap");
     double sum = 0;
     row->max = 0;
     for (int64_t y = 0; ok && y < info->height; y += step) {
@@ -51,36 +44,32 @@ static bool summarise(const struct cohort *cohort, size_t i, struct err *err)
         row->max = NAN;
     }
     free(rows);
-    heatmap_close(heatmap);
     return ok;
 }
 
 static bool make_slide(void *arg, size_t i, struct err *err)
 {
-    struct cohort *cohort = arg;
+    const struct cohort *cohort = arg;
     struct predict *predict = cohort->predict;
     struct predict_row *row = &cohort->rows[i];
-    enum predict_state state = predict_look(predict, i);
-    row->state = state == PREDICT_DONE ? RUN_KEPT : RUN_DONE;
-    struct partition partition = { 0 };
     const struct predict_task *tasks = cohort->request->tasks;
     const char *path = cohort->request->slides->entries[i].path;
-    bool ok = true;
-    if (state == PREDICT_MISSING && tasks && tasks[i].error)
-        return err_set(err, ERR_MISSING, "%s", tasks[i].error);
-    if (state == PREDICT_OTHER && !predict_refuse(predict, i, err))
-        return false;
-    if (state == PREDICT_DONE && !file_exists(path))
+    struct predict_slide slide;
+    bool ok = predict_enter(predict, i, &slide, err);
+    row->state = slide.state == PREDICT_DONE ? RUN_KEPT : RUN_DONE;
+    if (slide.state == PREDICT_MISSING && tasks && tasks[i].error)
+        ok = err_set(err, ERR_MISSING, "%s", tasks[i].error);
+    if (slide.state == PREDICT_DONE && !file_exists(path))
         console_warn(cohort->ctx->console, "%s: not found; its heatmap is kept unchecked", path);
-    if (state != PREDICT_DONE) {
-        ok =
-            predict_partition(predict, i, cohort->ctx, &partition, err) &&
-            (state == PREDICT_SCORED || predict_groups(predict, i, &partition, cohort->ctx, err)) &&
-            predict_finish(predict, i, &partition, cohort->ctx, err);
-        row->blocks = partition.n_blocks;
-        partition_free(&partition);
+    if (ok && slide.state != PREDICT_DONE) {
+        ok = predict_partition(predict, &slide, cohort->ctx, err) &&
+             (slide.state == PREDICT_SCORED || predict_groups(predict, &slide, cohort->ctx, err)) &&
+             predict_finish(predict, &slide, cohort->ctx, err);
+        row->blocks = slide.partition.n_blocks;
     }
-    return ok && summarise(cohort, i, err);
+    ok = ok && summarise(slide.heatmap, row, err);
+    predict_leave(&slide);
+    return ok;
 }
 
 static void tell_slide(void *arg, size_t i, const struct err *why, struct run_item *item)
@@ -114,8 +103,10 @@ bool predict_prepare(const struct predict_request *request, struct predict *pred
     bool ok = true;
     if (request->overwrite)
         predict_forget_check(predict);
-    for (size_t i = 0; ok && i < request->slides->n; i++)
+    for (size_t i = 0; ok && i < request->slides->n; i++) {
         ok = request->overwrite ? predict_clear(predict, i, err) : predict_refuse(predict, i, err);
+        predict->prepared[i] = ok;
+    }
     return ok && predict_same_check(predict, err);
 }
 

@@ -85,19 +85,20 @@ static bool same_options(const char *file, const char *then, const char *now, st
 }
 
 /* A slide that is gone cannot have been replaced. */
-static bool same_inputs(const struct predict *predict, size_t slide, const char *file,
-                        const char *then, struct err *err)
+static bool same_inputs(const struct predict *predict, struct predict_slide *slide,
+                        const char *file, const char *then, struct err *err)
 {
-    char now[INPUTS_ROOM];
-    return !file_exists(predict->slides->entries[slide].path) ||
-           (predict_inputs(predict, slide, now, err) && inputs_check(file, then, now, err));
+    if (!file_exists(predict->slides->entries[slide->index].path))
+        return true;
+    return (slide->inputs[0] || predict_inputs(predict, slide->index, slide->inputs, err)) &&
+           inputs_check(file, then, slide->inputs, err);
 }
 
-bool predict_same(const struct predict *predict, size_t slide, const char *file,
+bool predict_same(const struct predict *predict, struct predict_slide *slide, const char *file,
                   const struct heatmap_info *made, struct err *err)
 {
-    char *now = predict_line(predict, slide);
-    char *then = line_of(predict, slide, made->options, made->mpp_l0, made->path);
+    char *now = predict_line(predict, slide->index);
+    char *then = line_of(predict, slide->index, made->options, made->mpp_l0, made->path);
     bool ok = (now && then) || err_memory(err, file);
     ok = ok && same_options(file, then, now, err) &&
          same_inputs(predict, slide, file, made->inputs, err);
@@ -106,35 +107,34 @@ bool predict_same(const struct predict *predict, size_t slide, const char *file,
     return ok;
 }
 
-bool predict_hold(const struct predict *predict, size_t slide, const struct partition *partition,
-                  struct err *err)
+bool predict_hold(const struct predict *predict, const struct predict_slide *slide, struct err *err)
 {
     char now[INPUTS_ROOM];
-    return predict_inputs(predict, slide, now, err) &&
-           inputs_hold(predict->slides->entries[slide].path, partition->info.inputs, now,
-                       "run the command again with --overwrite", err);
+    return predict_inputs(predict, slide->index, now, err) &&
+           inputs_hold(predict->slides->entries[slide->index].path, slide->partition.info.inputs,
+                       now, "run the command again with --overwrite", err);
 }
 
-/* Of folder/name, heatmap.json or plan.json: is it there, and would it be made the same way today?
- * Of a damaged one nothing is known. */
-static bool look_at(const struct predict *predict, size_t slide, const char *folder,
-                    const char *name, bool *there, struct err *err)
+/* Of heatmap.json or plan.json in the slide's folder: is it there, and would it be made the same
+ * way today? Of a damaged one nothing is known. *made is the caller's; free with heatmap_info_free.
+ */
+static bool look_at(const struct predict *predict, struct predict_slide *slide, const char *name,
+                    bool *there, struct heatmap_info *made, struct err *err)
 {
-    struct heatmap_info made = { 0 };
     json_t *object = NULL;
-    char *file = text_format("%s/%s", folder, name);
+    char *file = text_format("%s/%s", slide->folder, name);
     *there = file && file_exists(file);
-    bool ok = file || err_memory(err, folder);
+    bool ok = file || err_memory(err, slide->folder);
     if (ok && *there) {
-        ok = heatmap_json_load(file, &object, err) && heatmap_json_get(object, file, &made, err);
+        ok = heatmap_json_load(file, &object, err) && heatmap_json_get(object, file, made, err);
         if (!ok && err)
             err_set(err, ERR_USAGE,
                     "%.400s: is damaged or from another version; pass --overwrite or another -o "
                     "folder",
                     file);
-        ok = ok && predict_same(predict, slide, file, &made, err);
+        ok = ok &&
+             (predict->prepared[slide->index] || predict_same(predict, slide, file, made, err));
     }
-    heatmap_info_free(&made);
     json_decref(object);
     free(file);
     return ok;
@@ -143,37 +143,48 @@ static bool look_at(const struct predict *predict, size_t slide, const char *fol
 bool predict_refuse(const struct predict *predict, size_t slide, struct err *err)
 {
     bool there;
-    char *folder = predict_folder(predict, slide);
-    bool ok = folder || err_memory(err, "a slide's folder");
-    ok = ok && look_at(predict, slide, folder, "heatmap.json", &there, err) &&
-         look_at(predict, slide, folder, "plan.json", &there, err);
-    free(folder);
+    struct predict_slide work = { .index = slide, .folder = predict_folder(predict, slide) };
+    struct heatmap_info made = { 0 }, planned = { 0 };
+    bool ok = (work.folder || err_memory(err, "a slide's folder")) &&
+              look_at(predict, &work, "heatmap.json", &there, &made, err) &&
+              look_at(predict, &work, "plan.json", &there, &planned, err);
+    heatmap_info_free(&made);
+    heatmap_info_free(&planned);
+    predict_leave(&work);
     return ok;
 }
 
-/* Are heatmap.json and the scores that it tells of both there? */
-static bool is_whole(const char *folder)
+bool predict_enter(const struct predict *predict, size_t slide, struct predict_slide *out,
+                   struct err *err)
 {
-    struct heatmap *heatmap = NULL;
-    bool ok = heatmap_open(folder, &heatmap, NULL);
-    heatmap_close(heatmap);
+    *out = (struct predict_slide){ .index = slide, .state = PREDICT_MISSING };
+    out->folder = predict_folder(predict, slide);
+    if (!out->folder)
+        return err_memory(err, "a slide's folder");
+    bool there = false, store = specimen_is_store(predict->slides->entries[slide].path);
+    struct heatmap_info made = { 0 }, planned = { 0 };
+    bool ok = look_at(predict, out, "heatmap.json", &there, &made, err);
+    if (ok && there && heatmap_open_scores(out->folder, &made, &out->heatmap, NULL))
+        out->state =
+            exports_exist(out->folder, predict->options->exports, !store, &predict->options->export)
+                ? PREDICT_DONE
+                : PREDICT_SCORED;
+    else if (ok && !predict->prepared[slide])
+        ok = look_at(predict, out, "plan.json", &there, &planned, err);
+    if (!ok)
+        out->state = PREDICT_OTHER;
+    heatmap_info_free(&made);
+    heatmap_info_free(&planned);
     return ok;
 }
 
-enum predict_state predict_look(const struct predict *predict, size_t slide)
+void predict_leave(struct predict_slide *slide)
 {
-    enum predict_state state = PREDICT_MISSING;
-    bool store = specimen_is_store(predict->slides->entries[slide].path), there = false, planned;
-    char *folder = predict_folder(predict, slide);
-    if (!folder)
-        return state;
-    bool ours = look_at(predict, slide, folder, "heatmap.json", &there, NULL);
-    if (there && ours && is_whole(folder))
-        state = exports_exist(folder, predict->options->exports, !store, &predict->options->export)
-                    ? PREDICT_DONE
-                    : PREDICT_SCORED;
-    else if ((there && !ours) || !look_at(predict, slide, folder, "plan.json", &planned, NULL))
-        state = PREDICT_OTHER;
-    free(folder);
-    return state;
+    partition_free(&slide->partition);
+    if (slide->specimen)
+        specimen_close(slide->specimen);
+    free(slide->specimen);
+    heatmap_close(slide->heatmap);
+    free(slide->folder);
+    *slide = (struct predict_slide){ 0 };
 }

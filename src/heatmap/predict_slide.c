@@ -95,14 +95,12 @@ bool predict_fit_stain(const struct predict *predict, struct specimen *specimen,
            err_prefix(err, slide_info(specimen->slide)->path);
 }
 
-/* inputs: of before the specimen was opened, so that a file that is replaced from then on is
- * noticed.
- */
-static bool describe(const struct predict *predict, size_t slide, const struct specimen *specimen,
-                     const char *inputs, struct heatmap_info *out, struct err *err)
+static bool describe(const struct predict *predict, const struct predict_slide *slide,
+                     struct heatmap_info *out, struct err *err)
 {
     const struct ensemble *e = &predict->ensemble;
-    const struct slide_entry *entry = &predict->slides->entries[slide];
+    const struct slide_entry *entry = &predict->slides->entries[slide->index];
+    const struct specimen *specimen = slide->specimen;
     struct heatmap_info info = {
         .slide = entry->name,
         .width_l0 = specimen->width_l0,
@@ -128,128 +126,145 @@ static bool describe(const struct predict *predict, size_t slide, const struct s
     info.path = file_absolute(entry->path);
     if (!info.path)
         return err_memory(err, entry->path);
-    snprintf(info.inputs, sizeof info.inputs, "%s", inputs);
+    snprintf(info.inputs, sizeof info.inputs, "%s", slide->inputs);
     bool ok = heatmap_info_copy(&info, out, err);
     free(info.path);
     return ok;
 }
 
-static bool make_partition(struct predict *predict, size_t slide, const char *folder,
+/* Opens the slide, unless it is. mask as of predict_specimen. */
+static bool open_specimen(const struct predict *predict, struct predict_slide *slide,
+                          const char *mask, struct err *err)
+{
+    if (slide->specimen)
+        return true;
+    struct specimen *specimen = malloc(sizeof *specimen);
+    bool ok = specimen ? predict_specimen(predict, slide->index, mask, specimen, err)
+                       : err_memory(err, slide->folder);
+    if (ok)
+        slide->specimen = specimen;
+    else
+        free(specimen);
+    return ok;
+}
+
+/* Inputs are looked at before the slide is opened, so that a file that is replaced from then on is
+ * noticed. */
+static bool open_new(const struct predict *predict, struct predict_slide *slide, struct err *err)
+{
+    char *given = NULL;
+    bool ok = (slide->inputs[0] || predict_inputs(predict, slide->index, slide->inputs, err)) &&
+              predict_given_mask(predict, slide->index, &given, err) &&
+              open_specimen(predict, slide, given, err);
+    free(given);
+    return ok;
+}
+
+static bool make_partition(struct predict *predict, struct predict_slide *slide,
                            const struct ctx *ctx, struct err *err)
 {
-    struct specimen specimen;
-    struct partition partition = { 0 };
-    char inputs[INPUTS_ROOM], *given = NULL, *mask = in_folder(folder, "tissue.png");
-    bool ok = mask || err_memory(err, folder);
-    ok = ok && predict_inputs(predict, slide, inputs, err) &&
-         predict_given_mask(predict, slide, &given, err) &&
-         predict_specimen(predict, slide, given, &specimen, err);
-    free(given);
-    if (!ok) {
-        free(mask);
+    struct partition *partition = &slide->partition;
+    if (!open_new(predict, slide, err))
         return false;
-    }
-    if (specimen.slide)
-        slide_warn_mpp(specimen.slide, ctx->console);
-    bool tissue = specimen_has_tissue(&specimen); /* without it: a heatmap without scores */
-    ok = (!tissue || predict_check(predict, true, ctx, err)) &&
-         describe(predict, slide, &specimen, inputs, &partition.info, err);
+    struct specimen *specimen = slide->specimen;
+    if (specimen->slide)
+        slide_warn_mpp(specimen->slide, ctx->console);
+    bool tissue = specimen_has_tissue(specimen); /* without it: a heatmap without scores */
+    bool ok = (!tissue || predict_check(predict, true, ctx, err)) &&
+              describe(predict, slide, &partition->info, err);
     if (ok && tissue)
-        ok = predict_fit_stain(predict, &specimen, ctx, &partition.info.stain, err) &&
-             cover_make(&specimen, &predict->ensemble, &partition, err);
+        ok = predict_fit_stain(predict, specimen, ctx, &partition->info.stain, err) &&
+             cover_make(specimen, &predict->ensemble, partition, err);
     if (ok && !tissue) /* whatever slide came before it */
-        partition.info.check = partition.info.raw = (struct heatmap_check){ 0 };
-    if (ok && tissue && partition.n_blocks == 0)
+        partition->info.check = partition->info.raw = (struct heatmap_check){ 0 };
+    if (ok && tissue && partition->n_blocks == 0)
         ok = err_set(
             err, ERR_MISSING,
             "%s: no cell of the heatmap has enough tissue; lower --tissue-fraction or --stride",
-            partition.info.path);
-    ok = ok && file_make_folder(folder, err) &&
-         (specimen.store || image_write_png(mask, &specimen.mask.mask, err)) &&
-         partition_write(folder, &partition, predict->options->group_cost, err);
-    partition_free(&partition);
-    specimen_close(&specimen);
+            partition->info.path);
+    char *mask = in_folder(slide->folder, "tissue.png");
+    ok = ok && (mask || err_memory(err, slide->folder)) && file_make_folder(slide->folder, err) &&
+         (specimen->store || image_write_png(mask, &specimen->mask.mask, err)) &&
+         partition_write(slide->folder, partition, predict->options->group_cost, err);
     free(mask);
     return ok;
 }
 
-bool predict_partition(struct predict *predict, size_t slide, const struct ctx *ctx,
-                       struct partition *out, struct err *err)
+bool predict_partition(struct predict *predict, struct predict_slide *slide, const struct ctx *ctx,
+                       struct err *err)
 {
-    char *folder = predict_folder(predict, slide);
-    char *path = folder ? in_folder(folder, "plan.json") : NULL;
+    char *path = in_folder(slide->folder, "plan.json");
     bool ok = path || err_memory(err, "a slide's folder");
-    if (ok && !file_exists(path))
-        ok = make_partition(predict, slide, folder, ctx, err);
-    ok = ok && partition_read(folder, out, err);
-    if (ok && !predict_same(predict, slide, path, &out->info, err)) {
-        ok = false;
-        partition_free(out);
+    if (ok && file_exists(path))
+        ok = partition_read(slide->folder, &slide->partition, err) &&
+             predict_same(predict, slide, path, &slide->partition.info, err);
+    else if (ok)
+        ok = make_partition(predict, slide, ctx, err);
+    if (!ok) {
+        partition_free(&slide->partition);
+        slide->partition = (struct partition){ 0 };
     }
-    free(folder);
     free(path);
     return ok;
 }
 
-/* Scores all of these groups. */
-static bool score(struct predict *predict, size_t slide, const struct partition *partition,
-                  const int64_t *groups, int64_t n_groups, const struct ctx *ctx, struct err *err)
+/* A slide whose partition was read, with the mask of the one who made it. */
+static bool open_again(const struct predict *predict, struct predict_slide *slide, struct err *err)
 {
-    char *folder = predict_folder(predict, slide);
-    char *mask = folder ? in_folder(folder, "tissue.png") : NULL;
-    struct specimen specimen = { 0 };
-    bool ok = mask || err_memory(err, "a slide's folder");
-    ok = ok && predict_check(predict, true, ctx, err) && /* check.json may have been removed */
-         predict_specimen(predict, slide, mask, &specimen, err);
-    if (ok && partition->info.stain.method != STAIN_NONE)
-        ok =
-            stain_transform_new(&partition->info.stain, &predict->target, &specimen.transform, err);
-    struct score_groups run = { .ensemble = &predict->ensemble,
-                                .specimen = &specimen,
-                                .partition = partition,
-                                .folder = folder,
-                                .groups = groups,
-                                .n_groups = n_groups,
-                                .workers = predict->workers };
-    ok = ok && score_groups(&run, ctx, &predict->times, err);
-    if (ok && !predict_hold(predict, slide, partition, err)) {
-        ok = false; /* some of the pixels may be another slide's */
-        for (int64_t i = 0; i < n_groups; i++)
-            part_remove(folder, groups[i]);
-    }
-    specimen_close(&specimen);
-    free(folder);
+    if (slide->specimen)
+        return true;
+    char *mask = in_folder(slide->folder, "tissue.png");
+    const struct stain_fit *stain = &slide->partition.info.stain;
+    bool ok = (mask || err_memory(err, "a slide's folder")) &&
+              open_specimen(predict, slide, mask, err) &&
+              (stain->method == STAIN_NONE ||
+               stain_transform_new(stain, &predict->target, &slide->specimen->transform, err));
     free(mask);
     return ok;
 }
 
-bool predict_group(struct predict *predict, size_t slide, const struct partition *partition,
-                   int64_t group, const struct ctx *ctx, struct err *err)
+/* Scores all of these groups. */
+static bool score(struct predict *predict, struct predict_slide *slide, const int64_t *groups,
+                  int64_t n_groups, const struct ctx *ctx, struct err *err)
 {
-    char *folder = predict_folder(predict, slide);
-    if (!folder)
-        return err_memory(err, "a slide's folder");
-    bool there = part_exists(folder, partition, group);
-    free(folder);
-    return there || score(predict, slide, partition, &group, 1, ctx, err);
+    bool ok = predict_check(predict, true, ctx, err) && /* check.json may have been removed */
+              open_again(predict, slide, err);
+    struct score_groups job = { .ensemble = &predict->ensemble,
+                                .specimen = slide->specimen,
+                                .partition = &slide->partition,
+                                .folder = slide->folder,
+                                .groups = groups,
+                                .n_groups = n_groups,
+                                .workers = predict->workers };
+    ok = ok && score_groups(&job, ctx, &predict->times, err);
+    slide->held = ok && predict_hold(predict, slide, err);
+    for (int64_t i = 0; ok && !slide->held && i < n_groups; i++)
+        part_remove(slide->folder, groups[i]); /* some of the pixels may be another slide's */
+    return slide->held;
 }
 
-bool predict_groups(struct predict *predict, size_t slide, const struct partition *partition,
-                    const struct ctx *ctx, struct err *err)
+bool predict_group(struct predict *predict, struct predict_slide *slide, int64_t group,
+                   const struct ctx *ctx, struct err *err)
 {
-    char *folder = predict_folder(predict, slide);
-    int64_t *missing = malloc((size_t)(partition->n_groups + 1) * sizeof *missing), n = 0,
-            blocks = 0;
-    bool ok = (folder && missing) || err_memory(err, "a slide's groups");
+    return part_exists(slide->folder, &slide->partition, group) ||
+           score(predict, slide, &group, 1, ctx, err);
+}
+
+bool predict_groups(struct predict *predict, struct predict_slide *slide, const struct ctx *ctx,
+                    struct err *err)
+{
+    const struct partition *partition = &slide->partition;
+    int64_t *missing = malloc((size_t)(partition->n_groups + 1) * sizeof *missing);
+    int64_t n = 0, blocks = 0;
+    bool ok = missing || err_memory(err, "a slide's groups");
     for (int64_t group = 0; ok && group < partition->n_groups; group++)
-        if (!part_exists(folder, partition, group)) {
+        if (!part_exists(slide->folder, partition, group)) {
             missing[n++] = group;
             blocks += partition->groups[group].n;
         }
     console_begin(ctx->console, partition->info.slide, blocks, "blocks");
-    ok = ok && (n == 0 || score(predict, slide, partition, missing, n, ctx, err));
+    ok = ok && (n == 0 || score(predict, slide, missing, n, ctx, err));
     console_end(ctx->console);
-    free(folder);
     free(missing);
     return ok;
 }
@@ -269,42 +284,43 @@ bool predict_clear(const struct predict *predict, size_t slide, struct err *err)
     return true;
 }
 
-static bool write_exports(struct predict *predict, size_t slide, const char *folder,
+static bool write_exports(struct predict *predict, struct predict_slide *slide,
                           const struct ctx *ctx, struct err *err)
 {
-    const struct slide_entry *entry = &predict->slides->entries[slide];
+    const struct slide_entry *entry = &predict->slides->entries[slide->index];
     const struct predict_options *options = predict->options;
-    struct heatmap *heatmap = NULL;
-    struct slide *pixels = NULL;
-    bool store = specimen_is_store(entry->path);
-    bool ok = heatmap_open(folder, &heatmap, err) &&
-              (store || slide_open_entry(entry, options->slide_mpp, &pixels, err));
+    struct slide *opened = NULL; /* where only exports were missing */
+    bool ok = slide->specimen || specimen_is_store(entry->path) ||
+              slide_open_entry(entry, options->slide_mpp, &opened, err);
     struct export_options export = options->export;
     export.memory_bytes = at_most(export.memory_bytes, options->memory_bytes / WRITING_SHARE);
-    struct export_request request = { heatmap, pixels, &export };
-    ok = ok && exports_write(folder, options->exports, &request, ctx, err);
-    slide_close(pixels);
-    heatmap_close(heatmap);
+    struct export_request request = { slide->heatmap,
+                                      slide->specimen ? slide->specimen->slide : opened, &export };
+    ok = ok && exports_write(slide->folder, options->exports, &request, ctx, err);
+    slide_close(opened);
     return ok;
 }
 
-bool predict_finish(struct predict *predict, size_t slide, const struct partition *partition,
-                    const struct ctx *ctx, struct err *err)
+/* The parts -> the heatmap, open. */
+static bool stitch(const struct predict *predict, struct predict_slide *slide,
+                   const struct ctx *ctx, struct err *err)
 {
-    char *folder = predict_folder(predict, slide);
-    if (!folder)
-        return err_memory(err, "a slide's folder");
+    int64_t memory = at_most(STITCH_BYTES, predict->options->memory_bytes / WRITING_SHARE);
+    return (slide->held || predict_hold(predict, slide, err)) &&
+           part_stitch(slide->folder, &slide->partition, memory, ctx, err) &&
+           heatmap_open(slide->folder, &slide->heatmap, err);
+}
+
+bool predict_finish(struct predict *predict, struct predict_slide *slide, const struct ctx *ctx,
+                    struct err *err)
+{
     double began = clock_monotonic_s();
-    enum predict_state state = predict_look(predict, slide);
-    bool ok = state == PREDICT_SCORED || state == PREDICT_DONE ||
-              (predict_hold(predict, slide, partition, err) &&
-               part_stitch(folder, partition,
-                           at_most(STITCH_BYTES, predict->options->memory_bytes / WRITING_SHARE),
-                           ctx, err));
-    ok = ok && (state == PREDICT_DONE || write_exports(predict, slide, folder, ctx, err));
+    if (slide->specimen)
+        specimen_drop_tissue(slide->specimen); /* its memory is the exporters' now */
+    bool ok = (slide->heatmap || stitch(predict, slide, ctx, err)) &&
+              (slide->state == PREDICT_DONE || write_exports(predict, slide, ctx, err));
     if (ok)
-        part_remove_all(folder); /* where a run was killed between the heatmap and this */
+        part_remove_all(slide->folder); /* where a run was killed between the heatmap and this */
     predict->times.write_s += clock_monotonic_s() - began;
-    free(folder);
     return ok;
 }

@@ -23,6 +23,7 @@ struct predict {
     struct heatmap_check check, raw;
     bool checked;                   /* these are known */
     char check_inputs[INPUTS_ROOM]; /* what they were measured on */
+    bool *prepared;                 /* [slides]: what exists of it has been checked */
     int workers;                    /* that memory allows */
     struct predict_times times;
 };
@@ -33,11 +34,15 @@ char *predict_folder(const struct predict *predict, size_t slide);
 /* The files that a heatmap of the slide would be made from, as they are now. */
 bool predict_inputs(const struct predict *predict, size_t slide, char out[INPUTS_ROOM],
                     struct err *err);
-/* Would `file`, a heatmap or plan.json of the slide, be made the same way today? */
-bool predict_same(const struct predict *predict, size_t slide, const char *file,
+/* Would `file`, a heatmap or plan.json of the slide, be made the same way today? Sets slide->inputs
+ * if they are not known yet. */
+bool predict_same(const struct predict *predict, struct predict_slide *slide, const char *file,
                   const struct heatmap_info *made, struct err *err);
+/* Fails where a heatmap or plan.json of the slide was made with other options or from other files,
+ * and says which. */
+bool predict_refuse(const struct predict *predict, size_t slide, struct err *err);
 /* Are the files those that the partition was made from? Checked again after pixels were read. */
-bool predict_hold(const struct predict *predict, size_t slide, const struct partition *partition,
+bool predict_hold(const struct predict *predict, const struct predict_slide *slide,
                   struct err *err);
 
 /* Opens a slide at the models' resolution, or rejects it. mask NULL: finds the tissue. */

@@ -126,8 +126,7 @@ void specimen_close(struct specimen *specimen)
         free(specimen->store);
     }
     stain_transform_free(specimen->transform);
-    tissue_sums_free(specimen->sums);
-    tissue_mask_free(&specimen->mask);
+    specimen_drop_tissue(specimen);
     slide_close(specimen->slide);
     *specimen = (struct specimen){ 0 };
 }
@@ -145,6 +144,14 @@ bool specimen_find_tissue(struct specimen *specimen, enum tissue_method method, 
         return false;
     image_free(&specimen->mask.overview);
     return tissue_sums_new(&specimen->mask, &specimen->sums, err);
+}
+
+void specimen_drop_tissue(struct specimen *specimen)
+{
+    tissue_sums_free(specimen->sums);
+    specimen->sums = NULL;
+    tissue_mask_free(&specimen->mask);
+    specimen->mask = (struct tissue_mask){ 0 };
 }
 
 bool specimen_has_tissue(const struct specimen *specimen)

@@ -36,6 +36,8 @@ void specimen_close(struct specimen *specimen); /* also fine on a zeroed struct 
  * for a store. */
 bool specimen_find_tissue(struct specimen *specimen, enum tissue_method method, const char *mask,
                           struct err *err);
+/* Frees what is known of the tissue; pixels can still be read. */
+void specimen_drop_tissue(struct specimen *specimen);
 /* Is there any? For a store: does it contain a patch? */
 bool specimen_has_tissue(const struct specimen *specimen);
 

@@ -166,6 +166,18 @@ static void further_options(void **state)
     free(slide);
 }
 
+/* What exists of the first slide. */
+static enum predict_state look(const struct predict *predict)
+{
+    struct predict_slide slide;
+    struct err err = { 0 };
+    bool ok = predict_enter(predict, 0, &slide, &err);
+    enum predict_state state = slide.state;
+    assert_true(ok == (state != PREDICT_OTHER));
+    predict_leave(&slide);
+    return state;
+}
+
 /* Tasks in any order, each in a process of its own or all in one, on any number of threads. */
 static void tasks_give_the_same_bytes(void **state)
 {
@@ -186,35 +198,39 @@ static void tasks_give_the_same_bytes(void **state)
     struct ctx ctx = { .pool = pool };
     struct err err = { 0 };
     struct predict *predict = NULL;
-    struct partition partition;
+    struct predict_slide slide;
     assert_true(predict_open(&options, &slides, folder, &ctx, &predict, &err));
-    assert_true(predict_look(predict, 0) == PREDICT_MISSING);
-    assert_true(predict_partition(predict, 0, &ctx, &partition, &err));
-    assert_true(partition.n_groups > 3);
-    for (int64_t g = 0; g < partition.n_groups; g++) { /* the last first, each by itself */
+    assert_true(predict_enter(predict, 0, &slide, &err));
+    assert_int_equal(slide.state, PREDICT_MISSING);
+    assert_true(predict_partition(predict, &slide, &ctx, &err));
+    int64_t n_groups = slide.partition.n_groups;
+    assert_true(n_groups > 3);
+    for (int64_t g = 0; g < n_groups; g++) { /* the last first, each by itself */
         struct predict *task = NULL;
-        struct partition again;
+        struct predict_slide again;
         assert_true(predict_open(&options, &slides, folder, &ctx, &task, &err));
-        assert_true(predict_partition(task, 0, &ctx, &again, &err));
-        assert_true(predict_group(task, 0, &again, partition.n_groups - 1 - g, &ctx, &err));
-        partition_free(&again);
+        assert_true(predict_enter(task, 0, &again, &err));
+        assert_true(predict_partition(task, &again, &ctx, &err));
+        assert_true(again.partition.hash == slide.partition.hash); /* read as it was made */
+        assert_true(predict_group(task, &again, n_groups - 1 - g, &ctx, &err));
+        predict_leave(&again);
         predict_close(task);
     }
-    assert_true(predict_finish(predict, 0, &partition, &ctx, &err));
-    assert_true(predict_look(predict, 0) == PREDICT_DONE);
+    assert_true(predict_finish(predict, &slide, &ctx, &err));
+    predict_leave(&slide);
+    assert_int_equal(look(predict), PREDICT_DONE);
     struct heatmap *heatmap = NULL;
     assert_true(heatmap_open(slide_folder, &heatmap, &err));
     float *tasks = malloc(bytes);
     assert_true(heatmap_read_rows(heatmap, 0, info.height, tasks, &err));
     assert_memory_equal(one, tasks, bytes);
     heatmap_close(heatmap);
-    partition_free(&partition);
     predict_close(predict);
     options.stride = 32; /* other options in the same folder are noticed */
     assert_true(predict_open(&options, &slides, folder, &ctx, &predict, &err));
-    assert_true(predict_look(predict, 0) == PREDICT_OTHER);
+    assert_int_equal(look(predict), PREDICT_OTHER);
     assert_true(predict_clear(predict, 0, &err));
-    assert_true(predict_look(predict, 0) == PREDICT_MISSING);
+    assert_int_equal(look(predict), PREDICT_MISSING);
     predict_close(predict);
     pool_free(pool);
     unlink(path);
@@ -273,9 +289,11 @@ static void expect_failure(const struct predict_options *options, char *slide, c
     struct ctx ctx = { .pool = pool };
     struct err err = { 0 };
     struct predict *predict = NULL;
-    struct partition partition = { 0 };
+    struct predict_slide work = { 0 };
     bool ok = predict_open(options, &slides, folder, &ctx, &predict, &err) &&
-              predict_partition(predict, 0, &ctx, &partition, &err);
+              predict_enter(predict, 0, &work, &err) &&
+              predict_partition(predict, &work, &ctx, &err);
+    predict_leave(&work);
     assert_false(ok);
     if (!strstr(err.text, word))
         fail_msg("'%s' is not in: %s", word, err.text);
@@ -380,14 +398,15 @@ static void broken_weights_are_told_of(void **state)
     struct pool *pool = pool_new(1);
     struct ctx ctx = { .pool = pool };
     struct predict *predict = NULL;
-    struct partition partition = { 0 };
+    struct predict_slide work = { 0 };
     for (options.mode = PREDICT_DENSE; options.mode <= PREDICT_WINDOW; options.mode++) {
         assert_true(predict_open(&options, &slides, folder, &ctx, &predict, &err));
         assert_true(predict_clear(predict, 0, &err));
-        assert_true(predict_partition(predict, 0, &ctx, &partition, &err));
-        assert_false(predict_groups(predict, 0, &partition, &ctx, &err));
+        assert_true(predict_enter(predict, 0, &work, &err));
+        assert_true(predict_partition(predict, &work, &ctx, &err));
+        assert_false(predict_groups(predict, &work, &ctx, &err));
         assert_non_null(strstr(err.text, "not numbers"));
-        partition_free(&partition);
+        predict_leave(&work);
         predict_close(predict);
     }
     pool_free(pool);

@@ -29,12 +29,13 @@ static char *told(char *slide, const struct predict_options *options, bool plans
     assert_non_null(stream);
     struct ctx ctx = { .pool = pool_new(1), .console = console_new(stream, CONSOLE_LINES) };
     struct predict *predict = NULL;
-    struct partition partition = { 0 };
+    struct predict_slide work = { 0 };
     struct err err = { 0 };
     if (!predict_open(options, &slides, folder, &ctx, &predict, &err) ||
-        (plans && !predict_partition(predict, 0, &ctx, &partition, &err)))
+        (plans && !(predict_enter(predict, 0, &work, &err) &&
+                    predict_partition(predict, &work, &ctx, &err))))
         fail_msg("%s", err.text);
-    partition_free(&partition);
+    predict_leave(&work);
     predict_close(predict);
     console_free(ctx.console);
     pool_free(ctx.pool);
