@@ -105,6 +105,15 @@ bool ranks_gather_parts(struct ranks *ranks, float *data, const int64_t *begin, 
     return ranks->size == 1 || ranks->ops->gather_parts(ranks, data, begin, err);
 }
 
+bool ranks_gather_equal(struct ranks *ranks, const void *own, size_t bytes, void *all,
+                        struct err *err)
+{
+    if (ranks->size > 1)
+        return ranks->ops->gather_equal(ranks, own, bytes, all, err);
+    memcpy(all, own, bytes);
+    return true;
+}
+
 bool ranks_split(struct ranks *ranks, int colour, int key, const char *name, struct ranks *out,
                  struct err *err)
 {

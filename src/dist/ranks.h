@@ -56,6 +56,8 @@ struct ranks_ops {
     bool (*finish)(struct ranks *ranks, int64_t handle, struct err *err);
     bool (*broadcast)(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err);
     bool (*gather_parts)(struct ranks *ranks, float *data, const int64_t *begin, struct err *err);
+    bool (*gather_equal)(struct ranks *ranks, const void *own, size_t bytes, void *all,
+                         struct err *err);
     void (*end)(struct ranks *ranks);
 };
 
@@ -142,6 +144,9 @@ bool ranks_finish(struct ranks *ranks, int64_t handle, struct err *err);
 bool ranks_broadcast(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err);
 /* Sends rank r's data [begin[r], begin[r + 1]) to all; begin [size + 1]. */
 bool ranks_gather_parts(struct ranks *ranks, float *data, const int64_t *begin, struct err *err);
+/* all [size][bytes]: every rank's bytes, as many from each; own must not be a part of it. */
+bool ranks_gather_equal(struct ranks *ranks, const void *own, size_t bytes, void *all,
+                        struct err *err);
 /* All ranks' bytes, one rank after another; *out (NULL-safe to free) is the caller's, and bytes of
  * rank r are at [at[r], at[r + 1]), at [size + 1]. */
 bool ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, char **out, size_t *at,

@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/array.h"
 #include "dist/launch.h"
 #include "dist/ranks.h"
@@ -278,6 +279,21 @@ static bool mpi_gather_parts(struct ranks *ranks, float *data, const int64_t *be
     return ok;
 }
 
+static bool mpi_gather_equal(struct ranks *ranks, const void *own, size_t bytes, void *all,
+                             struct err *err)
+{
+    bool ok = true;
+    if (bytes <= (size_t)ranks->piece)
+        return check_all(
+            ranks,
+            MPI_Allgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, group_of(ranks)),
+            "gather", err);
+    memcpy((char *)all + (size_t)ranks->rank * bytes, own, bytes);
+    for (int r = 0; ok && r < ranks->size; r++)
+        ok = mpi_broadcast(ranks, (char *)all + (size_t)r * bytes, bytes, r, err);
+    return ok;
+}
+
 /* --- groups --- */
 
 static void free_state(struct ranks *ranks)
@@ -368,6 +384,7 @@ bool ranks_begin(struct ranks *out, struct err *err)
                                           .finish = mpi_finish,
                                           .broadcast = mpi_broadcast,
                                           .gather_parts = mpi_gather_parts,
+                                          .gather_equal = mpi_gather_equal,
                                           .end = mpi_end };
     int level = 0;
     *out = ranks_one();

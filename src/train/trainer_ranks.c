@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/console.h"
 #include "base/rng.h"
+#include "train/peers.h"
 #include "train/trainer_state.h"
 
 #define LOOK_AT_SOURCES 16
@@ -157,26 +158,11 @@ static int64_t count_buffers(const struct graph *graph)
     return count;
 }
 
-static bool sum_over_ranks(void *arg, double *values, int64_t n, struct err *err)
-{
-    return ranks_sum_reals(arg, values, n, err);
-}
-
-static bool sum_floats_over_ranks(void *arg, float *values, int64_t n, struct err *err)
-{
-    return ranks_sum_floats(arg, values, n, err);
-}
-
 const struct plan_peers *trainer_peers(struct trainer *trainer)
 {
-    struct ranks *ranks = trainer->data_ranks;
     if (!trainer->config->ranks.sync_bn)
         return NULL;
-    trainer->peers = (struct plan_peers){ .arg = ranks,
-                                          .rank = ranks->rank,
-                                          .size = ranks->size,
-                                          .sum = sum_over_ranks,
-                                          .sum_floats = sum_floats_over_ranks };
+    trainer->peers = peers_of_ranks(trainer->data_ranks);
     return &trainer->peers;
 }
 

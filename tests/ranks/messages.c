@@ -63,6 +63,9 @@ static void try_group(struct ranks *all, struct ranks *group, const int *members
         CHECK(group, memcmp(gathered + at[r], &members[r], sizeof(int)) == 0);
     }
     free(gathered);
+    int everyone[64];
+    CHECK_OK(group, ranks_gather_equal(group, &all->rank, sizeof(int), everyone, &err), &err);
+    CHECK(group, memcmp(everyone, members, (size_t)group->size * sizeof(int)) == 0);
     CHECK_OK(group, ranks_same(group, 7, "numbers", &err), &err);
     CHECK(group, group->local_size == group->size && (group->processors > 0 || all->size == 1));
 }
@@ -204,6 +207,12 @@ static void try_pieces(struct ranks *all)
     CHECK_OK(all, ranks_broadcast(&group, data, 5001, 0, &err), &err);
     CHECK(all, is_made(data, 0, 1, 2, 5001));
     free(data);
+    unsigned char *own = made(all->rank, 0, 3, 2500), *every = malloc(2500 * (size_t)all->size);
+    CHECK_OK(all, ranks_gather_equal(&group, own, 2500, every, &err), &err);
+    for (int r = 0; r < all->size; r++)
+        CHECK(all, is_made(every + 2500 * r, r, 0, 3, 2500));
+    free(own);
+    free(every);
     double reals[2500];
     for (int i = 0; i < 2500; i++)
         reals[i] = i;
