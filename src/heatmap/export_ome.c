@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/version.h"
-#include "heatmap/export_parts.h"
+#include "heatmap/export_common.h"
 #include "heatmap/float_pyramid.h"
 #include "plot/sketch.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "heatmap/colour_map.h"
-#include "heatmap/export_parts.h"
+#include "heatmap/export_common.h"
 #include "plot/sketch.h"
 #include "base/text.h"
 

@@ -7,7 +7,7 @@
 #include "base/geojson.h"
 #include "base/console.h"
 #include "base/rng.h"
-#include "heatmap/export_parts.h"
+#include "heatmap/export_common.h"
 #include "tissue/outline.h"
 #include "base/text.h"
 

@@ -2,7 +2,7 @@
  * level-0 px and prob_<class> for every class. Only tiles with a score. */
 #include "base/csv.h"
 #include "base/file.h"
-#include "heatmap/export_parts.h"
+#include "heatmap/export_common.h"
 #include "base/text.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/geojson.h"
 #include "base/rng.h"
-#include "heatmap/export_parts.h"
+#include "heatmap/export_common.h"
 #include "base/text.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* direct.c: see direct.h. Direct writes need the offset, the length and the address on page
- * boundaries: a run of adjacent pieces lies in memory at the same distance from a page boundary as
- * in the file, its whole pages are written directly and its ragged ends through the page cache. No
- * page is written in both ways. */
+ * boundaries: a stretch of adjacent pieces lies in memory at the same distance from a page boundary
+ * as in the file, its whole pages are written directly and its ragged ends through the page cache.
+ * No page is written in both ways. */
 #include "patch/direct.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define PAGE 4096
 
-struct run {
+struct stretch {
     int64_t offset, bytes; /* in the file */
     int64_t at;            /* in the buffer */
 };
@@ -22,8 +22,8 @@ struct run {
 struct batch {
     uint8_t *buffer;
     int64_t used;
-    struct run *runs;
-    int64_t n_runs, room;
+    struct stretch *stretches;
+    int64_t n_stretches, room;
 };
 
 struct direct {
@@ -41,7 +41,7 @@ struct direct {
 
 int64_t direct_batch_pieces(int64_t batch_bytes, int64_t piece_bytes)
 {
-    int64_t pieces = batch_bytes / (piece_bytes + 2 * PAGE); /* each may start a separate run */
+    int64_t pieces = batch_bytes / (piece_bytes + 2 * PAGE); /* each may start a separate stretch */
     return pieces > 0 ? pieces : 1;
 }
 
@@ -68,7 +68,7 @@ static int write_cached(struct direct *direct, const uint8_t *data, int64_t byte
     return failure;
 }
 
-static int write_run(struct direct *direct, const uint8_t *data, int64_t bytes, int64_t offset)
+static int write_stretch(struct direct *direct, const uint8_t *data, int64_t bytes, int64_t offset)
 {
     int64_t first = (offset + PAGE - 1) / PAGE * PAGE, last = (offset + bytes) / PAGE * PAGE;
     if (direct->direct_fd < 0 || last <= first)
@@ -98,13 +98,13 @@ static void *writer_main(void *argument)
         struct batch *batch = &direct->batches[1 - direct->filling];
         pthread_mutex_unlock(&direct->mutex);
         int failure = 0;
-        for (int64_t i = 0; i < batch->n_runs && !failure; i++)
-            failure = write_run(direct, batch->buffer + batch->runs[i].at, batch->runs[i].bytes,
-                                batch->runs[i].offset);
+        for (int64_t i = 0; i < batch->n_stretches && !failure; i++)
+            failure = write_stretch(direct, batch->buffer + batch->stretches[i].at,
+                                    batch->stretches[i].bytes, batch->stretches[i].offset);
         pthread_mutex_lock(&direct->mutex);
         if (!direct->failure)
             direct->failure = failure;
-        batch->used = batch->n_runs = 0;
+        batch->used = batch->n_stretches = 0;
         direct->busy = false;
         pthread_cond_broadcast(&direct->changed);
     }
@@ -164,23 +164,23 @@ bool direct_open(const char *path, const char *name, int64_t batch_bytes, struct
     return true;
 }
 
-static struct run *new_run(struct batch *batch)
+static struct stretch *new_stretch(struct batch *batch)
 {
-    if (batch->n_runs == batch->room) {
+    if (batch->n_stretches == batch->room) {
         int64_t room = batch->room ? 2 * batch->room : 64;
-        struct run *more = realloc(batch->runs, (size_t)room * sizeof *more);
+        struct stretch *more = realloc(batch->stretches, (size_t)room * sizeof *more);
         if (!more)
             return NULL;
-        batch->runs = more;
+        batch->stretches = more;
         batch->room = room;
     }
-    return &batch->runs[batch->n_runs++];
+    return &batch->stretches[batch->n_stretches++];
 }
 
 uint8_t *direct_place(struct direct *direct, int64_t offset, int64_t bytes)
 {
     struct batch *batch = &direct->batches[direct->filling];
-    struct run *last = batch->n_runs ? &batch->runs[batch->n_runs - 1] : NULL;
+    struct stretch *last = batch->n_stretches ? &batch->stretches[batch->n_stretches - 1] : NULL;
     bool adjacent = last && last->offset + last->bytes == offset;
     int64_t at = batch->used;
     if (!adjacent)
@@ -190,10 +190,10 @@ uint8_t *direct_place(struct direct *direct, int64_t offset, int64_t bytes)
     if (adjacent) {
         last->bytes += bytes;
     } else {
-        struct run *run = new_run(batch);
-        if (!run)
+        struct stretch *stretch = new_stretch(batch);
+        if (!stretch)
             return NULL;
-        *run = (struct run){ .offset = offset, .bytes = bytes, .at = at };
+        *stretch = (struct stretch){ .offset = offset, .bytes = bytes, .at = at };
     }
     batch->used = at + bytes;
     return batch->buffer + at;
@@ -254,7 +254,7 @@ void direct_close(struct direct *direct)
         close(direct->cached_fd);
     for (int i = 0; i < 2; i++) {
         free(direct->batches[i].buffer);
-        free(direct->batches[i].runs);
+        free(direct->batches[i].stretches);
     }
     pthread_cond_destroy(&direct->changed);
     pthread_mutex_destroy(&direct->mutex);

@@ -39,7 +39,7 @@ struct layout_reader {
 struct layout_ops {
     const char *name;
     /* Which units the layout stores. */
-    bool (*plan)(struct layout_writer *writer, struct err *err);
+    bool (*list_units)(struct layout_writer *writer, struct err *err);
     /* Makes the datasets and sets the offsets. On failure, HDF5 has the reason. */
     bool (*create)(struct layout_writer *writer);
     /* Does a file without our mark look like this layout? */
@@ -54,7 +54,7 @@ extern const struct layout_ops *const layouts[]; /* in the order of enum store_l
 /* Pieces that layouts share. */
 
 /* Units are patches. */
-bool layout_plan_patches(struct layout_writer *writer, struct err *err);
+bool layout_list_patches(struct layout_writer *writer, struct err *err);
 /* A dataset [n, size, size, 3] of bytes, without its pixels; *offset is where they go. */
 bool layout_reserve(hid_t parent, const char *name, int64_t n, int64_t size, hid_t *dataset,
                     int64_t *offset);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "patch/layout.h"
 
-static bool plan(struct layout_writer *writer, struct err *err)
+static bool list_units(struct layout_writer *writer, struct err *err)
 {
     const struct store_facts *facts = writer->request->facts;
     int64_t block = facts->patch;
@@ -175,5 +175,5 @@ static bool read_patches(struct layout_reader *reader, int64_t first, int64_t n,
                         out + half * layout_unit_bytes(reader->patch_px), err);
 }
 
-const struct layout_ops layout_blocks = { "blocks",  plan,        create,
+const struct layout_ops layout_blocks = { "blocks",  list_units,  create,
                                           recognise, open_blocks, read_patches };

@@ -37,5 +37,5 @@ static bool open_clam(struct layout_reader *reader, struct err *err)
            layout_get_lists(reader, err);
 }
 
-const struct layout_ops layout_clam = { "clam",    layout_plan_patches, create,
+const struct layout_ops layout_clam = { "clam",    layout_list_patches, create,
                                         recognise, open_clam,           layout_read_sets };

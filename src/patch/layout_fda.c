@@ -123,5 +123,5 @@ static bool open_fda(struct layout_reader *reader, struct err *err)
     return true;
 }
 
-const struct layout_ops layout_fda = { "fda",    layout_plan_patches, create, recognise,
+const struct layout_ops layout_fda = { "fda",    layout_list_patches, create, recognise,
                                        open_fda, layout_read_sets };

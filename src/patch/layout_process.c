@@ -158,5 +158,5 @@ static bool open_process(struct layout_reader *reader, struct err *err)
     return search.ok;
 }
 
-const struct layout_ops layout_process = { "process", layout_plan_patches, create,
+const struct layout_ops layout_process = { "process", layout_list_patches, create,
                                            recognise, open_process,        layout_read_sets };

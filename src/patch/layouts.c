@@ -11,7 +11,7 @@ const struct layout_ops *const layouts[N_LAYOUTS] = { &layout_blocks, &layout_fd
                                                       &layout_process };
 const char *const store_layout_names[] = { "blocks", "fda", "clam", "process", NULL };
 
-bool layout_plan_patches(struct layout_writer *writer, struct err *err)
+bool layout_list_patches(struct layout_writer *writer, struct err *err)
 {
     return units_of_patches(writer->request->patches, writer->request->facts->patch, &writer->units,
                             err);

@@ -147,7 +147,7 @@ static int64_t rows_of(const struct pass *pass)
 }
 
 /* Chooses the width of strips and the height of steps under the limit of memory. */
-static void plan_strips(struct pass_state *state, int64_t width)
+static void lay_strips(struct pass_state *state, int64_t width)
 {
     const struct pass *pass = state->pass;
     state->strip_width = width;
@@ -184,7 +184,7 @@ bool pass_run(const struct pass *pass, const struct ctx *ctx, struct err *err)
         x1 = pass->places[i].x >= x1 ? pass->places[i].x + 1 : x1;
     }
     if (ok)
-        plan_strips(&state, x1 - x0);
+        lay_strips(&state, x1 - x0);
     for (int64_t x = x0; ok && x < x1; x += state.strip_width)
         ok = run_strip(&state, x, err);
     free(state.indices);

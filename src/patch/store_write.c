@@ -33,7 +33,7 @@ static bool write_metadata(struct store_writer *writer, const struct layout_ops 
 static bool create(struct store_writer *writer, const struct layout_ops *layout, struct err *err)
 {
     struct layout_writer *inner = &writer->layout;
-    if (!layout->plan(inner, err))
+    if (!layout->list_units(inner, err))
         return false;
     inner->offsets = malloc((size_t)(inner->units.n + 1) * sizeof *inner->offsets);
     if (!inner->offsets)

@@ -10,7 +10,7 @@
 #include "base/console.h"
 #include "base/version.h"
 #include "report/html.h"
-#include "report/page_parts.h"
+#include "report/page_sections.h"
 #include "report/page_style.h"
 #include "base/text.h"
 

@@ -1,10 +1,10 @@
-/* page_figures.c: ROC, FROC and training curves (page_parts.h). */
+/* page_figures.c: ROC, FROC and training curves (page_sections.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "report/figure.h"
 #include "report/html.h"
-#include "report/page_parts.h"
+#include "report/page_sections.h"
 
 /* How a kind of curve is drawn. */
 static const struct {

@@ -9,7 +9,7 @@
 #include "verdict/truth_mask.h"
 #include "base/text.h"
 
-struct run {
+struct tally {
     const char *folder;
     const struct truth_list *truth;
     const struct froc_rules *rules;
@@ -37,22 +37,22 @@ static bool read_truth(const struct truth_entry *entry, const struct class_map *
 }
 
 /* entry NULL: a slide without a file in the truth folder, so without tumour. */
-static bool add_slide(struct run *run, const char *file, const struct truth_entry *entry,
+static bool add_slide(struct tally *tally, const char *file, const struct truth_entry *entry,
                       struct err *err)
 {
     bool tumour = entry && entry->path;
     struct lesion_list calls = { 0 };
     struct froc_truth truth = { 0 };
     struct froc_slide slide = { 0 };
-    char *path = text_format("%s/%s", run->folder, file);
+    char *path = text_format("%s/%s", tally->folder, file);
     bool ok = (path || err_memory(err, file)) && lesions_read(path, &calls, err) &&
-              (!tumour || read_truth(entry, run->truth->class_map, run->rules, &truth, err)) &&
-              froc_add(&run->data, tumour ? &truth : NULL, &calls, &slide, err);
+              (!tumour || read_truth(entry, tally->truth->class_map, tally->rules, &truth, err)) &&
+              froc_add(&tally->data, tumour ? &truth : NULL, &calls, &slide, err);
     if (ok) {
-        run->out->calls += slide.calls;
-        run->out->ignored += slide.ignored;
-        run->out->with_tumour += truth.counted > 0;
-        run->out->isolated += truth.n - truth.counted;
+        tally->out->calls += slide.calls;
+        tally->out->ignored += slide.ignored;
+        tally->out->with_tumour += truth.counted > 0;
+        tally->out->isolated += truth.n - truth.counted;
     }
     lesions_free(&calls);
     froc_truth_free(&truth);
@@ -61,27 +61,28 @@ static bool add_slide(struct run *run, const char *file, const struct truth_entr
 }
 
 /* Every slide of the truth has a list of lesions; names are sorted. */
-static bool check_truth(struct run *run, char **names, size_t n, struct err *err)
+static bool check_truth(struct tally *tally, char **names, size_t n, struct err *err)
 {
-    for (size_t i = 0; i < run->truth->n; i++) {
-        const char *slide = run->truth->entries[i].slide;
+    for (size_t i = 0; i < tally->truth->n; i++) {
+        const char *slide = tally->truth->entries[i].slide;
         bool there = false;
         for (size_t k = 0; k < n && !there; k++)
             there = strcmp(names[k], slide) == 0;
         if (there)
             continue;
-        if (!run->allow_missing)
+        if (!tally->allow_missing)
             return err_set(
                 err, ERR_MISSING,
                 "%s: slide '%s' has truth, but there is no %s/%s.csv; write an empty list for a "
                 "slide without lesions, or pass --allow-missing to skip the slide",
-                run->truth->source, slide, run->folder, slide);
-        run->out->left_out++;
+                tally->truth->source, slide, tally->folder, slide);
+        tally->out->left_out++;
     }
     return true;
 }
 
-static bool add_all(struct run *run, char **names, size_t n, const struct ctx *ctx, struct err *err)
+static bool add_all(struct tally *tally, char **names, size_t n, const struct ctx *ctx,
+                    struct err *err)
 {
     size_t in_common = 0;
     bool ok = true;
@@ -89,26 +90,26 @@ static bool add_all(struct run *run, char **names, size_t n, const struct ctx *c
         const struct truth_entry *entry;
         char *file = text_format("%s.csv", names[i]);
         if (!file)
-            return err_memory(err, run->folder);
+            return err_memory(err, tally->folder);
         if (ctx_stopped(ctx))
             ok = err_stopped(err);
-        entry = truth_list_find(run->truth, names[i]);
+        entry = truth_list_find(tally->truth, names[i]);
         in_common += entry != NULL;
-        if (ok && (entry || !run->truth->lists_all))
-            ok = add_slide(run, file, entry, err);
-        else if (ok && !run->allow_missing)
+        if (ok && (entry || !tally->truth->lists_all))
+            ok = add_slide(tally, file, entry, err);
+        else if (ok && !tally->allow_missing)
             ok = err_set(
                 err, ERR_MISSING,
                 "%s/%s: slide '%s' is not in %s; add it there, or pass --allow-missing to skip it",
-                run->folder, file, names[i], run->truth->source);
+                tally->folder, file, names[i], tally->truth->source);
         else
-            run->out->left_out++;
+            tally->out->left_out++;
         console_advance(ctx->console, 1);
         free(file);
     }
     if (ok && in_common == 0)
-        ok = err_set(err, ERR_MISSING, "%s and %s have no slide in common", run->folder,
-                     run->truth->source);
+        ok = err_set(err, ERR_MISSING, "%s and %s have no slide in common", tally->folder,
+                     tally->truth->source);
     return ok;
 }
 
@@ -117,7 +118,7 @@ bool froc_of_folder(const char *folder, const struct truth_list *truth,
                     struct froc_cohort *out, struct err *err)
 {
     static const char *const endings[] = { ".csv", NULL };
-    struct run run = { folder, truth, rules, allow_missing, out, { 0 } };
+    struct tally tally = { folder, truth, rules, allow_missing, out, { 0 } };
     char **names = NULL;
     size_t n = 0;
     *out = (struct froc_cohort){ 0 };
@@ -129,11 +130,11 @@ bool froc_of_folder(const char *folder, const struct truth_list *truth,
     bool ok =
         (n > 0 || err_set(err, ERR_MISSING,
                           "%s: contains no lesion lists (<slide>.csv with score,x,y)", folder)) &&
-        check_truth(&run, names, n, err) && add_all(&run, names, n, ctx, err);
+        check_truth(&tally, names, n, err) && add_all(&tally, names, n, ctx, err);
     console_end(ctx->console);
-    ok = ok && froc_compute(&run.data, rules->ties, &out->froc, err);
-    out->slides = run.data.slides, out->lesions = run.data.lesions;
-    froc_data_free(&run.data);
+    ok = ok && froc_compute(&tally.data, rules->ties, &out->froc, err);
+    out->slides = tally.data.slides, out->lesions = tally.data.lesions;
+    froc_data_free(&tally.data);
     folder_names_free(names, n);
     return ok;
 }

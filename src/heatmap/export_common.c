@@ -1,5 +1,5 @@
-/* export_parts.c: see export_parts.h. */
-#include "heatmap/export_parts.h"
+/* export_common.c: see export_common.h. */
+#include "heatmap/export_common.h"
 
 #include <math.h>
 #include <stdio.h>

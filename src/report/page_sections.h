@@ -1,6 +1,6 @@
-/* page_parts.h: the sections of the page. Each writes nothing if there is nothing to show. */
-#ifndef REPORT_PAGE_PARTS_H
-#define REPORT_PAGE_PARTS_H
+/* page_sections.h: the sections of the page. Each writes nothing if there is nothing to show. */
+#ifndef REPORT_PAGE_SECTIONS_H
+#define REPORT_PAGE_SECTIONS_H
 #include "report/page.h"
 #include "report/results.h"
 #include "report/slide_view.h"

@@ -1,5 +1,5 @@
-/* page_parts.c: summary, cohort table and runs (page_parts.h). */
-#include "report/page_parts.h"
+/* page_sections.c: summary, cohort table and runs (page_sections.h). */
+#include "report/page_sections.h"
 
 #include <math.h>
 #include <string.h>

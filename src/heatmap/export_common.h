@@ -1,6 +1,6 @@
-/* export_parts.h: what several exporters share. Private to this folder. */
-#ifndef HEATMAP_EXPORT_PARTS_H
-#define HEATMAP_EXPORT_PARTS_H
+/* export_common.h: what several exporters share. Private to this folder. */
+#ifndef HEATMAP_EXPORT_COMMON_H
+#define HEATMAP_EXPORT_COMMON_H
 #include "heatmap/blocks.h"
 #include "heatmap/export.h"
 
