@@ -192,9 +192,18 @@ static void hidden_probabilities_are_noticed(void **state)
     model_close(model);
 }
 
-/* --- what is no classifier --- */
+/* --- networks of our own --- */
 
-enum ends { ENDS_SCORES, ENDS_MAP, ENDS_TOKENS, ENDS_RANK_1, ENDS_TWO, ENDS_ONE_CLASS };
+enum ends {
+    ENDS_SCORES,
+    ENDS_MAP,
+    ENDS_TOKENS,
+    ENDS_RANK_1,
+    ENDS_TWO,
+    ENDS_ONE_CLASS,
+    ENDS_SOFTMAX,
+    ENDS_ROUNDED, /* a softmax, quantised */
+};
 
 /* A folder in which no config.json of another test lies. */
 static char *own_file(const char *name)
@@ -221,8 +230,13 @@ static char *write_network(int64_t channels, enum ends ends)
         y = graph_transpose(g, graph_reshape(g, x, SHAPE(1, 8, 64)), (int64_t[]){ 0, 2, 1 });
     if (ends == ENDS_RANK_1)
         y = graph_reshape(g, y, SHAPE(3));
-    if (ends == ENDS_ONE_CLASS)
+    if (ends == ENDS_ONE_CLASS || ends >= ENDS_SOFTMAX)
         y = graph_softmax(g, y, 1);
+    if (ends == ENDS_ROUNDED) {
+        y = graph_convert(g, y, (struct storage){ .dtype = DTYPE_BFLOAT16 });
+        y = graph_convert(g, graph_reshape(g, y, SHAPE(0, 3)),
+                          (struct storage){ DTYPE_INT8, 1.0f / 256, -128 });
+    }
     graph_output(g, "scores", y);
     if (ends == ENDS_TWO)
         graph_output(g, "features", p);
@@ -233,6 +247,25 @@ static char *write_network(int64_t channels, enum ends ends)
         fail_msg("%s", err.text);
     graph_free(g);
     return path;
+}
+
+/* The scores of a network that quantises its probabilities are not rounded. */
+static void rounding_goes_with_the_softmax(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    double p[2][MOST];
+    for (int i = 0; i < 2; i++) {
+        struct model *model = NULL;
+        char *path = write_network(3, i ? ENDS_ROUNDED : ENDS_SOFTMAX);
+        if (!model_open_classifier(&(struct model_source){ .file = path }, &model, &err))
+            fail_msg("%s", err.text);
+        assert_string_equal(model_ending(model), "Softmax");
+        assert_true(score(model, SIDE, p[i], &err));
+        model_close(model);
+        free(path);
+    }
+    assert_memory_equal(p[0], p[1], sizeof p[0]);
 }
 
 static void others_are_refused_by_name(void **state)
@@ -300,6 +333,7 @@ int main(void)
         cmocka_unit_test(dense_scores_are_those_of_windows),
         cmocka_unit_test(the_user_overrules),
         cmocka_unit_test(hidden_probabilities_are_noticed),
+        cmocka_unit_test(rounding_goes_with_the_softmax),
         cmocka_unit_test(others_are_refused_by_name),
         cmocka_unit_test(a_map_at_another_size_is_refused),
     };

@@ -10,11 +10,13 @@
 
 const char *const model_outputs_names[] = { "auto", "probabilities", "logits", NULL };
 
-/* The softmax or sigmoid at the end of a graph, also in front of nodes that move no number; NULL if
- * there is none. */
-static const struct node *find_ending(const struct graph *graph)
+/* The softmax or sigmoid at the end of a graph, also in front of nodes that change no number or
+ * only round it; NULL if there is none. *rounding: the last node behind it that rounds; NULL: none.
+ */
+static const struct node *find_ending(const struct graph *graph, const struct node **rounding)
 {
     const struct value *value = &graph->values[graph->outputs[0].value];
+    *rounding = NULL;
     while (value->kind == VALUE_NODE) {
         const struct node *node = &graph->nodes[value->node];
         switch (node->op->kind) {
@@ -25,6 +27,9 @@ static const struct node *find_ending(const struct graph *graph)
         case OP_SCALE:
             if (node->attr.scale.factor != 1 || node->attr.scale.offset != 0)
                 return NULL;
+            break;
+        case OP_CONVERT:
+            *rounding = *rounding ? *rounding : node;
             break;
         case OP_RESHAPE:
         case OP_FLATTEN:
@@ -40,7 +45,7 @@ static const struct node *find_ending(const struct graph *graph)
 
 const char *model_ending(const struct model *model)
 {
-    const struct node *node = find_ending(model->graph);
+    const struct node *rounding, *node = find_ending(model->graph, &rounding);
     return model->ending ? model->ending : node ? node->op->onnx : NULL;
 }
 
@@ -53,9 +58,20 @@ static bool runs_over_classes(const struct graph *graph, const struct node *node
            shape_count(shape) == shape->dim[0] * shape->dim[axis];
 }
 
-static bool take_off(struct model *model, const struct node *ending, struct err *err)
+static bool bypass(struct model *model, const struct node *node, struct err *err)
 {
     struct graph *graph = NULL;
+    if (!transform_bypass(model->graph, node->output, &graph, err))
+        return false;
+    graph_free(model->graph);
+    model->graph = graph;
+    return true;
+}
+
+/* With it goes what rounds behind it: that is made for probabilities. */
+static bool take_off(struct model *model, const struct node *ending, struct err *err)
+{
+    const struct node *rounding;
     int64_t classes = model->config.num_classes;
     bool softmax = ending->op->kind != OP_SIGMOID;
     if (softmax && (classes < 2 || !runs_over_classes(model->graph, ending, classes)))
@@ -65,11 +81,10 @@ static bool take_off(struct model *model, const struct node *ending, struct err 
                        model->name, ending->op->onnx);
     model->ending = ending->op->onnx;
     model->rule = softmax ? SCORE_SOFTMAX : SCORE_SIGMOID;
-    if (!transform_bypass(model->graph, ending->output, &graph, err))
-        return false;
-    graph_free(model->graph);
-    model->graph = graph;
-    return true;
+    while ((ending = find_ending(model->graph, &rounding), rounding))
+        if (!bypass(model, rounding, err))
+            return false;
+    return bypass(model, ending, err);
 }
 
 static bool refuse_outputs(const struct model *model, const struct graph *graph, struct err *err)
@@ -121,8 +136,8 @@ bool model_as_classifier(struct model *model, enum model_outputs given, struct e
     model->outputs = given;
     if (!model_check_classifies(model, model->graph, err))
         return false;
-    const struct node *ending = given == OUTPUTS_LOGITS ? NULL : find_ending(model->graph);
-    if (ending)
+    const struct node *rounding, *ending = find_ending(model->graph, &rounding);
+    if (ending && given != OUTPUTS_LOGITS)
         return take_off(model, ending, err);
     if (given == OUTPUTS_PROBABILITIES)
         model->rule = SCORE_AS_IS;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes small seeds for fuzz_onnx and fuzz_safetensors with Debian's PyTorch."""
+"""Writes small seeds for fuzz_onnx and fuzz_safetensors with Debian's PyTorch; one is a golden network."""
 import json
 import os
+import shutil
 import struct
 import torch
 from torch import nn
@@ -48,6 +49,8 @@ for name, (net, opset) in CASES.items():
     torch.manual_seed(1)
     torch.onnx.export(net.eval(), torch.randn(1, 4, 8, 8), os.path.join(here, "fuzz_onnx", name + ".onnx"),
                       opset_version=opset, input_names=["x"], dynamic_axes={"x": {0: "n"}})
+shutil.copyfile(os.path.join(here, "..", "..", "golden", "onnx_quantized.onnx"),
+                os.path.join(here, "fuzz_onnx", "quantized.onnx"))
 
 header = {"__metadata__": {"format": "pt"}, "conv1.weight": {"dtype": "F32", "shape": [2, 3, 1, 1], "data_offsets": [0, 24]},
           "conv1.bias": {"dtype": "BF16", "shape": [2], "data_offsets": [24, 28]},
