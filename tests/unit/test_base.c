@@ -21,7 +21,6 @@
 #include "base/names.h"
 #include "base/pool.h"
 #include "base/rng.h"
-#include "base/run.h"
 #include "tests/unit/support/paths.h"
 #include "base/text.h"
 
@@ -540,52 +539,6 @@ static void resizing_is_that_of_pil(void **state)
     image_free(&image);
 }
 
-static void a_run_leaves_its_record(void **state)
-{
-    (void)state;
-    char *folder = scratch_path("run");
-    struct err err = { 0 };
-    struct run *run = NULL;
-    assert_true(file_make_folder(folder, &err));
-    assert_true(run_begin(folder, 3, 2, (char *[]){ "microtome", "extract" }, &run, &err));
-    struct run_item good = { .name = "a",
-                             .path = "/y/a.svs",
-                             .seconds = 1.5,
-                             .cpu_s = 5000,
-                             .n_facts = 1,
-                             .facts = { { "patches", 12 } } };
-    struct run_item bad = { .name = "b",
-                            .path = "x/b.svs",
-                            .state = RUN_FAILED,
-                            .cpu_s = 5000,
-                            .error = "x/b.svs: broken, badly" };
-    assert_true(run_add(run, &bad, &err));
-    assert_true(run_add(run, &good, &err));
-    assert_false(run_finish(run, &err));
-    assert_non_null(strstr(err.text, "1 of 2 slides failed"));
-    run_free(run);
-    char *path = text_format("%s/slides.csv", folder), *text = NULL, *here = getcwd(NULL, 0);
-    char *want = text_format("slide,name,state,seconds,patches,error\n"
-                             "%s/x/b.svs,b,failed,0.000,,\"x/b.svs: broken, badly\"\n"
-                             "/y/a.svs,a,done,1.500,12,\n",
-                             here);
-    assert_true(file_read(path, 10000, &text, NULL, &err));
-    assert_string_equal(text, want);
-    free(path), free(text);
-    path = text_format("%s/run.json", folder);
-    assert_true(file_read(path, 10000, &text, NULL, &err));
-    assert_non_null(strstr(text, "\"planned\": 3"));
-    const char *spent = strstr(text, "\"cpu_seconds\": "); /* other processes' and its own */
-    assert_non_null(spent);
-    double cpu_s = strtod(spent + strlen("\"cpu_seconds\": "), NULL);
-    assert_true(cpu_s > 10000 && cpu_s < 11000);
-    free(want);
-    free(here);
-    free(text);
-    free(path);
-    free(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -604,7 +557,6 @@ int main(void)
         cmocka_unit_test(options_become_a_line),
         cmocka_unit_test(jpegs_are_read_and_damage_is_seen),
         cmocka_unit_test(resizing_is_that_of_pil),
-        cmocka_unit_test(a_run_leaves_its_record),
         cmocka_unit_test(names_are_listed_whole),
         cmocka_unit_test(images_survive_png_and_shrink_by_area),
     };

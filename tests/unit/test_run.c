@@ -1,5 +1,5 @@
-/* test_run_each.c: the loop over a cohort: what it makes and records, one after another or several
- * at once, and how it ends after failures and stops. */
+/* test_run.c: the record of a run, and the loop over a cohort: what it makes and records, one after
+ * another or several at once, and how it ends after failures and stops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,11 +8,58 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/run_each.h"
 #include "base/text.h"
 #include "tests/unit/support/paths.h"
+
+static void a_run_leaves_its_record(void **state)
+{
+    (void)state;
+    char *folder = scratch_path("run");
+    struct err err = { 0 };
+    struct run *run = NULL;
+    assert_true(file_make_folder(folder, &err));
+    assert_true(run_begin(folder, 3, 2, (char *[]){ "microtome", "extract" }, &run, &err));
+    struct run_item good = { .name = "a",
+                             .path = "/y/a.svs",
+                             .seconds = 1.5,
+                             .cpu_s = 5000,
+                             .n_facts = 1,
+                             .facts = { { "patches", 12 } } };
+    struct run_item bad = { .name = "b",
+                            .path = "x/b.svs",
+                            .state = RUN_FAILED,
+                            .cpu_s = 5000,
+                            .error = "x/b.svs: broken, badly" };
+    assert_true(run_add(run, &bad, &err));
+    assert_true(run_add(run, &good, &err));
+    assert_false(run_finish(run, &err));
+    assert_non_null(strstr(err.text, "1 of 2 slides failed"));
+    run_free(run);
+    char *path = text_format("%s/slides.csv", folder), *text = NULL, *here = getcwd(NULL, 0);
+    char *want = text_format("slide,name,state,seconds,patches,error\n"
+                             "%s/x/b.svs,b,failed,0.000,,\"x/b.svs: broken, badly\"\n"
+                             "/y/a.svs,a,done,1.500,12,\n",
+                             here);
+    assert_true(file_read(path, 10000, &text, NULL, &err));
+    assert_string_equal(text, want);
+    free(path), free(text);
+    path = text_format("%s/run.json", folder);
+    assert_true(file_read(path, 10000, &text, NULL, &err));
+    assert_non_null(strstr(text, "\"planned\": 3"));
+    const char *spent = strstr(text, "\"cpu_seconds\": "); /* other processes' and its own */
+    assert_non_null(spent);
+    double cpu_s = strtod(spent + strlen("\"cpu_seconds\": "), NULL);
+    assert_true(cpu_s > 10000 && cpu_s < 11000);
+    free(want);
+    free(here);
+    free(text);
+    free(path);
+    free(folder);
+}
 
 enum { SLIDES = 7, BROKEN = 2 };
 static const char *const names[SLIDES] = { "a", "b", "c", "d", "e", "f", "g" };
@@ -136,6 +183,7 @@ static void a_stop_keeps_what_is_made(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_leaves_its_record),
         cmocka_unit_test(all_slides_are_recorded_in_order),
         cmocka_unit_test(a_stop_keeps_what_is_made),
     };
