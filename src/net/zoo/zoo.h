@@ -1,7 +1,8 @@
 /* zoo.h: networks by name. An entry describes a network's default inputs and outputs and how its
  * graph is built; nothing here depends on how a graph is run. Parameters have the names and shapes
  * of torchvision's or timm's models, so that published weights load unchanged, and the same initial
- * values. All functions are thread-safe. See docs/add-a-network.md for how to add one. */
+ * values; blocks have the names of their modules (graph_alias). All functions are thread-safe. See
+ * docs/add-a-network.md for how to add one. */
 #ifndef NET_ZOO_ZOO_H
 #define NET_ZOO_ZOO_H
 #include "net/graph/graph.h"
