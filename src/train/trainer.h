@@ -17,6 +17,9 @@ struct epoch_row {
     struct quality train, val;
 };
 
+/* What holds between steps: all ranks of data_ranks have bitwise the same weights; what a
+ * checkpoint keeps (the position below, and the arrays of trainer_state.h) determines all further
+ * steps; a step changes weights only after all ranks have agreed on it. */
 struct trainer {
     const struct train_request *request;
     const struct train_config *config;

@@ -49,6 +49,8 @@ struct init {
     float a;
 };
 
+/* An edge of the network. Exactly one of: an input of the graph, a parameter or buffer, the output
+ * of values[].node. Parameters and buffers may be shared with other graphs (struct buffer). */
 struct value {
     enum value_kind kind;
     char *name; /* of inputs and parameters: unique among them; of nodes: the name of the node */
@@ -59,6 +61,8 @@ struct value {
     struct buffer *data;    /* VALUE_PARAMETER, VALUE_BUFFER: its floats, after graph_allocate */
 };
 
+/* One op. Its attributes are complete (no defaults left to fill) and fit the shapes of its inputs.
+ */
 struct node {
     const struct op *op;
     char *name; /* "layer1.0.conv1"; unique among nodes */
@@ -83,8 +87,8 @@ struct graph_name {
 
 /* Fields are read-only; change them through the functions below and those of transform.h. What
  * always holds: values and nodes are only ever added, so an id stays valid; a value made by a node
- * has the name of the node; every shape follows from those of the inputs; no name means two
- * activations (an alias is never the name of another value). */
+ * has the name of the node; every shape follows from those of the inputs; an alias is
+ * never the name of another value. */
 struct graph {
     char *name; /* "resnet18", or "" */
     struct value *values;
@@ -103,7 +107,8 @@ struct graph {
 /* An empty graph, the caller's; free with graph_free. NULL if no memory. */
 struct graph *graph_new(const char *name);
 void graph_free(struct graph *graph);
-/* A copy of the graph; the floats of the parameters are shared, not copied. */
+/* A copy of the graph; the floats of the parameters are shared, not copied: 0.1 ms for ResNet-50.
+ */
 bool graph_copy(const struct graph *graph, struct graph **out, struct err *err);
 
 /* False, with the first error, if any builder failed or no output was declared. */
@@ -244,7 +249,8 @@ bool graph_resize(struct graph *graph, value_id input, struct shape shape, struc
 /* Allocates zeroed floats for every parameter that has none. */
 bool graph_allocate(struct graph *graph, struct err *err);
 /* Fills every parameter according to its init, keyed by (seed, name): independent of the order and
- * of the rest of the network. Allocates. */
+ * of the rest of the network, so a network with a new head keeps the other values. Allocates. Slow:
+ * 3 s for 25 M normal numbers, on one thread. */
 bool graph_initialize(struct graph *graph, uint64_t seed, struct err *err);
 /* The floats of a parameter or buffer; NULL before graph_allocate. */
 float *graph_data(const struct graph *graph, value_id parameter);
@@ -254,8 +260,8 @@ float *graph_data(const struct graph *graph, value_id parameter);
 /* Continues the hash `begin` (IDENTITY_HASH_BEGIN of base/identity.h at first) over what the
  * network computes: ops, attributes, connections, shapes and, if `weights`, the floats of the
  * parameters. Names do not count. The same on every processor; results keep it (heatmaps, parts of
- * predictions), so what it gives for a network must not change. Reads every float with weights: 1
- * ms for 1 MB. */
+ * predictions), so what it gives for a network must not change. Reads every float with weights: 2
+ * to 3 ms for 1 MB. */
 uint64_t graph_hash(const struct graph *graph, uint64_t begin, bool weights);
 
 /* --- text: one line per node, then a summary --- */

