@@ -256,7 +256,7 @@ static struct graph *deep(struct storage even, struct storage odd)
         x = graph_conv(g, x, name, 16, true, conv_square(3, 1, 1));
         x = graph_convert(g, x, i % 2 ? odd : even);
     }
-    x = graph_flatten(g, graph_global_average_pool(g, x));
+    x = graph_convert(g, graph_flatten(g, graph_global_average_pool(g, x)), odd);
     graph_output(g, "y", graph_linear(g, x, "fc", 4, true));
     return g;
 }
@@ -296,7 +296,10 @@ static void training_keeps_the_stored_numbers_only(void **state)
     print_message("%zu -> %zu bytes\n", floats.arena, stored.arena);
     assert_true(stored.arena < floats.arena * 3 / 4);
     assert_true(relative_error(stored.gradients, floats.gradients, floats.n) < 0.02);
-    free(floats.gradients), free(stored.gradients);
+    /* nothing is left to round */
+    struct trained half = train(BFLOAT16, BFLOAT16, SAVING_HALF);
+    assert_memory_equal(stored.gradients, half.gradients, (size_t)half.n * sizeof(float));
+    free(floats.gradients), free(stored.gradients), free(half.gradients);
 }
 
 static void recomputation_gives_the_same_bits(void **state)
@@ -307,6 +310,33 @@ static void recomputation_gives_the_same_bits(void **state)
     assert_true(again.arena < stored.arena);
     assert_memory_equal(stored.gradients, again.gradients, (size_t)again.n * sizeof(float));
     free(stored.gradients), free(again.gradients);
+}
+
+static void image_by_image_is_the_same(void **state)
+{
+    (void)state;
+    float want[4 * 6];
+    for (int by_image = 0; by_image < 2; by_image++) {
+        struct graph *g = graph_new("images");
+        value_id x = graph_input(g, "x", SHAPE(4, 3, 64, 64));
+        x = graph_relu(g, graph_conv(g, x, "a", 16, true, conv_square(3, 1, 1)));
+        x = graph_max_pool(g, graph_relu(g, graph_conv(g, x, "b", 24, true, conv_square(3, 1, 1))),
+                           pool_square(2, 2, 0));
+        x = graph_convert(g, x, BFLOAT16);
+        x = graph_global_average_pool(g, graph_conv(g, x, "c", 6, true, conv_square(3, 2, 1)));
+        graph_output(g, "y", graph_flatten(g, x));
+        struct plan *plan =
+            plan_of(g, (struct plan_options){ .threads = 2, .by_image = by_image == 1 });
+        assert_int_equal(steps_with(plan, "each of 4 images"), by_image);
+        noise(plan_input(plan, 0), 4 * 3 * 64 * 64, 8);
+        forward(plan);
+        if (by_image)
+            assert_true(relative_error(plan_output(plan, 0), want, 24) < 1e-4);
+        else
+            memcpy(want, plan_output(plan, 0), sizeof want);
+        plan_free(plan);
+        graph_free(g);
+    }
 }
 
 static void graphs_know_what_is_stored(void **state)
@@ -362,6 +392,7 @@ int main(void)
         cmocka_unit_test(conversions_are_made_once),
         cmocka_unit_test(training_keeps_the_stored_numbers_only),
         cmocka_unit_test(recomputation_gives_the_same_bits),
+        cmocka_unit_test(image_by_image_is_the_same),
         cmocka_unit_test(graphs_know_what_is_stored),
         cmocka_unit_test(impossible_storages_are_refused),
     };

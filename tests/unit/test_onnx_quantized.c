@@ -49,6 +49,7 @@ static void integers_become_stored_values(void **state)
     for (int32_t i = 0; i < graph->n_nodes; i++)
         converts += graph->nodes[i].op->kind == OP_CONVERT;
     assert_int_equal(converts, 3);
+    assert_true(graph_find(graph, "wd") != NO_VALUE && graph_find(graph, "vd") != NO_VALUE);
     assert_int_equal(graph->n_nodes, 3 + 5); /* conv, relu, max pool, flatten, linear */
     graph_free(graph);
 }

@@ -111,5 +111,7 @@ struct host *fold_dequantize(const struct fold_args *args)
         double whole = (double)x->ints[i] - (zero ? (double)zero->ints[k] : 0);
         host->floats[i] = (float)whole * scale->floats[k];
     }
+    if (host && x->origin) /* a weight of the file, under the name of its floats */
+        host->origin = args->node->output[0];
     return host;
 }
