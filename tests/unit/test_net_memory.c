@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/rng.h"
+#include "net/graph/transform.h"
+#include "net/plan/execution.h"
 #include "net/plan/tape.h"
 #include "net/zoo/zoo.h"
 
@@ -160,6 +162,59 @@ static void plans_share_arena_and_gradients(void **state)
     graph_free(g);
 }
 
+static float *parameter_gradient(struct plan *plan, const struct graph *g, const char *name,
+                                 int64_t *n)
+{
+    value_id id = graph_find(g, name);
+    if (id == NO_VALUE)
+        return NULL;
+    *n = shape_count(graph_shape(g, id));
+    return plan_parameter_gradient(plan, id);
+}
+
+/* A network cut in two, one arena lent to both parts, the second one reading its input where the
+ * first one wrote it: as executions that are made of parts work. The same bits as the whole. */
+static void parts_of_a_network_train_as_the_whole(void **state)
+{
+    (void)state;
+    struct graph *g = network("resnet18", 64, 2), *head = NULL, *tail = NULL;
+    struct plan_options options = { .mode = PLAN_TUNE, .direct = true, .threads = 1 };
+    struct err err = { 0 };
+    struct plan *whole = plan_of(g, options), *first = NULL, *second = NULL;
+    size_t room = 2 * plan_memory(whole).arena;
+    assert_true(transform_cut(g, graph_find(g, "layer2"), &head, &tail, &err));
+    assert_true(head->n_outputs == 1 && tail->n_inputs == 1);
+    options.arena = dirty(room), options.arena_room = room;
+    struct loan loan = loan_of(&options);
+    assert_true(loan_plan(&loan, head, &options, &first, &err));
+    options.input_gradients = true;
+    assert_true(loan_plan(&loan, tail, &options, &second, &err));
+    assert_true(plan_memory(first).lent && plan_memory(second).lent);
+    float *between = (float *)(uintptr_t)plan_output(first, 0);
+    assert_true(plan_move(second, PLAN_PORT_INPUT, 0, between, &err));
+    assert_ptr_equal(plan_input(second, 0), between);
+    train_step(whole, g, 0);
+    fill(plan_input(first, 0), shape_count(graph_shape(g, g->inputs[0].value)), 0);
+    assert_true(plan_forward(first, &err) && plan_forward(second, &err));
+    fill(plan_output_gradient(second, 0), shape_count(graph_shape(g, g->outputs[0].value)), 1);
+    assert_true(plan_backward(second, &err));
+    assert_true(plan_activation_gradient(second, tail->inputs[0].value,
+                                         plan_output_gradient(first, 0), &err));
+    assert_true(plan_backward(first, &err));
+    for (int32_t i = 0; i < g->n_values; i++) {
+        if (g->values[i].kind != VALUE_PARAMETER)
+            continue;
+        int64_t n = 0;
+        const float *part = parameter_gradient(first, head, g->values[i].name, &n);
+        part = part ? part : parameter_gradient(second, tail, g->values[i].name, &n);
+        assert_non_null(part);
+        assert_memory_equal(part, plan_parameter_gradient(whole, i), (size_t)n * sizeof *part);
+    }
+    plan_free(whole), plan_free(first), plan_free(second);
+    free(options.arena);
+    graph_free(head), graph_free(tail), graph_free(g);
+}
+
 /* A tape finished in `segments`: its arena, and the kernels that were made. */
 static size_t arena_of(const struct graph *g, const struct plan_options *options, int segments,
                        int *kernels)
@@ -245,6 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lent_memory_may_hold_anything),
         cmocka_unit_test(plans_share_arena_and_gradients),
+        cmocka_unit_test(parts_of_a_network_train_as_the_whole),
         cmocka_unit_test(estimates_are_what_is_taken),
         cmocka_unit_test(a_budget_costs_no_kernels),
     };

@@ -27,6 +27,12 @@ enum slot_home {
 
 #define NO_SLOT (-1)
 
+/* A piece of memory. Invariants: following `root` ends at a slot that is its own root, whose home
+ * counts for all its parts, and a part lies within it: offset + bytes <= the root's bytes. While a
+ * tape is made, slots are only added, never removed or renumbered; `first` and `last` are found by
+ * memory.c, `at` is set once by it, and changes only by tape_move. No two roots in the arena whose
+ * steps [first, last] overlap share an address. A step may rely on the contents of a slot in the
+ * arena only if a step before it in the same run has written it, or if it is SLOT_KEPT. */
 struct slot {
     size_t bytes;
     enum slot_home home;
@@ -59,6 +65,11 @@ enum step_sharing {
 
 #define STEP_SLOTS 12
 
+/* One kernel call. Invariants: `run` touches only the memory of its slots, as `access` says: with
+ * ACCESS_WRITE it does not read what was there, with ACCESS_BOTH it does. It depends on nothing
+ * else but its state (and the tape's random numbers), so that running it again on the same floats
+ * gives the same bits; unless `copy` is set it does not change the state. It does not allocate.
+ * Steps run in the order of the tape. */
 struct step {
     const char *kernel; /* for people: "conv jit:avx512_core" */
     int32_t node;       /* -1: none */
@@ -89,7 +100,11 @@ struct step {
     int64_t runs;
 };
 
-/* What the tape knows about a value of the graph. */
+/* What the tape knows about a value of the graph. Invariants: behind the node that makes it, the
+ * slot of its native form exists, and those of other forms have the same numbers; a stored dtype
+ * (not float32) is that of the graph's convert. wants_gradient never goes back to false. `gradient`
+ * is complete when all nodes that read the value were planned backward, which is when its own node
+ * is. Learnt parameters have grad_slot instead, where every contribution is added at once. */
 struct value_state {
     struct form native;        /* the form it is computed in */
     int slot[LAYOUTS][DTYPES]; /* its slot in each form; NO_SLOT: none (yet) */
@@ -119,6 +134,10 @@ struct plan_random {
     uint64_t seed, first_sample;
 };
 
+/* One graph as steps. Invariants: steps of PHASE_PREPARE and PHASE_FORWARD come before
+ * begin_backward, those of PHASE_BACKWARD behind it; steps that ops add while node i is planned
+ * have node == i. Once it is finished (tape_finish) nothing of it changes but the memory of its
+ * slots, times, `random`, the hook, and addresses by tape_move. */
 struct tape {
     const struct graph *graph;
     struct plan_options options;
