@@ -7,6 +7,7 @@
 #include <zlib.h>
 #include "base/file.h"
 #include "base/console.h"
+#include "base/identity.h"
 #include "base/rng.h"
 #include "train/peers.h"
 #include "train/trainer_state.h"
@@ -101,13 +102,7 @@ static bool hash_data(const struct trainer *trainer, uint64_t *hash, struct err 
 
 static uint64_t hash_weights(const struct trainer *trainer)
 {
-    uint64_t hash = 0;
-    for (value_id v = 0; v < trainer->graph->n_values; v++)
-        if (graph_is_parameter(trainer->graph, v))
-            hash = mix(hash, crc32(0, (const unsigned char *)graph_data(trainer->graph, v),
-                                   (uInt)((size_t)shape_count(&trainer->graph->values[v].shape) *
-                                          sizeof(float))));
-    return hash;
+    return graph_hash(trainer->graph, IDENTITY_HASH_BEGIN, true);
 }
 
 bool trainer_check_program(const struct trainer *trainer, struct err *err)
