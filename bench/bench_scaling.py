@@ -56,11 +56,11 @@ def train(ranks, cores, settings=()):
         return rate, json.load(text)
 
 
-def all_reduce(ranks):
-    """[(bytes, seconds)] of one sum."""
+def on_ranks(program, ranks):
+    """[(bytes, seconds)] of a program of this folder: all_reduce, exchange."""
     command = ["mpirun", "-n", str(ranks), "--quiet", "--oversubscribe", "--bind-to", "none"]
     command += ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    text = subprocess.run(command + [os.path.join(BUILD, "all_reduce")], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(command + [os.path.join(BUILD, program)], check=True, capture_output=True, text=True).stdout
     return [(int(line.split()[0]), float(line.split()[1])) for line in text.splitlines()]
 
 
@@ -121,9 +121,10 @@ def main():
 
     sums = []
     for ranks in (2, 3, 4):
-        found = all_reduce(ranks)
+        found = on_ranks("all_reduce", ranks)
         print(f"{ranks} ranks: " + ", ".join(f"{n / 1024:.0f} KB {1e3 * t:.3f} ms" for n, t in found))
         sums += [(ranks, n, t) for n, t in found if ranks <= len(os.sched_getaffinity(0))]
+    print("an exchange of two ranks: " + ", ".join(f"{n} bytes {1e6 * t:.2f} us" for n, t in on_ranks("exchange", 2)))
     alpha, beta = fit(sums)
     compute = BATCH / one
     draw(compute, alpha, beta, 50 * two / one)
