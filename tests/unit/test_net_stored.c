@@ -125,15 +125,23 @@ static void relu_of_stored_numbers(void **state)
 static void the_range_ends_where_saturation_begins(void **state)
 {
     (void)state;
+    static float x[COUNT], masked[COUNT], out[COUNT];
+    static uint8_t want[COUNT];
     for (size_t s = 0; s < N_SCALES; s++) {
-        float ends[2];
-        stored_range(scales[s], &ends[0], &ends[1]);
-        for (int i = 0; i < 2; i++) {
-            int whole = i ? INT8_MAX : INT8_MIN, zero = scales[s].zero_point;
-            float outside = nextafterf(ends[i], i ? INFINITY : -INFINITY);
-            assert_true(nearbyintf(ends[i] / scales[s].scale) == (float)(whole - zero));
-            assert_true(nearbyintf(outside / scales[s].scale) != (float)(whole - zero));
+        fill(x, COUNT, scales[s]);
+        for (int i = 0; i < COUNT; i++) {
+            double q = nearbyint((double)(x[i] / scales[s].scale)) + scales[s].zero_point;
+            want[i] = q >= INT8_MIN && q <= INT8_MAX;
+            masked[i] = want[i] ? x[i] : 0;
         }
+        check(STORED_WITHIN_INT8, x, want, sizeof want, scales[s]);
+        for (enum simd level = SIMD_PORTABLE; level <= simd_best(); level++) {
+            memcpy(out, x, sizeof out); /* in place */
+            stored_within_get(level)(COUNT, out, want, out);
+            assert_memory_equal(out, masked, sizeof out);
+        }
+        stored_within(COUNT, x, want, out, 3);
+        assert_memory_equal(out, masked, sizeof out);
     }
 }
 

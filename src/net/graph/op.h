@@ -81,7 +81,7 @@ struct op {
     /* How the output is stored, given how input 0 is; its numbers must be storable so. NULL: as
      * float32. */
     struct storage (*storage)(const union attr *attr, const struct storage *x);
-    /* Adds the kernels of the forward and (train mode) of the backward pass; see kernels/step.h. */
+    /* Adds the kernels of the forward and (train mode) of the backward pass; see plan/step.h. */
     bool (*forward)(struct plan_node *node, struct err *err);
     bool (*backward)(struct plan_node *node, struct err *err);
 };

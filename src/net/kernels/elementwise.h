@@ -5,17 +5,16 @@
 #include "net/kernels/simd.h"
 
 enum elementwise {
-    EW_ADD,         /* a + b */
-    EW_SUB,         /* a - b */
-    EW_MUL,         /* a b */
-    EW_DIV,         /* a / b */
-    EW_RELU,        /* max(a, 0); NaN stays */
-    EW_RELU_BACK,   /* a is the gradient, b the output: a where b > 0 */
-    EW_LEAKY,       /* a, or alpha a below 0 */
-    EW_LEAKY_BACK,  /* a is the gradient, b the input */
-    EW_SCALE,       /* alpha a + beta */
-    EW_ADD_RELU,    /* max(a + b, 0) */
-    EW_WITHIN_BACK, /* a is the gradient, b the input: a where alpha <= b <= beta */
+    EW_ADD,        /* a + b */
+    EW_SUB,        /* a - b */
+    EW_MUL,        /* a b */
+    EW_DIV,        /* a / b */
+    EW_RELU,       /* max(a, 0); NaN stays */
+    EW_RELU_BACK,  /* a is the gradient, b the output: a where b > 0 */
+    EW_LEAKY,      /* a, or alpha a below 0 */
+    EW_LEAKY_BACK, /* a is the gradient, b the input */
+    EW_SCALE,      /* alpha a + beta */
+    EW_ADD_RELU,   /* max(a + b, 0) */
     EW_KINDS
 };
 

@@ -17,19 +17,12 @@ ROW(row_leaky, a[i] < 0 ? args.alpha * a[i] : a[i])
 ROW(row_leaky_back, b[i] < 0 ? args.alpha * a[i] : a[i])
 ROW(row_scale, args.alpha *a[i] + args.beta)
 ROW(row_add_relu, a[i] + b[i] < 0 ? 0 : a[i] + b[i])
-ROW(row_within_back, b[i] >= args.alpha && b[i] <= args.beta ? a[i] : 0)
 
 static const elementwise_fn VARIANT(rows)[EW_KINDS] = {
-    [EW_ADD] = VARIANT(row_add),
-    [EW_SUB] = VARIANT(row_sub),
-    [EW_MUL] = VARIANT(row_mul),
-    [EW_DIV] = VARIANT(row_div),
-    [EW_RELU] = VARIANT(row_relu),
-    [EW_RELU_BACK] = VARIANT(row_relu_back),
-    [EW_LEAKY] = VARIANT(row_leaky),
-    [EW_LEAKY_BACK] = VARIANT(row_leaky_back),
-    [EW_SCALE] = VARIANT(row_scale),
-    [EW_ADD_RELU] = VARIANT(row_add_relu),
-    [EW_WITHIN_BACK] = VARIANT(row_within_back),
+    [EW_ADD] = VARIANT(row_add),     [EW_SUB] = VARIANT(row_sub),
+    [EW_MUL] = VARIANT(row_mul),     [EW_DIV] = VARIANT(row_div),
+    [EW_RELU] = VARIANT(row_relu),   [EW_RELU_BACK] = VARIANT(row_relu_back),
+    [EW_LEAKY] = VARIANT(row_leaky), [EW_LEAKY_BACK] = VARIANT(row_leaky_back),
+    [EW_SCALE] = VARIANT(row_scale), [EW_ADD_RELU] = VARIANT(row_add_relu),
 };
 #undef ROW

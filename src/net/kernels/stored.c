@@ -1,6 +1,5 @@
 /* stored.c: rows of stored numbers, split across threads. */
 #include "net/kernels/stored.h"
-#include <math.h>
 #include <string.h>
 #include "base/divide.h"
 
@@ -34,6 +33,7 @@ static const struct {
     [STORED_TO_BFLOAT16] = { 4, 2 },   [STORED_FROM_BFLOAT16] = { 2, 4 },
     [STORED_TO_INT8] = { 4, 1 },       [STORED_FROM_INT8] = { 1, 4 },
     [STORED_RELU_BFLOAT16] = { 2, 2 }, [STORED_RELU_INT8] = { 1, 1 },
+    [STORED_WITHIN_INT8] = { 4, 1 },
 };
 
 stored_fn stored_get(enum stored kind, enum simd level)
@@ -54,25 +54,18 @@ void stored_run(enum stored kind, int64_t count, const void *from, void *to,
     }
 }
 
-/* The last float in the direction of `outside` that still rounds to `stored`. */
-static float last_of(float stored, float scale, float outside)
+within_fn stored_within_get(enum simd level)
 {
-    float x = stored * scale;
-    float beyond = (stored + (outside > 0 ? 1 : -1)) * scale;
-    while (nextafterf(x, outside) != beyond) {
-        float middle = x + (beyond - x) / 2;
-        if (middle == x || middle == beyond)
-            middle = nextafterf(x, outside);
-        if (ROUND(middle / scale) == stored)
-            x = middle;
-        else
-            beyond = middle;
-    }
-    return x;
+    return SIMD_PICK(level, keep_within, keep_within_portable);
 }
 
-void stored_range(struct stored_scale scale, float *least, float *greatest)
+void stored_within(int64_t count, const float *a, const uint8_t *within, float *out, int threads)
 {
-    *least = last_of((float)(INT8_MIN - scale.zero_point), scale.scale, -INFINITY);
-    *greatest = last_of((float)(INT8_MAX - scale.zero_point), scale.scale, INFINITY);
+    within_fn row = stored_within_get(simd_best());
+    int64_t pieces = ceil_div(count, PIECE);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && pieces > 1)
+    for (int64_t p = 0; p < pieces; p++) {
+        int64_t begin = p * PIECE, length = count - begin < PIECE ? count - begin : PIECE;
+        row(length, a + begin, within + begin, out + begin);
+    }
 }

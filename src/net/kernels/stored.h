@@ -15,6 +15,7 @@ enum stored {
     STORED_FROM_INT8,     /* (stored - zero_point) scale, as ONNX's DequantizeLinear */
     STORED_RELU_BFLOAT16, /* max(x, 0); NaN stays */
     STORED_RELU_INT8,
+    STORED_WITHIN_INT8, /* a byte for every float: 1 where STORED_TO_INT8 does not saturate */
     STORED_KINDS
 };
 
@@ -36,6 +37,9 @@ stored_fn stored_get(enum stored kind, enum simd level);
 void stored_run(enum stored kind, int64_t count, const void *from, void *to,
                 struct stored_scale scale, int threads);
 
-/* The least and the greatest float that STORED_TO_INT8 rounds without saturation. */
-void stored_range(struct stored_scale scale, float *least, float *greatest);
+/* out[i] = a[i] where within[i] is 1, else 0; out may be a. One row on one thread; long rows on
+ * several. */
+typedef void (*within_fn)(int64_t count, const float *a, const uint8_t *within, float *out);
+within_fn stored_within_get(enum simd level);
+void stored_within(int64_t count, const float *a, const uint8_t *within, float *out, int threads);
 #endif

@@ -76,6 +76,30 @@ static TARGET void VARIANT(relu_int8)(int64_t count, const void *at, void *out,
         to[i] = from[i] < zero ? zero : from[i];
 }
 
+/* Limited to what ROUND can take, and what is outside still is. */
+static TARGET void VARIANT(within_int8)(int64_t count, const void *at, void *out,
+                                        struct stored_scale scale)
+{
+    const float *from = at, least = (float)(INT8_MIN - scale.zero_point);
+    float greatest = (float)(INT8_MAX - scale.zero_point);
+    uint8_t *to = out;
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) {
+        float x = from[i] / scale.scale;
+        x = x > -1024 ? x : -1024; /* also NaN */
+        x = ROUND(x < 1024 ? x : 1024);
+        to[i] = x >= least && x <= greatest;
+    }
+}
+
+static TARGET void VARIANT(keep_within)(int64_t count, const float *a, const uint8_t *within,
+                                        float *out)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        out[i] = within[i] ? a[i] : 0;
+}
+
 static const stored_fn VARIANT(rows)[STORED_KINDS] = {
     [STORED_TO_BFLOAT16] = VARIANT(to_bfloat16),
     [STORED_FROM_BFLOAT16] = VARIANT(from_bfloat16),
@@ -83,4 +107,5 @@ static const stored_fn VARIANT(rows)[STORED_KINDS] = {
     [STORED_FROM_INT8] = VARIANT(from_int8),
     [STORED_RELU_BFLOAT16] = VARIANT(relu_bfloat16),
     [STORED_RELU_INT8] = VARIANT(relu_int8),
+    [STORED_WITHIN_INT8] = VARIANT(within_int8),
 };

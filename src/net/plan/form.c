@@ -31,6 +31,7 @@ struct step *step_stored(struct tape *tape, enum stored kind, const struct stora
         [STORED_FROM_INT8] = "from int8",
         [STORED_RELU_BFLOAT16] = "relu bfloat16",
         [STORED_RELU_INT8] = "relu int8",
+        [STORED_WITHIN_INT8] = "range of int8",
     };
     bool back = kind == STORED_FROM_BFLOAT16 || kind == STORED_FROM_INT8;
     if (from == NO_SLOT || to == NO_SLOT) {
