@@ -1,6 +1,7 @@
 /* band.h: decode once. A pass over a raster from top to bottom within a strip of columns; every
  * tile needed is decoded once, by all threads, into a ring of rows from which overlapping patches
- * are cut. Memory: strip width x rows in the ring, regardless of slide size. */
+ * are cut. Memory: strip width x rows in the ring, regardless of slide size. Why: neighbouring
+ * patches share tiles, and decoding is most of what reading costs. */
 #ifndef SLIDE_BAND_H
 #define SLIDE_BAND_H
 #include "base/ctx.h"

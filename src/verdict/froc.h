@@ -49,7 +49,8 @@ struct froc_truth {
     int64_t counted; /* lesions that are not isolated cells */
 };
 
-/* mask: 255 is tumour, 0 is not; it is changed. *out is the caller's; free with froc_truth_free. */
+/* mask: 255 is tumour, 0 is not; it is changed. Distances to the tumour: 0.4 s for 3000 x 6000 px,
+ * and 4 bytes for each. *out is the caller's; free with froc_truth_free. */
 bool froc_truth_of_mask(struct image *mask, const struct froc_rules *rules, struct froc_truth *out,
                         struct err *err);
 void froc_truth_free(struct froc_truth *truth);
