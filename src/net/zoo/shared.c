@@ -1,5 +1,5 @@
-/* parts.c: layers and names shared by several families. */
-#include "net/zoo/parts.h"
+/* shared.c: layers and names shared by several families. */
+#include "net/zoo/shared.h"
 #include <math.h>
 #include <stdarg.h>
 
