@@ -6,8 +6,10 @@
 #include <unistd.h>
 #include "base/json.h"
 #include "cli/cluster.h"
+#include "cli/status.h"
 #include "cluster/folder_status.h"
 #include "cluster/status.h"
+#include "sweep/sweep_status.h"
 
 #define WATCH_S 2
 #define MAX_ROWS 40 /* of slides that are not done yet, on paper; --json has all */
@@ -259,6 +261,11 @@ static bool show_folder(struct app *app, const struct status_args *given, const 
                         bool *ended, struct err *err)
 {
     struct folder_status status;
+    if (sweep_status_exists(folder)) {
+        clear_screen(given);
+        return status_sweep(app->out, folder, given->json, ended, err) &&
+               (fflush(app->out) == 0 || err_errno(err, "standard output", "write"));
+    }
     if (!folder_status_look(folder, &status, err))
         return false;
     clear_screen(given);
@@ -295,7 +302,8 @@ const struct command cmd_status = {
               .max_operands = 1,
               .description =
                   "Shows how many slides or epochs are done, kept, failed and left in the results "
-                  "folder of extract, tissue, predict or train, and why slides failed. For a "
+                  "folder of extract, tissue, predict or train, and why slides failed; of a sweep, "
+                  "every combination. For a "
                   "command run with --on slurm or --on sge: what is done, running, failed and left "
                   "for each slide, the rate and the time left, and the end of the log of a failed "
                   "task. It reads files; the scheduler's information is added if it responds.",

@@ -76,20 +76,20 @@ static bool start_ranks(const struct app *app, const struct train_args *given,
     if (given->common.threads == 0)
         rank.common.threads = launch_threads(pool_workers(app->ctx.pool), (int)given->ranks);
     char **line = args_line(&cmd_train.spec, &rank, operands);
-    struct launch launch = {
-        .ranks = (int)given->ranks, .arguments = line, .trial = trial, .stop = app->ctx.stop
-    };
+    struct launch launch = { .ranks = (int)given->ranks,
+                             .arguments = line,
+                             .trial = trial,
+                             .stop = app->ctx.stop,
+                             .no_output = !app->out };
     bool ok = line ? launch_ranks(&launch, err) : err_memory(err, "arguments");
     args_line_free(line);
     return ok;
 }
 
-bool train_here(struct app *app, const struct train_args *given, const struct args_result *operands,
-                struct err *err)
+struct train_start train_args_start(const struct train_args *given,
+                                    const struct args_result *operands)
 {
-    struct ranks ranks;
-    struct train_result result;
-    struct train_start start = { .config = operands->n_operands ? operands->operands[0] : NULL,
+    return (struct train_start){ .config = operands->n_operands ? operands->operands[0] : NULL,
                                  .settings = given->settings.items,
                                  .n_settings = given->settings.n,
                                  .teacher = given->teacher,
@@ -98,9 +98,17 @@ bool train_here(struct app *app, const struct train_args *given, const struct ar
                                  .resume = given->resume,
                                  .overwrite = given->overwrite,
                                  .any_threads = given->common.threads == 0,
-                                 .in_job = getenv("MICROTOME_SUBMISSION") != NULL,
-                                 .argc = app->argc,
-                                 .argv = app->argv };
+                                 .in_job = getenv("MICROTOME_SUBMISSION") != NULL };
+}
+
+bool train_here(struct app *app, const struct train_args *given, const struct args_result *operands,
+                struct err *err)
+{
+    struct ranks ranks;
+    struct train_result result;
+    struct train_start start = train_args_start(given, operands);
+    start.argc = app->argc;
+    start.argv = app->argv;
     if (given->ranks > 1 && ranks_started() > 1)
         return err_set(err, ERR_USAGE, "--ranks: already running as one of %d ranks",
                        ranks_started());
@@ -109,7 +117,7 @@ bool train_here(struct app *app, const struct train_args *given, const struct ar
     if (!ranks_begin(&ranks, err))
         return false;
     bool ok = train_start(&start, &ranks, &app->ctx, &result, err);
-    if (ok && ranks.rank == 0)
+    if (ok && ranks.rank == 0 && app->out)
         print_result(app, given, &result);
     if (!ok && ranks.size > 1 && ranks.failed) { /* said before any rank ends, for then mpirun ends
                                                   * the others at once */
@@ -140,18 +148,27 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return err_set(err, ERR_USAGE,
                        "--overwrite: a job that is requeued must continue, not start over; remove "
                        "the folder instead");
+    if (is_rank && given->sweeps.n > 0)
+        return err_set(err, ERR_USAGE,
+                       "--sweep: start it without mpirun; --ranks N gives every combination N "
+                       "ranks");
+    if (given->cluster.on > 0 && given->sweeps.n == 0 &&
+        (given->cluster.jobs > 0 || given->cluster.max_running > 0))
+        return err_set(err, ERR_USAGE, "--jobs, --max-running: only for --sweep");
+    struct train_job job = { given, operands };
     struct task_request tasks = { .kind = &train_tasks,
                                   .folder = given->output,
                                   .argc = app->argc,
                                   .argv = app->argv,
-                                  .request = given,
+                                  .request = &job,
                                   .options = &given->cluster,
                                   .ranks = given->ranks };
     if (!is_rank && given->cluster.on > 0)
         return cluster_submit(&tasks, &app->ctx, app->out, err);
     if (!is_rank && !cluster_check_idle(given->output, err))
         return false;
-    return train_here(app, given, operands, err);
+    return given->sweeps.n > 0 ? train_sweep(app, given, operands, err)
+                               : train_here(app, given, operands, err);
 }
 
 #define AT(field) offsetof(struct train_args, field)
@@ -164,6 +181,10 @@ static const struct arg args[] = {
       .help = "folder for weights, metrics and checkpoints (required, except with --template)" },
     TEXTS_ARG("set", settings, "KEY=VALUE",
               "set a config key, e.g. train.epochs=20; may be repeated"),
+    TEXTS_ARG("sweep", sweeps, "KEY=VALUES",
+              "train with each of these values, separated by commas, of a config key, e.g. "
+              "lr=0.01,0.03; given several times: all combinations, each in a folder below DIR, "
+              "with a table of all and the best by validation; run again, it continues"),
     TEXT_ARG("distill-dense", teacher, "MODEL", NULL,
              "fit MODEL's network, run densely, to its own window scores; needs patches larger "
              "than its window, but no labels"),
@@ -177,6 +198,7 @@ static const struct arg args[] = {
     FLAG_ARG("template", template, "print a commented config with all defaults and exit"),
     FLAG_ARG("json", json, "print the result as JSON"),
     CLUSTER_ARGS,
+    CLUSTER_ARRAY_ARGS,
     CLUSTER_MEMORY_ARG,
     COMMON_ARGS,
 };
@@ -199,6 +221,8 @@ const struct command cmd_train = {
                   "microtome train run.yaml -o run\n"
                   "microtome train run.yaml --set schedule.learning_rate=0.01 -o run2\n"
                   "microtome train run.yaml -o run --resume\n"
+                  "microtome train run.yaml -o sweep --sweep lr=0.01,0.03 "
+                  "--sweep network.name=resnet50,inception_v3\n"
                   "microtome train run.yaml -o run --ranks 4\n"
                   "microtome train run.yaml -o run --on slurm --ranks 16 --cpus 8 --time 12h\n"
                   "mpirun -n 64 microtome train run.yaml -o run --threads 8\n"

@@ -2,20 +2,44 @@
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 #include "cli/cluster.h"
+#include "sweep/sweep.h"
 
 struct train_args {
     struct common_options common;
     const char *output, *teacher, *miner;
-    struct arg_texts settings;
+    struct arg_texts settings, sweeps;
     int64_t ranks;
     bool template, resume, overwrite, json;
     struct cluster_options cluster;
 };
 
+/* For train_tasks.list. */
+struct train_job {
+    const struct train_args *given;
+    const struct args_result *operands;
+};
+
 extern const struct command cmd_train;
 extern const struct task_kind train_tasks;
 
-/* Trains in this process, or in ranks that it starts, and prints the result. */
+/* What train/start.h takes, but for what is typed; it points into the arguments. */
+struct train_start train_args_start(const struct train_args *given,
+                                    const struct args_result *operands);
+
+/* Trains in this process, or in ranks that it starts, and prints the result. app->out NULL: prints
+ * nothing. */
 bool train_here(struct app *app, const struct train_args *given, const struct args_result *operands,
                 struct err *err);
+
+/* --- with --sweep: train_sweep.c --- */
+
+/* All combinations on this computer, one after another. */
+bool train_sweep(struct app *app, const struct train_args *given,
+                 const struct args_result *operands, struct err *err);
+/* Trains combination i in its folder, and prints nothing. */
+bool train_combination(const struct app *app, const struct train_args *given,
+                       const struct args_result *operands, const struct sweep *sweep, size_t i,
+                       struct err *err);
+/* The table of a sweep and its best combination, or JSON. */
+void train_sweep_print(FILE *out, const struct sweep *sweep, bool json);
 #endif

@@ -47,7 +47,7 @@ static char **command_line(char *const *arguments, bool quiet, char *number, cha
 
 /* In the child, between fork and exec. Resets handlers and masks, which are not for mpirun. If
  * `parent` dies, mpirun gets the signal that it forwards to the ranks: they save and exit. */
-static void become(char *const *line, int said, pid_t parent, int failed)
+static void become(char *const *line, int out, int errors, pid_t parent, int failed)
 {
     struct sigaction ordinary = { .sa_handler = SIG_DFL };
     sigset_t no_signals;
@@ -58,8 +58,10 @@ static void become(char *const *line, int said, pid_t parent, int failed)
     sigprocmask(SIG_SETMASK, &no_signals, NULL);
     setpgid(0, 0);
     dup2(nothing, STDIN_FILENO);
-    for (int fd = STDOUT_FILENO; said >= 0 && fd <= STDERR_FILENO; fd++)
-        dup2(said, fd);
+    if (out >= 0)
+        dup2(out, STDOUT_FILENO);
+    if (errors >= 0)
+        dup2(errors, STDERR_FILENO);
     prctl(PR_SET_PDEATHSIG, SIGUSR1);
     if (getppid() == parent)
         execvp(line[0], line);
@@ -69,8 +71,8 @@ static void become(char *const *line, int said, pid_t parent, int failed)
     _exit(127);
 }
 
-/* said: where its output goes, or -1. Returns an errno; 0: it is running. */
-static int spawn(pid_t *pid, char *const *line, int said)
+/* out, errors: where its output goes, or -1. Returns an errno; 0: it is running. */
+static int spawn(pid_t *pid, char *const *line, int out, int errors)
 {
     int failed[2], code = 0;
     pid_t parent = getpid();
@@ -78,7 +80,7 @@ static int spawn(pid_t *pid, char *const *line, int said)
         return errno;
     *pid = fork();
     if (*pid == 0)
-        become(line, said, parent, failed[1]);
+        become(line, out, errors, parent, failed[1]);
     if (*pid < 0)
         code = errno;
     close(failed[1]);
@@ -180,7 +182,7 @@ static bool try_line(char *const *line, char *text, size_t size)
     char now[800] = "";
     pid_t pid = 0;
     int status = 1;
-    if (said && spawn(&pid, line, fileno(said)) == 0) {
+    if (said && spawn(&pid, line, fileno(said), fileno(said)) == 0) {
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;
         squeeze(said, false, now, sizeof now);
@@ -230,7 +232,10 @@ bool launch_ranks(const struct launch *launch, struct err *err)
     char **line = command_line(launch->arguments, true, number, program);
     if (!line)
         return err_memory(err, "mpirun's arguments");
-    int code = spawn(&pid, line, -1);
+    int nothing = launch->no_output ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    int code = spawn(&pid, line, nothing, -1);
+    if (nothing >= 0)
+        close(nothing);
     free(line);
     if (code != 0)
         return err_set(err, ERR_MISSING, "mpirun: %s; --ranks needs Open MPI's mpirun",

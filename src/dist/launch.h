@@ -9,6 +9,7 @@ struct launch {
     char *const *arguments; /* of the program, without its name; NULL-terminated */
     char *trial;            /* an argument with which the program only starts and exits as a rank */
     const atomic_bool *stop; /* when set, the ranks are asked to save and exit */
+    bool no_output;          /* their standard output is discarded */
 };
 
 /* False, with the reason, in a build without MPI. */

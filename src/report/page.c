@@ -74,6 +74,7 @@ static bool write_page(const struct page *page, struct err *err)
         slide_view_write(out, &page->results.slides[i], &page->views[i], i + 1);
     if (page->results.n_slides > 0)
         html_put(out, "</section>\n");
+    page_put_sweeps(out, page);
     page_put_training(out, page);
     page_put_runs(out, page);
     html_put(

@@ -46,6 +46,8 @@ static void put_links(FILE *out, const struct page *page)
         html_put(out, "<li><a href=\"#curves\">Performance</a></li>");
     if (results->n_slides > 0)
         html_put(out, "<li><a href=\"#slides\">Slides</a></li>");
+    if (results->n_sweeps > 0)
+        html_put(out, "<li><a href=\"#sweeps\">Sweeps</a></li>");
     if (results->n_trainings > 0)
         html_put(out, "<li><a href=\"#training\">Training</a></li>");
     if (results->n_runs > 0)

@@ -16,5 +16,6 @@ void page_put_summary(FILE *out, const struct page *page);
 void page_put_cohort(FILE *out, const struct page *page);
 void page_put_curves(FILE *out, const struct page *page);
 void page_put_training(FILE *out, const struct page *page);
+void page_put_sweeps(FILE *out, const struct page *page);
 void page_put_runs(FILE *out, const struct page *page);
 #endif

@@ -80,6 +80,8 @@ static bool take_file(struct results *results, const char *folder, const char *n
         return results_take_training(results, folder, err);
     if (strcmp(name, "run.json") == 0)
         return results_take_run(results, folder, err);
+    if (strcmp(name, "sweep.csv") == 0)
+        return results_take_sweep(results, folder, err);
     if (ends_with(name, ".csv"))
         return results_take_table(results, path, err);
     return true;
@@ -92,6 +94,18 @@ static bool same_folder(const char *a, const char *b)
     free(real_a);
     free(real_b);
     return same;
+}
+
+/* A complete training of a sweep in this folder: of these only `best`, a link, is shown. */
+static bool is_combination(const char *folder, const char *name)
+{
+    char *sweep = text_format("%s/sweep.csv", folder);
+    char *result = text_format("%s/%s/result.json", folder, name);
+    bool is =
+        sweep && result && strcmp(name, "best") != 0 && file_exists(sweep) && file_exists(result);
+    free(sweep);
+    free(result);
+    return is;
 }
 
 static bool visit(struct results *results, const char *folder, const char *except, int depth,
@@ -113,7 +127,8 @@ static bool visit(struct results *results, const char *folder, const char *excep
         else if (ok && file_exists(facts))
             ok = take_heatmap(results, path, name, err);
         else if (ok && file_is_folder(path))
-            ok = depth == MOST_DEPTH || visit(results, path, except, depth + 1, err);
+            ok = depth == MOST_DEPTH || is_combination(folder, name) ||
+                 visit(results, path, except, depth + 1, err);
         else if (ok)
             ok = take_file(results, folder, name, path, err);
         free(facts);
@@ -174,7 +189,8 @@ bool results_read(char *const *folders, int n_folders, const char *except, struc
         if (out->n_slides > 1)
             qsort(out->slides, out->n_slides, sizeof *out->slides, by_slide_name);
     }
-    if (ok && out->n_slides == 0 && out->n_trainings == 0 && out->n_curves == 0)
+    if (ok && out->n_slides == 0 && out->n_trainings == 0 && out->n_sweeps == 0 &&
+        out->n_curves == 0)
         ok = err_set(err, ERR_MISSING,
                      "%s: no results in this folder: no heatmaps (predict), slide scores "
                      "(classify), curves (evaluate --plot or --points) or training run (train)",
@@ -198,6 +214,10 @@ void results_free(struct results *results)
         free(results->trainings[i].network);
         csv_free(&results->trainings[i].metrics);
     }
+    for (size_t i = 0; i < results->n_sweeps; i++) {
+        free(results->sweeps[i].folder);
+        csv_free(&results->sweeps[i].table);
+    }
     for (size_t i = 0; i < results->n_curves; i++) {
         free(results->curves[i].name);
         free(results->curves[i].x); /* y is the second half */
@@ -205,6 +225,7 @@ void results_free(struct results *results)
     for (size_t i = 0; i < results->problems.n; i++)
         free(results->problems.items[i]);
     free(results->slides), free(results->runs), free(results->trainings), free(results->curves);
+    free(results->sweeps);
     free(results->problems.items);
     *results = (struct results){ 0 };
 }

@@ -4,6 +4,7 @@
  *   <slide>/heatmap.json             predict     a heatmap
  *   run.json, slides.csv             any         times and states
  *   metrics.csv, metrics.json        train       training curves
+ *   sweep.csv                        train       combinations of a sweep
  *   CSV with slide and score         classify    slide scores, with or without labels
  *   CSV with slide and label         phantom     labels, annotations
  *   <slide>.csv with score, x, y     classify    lesions
@@ -41,6 +42,12 @@ struct result_training {
     double test_accuracy, test_auc; /* NAN: unknown */
 };
 
+/* A sweep's table of combinations; of its trainings only the best one is shown. */
+struct result_sweep {
+    char *folder;
+    struct csv table; /* sweep.csv */
+};
+
 enum curve_kind { CURVE_ROC, CURVE_FROC, CURVE_PRECISION, CURVE_CALIBRATION, CURVE_KINDS };
 struct result_curve {
     enum curve_kind kind;
@@ -65,6 +72,9 @@ struct results {
     struct result_training *trainings;
     size_t n_trainings;
     int64_t trainings_room;
+    struct result_sweep *sweeps;
+    size_t n_sweeps;
+    int64_t sweeps_room;
     struct result_curve *curves;
     size_t n_curves;
     int64_t curves_room;
@@ -88,6 +98,8 @@ bool results_take_table(struct results *results, const char *path, struct err *e
 bool results_take_run(struct results *results, const char *folder, struct err *err);
 /* metrics.csv, with metrics.json and run.json beside it. */
 bool results_take_training(struct results *results, const char *folder, struct err *err);
+/* sweep.csv. */
+bool results_take_sweep(struct results *results, const char *folder, struct err *err);
 bool results_problem(struct results *results, const char *text, struct err *err);
 /* Room for one more element of an array of the results; items of the given size. */
 bool results_room(void *array, size_t n, int64_t *room, size_t size, struct err *err);

@@ -153,3 +153,25 @@ bool results_take_training(struct results *results, const char *folder, struct e
     json_decref(run);
     return ok && ((training->folder && training->network) || err_memory(err, folder));
 }
+
+bool results_take_sweep(struct results *results, const char *folder, struct err *err)
+{
+    struct err why = { 0 };
+    struct csv csv = { 0 };
+    char *path = text_format("%s/sweep.csv", folder);
+    if (!path)
+        return err_memory(err, folder);
+    bool readable = csv_read(path, &csv, &why);
+    free(path);
+    if (!readable)
+        return results_problem(results, why.text, err);
+    bool other = csv_column(&csv, "combination") < 0; /* of another program */
+    if (other || !results_room(&results->sweeps, results->n_sweeps, &results->sweeps_room,
+                               sizeof *results->sweeps, err)) {
+        csv_free(&csv);
+        return other;
+    }
+    struct result_sweep *sweep = &results->sweeps[results->n_sweeps++];
+    *sweep = (struct result_sweep){ .folder = strdup(folder), .table = csv };
+    return sweep->folder || err_memory(err, folder);
+}

@@ -182,7 +182,7 @@ static bool set_key(const struct reading *reading, const struct config_key *key,
     return *(char **)slot ? true : err_memory(err, "the config");
 }
 
-static const struct config_key *find_key(const char *path)
+const struct config_key *config_key_at(const char *path)
 {
     for (size_t i = 0; i < config_n_keys; i++)
         if (strcmp(config_keys[i].path, path) == 0)
@@ -238,7 +238,7 @@ static bool read_section(const struct reading *reading, const yaml_node_t *node,
         if (!scalar(name))
             return complain(reading, name, "a key must be a name", err);
         snprintf(path, sizeof path, "%s%s%.100s", prefix, *prefix ? "." : "", scalar(name));
-        const struct config_key *key = find_key(path);
+        const struct config_key *key = config_key_at(path);
         if (key && reading->seen && reading->seen[key - config_keys]) {
             snprintf(text, sizeof text, "'%s' is given twice", path);
             return complain(reading, name, text, err);
@@ -282,12 +282,12 @@ static bool load(struct reading *reading, const char *text, size_t size, bool *e
     return ok;
 }
 
-static bool set_one(struct train_config *config, const struct config_key *key, const char *text,
-                    const char *name, struct err *err)
+bool config_set(struct train_config *config, const struct config_key *key, const char *yaml,
+                const char *name, struct err *err)
 {
     struct reading reading = { .name = name, .config = config };
     bool empty = false;
-    if (!load(&reading, text, strlen(text), &empty, err))
+    if (!load(&reading, yaml, strlen(yaml), &empty, err))
         return false;
     bool ok = !empty ? set_key(&reading, key, yaml_document_get_root_node(&reading.document), err)
                      : err_set(err, ERR_USAGE, "%s: %s: the value is empty", name, key->path);
@@ -303,10 +303,10 @@ static bool apply_setting(struct train_config *config, const char *setting, stru
     if (!equals)
         return err_set(err, ERR_USAGE, "--set: '%s' is not key=value", setting);
     snprintf(path, sizeof path, "%.*s", (int)(equals - setting), setting);
-    const struct config_key *key = find_key(path);
+    const struct config_key *key = config_key_at(path);
     if (!key)
         return unknown_key(&reading, NULL, path, err);
-    return set_one(config, key, equals + 1, "--set", err);
+    return config_set(config, key, equals + 1, "--set", err);
 }
 
 static bool read_document(struct train_config *config, const char *text, size_t size,
@@ -336,7 +336,7 @@ bool config_parse(const char *text, size_t size, const char *path, const char *c
     *out = (struct train_config){ 0 };
     bool ok = true;
     for (size_t i = 0; ok && i < config_n_keys; i++)
-        ok = set_one(out, &config_keys[i], config_keys[i].initial, "default", err);
+        ok = config_set(out, &config_keys[i], config_keys[i].initial, "default", err);
     ok = ok && read_document(out, text, size, path, err);
     for (size_t i = 0; ok && i < n_settings; i++)
         ok = apply_setting(out, settings[i], err);

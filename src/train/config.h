@@ -120,6 +120,18 @@ bool config_parse(const char *text, size_t size, const char *path, const char *c
                   size_t n_settings, struct train_config *out, struct err *err);
 void config_free(struct train_config *config); /* also fine on a zeroed struct */
 
+/* NULL if there is no such key. */
+const struct config_key *config_key_at(const char *path);
+/* Sets one key, the value as YAML; `name` is used in messages ("--set"). */
+bool config_set(struct train_config *config, const struct config_key *key, const char *yaml,
+                const char *name, struct err *err);
+
+/* Two configs as texts of config_print: true if they differ only in what changes no result, or, on
+ * another number of ranks, in how a step is made up. The error, with `path`, has the first line
+ * that differs. */
+bool config_same(const char *path, const char *then, const char *now, bool same_ranks,
+                 struct err *err);
+
 /* All keys with their defaults and help as comments: a file that config_read accepts once the data
  * paths are filled in. */
 void config_print_template(FILE *stream);

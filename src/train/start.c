@@ -25,7 +25,8 @@ bool train_start_config(const struct train_start *start, struct train_config *ou
 {
     if (!config_read(start->config, start->settings, start->n_settings, out, err))
         return false;
-    if (use_teacher(out, start->teacher, err))
+    if (use_teacher(out, start->teacher, err) &&
+        (!start->miner || mine_name(out, start->folder, err)))
         return true;
     config_free(out);
     return false;
@@ -53,15 +54,14 @@ static bool own_threads(const struct train_start *start, const struct ranks *ran
 }
 
 static bool mine(const struct train_start *start, const struct ranks *ranks, const struct ctx *ctx,
-                 struct train_config *config, struct err *err)
+                 const struct train_config *config, struct err *err)
 {
     if (!start->miner)
         return true;
     enum mine_existing existing = start->resume      ? MINE_KEEP
                                   : start->overwrite ? MINE_REPLACE
                                                      : MINE_REFUSE;
-    return mine_name(config, start->folder, err) &&
-           (ranks->rank > 0 || mine_add(config, start->miner, existing, ctx, err));
+    return ranks->rank > 0 || mine_add(config, start->miner, existing, ctx, err);
 }
 
 bool train_start(const struct train_start *start, struct ranks *ranks, const struct ctx *given,

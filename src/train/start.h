@@ -18,8 +18,7 @@ struct train_start {
     char *const *argv;
 };
 
-/* The config that will be trained, but for hard negatives yet to be mined. *out is the caller's;
- * free with config_free. */
+/* The config that will be trained. *out is the caller's; free with config_free. */
 bool train_start_config(const struct train_start *start, struct train_config *out, struct err *err);
 
 /* Collective. The folder belongs to this run until it ends; with several ranks the first one holds

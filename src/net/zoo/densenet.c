@@ -1,5 +1,5 @@
 /* densenet.c: DenseNet-121 and 161 (Huang et al. 2016) with torchvision's parameter names. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 struct densenet {
     int64_t growth, first; /* channels that a layer adds; channels of the stem */

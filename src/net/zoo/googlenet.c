@@ -2,7 +2,7 @@
  * the paper has 5x5, pools in ceil mode. Torchvision's published weights expect images normalised
  * with mean 0.5 and deviation 0.5 (transform_input there); that is part of preparing the input, not
  * of the graph. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 /* Channels: the 1x1 branch; 3x3 reduced and out; "5x5" reduced and out; behind the pool. */
 struct inception {

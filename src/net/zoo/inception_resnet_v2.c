@@ -1,6 +1,6 @@
 /* inception_resnet_v2.c: Inception-ResNet v2 (Szegedy et al. 2016) with timm's parameter names.
  * Smallest input 75 px. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 /* One step of a branch; height 0 ends the branch. stride 2 goes without padding. */
 struct step {

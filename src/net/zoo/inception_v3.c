@@ -1,7 +1,7 @@
 /* inception_v3.c: Inception v3 (Szegedy et al. 2015) with torchvision's parameter names. Smallest
  * input 75 px. Torchvision's published weights expect images normalised with mean 0.5 and deviation
  * 0.5 (transform_input there); that is part of preparing the input, not of the graph. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 /* One step of a branch: a unit "block.leaf"; height 0 ends the branch. */
 struct step {

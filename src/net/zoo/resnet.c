@@ -1,6 +1,6 @@
 /* resnet.c: ResNet-18, 34, 50, 101, 152 (He et al. 2015), with torchvision's parameter names. The
  * stride of a bottleneck is in its 3x3 convolution, as in torchvision. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 struct resnet {
     bool bottleneck;

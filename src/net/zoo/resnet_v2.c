@@ -2,7 +2,7 @@
  * example, which GEMS scales to 1024-px tiles: 3 stages of 12 bottlenecks, batch norm and ReLU
  * before every convolution, shortcuts taken before normalisation, convolutions with bias, Keras'
  * epsilon and momentum. The mean at the end is global, so any input size works. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 enum { STAGES = 3, BLOCKS = 12 };
 

@@ -27,7 +27,7 @@
  * The shortcut of a block is its input without the margin that the two 3x3 convolutions consume: 2
  * on each side. With stride 2 element j of the block is centred on element 2 j + 3 of its input, so
  * 3 are cropped on each side before the 1x1 convolution of stride 2. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 struct scan {
     struct {

@@ -3,7 +3,7 @@
  * nn.TransformerEncoder; a classifier on the mean of the tokens. The heads of every layer are
  * independent until out_proj, which is what sub-graph parallelism (SUPER) divides. C must be a
  * multiple of 8, the number of heads. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 #include <math.h>
 
 enum { HEADS = 8, DEPTH = 6, EXPANSION = 4 };

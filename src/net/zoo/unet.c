@@ -4,7 +4,7 @@
  * embedding of the step (zoo_time_embedding); output: "noise" [N, C, H, W]. H and W must be
  * multiples of 2^(levels - 1). The last layer of every residual part is initialised to 0, so that
  * the network starts as the identity of its skip connections. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 enum { LEVELS = 4 };
 

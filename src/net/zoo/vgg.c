@@ -1,6 +1,6 @@
 /* vgg.c: VGG-16 with batch norm (Simonyan, Zisserman 2014) with torchvision's parameter names:
  * features.N counts convolutions, norms, ReLUs and pools alike. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 static const int64_t channels[] = { 64, 64,  0,   128, 128, 0,   256, 256, 256,
                                     0,  512, 512, 512, 0,   512, 512, 512, 0 }; /* 0: pool */

@@ -1,7 +1,7 @@
 /* vit.c: the Vision Transformer ViT-S/16 (Dosovitskiy et al. 2020, Touvron et al. 2020) with timm's
  * parameter names (vit_small_patch16_224). Another input size, a multiple of 16, only changes the
  * shape of pos_embed. */
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 enum { PATCH = 16, WIDTH = 384, HEADS = 6, DEPTH = 12 };
 static const float epsilon = 1e-6f;

@@ -1,7 +1,7 @@
 /* zoo.c: the table of networks, and a graph from a name. */
 #include "net/zoo/zoo.h"
 #include "base/names.h"
-#include "net/zoo/shared.h"
+#include "net/zoo/parts.h"
 
 static const struct zoo_network networks[] = {
     { "scan_tiny", "residual without padding, stride 16; trains in seconds", zoo_scan_tiny,

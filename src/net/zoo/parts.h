@@ -1,7 +1,7 @@
-/* shared.h: layers shared by the families, and the build functions listed in the table in zoo.c.
+/* parts.h: layers shared by the families, and the build functions listed in the table in zoo.c.
  * Options passed to a build function are complete: no zeros. */
-#ifndef NET_ZOO_SHARED_H
-#define NET_ZOO_SHARED_H
+#ifndef NET_ZOO_PARTS_H
+#define NET_ZOO_PARTS_H
 #include "net/zoo/zoo.h"
 
 struct zoo_name {

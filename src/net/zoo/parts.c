@@ -1,5 +1,5 @@
-/* shared.c: layers and names shared by several families. */
-#include "net/zoo/shared.h"
+/* parts.c: layers and names shared by several families. */
+#include "net/zoo/parts.h"
 #include <math.h>
 #include <stdarg.h>
 
