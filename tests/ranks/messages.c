@@ -263,6 +263,12 @@ static void try_wrong(struct ranks *all)
     CHECK(all, strstr(err.text, "in odd cannot send to itself"));
     CHECK(all, !ranks_receive(&group, all->size, data, 4, &err));
     CHECK(all, strstr(err.text, "cannot receive from rank"));
+    if (all->size > 1) {
+        CHECK(all, !ranks_broadcast(&group, data, 4, all->size, &err));
+        CHECK(all, strstr(err.text, "in odd: broadcast: MPI_ERR_ROOT"));
+        /* never sent: freeing the group must not wait for it */
+        CHECK_OK(all, ranks_start_receive(&group, all->rank == 0, data, 4, NULL, &err), &err);
+    }
     ranks_free(&group);
 }
 
