@@ -13,6 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (!graph_ok(graph, &err) || !graph_infer(graph, &err))
         abort();
+    for (int i = 0; i < graph->n_aliases; i++)
+        if (graph_find(graph, graph->aliases[i].name) != graph->aliases[i].value)
+            abort();
     fuzz_taken++;
     graph_free(graph);
     return 0;

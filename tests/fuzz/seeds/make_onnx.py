@@ -49,6 +49,20 @@ for name, (net, opset) in CASES.items():
     torch.manual_seed(1)
     torch.onnx.export(net.eval(), torch.randn(1, 4, 8, 8), os.path.join(here, "fuzz_onnx", name + ".onnx"),
                       opset_version=opset, input_names=["x"], dynamic_axes={"x": {0: "n"}})
+
+
+def text_field(tag, text):
+    return bytes([tag, len(text)]) + text  # of less than 128 bytes
+
+
+# The same with names of layers in its metadata.
+with open(os.path.join(here, "fuzz_onnx", "conv.onnx"), "rb") as seed:
+    model = seed.read()
+entry = text_field(0x0a, b"microtome.layers") + text_field(0x12, json.dumps({
+    "stem": "/2/Relu_output_0", "pool": "/3/MaxPool_output_0", "x": "/3/MaxPool_output_0"}).encode())
+with open(os.path.join(here, "fuzz_onnx", "layers.onnx"), "wb") as seed:
+    seed.write(model + bytes([0x72, len(entry) & 127 | 128, len(entry) >> 7]) + entry)
+
 shutil.copyfile(os.path.join(here, "..", "..", "golden", "onnx_quantized.onnx"),
                 os.path.join(here, "fuzz_onnx", "quantized.onnx"))
 
