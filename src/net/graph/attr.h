@@ -147,7 +147,7 @@ struct halo_attr {
 
 /* all_reduce: the sum over the peers of a group, in one pass or in both; at least one is needed.
  * Which one depends on who computes the loss from the result.
- *  sum_forward alone: every peer goes on with the same sum to the same loss, which counts once
+ *  sum_forward alone: every peer computes the same loss from the same sum, and it counts once
  *      (behind a linear layer whose inputs are divided; a mean over a divided image).
  *  sum_backward alone: all peers have the same input and each uses it for another part of the work,
  *      so that the gradients add up (in front of a linear layer whose outputs are divided).

@@ -15,6 +15,12 @@ static bool check_options(const struct graph *graph, const struct plan_options *
         return err_set(err, ERR_USAGE, "%s: a plan needs at least one thread", graph->name);
     if (options->winograd_tile < 0 || options->winograd_tile > 6 || options->winograd_tile % 2)
         return err_set(err, ERR_USAGE, "%s: Winograd tiles are 2, 4 or 6", graph->name);
+    for (int g = 0; g < PEER_GROUPS; g++) {
+        const struct plan_peers *peers = options->peers[g];
+        if (peers && (peers->rank < 0 || peers->rank >= peers->size))
+            return err_set(err, ERR_USAGE, "%s: no peer has rank %d in a group of %d", graph->name,
+                           peers->rank, peers->size);
+    }
     for (int i = 0; i < options->n_keep; i++)
         if (options->keep[i] < 0 || options->keep[i] >= graph->n_values)
             return err_set(err, ERR_USAGE, "%s: a value to keep is not in the graph", graph->name);

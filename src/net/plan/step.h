@@ -156,7 +156,7 @@ struct tape {
     int *outputs;               /* [graph->n_outputs]: slots of the gradients of the outputs */
     char *arena, *weights;
     bool arena_lent; /* by the caller */
-    bool sketch;     /* only to find its size: copies of steps have no kernels of their own */
+    bool sketch;     /* only to find its size: copies of steps have no kernels */
     size_t arena_bytes, unshared_bytes, weights_bytes, shared_bytes;
     size_t winograd_bytes; /* of weights transformed for inference */
     float *gradients;
