@@ -14,7 +14,7 @@
 
 struct extract_args {
     struct common_options common;
-    const char *output, *annotations, *class_map, *stain_template;
+    const char *output, *annotations, *class_map, *stain_template, *target;
     bool dense, overwrite, preview, json;
     int64_t random, patch, margin, stride, level, seed, group;
     double mpp, mpp_tolerance, slide_mpp, tissue_fraction, white, black, group_memory;
@@ -60,6 +60,10 @@ static const struct arg args[] = {
     CHOICE_ARG("label-rule", label_rule, "NAME", "majority", label_rule_names,
                "what makes a tile tumour: at least half of its pixels (normal if none is), any "
                "pixel, its centre, or the slide's label; or no labels"),
+    TEXT_ARG("target", target, "NUMBER", NULL,
+             "also store a number for every tile, to be learnt with 'objective: regress': "
+             "coverage:tumor or coverage:tissue, the fraction of the tile that it covers; with "
+             "--random, --label-rule any also draws tiles that are covered in part"),
     REAL_ARG("white", white, "F", NULL, 0.001, 1,
              "drop tiles with a larger fraction of white pixels (R, G and B above 200); default: "
              "0.7 for --random, none dropped for --dense"),
@@ -118,7 +122,11 @@ static double threshold(double given, bool random, double otherwise)
 static bool make_options(const struct extract_args *given, struct extract_options *out,
                          struct class_map **map, struct err *err)
 {
-    if (!class_map_parse(given->class_map, map, err))
+    enum patch_target target;
+    if (!target_of_text(given->target, &target, err) ||
+        !extract_check_target(target, (enum label_rule)given->label_rule,
+                              (enum store_layout)given->layout, err) ||
+        !class_map_parse(given->class_map, map, err))
         return false;
     bool random = given->random > 0;
     *out = (struct extract_options){
@@ -135,6 +143,7 @@ static bool make_options(const struct extract_args *given, struct extract_option
         .annotations = given->annotations,
         .class_map = *map,
         .label_rule = (enum label_rule)given->label_rule,
+        .target = target,
         .max_white = threshold(given->white, random, DEFAULT_RANDOM_WHITE),
         .max_black = threshold(given->black, random, DEFAULT_RANDOM_BLACK),
         .stain = (enum stain_method)given->stain,

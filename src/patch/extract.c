@@ -38,14 +38,15 @@ char *extract_options_text(const struct extract_options *o)
     char *text =
         how ? text_format("%s patch=%lld margin=%lld mpp=%g level=%d slide-mpp=%g method=%s "
                           "tissue-fraction=%g annotations=%s label-rule=%s white=%g black=%g "
-                          "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s",
+                          "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s%s%s",
                           how, (long long)o->grid.tile, (long long)o->grid.margin, o->raster.mpp,
                           o->raster.level, o->slide_mpp, tissue_method_names[o->tissue_method],
                           o->min_tissue, o->annotations ? "folder" : "none",
                           label_rule_names[o->label_rule], o->max_white, o->max_black,
                           stain_method_names[o->stain], o->stain_template ? "given" : "built-in",
                           (long long)o->seed, (long long)o->group, store_layout_names[o->layout],
-                          o->class_map ? " class-map=" : "", class_map_text(o->class_map))
+                          o->class_map ? " class-map=" : "", class_map_text(o->class_map),
+                          o->target ? " target=" : "", target_text(o->target))
             : NULL;
     free(how);
     return text;
@@ -140,7 +141,8 @@ static struct labeler make_labeler(const struct work *work)
                              .annotation = work->annotation,
                              .slide_label = work->slide_label,
                              .tile = work->options->grid.tile,
-                             .margin = work->options->grid.margin };
+                             .margin = work->options->grid.margin,
+                             .target = work->options->target };
 }
 
 static struct screen make_screen(const struct work *work)
@@ -344,6 +346,7 @@ static bool write_store(struct work *work, const struct stain_fit *target, const
         return err_memory(err, path);
     struct store_facts facts = make_facts(work, target, text);
     struct store_request request = { .layout = work->options->layout,
+                                     .target = { target_name(work->options->target), "fraction" },
                                      .facts = &facts,
                                      .patches = &work->patches,
                                      .group = work->options->group,

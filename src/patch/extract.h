@@ -22,6 +22,7 @@ struct extract_options {
     const char *annotations;           /* folder of <slide>.xml, .json or .geojson; NULL: none */
     const struct class_map *class_map; /* NULL: classes mean what their names say */
     enum label_rule label_rule;
+    enum patch_target target;
     double max_white, max_black; /* 1: not looked at */
     enum stain_method stain;
     const char *stain_template; /* PNG; NULL: the built-in one */
@@ -30,6 +31,10 @@ struct extract_options {
     enum store_layout layout;
     int64_t band_bytes, batch_bytes; /* see above */
 };
+
+/* Whether a target can be had with this rule and stored in this layout. */
+bool extract_check_target(enum patch_target target, enum label_rule rule, enum store_layout layout,
+                          struct err *err);
 
 /* All options that determine the contents of a store, as one line of text; kept in the store, so
  * that a later run can tell whether it would make the same store. The caller's; NULL if no memory.

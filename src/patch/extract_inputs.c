@@ -1,8 +1,23 @@
-/* extract_inputs.c: the files that a store is made from (extract.h). */
+/* extract_inputs.c: the files that a store is made from, and which options fit together
+ * (extract.h).
+ */
 #include <stdlib.h>
 #include "patch/annotations.h"
 #include "patch/extract.h"
 #include "slide/slide_identity.h"
+
+bool extract_check_target(enum patch_target target, enum label_rule rule, enum store_layout layout,
+                          struct err *err)
+{
+    if (target == TARGET_TUMOR && rule > LABEL_CENTER)
+        return err_set(err, ERR_USAGE, "--target %s: --label-rule %s does not use annotations",
+                       target_text(target), label_rule_names[rule]);
+    if (target != TARGET_NONE && layout != STORE_BLOCKS && layout != STORE_CLAM)
+        return err_set(err, ERR_USAGE,
+                       "--target: --layout %s has no place for it; use blocks or clam",
+                       store_layout_names[layout]);
+    return true;
+}
 
 bool extract_inputs(const struct slide_entry *entry, const struct extract_options *options,
                     char out[INPUTS_ROOM], struct err *err)

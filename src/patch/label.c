@@ -1,7 +1,9 @@
 /* label.c: see label.h. */
 #include "patch/label.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include "base/pool.h"
 
@@ -28,6 +30,43 @@ bool label_of_text(const char *text, int8_t *out)
         return false;
     *out = (int8_t)value;
     return true;
+}
+
+static const struct {
+    const char *text, *name;
+} targets[] = { [TARGET_NONE] = { "", NULL },
+                [TARGET_TUMOR] = { "coverage:tumor", "tumor_coverage" },
+                [TARGET_TISSUE] = { "coverage:tissue", "tissue_coverage" } };
+
+const char *target_text(enum patch_target target)
+{
+    return targets[target].text;
+}
+
+const char *target_name(enum patch_target target)
+{
+    return targets[target].name;
+}
+
+bool target_of_text(const char *text, enum patch_target *out, struct err *err)
+{
+    *out = TARGET_NONE;
+    if (!text)
+        return true;
+    for (int i = TARGET_TUMOR; i <= TARGET_TISSUE; i++)
+        if (strcmp(text, targets[i].text) == 0)
+            *out = (enum patch_target)i;
+    if (*out != TARGET_NONE)
+        return true;
+    if (strncmp(text, "coverage:", strlen("coverage:")) == 0)
+        return err_set(err, ERR_USAGE,
+                       "--target: '%.100s': coverage is that of tumor or tissue; for regions of "
+                       "another class, pass --class-map '%.100s=tumor' and --target coverage:tumor",
+                       text, text + strlen("coverage:"));
+    return err_set(err, ERR_USAGE,
+                   "--target: '%.100s' is neither coverage:tumor nor "
+                   "coverage:tissue",
+                   text);
 }
 
 static int8_t label_of_share(enum label_rule rule, int64_t tumor, int64_t all, bool center)
@@ -63,6 +102,10 @@ void label_patch(const struct labeler *labeler, const struct raster *raster, str
         patch->label = label_of_share(labeler->rule, tumor, side * side, center);
     else
         patch->label = PATCH_UNLABELED;
+    if (labeler->target == TARGET_TISSUE)
+        patch->target = patch->tissue;
+    else
+        patch->target = label_by_annotation(labeler) ? patch->tumor : NAN;
 }
 
 struct label_job {

@@ -14,11 +14,23 @@ enum label_rule {
 };
 extern const char *const label_rule_names[]; /* NULL-terminated, in the order of the enum */
 
+/* A number for every patch, to be learnt by regression. */
+enum patch_target {
+    TARGET_NONE,
+    TARGET_TUMOR,  /* fraction of the tile covered by tumour, as annotated */
+    TARGET_TISSUE, /* fraction of the tile covered by tissue */
+};
+/* "coverage:tumor", "coverage:tissue"; NULL: none. */
+bool target_of_text(const char *text, enum patch_target *out, struct err *err);
+const char *target_text(enum patch_target target);
+const char *target_name(enum patch_target target); /* in stores, models and tables */
+
 struct labeler {
     enum label_rule rule;
     const struct annotation *annotation; /* NULL: the slide has none */
     int8_t slide_label;                  /* of the slide list; PATCH_UNLABELED if not given */
     int64_t tile, margin;                /* raster pixels */
+    enum patch_target target;
 };
 
 /* "1", "tumor", "positive", ... -> 1; "0", "normal", ... -> 0; other whole numbers up to 127 as
@@ -32,7 +44,8 @@ static inline bool label_by_annotation(const struct labeler *labeler)
     return labeler->rule <= LABEL_CENTER && (labeler->annotation || labeler->slide_label == 0);
 }
 
-/* Sets the patch's tumor fraction and label. Thread-safe. */
+/* Sets the patch's tumor fraction, label and target (NaN where it is not known). Its tissue
+ * fraction must be set. Thread-safe. */
 void label_patch(const struct labeler *labeler, const struct raster *raster, struct patch *patch);
 /* All of a list, in threads. */
 bool label_list(const struct labeler *labeler, const struct raster *raster,

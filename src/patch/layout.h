@@ -62,8 +62,8 @@ static inline int64_t layout_unit_bytes(int64_t size)
 {
     return size * size * 3;
 }
-/* coords [N, 2] with CLAM's and TRIDENT's attributes; labels, tissue_fraction, tumor_fraction and
- * groups. */
+/* coords [N, 2] with CLAM's and TRIDENT's attributes; labels, tissue_fraction, tumor_fraction,
+ * groups, and targets if there are any. */
 bool layout_put_lists(const struct layout_writer *writer);
 bool layout_get_lists(struct layout_reader *reader, struct err *err);
 /* Groups of the writer's size over n patches. */

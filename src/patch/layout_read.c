@@ -1,5 +1,6 @@
 /* layout_read.c: reading code that the layouts share. Sizes are checked against the file before
  * memory is allocated, and indices against the sizes. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "patch/layout.h"
@@ -14,7 +15,7 @@ static bool more_patches(struct layout_reader *reader, int64_t n, int label, str
         return err_set(err, ERR_FORMAT,
                        "%s: claims %lld patches, more than its %lld bytes can hold; it is damaged",
                        reader->path, (long long)n, (long long)reader->file_bytes);
-    struct patch empty = { .column = -1, .row = -1, .label = (int8_t)label };
+    struct patch empty = { .column = -1, .row = -1, .target = NAN, .label = (int8_t)label };
     for (int64_t i = 0; i < n; i++)
         if (!patch_list_add(&reader->patches, &empty, err))
             return false;
@@ -209,7 +210,7 @@ static bool get_column(struct layout_reader *reader, const char *name, hid_t typ
 bool layout_get_lists(struct layout_reader *reader, struct err *err)
 {
     int64_t n = reader->patches.n;
-    void *labels = NULL, *tissue = NULL, *tumor = NULL;
+    void *labels = NULL, *tissue = NULL, *tumor = NULL, *targets = NULL;
     if (n == 0) { /* the blocks layout comes here first, the clam layout with its set */
         hsize_t wanted[2] = { 0, 2 }, dims[2];
         if (!h5_check(reader->file, reader->path, "coords", 2, wanted, dims, err))
@@ -222,6 +223,7 @@ bool layout_get_lists(struct layout_reader *reader, struct err *err)
     bool ok = get_column(reader, "labels", H5T_NATIVE_INT8, 1, &labels, err) &&
               get_column(reader, "tissue_fraction", H5T_NATIVE_FLOAT, 4, &tissue, err) &&
               get_column(reader, "tumor_fraction", H5T_NATIVE_FLOAT, 4, &tumor, err) &&
+              get_column(reader, "targets", H5T_NATIVE_FLOAT, 4, &targets, err) &&
               get_groups(reader, err);
     for (int64_t i = 0; ok && i < n; i++) {
         struct patch *patch = &reader->patches.items[i];
@@ -231,9 +233,12 @@ bool layout_get_lists(struct layout_reader *reader, struct err *err)
             patch->tissue = ((float *)tissue)[i];
         if (tumor)
             patch->tumor = ((float *)tumor)[i];
+        if (targets)
+            patch->target = ((float *)targets)[i];
     }
     free(labels);
     free(tissue);
     free(tumor);
+    free(targets);
     return ok;
 }

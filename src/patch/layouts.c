@@ -115,6 +115,27 @@ static bool put_labels(const struct layout_writer *writer)
     return ok;
 }
 
+/* The numbers to be learnt, and what they are. */
+static bool put_targets(const struct layout_writer *writer)
+{
+    const struct store_request *request = writer->request;
+    size_t n = (size_t)request->patches->n;
+    float *targets = malloc((n + 1) * sizeof *targets);
+    if (!targets)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        targets[i] = request->patches->items[i].target;
+    hid_t dataset = h5_dataset(writer->file, "targets", H5T_IEEE_F32LE, 1, (hsize_t[]){ n });
+    bool ok = dataset >= 0 &&
+              H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, targets) >= 0 &&
+              h5_put_text(dataset, "name", request->target.name) &&
+              h5_put_text(dataset, "unit", request->target.unit);
+    free(targets);
+    if (dataset >= 0 && H5Dclose(dataset) < 0)
+        ok = false;
+    return ok;
+}
+
 static bool put_groups(const struct layout_writer *writer)
 {
     int64_t n = layout_groups(writer), size = writer->request->group;
@@ -134,5 +155,6 @@ static bool put_groups(const struct layout_writer *writer)
 
 bool layout_put_lists(const struct layout_writer *writer)
 {
-    return put_coords(writer) && put_labels(writer) && put_groups(writer);
+    return put_coords(writer) && put_labels(writer) &&
+           (!writer->request->target.name || put_targets(writer)) && put_groups(writer);
 }

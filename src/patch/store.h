@@ -37,8 +37,15 @@ struct store_facts {
 enum store_layout { STORE_BLOCKS, STORE_FDA, STORE_CLAM, STORE_PROCESS };
 extern const char *const store_layout_names[]; /* NULL-terminated, in the order of the enum */
 
+/* What the patches' numbers are: "tumor_coverage", "fraction". */
+struct store_target {
+    const char *name; /* NULL: the store has no targets */
+    const char *unit; /* "": none */
+};
+
 struct store_request {
     enum store_layout layout;
+    struct store_target target; /* only in the layouts blocks and clam */
     const struct store_facts *facts;
     const struct patch_list *patches;
     int64_t group;       /* patches per group, except the last one */
@@ -82,7 +89,8 @@ void store_close(struct store *store); /* NULL-safe */
 
 const struct store_facts *store_facts(const struct store *store);
 enum store_layout store_layout(const struct store *store);
-int64_t store_patch_px(const struct store *store); /* width and height of a patch */
+struct store_target store_target(const struct store *store); /* the store's */
+int64_t store_patch_px(const struct store *store);           /* width and height of a patch */
 /* Places, labels and fractions of all patches; column and row only in the fda layout. */
 const struct patch_list *store_patches(const struct store *store);
 int64_t store_n_groups(const struct store *store);

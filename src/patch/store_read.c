@@ -11,6 +11,7 @@ struct store {
     struct layout_reader reader;
     struct store_facts facts;
     enum store_layout layout;
+    char *target_name, *target_unit; /* NULL: no targets */
 };
 
 static bool layout_by_name(const char *name, enum store_layout *out)
@@ -52,6 +53,22 @@ static bool find_layout(struct store *store, struct err *err)
     return ok;
 }
 
+/* Of the dataset `targets`, which the layout has read. */
+static bool get_target(struct store *store, struct err *err)
+{
+    hid_t file = store->reader.file;
+    if (!h5_has(file, "targets"))
+        return true;
+    hid_t dataset = H5Dopen2(file, "targets", H5P_DEFAULT);
+    if (dataset < 0 || !h5_get_text(dataset, "name", &store->target_name))
+        store->target_name = strdup("target");
+    if (dataset < 0 || !h5_get_text(dataset, "unit", &store->target_unit))
+        store->target_unit = strdup("");
+    if (dataset >= 0)
+        H5Dclose(dataset);
+    return (store->target_name && store->target_unit) || err_memory(err, store->reader.path);
+}
+
 static bool open_file(struct store *store, const char *path, struct err *err)
 {
     store->reader.path = strdup(path);
@@ -73,7 +90,7 @@ static bool open_file(struct store *store, const char *path, struct err *err)
     if (!facts_get(store->reader.file, &store->facts))
         return err_memory(err, path);
     return find_layout(store, err) && layouts[store->layout]->open(&store->reader, err) &&
-           layout_check_groups(&store->reader, err);
+           layout_check_groups(&store->reader, err) && get_target(store, err);
 }
 
 bool store_open(const char *path, struct store **out, struct err *err)
@@ -103,6 +120,8 @@ void store_close(struct store *store)
     if (store->reader.file >= 0)
         H5Fclose(store->reader.file); /* and, being strong, all that is open in it */
     h5_loud(&voice);
+    free(store->target_name);
+    free(store->target_unit);
     for (int64_t i = 0; i < store->reader.n_sets; i++)
         free(store->reader.sets[i].name);
     free(store->reader.sets);
@@ -112,6 +131,11 @@ void store_close(struct store *store)
     facts_free(&store->facts);
     free(store->reader.path);
     free(store);
+}
+
+struct store_target store_target(const struct store *store)
+{
+    return (struct store_target){ store->target_name, store->target_unit };
 }
 
 const struct store_facts *store_facts(const struct store *store)

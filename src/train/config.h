@@ -18,11 +18,23 @@ struct texts {
 
 enum data_split { SPLIT_PATIENT, SPLIT_ATTRIBUTE };
 enum data_balance { BALANCE_NONE, BALANCE_WEIGHTS, BALANCE_SAMPLING };
-enum train_monitor { MONITOR_AUTO, MONITOR_AUC, MONITOR_LOSS, MONITOR_ACCURACY, MONITOR_LAST };
-enum network_activation { ACTIVATION_AUTO, ACTIVATION_SOFTMAX, ACTIVATION_SIGMOID };
-enum train_loss { LOSS_AUTO, LOSS_SOFTMAX, LOSS_SIGMOID };
-/* What must be known of a sample: its class, or nothing. */
-enum data_truth { TRUTH_LABELS, TRUTH_NONE };
+enum train_monitor {
+    MONITOR_AUTO,
+    MONITOR_AUC,
+    MONITOR_LOSS,
+    MONITOR_ACCURACY,
+    MONITOR_LAST,
+    MONITOR_R2
+};
+enum network_activation {
+    ACTIVATION_AUTO,
+    ACTIVATION_SOFTMAX,
+    ACTIVATION_SIGMOID,
+    ACTIVATION_NONE
+};
+enum train_loss { LOSS_AUTO, LOSS_SOFTMAX, LOSS_SIGMOID, LOSS_MSE, LOSS_HUBER };
+/* What must be known of a sample: its class, nothing, or a number. */
+enum data_truth { TRUTH_LABELS, TRUTH_NONE, TRUTH_TARGETS };
 enum train_on_nan { NAN_STOP, NAN_SKIP };
 enum distill_loss { DISTILL_PROBABILITIES, DISTILL_LOGITS };
 
@@ -51,7 +63,7 @@ struct train_config {
     struct augment_options augment; /* crop_px is set by the trainer */
     struct {
         int64_t epochs, batch, accumulate;
-        double clip, smoothing, mixup, ema;
+        double clip, huber_delta, smoothing, mixup, ema;
         int loss;   /* enum train_loss */
         int memory; /* enum plan_saving */
         int64_t memory_mb;

@@ -5,9 +5,9 @@
 static const char *const paddings[] = { "zero", "reflect", "replicate", "valid", NULL };
 static const char *const splits[] = { "patient", "attribute", NULL };
 static const char *const balances[] = { "none", "weights", "sampling", NULL };
-const char *const config_monitors[] = { "auto", "auc", "loss", "accuracy", "last", NULL };
-const char *const config_losses[] = { "auto", "softmax", "sigmoid", NULL };
-const char *const config_activations[] = { "auto", "softmax", "sigmoid", NULL };
+const char *const config_monitors[] = { "auto", "auc", "loss", "accuracy", "last", "r2", NULL };
+const char *const config_losses[] = { "auto", "softmax", "sigmoid", "mse", "huber", NULL };
+const char *const config_activations[] = { "auto", "softmax", "sigmoid", "none", NULL };
 static const char *const on_nan[] = { "stop", "skip", NULL };
 static const char *const savings[] = { "plain", "recompute", "half", NULL };
 static const char *const distill_losses[] = { "probabilities", "logits", NULL };
@@ -35,7 +35,7 @@ const struct config_key config_keys[] = {
         "random seed for weights, order and augmentation; the same seed gives the same run"),
     CHOICE("objective", objective, objective_names, "classify",
            "what is learnt: classify: the class of a patch; distill: see distill.teacher, which "
-           "implies it"),
+           "implies it; regress: a number for a patch, from stores of 'extract --target'"),
     TEXTS("classes", classes, "[normal, tumor]",
           "class names; label 0 in a store is the first. In folders of images the class is given "
           "by a folder of this name, or by _class0 in the file name"),
@@ -121,7 +121,11 @@ const struct config_key config_keys[] = {
     REAL("train.clip", train.clip, 0, 1e9, "0", "maximum norm of the gradient; 0: no limit"),
     CHOICE("train.loss", train.loss, config_losses, "auto",
            "softmax: cross-entropy of one class out of all; sigmoid: cross-entropy of every class "
-           "by itself; auto: softmax"),
+           "by itself; mse and huber, for regress: squares of the differences, or these only up "
+           "to huber_delta; auto: softmax, or mse for regress"),
+    REAL("train.huber_delta", train.huber_delta, 1e-6, 1e6, "1",
+         "for huber: the difference beyond which the loss grows linearly, in standard deviations "
+         "of the target"),
     REAL("train.smoothing", train.smoothing, 0, 0.99, "0", "label smoothing"),
     REAL("train.mixup", train.mixup, 0, 100, "0",
          "each patch and its label are blended with another of the batch, with shares drawn from "
@@ -135,8 +139,8 @@ const struct config_key config_keys[] = {
         "for recompute: budget for activations and their gradients; 0: about the minimum"),
     CHOICE("train.monitor", train.monitor, config_monitors, "auto",
            "measure that chooses the best weights, on the validation data (or, without any, on the "
-           "training data); last: keep those of the last epoch; auto: auc, or the loss with a "
-           "teacher"),
+           "training data); last: keep those of the last epoch; auto: auc for classify, r2 for "
+           "regress, and the loss for distill"),
     BOOL("train.tta", train.tta, "false",
          "evaluate the best weights at the end with the mean score over the eight rotations and "
          "reflections of a patch, as predict --tta does; epochs are evaluated without"),

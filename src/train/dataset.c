@@ -131,6 +131,9 @@ uint64_t dataset_hash(const struct dataset *dataset)
             hash = rng_u64(&rng);
         }
     }
+    if (dataset->targets)
+        hash = identity_hash(hash, dataset->targets,
+                             (size_t)dataset->n_samples * sizeof *dataset->targets);
     return hash;
 }
 
@@ -322,10 +325,11 @@ static bool end_listing(struct listing *listing, bool ok)
 bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err)
 {
     *out = (struct dataset){ .n_classes = (int64_t)config->classes.n };
+    static const enum label_use labels[] = { [TRUTH_LABELS] = LABELS_NEEDED,
+                                             [TRUTH_NONE] = LABELS_IGNORED,
+                                             [TRUTH_TARGETS] = LABELS_TARGETS };
     bool labelled = config->truth == TRUTH_LABELS;
-    struct listing listing = { .dataset = out,
-                               .config = config,
-                               .labels = labelled ? LABELS_NEEDED : LABELS_IGNORED };
+    struct listing listing = { .dataset = out, .config = config, .labels = labels[config->truth] };
     if (config->data.train.n == 0)
         return err_set(err, ERR_USAGE,
                        "data.train is empty; list patch stores, folders or tar files there");

@@ -24,14 +24,16 @@ struct dataset {
     int64_t n_spans;
     uint64_t *labels; /* packed, label_bits each: dataset_label */
     int label_bits;
-    char **patients; /* names; slide names where no patient is known */
+    float *targets; /* [n_samples]: numbers to be learnt, with TRUTH_TARGETS; else NULL */
+    char *target_name, *target_unit; /* of the stores; NULL: no targets */
+    char **patients;                 /* names; slide names where no patient is known */
     int32_t n_patients;
     int64_t n_classes;
     double mpp;        /* of the first store that states it; else 0 */
     double learnt_mpp; /* the same after data.resize_px */
     bool has_stores, has_images;
     struct stain_fit stain; /* what the patches of all stores were normalised to, if anything */
-    int64_t room_sources, room_spans, room_labels;
+    int64_t room_sources, room_spans, room_labels, room_targets;
     int64_t last_item;            /* of the last sample, while building */
     struct patient_table *lookup; /* names -> numbers, while building */
 };

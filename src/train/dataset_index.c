@@ -95,9 +95,22 @@ static bool add_to_span(struct dataset *dataset, const struct new_sample *new, s
     return true;
 }
 
+/* Only where the stores have them. */
+static bool add_target(struct dataset *dataset, float target, struct err *err)
+{
+    if (!dataset->target_name)
+        return true;
+    if (!array_grow(&dataset->targets, &dataset->room_targets, dataset->n_samples + 1,
+                    sizeof *dataset->targets, "the table of samples", err))
+        return false;
+    dataset->targets[dataset->n_samples] = target;
+    return true;
+}
+
 bool dataset_add_sample(struct dataset *dataset, const struct new_sample *new, struct err *err)
 {
-    if (!add_to_span(dataset, new, err) || !add_label(dataset, new->label, err))
+    if (!add_to_span(dataset, new, err) || !add_label(dataset, new->label, err) ||
+        !add_target(dataset, new->target, err))
         return false;
     dataset->last_item = new->item;
     dataset->n_samples++;
@@ -113,6 +126,9 @@ void dataset_free_index(struct dataset *dataset)
     }
     free(dataset->spans);
     free(dataset->labels);
+    free(dataset->targets);
+    free(dataset->target_name);
+    free(dataset->target_unit);
 }
 
 /* --- what others ask --- */

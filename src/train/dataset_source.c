@@ -46,11 +46,13 @@ static int32_t label_by_rule(const struct listing *listing, int32_t label)
 {
     switch (listing->labels) {
     case LABELS_IGNORED:
+    case LABELS_TARGETS:
         return 0;
     case LABELS_NORMAL:
         return label == 0 ? 0 : PATCH_UNLABELED;
-    case LABELS_NEEDED:
     case LABELS_OPTIONAL:
+        return listing->config->truth == TRUTH_LABELS ? label : PATCH_UNLABELED;
+    case LABELS_NEEDED:
         break;
     }
     return label;
@@ -89,6 +91,9 @@ bool source_add_patches(struct listing *listing, int32_t number, const struct pa
     int64_t added = 0, n = source->n_groups ? source->group_first[source->n_groups] : 0;
     for (new.item = 0; new.item < n; new.item++) {
         new.label = label_by_rule(listing, patches->items[new.item].label);
+        new.target = patches->items[new.item].target;
+        if (listing->labels == LABELS_TARGETS && isnan(new.target))
+            continue;
         bool unlabelled = new.label == PATCH_UNLABELED;
         if (unlabelled && listing->labels != LABELS_OPTIONAL)
             continue;
@@ -101,6 +106,10 @@ bool source_add_patches(struct listing *listing, int32_t number, const struct pa
             return false;
         added++;
     }
+    if (added == 0 && listing->labels == LABELS_TARGETS)
+        return err_set(err, ERR_FORMAT,
+                       "%s: no patch has a target; extract it with annotations, or omit it",
+                       source->path);
     return added > 0 || listing->labels == LABELS_NORMAL
                ? true
                : err_set(
@@ -147,6 +156,29 @@ static bool note_stain(struct dataset *dataset, const struct source *source,
         own.method == dataset->stain.method ? " and another --template" : "");
 }
 
+/* A network learns one number: that of the first store. */
+static bool note_target(const struct listing *listing, const struct source *source, struct err *err)
+{
+    struct dataset *dataset = listing->dataset;
+    struct store_target own = store_target(source->store);
+    if (listing->labels != LABELS_TARGETS)
+        return true;
+    if (!own.name)
+        return err_set(err, ERR_USAGE,
+                       "%s: has no targets to be learnt by regression; extract it with --target",
+                       source->path);
+    if (!dataset->target_name) {
+        dataset->target_name = strdup(own.name);
+        dataset->target_unit = strdup(own.unit);
+        return (dataset->target_name && dataset->target_unit) || err_memory(err, source->path);
+    }
+    return strcmp(own.name, dataset->target_name) == 0 ||
+           err_set(err, ERR_USAGE,
+                   "%s: its target is '%s', but that of the stores before it is '%s'; extract all "
+                   "with the same --target",
+                   source->path, own.name, dataset->target_name);
+}
+
 bool source_open_store(struct listing *listing, const char *path, struct err *err)
 {
     struct dataset *dataset = listing->dataset;
@@ -174,7 +206,8 @@ bool source_open_store(struct listing *listing, const char *path, struct err *er
                        "network.input_px, or data.resize_px",
                        path, (long long)source->patch_px, (long long)config->network.input_px);
     return note_mpp(listing, source, facts->mpp, err) &&
-           (source->n_groups == 0 || note_stain(dataset, source, facts, err));
+           (source->n_groups == 0 || note_stain(dataset, source, facts, err)) &&
+           note_target(listing, source, err);
 }
 
 /* Where the patches lie: stores are closed while others are read. */
@@ -297,6 +330,11 @@ static bool add_image(struct listing *listing, const char *path, const char *nam
     struct new_sample new = { .source = listing->dataset->n_sources - 1,
                               .item = item,
                               .side = listing->side };
+    if (listing->labels == LABELS_TARGETS)
+        return err_set(err, ERR_USAGE,
+                       "%s%s%s: images have no targets; objective regress takes patch stores from "
+                       "'extract --target'",
+                       path, joint(name), name);
     new.label = label_by_rule(listing, class_of_file(listing->config, name));
     if (new.label < 0 && listing->labels == LABELS_NORMAL)
         return true;

@@ -47,6 +47,7 @@ enum label_use {
     LABELS_IGNORED,  /* all get the first class */
     LABELS_OPTIONAL, /* all are kept; patients need not be known, and a path may be an image */
     LABELS_NORMAL,   /* the first class; others, and patches without a label, are dropped */
+    LABELS_TARGETS,  /* all get the first class; patches without a target are dropped */
 };
 
 /* Where new samples go and how files are interpreted. */
@@ -82,6 +83,7 @@ struct new_sample {
     int64_t item;
     int32_t source, label, patient;
     enum data_side side;
+    float target; /* kept with LABELS_TARGETS */
 };
 bool dataset_add_sample(struct dataset *dataset, const struct new_sample *new, struct err *err);
 int64_t dataset_span_end(const struct dataset *dataset, int64_t span); /* sample after its last */

@@ -3,6 +3,7 @@
  * and its window is loaded; the reader loads a window when at most one other is in use. */
 #include "train/loader.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 struct place {
     float *pixels;
     int32_t *labels;
+    float *targets; /* NULL: the data set has none */
     int64_t *samples;
     int64_t left;   /* items not yet done */
     int64_t failed; /* the lowest item that failed, or -1 */
@@ -103,7 +105,10 @@ bool loader_new(const struct loader_options *options, struct loader **out, struc
         place->pixels = calloc(batch * (size_t)loader->sample_floats, sizeof *place->pixels);
         place->labels = calloc(batch, sizeof *place->labels);
         place->samples = calloc(batch, sizeof *place->samples);
-        ok = ok && place->pixels && place->labels && place->samples;
+        if (options->dataset->targets)
+            place->targets = calloc(batch, sizeof *place->targets);
+        ok = ok && place->pixels && place->labels && place->samples &&
+             (place->targets || !options->dataset->targets);
     }
     loader->workers = calloc((size_t)options->workers, sizeof *loader->workers);
     if (!ok || !loader->workers) {
@@ -123,6 +128,7 @@ void loader_free(struct loader *loader)
         free(loader->ring[i].pixels);
         free(loader->ring[i].labels);
         free(loader->ring[i].samples);
+        free(loader->ring[i].targets);
     }
     free(loader->workers);
     pthread_mutex_destroy(&loader->lock);
@@ -226,10 +232,14 @@ static void do_item(struct loader *loader, struct window *window, int64_t item)
     bool ok = problem.kind == ERR_NONE;
     place->labels[slot] = LOSS_IGNORE;
     place->samples[slot] = -1;
+    if (place->targets)
+        place->targets[slot] = NAN;
     if (window && ok) {
         int64_t sample = window->items[position - window->first].sample;
         place->labels[slot] = dataset_label(options->dataset, sample);
         place->samples[slot] = sample;
+        if (place->targets)
+            place->targets[slot] = options->dataset->targets[sample];
         ok = make_sample(loader, window, position, out, &problem);
     } else {
         memset(out, 0, (size_t)loader->sample_floats * sizeof *out);
@@ -435,6 +445,8 @@ static void describe(const struct loader *loader, const struct place *place, str
               (struct batch_item){ "image", BATCH_FLOAT, SHAPE(n, 3, side, side), place->pixels });
     batch_put(out, (struct batch_item){ "label", BATCH_INT32, SHAPE(n), place->labels });
     batch_put(out, (struct batch_item){ "sample", BATCH_INT64, SHAPE(n), place->samples });
+    if (place->targets)
+        batch_put(out, (struct batch_item){ "target", BATCH_FLOAT, SHAPE(n), place->targets });
 }
 
 bool loader_next(struct loader *loader, struct batch *out, struct err *err)

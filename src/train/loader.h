@@ -27,7 +27,8 @@ struct loader_options {
 /* The tensors of a batch:
  *   image   float [batch, 3, input_px, input_px]; zeros where padded
  *   label   int32 [batch]; LOSS_IGNORE where padded
- *   sample  int64 [batch]: ids; -1 where padded */
+ *   sample  int64 [batch]: ids; -1 where padded
+ *   target  float [batch]; NaN where padded; only if the data set has targets */
 
 struct loader;
 

@@ -107,6 +107,7 @@ static void distill_describe(const struct learning *learning, struct model_confi
 {
     *card = *distill_described(learning->own);
     classes_describe(learning, card);
+    card->objective = OBJECTIVE_DISTILL;
 }
 
 static void distill_end(struct learning *learning)

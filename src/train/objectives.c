@@ -7,7 +7,8 @@
 
 #define OBJECTIVES(LINE)                                                                           \
     LINE(classify)                                                                                 \
-    LINE(distill)
+    LINE(distill)                                                                                  \
+    LINE(regress)
 
 #define DECLARE(name) extern const struct objective objective_##name;
 OBJECTIVES(DECLARE)

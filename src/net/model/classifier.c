@@ -131,11 +131,21 @@ bool model_check_classifies(const struct model *model, const struct graph *graph
                    shape->rank == 3 ? "; are these tokens or features?" : "");
 }
 
+bool model_predicts_number(const struct model *model)
+{
+    return model->rule == SCORE_NUMBER;
+}
+
 bool model_as_classifier(struct model *model, enum model_outputs given, struct err *err)
 {
     model->outputs = given;
     if (!model_check_classifies(model, model->graph, err))
         return false;
+    if (model_predicts_number(model))
+        return given == OUTPUTS_AUTO ||
+               err_set(err, ERR_USAGE,
+                       "--scores %s: %s predicts a number (%s), not scores; omit it",
+                       model_outputs_names[given], model->name, model->config.target.name);
     const struct node *rounding, *ending = find_ending(model->graph, &rounding);
     if (ending && given != OUTPUTS_LOGITS)
         return take_off(model, ending, err);
@@ -176,6 +186,8 @@ bool model_score(const struct model *model, const float *outputs, double *scores
     int64_t classes = model->config.num_classes;
     if (model->rule == SCORE_AS_IS)
         return copy_probabilities(model, outputs, scores, err);
+    if (model->rule == SCORE_NUMBER)
+        scores[0] = (double)outputs[0] * model->config.target.std + model->config.target.mean;
     if (model->rule == SCORE_SOFTMAX)
         model_scores(outputs, classes, scores);
     for (int64_t i = 0; model->rule == SCORE_SIGMOID && i < classes; i++)
@@ -211,6 +223,12 @@ const char *model_outputs_text(const struct model *model, char text[MODEL_OUTPUT
     const char *ending = model_ending(model);
     const char *rule = model->rule == SCORE_SIGMOID ? "sigmoid" : "softmax";
     *usual = false;
+    if (model_predicts_number(model)) {
+        snprintf(text, MODEL_OUTPUTS_TEXT, "it predicts a number: %.60s%s%.30s",
+                 model->config.target.name, model->config.target.unit[0] ? ", " : "",
+                 model->config.target.unit);
+        return text;
+    }
     if (model->rule == SCORE_AS_IS) {
         snprintf(text, MODEL_OUTPUTS_TEXT, "its outputs are the scores (--scores probabilities)");
     } else if (model->outputs == OUTPUTS_LOGITS && ending) {
@@ -235,5 +253,7 @@ const char *model_outputs_word(const struct model *model)
 {
     if (model->rule == SCORE_AS_IS)
         return "as-given";
+    if (model_predicts_number(model))
+        return "number";
     return model->ending ? model->ending : "logits";
 }

@@ -5,6 +5,9 @@
 #define NET_MODEL_CLASSIFIER_H
 #include "net/model/model.h"
 
+/* Whether it predicts a number instead (objective regress): its one "class" is the number. */
+bool model_predicts_number(const struct model *model);
+
 /* Rejects a network whose input is not one RGB image or whose output is not class scores, and
  * determines what its outputs are (`given` overrides). If it ends in softmax, log softmax or
  * sigmoid, that layer is removed from the graph: the rest returns logits, as in all other models,
@@ -17,8 +20,8 @@ bool model_open_classifier(const struct model_source *source, struct model **out
  * for each image. At other sizes it may return a map. */
 bool model_check_classifies(const struct model *model, const struct graph *graph, struct err *err);
 
-/* The outputs [classes] of the model's graph for one image -> its scores. If the outputs are used
- * as probabilities, anything that is not one is an error. NaN gives NaN. */
+/* The outputs [classes] of the model's graph for one image -> its scores, or its number. If the
+ * outputs are used as probabilities, anything that is not one is an error. NaN gives NaN. */
 bool model_score(const struct model *model, const float *outputs, double *scores, struct err *err);
 
 /* Whether outputs treated as logits are all between 0 and 1 and add up to 1. For one image that may

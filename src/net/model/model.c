@@ -208,7 +208,10 @@ static bool name_classes(struct model *model, struct err *err)
         return err_set(err, ERR_FORMAT, "%s: has %lld classes, but its config.json says %lld",
                        model->name, (long long)classes, (long long)config->num_classes);
     config->num_classes = classes;
-    model->rule = classes == 1 || config->independent ? SCORE_SIGMOID : SCORE_SOFTMAX;
+    if (config->objective == OBJECTIVE_REGRESS)
+        model->rule = SCORE_NUMBER;
+    else
+        model->rule = classes == 1 || config->independent ? SCORE_SIGMOID : SCORE_SOFTMAX;
     if (config->class_names)
         return true;
     config->class_names = calloc((size_t)classes, sizeof *config->class_names);

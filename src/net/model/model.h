@@ -29,6 +29,7 @@ enum score_rule {
     SCORE_SOFTMAX,
     SCORE_SIGMOID, /* each class independently */
     SCORE_AS_IS,
+    SCORE_NUMBER, /* not a score: the number of config.target, in its unit */
 };
 
 /* The graph has exactly one input, an image [N, C, H, W], and its parameters have values. */

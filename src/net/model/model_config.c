@@ -10,6 +10,13 @@
 #define CLASSES_LIMIT 100000
 #define PIXELS_LIMIT 1000000
 
+static const char *const objectives[] = { "classify", "distill", "regress", NULL };
+
+const char *model_config_objective(enum model_objective objective)
+{
+    return objectives[objective];
+}
+
 const char *model_config_padding(enum padding padding)
 {
     static const char *const names[] = { "zero", "reflect", "replicate", "valid" };
@@ -28,6 +35,8 @@ void model_config_free(struct model_config *config)
     free(config->class_names);
     free(config->architecture);
     free(config->network);
+    free(config->target.name);
+    free(config->target.unit);
     *config = (struct model_config){ 0 };
 }
 
@@ -231,6 +240,54 @@ static bool read_activation(const struct reader *r, const json_t *json)
            wrong(r, "microtome: activation", "softmax or sigmoid");
 }
 
+static bool read_real(const struct reader *r, const json_t *object, const char *key, double *out)
+{
+    const json_t *json = json_object_get(object, key);
+    *out = json_number_value(json);
+    return json_is_number(json) && isfinite(*out)
+               ? true
+               : err_set(r->err, ERR_FORMAT, "%s: 'microtome: target: %s' must be a number",
+                         r->path, key);
+}
+
+static bool read_predicted(const struct reader *r, const json_t *json)
+{
+    struct model_target *target = &r->config->target;
+    if (!json_is_object(json) || r->config->num_classes != 1)
+        return wrong(r, "microtome: target",
+                     "an object, with num_classes 1, if a model predicts a "
+                     "number");
+    if (!read_text(r, json_object_get(json, "name"), "microtome: target: name", &target->name) ||
+        !read_text(r, json_object_get(json, "unit"), "microtome: target: unit", &target->unit) ||
+        !read_real(r, json, "mean", &target->mean) || !read_real(r, json, "std", &target->std) ||
+        !read_real(r, json, "min", &target->min) || !read_real(r, json, "max", &target->max))
+        return false;
+    if (!target->name || !target->name[0] || !target->unit)
+        return wrong(r, "microtome: target",
+                     "an object with a name and a unit, which may be empty");
+    return (target->std > 0 && target->min < target->max) ||
+           wrong(r, "microtome: target", "an object with std above 0 and min below max");
+}
+
+/* Without it: classify. */
+static bool read_objective(const struct reader *r, const json_t *own)
+{
+    const json_t *json = json_object_get(own, "objective");
+    const char *text = json_is_string(json) ? json_string_value(json) : "";
+    int i = 0;
+    if (!json)
+        return true;
+    while (objectives[i] && strcmp(objectives[i], text) != 0)
+        i++;
+    if (!objectives[i])
+        return err_set(r->err, ERR_FORMAT,
+                       "%s: the model was trained with objective '%.60s'; this version knows "
+                       "classify, distill and regress",
+                       r->path, text);
+    r->config->objective = (enum model_objective)i;
+    return i != OBJECTIVE_REGRESS || read_predicted(r, json_object_get(own, "target"));
+}
+
 static bool read_own(const struct reader *r, const json_t *json)
 {
     if (!json)
@@ -253,7 +310,7 @@ static bool read_own(const struct reader *r, const json_t *json)
         !read_whole(r, stride, "microtome: stride_px", PIXELS_LIMIT, &r->config->stride_px))
         return false;
     return read_stain(r, json_object_get(json, "stain")) &&
-           read_activation(r, json_object_get(json, "activation")) &&
+           read_activation(r, json_object_get(json, "activation")) && read_objective(r, json) &&
            read_text(r, json_object_get(json, "network"), "microtome: network",
                      &r->config->network) &&
            add_known_crop(r->config);

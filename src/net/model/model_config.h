@@ -29,6 +29,20 @@ struct model_stain {
     double matrix[6], concentration_p99[2], lab_mean[3], lab_std[3]; /* the target */
 };
 
+/* The number that a model predicts: its output * std + mean. */
+struct model_target {
+    char *name, *unit; /* "tumor_coverage", "fraction"; the unit may be "" */
+    double mean, std;  /* of the training data */
+    double min, max;   /* of the training data: a range for colours */
+};
+
+/* What a model was trained for decides what it takes and what its outputs are. */
+enum model_objective {
+    OBJECTIVE_CLASSIFY,
+    OBJECTIVE_DISTILL, /* a classifier, fitted to its own window scores */
+    OBJECTIVE_REGRESS, /* one number for a patch: `target` */
+};
+
 struct model_config {
     int64_t num_classes;       /* logits; one: sigmoid, more: softmax */
     int64_t patch_size_pixels; /* side of a patch as it is cut, at spacing_um_px */
@@ -42,7 +56,9 @@ struct model_config {
     char *network;        /* name in our zoo, or NULL */
     enum padding padding; /* of the whole network */
     int64_t stride_px;    /* of a dense heatmap; 0: not specified */
-    bool independent;     /* every class is scored by itself, with a sigmoid ("activation") */
+    enum model_objective objective;
+    struct model_target target; /* OBJECTIVE_REGRESS; num_classes is 1 and the class its name */
+    bool independent;           /* every class is scored by itself, with a sigmoid ("activation") */
     struct model_stain stain;
 };
 
@@ -55,6 +71,8 @@ bool model_config_read(const char *path, struct model_config *out, struct err *e
 /* The same from memory; path only names it in messages. */
 bool model_config_parse(const char *text, size_t size, const char *path, struct model_config *out,
                         struct err *err);
+/* Its name in config.json: "classify", .. */
+const char *model_config_objective(enum model_objective objective);
 /* Its name in config.json: "zero", "reflect", .. */
 const char *model_config_padding(enum padding padding);
 /* The file's text, the caller's; as model_config_write. */

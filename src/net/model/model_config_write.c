@@ -75,6 +75,18 @@ static void write_stain(struct json_out *json, const struct model_stain *stain)
     json_out_close_object(json);
 }
 
+static void write_target(struct json_out *json, const struct model_target *target)
+{
+    json_out_object(json, "target");
+    json_out_text(json, "name", target->name);
+    json_out_text(json, "unit", target->unit);
+    json_out_real(json, "mean", target->mean);
+    json_out_real(json, "std", target->std);
+    json_out_real(json, "min", target->min);
+    json_out_real(json, "max", target->max);
+    json_out_close_object(json);
+}
+
 static void write_all(FILE *stream, const struct model_config *config)
 {
     struct json_out json;
@@ -97,6 +109,9 @@ static void write_all(FILE *stream, const struct model_config *config)
     json_out_text(&json, "padding", model_config_padding(config->padding));
     if (config->stride_px)
         json_out_int(&json, "stride_px", config->stride_px);
+    json_out_text(&json, "objective", model_config_objective(config->objective));
+    if (config->objective == OBJECTIVE_REGRESS)
+        write_target(&json, &config->target);
     if (config->independent)
         json_out_text(&json, "activation", "sigmoid");
     write_stain(&json, &config->stain);
