@@ -175,6 +175,7 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
                        "--calibrate: requires at least --check-windows %d: half of them for the "
                        "fit, half for its evaluation",
                        PREDICT_LEAST_FITTED);
+    out->all_exports = strcmp(given->exports, "all") == 0;
     return choose_models(given, out, err) && choose_exports(given->exports, out->exports, err);
 }
 

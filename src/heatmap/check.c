@@ -133,6 +133,16 @@ static void summarise(const double *x, const double *y, double *gap, int64_t n,
     out->max = gap[n - 1];
 }
 
+/* A number's place in its range, within it; probabilities are that already. */
+static double share_of_range(const struct ensemble *ensemble, double value)
+{
+    const struct model *model = ensemble->models[0].model;
+    const struct model_target *target = &model->config.target;
+    if (!model_predicts_number(model))
+        return value;
+    return fmin(fmax((value - target->min) / (target->max - target->min), 0), 1);
+}
+
 bool check_measure(const struct check_sample *sample, const struct ensemble *ensemble,
                    struct heatmap_check *out, struct err *err)
 {
@@ -149,8 +159,10 @@ bool check_measure(const struct check_sample *sample, const struct ensemble *ens
                        dense, err) &&
              scores_of(ensemble, sample->n_symmetries, sample->window + i * each, false, scratch, p,
                        window, err);
-        for (int64_t c = first; ok && c < classes; c++, k++)
-            x[k] = dense[c], y[k] = window[c];
+        for (int64_t c = first; ok && c < classes; c++, k++) {
+            x[k] = share_of_range(ensemble, dense[c]);
+            y[k] = share_of_range(ensemble, window[c]);
+        }
     }
     if (ok)
         summarise(x, y, gap, n, out);

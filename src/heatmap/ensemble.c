@@ -113,7 +113,8 @@ static bool check_classes(const struct ensemble *e, struct err *err)
     const struct model_config *first = &e->models[0].model->config;
     for (int i = 1; i < e->n; i++) {
         const struct model *model = e->models[i].model;
-        bool same = model->config.num_classes == first->num_classes;
+        bool same = model->config.num_classes == first->num_classes &&
+                    model_predicts_number(model) == model_predicts_number(e->models[0].model);
         for (int64_t c = 0; same && c < first->num_classes; c++)
             same = strcmp(model->config.class_names[c], first->class_names[c]) == 0;
         if (!same)

@@ -23,10 +23,11 @@ struct export_request {
 };
 
 struct exporter {
-    const char *name; /* as in --export: "ome-tiff" */
-    const char *file; /* in the slide's folder: "heatmap.ome.tif" */
-    const char *help; /* what it is, one line, no full stop */
-    bool needs_slide; /* is skipped if there is none */
+    const char *name;  /* as in --export: "ome-tiff" */
+    const char *file;  /* in the slide's folder: "heatmap.ome.tif" */
+    const char *help;  /* what it is, one line, no full stop */
+    bool needs_slide;  /* is skipped if there is none */
+    bool needs_scores; /* a heatmap of a number is refused */
     /* Writes path beside and renamed. Rows are streamed; the same heatmap gives the same bytes. */
     bool (*write)(const struct export_request *request, const char *path, const struct ctx *ctx,
                   struct err *err);

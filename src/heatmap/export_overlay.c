@@ -1,6 +1,7 @@
 /* export_overlay.c: a heatmap -> overlay.png, for viewing: the slide small and in grey, the scores
  * of one class over it in colour where there is tissue, outlines of the tissue and of the regions
- * that reach the threshold, a scale bar and a legend. */
+ * that reach the threshold (not of a number, whose colours are of its range), a scale bar and a
+ * legend. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct overlay {
     const struct heatmap_info *info;
     int64_t class_index;
     double threshold;
+    double low, high;   /* of the colours */
     struct image slide; /* the overview */
     float *scores;      /* [slide.height, slide.width]: NaN where there is no tissue */
 };
@@ -70,7 +72,8 @@ static int kind_at(const struct overlay *overlay, int64_t x, int64_t y)
     if (x < 0 || y < 0 || x >= overlay->slide.width || y >= overlay->slide.height)
         return 0;
     float score = overlay->scores[y * overlay->slide.width + x];
-    return isnan(score) ? 0 : (double)score >= overlay->threshold ? 2 : 1;
+    bool over = (double)score >= overlay->threshold && !heatmap_is_number(overlay->info);
+    return isnan(score) ? 0 : over ? 2 : 1;
 }
 
 /* The highest kind that begins or ends at this pixel, or 0: a line of two pixels, the pixels on
@@ -109,7 +112,7 @@ static void paint_pixel(const struct overlay *overlay, int64_t x, int64_t y, uin
     else if (isnan(score))
         memset(out, (int)lround(grey), 3);
     else
-        mix((double)score, grey, out);
+        mix(((double)score - overlay->low) / (overlay->high - overlay->low), grey, out);
 }
 
 /* 1, 2 or 5 times a power of ten: the largest that is no longer than `most`. */
@@ -147,7 +150,8 @@ static void draw_legend(struct sketch *sketch, const struct overlay *overlay, do
     }
     for (int i = 0; i <= 4; i++) {
         char text[16];
-        snprintf(text, sizeof text, "%g", i / 4.0);
+        snprintf(text, sizeof text, "%.4g",
+                 overlay->low + (overlay->high - overlay->low) * i / 4.0);
         double at = x + BAR_PX * i / 4.0;
         sketch_segment(sketch, at, y + 44, at, y + 50, INK, 1, false);
         sketch_text(sketch, at, y + 68, SKETCH_MIDDLE, 16, false, INK, text, 0);
@@ -156,6 +160,8 @@ static void draw_legend(struct sketch *sketch, const struct overlay *overlay, do
     snprintf(line, sizeof line, "score >= %g", overlay->threshold);
     sketch_segment(sketch, left - 34, y + 30, left - 8, y + 30, 0x6e6e6e, 2, false);
     sketch_text(sketch, left, y + 36, SKETCH_LEFT, 16, false, INK, "tissue", 0);
+    if (heatmap_is_number(overlay->info))
+        return;
     sketch_segment(sketch, left - 34, y + 54, left - 8, y + 54, 0x000000, 2, false);
     sketch_text(sketch, left, y + 60, SKETCH_LEFT, 16, false, INK, line, 0);
 }
@@ -165,9 +171,11 @@ static bool draw_words(const struct overlay *overlay, struct image *onto, struct
     const struct heatmap_info *info = overlay->info;
     struct sketch sketch = sketch_new((double)onto->width, (double)onto->height);
     double room = sketch.width - 2 * MARGIN_PX;
+    bool number = heatmap_is_number(info);
     char *facts =
-        text_format("score of %s; %s, stride %lld px; %s", info->class_names[overlay->class_index],
-                    info->mode, (long long)info->stride, info->models);
+        text_format("%s%s%s%s; %s, stride %lld px; %s", number ? "" : "score of ",
+                    info->class_names[overlay->class_index], info->number.unit[0] ? ", " : "",
+                    info->number.unit, info->mode, (long long)info->stride, info->models);
     if (!facts)
         return err_memory(err, "an overlay");
     sketch_text(&sketch, MARGIN_PX, 30, SKETCH_LEFT, 20, true, INK, info->slide,
@@ -204,7 +212,11 @@ static bool write_overlay(const struct export_request *request, const char *path
                           const struct ctx *ctx, struct err *err)
 {
     const struct heatmap_info *info = heatmap_info(request->heatmap);
-    struct overlay overlay = { .info = info, .threshold = request->options->threshold };
+    bool number = heatmap_is_number(info);
+    struct overlay overlay = { .info = info,
+                               .threshold = request->options->threshold,
+                               .low = number ? info->number.min : 0,
+                               .high = number ? info->number.max : 1 };
     int64_t longest = info->width_l0 > info->height_l0 ? info->width_l0 : info->height_l0;
     double downsample = fmax((double)longest / LONGEST_SIDE_PX, 1);
     bool ok = heatmap_find_class(info, request->options->class_name, &overlay.class_index, err) &&

@@ -177,5 +177,6 @@ const struct exporter exporter_regions = {
     .name = "regions",
     .file = "regions.geojson",
     .help = "outlines of the regions above a threshold, for QuPath",
+    .needs_scores = true,
     .write = write_regions,
 };

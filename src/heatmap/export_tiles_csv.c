@@ -1,5 +1,5 @@
 /* export_tiles_csv.c: a heatmap -> tiles.csv with the columns of WSInfer: minx,miny,width,height in
- * level-0 px and prob_<class> for every class. Only tiles with a score. */
+ * level-0 px and prob_<class> for every class, or the name of a number. Only tiles with a score. */
 #include "base/csv.h"
 #include "base/file.h"
 #include "heatmap/export_common.h"
@@ -27,7 +27,7 @@ static bool write_header(FILE *stream, const struct heatmap_info *info, struct e
 {
     fputs("minx,miny,width,height", stream);
     for (int64_t c = 0; c < info->n_classes; c++) {
-        char *name = text_format("prob_%s", info->class_names[c]);
+        char *name = heatmap_column(info, c);
         if (!name)
             return err_memory(err, "the name of a class");
         fputc(',', stream);

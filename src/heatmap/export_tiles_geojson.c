@@ -16,10 +16,13 @@ struct layer {
     double threshold;
 };
 
-/* The class with the highest score; of a single class: whether it reaches the threshold; else -1.
+/* The class with the highest score; none of a number; of a single class: whether it reaches the
+ * threshold; else -1.
  */
 static int64_t class_of(const struct layer *layer, const float *scores)
 {
+    if (heatmap_is_number(layer->info))
+        return -1;
     if (layer->info->n_classes == 1)
         return (double)scores[0] >= layer->threshold ? 0 : -1;
     int64_t best = 0;
@@ -64,8 +67,7 @@ static bool write_geojson(const struct export_request *request, const char *path
     layer.names = calloc((size_t)info->n_classes, sizeof *layer.names);
     bool ok = layer.names || err_memory(err, path);
     for (int64_t c = 0; ok && c < info->n_classes; c++)
-        ok = (layer.names[c] = text_format("prob_%s", info->class_names[c])) ||
-             err_memory(err, path);
+        ok = (layer.names[c] = heatmap_column(info, c)) || err_memory(err, path);
     if (ok && file_out_open(&out, path, err)) {
         geojson_begin(&layer.json, out.stream);
         ok = export_tiles(request, ctx, write_tile, &layer, err);

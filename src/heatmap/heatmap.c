@@ -30,6 +30,20 @@ struct heatmap_writer {
     int64_t rows; /* written so far */
 };
 
+char *heatmap_column(const struct heatmap_info *info, int64_t class_index)
+{
+    return text_format("%s%s", heatmap_is_number(info) ? "" : "prob_",
+                       info->class_names[class_index]);
+}
+
+bool heatmap_need_scores(const struct heatmap_info *info, const char *what, struct err *err)
+{
+    return !heatmap_is_number(info) ||
+           err_set(err, ERR_USAGE,
+                   "%s: its heatmap holds a number (%s), but %s needs the scores of a classifier",
+                   info->slide, info->class_names[0], what);
+}
+
 void heatmap_list_classes(const struct heatmap_info *info, char *out, size_t room)
 {
     *out = 0;

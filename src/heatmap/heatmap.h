@@ -22,14 +22,21 @@
 /* How the scores of a dense run differ from those of the sliding window, on random windows. */
 struct heatmap_check {
     int64_t windows; /* 0: not measured (window mode, or a network for which the two are equal) */
-    double r;        /* correlation of the probabilities */
+    /* for a number, in place of probabilities: its place in the range, 0 to 1 */
+    double r;              /* correlation of the probabilities */
     double mean, p95, max; /* of |difference of probabilities| */
     double flipped;        /* share of decisions at 0.5 that differ */
     int64_t fitted_on;     /* other windows that the calibration was fitted on; 0: none was */
 };
 
+/* Of a model that predicts a number instead of scores: its one class is the number's name. */
+struct heatmap_number {
+    double min, max; /* a range for colours; min < max, or both 0: the heatmap holds scores */
+    char unit[32];   /* "" if none is known */
+};
+
 /* The grid covers the raster: width is its width over stride, rounded up, and so is height.
- * n_classes is at least 1; scores are in [0, 1], or NaN in all classes of a cell. */
+ * n_classes is at least 1; scores are in [0, 1] (numbers: any), or NaN in all classes of a cell. */
 struct heatmap_info {
     char *slide, *path;          /* name and absolute path */
     int64_t width_l0, height_l0; /* of the slide */
@@ -42,15 +49,16 @@ struct heatmap_info {
     int64_t width, height;       /* of the grid */
     int64_t n_classes;           /* 1 (a sigmoid) or more (they sum to 1) */
     char **class_names;          /* [n_classes] */
-    int64_t scored;              /* cells that are not NaN */
-    char *mode;                  /* "dense" or "window" */
-    char *models;                /* "run1 (resnet18)", with " + " between several */
-    char *model_hash;            /* 16 hex digits of all models: layers, weights, classes */
-    char *options;               /* everything that determines the scores, in one line */
-    char inputs[INPUTS_ROOM];    /* the files that it was made from */
-    struct stain_fit stain;      /* of the slide; method STAIN_NONE: not normalised */
-    struct heatmap_check check;  /* as used, that is after calibration */
-    struct heatmap_check raw;    /* the same before calibration; windows 0: not calibrated */
+    struct heatmap_number number;
+    int64_t scored;             /* cells that are not NaN */
+    char *mode;                 /* "dense" or "window" */
+    char *models;               /* "run1 (resnet18)", with " + " between several */
+    char *model_hash;           /* 16 hex digits of all models: layers, weights, classes */
+    char *options;              /* everything that determines the scores, in one line */
+    char inputs[INPUTS_ROOM];   /* the files that it was made from */
+    struct stain_fit stain;     /* of the slide; method STAIN_NONE: not normalised */
+    struct heatmap_check check; /* as used, that is after calibration */
+    struct heatmap_check raw;   /* the same before calibration; windows 0: not calibrated */
 };
 
 /* The class that a single picture or list of lesions is made from: the last one. */
@@ -58,6 +66,16 @@ static inline int64_t heatmap_main_class(const struct heatmap_info *info)
 {
     return info->n_classes - 1;
 }
+
+static inline bool heatmap_is_number(const struct heatmap_info *info)
+{
+    return info->number.min < info->number.max;
+}
+/* "prob_<class>", or the name of a number: a column or measurement. The caller's; NULL if no
+ * memory. */
+char *heatmap_column(const struct heatmap_info *info, int64_t class_index);
+/* Refuses a heatmap of a number; `what` needs scores: "classify". */
+bool heatmap_need_scores(const struct heatmap_info *info, const char *what, struct err *err);
 
 /* The names of the classes with commas between them, as far as there is room. */
 void heatmap_list_classes(const struct heatmap_info *info, char *out, size_t room);

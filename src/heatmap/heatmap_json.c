@@ -103,6 +103,13 @@ void heatmap_json_put(struct json_out *json, const struct heatmap_info *info)
     for (int64_t i = 0; i < info->n_classes; i++)
         json_out_text(json, NULL, info->class_names[i]);
     json_out_close_array(json);
+    if (heatmap_is_number(info)) {
+        json_out_object_line(json, "number");
+        json_out_real(json, "min", info->number.min);
+        json_out_real(json, "max", info->number.max);
+        json_out_text(json, "unit", info->number.unit);
+        json_out_close_object(json);
+    }
     json_out_int(json, "scored", info->scored);
     json_out_text(json, "mode", info->mode);
     json_out_text(json, "models", info->models);
@@ -159,6 +166,18 @@ static void get_classes(struct getter *get, struct heatmap_info *out)
     }
     if (!ok && !get->bad)
         get->bad = "classes";
+}
+
+static bool get_number(const json_t *object, struct heatmap_info *out)
+{
+    if (!object)
+        return true;
+    struct getter get = { .object = object };
+    const char *unit = json_string_value(json_object_get(object, "unit"));
+    out->number.min = get_real(&get, "min", -1e300, 1e300);
+    out->number.max = get_real(&get, "max", -1e300, 1e300);
+    snprintf(out->number.unit, sizeof out->number.unit, "%s", unit ? unit : "");
+    return !get.bad && out->n_classes == 1 && out->number.min < out->number.max;
 }
 
 bool heatmap_json_get_check(const json_t *object, const char *key, struct heatmap_check *out)
@@ -224,6 +243,8 @@ bool heatmap_json_get(const json_t *object, const char *path, struct heatmap_inf
     out->width = get_int(&get, "width", 1, MAX_SIDE);
     out->height = get_int(&get, "height", 1, MAX_SIDE);
     get_classes(&get, out);
+    if (!get_number(json_object_get(object, "number"), out) && !get.bad)
+        get.bad = "number";
     out->scored = get_int(&get, "scored", 0, INT64_MAX);
     out->mode = get_text(&get, "mode");
     out->models = get_text(&get, "models");

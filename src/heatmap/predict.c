@@ -80,6 +80,24 @@ static bool check_class(const struct predict *predict, struct err *err)
            err_prefix(err, "the model");
 }
 
+/* Regions of a number would be those of an arbitrary threshold. */
+static bool choose_exports(struct predict *predict, struct err *err)
+{
+    const struct predict_options *options = predict->options;
+    const struct model *model = predict->ensemble.models[0].model;
+    size_t n = 0;
+    for (size_t i = 0; options->exports[i]; i++) {
+        bool fits = !options->exports[i]->needs_scores || !model_predicts_number(model);
+        if (!fits && !options->all_exports)
+            return err_set(err, ERR_USAGE,
+                           "--export %s: %s predicts a number (%s), not the score of a class",
+                           options->exports[i]->name, model->name, model->config.target.name);
+        if (fits)
+            predict->exports[n++] = options->exports[i];
+    }
+    return true;
+}
+
 /* The network with its weights, what is done to a pixel before it, what its outputs are and what
  * the classes are called. */
 static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
@@ -88,6 +106,10 @@ static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
     hash = graph_hash(m->model->graph, hash, true);
     for (int64_t c = 0; c < config->num_classes; c++)
         hash = part_hash(hash, config->class_names[c], strlen(config->class_names[c]) + 1);
+    if (model_predicts_number(m->model)) {
+        double numbers[] = { config->target.mean, config->target.std };
+        hash = part_hash(hash, numbers, sizeof numbers);
+    }
     const char *outputs = model_outputs_word(m->model);
     if (strcmp(outputs, "logits") != 0)
         hash = part_hash(hash, outputs, strlen(outputs) + 1);
@@ -316,11 +338,12 @@ bool predict_open(const struct predict_options *options, const struct slide_list
     bool dense = false;
     bool ok = (predict->folder && predict->prepared) || err_memory(err, "the prediction");
     ok = ok && file_make_folder(folder, err) && open_models(predict, err) &&
-         check_class(predict, err) && look_at_outputs(predict, ctx, err) &&
-         choose_mpp(predict, ctx, err) && name_models(predict, err) &&
-         choose_mode(predict, ctx, &dense, err) && choose_memory(predict, dense, ctx, err) &&
-         predict_choose_stain(predict, ctx, err) && name_cohort(predict, err) &&
-         describe(predict, err) && predict_check(predict, false, ctx, err);
+         check_class(predict, err) && choose_exports(predict, err) &&
+         look_at_outputs(predict, ctx, err) && choose_mpp(predict, ctx, err) &&
+         name_models(predict, err) && choose_mode(predict, ctx, &dense, err) &&
+         choose_memory(predict, dense, ctx, err) && predict_choose_stain(predict, ctx, err) &&
+         name_cohort(predict, err) && describe(predict, err) &&
+         predict_check(predict, false, ctx, err);
     if (ok)
         *out = predict;
     else

@@ -52,6 +52,7 @@ struct predict_options {
     int64_t check_windows;              /* random windows of the check */
     uint64_t seed;                      /* of those windows */
     const struct exporter *exports[16]; /* NULL-terminated */
+    bool all_exports; /* those that a model has no use for are left out; else they are refused */
     struct export_options export;
 };
 struct predict_options predict_defaults(void);

@@ -165,10 +165,9 @@ bool predict_enter(const struct predict *predict, size_t slide, struct predict_s
     struct heatmap_info made = { 0 }, planned = { 0 };
     bool ok = look_at(predict, out, "heatmap.json", &there, &made, err);
     if (ok && there && heatmap_open_scores(out->folder, &made, &out->heatmap, NULL))
-        out->state =
-            exports_exist(out->folder, predict->options->exports, !store, &predict->options->export)
-                ? PREDICT_DONE
-                : PREDICT_SCORED;
+        out->state = exports_exist(out->folder, predict->exports, !store, &predict->options->export)
+                         ? PREDICT_DONE
+                         : PREDICT_SCORED;
     else if (ok && !predict->prepared[slide])
         ok = look_at(predict, out, "plan.json", &there, &planned, err);
     if (!ok)

@@ -123,6 +123,11 @@ static bool describe(const struct predict *predict, const struct predict_slide *
         .check = predict->check,
         .raw = predict->raw,
     };
+    if (model_predicts_number(e->models[0].model)) {
+        const struct model_target *target = &e->models[0].model->config.target;
+        info.number = (struct heatmap_number){ .min = target->min, .max = target->max };
+        snprintf(info.number.unit, sizeof info.number.unit, "%s", target->unit);
+    }
     info.path = file_absolute(entry->path);
     if (!info.path)
         return err_memory(err, entry->path);
@@ -296,7 +301,7 @@ static bool write_exports(struct predict *predict, struct predict_slide *slide,
     export.memory_bytes = at_most(export.memory_bytes, options->memory_bytes / WRITING_SHARE);
     struct export_request request = { slide->heatmap,
                                       slide->specimen ? slide->specimen->slide : opened, &export };
-    ok = ok && exports_write(slide->folder, options->exports, &request, ctx, err);
+    ok = ok && exports_write(slide->folder, predict->exports, &request, ctx, err);
     slide_close(opened);
     return ok;
 }

@@ -9,6 +9,7 @@
 
 struct predict {
     const struct predict_options *options;
+    const struct exporter *exports[16]; /* of the options, as far as the models allow */
     const struct slide_list *slides;
     char *folder;
     struct ensemble ensemble;

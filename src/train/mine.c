@@ -50,6 +50,9 @@ static bool open_model(struct mine *mine, const char *file, struct err *err)
     int threads = pool_workers(mine->ctx->pool);
     if (!model_open_classifier(&(struct model_source){ .file = file }, &mine->model, err))
         return false;
+    if (model_predicts_number(mine->model))
+        return err_set(err, ERR_USAGE,
+                       "%s: predicts a number, but mining needs the scores of a classifier", file);
     const struct model_config *own = &mine->model->config;
     if (own->num_classes != classes)
         return err_set(err, ERR_USAGE, "%s: has %lld classes, but the config names %lld", file,

@@ -45,6 +45,7 @@ struct scoring {
 /* What a data set must know: the classes by name. */
 static bool configure(struct scoring *s, struct err *err)
 {
+    bool number = model_predicts_number(s->request->model);
     const struct model_config *model = &s->request->model->config;
     struct texts *classes = &s->config.classes;
     if (!config_read(NULL, NULL, 0, &s->config, err))
@@ -56,7 +57,8 @@ static bool configure(struct scoring *s, struct err *err)
     bool ok = classes->items != NULL;
     for (; ok && (int64_t)classes->n < model->num_classes; classes->n += ok)
         ok = (classes->items[classes->n] = strdup(model->class_names[classes->n])) != NULL;
-    s->config.network.input_px = 1; /* sizes are the model's business */
+    s->config.truth = number ? TRUTH_NONE : TRUTH_LABELS; /* labels are not those of a number */
+    s->config.network.input_px = 1;                       /* sizes are the model's business */
     s->config.data.spacing_um_px = model->spacing_um_px > 0 ? model->spacing_um_px : 1;
     return ok || err_memory(err, "the classes");
 }
@@ -294,7 +296,7 @@ void score_put_header(FILE *stream, const struct model_config *config)
 {
     fputs("sample,slide,x,y,patient,label", stream);
     for (int64_t c = 0; c < config->num_classes; c++) {
-        fputs(",prob_", stream);
+        fputs(config->objective == OBJECTIVE_REGRESS ? "," : ",prob_", stream);
         csv_write_cell(stream, config->class_names[c]);
     }
     fputc('\n', stream);

@@ -33,7 +33,8 @@ typedef bool (*score_fn)(void *arg, const struct score_row *row, struct err *err
 bool score_run(const struct score_request *request, const struct ctx *ctx, score_fn fn, void *arg,
                struct err *err);
 
-/* Columns of a table: sample, slide, x, y, patient, label, prob_<class>.. */
+/* Columns of a table: sample, slide, x, y, patient, label, prob_<class>.., or the name of a number
+ */
 void score_put_header(FILE *stream, const struct model_config *config);
 void score_put_row(FILE *stream, const struct model_config *config, const struct score_row *row);
 #endif

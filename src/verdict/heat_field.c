@@ -16,6 +16,8 @@ bool heat_class(const struct heatmap *heatmap, const char *name, int64_t *index,
 {
     const struct heatmap_info *info = heatmap_info(heatmap);
     char names[300];
+    if (!heatmap_need_scores(info, "this command", err))
+        return false;
     if (name || info->n_classes <= 2)
         return heatmap_find_class(info, name, index, err) || err_prefix(err, info->slide);
     heatmap_list_classes(info, names, sizeof names);
