@@ -155,7 +155,7 @@ static const struct objective_loss classify_losses[] = { { "softmax", "softmax" 
 
 const struct objective objective_classify = {
     .name = "classify",
-    .takes = "patches with labels",
+    .takes = "patches with labels: patch stores (.h5), folders of images, tar files",
     .truth = TRUTH_LABELS,
     .feeds = classify_feeds,
     .output = "logits",

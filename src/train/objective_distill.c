@@ -120,7 +120,7 @@ static const struct objective_feed distill_feeds[] = { { "image", "input" }, { 0
 
 const struct objective objective_distill = {
     .name = "distill",
-    .takes = "patches, with or without labels",
+    .takes = "patches, which need no labels: patch stores (.h5), folders of images, tar files",
     .truth = TRUTH_NONE,
     .feeds = distill_feeds,
     .output = "logits",

@@ -220,7 +220,7 @@ static const struct objective_loss regress_losses[] = { { "mse", "none" },
 
 const struct objective objective_regress = {
     .name = "regress",
-    .takes = "patch stores from 'extract --target'",
+    .takes = "patches with targets: patch stores (.h5) from 'extract --target'",
     .truth = TRUTH_TARGETS,
     .feeds = regress_feeds,
     .output = "logits",

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "base/file.h"
 
 #define OBJECTIVES(LINE)                                                                           \
     LINE(classify)                                                                                 \
@@ -120,8 +121,46 @@ bool objective_resolve(struct train_config *config, struct err *err)
     return true;
 }
 
-bool objective_settle(struct train_config *config, struct err *err)
+/* What a file holds that is not patches, by its name; NULL: patches, or a file that others will
+ * complain about. */
+static const char *other_data(const char *path)
 {
-    return objective_resolve(config, err) &&
-           (!objective_of(config)->settle || objective_of(config)->settle(config, err));
+    static const struct {
+        const char *what, *extensions;
+    } kinds[] = {
+        { "whole slides", ".svs .tif .tiff .ndpi .vms .vmu .scn .mrxs .svslide .bif " },
+        { "features", ".pt .pth .npy .npz " },
+        { "texts", ".txt .csv .tsv .json .jsonl " },
+    };
+    const char *extension = file_extension(path);
+    size_t length = strlen(extension);
+    for (size_t i = 0; length > 1 && i < sizeof kinds / sizeof *kinds; i++)
+        for (const char *at = kinds[i].extensions; (at = strstr(at, extension)); at += length)
+            if (at[length] == ' ')
+                return kinds[i].what;
+    return NULL;
+}
+
+static bool check_data(const struct train_config *config, struct err *err)
+{
+    const struct objective *objective = objective_of(config);
+    const struct texts *const lists[] = { &config->data.train, &config->data.val,
+                                          &config->data.test };
+    static const char *const keys[] = { "data.train", "data.val", "data.test" };
+    for (int k = 0; k < 3; k++)
+        for (size_t i = 0; i < lists[k]->n; i++) {
+            const char *path = lists[k]->items[i], *other = other_data(path);
+            if (other && !file_is_folder(path))
+                return err_set(err, ERR_USAGE,
+                               "%s: %s: %s are not taken by objective %s; it takes %s", keys[k],
+                               path, other, objective->name, objective->takes);
+        }
+    return true;
+}
+
+bool objective_settle(struct train_config *config, const char *path, struct err *err)
+{
+    if (!objective_resolve(config, err) || !check_data(config, err))
+        return path ? err_prefix(err, path) : false;
+    return !objective_of(config)->settle || objective_of(config)->settle(config, err);
 }

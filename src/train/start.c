@@ -10,7 +10,8 @@
 #include "train/mine.h"
 #include "train/objectives.h"
 
-static bool use_teacher(struct train_config *config, const char *teacher, struct err *err)
+static bool use_teacher(struct train_config *config, const char *teacher, const char *path,
+                        struct err *err)
 {
     if (teacher) {
         free(config->distill.teacher);
@@ -18,14 +19,14 @@ static bool use_teacher(struct train_config *config, const char *teacher, struct
         if (!config->distill.teacher)
             return err_memory(err, "the config");
     }
-    return objective_settle(config, err);
+    return objective_settle(config, path, err);
 }
 
 bool train_start_config(const struct train_start *start, struct train_config *out, struct err *err)
 {
     if (!config_read(start->config, start->settings, start->n_settings, out, err))
         return false;
-    if (use_teacher(out, start->teacher, err) &&
+    if (use_teacher(out, start->teacher, start->config, err) &&
         (!start->miner || mine_name(out, start->folder, err)))
         return true;
     config_free(out);

@@ -31,7 +31,8 @@ struct trainer *small_trainer(const char *folder)
         ranks = ranks_one();
         trainer.data_ranks = &ranks;
         trainer.graph = small_graph();
-        if (!config_read(NULL, settings, 3, &config, NULL) || !objective_settle(&config, NULL) ||
+        if (!config_read(NULL, settings, 3, &config, NULL) ||
+            !objective_settle(&config, NULL, NULL) ||
             !optimizer_new(trainer.graph, &options, &trainer.optimizer, NULL))
             abort();
         trainer.request = &request;

@@ -51,7 +51,7 @@ static void read_settings(const char *const *settings, struct train_config *conf
     size_t n = 0;
     while (settings[n])
         n++;
-    if (!config_read(NULL, settings, n, config, &err) || !objective_settle(config, &err))
+    if (!config_read(NULL, settings, n, config, &err) || !objective_settle(config, NULL, &err))
         fail_msg("%s", err.text);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <ftw.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,11 @@
 #include "tests/unit/support/paths.h"
 #include "base/text.h"
 
+int64_t cohort_nuclei(int number, int64_t side)
+{
+    return side * side / (number % 2 ? 600 : 2000);
+}
+
 void cohort_patch(int patient, int number, int64_t side, struct image *out)
 {
     static const int ground[3] = { 225, 190, 215 }, nucleus[3] = { 90, 60, 140 };
@@ -24,7 +30,7 @@ void cohort_patch(int patient, int number, int64_t side, struct image *out)
     for (int64_t i = 0; i < side * side; i++)
         for (int c = 0; c < 3; c++)
             out->px[3 * i + c] = (uint8_t)(ground[c] - 12 + (int)rng_below(&rng, 24));
-    int64_t nuclei = side * side / (number % 2 ? 600 : 2000);
+    int64_t nuclei = cohort_nuclei(number, side);
     for (int64_t k = 0; k < nuclei; k++) {
         int64_t x0 = (int64_t)rng_below(&rng, (uint64_t)side - 8);
         int64_t y0 = (int64_t)rng_below(&rng, (uint64_t)side - 8);
@@ -78,6 +84,7 @@ void cohort_write_store(const char *folder, int patient, int patches, int64_t si
     for (int i = 0; i < patches; i++) {
         struct patch patch = { .x = i * side, .x_l0 = i * side, .column = i, .tissue = 1 };
         patch.label = (int8_t)(i == patches - 1 ? PATCH_UNLABELED : i % 2);
+        patch.target = i == patches - 1 ? NAN : (float)cohort_nuclei(i, side);
         assert_true(patch_list_add(&list, &patch, NULL));
     }
     struct store_facts facts = {
@@ -108,6 +115,7 @@ void cohort_write_store(const char *folder, int patient, int patches, int64_t si
         .downsample = 1,
     };
     struct store_request request = { .layout = STORE_CLAM,
+                                     .target = { "nuclei", "1" },
                                      .facts = &facts,
                                      .patches = &list,
                                      .group = group,

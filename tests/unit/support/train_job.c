@@ -30,7 +30,8 @@ bool run_job(struct job *job, struct train_result *result, struct err *err)
         n++;
     *err = (struct err){ 0 };
     atomic_store(&job->stop, false);
-    bool ok = config_read(NULL, job->settings, n, &config, err) && objective_settle(&config, err);
+    bool ok =
+        config_read(NULL, job->settings, n, &config, err) && objective_settle(&config, NULL, err);
     struct train_request request = { .config = &config,
                                      .folder = job->folder,
                                      .resume = job->resume,
