@@ -26,9 +26,9 @@ bool rewrite_begin(struct rewrite *r, const struct graph *from, bool with_inputs
         r->map[old] = graph_input(r->to, from->inputs[i].name, *graph_shape(from, old));
     }
     for (int i = 0; i < n_keep; i++) {
-        value_id value = graph_find(from, keep[i]);
-        if (value == NO_VALUE) {
-            err_set(err, ERR_USAGE, "%s: the network has no value %s", from->name, keep[i]);
+        value_id value = NO_VALUE;
+        if (!graph_layer(from, keep[i], &value, err)) {
+            err_prefix(err, from->name);
             goto failed;
         }
         r->protected[value] = true;

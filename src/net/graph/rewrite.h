@@ -11,7 +11,7 @@ struct rewrite {
     bool *replaced;  /* [from->n_values]: the value in `to` has other numbers; its aliases end */
 };
 
-/* Starts with all inputs of `from`, or with none. keep names the values to protect; an unknown name
+/* Starts with all inputs of `from`, or with none. keep names the layers to protect; an unknown name
  * is an error. Finish with rewrite_end or rewrite_discard. */
 bool rewrite_begin(struct rewrite *r, const struct graph *from, bool with_inputs,
                    const char *const *keep, int n_keep, struct err *err);
