@@ -9,7 +9,7 @@
 #include "base/csv.h"
 #include "base/identity.h"
 #include "base/rng.h"
-#include "train/dataset_source.h"
+#include "train/dataset_origin.h"
 #include "base/text.h"
 
 /* Patients by name: open addressing over indices into dataset->patients. */
@@ -74,12 +74,12 @@ static void free_lookup(struct dataset *dataset)
 
 void dataset_free(struct dataset *dataset)
 {
-    for (int32_t i = 0; i < dataset->n_sources; i++)
-        source_free(&dataset->sources[i]);
+    for (int32_t i = 0; i < dataset->n_origins; i++)
+        origin_free(&dataset->origins[i]);
     for (int32_t i = 0; i < dataset->n_patients; i++)
         free(dataset->patients[i]);
     free_lookup(dataset);
-    free(dataset->sources);
+    free(dataset->origins);
     dataset_free_index(dataset);
     free(dataset->patients);
     *dataset = (struct dataset){ 0 };
@@ -95,17 +95,17 @@ void dataset_put_sample(const struct dataset *dataset, int64_t sample, FILE *str
 }
 
 /* Stores and tars by their size and a sample of their bytes, single images by their size. */
-static uint64_t hash_source(const struct source *source)
+static uint64_t hash_origin(const struct origin *origin)
 {
     struct identity identity = { 0 };
-    if (source->kind != SOURCE_FOLDER) {
-        identity_of_sample(source->path, &identity, NULL);
+    if (origin->kind != ORIGIN_FOLDER) {
+        identity_of_sample(origin->path, &identity, NULL);
         return identity.hash ^ (uint64_t)identity.bytes;
     }
     uint64_t hash = IDENTITY_HASH_BEGIN;
-    for (size_t i = 0; i < source->n_files; i++) {
+    for (size_t i = 0; i < origin->n_files; i++) {
         struct stat status;
-        char *path = text_format("%s%s", source->path, source->files[i]);
+        char *path = text_format("%s%s", origin->path, origin->files[i]);
         int64_t bytes = path && stat(path, &status) == 0 ? (int64_t)status.st_size : -1;
         hash = identity_hash(hash, &bytes, sizeof bytes);
         free(path);
@@ -116,8 +116,8 @@ static uint64_t hash_source(const struct source *source)
 uint64_t dataset_hash(const struct dataset *dataset)
 {
     uint64_t hash = UINT64_C(0x9E3779B97F4A7C15);
-    for (int32_t i = 0; i < dataset->n_sources; i++) {
-        struct rng rng = rng_new(hash, hash_source(&dataset->sources[i]), 0);
+    for (int32_t i = 0; i < dataset->n_origins; i++) {
+        struct rng rng = rng_new(hash, hash_origin(&dataset->origins[i]), 0);
         hash = rng_u64(&rng);
     }
     for (int64_t s = 0; s < dataset->n_spans; s++) {
@@ -306,7 +306,7 @@ static bool add_all(struct listing *listing, const struct texts *paths, enum dat
 {
     listing->side = side;
     for (size_t i = 0; i < paths->n; i++)
-        if (!source_add(listing, paths->items[i], err))
+        if (!origin_add(listing, paths->items[i], err))
             return false;
     return true;
 }
@@ -361,10 +361,10 @@ bool dataset_open_normal(const struct train_config *config, struct dataset *out,
     struct listing listing = { .dataset = out, .config = config, .labels = LABELS_NORMAL };
     bool ok =
         compile_patterns(&listing, err) && add_all(&listing, &config->mine.stores, DATA_TRAIN, err);
-    for (int32_t i = 0; ok && i < out->n_sources; i++)
-        if (out->sources[i].kind != SOURCE_STORE)
+    for (int32_t i = 0; ok && i < out->n_origins; i++)
+        if (out->origins[i].kind != ORIGIN_STORE)
             ok = err_set(err, ERR_USAGE, "mine.stores: %s is not a patch store",
-                         out->sources[i].path);
+                         out->origins[i].path);
     if (ok && out->n_samples == 0)
         ok = err_set(err, ERR_MISSING,
                      "mine.stores: no patches of normal tissue; a patch is normal by an "

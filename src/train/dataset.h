@@ -10,15 +10,15 @@
 
 enum data_side { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_NONE };
 
-struct source;      /* one store, folder or tar; see dataset_source.h */
-struct sample_span; /* samples in a row of one source, patient and side; see dataset_source.h */
+struct origin;      /* one store, folder or tar; see dataset_origin.h */
+struct sample_span; /* samples in a row of one origin, patient and side; see dataset_origin.h */
 
-/* A sample is its id: 0, 1, .., n_samples - 1, by source, then by item. Nothing is kept for each
+/* A sample is its id: 0, 1, .., n_samples - 1, by origin, then by item. Nothing is kept for each
  * but its class, in as few bits as the classes need: 43 million patches take about 11 MB. */
 
 struct dataset {
-    struct source *sources;
-    int32_t n_sources;
+    struct origin *origins;
+    int32_t n_origins;
     int64_t n_samples;
     struct sample_span *spans; /* by first sample */
     int64_t n_spans;
@@ -33,7 +33,7 @@ struct dataset {
     double learnt_mpp; /* the same after data.resize_px */
     bool has_stores, has_images;
     struct stain_fit stain; /* what the patches of all stores were normalised to, if anything */
-    int64_t room_sources, room_spans, room_labels, room_targets;
+    int64_t room_origins, room_spans, room_labels, room_targets;
     int64_t last_item;            /* of the last sample, while building */
     struct patient_table *lookup; /* names -> numbers, while building */
 };
@@ -54,10 +54,10 @@ void dataset_free(struct dataset *dataset); /* also fine on a zeroed struct */
 
 /* The sample's class; PATCH_UNLABELED: none. */
 int32_t dataset_label(const struct dataset *dataset, int64_t sample);
-/* Each of these searches the sources: O(log n). */
+/* Each of these searches the origins: O(log n). */
 enum data_side dataset_side(const struct dataset *dataset, int64_t sample);
 const char *dataset_patient(const struct dataset *dataset, int64_t sample);
-int32_t dataset_source(const struct dataset *dataset, int64_t sample); /* index in sources */
+int32_t dataset_origin(const struct dataset *dataset, int64_t sample); /* index in origins */
 /* Patch in the store, entry in the tar, or file in the folder. */
 int64_t dataset_item(const struct dataset *dataset, int64_t sample);
 /* Group of the store: its samples are read together; for an image its item. */
@@ -66,7 +66,7 @@ int32_t dataset_group(const struct dataset *dataset, int64_t sample);
 /* Samples [first, end), in a row, of one group and one side. */
 struct sample_range {
     int64_t first, end;
-    int32_t source, group;
+    int32_t origin, group;
     int32_t patient; /* index in patients */
     enum data_side side;
 };
@@ -81,7 +81,7 @@ int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_
  * single images only the file size). */
 uint64_t dataset_hash(const struct dataset *dataset);
 /* The store, folder or tar a sample is in; the data set's. */
-const char *dataset_source_path(const struct dataset *dataset, int64_t sample);
+const char *dataset_origin_path(const struct dataset *dataset, int64_t sample);
 /* The slide and the place on it of a store's sample; "" and -1 for others. */
 struct sample_place {
     const char *slide; /* the data set's */

@@ -4,18 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/csv.h"
-#include "train/dataset_source.h"
+#include "train/dataset_origin.h"
 
 struct hard {
-    int32_t source;
+    int32_t origin;
     int64_t item;
 };
 
 static int by_place(const void *a, const void *b)
 {
     const struct hard *x = a, *y = b;
-    if (x->source != y->source)
-        return x->source - y->source;
+    if (x->origin != y->origin)
+        return x->origin - y->origin;
     return x->item < y->item ? -1 : x->item > y->item;
 }
 
@@ -27,18 +27,18 @@ static bool complain(const struct csv *csv, size_t row, const char *text, struct
 /* The store of that path, opened for its table if the data set does not have it yet. */
 static bool find_store(struct listing *listing, const char *path, int32_t *out, struct err *err)
 {
-    for (int32_t i = 0; i < listing->dataset->n_sources; i++)
-        if (listing->dataset->sources[i].kind == SOURCE_STORE &&
-            strcmp(listing->dataset->sources[i].path, path) == 0) {
+    for (int32_t i = 0; i < listing->dataset->n_origins; i++)
+        if (listing->dataset->origins[i].kind == ORIGIN_STORE &&
+            strcmp(listing->dataset->origins[i].path, path) == 0) {
             *out = i;
             return true;
         }
-    *out = listing->dataset->n_sources;
-    if (!source_open_store(listing, path, err))
+    *out = listing->dataset->n_origins;
+    if (!origin_open_store(listing, path, err))
         return false;
-    struct source *source = &listing->dataset->sources[*out];
-    store_close(source->store); /* many may be listed */
-    source->store = NULL;
+    struct origin *origin = &listing->dataset->origins[*out];
+    store_close(origin->store); /* many may be listed */
+    origin->store = NULL;
     return true;
 }
 
@@ -55,10 +55,10 @@ static bool read_rows(struct listing *listing, const struct csv *csv, struct har
         hard[i].item = strtoll(text, &end, 10);
         if (!*text || *end || errno || hard[i].item < 0)
             return complain(csv, i, "patch is not a number", err);
-        if (!find_store(listing, csv_cell(csv, i, store), &hard[i].source, err))
+        if (!find_store(listing, csv_cell(csv, i, store), &hard[i].origin, err))
             return err_prefix(err, csv->path);
-        const struct source *source = &listing->dataset->sources[hard[i].source];
-        if (source_group(source, hard[i].item) < 0)
+        const struct origin *origin = &listing->dataset->origins[hard[i].origin];
+        if (origin_group(origin, hard[i].item) < 0)
             return complain(csv, i, "the store has no patch of this number", err);
     }
     return true;
@@ -87,13 +87,13 @@ bool dataset_add_hard(struct listing *listing, const char *path, struct err *err
     if (ok)
         qsort(hard, csv.n_rows, sizeof *hard, by_place);
     for (size_t i = 0; ok && i < csv.n_rows; i++) {
-        const struct source *source = &dataset->sources[hard[i].source];
+        const struct origin *origin = &dataset->origins[hard[i].origin];
         struct new_sample new = { .item = hard[i].item,
-                                  .source = hard[i].source,
-                                  .patient = source->patient,
+                                  .origin = hard[i].origin,
+                                  .patient = origin->patient,
                                   .side = DATA_TRAIN };
         bool again = i > 0 && by_place(&hard[i - 1], &hard[i]) == 0;
-        if (!again && sides[source->patient] == DATA_TRAIN)
+        if (!again && sides[origin->patient] == DATA_TRAIN)
             ok = dataset_add_sample(dataset, &new, err);
     }
     free(sides);

@@ -1,8 +1,8 @@
 /* dataset_index.c: what is known of every sample (dataset.h), in a few bits each: runs of samples
- * share source, patient and side; classes are packed; items and groups are derived. */
+ * share origin, patient and side; classes are packed; items and groups are derived. */
 #include <stdlib.h>
 #include "base/array.h"
-#include "train/dataset_source.h"
+#include "train/dataset_origin.h"
 
 /* --- classes: the narrowest power of two of bits; the number after the last means none --- */
 
@@ -77,7 +77,7 @@ static bool skip_to(struct dataset *dataset, struct sample_span *span, int64_t i
 static bool add_to_span(struct dataset *dataset, const struct new_sample *new, struct err *err)
 {
     struct sample_span *last = dataset->n_spans ? &dataset->spans[dataset->n_spans - 1] : NULL;
-    bool same = last && last->source == new->source && last->patient == new->patient &&
+    bool same = last && last->origin == new->origin && last->patient == new->patient &&
                 last->side == new->side;
     if (same && new->item > dataset->last_item)
         return (!last->kept && new->item == dataset->last_item + 1) ||
@@ -89,7 +89,7 @@ static bool add_to_span(struct dataset *dataset, const struct new_sample *new, s
         return false;
     dataset->spans[dataset->n_spans++] = (struct sample_span){ .first = dataset->n_samples,
                                                                .first_item = new->item,
-                                                               .source = new->source,
+                                                               .origin = new->origin,
                                                                .patient = new->patient,
                                                                .side = new->side };
     return true;
@@ -133,16 +133,16 @@ void dataset_free_index(struct dataset *dataset)
 
 /* --- what others ask --- */
 
-int32_t source_group(const struct source *source, int64_t item)
+int32_t origin_group(const struct origin *origin, int64_t item)
 {
-    if (source->kind != SOURCE_STORE)
+    if (origin->kind != ORIGIN_STORE)
         return (int32_t)item;
-    if (item < 0 || source->n_groups == 0 || item >= source->group_first[source->n_groups])
+    if (item < 0 || origin->n_groups == 0 || item >= origin->group_first[origin->n_groups])
         return -1;
-    int64_t low = 0, high = source->n_groups; /* group_first[low] <= item < group_first[high] */
+    int64_t low = 0, high = origin->n_groups; /* group_first[low] <= item < group_first[high] */
     while (high - low > 1) {
         int64_t middle = (low + high) / 2;
-        *(source->group_first[middle] <= item ? &low : &high) = middle;
+        *(origin->group_first[middle] <= item ? &low : &high) = middle;
     }
     return (int32_t)low;
 }
@@ -151,17 +151,17 @@ struct sample_range dataset_range(const struct dataset *dataset, int64_t sample)
 {
     int64_t number = span_of(dataset, sample), end = dataset_span_end(dataset, number);
     const struct sample_span *span = &dataset->spans[number];
-    const struct source *source = &dataset->sources[span->source];
-    int32_t group = source_group(source, dataset_span_item(span, sample));
+    const struct origin *origin = &dataset->origins[span->origin];
+    int32_t group = origin_group(origin, dataset_span_item(span, sample));
     int64_t below = sample + 1 - span->first; /* samples of the span before the group's end */
-    if (source->kind == SOURCE_STORE) {
-        below = source->group_first[group + 1] - span->first_item;
+    if (origin->kind == ORIGIN_STORE) {
+        below = origin->group_first[group + 1] - span->first_item;
         below = span->kept ? kept_before(span->kept, below) : below;
     }
     return (struct sample_range){
         .first = sample,
         .end = span->first + below < end ? span->first + below : end,
-        .source = span->source,
+        .origin = span->origin,
         .group = group,
         .patient = span->patient,
         .side = span->side,
@@ -178,15 +178,15 @@ enum data_side dataset_side(const struct dataset *dataset, int64_t sample)
     return dataset->spans[span_of(dataset, sample)].side;
 }
 
-int32_t dataset_source(const struct dataset *dataset, int64_t sample)
+int32_t dataset_origin(const struct dataset *dataset, int64_t sample)
 {
-    return dataset->spans[span_of(dataset, sample)].source;
+    return dataset->spans[span_of(dataset, sample)].origin;
 }
 
 int32_t dataset_group(const struct dataset *dataset, int64_t sample)
 {
     const struct sample_span *span = &dataset->spans[span_of(dataset, sample)];
-    return source_group(&dataset->sources[span->source], dataset_span_item(span, sample));
+    return origin_group(&dataset->origins[span->origin], dataset_span_item(span, sample));
 }
 
 const char *dataset_patient(const struct dataset *dataset, int64_t sample)

@@ -255,7 +255,7 @@ bool distill_check_data(const struct distill *d, const struct dataset *dataset, 
                        "%s: fits the stains of every patch separately, which crops of another size "
                        "cannot reproduce; distil a model trained on stores from 'extract --stain'",
                        path);
-    return stain_need_check(&need, &dataset->stain, path, dataset_source_path(dataset, 0),
+    return stain_need_check(&need, &dataset->stain, path, dataset_origin_path(dataset, 0),
                             "extract it like the teacher's data", err);
 }
 

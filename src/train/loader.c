@@ -276,15 +276,15 @@ static void *work(void *arg)
 /* --- the reader: the only thread that touches HDF5 --- */
 
 struct group_key {
-    int32_t source, group;
+    int32_t origin, group;
     int64_t index; /* of the item in the window */
 };
 
 static int by_group(const void *a, const void *b)
 {
     const struct group_key *x = a, *y = b;
-    if (x->source != y->source)
-        return x->source < y->source ? -1 : 1;
+    if (x->origin != y->origin)
+        return x->origin < y->origin ? -1 : 1;
     if (x->group != y->group)
         return x->group < y->group ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
@@ -302,13 +302,13 @@ static void index_groups(const struct loader *loader, struct window *window, int
         int64_t sample = window->items[index].sample;
         window->group_of[index] = -1;
         if (dataset_in_group(dataset, sample))
-            keys[n++] = (struct group_key){ dataset_source(dataset, sample),
+            keys[n++] = (struct group_key){ dataset_origin(dataset, sample),
                                             dataset_group(dataset, sample), index };
     }
     qsort(keys, (size_t)n, sizeof *keys, by_group);
     for (int64_t i = 0; i < n; i++) {
         bool same =
-            i > 0 && keys[i].source == keys[i - 1].source && keys[i].group == keys[i - 1].group;
+            i > 0 && keys[i].origin == keys[i - 1].origin && keys[i].group == keys[i - 1].group;
         if (!same)
             window->groups[window->n_groups++].sample = window->items[keys[i].index].sample;
         window->group_of[keys[i].index] = window->n_groups - 1;

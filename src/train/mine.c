@@ -61,7 +61,7 @@ static bool open_model(struct mine *mine, const char *file, struct err *err)
         !model_input_size(own, patch_px, patch_px, &mine->side_px, &height, err) ||
         !stain_need_of(own, &mine->stain, err) ||
         !stain_need_check(&mine->stain, &mine->dataset.stain, file,
-                          dataset_source_path(&mine->dataset, 0),
+                          dataset_origin_path(&mine->dataset, 0),
                           "extract it like the training stores", err))
         return err_prefix(err, file);
     return model_run_new(mine->model, MINE_BATCH, mine->side_px, mine->side_px, threads, false,
@@ -125,7 +125,7 @@ static bool write_list(const struct mine *mine, int64_t n, const char *path, str
     fputs("store,patch,score\n", out.stream);
     for (int64_t i = 0; i < n; i++) {
         int64_t sample = mine->found[i].sample;
-        csv_write_cell(out.stream, dataset_source_path(&mine->dataset, sample));
+        csv_write_cell(out.stream, dataset_origin_path(&mine->dataset, sample));
         fprintf(out.stream, ",%lld,%.6f\n", (long long)dataset_item(&mine->dataset, sample),
                 mine->found[i].score);
     }

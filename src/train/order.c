@@ -72,7 +72,7 @@ bool order_next_range(const struct order *order, int64_t from, struct sample_ran
 static bool continues(const struct order *order, struct sample_range *range)
 {
     struct sample_range next;
-    if (!order_next_range(order, range->end, &next) || next.source != range->source ||
+    if (!order_next_range(order, range->end, &next) || next.origin != range->origin ||
         next.group != range->group)
         return false;
     *range = next;

@@ -34,7 +34,7 @@ struct scoring {
     struct worker *workers;
     int n_workers, threads_each;
     uint8_t *group; /* pixels of the store's group that is in memory */
-    int32_t group_source, group_number;
+    int32_t group_origin, group_number;
     int64_t first, n;     /* the chunk */
     double *scores;       /* [chunk, classes] */
     struct err *problems; /* [chunk] */
@@ -69,7 +69,7 @@ static const char *first_store(const struct dataset *dataset)
     int64_t i = 0;
     while (i < dataset->n_samples - 1 && !dataset_in_group(dataset, i))
         i++;
-    return dataset_source_path(dataset, i);
+    return dataset_origin_path(dataset, i);
 }
 
 /* Are these the patches that the model was trained for? */
@@ -218,23 +218,23 @@ static bool score_sample(void *arg, int64_t index, int worker, struct err *err)
 static bool begin_chunk(struct scoring *s, struct err *err)
 {
     const struct dataset *dataset = &s->dataset;
-    int32_t source = dataset_source(dataset, s->first), group = dataset_group(dataset, s->first);
+    int32_t origin = dataset_origin(dataset, s->first), group = dataset_group(dataset, s->first);
     bool stored = dataset_in_group(dataset, s->first);
     int64_t most = (int64_t)s->n_workers * CHUNK_FOR_EACH;
     for (s->n = 0; s->n < most && s->first + s->n < dataset->n_samples; s->n++) {
         int64_t sample = s->first + s->n;
-        if (dataset_source(dataset, sample) != source &&
+        if (dataset_origin(dataset, sample) != origin &&
             (stored || dataset_in_group(dataset, sample)))
             break;
         if (stored && dataset_group(dataset, sample) != group)
             break;
     }
-    bool held = s->group && s->group_source == source && s->group_number == group;
+    bool held = s->group && s->group_origin == origin && s->group_number == group;
     if (!stored || held)
         return true;
     free(s->group);
     s->group = malloc((size_t)dataset_group_bytes(dataset, s->first));
-    s->group_source = source;
+    s->group_origin = origin;
     s->group_number = group;
     if (!s->group)
         return err_memory(err, "a group of patches");

@@ -12,7 +12,7 @@
 #include "train/peers.h"
 #include "train/trainer_state.h"
 
-#define LOOK_AT_SOURCES 16
+#define LOOK_AT_ORIGINS 16
 
 bool trainer_leads(const struct trainer *trainer)
 {
@@ -88,11 +88,11 @@ static bool hash_pixels(const struct dataset *dataset, int64_t sample, uint64_t 
     return ok;
 }
 
-/* Names, labels and sides of all samples, and the pixels of a few, spread over the sources. */
+/* Names, labels and sides of all samples, and the pixels of a few, spread over the origins. */
 static bool hash_data(const struct trainer *trainer, uint64_t *hash, struct err *err)
 {
     const struct dataset *dataset = &trainer->dataset;
-    int64_t looks = dataset->n_sources < LOOK_AT_SOURCES ? dataset->n_sources : LOOK_AT_SOURCES;
+    int64_t looks = dataset->n_origins < LOOK_AT_ORIGINS ? dataset->n_origins : LOOK_AT_ORIGINS;
     bool ok = true;
     *hash = trainer->data_hash;
     for (int64_t i = 0; ok && i < looks && dataset->n_samples > 0; i++)

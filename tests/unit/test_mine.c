@@ -167,7 +167,7 @@ static void list_is_added(void **state)
     assert_true(open_with(data, NULL, &plain, &err));
     const char *val = NULL, *train = NULL;
     for (int64_t i = 0; i < plain.n_samples; i++)
-        *(dataset_side(&plain, i) == DATA_VAL ? &val : &train) = dataset_source_path(&plain, i);
+        *(dataset_side(&plain, i) == DATA_VAL ? &val : &train) = dataset_origin_path(&plain, i);
     assert_true(val && train);
     snprintf(text, sizeof text,
              "store,patch,score\n%s/s7.h5,4,0.9\n%s/s7.h5,0,0.8\n%s/s7.h5,4,0.7\n%s,3,0.6\n"

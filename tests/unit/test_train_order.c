@@ -11,7 +11,7 @@
 #include <string.h>
 #include "base/rng.h"
 #include "base/text.h"
-#include "train/dataset_source.h"
+#include "train/dataset_origin.h"
 #include "train/order.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* whose own memory and time are not what is measured */
@@ -50,19 +50,19 @@ static void add_store(struct listing *listing, const struct cohort *cohort, int3
     char *path = text_format("/data/camelyon16/patches/training/slide_%06d.h5", store);
     char *patient = text_format("patient_%06d", store % cohort->patients);
     int64_t n = cohort->patches - cohort->patches * (store % 5) / 20;
-    struct source *source = source_new(listing->dataset, SOURCE_STORE, path, NULL);
-    assert_non_null(source);
-    source->patient = dataset_add_patient(listing->dataset, patient);
-    source->patch_px = 16;
-    source->n_groups = (n + cohort->group - 1) / cohort->group;
-    source->group_first = calloc((size_t)source->n_groups + 1, sizeof *source->group_first);
-    assert_non_null(source->group_first);
-    for (int64_t g = 1; g <= source->n_groups; g++)
-        source->group_first[g] = g * cohort->group < n ? g * cohort->group : n;
+    struct origin *origin = origin_new(listing->dataset, ORIGIN_STORE, path, NULL);
+    assert_non_null(origin);
+    origin->patient = dataset_add_patient(listing->dataset, patient);
+    origin->patch_px = 16;
+    origin->n_groups = (n + cohort->group - 1) / cohort->group;
+    origin->group_first = calloc((size_t)origin->n_groups + 1, sizeof *origin->group_first);
+    assert_non_null(origin->group_first);
+    for (int64_t g = 1; g <= origin->n_groups; g++)
+        origin->group_first[g] = g * cohort->group < n ? g * cohort->group : n;
     for (int64_t i = 0; i < n; i++)
         patches->items[i].label = label_of(cohort, store, i);
     assert_true(
-        source_add_patches(listing, store, patches, side_of(cohort, source->patient), NULL));
+        origin_add_patches(listing, store, patches, side_of(cohort, origin->patient), NULL));
     free(path);
     free(patient);
 }
@@ -84,10 +84,10 @@ static struct dataset make_up(const struct cohort *cohort)
 /* A few samples of stores that were added before, as hard negatives are. */
 static void add_again(struct dataset *dataset, int32_t store, int64_t step)
 {
-    struct new_sample new = { .source = store,
-                              .patient = dataset->sources[store].patient,
+    struct new_sample new = { .origin = store,
+                              .patient = dataset->origins[store].patient,
                               .side = DATA_TRAIN };
-    int64_t n = dataset->sources[store].group_first[dataset->sources[store].n_groups];
+    int64_t n = dataset->origins[store].group_first[dataset->origins[store].n_groups];
     for (new.item = step; new.item < n; new.item += step)
         assert_true(dataset_add_sample(dataset, &new, NULL));
 }
@@ -109,13 +109,13 @@ static void index_gives_back(void **state)
         dataset.n_classes = labels < 100 ? labels : 100;
         int64_t id = 0, counted[100] = { 0 }, count[100];
         for (int32_t s = 0; s < cohort.stores; s++) {
-            const struct source *source = &dataset.sources[s];
-            for (int64_t i = 0; i < source->group_first[source->n_groups]; i++) {
+            const struct origin *origin = &dataset.origins[s];
+            for (int64_t i = 0; i < origin->group_first[origin->n_groups]; i++) {
                 int8_t label = label_of(&cohort, s, i);
                 if (label == PATCH_UNLABELED)
                     continue;
                 assert_int_equal(dataset_label(&dataset, id), label);
-                assert_int_equal(dataset_source(&dataset, id), s);
+                assert_int_equal(dataset_origin(&dataset, id), s);
                 assert_int_equal(dataset_item(&dataset, id), i);
                 assert_int_equal(dataset_group(&dataset, id), i / cohort.group);
                 assert_ptr_equal(dataset_patient(&dataset, id), dataset.patients[s % 5]);
@@ -148,14 +148,14 @@ static void ranges_cover_all(void **state)
         struct sample_range range = dataset_range(&dataset, at);
         assert_true(range.first == at && range.end > at && range.end <= dataset.n_samples);
         for (int64_t i = at; i < range.end; i++) {
-            assert_int_equal(dataset_source(&dataset, i), range.source);
+            assert_int_equal(dataset_origin(&dataset, i), range.origin);
             assert_int_equal(dataset_group(&dataset, i), range.group);
             assert_int_equal(dataset_side(&dataset, i), range.side);
         }
         end = range.end;
         bool last = end == dataset.n_samples;
         assert_true(last || dataset_group(&dataset, end) != range.group ||
-                    dataset_source(&dataset, end) != range.source ||
+                    dataset_origin(&dataset, end) != range.origin ||
                     dataset_item(&dataset, end) <= dataset_item(&dataset, end - 1));
     }
     dataset_free(&dataset);
@@ -215,7 +215,7 @@ static int64_t list_chunks(const struct dataset *dataset, const struct order_opt
     for (int64_t i = 0; i < dataset->n_samples; i++) {
         if (dataset_side(dataset, i) != options->side)
             continue;
-        if (before < 0 || dataset_source(dataset, before) != dataset_source(dataset, i) ||
+        if (before < 0 || dataset_origin(dataset, before) != dataset_origin(dataset, i) ||
             dataset_group(dataset, before) != dataset_group(dataset, i))
             chunks[n_chunks++] = (struct chunk){ .first = n,
                                                  .bytes = dataset_group_bytes(dataset, i),

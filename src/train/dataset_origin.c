@@ -1,5 +1,5 @@
-/* dataset_source.c: finds the samples of one path and reads their pixels (dataset.h). */
-#include "train/dataset_source.h"
+/* dataset_origin.c: finds the samples of one path and reads their pixels (dataset.h). */
+#include "train/dataset_origin.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -14,31 +14,31 @@
 #define MAX_DEPTH 16
 #define MPP_TOLERANCE 0.2 /* as in predict */
 
-void source_free(struct source *source)
+void origin_free(struct origin *origin)
 {
-    store_close(source->store);
-    free(source->group_first);
-    free(source->places);
-    free(source->slide);
-    if (source->kind == SOURCE_TAR)
-        tar_close(&source->tar);
-    for (size_t i = 0; i < source->n_files; i++)
-        free(source->files[i]);
-    free(source->files);
-    free(source->path);
+    store_close(origin->store);
+    free(origin->group_first);
+    free(origin->places);
+    free(origin->slide);
+    if (origin->kind == ORIGIN_TAR)
+        tar_close(&origin->tar);
+    for (size_t i = 0; i < origin->n_files; i++)
+        free(origin->files[i]);
+    free(origin->files);
+    free(origin->path);
 }
 
-struct source *source_new(struct dataset *dataset, enum source_kind kind, const char *path,
+struct origin *origin_new(struct dataset *dataset, enum origin_kind kind, const char *path,
                           struct err *err)
 {
-    if (!array_grow(&dataset->sources, &dataset->room_sources, dataset->n_sources + 1,
-                    sizeof *dataset->sources, "the data set", err))
+    if (!array_grow(&dataset->origins, &dataset->room_origins, dataset->n_origins + 1,
+                    sizeof *dataset->origins, "the data set", err))
         return NULL;
-    struct source *source = &dataset->sources[dataset->n_sources++];
-    *source = (struct source){ .kind = kind, .path = strdup(path), .tar = { .fd = -1 } };
-    if (!source->path)
+    struct origin *origin = &dataset->origins[dataset->n_origins++];
+    *origin = (struct origin){ .kind = kind, .path = strdup(path), .tar = { .fd = -1 } };
+    if (!origin->path)
         err_memory(err, "the data set");
-    return source->path ? source : NULL;
+    return origin->path ? origin : NULL;
 }
 
 /* The label of a patch or image by the rule of the listing; PATCH_UNLABELED: dropped. */
@@ -83,12 +83,12 @@ static bool side_of_attribute(const struct store_facts *facts, const char *path,
                    path);
 }
 
-bool source_add_patches(struct listing *listing, int32_t number, const struct patch_list *patches,
+bool origin_add_patches(struct listing *listing, int32_t number, const struct patch_list *patches,
                         enum data_side side, struct err *err)
 {
-    const struct source *source = &listing->dataset->sources[number];
-    struct new_sample new = { .source = number, .patient = source->patient, .side = side };
-    int64_t added = 0, n = source->n_groups ? source->group_first[source->n_groups] : 0;
+    const struct origin *origin = &listing->dataset->origins[number];
+    struct new_sample new = { .origin = number, .patient = origin->patient, .side = side };
+    int64_t added = 0, n = origin->n_groups ? origin->group_first[origin->n_groups] : 0;
     for (new.item = 0; new.item < n; new.item++) {
         new.label = label_by_rule(listing, patches->items[new.item].label);
         new.target = patches->items[new.item].target;
@@ -100,7 +100,7 @@ bool source_add_patches(struct listing *listing, int32_t number, const struct pa
         if ((new.label < 0 && !unlabelled) || new.label >= listing->dataset->n_classes)
             return err_set(err, ERR_FORMAT,
                            "%s: patch %lld has label %d, but classes has only %lld names",
-                           source->path, (long long)new.item, new.label,
+                           origin->path, (long long)new.item, new.label,
                            (long long)listing->dataset->n_classes);
         if (!dataset_add_sample(listing->dataset, &new, err))
             return false;
@@ -109,24 +109,24 @@ bool source_add_patches(struct listing *listing, int32_t number, const struct pa
     if (added == 0 && listing->labels == LABELS_TARGETS)
         return err_set(err, ERR_FORMAT,
                        "%s: no patch has a target; extract it with annotations, or omit it",
-                       source->path);
+                       origin->path);
     return added > 0 || listing->labels == LABELS_NORMAL
                ? true
                : err_set(
                      err, ERR_FORMAT,
                      "%s: no labelled patches; extract it with annotations or labels, or omit it",
-                     source->path);
+                     origin->path);
 }
 
 /* A network learns one resolution: that of the first store that states it. */
-static bool note_mpp(const struct listing *listing, const struct source *source, double mpp,
+static bool note_mpp(const struct listing *listing, const struct origin *origin, double mpp,
                      struct err *err)
 {
     const struct train_config *config = listing->config;
     struct dataset *dataset = listing->dataset;
     int64_t resized = config->data.resize_px;
     bool given = config->data.spacing_um_px > 0 && !config->distill.teacher[0];
-    double learnt = resized > 0 ? mpp * (double)source->patch_px / (double)resized : mpp;
+    double learnt = resized > 0 ? mpp * (double)origin->patch_px / (double)resized : mpp;
     if (mpp <= 0)
         return true;
     if (dataset->mpp <= 0)
@@ -135,11 +135,11 @@ static bool note_mpp(const struct listing *listing, const struct source *source,
            err_set(err, ERR_USAGE,
                    "%s: patches have %g um/px%s, but the stores before it have %g; extract all "
                    "with the same --mpp, or set data.spacing_um_px to the correct value",
-                   source->path, learnt, resized > 0 ? " when resized" : "", dataset->learnt_mpp);
+                   origin->path, learnt, resized > 0 ? " when resized" : "", dataset->learnt_mpp);
 }
 
 /* A network learns one look of stains: that of the first store. */
-static bool note_stain(struct dataset *dataset, const struct source *source,
+static bool note_stain(struct dataset *dataset, const struct origin *origin,
                        const struct store_facts *facts, struct err *err)
 {
     struct stain_fit own = stain_of_store(facts);
@@ -152,74 +152,74 @@ static bool note_stain(struct dataset *dataset, const struct source *source,
         err, ERR_USAGE,
         "%s: extracted with --stain %s, but the stores before it with %s%s; extract all with "
         "the same --stain and --template",
-        source->path, stain_method_names[own.method], stain_method_names[dataset->stain.method],
+        origin->path, stain_method_names[own.method], stain_method_names[dataset->stain.method],
         own.method == dataset->stain.method ? " and another --template" : "");
 }
 
 /* A network learns one number: that of the first store. */
-static bool note_target(const struct listing *listing, const struct source *source, struct err *err)
+static bool note_target(const struct listing *listing, const struct origin *origin, struct err *err)
 {
     struct dataset *dataset = listing->dataset;
-    struct store_target own = store_target(source->store);
+    struct store_target own = store_target(origin->store);
     if (listing->labels != LABELS_TARGETS)
         return true;
     if (!own.name)
         return err_set(err, ERR_USAGE,
                        "%s: has no targets to be learnt by regression; extract it with --target",
-                       source->path);
+                       origin->path);
     if (!dataset->target_name) {
         dataset->target_name = strdup(own.name);
         dataset->target_unit = strdup(own.unit);
-        return (dataset->target_name && dataset->target_unit) || err_memory(err, source->path);
+        return (dataset->target_name && dataset->target_unit) || err_memory(err, origin->path);
     }
     return strcmp(own.name, dataset->target_name) == 0 ||
            err_set(err, ERR_USAGE,
                    "%s: its target is '%s', but that of the stores before it is '%s'; extract all "
                    "with the same --target",
-                   source->path, own.name, dataset->target_name);
+                   origin->path, own.name, dataset->target_name);
 }
 
-bool source_open_store(struct listing *listing, const char *path, struct err *err)
+bool origin_open_store(struct listing *listing, const char *path, struct err *err)
 {
     struct dataset *dataset = listing->dataset;
-    struct source *source = source_new(dataset, SOURCE_STORE, path, err);
-    if (!source || !store_open(path, &source->store, err))
+    struct origin *origin = origin_new(dataset, ORIGIN_STORE, path, err);
+    if (!origin || !store_open(path, &origin->store, err))
         return false;
-    const struct store_facts *facts = store_facts(source->store);
-    if (store_patches(source->store)->n == 0)
+    const struct store_facts *facts = store_facts(origin->store);
+    if (store_patches(origin->store)->n == 0)
         return true; /* of a slide without tissue: no patient, size or resolution to tell of */
     char *stem = file_stem(path);
     const char *slide = facts->slide[0] ? facts->slide : stem ? stem : "";
-    source->patient = dataset_add_patient(dataset, facts->patient[0] ? facts->patient : slide);
+    origin->patient = dataset_add_patient(dataset, facts->patient[0] ? facts->patient : slide);
     free(stem);
-    source->patch_px = store_patch_px(source->store);
-    source->n_groups = store_n_groups(source->store);
-    source->group_first = calloc((size_t)source->n_groups + 1, sizeof *source->group_first);
-    if (!source->group_first || source->patient < 0)
+    origin->patch_px = store_patch_px(origin->store);
+    origin->n_groups = store_n_groups(origin->store);
+    origin->group_first = calloc((size_t)origin->n_groups + 1, sizeof *origin->group_first);
+    if (!origin->group_first || origin->patient < 0)
         return err_memory(err, path);
-    for (int64_t g = 0; g < source->n_groups; g++)
-        source->group_first[g + 1] = source->group_first[g] + store_group(source->store, g).n;
+    for (int64_t g = 0; g < origin->n_groups; g++)
+        origin->group_first[g + 1] = origin->group_first[g] + store_group(origin->store, g).n;
     const struct train_config *config = listing->config;
-    if (config->data.resize_px == 0 && source->patch_px < config->network.input_px)
+    if (config->data.resize_px == 0 && origin->patch_px < config->network.input_px)
         return err_set(err, ERR_USAGE,
                        "%s: patches have %lld px, but network.input_px is %lld; set "
                        "network.input_px, or data.resize_px",
-                       path, (long long)source->patch_px, (long long)config->network.input_px);
-    return note_mpp(listing, source, facts->mpp, err) &&
-           (source->n_groups == 0 || note_stain(dataset, source, facts, err)) &&
-           note_target(listing, source, err);
+                       path, (long long)origin->patch_px, (long long)config->network.input_px);
+    return note_mpp(listing, origin, facts->mpp, err) &&
+           (origin->n_groups == 0 || note_stain(dataset, origin, facts, err)) &&
+           note_target(listing, origin, err);
 }
 
 /* Where the patches lie: stores are closed while others are read. */
-static bool keep_places(struct source *source, struct err *err)
+static bool keep_places(struct origin *origin, struct err *err)
 {
-    const struct patch_list *patches = store_patches(source->store);
-    source->slide = strdup(store_facts(source->store)->slide);
-    source->places = calloc((size_t)patches->n + 1, sizeof *source->places);
-    if (!source->slide || !source->places)
-        return err_memory(err, source->path);
+    const struct patch_list *patches = store_patches(origin->store);
+    origin->slide = strdup(store_facts(origin->store)->slide);
+    origin->places = calloc((size_t)patches->n + 1, sizeof *origin->places);
+    if (!origin->slide || !origin->places)
+        return err_memory(err, origin->path);
     for (int64_t i = 0; i < patches->n; i++)
-        source->places[i] =
+        origin->places[i] =
             (struct place_l0){ (int32_t)patches->items[i].x_l0, (int32_t)patches->items[i].y_l0 };
     return true;
 }
@@ -228,15 +228,15 @@ static bool add_store(struct listing *listing, const char *path, struct err *err
 {
     struct dataset *dataset = listing->dataset;
     const struct train_config *config = listing->config;
-    if (!source_open_store(listing, path, err))
+    if (!origin_open_store(listing, path, err))
         return false;
-    int32_t number = dataset->n_sources - 1;
-    struct source *source = &dataset->sources[number];
+    int32_t number = dataset->n_origins - 1;
+    struct origin *origin = &dataset->origins[number];
     enum data_side side = listing->side;
-    const struct store_facts *facts = store_facts(source->store);
+    const struct store_facts *facts = store_facts(origin->store);
     bool splits = config->data.val.n == 0 && listing->side == DATA_TRAIN &&
                   listing->labels != LABELS_NORMAL && listing->labels != LABELS_OPTIONAL;
-    bool empty = source->n_groups == 0;
+    bool empty = origin->n_groups == 0;
     enum data_side said = DATA_NONE;
     if (splits && !empty && config->data.split == SPLIT_ATTRIBUTE &&
         !side_of_attribute(facts, path, &side, err))
@@ -245,10 +245,10 @@ static bool add_store(struct listing *listing, const char *path, struct err *err
         side_of_attribute(facts, path, &said, err) && said == DATA_TEST)
         side = DATA_TEST; /* is never drawn */
     bool ok =
-        empty || (source_add_patches(listing, number, store_patches(source->store), side, err) &&
-                  (listing->labels != LABELS_OPTIONAL || keep_places(source, err)));
-    store_close(source->store);
-    source->store = NULL;
+        empty || (origin_add_patches(listing, number, store_patches(origin->store), side, err) &&
+                  (listing->labels != LABELS_OPTIONAL || keep_places(origin, err)));
+    store_close(origin->store);
+    origin->store = NULL;
     return ok;
 }
 
@@ -286,7 +286,7 @@ static int32_t class_of_file(const struct train_config *config, const char *name
     return label;
 }
 
-/* Between the path of a source and the name of an image in it: names in a folder begin with '/'. */
+/* Between the path of a origin and the name of an image in it: names in a folder begin with '/'. */
 static const char *joint(const char *name)
 {
     return name[0] == '/' ? "" : ": ";
@@ -327,7 +327,7 @@ static bool is_image(const char *name)
 static bool add_image(struct listing *listing, const char *path, const char *name, int64_t item,
                       struct err *err)
 {
-    struct new_sample new = { .source = listing->dataset->n_sources - 1,
+    struct new_sample new = { .origin = listing->dataset->n_origins - 1,
                               .item = item,
                               .side = listing->side };
     if (listing->labels == LABELS_TARGETS)
@@ -352,50 +352,50 @@ static bool add_image(struct listing *listing, const char *path, const char *nam
 
 static bool add_tar(struct listing *listing, const char *path, struct err *err)
 {
-    struct source *source = source_new(listing->dataset, SOURCE_TAR, path, err);
-    if (!source || !tar_open(path, &source->tar, err))
+    struct origin *origin = origin_new(listing->dataset, ORIGIN_TAR, path, err);
+    if (!origin || !tar_open(path, &origin->tar, err))
         return false;
     int64_t before = listing->dataset->n_samples;
-    for (size_t i = 0; i < source->tar.n; i++)
-        if (is_image(source->tar.entries[i].name) &&
-            !add_image(listing, path, source->tar.entries[i].name, (int64_t)i, err))
+    for (size_t i = 0; i < origin->tar.n; i++)
+        if (is_image(origin->tar.entries[i].name) &&
+            !add_image(listing, path, origin->tar.entries[i].name, (int64_t)i, err))
             return false;
     return listing->dataset->n_samples > before ||
            err_set(err, ERR_FORMAT, "%s: contains no PNG or JPEG images", path);
 }
 
-static bool keep_file(struct source *source, const char *name, struct err *err)
+static bool keep_file(struct origin *origin, const char *name, struct err *err)
 {
-    char **more = realloc(source->files, (source->n_files + 1) * sizeof *more);
+    char **more = realloc(origin->files, (origin->n_files + 1) * sizeof *more);
     if (more)
-        source->files = more;
-    if (!more || !(more[source->n_files] = strdup(name)))
+        origin->files = more;
+    if (!more || !(more[origin->n_files] = strdup(name)))
         return err_memory(err, name);
-    source->n_files++;
+    origin->n_files++;
     return true;
 }
 
-/* Images below source->path/below, at any depth. */
+/* Images below origin->path/below, at any depth. */
 static bool walk(struct listing *listing, int32_t number, const char *below, int depth,
                  struct err *err)
 {
     char **names = NULL;
     size_t n = 0;
-    char *folder = text_format("%s%s", listing->dataset->sources[number].path, below);
+    char *folder = text_format("%s%s", listing->dataset->origins[number].path, below);
     bool ok = folder || err_memory(err, "a folder of images");
     if (ok && depth > MAX_DEPTH)
         ok = err_set(err, ERR_FORMAT, "%s: folders are nested too deeply", folder);
     ok = ok && folder_names(folder, NULL, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++) {
-        struct source *source = &listing->dataset->sources[number];
+        struct origin *origin = &listing->dataset->origins[number];
         char *name = text_format("%s/%s", below, names[i]);
-        char *path = name ? text_format("%s%s", source->path, name) : NULL;
+        char *path = name ? text_format("%s%s", origin->path, name) : NULL;
         ok = path || err_memory(err, "a folder of images");
         if (ok && file_is_folder(path)) {
             ok = walk(listing, number, name, depth + 1, err);
         } else if (ok && is_image(name)) {
-            ok = keep_file(source, name, err) &&
-                 add_image(listing, source->path, name, (int64_t)source->n_files - 1, err);
+            ok = keep_file(origin, name, err) &&
+                 add_image(listing, origin->path, name, (int64_t)origin->n_files - 1, err);
         }
         free(name);
         free(path);
@@ -422,8 +422,8 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
     if (!ok || stores > 0)
         return ok;
     int64_t before = listing->dataset->n_samples;
-    return source_new(listing->dataset, SOURCE_FOLDER, path, err) &&
-           walk(listing, listing->dataset->n_sources - 1, "", 0, err) &&
+    return origin_new(listing->dataset, ORIGIN_FOLDER, path, err) &&
+           walk(listing, listing->dataset->n_origins - 1, "", 0, err) &&
            (listing->dataset->n_samples > before ||
             err_set(err, ERR_FORMAT, "%s: contains neither patch stores (.h5) nor images", path));
 }
@@ -433,9 +433,9 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
 static bool add_file(struct listing *listing, const char *path, struct err *err)
 {
     struct dataset *dataset = listing->dataset;
-    struct source *last = dataset->n_sources ? &dataset->sources[dataset->n_sources - 1] : NULL;
-    if (!last || last->kind != SOURCE_FOLDER || last->path[0])
-        last = source_new(dataset, SOURCE_FOLDER, "", err);
+    struct origin *last = dataset->n_origins ? &dataset->origins[dataset->n_origins - 1] : NULL;
+    if (!last || last->kind != ORIGIN_FOLDER || last->path[0])
+        last = origin_new(dataset, ORIGIN_FOLDER, "", err);
     return last && keep_file(last, path, err) &&
            add_image(listing, "", path, (int64_t)last->n_files - 1, err);
 }
@@ -447,7 +447,7 @@ static bool is_store_or_tar(const char *path)
            strcmp(extension, ".hdf5") == 0;
 }
 
-bool source_add(struct listing *listing, const char *path, struct err *err)
+bool origin_add(struct listing *listing, const char *path, struct err *err)
 {
     if (file_is_folder(path))
         return add_folder(listing, path, err);
@@ -465,13 +465,13 @@ bool source_add(struct listing *listing, const char *path, struct err *err)
 /* Closes the least recently used store, if too many are open. */
 static void make_room(const struct dataset *dataset)
 {
-    struct source *oldest = NULL;
+    struct origin *oldest = NULL;
     int open = 0;
-    for (int32_t i = 0; i < dataset->n_sources; i++) {
-        struct source *source = &dataset->sources[i];
-        open += source->store != NULL;
-        if (source->store && (!oldest || source->used < oldest->used))
-            oldest = source;
+    for (int32_t i = 0; i < dataset->n_origins; i++) {
+        struct origin *origin = &dataset->origins[i];
+        open += origin->store != NULL;
+        if (origin->store && (!oldest || origin->used < oldest->used))
+            oldest = origin;
     }
     if (open >= MAX_OPEN_STORES) {
         store_close(oldest->store);
@@ -482,49 +482,49 @@ static void make_room(const struct dataset *dataset)
 static uint64_t last_use(const struct dataset *dataset)
 {
     uint64_t last = 0;
-    for (int32_t i = 0; i < dataset->n_sources; i++)
-        last = dataset->sources[i].used > last ? dataset->sources[i].used : last;
+    for (int32_t i = 0; i < dataset->n_origins; i++)
+        last = dataset->origins[i].used > last ? dataset->origins[i].used : last;
     return last;
 }
 
 bool dataset_in_group(const struct dataset *dataset, int64_t sample)
 {
-    return dataset->sources[dataset_source(dataset, sample)].kind == SOURCE_STORE;
+    return dataset->origins[dataset_origin(dataset, sample)].kind == ORIGIN_STORE;
 }
 
 int64_t dataset_group_bytes(const struct dataset *dataset, int64_t sample)
 {
-    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
-    const int64_t *first = &source->group_first[dataset_group(dataset, sample)];
-    return (first[1] - first[0]) * source->patch_px * source->patch_px * 3;
+    const struct origin *origin = &dataset->origins[dataset_origin(dataset, sample)];
+    const int64_t *first = &origin->group_first[dataset_group(dataset, sample)];
+    return (first[1] - first[0]) * origin->patch_px * origin->patch_px * 3;
 }
 
 bool dataset_read_group(const struct dataset *dataset, int64_t sample, uint8_t *out,
                         struct err *err)
 {
-    struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    struct origin *origin = &dataset->origins[dataset_origin(dataset, sample)];
     int32_t number = dataset_group(dataset, sample);
-    if (!source->store) {
+    if (!origin->store) {
         make_room(dataset);
-        if (!store_open(source->path, &source->store, err))
+        if (!store_open(origin->path, &origin->store, err))
             return false;
     }
-    source->used = last_use(dataset) + 1;
-    int64_t first = source->group_first[number], n = source->group_first[number + 1] - first;
+    origin->used = last_use(dataset) + 1;
+    int64_t first = origin->group_first[number], n = origin->group_first[number + 1] - first;
     struct store_group now = { 0 };
-    if (number < store_n_groups(source->store))
-        now = store_group(source->store, number);
-    if (now.first != first || now.n != n || store_patch_px(source->store) != source->patch_px)
-        return err_set(err, ERR_FORMAT, "%s: changed while it was in use", source->path);
-    return store_read(source->store, first, n, out, err);
+    if (number < store_n_groups(origin->store))
+        now = store_group(origin->store, number);
+    if (now.first != first || now.n != n || store_patch_px(origin->store) != origin->patch_px)
+        return err_set(err, ERR_FORMAT, "%s: changed while it was in use", origin->path);
+    return store_read(origin->store, first, n, out, err);
 }
 
-static bool read_patch(const struct source *source, int64_t item, const uint8_t *group,
+static bool read_patch(const struct origin *origin, int64_t item, const uint8_t *group,
                        struct image *out, struct err *err)
 {
-    if (!image_new(out, source->patch_px, source->patch_px, 3, err))
+    if (!image_new(out, origin->patch_px, origin->patch_px, 3, err))
         return false;
-    int64_t index = item - source->group_first[source_group(source, item)];
+    int64_t index = item - origin->group_first[origin_group(origin, item)];
     memcpy(out->px, group + (size_t)index * image_bytes(out), image_bytes(out));
     return true;
 }
@@ -532,22 +532,22 @@ static bool read_patch(const struct source *source, int64_t item, const uint8_t 
 bool dataset_read(const struct dataset *dataset, int64_t sample, const uint8_t *group,
                   struct image *out, struct err *err)
 {
-    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    const struct origin *origin = &dataset->origins[dataset_origin(dataset, sample)];
     int64_t item = dataset_item(dataset, sample);
-    if (source->kind == SOURCE_STORE)
-        return read_patch(source, item, group, out, err);
+    if (origin->kind == ORIGIN_STORE)
+        return read_patch(origin, item, group, out, err);
     bool ok = false;
-    if (source->kind == SOURCE_FOLDER) {
-        char *path = text_format("%s%s", source->path, source->files[item]);
-        ok = path ? image_read(path, out, err) : err_memory(err, source->path);
+    if (origin->kind == ORIGIN_FOLDER) {
+        char *path = text_format("%s%s", origin->path, origin->files[item]);
+        ok = path ? image_read(path, out, err) : err_memory(err, origin->path);
         free(path);
         return ok;
     }
     uint8_t *bytes = NULL;
-    const struct tar_entry *entry = &source->tar.entries[item];
-    if (tar_read(&source->tar, (size_t)item, &bytes, err)) {
+    const struct tar_entry *entry = &origin->tar.entries[item];
+    if (tar_read(&origin->tar, (size_t)item, &bytes, err)) {
         ok = image_decode(bytes, (size_t)entry->size, entry->name, out, err) ||
-             err_prefix(err, source->path);
+             err_prefix(err, origin->path);
         free(bytes);
     }
     return ok;
@@ -555,10 +555,10 @@ bool dataset_read(const struct dataset *dataset, int64_t sample, const uint8_t *
 
 bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err)
 {
-    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    const struct origin *origin = &dataset->origins[dataset_origin(dataset, sample)];
     struct image image = { 0 };
-    *out = source->patch_px;
-    if (source->kind == SOURCE_STORE)
+    *out = origin->patch_px;
+    if (origin->kind == ORIGIN_STORE)
         return true;
     if (!dataset_read(dataset, sample, NULL, &image, err))
         return false;
@@ -567,27 +567,27 @@ bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *ou
     return true;
 }
 
-const char *dataset_source_path(const struct dataset *dataset, int64_t sample)
+const char *dataset_origin_path(const struct dataset *dataset, int64_t sample)
 {
-    return dataset->sources[dataset_source(dataset, sample)].path;
+    return dataset->origins[dataset_origin(dataset, sample)].path;
 }
 
 struct sample_place dataset_place(const struct dataset *dataset, int64_t sample)
 {
-    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    const struct origin *origin = &dataset->origins[dataset_origin(dataset, sample)];
     int64_t item = dataset_item(dataset, sample);
-    if (!source->places)
+    if (!origin->places)
         return (struct sample_place){ "", -1, -1 };
-    return (struct sample_place){ source->slide, source->places[item].x, source->places[item].y };
+    return (struct sample_place){ origin->slide, origin->places[item].x, origin->places[item].y };
 }
 
 char *dataset_sample_name(const struct dataset *dataset, int64_t sample)
 {
-    const struct source *source = &dataset->sources[dataset_source(dataset, sample)];
+    const struct origin *origin = &dataset->origins[dataset_origin(dataset, sample)];
     int64_t item = dataset_item(dataset, sample);
-    if (source->kind == SOURCE_STORE)
-        return text_format("%s patch %lld", source->path, (long long)item);
-    if (source->kind == SOURCE_FOLDER)
-        return text_format("%s%s", source->path, source->files[item]);
-    return text_format("%s: %s", source->path, source->tar.entries[item].name);
+    if (origin->kind == ORIGIN_STORE)
+        return text_format("%s patch %lld", origin->path, (long long)item);
+    if (origin->kind == ORIGIN_FOLDER)
+        return text_format("%s%s", origin->path, origin->files[item]);
+    return text_format("%s: %s", origin->path, origin->tar.entries[item].name);
 }

@@ -1,7 +1,7 @@
-/* dataset_source.h: private to the data set: its sources. dataset_source.c finds and reads them,
+/* dataset_origin.h: private to the data set: its origins. dataset_origin.c finds and reads them,
  * dataset_index.c has what is known of every sample, dataset.c patients and sides. */
-#ifndef TRAIN_DATASET_SOURCE_H
-#define TRAIN_DATASET_SOURCE_H
+#ifndef TRAIN_DATASET_ORIGIN_H
+#define TRAIN_DATASET_ORIGIN_H
 #include <regex.h>
 #include "patch/store.h"
 #include "prepare/stain_need.h"
@@ -9,14 +9,14 @@
 #include "train/kept.h"
 #include "train/tar.h"
 
-enum source_kind { SOURCE_STORE, SOURCE_FOLDER, SOURCE_TAR };
+enum origin_kind { ORIGIN_STORE, ORIGIN_FOLDER, ORIGIN_TAR };
 
 struct place_l0 {
     int32_t x, y;
 };
 
-struct source {
-    enum source_kind kind;
+struct origin {
+    enum origin_kind kind;
     char *path;
     /* store */
     struct store *store; /* open, or NULL: at most a few are */
@@ -37,7 +37,7 @@ struct source {
 struct sample_span {
     int64_t first;      /* sample */
     int64_t first_item; /* of that sample; the others follow in a row, unless `kept` says which */
-    int32_t source, patient;
+    int32_t origin, patient;
     enum data_side side;
     struct kept *kept; /* items after first_item that are samples; NULL: all */
 };
@@ -61,18 +61,18 @@ struct listing {
 };
 
 /* Adds all samples found in `path`. */
-bool source_add(struct listing *listing, const char *path, struct err *err);
-/* A new source without samples, its table of groups read. */
-bool source_open_store(struct listing *listing, const char *path, struct err *err);
-/* A new source; `path` is copied. NULL if no memory. */
-struct source *source_new(struct dataset *dataset, enum source_kind kind, const char *path,
+bool origin_add(struct listing *listing, const char *path, struct err *err);
+/* A new origin without samples, its table of groups read. */
+bool origin_open_store(struct listing *listing, const char *path, struct err *err);
+/* A new origin; `path` is copied. NULL if no memory. */
+struct origin *origin_new(struct dataset *dataset, enum origin_kind kind, const char *path,
                           struct err *err);
 /* Adds the patches of a store whose table of groups is known, with their labels by the rule. */
-bool source_add_patches(struct listing *listing, int32_t number, const struct patch_list *patches,
+bool origin_add_patches(struct listing *listing, int32_t number, const struct patch_list *patches,
                         enum data_side side, struct err *err);
 /* The group of a patch of a store, or -1; of an image: its item. */
-int32_t source_group(const struct source *source, int64_t item);
-void source_free(struct source *source);
+int32_t origin_group(const struct origin *origin, int64_t item);
+void origin_free(struct origin *origin);
 
 /* Adds the patches listed in the file to the training side, except those of patients on another
  * side. Sides must have been assigned. */
@@ -81,7 +81,7 @@ bool dataset_add_hard(struct listing *listing, const char *path, struct err *err
 /* From dataset_index.c: */
 struct new_sample {
     int64_t item;
-    int32_t source, label, patient;
+    int32_t origin, label, patient;
     enum data_side side;
     float target; /* kept with LABELS_TARGETS */
 };
