@@ -205,15 +205,16 @@ static const struct arg args[] = {
 
 const struct command cmd_train = {
     .spec = { .name = "train",
-              .summary = "train a patch classifier",
+              .summary = "train a network on patches",
               .operands = "CONFIG.yaml",
               .min_operands = 0,
               .max_operands = 1,
               .description =
                   "Trains a network from the zoo on patch stores, folders of images or tar files, "
                   "configured by a YAML file; no patient is in more than one of training, "
-                  "validation and test. DIR gets the best weights (safetensors with config.json, "
-                  "and ONNX), metrics, curves, the confusion matrix and checkpoints. SIGTERM or "
+                  "validation and test. It learns classes, or a number (objective: regress). DIR "
+                  "gets the best weights (safetensors with config.json, and ONNX), metrics, "
+                  "curves, the scores of validation and checkpoints. SIGTERM or "
                   "Ctrl-C saves and exits with code 75; the same command with --resume continues "
                   "as if nothing had happened. See docs/training.md.",
               .example =

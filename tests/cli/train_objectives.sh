@@ -1,5 +1,5 @@
-# Regression from the command line: the coverage of a patch is stored, learnt and predicted; what
-# makes no sense of a number is refused.
+# Objectives from the command line. Regression: the coverage of a patch is stored, learnt and
+# predicted; what makes no sense of a number is refused. Classes that are scored each by itself.
 microtome phantom -q -o cohort --slides 6 --size 2048 --seed 2 --centers 0 || exit
 sed -i 's/,test$/,train/' cohort/slides.csv # none is kept for a test
 microtome extract -q cohort/slides.csv -o stores --random 50 --patch 144 --label-rule any --target coverage:tumor \
@@ -37,6 +37,18 @@ awk -F, 'FNR == 1 { next }
     $3 "," $4 in s { d = $7 - s[$3 "," $4]; d = d < 0 ? -d : d; n++; worst = d > worst ? d : worst }
     END { print (n > 20) ? "many" : n, (worst < 1e-5) ? "equal" : "differ by " worst }' \
     heat/patient_000_node_0/tiles.csv dense.csv
+echo "--- every class by itself: scores as in validation"
+microtome train run.yaml -o sigmoid -q --threads 1 --set objective=classify --set train.loss=sigmoid --set train.epochs=1 \
+    >/dev/null || exit
+grep -E '"(objective|activation)"' sigmoid/config.json
+cut -d, -f1 sigmoid/scores.csv | sed -n '2s/ patch.*//p' >store
+microtome model run "$(cat store)" --model sigmoid -o classes.csv -q >/dev/null || exit
+awk -F, 'FNR == 1 { next }
+    NR == FNR { s[$1] = $7 "," $8; next }
+    $1 in s { split(s[$1], p, ","); n++; for (c = 1; c <= 2; c++) { d = $(3 + c) - p[c]; d = d < 0 ? -d : d
+        worst = d > worst ? d : worst }; sum += ($4 + $5 - 1) ^ 2 }
+    END { print (n > 40) ? "many" : n, (worst < 1e-5) ? "equal" : "differ by " worst
+        print (sum > 1e-6) ? "their sum is not 1" : "their sum is 1" }' classes.csv sigmoid/scores.csv
 echo "--- refused"
 try() {
     microtome "$@" >/dev/null
