@@ -51,7 +51,8 @@ static bool run_one(struct sweep *sweep, size_t i, sweep_train_fn train, void *a
     progress->trained += trained;
     progress->seconds += trained ? clock_monotonic_s() - began_s : 0;
     if (!trained && !stopped) {
-        one->error = text_format("%s", why.text[0] ? why.text : "its ranks report why");
+        one->error =
+            text_format("%s", why.text[0] ? why.text : "its ranks failed; see their messages");
         console_warn(ctx->console, "%s: %s", one->name, one->error ? one->error : "");
         if (progress->failed++ == 0)
             progress->first_failed = i;
