@@ -15,7 +15,4 @@ struct classify_options {
 };
 
 action_fn classify_features, classify_train, classify_apply, classify_lesions;
-
-enum lesion_method { LESIONS_COMPONENTS, LESIONS_SUPPRESSION };
-extern const char *const lesion_method_names[]; /* NULL-terminated, in the order of the enum */
 #endif

@@ -2,132 +2,54 @@
  * features, heatmaps -> lists of lesions. Slides are processed in parallel and written in order.
  */
 #include <stdlib.h>
-#include <string.h>
-#include "base/csv.h"
 #include "base/claim.h"
+#include "base/csv.h"
 #include "base/file.h"
-#include "base/folder.h"
 #include "base/json.h"
-#include "base/pool.h"
-#include "base/console.h"
-#include "cli/classify.h"
-#include "tissue/tissue.h"
-#include "verdict/features.h"
-#include "verdict/lesion_finder.h"
 #include "base/text.h"
+#include "cli/classify.h"
+#include "verdict/features.h"
+#include "verdict/heat_cohort.h"
+#include "verdict/lesion_finder.h"
 
-const char *const lesion_method_names[] = { "components", "nms", NULL };
-
-/* One slide's share of the work. */
-struct heat_task {
-    const char *folder;
-    char *slide; /* the caller's to free */
-    double values[FEATURES_MOST];
-    int64_t lesions;
-    bool assumed_mpp, no_tissue;
-    struct err err;
-    bool failed;
-};
-
+/* What is found on the slides of a cohort. */
 struct heat_run {
     struct app *app;
     const struct classify_options *o;
-    struct heat_task *tasks; /* [n] */
-    char **folders;
-    size_t n;
-    bool (*work)(const struct heat_run *run, struct heat_task *task, struct heatmap *heatmap,
-                 const struct heat_field *field, struct err *err);
+    struct heat_cohort cohort;
+    double (*values)[FEATURES_MOST]; /* [cohort.n] */
+    int64_t *lesions;                /* [cohort.n] */
 };
 
-static bool do_slide(const struct heat_run *run, struct heat_task *task, struct err *err)
+static bool find(struct heat_run *run, char *const *paths, int n_paths, const char *label,
+                 heat_work_fn work, struct err *err)
 {
-    struct heatmap *heatmap = NULL;
-    struct heat_field field = { 0 };
-    int64_t class_index = 0;
-    bool ok = heatmap_open(task->folder, &heatmap, err) &&
-              heat_class(heatmap, run->o->class_name, &class_index, err) &&
-              heat_field_read(heatmap, class_index, &field, err);
-    if (ok) {
-        task->slide = strdup(heatmap_info(heatmap)->slide);
-        task->no_tissue = heatmap_info(heatmap)->scored == 0;
-        ok = (task->slide || err_memory(err, task->folder)) &&
-             run->work(run, task, heatmap, &field, err);
-    }
-    free(field.values);
-    heatmap_close(heatmap);
-    return ok;
-}
-
-static bool do_task(void *arg, int64_t index, int worker, struct err *err)
-{
-    (void)worker, (void)err;
-    const struct heat_run *run = arg;
-    struct heat_task *task = &run->tasks[index];
-    task->folder = run->folders[index];
-    task->failed = !do_slide(run, task, &task->err);
-    console_advance(run->app->ctx.console, 1);
-    return true;
-}
-
-/* A slide that fails does not stop the others; failed slides are named at the end. If all fail, the
- * error is that of the first. */
-static bool run_all(struct heat_run *run, char *const *paths, int n_paths, const char *label,
-                    struct err *err)
-{
-    size_t unfinished = 0;
-    if (!heat_list(paths, n_paths, &run->folders, &run->n, &unfinished, err))
+    const struct ctx *ctx = &run->app->ctx;
+    if (!heat_cohort_find(paths, n_paths, ctx, &run->cohort, err))
         return false;
-    if (unfinished > 0)
-        console_warn(run->app->ctx.console, "slides skipped because they have no heatmap yet: %zu",
-                     unfinished);
-    run->tasks = calloc(run->n, sizeof *run->tasks);
-    if (!run->tasks)
-        return err_memory(err, "the list of heatmaps");
-    console_begin(run->app->ctx.console, label, (int64_t)run->n, "slides");
-    bool ok = pool_for(run->app->ctx.pool, (int64_t)run->n, do_task, run, run->app->ctx.stop, err);
-    console_end(run->app->ctx.console);
-    size_t failed = 0;
-    for (size_t i = 0; ok && i < run->n; i++)
-        failed += run->tasks[i].failed;
-    if (ok && failed == run->n)
-        ok =
-            err_set(err, run->tasks[0].err.kind, "%s: %s", run->folders[0], run->tasks[0].err.text);
-    return ok;
+    run->values = calloc(run->cohort.n + 1, sizeof *run->values);
+    run->lesions = calloc(run->cohort.n + 1, sizeof *run->lesions);
+    return ((run->values && run->lesions) || err_memory(err, "the list of heatmaps")) &&
+           heat_cohort_each(&run->cohort, run->o->class_name, label, work, run, ctx, err);
 }
 
+/* ok: everything was found and printed. */
 static bool finish(struct heat_run *run, bool ok, struct err *err)
 {
-    size_t failed = 0, empty = 0;
-    bool assumed = false;
-    for (size_t i = 0; ok && i < run->n; i++) {
-        failed += run->tasks[i].failed;
-        assumed = assumed || run->tasks[i].assumed_mpp;
-        empty += run->tasks[i].no_tissue;
-        if (run->tasks[i].failed)
-            console_warn(run->app->ctx.console, "%s: %s", run->tasks[i].folder,
-                         run->tasks[i].err.text);
-    }
-    if (assumed)
-        console_warn(run->app->ctx.console, "heatmaps without um/px: sizes assume %.2f um/px",
-                     TISSUE_ASSUMED_MPP);
-    if (empty > 0)
-        console_warn(run->app->ctx.console,
-                     "slides without tissue: %zu; they count as without tumour", empty);
-    if (ok && failed > 0)
-        ok = err_set(err, ERR_FORMAT, "%zu of %zu slides failed", failed, run->n);
-    for (size_t i = 0; run->tasks && i < run->n; i++)
-        free(run->tasks[i].slide);
-    free(run->tasks);
-    folder_names_free(run->folders, run->n);
+    ok = ok && heat_cohort_end(&run->cohort, &run->app->ctx, err);
+    heat_cohort_free(&run->cohort);
+    free(run->values);
+    free(run->lesions);
     return ok;
 }
 
-static bool compute_features(const struct heat_run *run, struct heat_task *task,
-                             struct heatmap *heatmap, const struct heat_field *field,
+static bool compute_features(void *arg, size_t i, const struct heatmap *heatmap,
+                             const struct heat_field *field, struct heat_slide *slide,
                              struct err *err)
 {
-    (void)heatmap;
-    return feature_sets[run->o->set]->compute(field, run->o->threshold, task->values, err);
+    (void)heatmap, (void)slide;
+    const struct heat_run *run = arg;
+    return feature_sets[run->o->set]->compute(field, run->o->threshold, run->values[i], err);
 }
 
 static void write_features(const struct heat_run *run, FILE *out)
@@ -137,12 +59,12 @@ static void write_features(const struct heat_run *run, FILE *out)
     for (int k = 0; k < set->n; k++)
         fprintf(out, ",%s", set->names[k]);
     fputc('\n', out);
-    for (size_t i = 0; i < run->n; i++) {
-        if (run->tasks[i].failed)
+    for (size_t i = 0; i < run->cohort.n; i++) {
+        if (run->cohort.slides[i].failed)
             continue;
-        csv_write_cell(out, run->tasks[i].slide);
+        csv_write_cell(out, run->cohort.slides[i].slide);
         for (int k = 0; k < set->n; k++)
-            fprintf(out, ",%.10g", run->tasks[i].values[k]);
+            fprintf(out, ",%.10g", run->values[i][k]);
         fputc('\n', out);
     }
 }
@@ -151,11 +73,11 @@ static void write_features(const struct heat_run *run, FILE *out)
 static void json_failed(const struct heat_run *run, struct json_out *json)
 {
     json_out_array(json, "failed");
-    for (size_t i = 0; i < run->n; i++)
-        if (run->tasks[i].failed) {
+    for (size_t i = 0; i < run->cohort.n; i++)
+        if (run->cohort.slides[i].failed) {
             json_out_object_line(json, NULL);
-            json_out_text(json, "heatmap", run->tasks[i].folder);
-            json_out_text(json, "error", run->tasks[i].err.text);
+            json_out_text(json, "heatmap", run->cohort.slides[i].folder);
+            json_out_text(json, "error", run->cohort.slides[i].err.text);
             json_out_close_object(json);
         }
     json_out_close_array(json);
@@ -166,13 +88,13 @@ static void json_features(const struct heat_run *run, struct json_out *json, siz
     const struct feature_set *set = feature_sets[run->o->set];
     json_out_object_line(json, "features");
     for (int k = 0; k < set->n; k++)
-        json_out_real(json, set->names[k], run->tasks[i].values[k]);
+        json_out_real(json, set->names[k], run->values[i][k]);
     json_out_close_object(json);
 }
 
 static void json_lesions(const struct heat_run *run, struct json_out *json, size_t i)
 {
-    json_out_int(json, "lesions", run->tasks[i].lesions);
+    json_out_int(json, "lesions", run->lesions[i]);
 }
 
 static void print_json(const struct heat_run *run,
@@ -182,10 +104,10 @@ static void print_json(const struct heat_run *run,
     json_out_begin(&json, run->app->out);
     json_out_object(&json, NULL);
     json_out_array(&json, "slides");
-    for (size_t i = 0; i < run->n; i++)
-        if (!run->tasks[i].failed) {
+    for (size_t i = 0; i < run->cohort.n; i++)
+        if (!run->cohort.slides[i].failed) {
             json_out_object_line(&json, NULL);
-            json_out_text(&json, "slide", run->tasks[i].slide);
+            json_out_text(&json, "slide", run->cohort.slides[i].slide);
             put(run, &json, i);
             json_out_close_object(&json);
         }
@@ -199,9 +121,9 @@ bool classify_features(struct app *app, const void *options, char *const *paths,
                        struct err *err)
 {
     const struct classify_options *o = options;
-    struct heat_run run = { .app = app, .o = o, .work = compute_features };
+    struct heat_run run = { .app = app, .o = o };
     struct file_out file;
-    bool ok = run_all(&run, paths, n_paths, "features", err);
+    bool ok = find(&run, paths, n_paths, "features", compute_features, err);
     if (ok && o->output) {
         ok = file_out_open(&file, o->output, err);
         if (ok)
@@ -215,27 +137,23 @@ bool classify_features(struct app *app, const void *options, char *const *paths,
     return finish(&run, ok, err);
 }
 
-static bool find_lesions(const struct heat_run *run, struct heat_task *task,
-                         struct heatmap *heatmap, const struct heat_field *field, struct err *err)
+static bool find_lesions(void *arg, size_t i, const struct heatmap *heatmap,
+                         const struct heat_field *field, struct heat_slide *slide, struct err *err)
 {
-    const struct heatmap_info *info = heatmap_info(heatmap);
+    const struct heat_run *run = arg;
     const struct classify_options *o = run->o;
-    task->assumed_mpp = !(info->mpp > 0);
-    double mpp = info->mpp > 0 ? info->mpp : TISSUE_ASSUMED_MPP * info->downsample;
-    double cell_um = mpp * (double)info->stride;
+    struct lesion_rules rules = { .method = (enum lesion_method)o->method,
+                                  .threshold = o->threshold,
+                                  .open_um = o->open_um,
+                                  .close_um = o->close_um,
+                                  .stop = o->stop,
+                                  .radius_um = o->radius_um };
     struct lesion_list list = { 0 };
-    char *path = text_format("%s/%s.csv", o->output, info->slide);
-    bool ok = path || err_memory(err, task->folder);
-    if (ok && o->method == LESIONS_COMPONENTS)
-        ok = lesions_by_components(field, o->threshold, o->open_um / cell_um, o->close_um / cell_um,
-                                   &list, err);
-    else if (ok)
-        ok = lesions_by_suppression(field, o->stop, o->radius_um / cell_um, &list, err);
-    if (ok) {
-        lesions_place(&list, info);
-        task->lesions = list.n;
-        ok = lesions_write(path, &list, err);
-    }
+    char *path = text_format("%s/%s.csv", o->output, slide->slide);
+    bool ok = (path || err_memory(err, slide->folder)) &&
+              lesions_find(heatmap_info(heatmap), field, &rules, &list, &slide->assumed_mpp, err) &&
+              lesions_write(path, &list, err);
+    run->lesions[i] = list.n;
     lesions_free(&list);
     free(path);
     return ok;
@@ -245,18 +163,18 @@ bool classify_lesions(struct app *app, const void *options, char *const *paths, 
                       struct err *err)
 {
     const struct classify_options *o = options;
-    struct heat_run run = { .app = app, .o = o, .work = find_lesions };
+    struct heat_run run = { .app = app, .o = o };
     if (!o->output)
         return err_set(err, ERR_USAGE, "lesions needs -o FOLDER for the lists");
     struct claim *claim = NULL;
     bool ok = file_make_folder(o->output, err) && claim_take(o->output, &claim, err) &&
-              run_all(&run, paths, n_paths, "lesions", err);
+              find(&run, paths, n_paths, "lesions", find_lesions, err);
     if (ok && o->json)
         print_json(&run, json_lesions);
-    for (size_t i = 0; ok && !o->json && i < run.n; i++)
-        if (!run.tasks[i].failed)
-            fprintf(app->out, "%s: %lld lesion%s\n", run.tasks[i].slide,
-                    (long long)run.tasks[i].lesions, run.tasks[i].lesions == 1 ? "" : "s");
+    for (size_t i = 0; ok && !o->json && i < run.cohort.n; i++)
+        if (!run.cohort.slides[i].failed)
+            fprintf(app->out, "%s: %lld lesion%s\n", run.cohort.slides[i].slide,
+                    (long long)run.lesions[i], run.lesions[i] == 1 ? "" : "s");
     claim_release(claim);
     return finish(&run, ok, err);
 }

@@ -1,6 +1,7 @@
 /* cmd_classify.c: heatmaps -> features -> a forest -> slide scores; heatmaps -> lesions. */
 #include <stddef.h>
 #include "cli/classify.h"
+#include "verdict/lesion_finder.h"
 #include "verdict/features.h"
 
 #define AT(field) offsetof(struct classify_options, field)

@@ -1,5 +1,6 @@
 /* lesion_finder.c: see lesion_finder.h. */
 #include "verdict/lesion_finder.h"
+#include "tissue/tissue.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -134,4 +135,23 @@ void lesions_place(struct lesion_list *list, const struct heatmap_info *info)
         lesion->x_l0 = fmin(x, (double)(info->width_l0 - 1)); /* the last cells may reach beyond */
         lesion->y_l0 = fmin(y, (double)(info->height_l0 - 1));
     }
+}
+
+const char *const lesion_method_names[] = { "components", "nms", NULL };
+
+bool lesions_find(const struct heatmap_info *info, const struct heat_field *field,
+                  const struct lesion_rules *rules, struct lesion_list *out, bool *assumed_mpp,
+                  struct err *err)
+{
+    *assumed_mpp = !(info->mpp > 0);
+    double mpp = info->mpp > 0 ? info->mpp : TISSUE_ASSUMED_MPP * info->downsample;
+    double cell_um = mpp * (double)info->stride;
+    bool ok =
+        rules->method == LESIONS_COMPONENTS
+            ? lesions_by_components(field, rules->threshold, rules->open_um / cell_um,
+                                    rules->close_um / cell_um, out, err)
+            : lesions_by_suppression(field, rules->stop, rules->radius_um / cell_um, out, err);
+    if (ok)
+        lesions_place(out, info);
+    return ok;
 }

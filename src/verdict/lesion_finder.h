@@ -20,4 +20,19 @@ bool lesions_by_suppression(const struct heat_field *field, double stop, double 
 
 /* Columns and rows -> level-0 px: the centre of the score's window. */
 void lesions_place(struct lesion_list *list, const struct heatmap_info *info);
+
+enum lesion_method { LESIONS_COMPONENTS, LESIONS_SUPPRESSION };
+extern const char *const lesion_method_names[]; /* NULL-terminated, in the order of the enum */
+
+/* The same with lengths in um, for either method. */
+struct lesion_rules {
+    enum lesion_method method;
+    double threshold, open_um, close_um; /* components */
+    double stop, radius_um;              /* suppression */
+};
+/* Lesions of a heatmap on the slide. *assumed_mpp: its um/px are not known, and lengths assume
+ * TISSUE_ASSUMED_MPP. *out is the caller's; free with lesions_free. */
+bool lesions_find(const struct heatmap_info *info, const struct heat_field *field,
+                  const struct lesion_rules *rules, struct lesion_list *out, bool *assumed_mpp,
+                  struct err *err);
 #endif
