@@ -320,7 +320,8 @@ struct fake {
     int64_t w_dims[4];
     size_t n_w_dims, w_bytes;
     bool external, open_height;
-    const char *layers; /* what the metadata says about names; NULL: nothing */
+    const char *layers;   /* what the metadata says about names; NULL: nothing */
+    const char *names[3]; /* of the nodes; NULL: first, second, third */
 };
 
 /* out NULL: only whether it is read. */
@@ -346,7 +347,7 @@ static void put(struct onnx_options *options, const struct fake *fake, struct gr
         nodes[n].input = &names[n], nodes[n].output = &names[n + 1];
         nodes[n].n_input = nodes[n].n_output = 1;
         nodes[n].op_type = (char *)(uintptr_t)fake->types[n];
-        nodes[n].name = node_names[n];
+        nodes[n].name = fake->names[n] ? (char *)(uintptr_t)fake->names[n] : node_names[n];
         nodes[n].domain = (char *)(uintptr_t)fake->domain;
         node_list[n] = &nodes[n];
     }
@@ -411,6 +412,48 @@ static void names_of_a_file_are_those_of_layers(void **state)
     assert_int_equal(g->n_aliases, 1);
     assert_int_equal(graph_find(g, "block"), graph_find(g, "first"));
     assert_int_equal(graph_find(g, "x"), g->inputs[0].value);
+    graph_free(g);
+}
+
+/* As PyTorch's exporter writes them. */
+static void modules_are_layers(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct graph *g = NULL;
+    struct fake fake = { { "Relu", "Tanh", "Sigmoid" },
+                         .opset = 13,
+                         .names = { "/m/layer1/layer1.0/act/Relu", "/m/layer1/layer1.0/Tanh",
+                                    "/head/head.0/head.0.1/Sigmoid" } };
+    static const struct {
+        const char *module, *tensor;
+    } modules[] = {
+        { "m.layer1.0.act", "a" }, { "m.layer1.0", "b" }, { "m.layer1", "b" }, { "m", "b" },
+        { "head.0.1", "c" },       { "head.0", "c" },     { "head", "c" }
+    };
+    enum { MODULES = sizeof modules / sizeof *modules };
+    put(NULL, &fake, &g, &err);
+    assert_int_equal(err.kind, ERR_NONE);
+    for (int i = 0; i < MODULES; i++) {
+        assert_string_equal(g->aliases[i].name, modules[i].module);
+        assert_int_equal(g->aliases[i].value, graph_find(g, modules[i].tensor));
+    }
+    assert_int_equal(g->n_aliases, MODULES + 3); /* and the tensors */
+    graph_free(g);
+    /* a module that two values leave has no output; one that is called like a tensor gives way */
+    fake = (struct fake){ { "Relu", "Tanh", "Sigmoid" },
+                          .opset = 13,
+                          .names = { "/m/Relu", "/c/Tanh", "/m/Sigmoid" } };
+    put(NULL, &fake, &g, &err);
+    assert_int_equal(err.kind, ERR_NONE);
+    assert_int_equal(graph_find(g, "m"), NO_VALUE);
+    assert_int_equal(graph_find(g, "c"), g->outputs[0].value);
+    graph_free(g);
+    fake.names[0] = "/b/Relu";
+    put(NULL, &fake, &g, &err);
+    assert_int_equal(err.kind, ERR_NONE);
+    assert_int_equal(graph_find(g, "b"), graph_find(g, "/c/Tanh"));
+    assert_int_equal(graph_find(g, "m"), graph_find(g, "c"));
     graph_free(g);
 }
 
@@ -519,6 +562,7 @@ int main(void)
         cmocka_unit_test(damaged_files_are_survived),
         cmocka_unit_test(deep_nesting_is_refused),
         cmocka_unit_test(names_of_a_file_are_those_of_layers),
+        cmocka_unit_test(modules_are_layers),
     };
     char *folder = scratch("", "");
     if (!file_make_folder(folder, NULL))

@@ -136,6 +136,8 @@ void onnx_free_batch(struct graph *graph, const struct graph *other);
 
 /* Names of layers, after all nodes: those in the metadata, or all that the file has. */
 bool onnx_layers_read(struct onnx_import *im, const Onnx__ModelProto *model, struct err *err);
+/* Those of the modules of a network that PyTorch exported (modules.c). */
+bool onnx_modules_read(struct onnx_import *im, struct err *err);
 
 /* --- fold.c, fuse.c --- */
 

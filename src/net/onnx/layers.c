@@ -3,7 +3,7 @@
  * A file of ours keeps them in its metadata, "microtome.layers": a JSON object of tensors by alias,
  * {"layer4": "layer4", "layer4.1": "layer4"}; the tensor itself has the shortest of its aliases as
  * its name, so that other programs find it too. In a file of another program every tensor and every
- * node is a layer under the name that it has there. */
+ * node is a layer under the name that it has there, and so is every module of PyTorch's. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +78,8 @@ bool onnx_layers_read(struct onnx_import *im, const Onnx__ModelProto *model, str
         if (note->key && note->value && strcmp(note->key, ONNX_LAYERS_KEY) == 0)
             return give_recorded(im, note->value, err);
     }
+    if (!onnx_modules_read(im, err))
+        return false;
     for (size_t i = 0; i < proto->n_node; i++) {
         onnx_node *node = proto->node[i];
         for (size_t k = 0; k < node->n_output; k++)

@@ -5,9 +5,10 @@
  * with its node. Parameters keep the names of their initializers. The file is untrusted data:
  * lengths, nesting and counts are checked before anything is allocated.
  *
- * Names of layers: every tensor and node of a file is found under its name there (graph_find).
- * Where the graph has aliases, export gives them to the tensors, so that other programs find them
- * too, and keeps all of them in the metadata ("microtome.layers"), from which import restores them.
+ * Names of layers: every tensor and node of a file is found under its name there (graph_find), and
+ * the modules of a network that PyTorch exported under theirs. Where the graph has aliases, export
+ * gives them to the tensors, so that other programs find them too, and keeps all of them in the
+ * metadata ("microtome.layers"), from which import restores them.
  *
  * Export writes opset 17 with the weights in the file. */
 #ifndef NET_ONNX_ONNX_H
