@@ -100,6 +100,8 @@ static void put_test(FILE *out, const struct result_training *training)
         html_put(out, ": accuracy %.4f", training->test_accuracy);
     if (isfinite(training->test_auc))
         html_put(out, ", AUC %.4f", training->test_auc);
+    if (isfinite(training->test_r2))
+        html_put(out, ": R2 %.4f, MAE %.4g", training->test_r2, training->test_mae);
     html_put(out, "</p>\n");
 }
 
@@ -117,6 +119,8 @@ void page_put_training(FILE *out, const struct page *page)
         put_measure(out, training, "loss", "val_loss", "train_loss", 0);
         put_measure(out, training, "accuracy", "val_accuracy", "train_accuracy", 1);
         put_measure(out, training, "patch AUC", "val_auc", "train_auc", 0);
+        put_measure(out, training, "R2", "val_r2", "train_r2", 1);
+        put_measure(out, training, "MAE", "val_mae", "train_mae", 0);
         html_put(out, "</div>\n");
         put_test(out, training);
     }

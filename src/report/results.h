@@ -40,6 +40,7 @@ struct result_training {
     int64_t best_epoch;             /* from 1; 0: unknown */
     int64_t test_patches;           /* used to test the final weights; 0: none */
     double test_accuracy, test_auc; /* NAN: unknown */
+    double test_r2, test_mae;       /* the same, of a number */
 };
 
 /* A sweep's table of combinations; of its trainings only the best one is shown. */

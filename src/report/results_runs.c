@@ -145,10 +145,11 @@ bool results_take_training(struct results *results, const char *folder, struct e
     training->best_epoch = json_integer_value(json_object_get(metrics, "best_epoch"));
     training->network = text_of(run, "network");
     const json_t *test = json_object_get(metrics, "test");
-    const json_t *accuracy = json_object_get(test, "accuracy"), *auc = json_object_get(test, "auc");
     training->test_patches = json_integer_value(json_object_get(test, "patches"));
-    training->test_accuracy = json_is_number(accuracy) ? json_number_value(accuracy) : NAN;
-    training->test_auc = json_is_number(auc) ? json_number_value(auc) : NAN;
+    training->test_accuracy = number_of(test, "accuracy");
+    training->test_auc = number_of(test, "auc");
+    training->test_r2 = number_of(test, "r2");
+    training->test_mae = number_of(test, "mae");
     json_decref(metrics);
     json_decref(run);
     return ok && ((training->folder && training->network) || err_memory(err, folder));
