@@ -88,7 +88,7 @@ static bool init_model(struct ensemble_model *m, struct model *model, int64_t st
     m->window = config->patch_size_pixels > 0 ? config->patch_size_pixels : side;
     if (model_crop_only(config, m->window) > 0)
         m->window = model_crop_only(config, m->window); /* nothing else is looked at */
-    if (!model_steps_size(config, config->n_steps, m->window, m->window, &m->side, &height, err))
+    if (!model_sized(config, config->n_sizings, m->window, m->window, &m->side, &height, err))
         return err_prefix(err, model->name);
     if (m->side != height)
         return err_set(err, ERR_USAGE, "%s: its config.json does not give square images",

@@ -115,8 +115,8 @@ static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
         hash = part_hash(hash, outputs, strlen(outputs) + 1);
     int64_t sizes[] = { m->window, m->side, (int64_t)config->padding };
     hash = part_hash(hash, sizes, sizeof sizes);
-    for (int i = 0; m->side != m->window && i < config->n_steps; i++) {
-        const struct model_step *step = &config->steps[i];
+    for (int i = 0; m->side != m->window && i < config->n_sizings; i++) {
+        const struct model_sizing *step = &config->sizings[i];
         int64_t numbers[] = { (int64_t)step->kind, step->height, step->width };
         hash = part_hash(hash, numbers, sizeof numbers);
     }

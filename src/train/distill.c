@@ -56,18 +56,18 @@ static bool adopt_classes(struct train_config *config, const struct model_config
 }
 
 /* The one step that resizes, which must be the first; NULL: there is none. */
-static const struct model_step *resize_of(const struct model_config *teacher)
+static const struct model_sizing *resize_of(const struct model_config *teacher)
 {
-    const struct model_step *first = teacher->n_steps > 0 ? &teacher->steps[0] : NULL;
+    const struct model_sizing *first = teacher->n_sizings > 0 ? &teacher->sizings[0] : NULL;
     return first && first->kind != MODEL_CENTER_CROP ? first : NULL;
 }
 
 static bool check_steps(const struct model_config *teacher, const char *path, struct err *err)
 {
     bool ok = true;
-    for (int i = 0; i < teacher->n_steps; i++)
-        ok = ok && (i == 0 || teacher->steps[i].kind == MODEL_CENTER_CROP) &&
-             teacher->steps[i].height == teacher->steps[i].width;
+    for (int i = 0; i < teacher->n_sizings; i++)
+        ok = ok && (i == 0 || teacher->sizings[i].kind == MODEL_CENTER_CROP) &&
+             teacher->sizings[i].height == teacher->sizings[i].width;
     return ok || err_set(err, ERR_USAGE,
                          "%s: only teachers that resize a patch to a square, crop it, or do both "
                          "in this order can be distilled",
@@ -86,9 +86,9 @@ static bool adopt(struct train_config *config, const struct model_config *teache
         return err_set(err, ERR_USAGE,
                        "%s: config.json must name at least two classes and a patch size", path);
     int64_t patch = teacher->patch_size_pixels, side = 0, height = 0;
-    const struct model_step *resize = resize_of(teacher);
+    const struct model_sizing *resize = resize_of(teacher);
     if (!check_steps(teacher, path, err) ||
-        !model_steps_size(teacher, teacher->n_steps, patch, patch, &side, &height, err))
+        !model_sized(teacher, teacher->n_sizings, patch, patch, &side, &height, err))
         return false;
     if (resize && resize->height != patch && config->data.resize_px == 0)
         return err_set(err, ERR_USAGE,
@@ -236,7 +236,7 @@ bool distill_check_data(const struct distill *d, const struct dataset *dataset, 
                         struct err *err)
 {
     const struct model_config *teacher = &d->teacher->config;
-    const struct model_step *resize = resize_of(teacher);
+    const struct model_sizing *resize = resize_of(teacher);
     const char *path = d->config->distill.teacher;
     int64_t resize_px = d->config->data.resize_px > 0 ? d->config->data.resize_px : patch_px;
     int64_t scaled = resize ? resize->height : teacher->patch_size_pixels;

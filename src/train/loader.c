@@ -153,11 +153,11 @@ static bool prepare_patch(const struct loader_options *options, struct augment_k
                           struct image *patch, struct err *err)
 {
     const struct model_config *config = options->prepare;
-    int n_steps = config->n_steps;
-    if (options->train && n_steps > 0 && config->steps[n_steps - 1].kind == MODEL_CENTER_CROP)
+    int n_steps = config->n_sizings;
+    if (options->train && n_steps > 0 && config->sizings[n_steps - 1].kind == MODEL_CENTER_CROP)
         n_steps--; /* the crop is drawn instead */
     if ((options->stain && !stain_need_patch(options->stain, patch, err)) ||
-        !model_apply_steps(config, n_steps, patch, err) ||
+        !model_resize(config, n_steps, patch, err) ||
         (options->train && !augment_train(&options->augment, key, patch, err)))
         return false;
     if (patch->width == options->input_px && patch->height == options->input_px)

@@ -67,9 +67,11 @@ static void describe(struct trainer *trainer)
     model_config_init(config);
     config->patch_size_pixels = resized > 0 ? trainer->learning.patch_px : crop;
     if (resized > 0)
-        config->steps[config->n_steps++] = (struct model_step){ MODEL_RESIZE, resized, resized };
+        config->sizings[config->n_sizings++] =
+            (struct model_sizing){ MODEL_RESIZE, resized, resized };
     if (resized != crop)
-        config->steps[config->n_steps++] = (struct model_step){ MODEL_CENTER_CROP, crop, crop };
+        config->sizings[config->n_sizings++] =
+            (struct model_sizing){ MODEL_CENTER_CROP, crop, crop };
     config->spacing_um_px =
         given->data.spacing_um_px > 0 ? given->data.spacing_um_px : trainer->dataset.mpp;
     memcpy(config->mean, given->data.mean, sizeof config->mean);

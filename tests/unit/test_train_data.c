@@ -220,8 +220,8 @@ static void bad_data_is_named(void **state)
 
 /* --- loader --- */
 
-static struct model_config crops = { .steps = { { MODEL_CENTER_CROP, 32, 32 } },
-                                     .n_steps = 1,
+static struct model_config crops = { .sizings = { { MODEL_CENTER_CROP, 32, 32 } },
+                                     .n_sizings = 1,
                                      .mean = { 0.5, 0.5, 0.5 },
                                      .std = { 0.2, 0.2, 0.2 } };
 
@@ -352,7 +352,7 @@ static void pixels_are_right(void **state)
     assert_true(dataset_open(&config, &dataset, NULL));
     struct loader_options options = loader_options(&dataset, 2);
     struct model_config plain = crops;
-    plain.n_steps = 0;
+    plain.n_sizings = 0;
     options.prepare = &plain;
     options.train = false;
     options.input_px = SIDE_PX;
@@ -509,8 +509,8 @@ static void real_tars(void **state)
     assert_int_equal(dataset_count(&dataset, DATA_TRAIN, count), 2246);
     assert_int_equal(dataset_count(&dataset, DATA_VAL, count), 873);
     struct loader_options options = loader_options(&dataset, 2);
-    struct model_config resizes = { .steps = { { MODEL_RESIZE, 32, 32 } },
-                                    .n_steps = 1,
+    struct model_config resizes = { .sizings = { { MODEL_RESIZE, 32, 32 } },
+                                    .n_sizings = 1,
                                     .std = { 1, 1, 1 } };
     options.prepare = &resizes;
     options.side = DATA_VAL;

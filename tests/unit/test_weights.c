@@ -252,9 +252,9 @@ static void config_of_wsinfer(void **state)
     assert_int_equal(config.patch_size_pixels, 350);
     assert_true(config.spacing_um_px == 0.25);
     assert_string_equal(config.class_names[1], "Tumor");
-    assert_int_equal(config.n_steps, 1);
-    assert_int_equal(config.steps[0].kind, MODEL_RESIZE_SHORTER);
-    assert_int_equal(config.steps[0].height, 224);
+    assert_int_equal(config.n_sizings, 1);
+    assert_int_equal(config.sizings[0].kind, MODEL_RESIZE_SHORTER);
+    assert_int_equal(config.sizings[0].height, 224);
     assert_true(config.mean[2] == 0.6779 && config.std[0] == 0.112);
     assert_null(config.network);
     config.network = strdup("scan_small");
@@ -268,8 +268,8 @@ static void config_of_wsinfer(void **state)
     assert_int_equal(again.stride_px, 16);
     assert_true(memcmp(again.mean, config.mean, sizeof config.mean) == 0);
     assert_true(memcmp(again.std, config.std, sizeof config.std) == 0);
-    assert_true(again.n_steps == 1 && again.steps[0].kind == MODEL_RESIZE_SHORTER &&
-                again.steps[0].height == 224);
+    assert_true(again.n_sizings == 1 && again.sizings[0].kind == MODEL_RESIZE_SHORTER &&
+                again.sizings[0].height == 224);
     model_config_free(&config);
     model_config_free(&again);
     free(path);

@@ -174,8 +174,8 @@ static bool open_file(struct model *model, const struct model_source *source, st
     struct model_source sized = *source;
     int64_t side = model->config.patch_size_pixels;
     if (ok && source->height == 0 && side > 0)
-        ok = model_steps_size(&model->config, model->config.n_steps, side, side, &sized.width,
-                              &sized.height, err) ||
+        ok = model_sized(&model->config, model->config.n_sizings, side, side, &sized.width,
+                         &sized.height, err) ||
              err_prefix(err, config);
     if (ok && strcmp(file_extension(path), ".onnx") == 0)
         ok = open_onnx(model, path, described, &sized, err);

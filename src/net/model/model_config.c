@@ -98,26 +98,26 @@ static bool read_class_names(const struct reader *r, const json_t *json)
 }
 
 /* {"size": 224} or {"size": [224, 224]}. One number is a square for CenterCrop. */
-static bool read_size_step(const struct reader *r, enum model_step_kind kind, const char *key,
-                           const json_t *arguments)
+static bool read_sizing(const struct reader *r, enum model_sizing_kind kind, const char *key,
+                        const json_t *arguments)
 {
     const json_t *size = json_object_get(arguments, "size");
     struct model_config *config = r->config;
     size_t n = json_is_array(size) ? json_array_size(size) : 0;
     if (n > 2 || (json_is_array(size) && n == 0))
         return wrong(r, key, "one number or two");
-    if (config->n_steps == MODEL_MAX_STEPS)
+    if (config->n_sizings == MODEL_MAX_SIZINGS)
         return wrong(r, "transform", "a list of at most 8 steps that change the size");
-    struct model_step *step = &config->steps[config->n_steps++];
+    struct model_sizing *sizing = &config->sizings[config->n_sizings++];
     int64_t sides[2];
     for (int i = 0; i < 2; i++) {
         const json_t *side = n ? json_array_get(size, n == 2 ? (size_t)i : 0) : size;
         if (!read_whole(r, side, key, PIXELS_LIMIT, &sides[i]))
             return false;
     }
-    *step = (struct model_step){ kind, sides[0], sides[1] };
+    *sizing = (struct model_sizing){ kind, sides[0], sides[1] };
     if (kind == MODEL_RESIZE && n < 2)
-        step->kind = MODEL_RESIZE_SHORTER;
+        sizing->kind = MODEL_RESIZE_SHORTER;
     return true;
 }
 
@@ -133,17 +133,17 @@ static bool read_channels(const struct reader *r, const json_t *json, const char
 }
 
 /* *floats: a ToTensor or Normalize came before, so that a Resize would not work on bytes. */
-static bool read_step(const struct reader *r, const json_t *step, bool *floats)
+static bool read_item(const struct reader *r, const json_t *item, bool *floats)
 {
-    const char *name = json_string_value(json_object_get(step, "name"));
-    const json_t *arguments = json_object_get(step, "arguments");
+    const char *name = json_string_value(json_object_get(item, "name"));
+    const json_t *arguments = json_object_get(item, "arguments");
     if (!name)
         return wrong(r, "transform", "a list of objects with a 'name'");
     if (strcmp(name, "Resize") == 0)
         return *floats ? wrong(r, "transform: Resize", "before ToTensor")
-                       : read_size_step(r, MODEL_RESIZE, "transform: Resize: size", arguments);
+                       : read_sizing(r, MODEL_RESIZE, "transform: Resize: size", arguments);
     if (strcmp(name, "CenterCrop") == 0) /* the same on bytes and on floats */
-        return read_size_step(r, MODEL_CENTER_CROP, "transform: CenterCrop: size", arguments);
+        return read_sizing(r, MODEL_CENTER_CROP, "transform: CenterCrop: size", arguments);
     *floats = true;
     if (strcmp(name, "ToTensor") == 0)
         return true;
@@ -165,7 +165,7 @@ static bool read_transform(const struct reader *r, const json_t *json)
     if (!json_is_array(json))
         return wrong(r, "transform", "a list");
     for (size_t i = 0; i < json_array_size(json); i++)
-        if (!read_step(r, json_array_get(json, i), &floats))
+        if (!read_item(r, json_array_get(json, i), &floats))
             return false;
     return true;
 }
@@ -224,8 +224,9 @@ static bool read_stain(const struct reader *r, const json_t *json)
 static bool add_known_crop(struct model_config *config)
 {
     int64_t side = config->patch_size_pixels;
-    if (config->network && config->n_steps == 0)
-        config->steps[config->n_steps++] = (struct model_step){ MODEL_CENTER_CROP, side, side };
+    if (config->network && config->n_sizings == 0)
+        config->sizings[config->n_sizings++] =
+            (struct model_sizing){ MODEL_CENTER_CROP, side, side };
     return true;
 }
 

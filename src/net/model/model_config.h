@@ -10,16 +10,16 @@
 #include "net/graph/transform.h"
 
 /* One change of a patch's size, as torchvision's transform of the same name. */
-enum model_step_kind {
+enum model_sizing_kind {
     MODEL_RESIZE,         /* to height x width */
     MODEL_RESIZE_SHORTER, /* the shorter side to height (Resize with one number) */
     MODEL_CENTER_CROP,    /* to height x width; a smaller patch is an error */
 };
-struct model_step {
-    enum model_step_kind kind;
+struct model_sizing {
+    enum model_sizing_kind kind;
     int64_t height, width;
 };
-#define MODEL_MAX_STEPS 8
+#define MODEL_MAX_SIZINGS 8
 
 /* How stains are normalised before anything else is done to a patch. Numbers that the method does
  * not use are 0. */
@@ -47,9 +47,10 @@ struct model_config {
     int64_t num_classes;       /* logits; one: sigmoid, more: softmax */
     int64_t patch_size_pixels; /* side of a patch as it is cut, at spacing_um_px */
     double spacing_um_px;
-    char **class_names;                       /* [num_classes] */
-    struct model_step steps[MODEL_MAX_STEPS]; /* in this order; none: the patch as it is cut */
-    int n_steps;
+    char **class_names; /* [num_classes] */
+    struct model_sizing
+        sizings[MODEL_MAX_SIZINGS]; /* in this order; none: the patch as it is cut */
+    int n_sizings;
     double mean[3], std[3]; /* of RGB / 255; without Normalize 0 and 1 */
     char *architecture;     /* timm's name, or NULL */
     /* "microtome": */
@@ -62,7 +63,7 @@ struct model_config {
     struct model_stain stain;
 };
 
-/* RGB / 255, no steps, everything else unset. */
+/* RGB / 255, no sizings, everything else unset. */
 void model_config_init(struct model_config *config);
 void model_config_free(struct model_config *config); /* also fine on a zeroed struct */
 

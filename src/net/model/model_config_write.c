@@ -13,18 +13,18 @@ static void write_numbers(struct json_out *json, const char *key, const double *
     json_out_close_array(json);
 }
 
-static void write_step(struct json_out *json, const struct model_step *step)
+static void write_sizing(struct json_out *json, const struct model_sizing *sizing)
 {
-    bool crop = step->kind == MODEL_CENTER_CROP;
+    bool crop = sizing->kind == MODEL_CENTER_CROP;
     json_out_object(json, NULL);
     json_out_text(json, "name", crop ? "CenterCrop" : "Resize");
     json_out_object_line(json, "arguments");
-    if (step->kind == MODEL_RESIZE_SHORTER || (crop && step->height == step->width)) {
-        json_out_int(json, "size", step->height);
+    if (sizing->kind == MODEL_RESIZE_SHORTER || (crop && sizing->height == sizing->width)) {
+        json_out_int(json, "size", sizing->height);
     } else {
         json_out_array_line(json, "size");
-        json_out_int(json, NULL, step->height);
-        json_out_int(json, NULL, step->width);
+        json_out_int(json, NULL, sizing->height);
+        json_out_int(json, NULL, sizing->width);
         json_out_close_array(json);
     }
     json_out_close_object(json);
@@ -37,8 +37,8 @@ static void write_transform(struct json_out *json, const struct model_config *co
     for (int i = 0; i < 3; i++)
         normalized = normalized || config->mean[i] != 0 || config->std[i] != 1;
     json_out_array(json, "transform");
-    for (int i = 0; i < config->n_steps; i++)
-        write_step(json, &config->steps[i]);
+    for (int i = 0; i < config->n_sizings; i++)
+        write_sizing(json, &config->sizings[i]);
     json_out_object_line(json, NULL);
     json_out_text(json, "name", "ToTensor");
     json_out_close_object(json);

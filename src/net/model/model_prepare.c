@@ -9,33 +9,33 @@ int64_t model_crop_start(int64_t side_px, int64_t crop_px)
     return rest % 2 ? half + half % 2 : half;
 }
 
-static bool step_size(const struct model_step *step, int64_t *width, int64_t *height,
-                      struct err *err)
+static bool sizing_size(const struct model_sizing *sizing, int64_t *width, int64_t *height,
+                        struct err *err)
 {
     int64_t shorter = *width < *height ? *width : *height;
-    if (step->kind == MODEL_RESIZE_SHORTER) {
-        *width = *width * step->height / shorter;
-        *height = *height * step->height / shorter;
+    if (sizing->kind == MODEL_RESIZE_SHORTER) {
+        *width = *width * sizing->height / shorter;
+        *height = *height * sizing->height / shorter;
         return true;
     }
-    if (step->kind == MODEL_CENTER_CROP && (*width < step->width || *height < step->height))
+    if (sizing->kind == MODEL_CENTER_CROP && (*width < sizing->width || *height < sizing->height))
         return err_set(err, ERR_FORMAT,
                        "a patch of %lld x %lld px is smaller than the %lld x %lld px the model "
                        "crops from it; use larger patches",
-                       (long long)*width, (long long)*height, (long long)step->width,
-                       (long long)step->height);
-    *width = step->width;
-    *height = step->height;
+                       (long long)*width, (long long)*height, (long long)sizing->width,
+                       (long long)sizing->height);
+    *width = sizing->width;
+    *height = sizing->height;
     return true;
 }
 
-bool model_steps_size(const struct model_config *config, int n_steps, int64_t width, int64_t height,
-                      int64_t *out_width, int64_t *out_height, struct err *err)
+bool model_sized(const struct model_config *config, int n_sizings, int64_t width, int64_t height,
+                 int64_t *out_width, int64_t *out_height, struct err *err)
 {
     *out_width = width;
     *out_height = height;
-    for (int i = 0; i < n_steps; i++)
-        if (!step_size(&config->steps[i], out_width, out_height, err))
+    for (int i = 0; i < n_sizings; i++)
+        if (!sizing_size(&config->sizings[i], out_width, out_height, err))
             return false;
     return true;
 }
@@ -44,12 +44,12 @@ bool model_input_size(const struct model_config *config, int64_t width, int64_t 
                       int64_t *input_width, int64_t *input_height, struct err *err)
 {
     int64_t side = config->patch_size_pixels;
-    if (config->n_steps == 0 && side > 0 && (width != side || height != side))
+    if (config->n_sizings == 0 && side > 0 && (width != side || height != side))
         return err_set(err, ERR_FORMAT,
                        "a patch of %lld x %lld px: the model expects patches of %lld px, and its "
                        "config.json neither crops nor resizes",
                        (long long)width, (long long)height, (long long)side);
-    return model_steps_size(config, config->n_steps, width, height, input_width, input_height, err);
+    return model_sized(config, config->n_sizings, width, height, input_width, input_height, err);
 }
 
 /* Rows move towards the front of the same memory. */
@@ -64,16 +64,16 @@ static void crop(struct image *image, int64_t width, int64_t height)
     image->height = height;
 }
 
-bool model_apply_steps(const struct model_config *config, int n_steps, struct image *image,
-                       struct err *err)
+bool model_resize(const struct model_config *config, int n_sizings, struct image *image,
+                  struct err *err)
 {
-    for (int i = 0; i < n_steps; i++) {
+    for (int i = 0; i < n_sizings; i++) {
         int64_t width = image->width, height = image->height;
-        if (!step_size(&config->steps[i], &width, &height, err))
+        if (!sizing_size(&config->sizings[i], &width, &height, err))
             return false;
         if (width == image->width && height == image->height)
             continue;
-        if (config->steps[i].kind == MODEL_CENTER_CROP) {
+        if (config->sizings[i].kind == MODEL_CENTER_CROP) {
             crop(image, width, height);
             continue;
         }
@@ -106,14 +106,14 @@ bool model_prepare(const struct model_config *config, const struct image *image,
     struct image own = { 0 };
     if (!model_input_size(config, image->width, image->height, &width, &height, err))
         return false;
-    if (config->n_steps == 0) {
+    if (config->n_sizings == 0) {
         model_normalize(config, image, out);
         return true;
     }
     if (!image_new(&own, image->width, image->height, image->channels, err))
         return false;
     memcpy(own.px, image->px, image_bytes(image));
-    bool ok = model_apply_steps(config, config->n_steps, &own, err);
+    bool ok = model_resize(config, config->n_sizings, &own, err);
     if (ok)
         model_normalize(config, &own, out);
     image_free(&own);
@@ -123,14 +123,14 @@ bool model_prepare(const struct model_config *config, const struct image *image,
 int64_t model_crop_only(const struct model_config *config, int64_t patch_px)
 {
     int64_t side = patch_px;
-    for (int i = 0; i < config->n_steps; i++) {
-        const struct model_step *step = &config->steps[i];
-        if (step->kind != MODEL_CENTER_CROP && step->height == side && step->width == side)
+    for (int i = 0; i < config->n_sizings; i++) {
+        const struct model_sizing *sizing = &config->sizings[i];
+        if (sizing->kind != MODEL_CENTER_CROP && sizing->height == side && sizing->width == side)
             continue; /* changes nothing */
-        if (step->kind != MODEL_CENTER_CROP || step->height != step->width || step->width > side ||
-            (side - step->width) % 2)
+        if (sizing->kind != MODEL_CENTER_CROP || sizing->height != sizing->width ||
+            sizing->width > side || (side - sizing->width) % 2)
             return 0;
-        side = step->width;
+        side = sizing->width;
     }
     return side;
 }

@@ -6,22 +6,22 @@
 #include "base/image.h"
 #include "net/model/model_config.h"
 
-/* The size of a patch of width x height after the first n_steps steps. Fails if a crop is larger
- * than the image it crops. */
-bool model_steps_size(const struct model_config *config, int n_steps, int64_t width, int64_t height,
-                      int64_t *out_width, int64_t *out_height, struct err *err);
-/* The same after all steps. If none sets a size, a patch must have patch_size_pixels if the config
- * gives it: at another size the network would be a different one. */
+/* The size of a patch of width x height after the first n_sizings sizings. Fails if a crop is
+ * larger than the image it crops. */
+bool model_sized(const struct model_config *config, int n_sizings, int64_t width, int64_t height,
+                 int64_t *out_width, int64_t *out_height, struct err *err);
+/* The same after all sizings. If none sets a size, a patch must have patch_size_pixels if the
+ * config gives it: at another size the network would be a different one. */
 bool model_input_size(const struct model_config *config, int64_t width, int64_t height,
                       int64_t *input_width, int64_t *input_height, struct err *err);
 
-/* The first n_steps steps, in place; the image's memory may be reallocated. */
-bool model_apply_steps(const struct model_config *config, int n_steps, struct image *image,
-                       struct err *err);
+/* The first n_sizings sizings, in place; the image's memory may be reallocated. */
+bool model_resize(const struct model_config *config, int n_sizings, struct image *image,
+                  struct err *err);
 /* RGB [h, w, 3] -> out [3, h, w], normalised. */
 void model_normalize(const struct model_config *config, const struct image *image, float *out);
-/* All steps and normalisation: -> out [3, input_height, input_width]. A pass over the pixels for
- * each step: 5 ms to shrink 1024 px to 224. */
+/* All sizings and normalisation: -> out [3, input_height, input_width]. A pass over the pixels for
+ * each sizing: 5 ms to shrink 1024 px to 224. */
 bool model_prepare(const struct model_config *config, const struct image *image, float *out,
                    struct err *err);
 
