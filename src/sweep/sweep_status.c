@@ -52,7 +52,8 @@ static bool read_row(const char *folder, const json_t *one, const char *measure,
     row->score = json_is_number(score) ? json_number_value(score) : NAN;
     if (!row->name || !row->state || !row->error)
         return err_memory(err, "the status");
-    if (!row->name[0] || strchr(row->name, '/')) /* it names a folder below */
+    if (!row->name[0] || row->name[0] == '.' ||
+        strchr(row->name, '/')) /* it names a folder below */
         return err_set(err, ERR_FORMAT, "%s/sweep.json: not written by microtome, or damaged",
                        folder);
     count_epochs(folder, row);

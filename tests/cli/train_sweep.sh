@@ -55,6 +55,11 @@ echo "--- no validation data"
 train -o none --sweep lr=0.01,0.1 --set data.split=attribute | numbers
 ls none
 
+echo "--- another objective, by its own measure"
+microtome extract -q cohort/slides.csv -o covered --random 6 --patch 144 --label-rule any --target coverage:tumor >/dev/null || exit
+train -o regress --set objective=regress --set data.train=covered --sweep lr=0.001,0.002 | grep -o 'val r2\|, r2'
+train -o regress --set objective=regress --set train.monitor=loss --sweep train.loss=mse,huber
+
 echo "--- stopped, and killed"
 sed -i 's/epochs: 2/epochs: 10/' run.yaml
 train -o whole --sweep lr=0.01,0.02 >/dev/null || exit
