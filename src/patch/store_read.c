@@ -46,7 +46,8 @@ static bool find_layout(struct store *store, struct err *err)
         store->layout = (enum store_layout)i;
         if (i == N_LAYOUTS)
             ok = err_set(err, ERR_FORMAT,
-                         "%s: an HDF5 file, but not a patch store in a known layout", path);
+                         "%s: an HDF5 file%s, but not a patch store in a known layout", path,
+                         h5_has(file, "features") ? " of features" : "");
     }
     free(format);
     free(name);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "patch/h5.h"
 #include "support/cohort.h"
 #include "support/golden.h"
 #include "support/train_job.h"
@@ -307,6 +308,67 @@ static void bad_targets_are_named(void **state)
     free(data);
 }
 
+/* A file of features is one of HDF5 too. */
+static void features_are_no_patches(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("objective-features");
+    char *path = text_format("%s/bag.h5", folder), *data = text_format("data.train=%s", path);
+    const char *const settings[] = { data };
+    struct train_config config;
+    struct dataset dataset;
+    struct err err = { 0 };
+    hid_t file = h5_create(path);
+    assert_true(h5_put_data(file, "features", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 2,
+                            (hsize_t[]){ 2, 3 }, (float[6]){ 0 }));
+    assert_true(H5Fclose(file) >= 0);
+    assert_true(config_read(NULL, settings, 1, &config, NULL));
+    assert_true(objective_settle(&config, NULL, NULL));
+    assert_false(dataset_open(&config, &dataset, &err));
+    assert_non_null(strstr(err.text, "bag.h5: an HDF5 file of features, but not a patch store"));
+    config_free(&config);
+    free(folder), free(path), free(data);
+}
+
+/* What config.json says about a number is checked. */
+static void cards_are_checked(void **state)
+{
+    (void)state;
+    static const char before[] =
+        "{\"num_classes\": 1, \"class_names\": [\"a\"], \"patch_size_pixels\": 8, "
+        "\"spacing_um_px\": 1, \"transform\": [], \"microtome\": {\"objective\": ";
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        { "\"regress\", \"target\": {\"name\": \"a\", \"unit\": \"\", \"mean\": 2, \"std\": 3, "
+          "\"min\": 0, \"max\": 9}}}",
+          NULL },
+        { "\"dream\"}}", "c.json: the model was trained with objective 'dream'; this version knows "
+                         "classify, distill and regress" },
+        { "\"regress\"}}",
+          "c.json: 'microtome: target' must be an object, with num_classes 1, if a "
+          "model predicts a number" },
+        { "\"regress\", \"target\": {\"name\": \"a\", \"unit\": \"\", \"mean\": 2, \"std\": 0, "
+          "\"min\": 0, \"max\": 9}}}",
+          "c.json: 'microtome: target' must be an object with std above 0 and min below max" },
+        { "\"regress\", \"target\": {\"name\": \"a\", \"unit\": \"\", \"mean\": \"2\"}}}",
+          "c.json: 'microtome: target: mean' must be a number" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = text_format("%s%s", before, cases[i].text);
+        struct model_config card;
+        struct err err = { 0 };
+        bool ok = model_config_parse(text, strlen(text), "c.json", &card, &err);
+        assert_string_equal(err.text, cases[i].message ? cases[i].message : "");
+        assert_true(ok == !cases[i].message);
+        if (ok) {
+            assert_true(card.target.mean == 2 && card.target.std == 3 && card.target.max == 9);
+            model_config_free(&card);
+        }
+        free(text);
+    }
+}
+
 /* Keys that an objective does not take are refused by name. */
 static void refused_by_name(void **state)
 {
@@ -392,6 +454,8 @@ int main(void)
         cmocka_unit_test(resumes_as_if_never_stopped),
         cmocka_unit_test(bad_targets_are_named),
         cmocka_unit_test(refused_by_name),
+        cmocka_unit_test(features_are_no_patches),
+        cmocka_unit_test(cards_are_checked),
         cmocka_unit_test(chosen_by_the_objective),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
