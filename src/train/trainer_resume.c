@@ -154,10 +154,6 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
                      get_int(state, "step_images") == trainer_step_images(trainer)
                          ? "the last digits may differ"
                          : "results will differ from here on");
-    if (ok && get_int(state, "threads") != trainer->threads)
-        console_warn(trainer->ctx->console,
-                     "started with %lld threads, now %d: the last digits may differ",
-                     (long long)get_int(state, "threads"), trainer->threads);
     free(config);
     return ok;
 }

@@ -9,87 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/rng.h"
 #include "net/plan/plan.h"
 #include "net/zoo/zoo.h"
-
-#define CLASSES 3
-#define STEPS 2 /* the second begins with what the first left in memory */
-
-/* What is left of some training steps. */
-struct trained {
-    float *gradients, *buffers;
-    int64_t n_gradients, n_buffers;
-    float outputs[64];
-    struct plan_memory memory;
-};
-
-static void fill(float *at, int64_t count, uint64_t stream)
-{
-    struct rng rng = rng_new(5, stream, 0);
-    for (int64_t i = 0; i < count; i++)
-        at[i] = (float)rng_between(&rng, -1, 1);
-}
-
-static void note_buffers(const struct graph *g, struct trained *out)
-{
-    out->buffers = NULL, out->n_buffers = 0;
-    for (int32_t i = 0; i < g->n_values; i++) {
-        if (g->values[i].kind != VALUE_BUFFER)
-            continue;
-        int64_t n = shape_count(graph_shape(g, i));
-        out->buffers = realloc(out->buffers, (size_t)(out->n_buffers + n) * sizeof(float));
-        memcpy(out->buffers + out->n_buffers, graph_data(g, i), (size_t)n * sizeof(float));
-        out->n_buffers += n;
-    }
-}
-
-static struct trained train(const char *network, int64_t side, int64_t batch,
-                            struct plan_options options)
-{
-    struct trained out = { 0 };
-    struct err err = { 0 };
-    struct graph *g = NULL;
-    struct plan *plan = NULL;
-    struct zoo_options zoo = { .batch = batch, .height = side, .width = side, .classes = CLASSES };
-    options.mode = PLAN_TRAIN;
-    if (!zoo_build(network, &zoo, &g, &err) || !graph_initialize(g, 3, &err) ||
-        !plan_new(g, &options, &plan, &err))
-        fail_msg("%s: %s", network, err.text);
-    int64_t floats = shape_count(graph_shape(g, g->outputs[0].value));
-    for (int s = 0; s < STEPS; s++) {
-        for (int i = 0; i < g->n_inputs; i++)
-            fill(plan_input(plan, i), shape_count(graph_shape(g, g->inputs[i].value)),
-                 (uint64_t)(s * 10 + i));
-        plan_set_random(plan, 11, (uint64_t)(s * batch));
-        assert_true(plan_forward(plan, &err));
-        fill(plan_output_gradient(plan, 0), floats, 77);
-        assert_true(plan_backward(plan, &err));
-    }
-    const float *gradients = plan_gradients(plan, &out.n_gradients);
-    out.gradients = malloc((size_t)out.n_gradients * sizeof(float));
-    memcpy(out.gradients, gradients, (size_t)out.n_gradients * sizeof(float));
-    memcpy(out.outputs, plan_output(plan, 0), sizeof(float) * (size_t)(floats < 64 ? floats : 64));
-    note_buffers(g, &out);
-    out.memory = plan_memory(plan);
-    plan_free(plan);
-    graph_free(g);
-    return out;
-}
-
-static void trained_free(struct trained *t)
-{
-    free(t->gradients), free(t->buffers);
-}
-
-static void assert_same(const struct trained *a, const struct trained *b)
-{
-    assert_int_equal(a->n_gradients, b->n_gradients);
-    assert_memory_equal(a->outputs, b->outputs, sizeof a->outputs);
-    assert_memory_equal(a->gradients, b->gradients, (size_t)a->n_gradients * sizeof(float));
-    assert_int_equal(a->n_buffers, b->n_buffers);
-    assert_memory_equal(a->buffers, b->buffers, (size_t)a->n_buffers * sizeof(float));
-}
+#include "support/trained_net.h"
 
 struct saving_case {
     const char *network;
@@ -107,32 +29,33 @@ static void recomputation_gives_the_same_bits(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct saving_case *c = &cases[i];
-        struct trained plain =
-            train(c->network, c->side, c->batch, (struct plan_options){ .threads = 1 });
-        struct trained saved =
-            train(c->network, c->side, c->batch,
-                  (struct plan_options){ .threads = 1, .saving = SAVING_RECOMPUTE });
-        assert_same(&plain, &saved);
+        struct trained_net plain =
+            trained_net(c->network, c->side, c->batch, (struct plan_options){ .threads = 1 });
+        struct trained_net saved =
+            trained_net(c->network, c->side, c->batch,
+                        (struct plan_options){ .threads = 1, .saving = SAVING_RECOMPUTE });
+        assert_trained_same(&plain, &saved);
         double part = (double)saved.memory.arena / (double)plain.memory.arena;
         print_message("%s: %.1f -> %.1f MB\n", c->network, (double)plain.memory.arena / 1e6,
                       (double)saved.memory.arena / 1e6);
         if (part > c->at_most)
             fail_msg("%s: %.2f of the memory", c->network, part);
-        trained_free(&plain), trained_free(&saved);
+        trained_net_free(&plain), trained_net_free(&saved);
     }
 }
 
 static void a_budget_is_kept_or_refused(void **state)
 {
     (void)state;
-    struct trained plain = train("googlenet", 112, 4, (struct plan_options){ .threads = 1 });
+    struct trained_net plain =
+        trained_net("googlenet", 112, 4, (struct plan_options){ .threads = 1 });
     size_t budget = plain.memory.arena * 85 / 100;
-    struct trained saved = train(
+    struct trained_net saved = trained_net(
         "googlenet", 112, 4,
         (struct plan_options){ .threads = 1, .saving = SAVING_RECOMPUTE, .arena_budget = budget });
     assert_true(saved.memory.arena <= budget);
-    assert_same(&plain, &saved);
-    trained_free(&plain), trained_free(&saved);
+    assert_trained_same(&plain, &saved);
+    trained_net_free(&plain), trained_net_free(&saved);
 
     struct err err = { 0 };
     struct graph *g = NULL;
@@ -165,10 +88,11 @@ static void bfloat16_changes_gradients_little(void **state)
                                                 { "scan_tiny", 224, 4, 0.9 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct saving_case *c = &cases[i];
-        struct trained plain =
-            train(c->network, c->side, c->batch, (struct plan_options){ .threads = 1 });
-        struct trained saved = train(c->network, c->side, c->batch,
-                                     (struct plan_options){ .threads = 1, .saving = SAVING_HALF });
+        struct trained_net plain =
+            trained_net(c->network, c->side, c->batch, (struct plan_options){ .threads = 1 });
+        struct trained_net saved =
+            trained_net(c->network, c->side, c->batch,
+                        (struct plan_options){ .threads = 1, .saving = SAVING_HALF });
         assert_memory_equal(plain.outputs, saved.outputs, sizeof plain.outputs);
         assert_memory_equal(plain.buffers, saved.buffers, (size_t)plain.n_buffers * sizeof(float));
         double error = relative(saved.gradients, plain.gradients, plain.n_gradients);
@@ -178,7 +102,7 @@ static void bfloat16_changes_gradients_little(void **state)
         assert_true(error > 0); /* else nothing was rounded */
         assert_true(error < 0.01);
         assert_true(part < c->at_most);
-        trained_free(&plain), trained_free(&saved);
+        trained_net_free(&plain), trained_net_free(&saved);
     }
 }
 

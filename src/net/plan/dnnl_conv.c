@@ -288,16 +288,11 @@ static bool weights_pd(struct plan_node *pn, const struct problem *p, enum layou
     return ok;
 }
 
-static bool backward_weights(struct plan_node *pn, const struct problem *p, enum layout in,
-                             enum layout out, struct err *err)
+static bool weights_step(struct plan_node *pn, const struct problem *p, enum layout in,
+                         enum layout out, dnnl_primitive_desc_t pd, struct err *err)
 {
     struct tape *tape = pn->tape;
     bool bias = p->bias && wants_gradient(pn, 2);
-    dnnl_primitive_desc_t pd = NULL;
-    if (lower_winograd_weights_takes(pn))
-        return lower_winograd_weights(pn, err);
-    if (!choose_backward(pn, p, &in, &out, weights_pd, &pd, err))
-        return false;
     const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_diff_weights_md);
     int dw = slot_new(tape, dnnl_memory_desc_get_size(weight));
     int db = bias ? gradient_slot(pn, 2, LAYOUT_PLAIN) : NO_SLOT;
@@ -313,6 +308,21 @@ static bool backward_weights(struct plan_node *pn, const struct problem *p, enum
     ok = ok && dnnl_weight_gradient(pn, 1, weight, dw, &p->weight, err);
     if (ok && bias)
         ok = gradient_add(pn, 2, db, LAYOUT_PLAIN, err);
+    return ok;
+}
+
+static bool backward_weights(struct plan_node *pn, const struct problem *p, enum layout in,
+                             enum layout out, struct err *err)
+{
+    dnnl_primitive_desc_t pd = NULL;
+    if (lower_winograd_weights_takes(pn))
+        return lower_winograd_weights(pn, err);
+    if (lower_gradient_takes_conv(pn, in, out))
+        return lower_gradient_conv(pn, in, err);
+    int threads = dnnl_alone(); /* oneDNN would split the sums by the number of threads */
+    bool ok = choose_backward(pn, p, &in, &out, weights_pd, &pd, err) &&
+              weights_step(pn, p, in, out, pd, err);
+    dnnl_together(threads);
     dnnl_primitive_desc_destroy(pd);
     return ok;
 }

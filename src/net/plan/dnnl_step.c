@@ -1,5 +1,6 @@
 /* dnnl_step.c: descriptions, primitives and memories of oneDNN as steps of a plan. */
 #include "net/plan/dnnl_step.h"
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/room.h"
@@ -7,6 +8,7 @@
 struct dnnl_state {
     dnnl_primitive_t primitive;
     dnnl_stream_t stream;
+    bool alone; /* on one thread */
     int n_args;
     dnnl_exec_arg_t args[DNNL_STEP_ARGS];
     char name[64];
@@ -87,7 +89,7 @@ const dnnl_memory_desc_t *pd_desc(const_dnnl_primitive_desc_t pd, dnnl_query_t w
     return dnnl_primitive_desc_query_md(pd, what, 0);
 }
 
-static const char *pd_name(const_dnnl_primitive_desc_t pd)
+const char *pd_name(const_dnnl_primitive_desc_t pd)
 {
     const char *name = NULL;
     dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
@@ -102,12 +104,27 @@ int pd_rank(const_dnnl_primitive_desc_t pd)
     return strstr(name, "gemm") && !strstr(name, "brgemm") ? 1 : 2;
 }
 
+int dnnl_alone(void)
+{
+    int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+    return threads;
+}
+
+void dnnl_together(int threads)
+{
+    omp_set_num_threads(threads);
+}
+
 static bool dnnl_run(const struct step *step, struct err *err)
 {
     const struct dnnl_state *state = step->state;
-    return dnnl_ok(
-        dnnl_primitive_execute(state->primitive, state->stream, state->n_args, state->args),
-        "its execution", err);
+    int threads = state->alone ? dnnl_alone() : 0;
+    dnnl_status_t status =
+        dnnl_primitive_execute(state->primitive, state->stream, state->n_args, state->args);
+    if (state->alone)
+        dnnl_together(threads);
+    return dnnl_ok(status, "its execution", err);
 }
 
 static void dnnl_bind(struct step *step)
@@ -133,7 +150,7 @@ static bool dnnl_copy(const struct step *from, struct step *to, struct err *err)
     if (!state)
         return err_memory(err, from->kernel);
     to->state = state, to->borrowed = false, to->destroy = dnnl_destroy;
-    state->stream = old->stream;
+    state->stream = old->stream, state->alone = old->alone;
     memcpy(state->name, old->name, sizeof state->name);
     to->kernel = state->name;
     const_dnnl_primitive_desc_t pd;
@@ -169,7 +186,8 @@ static bool add_arg(struct tape *tape, struct step *step, int arg, const dnnl_me
 struct step *dnnl_step(struct tape *tape, const char *what, dnnl_primitive_desc_t pd,
                        const struct dnnl_arg *args, int n_args, double flops, struct err *err)
 {
-    struct dnnl_state state = { .stream = dnnl_of(tape)->stream };
+    struct dnnl_state state = { .stream = dnnl_of(tape)->stream,
+                                .alone = omp_get_max_threads() < tape->options.threads };
     struct step_spec spec = { "oneDNN", dnnl_run, &state, sizeof state, flops };
     struct step *step = step_add(tape, &spec, err);
     if (!step)

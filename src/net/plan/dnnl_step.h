@@ -59,6 +59,36 @@ int dnnl_weight(struct plan_node *pn, int i, const dnnl_memory_desc_t *plain,
 bool dnnl_weight_gradient(struct plan_node *pn, int i, const dnnl_memory_desc_t *from, int slot,
                           const dnnl_memory_desc_t *plain, struct err *err);
 
+/* --- primitives on one thread, whose sums do not depend on the number of threads --- */
+
+/* Descriptions and steps made between these are for one thread. Returns what dnnl_together needs.
+ */
+int dnnl_alone(void);
+void dnnl_together(int threads);
+
+/* A primitive that processes each of `rows` rows separately, as one for every `piece` of rows;
+ * threads do pieces (dnnl_rows.c). */
+struct dnnl_rows {
+    const char *what;
+    int64_t rows, piece;
+    dnnl_primitive_desc_t pd[2]; /* of a piece, and of the rest that the last one may be; made
+                                    for one thread */
+    double flops;
+};
+struct dnnl_rows_arg {
+    int arg;
+    const dnnl_memory_desc_t *desc[2];
+    int slot;
+    enum access access;
+    bool each_row; /* has rows; else it is the same for all pieces */
+};
+/* How many rows a piece should have. */
+int64_t dnnl_rows_of_piece(int64_t rows);
+bool dnnl_rows_step(struct tape *tape, const struct dnnl_rows *rows,
+                    const struct dnnl_rows_arg *args, int n_args, struct err *err);
+
+/* The name of an implementation. */
+const char *pd_name(const_dnnl_primitive_desc_t pd);
 /* A query that cannot fail for the primitives used here. */
 const dnnl_memory_desc_t *pd_desc(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
 /* Whether the implementation is a generated kernel rather than a plain loop or a gemm. */

@@ -22,6 +22,12 @@ bool lower_winograd_data(struct plan_node *pn, struct err *err);
 /* The same for the gradients of the weights and the bias. */
 bool lower_winograd_weights_takes(const struct plan_node *pn);
 bool lower_winograd_weights(struct plan_node *pn, struct err *err);
+/* lower_gradient.c: the gradients of weights and bias by direct sums, with the layouts that the
+ * forward pass has. Whether to use them, and the step. */
+bool lower_gradient_takes_conv(const struct plan_node *pn, enum layout in, enum layout out);
+bool lower_gradient_conv(struct plan_node *pn, enum layout in, struct err *err);
+bool lower_gradient_takes_linear(const struct plan_node *pn);
+bool lower_gradient_linear(struct plan_node *pn, int dy, struct err *err);
 /* lower_stem.c: our own kernel for the first conv, forward. The image is plain. */
 bool lower_stem_takes(const struct plan_node *pn);
 bool lower_stem_forward(struct plan_node *pn, struct err *err);
@@ -44,7 +50,7 @@ bool lower_linear_backward(struct plan_node *pn, struct err *err);
 /* dnnl_matmul.c */
 bool lower_matmul_forward(struct plan_node *pn, struct err *err);
 bool lower_matmul_backward(struct plan_node *pn, struct err *err);
-/* dnnl_batch_norm.c */
+/* lower_batch_norm.c */
 bool lower_batch_norm_forward(struct plan_node *pn, struct err *err);
 bool lower_batch_norm_backward(struct plan_node *pn, struct err *err);
 /* dnnl_simple.c: silu, gelu, sigmoid, tanh; softmax */

@@ -7,8 +7,9 @@
  * A plan reads the parameters of its graph and must not outlive it; the graph must not change
  * (other than the parameters' floats, see plan_refresh) while a plan exists. A plan is used by one
  * thread at a time and itself runs on `threads` OpenMP threads; different plans of one graph may
- * run at the same time. With our own Winograd kernels (AVX2, AVX-512) the number of threads does
- * not change a forward pass for inference; gradients may change in the last digits.
+ * run at the same time. In PLAN_TRAIN and PLAN_TUNE the number of threads changes no bits: outputs,
+ * gradients and running statistics. In PLAN_INFER it changes none with our own kernels (AVX2,
+ * AVX-512), but may change the last digits of large linear layers.
  *
  * Inference:                                Training step:
  *     memcpy(plan_input(p, 0), x, ..);          plan_zero_gradients(p);

@@ -1,20 +1,11 @@
-/* dnnl_batch_norm.c: batch normalisation with the statistics of the batch (PLAN_TRAIN; the running
- * statistics are updated as in PyTorch, with the unbiased variance) or with the running statistics.
- */
-#include "net/plan/dnnl_step.h"
+/* lower_batch_norm.c: batch normalisation with the statistics of the batch (PLAN_TRAIN; the running
+ * statistics are updated as in PyTorch, with the unbiased variance) or with the running statistics,
+ * by our own kernels. */
+#include "net/kernels/batch_norm.h"
 #include "net/plan/lower.h"
 #include "net/plan/sync_norm.h"
 
 enum { WEIGHT = 1, BIAS, RUNNING_MEAN, RUNNING_VAR };
-
-static dnnl_memory_desc_t data_desc(const struct plan_node *pn, enum layout layout)
-{
-    const struct shape *x = in_shape(pn, 0);
-    if (x->rank == 4)
-        return desc_layout(pn->tape, x, layout);
-    struct shape image = SHAPE(x->dim[0], x->dim[1], shape_span(x, 2, x->rank), 1);
-    return desc_plain(&image);
-}
 
 /* The batch as it is spread over processes, if it is (n_groups > 0). */
 static struct sync_norm sync_of(const struct plan_node *pn, enum layout layout)
@@ -88,18 +79,26 @@ static bool takes_relu(const struct plan_node *pn)
            !tape->values[pn->node->output].keep;
 }
 
-static unsigned norm_flags(const struct plan_node *pn)
+/* Where x is rounded between the passes the backward pass would find other signs. */
+static bool keeps_passed(const struct plan_node *pn)
 {
-    bool global = pn->tape->options.mode != PLAN_TRAIN || is_spread(pn);
-    return dnnl_use_scale | dnnl_use_shift | (global ? dnnl_use_global_stats : 0u) |
-           (takes_relu(pn) ? dnnl_fuse_norm_relu : 0u);
+    return takes_relu(pn) && pn->tape->options.mode != PLAN_INFER &&
+           pn->tape->options.saving == SAVING_HALF;
 }
 
-/* Which elements the fused relu let through, for the backward pass; NULL: not needed. */
-static const dnnl_memory_desc_t *workspace_desc(const_dnnl_primitive_desc_t pd)
+static struct batch_norm norm_of(const struct plan_node *pn, enum layout layout)
 {
-    const dnnl_memory_desc_t *desc = pd_desc(pd, dnnl_query_workspace_md);
-    return desc && dnnl_memory_desc_get_size(desc) ? desc : NULL;
+    struct sync_norm s = sync_of(pn, layout);
+    return (struct batch_norm){ .level = simd_best(),
+                                .threads = pn->tape->options.threads,
+                                .images = s.n,
+                                .blocks = s.blocks,
+                                .area = s.area,
+                                .block = s.b,
+                                .channels = s.channels,
+                                .epsilon = s.epsilon,
+                                .relu = takes_relu(pn),
+                                .given = pn->tape->options.mode != PLAN_TRAIN || is_spread(pn) };
 }
 
 struct running {
@@ -136,97 +135,88 @@ static bool update_running(struct plan_node *pn, int mean, int variance, struct 
            step_use(step, in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err), ACCESS_BOTH, err);
 }
 
+static bool run_norm(const struct step *step, struct err *err)
+{
+    (void)err;
+    void *const *at = step->at;
+    batch_norm_run(step->state, at[0], at[1], at[2], at[3], at[4], at[5], at[7], at[6]);
+    return true;
+}
+
+static bool run_norm_back(const struct step *step, struct err *err)
+{
+    (void)err;
+    void *const *at = step->at;
+    batch_norm_back(step->state, at[0], at[1], at[2], at[3], at[4], at[5], at[10], at[6], at[7],
+                    at[8], at[9]);
+    return true;
+}
+
+static bool use_all(struct step *step, const int *slots, int n, enum access access, struct err *err)
+{
+    bool ok = step != NULL;
+    for (int i = 0; ok && i < n; i++)
+        ok = step_use(step, slots[i], access, err);
+    return ok;
+}
+
 bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
 {
     struct tape *tape = pn->tape;
     bool batch = tape->options.mode == PLAN_TRAIN;
     enum layout layout = in_layout(pn, 0);
-    dnnl_memory_desc_t data = data_desc(pn, layout), row = desc_plain(in_shape(pn, WEIGHT));
-    dnnl_batch_normalization_desc_t desc;
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t pd = NULL;
-    dnnl_prop_kind_t prop =
-        tape->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
-    bool ok = attr_new(&attr, err) &&
-              dnnl_ok(dnnl_batch_normalization_forward_desc_init(
-                          &desc, prop, &data, pn->node->attr.norm.epsilon, norm_flags(pn)),
-                      "batch norm", err) &&
-              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(tape)->engine, NULL),
-                      "batch norm", err);
-    dnnl_primitive_attr_destroy(attr);
-    pn->state->hint = pd;
-    if (!ok)
-        return false;
+    struct batch_norm norm = norm_of(pn, layout);
+    size_t row = (size_t)norm.channels * sizeof(float);
     int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
-    int mean = batch ? slot_new(tape, (size_t)row.dims[0] * sizeof(float))
-                     : in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err);
-    int variance = batch ? slot_new(tape, (size_t)row.dims[0] * sizeof(float))
-                         : in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err);
-    enum access access = batch && !is_spread(pn) ? ACCESS_WRITE : ACCESS_READ;
-    const dnnl_memory_desc_t *workspace = workspace_desc(pd);
-    int mask = workspace ? slot_new(tape, dnnl_memory_desc_get_size(workspace)) : NO_SLOT;
-    struct dnnl_arg args[] = {
-        { DNNL_ARG_SRC, &data, x, ACCESS_READ },
-        { DNNL_ARG_DST, &data, y, ACCESS_WRITE },
-        { DNNL_ARG_SCALE, &row, in_slot(pn, WEIGHT, LAYOUT_PLAIN, err), ACCESS_READ },
-        { DNNL_ARG_SHIFT, &row, in_slot(pn, BIAS, LAYOUT_PLAIN, err), ACCESS_READ },
-        { DNNL_ARG_MEAN, &row, mean, access },
-        { DNNL_ARG_VARIANCE, &row, variance, access },
-        { DNNL_ARG_WORKSPACE, workspace, mask, ACCESS_WRITE },
-    };
-    pn->state->slot[0] = mean, pn->state->slot[1] = variance, pn->state->slot[2] = mask;
-    if (takes_relu(pn))
+    int mean = batch ? slot_new(tape, row) : in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err);
+    int variance = batch ? slot_new(tape, row) : in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err);
+    int passed = keeps_passed(pn) ? slot_new(tape, batch_norm_passed_bytes(&norm)) : NO_SLOT;
+    pn->state->slot[0] = mean, pn->state->slot[1] = variance, pn->state->slot[2] = passed;
+    if (norm.relu)
         tape->nodes[graph_only_user(tape->graph, pn->node->output) - tape->graph->nodes].fused =
             true;
     if (is_spread(pn) && !add_statistics(pn, x, mean, variance, layout, err))
         return false;
-    struct step *step = dnnl_step(tape, "batch norm", pd, args, 7, 0, err);
-    if (!step)
+    const int reads[] = { x, in_slot(pn, WEIGHT, LAYOUT_PLAIN, err),
+                          in_slot(pn, BIAS, LAYOUT_PLAIN, err) };
+    const int statistics[] = { mean, variance };
+    int scratch = norm.given ? NO_SLOT : slot_new(tape, batch_norm_scratch(&norm));
+    struct step_spec spec = { norm.relu ? "batch norm relu" : "batch norm", run_norm, &norm,
+                              sizeof norm, 0 };
+    struct step *step = step_add(tape, &spec, err);
+    if (!use_all(step, reads, 3, ACCESS_READ, err) ||
+        !use_all(step, statistics, 2, norm.given ? ACCESS_READ : ACCESS_WRITE, err) ||
+        !step_use(step, y, ACCESS_WRITE, err))
         return false;
-    step_in_place(step, 0, -1, 1);
+    step_use_optional(step, scratch, ACCESS_WRITE);
+    step_use_optional(step, passed, ACCESS_WRITE);
+    step_in_place(step, 0, -1, 5);
     return !batch || update_running(pn, mean, variance, err);
 }
 
 bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
 {
     struct tape *tape = pn->tape;
-    enum layout layout = out_layout(pn);
-    dnnl_memory_desc_t data = data_desc(pn, layout), row = desc_plain(in_shape(pn, WEIGHT));
-    dnnl_batch_normalization_desc_t desc;
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t pd = NULL;
-    bool ok = attr_new(&attr, err) &&
-              dnnl_ok(dnnl_batch_normalization_backward_desc_init(
-                          &desc, dnnl_backward, &data, &data, pn->node->attr.norm.epsilon,
-                          norm_flags(pn)),
-                      "batch norm backward", err) &&
-              dnnl_ok(dnnl_primitive_desc_create(&pd, &desc, attr, dnnl_of(tape)->engine,
-                                                 pn->state->hint),
-                      "batch norm backward", err);
-    dnnl_primitive_attr_destroy(attr);
-    if (!ok)
-        return false;
-    const dnnl_memory_desc_t *workspace = workspace_desc(pd);
+    enum layout layout = tape->values[pn->node->output].native.layout;
+    struct batch_norm norm = norm_of(pn, layout);
     int dx = gradient_slot(pn, 0, layout);
     int dw = gradient_slot(pn, WEIGHT, LAYOUT_PLAIN), db = gradient_slot(pn, BIAS, LAYOUT_PLAIN);
-    struct dnnl_arg args[] = {
-        { DNNL_ARG_DIFF_DST, &data, out_gradient(pn, layout, err), ACCESS_READ },
-        { DNNL_ARG_DIFF_SRC, &data, dx, ACCESS_WRITE },
-        { DNNL_ARG_SRC, &data, in_slot(pn, 0, layout, err), ACCESS_READ },
-        { DNNL_ARG_MEAN, &row, pn->state->slot[0], ACCESS_READ },
-        { DNNL_ARG_VARIANCE, &row, pn->state->slot[1], ACCESS_READ },
-        { DNNL_ARG_SCALE, &row, in_slot(pn, WEIGHT, LAYOUT_PLAIN, err), ACCESS_READ },
-        { DNNL_ARG_SHIFT, &row, in_slot(pn, BIAS, LAYOUT_PLAIN, err), ACCESS_READ },
-        { DNNL_ARG_DIFF_SCALE, &row, dw, ACCESS_WRITE },
-        { DNNL_ARG_DIFF_SHIFT, &row, db, ACCESS_WRITE },
-        { DNNL_ARG_WORKSPACE, workspace, pn->state->slot[2], ACCESS_READ },
-    };
-    struct step *step = dnnl_step(tape, "batch norm back", pd, args, 10, 0, err);
-    dnnl_primitive_desc_destroy(pd);
-    if (!step)
+    int x = in_slot(pn, 0, layout, err), weight = in_slot(pn, WEIGHT, LAYOUT_PLAIN, err);
+    const int reads[] = { x,
+                          pn->state->slot[0],
+                          pn->state->slot[1],
+                          weight,
+                          in_slot(pn, BIAS, LAYOUT_PLAIN, err),
+                          out_gradient(pn, layout, err) };
+    const int writes[] = { dx, dw, db, slot_new(tape, batch_norm_scratch(&norm)) };
+    struct step_spec spec = { norm.relu ? "batch norm relu back" : "batch norm back", run_norm_back,
+                              &norm, sizeof norm, 0 };
+    struct step *step = step_add(tape, &spec, err);
+    if (!use_all(step, reads, 6, ACCESS_READ, err) || !use_all(step, writes, 4, ACCESS_WRITE, err))
         return false;
-    step_in_place(step, 0, -1, 1);
-    const int slots[] = { args[2].slot, args[3].slot, args[4].slot, args[5].slot, dw, db };
+    step_use_optional(step, pn->state->slot[2], ACCESS_READ);
+    step_in_place(step, 5, -1, 6);
+    const int slots[] = { x, pn->state->slot[0], pn->state->slot[1], weight, dw, db };
     if (is_spread(pn) && !add_correction(pn, slots, dx, layout, err))
         return false;
     return (!wants_gradient(pn, 0) || gradient_add(pn, 0, dx, layout, err)) &&

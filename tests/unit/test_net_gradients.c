@@ -1,0 +1,278 @@
+/* test_net_gradients.c: our own kernels for the backward pass against sums in double: gradients of
+ * weights by direct sums, and batch norm; the same bits on any number of threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "net/kernels/batch_norm.h"
+#include "net/kernels/direct_gradient.h"
+#include "support/convs.h"
+
+static void *lines(size_t bytes)
+{
+    void *at = aligned_alloc(64, (bytes + 64) / 64 * 64);
+    assert_non_null(at);
+    memset(at, 0xff, bytes); /* NaN */
+    return at;
+}
+
+/* --- gradients of weights --- */
+
+static double value_at(const struct direct_gradient *g, const float *x, int64_t image, int64_t c,
+                       int64_t y, int64_t column)
+{
+    if (y < 0 || y >= g->height || column < 0 || column >= g->width)
+        return 0;
+    if (g->source == DIRECT_PLAIN)
+        return (double)x[((image * g->in_channels + c) * g->height + y) * g->width + column];
+    return (double)
+        x[(((image * g->in_blocks + c / g->lanes) * g->height + y) * g->width + column) * g->lanes +
+          c % g->lanes];
+}
+
+/* The gradient of one weight, and the root of its squared terms. */
+static double weight_of(const struct direct_gradient *g, const float *x, const float *dy, int64_t o,
+                        int64_t i, int64_t r, int64_t s, double *size)
+{
+    double sum = 0, square = 0;
+    int64_t rows = g->source == DIRECT_ROWS ? g->height : g->batch * g->out_height;
+    int64_t width = g->source == DIRECT_ROWS ? 1 : g->out_width;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = 0; column < width; column++) {
+            double a, b;
+            if (g->source == DIRECT_ROWS) {
+                a = (double)x[row * g->in_channels + i], b = (double)dy[row * g->out_channels + o];
+            } else {
+                int64_t image = row / g->out_height, y = row % g->out_height;
+                a = value_at(g, x, image, i, y * g->stride[0] - g->pad[0] + r * g->dilation[0],
+                             column * g->stride[1] - g->pad[1] + s * g->dilation[1]);
+                b = (double)dy[(((image * g->out_blocks + o / g->lanes) * g->out_height + y) *
+                                    g->out_width +
+                                column) *
+                                   g->lanes +
+                               o % g->lanes];
+            }
+            sum += a * b, square += a * b * a * b;
+        }
+    *size = sqrt(square);
+    return sum;
+}
+
+static void run_on(struct direct_gradient g, int threads, const float *x, const float *dy,
+                   float *weights, float *bias)
+{
+    g.threads = threads;
+    direct_gradient_plan(&g);
+    float *scratch = lines(g.scratch_floats * sizeof(float));
+    direct_gradient_run(&g, x, dy, weights, bias, scratch);
+    free(scratch);
+}
+
+static void check_gradient(struct direct_gradient g)
+{
+    struct rng rng = rng_new(3, (uint64_t)g.in_channels, (uint64_t)g.out_channels);
+    g.threads = 1;
+    direct_gradient_plan(&g);
+    bool rows = g.source == DIRECT_ROWS;
+    int64_t taps = rows ? 1 : g.kernel[0] * g.kernel[1], kw = rows ? 1 : g.kernel[1];
+    int64_t n = g.out_channels * g.in_channels * taps;
+    float *x = g.source == DIRECT_BLOCKED
+                   ? convs_drawn_blocked(&rng, g.batch, g.in_channels, g.height * g.width, g.lanes)
+                   : convs_drawn(&rng, g.batch * g.in_channels * g.height * g.width);
+    float *dy = rows ? convs_drawn(&rng, g.height * g.out_channels)
+                     : convs_drawn_blocked(&rng, g.batch, g.out_channels,
+                                           g.out_height * g.out_width, g.lanes);
+    float *one = calloc((size_t)(n + g.out_channels), sizeof *one);
+    run_on(g, 1, x, dy, one, one + n);
+    for (int64_t i = 0; i < n; i++) {
+        double size, want = weight_of(&g, x, dy, i / taps / g.in_channels, i / taps % g.in_channels,
+                                      i % taps / kw, i % taps % kw, &size);
+        if (!(fabs((double)one[i] - want) <= 3e-6 * size + 1e-9))
+            fail_msg("weight %lld: %g, not %g", (long long)i, (double)one[i], want);
+    }
+    for (int threads = 2; threads < 9; threads += 3) {
+        float *other = calloc((size_t)(n + g.out_channels), sizeof *other);
+        run_on(g, threads, x, dy, other, other + n);
+        assert_memory_equal(one, other, (size_t)(n + g.out_channels) * sizeof *one);
+        free(other);
+    }
+    free(x), free(dy), free(one);
+}
+
+static struct direct_gradient conv(enum simd level, enum direct_source source, int64_t in,
+                                   int64_t out, int64_t side, int64_t kh, int64_t kw,
+                                   int64_t stride, int64_t dilation, int64_t pad)
+{
+    struct direct_gradient g = { .level = level,
+                                 .source = source,
+                                 .batch = 3,
+                                 .in_channels = in,
+                                 .out_channels = out,
+                                 .height = side,
+                                 .width = side + 2,
+                                 .kernel = { kh, kw },
+                                 .stride = { stride, stride },
+                                 .dilation = { dilation, dilation },
+                                 .pad = { pad, pad } };
+    g.out_height = (g.height + 2 * pad - dilation * (kh - 1) - 1) / stride + 1;
+    g.out_width = (g.width + 2 * pad - dilation * (kw - 1) - 1) / stride + 1;
+    return g;
+}
+
+static void check_level(enum simd level)
+{
+    check_gradient(conv(level, DIRECT_BLOCKED, 40, 70, 13, 1, 1, 1, 1, 0));
+    check_gradient(conv(level, DIRECT_BLOCKED, 16, 16, 7, 1, 1, 1, 1, 0));
+    check_gradient(conv(level, DIRECT_BLOCKED, 33, 20, 12, 1, 1, 2, 1, 0));
+    check_gradient(conv(level, DIRECT_BLOCKED, 24, 40, 15, 3, 3, 2, 1, 1));
+    check_gradient(conv(level, DIRECT_BLOCKED, 20, 18, 11, 1, 7, 1, 1, 3));
+    check_gradient(conv(level, DIRECT_BLOCKED, 18, 34, 17, 5, 3, 1, 2, 2));
+    check_gradient(conv(level, DIRECT_PLAIN, 3, 32, 29, 7, 7, 2, 1, 3));
+    check_gradient(conv(level, DIRECT_PLAIN, 1, 10, 9, 3, 3, 3, 1, 0));
+    for (int64_t rows = 1; rows < 600; rows = rows * 5 + 2)
+        check_gradient((struct direct_gradient){ .level = level,
+                                                 .source = DIRECT_ROWS,
+                                                 .batch = 1,
+                                                 .in_channels = 37,
+                                                 .out_channels = rows % 2 ? 2 : 65,
+                                                 .height = rows,
+                                                 .width = 1 });
+}
+
+static void weights_by_direct_sums(void **state)
+{
+    (void)state;
+    convs_each_level(direct_gradient_available, check_level);
+}
+
+/* --- batch norm --- */
+
+static int64_t place(const struct batch_norm *b, int64_t image, int64_t channel, int64_t pixel)
+{
+    return ((image * b->blocks + channel / b->block) * b->area + pixel) * b->block +
+           channel % b->block;
+}
+
+struct norm_arrays {
+    float *x, *dy, *weight, *bias; /* given */
+    float *y, *dx, *rows;          /* rows [4][channels]: mean, variance, dweight, dbias */
+    uint16_t *passed;
+};
+
+static void run_norm(struct batch_norm b, int threads, bool keep, struct norm_arrays *a)
+{
+    b.threads = threads;
+    void *scratch = lines(batch_norm_scratch(&b));
+    uint16_t *passed = keep ? a->passed : NULL;
+    float *mean = a->rows, *variance = mean + b.channels;
+    batch_norm_run(&b, a->x, a->weight, a->bias, mean, variance, a->y, passed, scratch);
+    batch_norm_back(&b, a->x, mean, variance, a->weight, a->bias, a->dy, passed, a->dx,
+                    variance + b.channels, variance + 2 * b.channels, scratch);
+    free(scratch);
+}
+
+static void near(double got, double want, double size)
+{
+    if (!(fabs(got - want) <= 2e-5 * (size + fabs(want))))
+        fail_msg("%.9g, not %.9g", got, want);
+}
+
+/* One channel against sums in double. */
+static void judge_channel(const struct batch_norm *b, const struct norm_arrays *a, int64_t c)
+{
+    double n = (double)(b->images * b->area), mean = 0, variance = 0, sum = 0, product = 0;
+    const float *given = a->rows;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < b->images * b->area; i++) {
+            double v = (double)a->x[place(b, i / b->area, c, i % b->area)];
+            if (pass == 0)
+                mean += v / n;
+            else
+                variance += (v - mean) * (v - mean) / n;
+        }
+    if (b->given)
+        mean = (double)given[c], variance = (double)given[b->channels + c];
+    double deviation = sqrt(variance + (double)b->epsilon);
+    near((double)given[c], mean, fabs(mean) + deviation);
+    near((double)given[b->channels + c], variance, variance + (double)b->epsilon);
+    for (int64_t i = 0; i < b->images * b->area; i++) {
+        int64_t at = place(b, i / b->area, c, i % b->area);
+        double hat = ((double)a->x[at] - mean) / deviation;
+        double y = hat * (double)a->weight[c] + (double)a->bias[c];
+        near((double)a->y[at], b->relu && y < 0 ? 0 : y, 10 + fabs(mean) / deviation);
+        double dy = b->relu && !(a->y[at] > 0) ? 0 : (double)a->dy[at];
+        sum += dy, product += dy * hat;
+    }
+    near((double)a->rows[3 * b->channels + c], sum, n);
+    near((double)a->rows[2 * b->channels + c], product, n);
+    for (int64_t i = 0; i < b->images * b->area; i++) {
+        int64_t at = place(b, i / b->area, c, i % b->area);
+        double hat = ((double)a->x[at] - mean) / deviation;
+        double dy = b->relu && !(a->y[at] > 0) ? 0 : (double)a->dy[at];
+        double dx = b->given ? dy : dy - sum / n - hat * product / n;
+        near((double)a->dx[at], dx * (double)a->weight[c] / deviation, 20 / deviation);
+    }
+}
+
+static void check_norm(struct batch_norm b)
+{
+    struct rng rng = rng_new(9, (uint64_t)b.channels, (uint64_t)b.area);
+    int64_t n = b.images * b.blocks * b.area * b.block;
+    b.blocks = (b.channels + b.block - 1) / b.block;
+    n = b.images * b.blocks * b.area * b.block;
+    struct norm_arrays a = { .x = convs_drawn_blocked(&rng, b.images, b.channels, b.area, b.block),
+                             .dy = convs_drawn_blocked(&rng, b.images, b.channels, b.area, b.block),
+                             .weight = convs_drawn(&rng, b.channels),
+                             .bias = convs_drawn(&rng, b.channels) };
+    for (int64_t i = 0; i < b.images * b.area; i++) /* far from 0, and steady */
+        a.x[place(&b, i / b.area, 0, i % b.area)] += 300;
+    b.threads = 1;
+    float *first = NULL;
+    for (int kind = 0; kind < 5; kind++) {
+        size_t floats = (size_t)(2 * n + 4 * b.channels);
+        float *all = lines(floats * sizeof *all);
+        a.y = all, a.dx = all + n, a.rows = all + 2 * n;
+        a.passed = lines(batch_norm_passed_bytes(&b));
+        for (int64_t c = 0; b.given && c < b.channels; c++)
+            a.rows[c] = (float)c / 7, a.rows[b.channels + c] = 1 + (float)c / 5;
+        run_norm(b, kind < 2 ? 1 : 2 * kind - 1, kind % 2, &a);
+        for (int64_t c = 0; kind == 0 && c < b.channels; c++)
+            judge_channel(&b, &a, c);
+        if (first)
+            assert_memory_equal(first, all, floats * sizeof *all);
+        free(a.passed);
+        if (first)
+            free(all);
+        else
+            first = all;
+    }
+    free(first), free(a.x), free(a.dy), free(a.weight), free(a.bias);
+}
+
+static void batch_norm_as_in_double(void **state)
+{
+    (void)state;
+    for (int level = SIMD_PORTABLE; level <= (int)simd_best(); level++)
+        for (int kind = 0; kind < 12; kind++)
+            check_norm((struct batch_norm){ .level = (enum simd)level,
+                                            .images = 1 + kind % 4,
+                                            .area = (int64_t[]){ 1, 49, 300, 2051 }[kind % 4],
+                                            .block = (int64_t[]){ 16, 8, 1 }[kind % 3],
+                                            .channels = 5 + 9 * (kind % 5),
+                                            .epsilon = 1e-5f,
+                                            .relu = kind % 2,
+                                            .given = kind % 5 == 3 });
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_by_direct_sums),
+        cmocka_unit_test(batch_norm_as_in_double),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
