@@ -64,6 +64,8 @@ void direct_gradient_plan(struct direct_gradient *g)
     g->chunk_columns = 64 / g->lanes, g->chunk_panels = 32 / g->lanes;
     if (is_packed(g)) /* once for many outputs */
         g->chunk_panels = 256 / g->lanes;
+    if (g->source == DIRECT_PLAIN) /* few columns, large maps: dy is read once */
+        g->chunk_columns = 256 / g->lanes;
     for (;;) { /* enough chunks for the threads */
         g->chunks_in = ceil_div(g->columns, g->chunk_columns);
         g->chunks_out = ceil_div(g->panels, g->chunk_panels);
