@@ -257,11 +257,11 @@ static bool tasks_count(const struct task_given *given, const struct task_end *e
 {
     struct extract_state *s = given->state;
     size_t n = given->slides->n, n_rows = 0;
-    struct extract_task *tasks = calloc(n + 1, sizeof *tasks);
+    struct run_outcome *tasks = calloc(n + 1, sizeof *tasks);
     struct extract_row *rows = calloc(n + 1, sizeof *rows);
     bool ok = (tasks && rows) || err_memory(err, "the slides");
     for (size_t i = 0; ok && i < n; i++)
-        tasks[i] = (struct extract_task){ ends[i].seconds, ends[i].cpu_s, ends[i].error };
+        tasks[i] = (struct run_outcome){ ends[i].seconds, ends[i].cpu_s, ends[i].error };
     s->request.tasks = tasks;
     ok = ok && extract_cohort(&s->request, ctx, rows, &n_rows, err);
     print_result(given->options, out, rows, n_rows);

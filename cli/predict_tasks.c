@@ -71,7 +71,7 @@ static bool tasks_stitch(const struct task_given *given, const struct task_end *
 {
     struct predict_work *work = given->state;
     const struct task_list *list = given->list;
-    struct predict_task *tasks = calloc(given->slides->n + 1, sizeof *tasks);
+    struct run_outcome *tasks = calloc(given->slides->n + 1, sizeof *tasks);
     struct predict_row *rows = calloc(given->slides->n + 1, sizeof *rows);
     struct predict_times times = { 0 };
     size_t n_rows = 0, slide = 0;

@@ -57,4 +57,10 @@ void run_free(struct run *run);
 
 /* The first fields of every run.json: program, version, arguments, host. */
 void run_put_command(struct json_out *json, int argc, char *const *argv, const char *host);
+
+/* The outcome of a slide that separate tasks made, for commands that then only put it together. */
+struct run_outcome {
+    double seconds, cpu_s;
+    const char *error; /* NULL: everything it takes is there */
+};
 #endif

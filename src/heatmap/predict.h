@@ -126,20 +126,14 @@ struct predict_row {
     double mean, max; /* of the main class */
 };
 
-/* The outcome of a slide's tasks. */
-struct predict_task {
-    double seconds, cpu_s;
-    const char *error; /* NULL: all its parts exist, or there were no tasks */
-};
-
 struct predict_request {
     const struct slide_list *slides;
     struct predict_options options;
     const char *folder;
     bool overwrite;
-    const struct predict_task *tasks; /* [slides->n]: scores come from tasks, and are only put
-                                       * together; NULL: computes them */
-    int argc;                         /* as typed, for run.json */
+    const struct run_outcome *tasks; /* [slides->n]: scores come from tasks, and are only put
+                                      * together; NULL: computes them */
+    int argc;                        /* as typed, for run.json */
     char *const *argv;
 };
 

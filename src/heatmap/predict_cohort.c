@@ -52,7 +52,7 @@ static bool make_slide(void *arg, size_t i, struct err *err)
     const struct cohort *cohort = arg;
     struct predict *predict = cohort->predict;
     struct predict_row *row = &cohort->rows[i];
-    const struct predict_task *tasks = cohort->request->tasks;
+    const struct run_outcome *tasks = cohort->request->tasks;
     const char *path = cohort->request->slides->entries[i].path;
     struct predict_slide slide;
     bool ok = predict_enter(predict, i, &slide, err);
@@ -76,7 +76,7 @@ static void tell_slide(void *arg, size_t i, const struct err *why, struct run_it
 {
     const struct cohort *cohort = arg;
     const struct slide_entry *entry = &cohort->request->slides->entries[i];
-    const struct predict_task *tasks = cohort->request->tasks;
+    const struct run_outcome *tasks = cohort->request->tasks;
     struct predict_row *row = &cohort->rows[i];
     item->name = entry->name;
     item->path = entry->path;

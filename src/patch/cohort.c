@@ -173,7 +173,7 @@ static void tell_slide(void *arg, size_t i, const struct err *why, struct run_it
 {
     const struct cohort *cohort = arg;
     const struct slide_entry *entry = &cohort->request->slides->entries[i];
-    const struct extract_task *tasks = cohort->request->tasks;
+    const struct run_outcome *tasks = cohort->request->tasks;
     struct extract_row *row = &cohort->rows[i];
     struct extract_result *result = &row->result;
     item->name = entry->name;

@@ -70,21 +70,15 @@ struct extract_row {
     struct extract_result result;
 };
 
-/* The outcome of a slide that was extracted by a separate task. */
-struct extract_task {
-    double seconds, cpu_s;
-    const char *error; /* NULL: its store is there */
-};
-
 struct extract_request {
     const struct slide_list *slides;
     struct extract_options options;
     const char *folder;
-    bool overwrite;                   /* replace existing stores */
-    bool preview;                     /* <slide>_patches.png beside each store */
-    const struct extract_task *tasks; /* [slides->n]: nothing is extracted, only the results of
-                                       * tasks are counted and recorded; NULL: extracts */
-    int argc;                         /* as typed, for run.json */
+    bool overwrite;                  /* replace existing stores */
+    bool preview;                    /* <slide>_patches.png beside each store */
+    const struct run_outcome *tasks; /* [slides->n]: nothing is extracted, only the results of
+                                      * tasks are counted and recorded; NULL: extracts */
+    int argc;                        /* as typed, for run.json */
     char *const *argv;
 };
 

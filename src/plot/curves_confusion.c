@@ -11,16 +11,6 @@
 #define HEAD 74.0
 #define MARGIN 20.0
 
-/* From white to the blue of the curves. */
-static uint32_t tint(double share)
-{
-    static const double full[3] = { 0x00, 0x72, 0xb2 };
-    uint32_t colour = 0;
-    for (int c = 0; c < 3; c++)
-        colour = colour << 8 | (uint32_t)lrint(245 + (full[c] - 245) * share);
-    return colour;
-}
-
 struct table {
     struct sketch sketch;
     double left, top, cell;
@@ -40,7 +30,7 @@ static void draw_row(struct table *t, int64_t row)
         const int64_t count = t->counts[row * t->classes + column];
         const double share = sum > 0 ? (double)count / (double)sum : 0;
         const double gap = t->classes <= WORDS_MOST ? 2 : 0;
-        sketch_box(&t->sketch, x, y, t->cell - gap, t->cell - gap, tint(share));
+        sketch_box(&t->sketch, x, y, t->cell - gap, t->cell - gap, sketch_tint(245, share));
         if (t->classes > WORDS_MOST)
             continue;
         const uint32_t ink = share > 0.5 ? 0xffffff : INK;

@@ -1,6 +1,7 @@
 /* sketch.c: the items of a drawing, and the drawing as SVG. */
 #include "plot/sketch.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
@@ -61,6 +62,15 @@ void sketch_box(struct sketch *sketch, double x, double y, double width, double 
 {
     struct sketch_point corners[] = { { x, y }, { x + width, y + height } };
     add(sketch, (struct sketch_item){ .kind = SKETCH_BOX, .colour = colour }, corners, 2);
+}
+
+uint32_t sketch_tint(double brightness, double share)
+{
+    static const double full[3] = { 0x00, 0x72, 0xb2 };
+    uint32_t colour = 0;
+    for (int c = 0; c < 3; c++)
+        colour = colour << 8 | (uint32_t)lrint(brightness + (full[c] - brightness) * share);
+    return colour;
 }
 
 static int count_letters(const char *text)

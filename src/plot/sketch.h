@@ -45,6 +45,9 @@ void sketch_segment(struct sketch *sketch, double x0, double y0, double x1, doub
                     uint32_t colour, double width, bool dashed);
 void sketch_box(struct sketch *sketch, double x, double y, double width, double height,
                 uint32_t colour);
+/* The colour of a cell in a table: from a grey of this brightness (share 0) to the blue of the
+ * curves (share 1). */
+uint32_t sketch_tint(double brightness, double share);
 /* y is the baseline. Texts longer than most_letters (0: any) end with "..". */
 void sketch_text(struct sketch *sketch, double x, double y, enum sketch_anchor anchor, double size,
                  bool bold, uint32_t colour, const char *text, int most_letters);

@@ -105,16 +105,6 @@ static bool draw_line(struct plot *plot, struct place *places, size_t n, struct 
 
 /* --- two keys --- */
 
-/* From nearly white to the blue of the curves: 1 is the best. */
-static uint32_t tint(double share)
-{
-    static const double full[3] = { 0x00, 0x72, 0xb2 };
-    uint32_t colour = 0;
-    for (int c = 0; c < 3; c++)
-        colour = colour << 8 | (uint32_t)lrint(240 + (full[c] - 240) * share);
-    return colour;
-}
-
 static double widest(const struct sweep_axis *axis)
 {
     double width = sketch_text_width(axis->name, FRAME_TEXT);
@@ -134,7 +124,8 @@ static void draw_cell(struct plot *plot, size_t i, double x, double y, double wi
     share = range > 0 ? share : 0.5;
     if (i == plot->best)
         sketch_box(&plot->sketch, x - 3, y - 3, width + 4, height + 4, BEST_COLOUR);
-    sketch_box(&plot->sketch, x, y, width - 2, height - 2, known ? tint(share) : 0xf4f4f4);
+    sketch_box(&plot->sketch, x, y, width - 2, height - 2,
+               known ? sketch_tint(240, share) : 0xf4f4f4);
     snprintf(text, sizeof text, "%.4g", score);
     sketch_text(&plot->sketch, x + width / 2, y + height / 2 + 4, SKETCH_MIDDLE, FRAME_TEXT + 1,
                 i == plot->best, known && share > 0.5 ? 0xffffff : FRAME_INK,
