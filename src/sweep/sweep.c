@@ -21,6 +21,16 @@ static const char *last_part(const char *path)
     return dot ? dot + 1 : path;
 }
 
+/* "train" -> "train.epochs"; NULL if it is not a section. */
+static const char *first_of_section(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < config_n_keys; i++)
+        if (strncmp(config_keys[i].path, name, length) == 0 && config_keys[i].path[length] == '.')
+            return config_keys[i].path;
+    return NULL;
+}
+
 /* Keys whose last part this is. */
 static size_t count_called(const char *name, const struct config_key **last)
 {
@@ -62,6 +72,10 @@ static bool find_key(const char *name, const struct config_key **out, struct err
 {
     static const char *const never[] = { "train.monitor", "objective", "distill.teacher" };
     *out = config_key_at(strcmp(name, "lr") == 0 ? "schedule.learning_rate" : name);
+    if (!*out && first_of_section(name)) /* train is not short for data.train */
+        return err_set(err, ERR_USAGE,
+                       "--sweep: '%s' is a section of the config; give the whole key, such as %s",
+                       name, first_of_section(name));
     size_t called = *out ? 1 : count_called(name, out);
     if (called != 1)
         return called == 0 ? refuse_unknown(name, err) : refuse_ambiguous(name, err);
@@ -80,7 +94,7 @@ static void name_axis(struct sweep_axis *axis)
     const char *path = axis->key->path, *last = last_part(path);
     if (strcmp(path, "schedule.learning_rate") == 0)
         last = "lr";
-    else if (count_called(last, &only) != 1)
+    else if (count_called(last, &only) != 1 || first_of_section(last))
         last = path;
     snprintf(axis->name, sizeof axis->name, "%s", last);
 }
@@ -113,13 +127,16 @@ static bool split_values(const char *text, struct sweep_axis *axis, struct err *
     if (!axis->values || !axis->numbers)
         return err_memory(err, "the sweep");
     for (;;) {
-        size_t length = value_length(text);
+        text += strspn(text, " ");
+        size_t length = value_length(text), kept = length;
+        while (kept > 0 && text[kept - 1] == ' ')
+            kept--;
         if (axis->n == MOST_VALUES)
             return err_set(err, ERR_USAGE, "--sweep: %s: more than %d values", axis->key->path,
                            MOST_VALUES);
-        if (strspn(text, " ") >= length)
+        if (kept == 0)
             return err_set(err, ERR_USAGE, "--sweep: %s: a value is empty", axis->key->path);
-        axis->values[axis->n] = text_format("%.*s", (int)length, text);
+        axis->values[axis->n] = text_format("%.*s", (int)kept, text);
         if (!axis->values[axis->n++])
             return err_memory(err, "the sweep");
         if (!text[length])

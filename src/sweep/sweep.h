@@ -72,8 +72,9 @@ char *sweep_folder(const struct sweep *sweep, size_t i);
 /* Sets `measure`: what chooses the best epoch of a training. start: without a combination's
  * settings; its folder is not used. */
 bool sweep_choose_measure(struct sweep *sweep, const struct train_start *start, struct err *err);
-/* The same, then reads the config of every combination as a training would, and checks that those
- * already complete were trained with it. Takes about a millisecond per combination. */
+/* The same, then reads the config of every combination as a training would, builds its network, and
+ * checks that those already complete were trained with it. Takes about a millisecond per
+ * combination. */
 bool sweep_check(struct sweep *sweep, const struct train_start *start, const struct ctx *ctx,
                  struct err *err);
 

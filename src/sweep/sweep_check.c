@@ -4,8 +4,8 @@
 #include "base/console.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "net/zoo/zoo.h"
 #include "sweep/sweep.h"
+#include "train/network.h"
 #include "train/objectives.h"
 
 #define MAX_CONFIG_BYTES (4 << 20)
@@ -29,6 +29,26 @@ static bool check_kept(const struct sweep *sweep, size_t i, const struct train_c
     return ok;
 }
 
+/* The network is the same in all combinations unless one of its keys is swept. */
+static bool needs_network(const struct sweep *sweep, size_t i)
+{
+    bool swept = i == 0;
+    for (size_t a = 0; a < sweep->n_axes; a++)
+        swept = swept || strncmp(sweep->axes[a].key->path, "network.", strlen("network.")) == 0;
+    return swept;
+}
+
+/* It exists and takes patches of this size. A teacher's is not the config's. */
+static bool check_network(const struct train_config *config, struct err *err)
+{
+    struct graph *graph = NULL;
+    if (config->distill.teacher[0])
+        return true;
+    bool ok = network_build(config, 1, "a network that can be trained on patches", &graph, err);
+    graph_free(graph);
+    return ok;
+}
+
 static bool check_one(const struct sweep *sweep, size_t i, const struct train_start *start,
                       struct err *err)
 {
@@ -45,8 +65,7 @@ static bool check_one(const struct sweep *sweep, size_t i, const struct train_st
     one.n_settings = start->n_settings + sweep->n_axes;
     one.folder = folder;
     ok = ok && train_start_config(&one, &config, err);
-    if (ok && !config.distill.teacher[0] && !zoo_find(config.network.name, err))
-        ok = err_prefix(err, "network.name");
+    ok = ok && (!needs_network(sweep, i) || check_network(&config, err));
     ok = ok && (start->overwrite || check_kept(sweep, i, &config, err));
     config_free(&config);
     sweep_settings_free(own, sweep->n_axes);
@@ -93,10 +112,24 @@ bool sweep_choose_measure(struct sweep *sweep, const struct train_start *start, 
     return true;
 }
 
+/* A sweep and a training in one folder would overwrite each other's model and state. */
+static bool check_folder(const struct sweep *sweep, struct err *err)
+{
+    char *training = text_format("%s/config.yaml", sweep->folder);
+    bool ok = training || err_memory(err, "the sweep");
+    if (ok && file_exists(training))
+        ok = err_set(err, ERR_USAGE,
+                     "%s: already contains a training run; use another folder for the sweep",
+                     sweep->folder);
+    free(training);
+    return ok;
+}
+
 bool sweep_check(struct sweep *sweep, const struct train_start *start, const struct ctx *ctx,
                  struct err *err)
 {
-    bool ok = sweep_choose_measure(sweep, start, err); /* or what is wrong with all of them */
+    bool ok = sweep_choose_measure(sweep, start, err) && /* or what is wrong with all of them */
+              check_folder(sweep, err);
     for (size_t i = 0; ok && i < sweep->n; i++)
         ok = ctx_stopped(ctx) ? err_stopped(err) : check_one(sweep, i, start, err);
     if (ok)

@@ -285,10 +285,13 @@ static bool load(struct reading *reading, const char *text, size_t size, bool *e
 bool config_set(struct train_config *config, const struct config_key *key, const char *yaml,
                 const char *name, struct err *err)
 {
-    struct reading reading = { .name = name, .config = config };
+    char where[MAX_PATH_TEXT + 32];
+    struct reading reading = { .name = where, .config = config };
     bool empty = false;
+    snprintf(where, sizeof where, "%.24s: %s", name, key->path);
     if (!load(&reading, yaml, strlen(yaml), &empty, err))
         return false;
+    reading.name = name; /* messages of set_key have the key */
     bool ok = !empty ? set_key(&reading, key, yaml_document_get_root_node(&reading.document), err)
                      : err_set(err, ERR_USAGE, "%s: %s: the value is empty", name, key->path);
     yaml_document_delete(&reading.document);

@@ -33,7 +33,7 @@ static bool regress_settle(struct train_config *config, struct err *err)
     const char *key = config->train.smoothing > 0            ? "train.smoothing"
                       : config->train.mixup > 0              ? "train.mixup"
                       : config->data.balance != BALANCE_NONE ? "data.balance"
-                      : config->data.hard_negatives[0]       ? "data.hard_negatives"
+                      : config->data.hard_negatives[0]       ? "data.hard_negatives (--mine)"
                                                              : NULL;
     return !key ||
            err_set(err, ERR_USAGE,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/names.h"
 
 #define OBJECTIVES(LINE)                                                                           \
     LINE(classify)                                                                                 \
@@ -62,6 +63,20 @@ static int index_of(const char *const *names, const char *name)
     return i;
 }
 
+static bool refuse_monitor(const char *name, const struct objective *objective, struct err *err)
+{
+    const char *fit[OBJECTIVE_MOST_MEASURES + 1];
+    char list[200];
+    size_t n = 0;
+    for (int i = 0; i < objective->n_measures; i++)
+        if (config_monitors[index_of(config_monitors, objective->measures[i].name)])
+            fit[n++] = objective->measures[i].name;
+    fit[n++] = "loss";
+    return err_set(err, ERR_USAGE,
+                   "train.monitor: %s is not a measure of objective %s; use %s or last", name,
+                   objective->name, names_join(fit, n, list, sizeof list));
+}
+
 static bool choose_monitor(struct train_config *config, struct err *err)
 {
     const struct objective *objective = objective_of(config);
@@ -70,9 +85,7 @@ static bool choose_monitor(struct train_config *config, struct err *err)
         config->train.monitor = index_of(config_monitors, objective->monitor);
     else if (config->train.monitor != MONITOR_LOSS && config->train.monitor != MONITOR_LAST &&
              objective_measure(objective, name) < 0)
-        return err_set(err, ERR_USAGE,
-                       "train.monitor: %s is not a measure of objective %s; use %s, loss or last",
-                       name, objective->name, objective->monitor);
+        return refuse_monitor(name, objective, err);
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "base/claim.h"
 #include "base/file.h"
 #include "base/pool.h"
+#include "base/text.h"
 #include "train/mine.h"
 #include "train/objectives.h"
 
@@ -26,18 +27,33 @@ bool train_start_config(const struct train_start *start, struct train_config *ou
 {
     if (!config_read(start->config, start->settings, start->n_settings, out, err))
         return false;
-    if (use_teacher(out, start->teacher, start->config, err) &&
-        (!start->miner || mine_name(out, start->folder, err)))
+    if ((!start->miner || mine_name(out, start->folder, err)) &&
+        use_teacher(out, start->teacher, start->config, err))
         return true;
     config_free(out);
     return false;
+}
+
+/* A training would put its own state among the combinations of a sweep. */
+static bool refuse_sweep(const char *folder, struct err *err)
+{
+    char *sweep = text_format("%s/sweep.json", folder);
+    bool ok = sweep || err_memory(err, "the training");
+    if (ok && file_exists(sweep))
+        ok =
+            err_set(err, ERR_USAGE,
+                    "%s: already contains a sweep; pass its --sweep options to continue it, or use "
+                    "another folder",
+                    folder);
+    free(sweep);
+    return ok;
 }
 
 static bool claim_folder(const struct train_start *start, const struct ctx *ctx, bool *made,
                          struct claim **claim, struct err *err)
 {
     *made = !file_exists(start->folder);
-    if (!file_make_folder(start->folder, err))
+    if (!refuse_sweep(start->folder, err) || !file_make_folder(start->folder, err))
         return false;
     return start->in_job ? claim_wait(start->folder, ctx->stop, claim, err)
                          : claim_take(start->folder, claim, err);

@@ -45,11 +45,16 @@ readlink two/best
 cut -d, -f1,2,5- two/sweep.csv
 
 echo "--- one fails"
-train -o some --sweep input_px=144,100,160 >some.txt
+train -o some --set train.memory=recompute --sweep memory_mb=900,1,1000 >some.txt
 echo "exit $?"
 numbers <some.txt
 rows some
-microtome status some | grep '^input_px=100:\|except' | numbers
+microtome status some | grep '^memory_mb=1:\|except' | numbers
+
+echo "--- a sweep and a training are not in one folder"
+train -o some
+train -o some --resume
+train -o alone --sweep lr=0.01
 
 echo "--- no validation data"
 train -o none --sweep lr=0.01,0.1 --set data.split=attribute | numbers

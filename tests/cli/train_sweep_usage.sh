@@ -18,6 +18,12 @@ try --sweep train.epoch=3
 try --sweep name=resnet50
 try --sweep train.monitor=auc,loss
 try --sweep network.name=resnet18,resnet19
+try --sweep network.input_px=160,64
+try --sweep lr=0.1,0.2 --set network.input_px=64
+try --sweep network.name=scan_tiny,unet
+try --sweep train=3
+try --sweep 'lr= 0.1, 0.1'
+try --sweep 'lr=[0.1'
 try --sweep 'mean=[0.5,0.5,0.5],[0.5,0.5]'
 try --sweep "seed=$(seq -s, 101)" --sweep "batch=$(seq -s, 100)"
 microtome train gone.yaml -q -o out --sweep lr=0.1

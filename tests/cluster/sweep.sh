@@ -13,12 +13,12 @@ microtome extract -q cohort/slides.csv -o stores --random 6 --patch 160 >/dev/nu
 cat >run.yaml <<'Y'
 network: { name: scan_tiny, input_px: 144 }
 data: { train: stores, val_fraction: 0.5, workers: 1 }
-train: { epochs: 3, batch: 6 }
+train: { epochs: 3, batch: 6, memory: recompute }
 checkpoint: { every_steps: 1, keep: 20 }
 Y
-sweep() { microtome train run.yaml -q --sweep lr=0.01,0.02 --sweep input_px=144,100 "$@"; }
-sweep -o here --threads 1 >here.txt 2>here.err && fail "100 px are too few, but the sweep ended well"
-ok=lr=0.02,input_px=144 bad=lr=0.02,input_px=100
+sweep() { microtome train run.yaml -q --sweep lr=0.01,0.02 --sweep memory_mb=900,1 "$@"; }
+sweep -o here --threads 1 >here.txt 2>here.err && fail "1 MB is too little, but the sweep ended well"
+ok=lr=0.02,memory_mb=900 bad=lr=0.02,memory_mb=1
 # The first task stands still after its first checkpoint until the warning comes, once.
 cat >wrap <<'W'
 for task; do :; done # the last argument
@@ -26,7 +26,7 @@ trap : USR1 # Grid Engine warns every process of the job
 if [ "$task" != 1 ] || [ -e "$RESULTS.warned" ]; then exec "$@"; fi
 "$@" &
 child=$!
-until ls "$RESULTS"/lr=0.01,input_px=144/checkpoints/step-*.safetensors >/dev/null 2>&1; do sleep 0.02; done
+until ls "$RESULTS"/lr=0.01,memory_mb=900/checkpoints/step-*.safetensors >/dev/null 2>&1; do sleep 0.02; done
 kill -STOP $child
 trap 'touch "$RESULTS.warned"; kill -CONT $child; kill -TERM $child' TERM
 wait $child
@@ -41,7 +41,7 @@ on() { # SCHEDULER TIME
     RESULTS=$here/$out sweep -o "$out" --on "$1" --time "$2" --retries 0 --site site.yaml --wait >"$out.txt" 2>"$out.err" &&
         fail "on $1: a combination failed, but the command ended well"
     [ "$(cat "$out.code")" = 75 ] || fail "no warning before the time limit on $1: code $(cat "$out.code")"
-    for name in lr=0.01,input_px=144 $ok; do
+    for name in lr=0.01,memory_mb=900 $ok; do
         cmp "here/$name/model.safetensors" "$out/$name/model.safetensors" || fail "$name differs on $1"
     done
     grep -q "2 of 4 tasks have no result" "$out.err" || fail "$(cat "$out.err")"
@@ -49,7 +49,7 @@ on() { # SCHEDULER TIME
     [ "$(readlink here/best)" = "$(readlink "$out/best")" ] || fail "another best on $1"
     grep -q "^best by validation: $(readlink here/best)," "$out.txt" || fail "$(cat "$out.txt")"
     microtome status "$out" >"$out.status"
-    grep -q "^$ok  *1  *1 " "$out.status" && grep -q "$bad, failed on .*too small" "$out.status" || fail "$(cat "$out.status")"
+    grep -q "^$ok  *1  *1 " "$out.status" && grep -q "$bad, failed on .*1 MB are allowed" "$out.status" || fail "$(cat "$out.status")"
 }
 (on slurm 1m) & # SLURM counts in minutes; both wait at the same time
 on_slurm=$!

@@ -390,8 +390,8 @@ static void refused_by_name(void **state)
           "objective classify; it takes softmax with activation softmax, sigmoid with activation "
           "sigmoid" },
         { { "train.monitor=r2" },
-          "run.yaml: train.monitor: r2 is not a measure of objective classify; use auc, loss or "
-          "last" },
+          "run.yaml: train.monitor: r2 is not a measure of objective classify; use accuracy, "
+          "auc, loss or last" },
         { { "data.train=[a.h5, b/slide.svs]" },
           "run.yaml: data.train: b/slide.svs: whole slides are not taken by objective classify; it "
           "takes patches with labels: patch stores (.h5), folders of images, tar files" },
