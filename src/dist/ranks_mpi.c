@@ -18,9 +18,11 @@
 
 enum { TAG_LAST, TAG_MORE };
 
+enum flight_kind { FLIGHT_SUM, FLIGHT_SEND, FLIGHT_RECEIVE };
+
 /* A piece of a message, or of a sum, in flight. */
 struct flight {
-    enum { FLIGHT_SUM, FLIGHT_SEND, FLIGHT_RECEIVE } kind;
+    enum flight_kind kind;
     MPI_Request request;
     int64_t handle; /* of its message */
     int peer, bytes, tag;
@@ -134,8 +136,8 @@ static bool mpi_start_sum(struct ranks *ranks, float *data, int64_t n, struct er
 }
 
 /* Starts all pieces at once, so that they stay together; an empty message is one empty piece. */
-static bool start_message(struct ranks *ranks, int kind, int peer, char *data, size_t bytes,
-                          int64_t *handle, struct err *err)
+static bool start_message(struct ranks *ranks, enum flight_kind kind, int peer, char *data,
+                          size_t bytes, int64_t *handle, struct err *err)
 {
     struct mpi_state *state = ranks->state;
     size_t at = 0, piece = (size_t)ranks->piece;
