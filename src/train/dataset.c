@@ -256,6 +256,7 @@ static bool check_leak(const struct dataset *dataset, struct err *err)
                    both, dataset->n_patients, where, dataset->patients[first]);
 }
 
+/* Samples of every class, or, where classes do not count, at least one. */
 static bool check_classes(const struct dataset *dataset, const struct train_config *config,
                           struct err *err)
 {
@@ -264,6 +265,10 @@ static bool check_classes(const struct dataset *dataset, const struct train_conf
         return err_memory(err, "the data set");
     bool ok = true, labelled = config->truth == TRUTH_LABELS;
     int64_t n = dataset_count(dataset, DATA_TRAIN, count);
+    if (n == 0 && !labelled)
+        ok = err_set(err, ERR_MISSING,
+                     "data.train: no patches to train on; the stores are those of slides without "
+                     "tissue, or all their patches are for validation or testing");
     for (int64_t c = 0; ok && labelled && c < dataset->n_classes; c++)
         if (count[c] == 0)
             ok = err_set(err, ERR_MISSING,

@@ -308,6 +308,27 @@ static void bad_targets_are_named(void **state)
     free(data);
 }
 
+/* A store of a slide without tissue has no patches: nothing says what a patch is, in training as in
+ * validation. */
+static void nothing_to_learn_from_is_named(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("objective-empty");
+    char *train = text_format("data.train=%s", folder), *val = text_format("data.val=%s", folder);
+    cohort_write_store(folder, 0, 0, SIDE_PX, 4, "");
+    const char *const settings[] = { "objective=regress", train, val, "network.input_px=40",
+                                     "data.spacing_um_px=1" };
+    struct train_config config;
+    struct dataset dataset;
+    struct err err = { 0 };
+    assert_true(config_read(NULL, settings, 5, &config, NULL));
+    assert_true(objective_settle(&config, NULL, NULL));
+    assert_false(dataset_open(&config, &dataset, &err));
+    assert_non_null(strstr(err.text, "data.train: no patches"));
+    config_free(&config);
+    free(folder), free(train), free(val);
+}
+
 /* A file of features is one of HDF5 too. */
 static void features_are_no_patches(void **state)
 {
@@ -447,15 +468,11 @@ static void chosen_by_the_objective(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures_are_as_in_sklearn),
-        cmocka_unit_test(undefined_is_nan),
-        cmocka_unit_test(losses_have_their_gradients),
-        cmocka_unit_test(targets_are_normalised),
-        cmocka_unit_test(resumes_as_if_never_stopped),
-        cmocka_unit_test(bad_targets_are_named),
-        cmocka_unit_test(refused_by_name),
-        cmocka_unit_test(features_are_no_patches),
-        cmocka_unit_test(cards_are_checked),
+        cmocka_unit_test(measures_are_as_in_sklearn),     cmocka_unit_test(undefined_is_nan),
+        cmocka_unit_test(losses_have_their_gradients),    cmocka_unit_test(targets_are_normalised),
+        cmocka_unit_test(resumes_as_if_never_stopped),    cmocka_unit_test(bad_targets_are_named),
+        cmocka_unit_test(nothing_to_learn_from_is_named), cmocka_unit_test(refused_by_name),
+        cmocka_unit_test(features_are_no_patches),        cmocka_unit_test(cards_are_checked),
         cmocka_unit_test(chosen_by_the_objective),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* version.c: see version.h. */
+/* dnnl_version.c: see dnnl_version.h. */
 #include "net/plan/dnnl_version.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* version.h: which oneDNN runs the networks, for people who maintain an installation. */
+/* dnnl_version.h: which oneDNN runs the networks, for people who maintain an installation. */
 #ifndef NET_PLAN_DNNL_VERSION_H
 #define NET_PLAN_DNNL_VERSION_H
 #include <stddef.h>

@@ -94,11 +94,12 @@ struct plan_options {
 
 /* *out is the caller's; free with plan_free. The graph's parameters must have been allocated.
  *
- * This takes tens of milliseconds: 24 ms for ResNet-18 at batch 1 (PLAN_INFER), 53 ms for
- * ResNet-50, most of it weights that are transformed, which plans can share (options.weights), and
- * kernels that oneDNN generates and keeps for the next plan; 9 and 23 ms for training at batch 8.
- * An arena_budget adds a few milliseconds, no kernels. So a plan is made once for a size and used
- * for many batches.
+ * This takes tens of milliseconds: 23 ms for ResNet-18 at batch 1 (PLAN_INFER), 53 ms for
+ * ResNet-50, most of it weights that are transformed, which plans can share (options.weights);
+ * 5 and 12 ms for training at batch 8, most of it kernels that oneDNN generates and keeps: the next
+ * plan takes 1 and 2 ms. SAVING_RECOMPUTE adds 1 ms, an arena_budget a few more, no kernels.
+ * Weights are on large pages: where the system must move other memory first, inference has taken
+ * 0.4 s. So a plan is made once for a size and used for many batches.
  */
 bool plan_new(const struct graph *graph, const struct plan_options *options, struct plan **out,
               struct err *err);
@@ -145,6 +146,7 @@ void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg);
  * `sample` with the gradient of that image alone, [count] as in plan_gradients, valid during the
  * call. `loss` writes the gradient with respect to the outputs for one image: outputs[i] and
  * gradients[i] have batch 1. Batch norm in PLAN_TRAIN couples images: plan_new refuses it.
+ * Overwrites plan_gradients, also if they are lent.
  * plan_forward and plan_backward work too and give the sum, but compute every image but the last
  * one twice. */
 struct plan_samples {

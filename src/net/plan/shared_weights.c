@@ -1,4 +1,4 @@
-/* plan_weights.c: see plan_weights.h. A linked list: a network has only tens of entries. */
+/* shared_weights.c: see shared_weights.h. A linked list: a network has only tens of entries. */
 #include "net/plan/shared_weights.h"
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* plan_weights.h: weights in a kernel's own layout, shared by several plans: those of several
+/* shared_weights.h: weights in a kernel's own layout, shared by several plans: those of several
  * threads, and of several image sizes. Used through plan_options.weights; thread-safe. */
 #ifndef NET_PLAN_SHARED_WEIGHTS_H
 #define NET_PLAN_SHARED_WEIGHTS_H

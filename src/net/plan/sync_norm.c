@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MAX_BLOCK 16 /* channels of a block, see struct plan */
+#define MAX_BLOCK 16 /* channels of a block, see struct tape */
 
 int sync_norm_parts(const struct sync_norm *s)
 {

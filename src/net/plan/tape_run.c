@@ -55,7 +55,7 @@ bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, stru
             note_time(step, clock_s(tape) - start);
         if (!ok)
             blame(tape, step, &why, err);
-        if (phase == PHASE_BACKWARD && tape->hook)
+        if (ok && phase == PHASE_BACKWARD && tape->hook)
             tell_gradients(tape, i);
     }
     omp_set_num_threads(threads);
