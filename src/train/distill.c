@@ -82,6 +82,10 @@ static bool adopt(struct train_config *config, const struct model_config *teache
                        "%s: not a network of the zoo with its config.json; only those can be "
                        "distilled",
                        path);
+    if (teacher->objective == OBJECTIVE_REGRESS)
+        return err_set(err, ERR_USAGE,
+                       "%s: predicts a number, but distillation needs the scores of a classifier",
+                       path);
     if (teacher->num_classes < 2 || teacher->patch_size_pixels <= 0)
         return err_set(err, ERR_USAGE,
                        "%s: config.json must name at least two classes and a patch size", path);

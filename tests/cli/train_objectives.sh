@@ -59,6 +59,7 @@ try predict -q "$slide" -o other --model run --scores logits
 try classify -q features heat -o table.csv
 try train run.yaml -o other -q --mine run --set mine.stores=stores
 try train run.yaml -o other -q --mine run --set mine.stores=stores --set objective=classify
+try train run.yaml -o other -q --distill-dense run --set objective=distill
 try train run.yaml -o other -q --set data.train=dense
 try train run.yaml -o other -q --set data.train="$slide"
 try train run.yaml -o other -q --set network.input_px=128
