@@ -29,6 +29,8 @@ static bool name_a_size(const struct train_config *config, const struct zoo_opti
 {
     int64_t px = zoo_larger_px(config->network.name, options);
     char setting[80] = "network.input_px";
+    if (px > 0 && err)
+        err->kind = ERR_USAGE; /* the network is right, the setting is not */
     if (px > 0)
         snprintf(setting, sizeof setting, "network.input_px: %lld is too small (%lld fits)",
                  (long long)config->network.input_px, (long long)px);
