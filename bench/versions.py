@@ -59,7 +59,7 @@ def train(stores, val):
 def make_data():
     """Slides to extract and to score, and stores to train on."""
     shutil.rmtree(data, ignore_errors=True)
-    for name, size in (("huge", 32768), ("large", 8192), ("middle", 4096), ("small", 1024)):
+    for name, size in (("huge", 32768), ("large", 4096), ("middle", 2048), ("small", 1024)):
         subprocess.run([other, "phantom", "-q", "-o", f"{data}/{name}", "--slides", "1", "--size", str(size), "--seed",
                         "7"], check=True)
     subprocess.run([other, "phantom", "-q", "-o", data + "/cohort", "--slides", "6", "--size", "2048", "--seed", "1"],
@@ -78,26 +78,26 @@ def cases():
     val = [store for store in stores if "patient_002" in store]
     stores = [store for store in stores if store not in val]
     extract = ["extract", slide("huge"), "-o", "OUT", "--dense", "--patch", "224", "--margin", "112", "--layout"]
-    predict = ["predict", "-o", "OUT", "--stride", "16", "--check-windows", "16"]
+    predict = ["predict", "-o", "OUT", "--check-windows", "16", "--stride"]
     plain = ["--export", "none"]
     for threads in (1, 2)[: len(cores)]:
-        for network, batch, repeats in (("googlenet", 1, 30), ("googlenet", 8, 6), ("googlenet", 16, 3),
-                                        ("resnet18", 8, 5), ("resnet50", 8, 3), ("vit_small_patch16_224", 4, 3)):
+        for network, batch, repeats in (("googlenet", 1, 20), ("googlenet", 8, 4), ("googlenet", 16, 2),
+                                        ("resnet18", 8, 4), ("resnet50", 8, 2), ("vit_small_patch16_224", 4, 2)):
             yield f"{network} b{batch}", "ms", threads, net(network, batch, repeats)
         for network, batch in (("resnet18", 16), ("googlenet", 16), ("resnet50", 8)):
-            yield f"{network} b{batch} training step", "ms", threads, net(network, batch, 3, "--train")
+            yield f"{network} b{batch} training step", "ms", threads, net(network, batch, 2, "--train")
         yield "resnet18 b16 from a store", "s/image", threads, train(stores, val[:1])
         for layout in ("fda", "blocks"):
             yield f"extraction, {layout} layout", "s", threads, command(*extract, layout)
         yield "tissue masks", "s", threads, command("tissue", slide("huge"), "-o", "OUT")
         for network in ("googlenet", "scan_small"):
             yield (f"{network} dense heatmap", "s", threads,
-                   command(*predict, slide("middle"), "--network", network, "--mode", "dense", *plain))
+                   command(*predict, "16", slide("middle"), "--network", network, "--mode", "dense", *plain))
         yield ("googlenet windows", "s", threads,
-               command(*predict, slide("small"), "--network", "googlenet", "--mode", "window", *plain))
+               command(*predict, "64", slide("small"), "--network", "googlenet", "--mode", "window", *plain))
         yield ("scan_small dense with all exports", "s", threads,
-               command(*predict, slide("large"), "--network", "scan_small", "--mode", "dense"))
-    yield "phantom slide", "s", 1, command("phantom", "-o", "OUT", "--slides", "1", "--size", "8192")
+               command(*predict, "16", slide("large"), "--network", "scan_small", "--mode", "dense"))
+    yield "phantom slide", "s", 1, command("phantom", "-o", "OUT", "--slides", "1", "--size", "4096")
 
 
 table = Table("versions", folder)
