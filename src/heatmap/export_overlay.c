@@ -212,11 +212,10 @@ static bool write_overlay(const struct export_request *request, const char *path
                           const struct ctx *ctx, struct err *err)
 {
     const struct heatmap_info *info = heatmap_info(request->heatmap);
-    bool number = heatmap_is_number(info);
     struct overlay overlay = { .info = info,
                                .threshold = request->options->threshold,
-                               .low = number ? info->number.min : 0,
-                               .high = number ? info->number.max : 1 };
+                               .low = heatmap_range(info).min,
+                               .high = heatmap_range(info).max };
     int64_t longest = info->width_l0 > info->height_l0 ? info->width_l0 : info->height_l0;
     double downsample = fmax((double)longest / LONGEST_SIDE_PX, 1);
     bool ok = heatmap_find_class(info, request->options->class_name, &overlay.class_index, err) &&

@@ -71,6 +71,11 @@ static inline bool heatmap_is_number(const struct heatmap_info *info)
 {
     return info->number.min < info->number.max;
 }
+/* The range of the colours: that of the number, or 0 to 1. */
+static inline struct heatmap_number heatmap_range(const struct heatmap_info *info)
+{
+    return heatmap_is_number(info) ? info->number : (struct heatmap_number){ .max = 1 };
+}
 /* "prob_<class>", or the name of a number: a column or measurement. The caller's; NULL if no
  * memory. */
 char *heatmap_column(const struct heatmap_info *info, int64_t class_index);

@@ -162,7 +162,7 @@ static void put_row(FILE *out, const struct columns *columns, const struct resul
     if (columns->score)
         put_number_cell(out, "%.3f", slide->score, true);
     if (columns->highest)
-        put_number_cell(out, "%.3f", view->max, true);
+        put_number_cell(out, "%.3f", view->max, !heatmap_is_number(&view->info));
     if (columns->tissue)
         put_number_cell(out, "%.2f", tissue_of(slide, view), false);
     if (columns->lesions)

@@ -12,6 +12,7 @@
 /* Blocks about the size of a window each keep their highest-scoring cell as a candidate peak. */
 struct scan {
     const struct heatmap_info *info;
+    struct heatmap_number range; /* of the colours */
     struct picture *out;
     int64_t *first_x, *last_x; /* [columns]: picture px that a cell covers */
     double px_per_row;
@@ -51,7 +52,7 @@ static bool begin(struct scan *scan, int64_t width, int64_t height, struct err *
         return err_memory(err, info->slide);
     scan->last_x = scan->first_x + info->width;
     for (size_t i = 0; i < blocks; i++)
-        scan->best[i].score = -1;
+        scan->best[i].score = -INFINITY;
     for (int64_t c = 0; c < info->width; c++)
         covered(c, px_per_column, width, &scan->first_x[c], &scan->last_x[c]);
     return true;
@@ -61,7 +62,8 @@ static void take_cell(struct scan *scan, int64_t column, int64_t row, double sco
                       int64_t y1)
 {
     struct image *heat = &scan->out->heat;
-    double bounded = score < 0 ? 0 : score > 1 ? 1 : score;
+    double share = (score - scan->range.min) / (scan->range.max - scan->range.min);
+    double bounded = share < 0 ? 0 : share > 1 ? 1 : share;
     uint8_t value = (uint8_t)(1 + lround(254 * bounded));
     for (int64_t y = y0; y <= y1; y++)
         for (int64_t x = scan->first_x[column]; x <= scan->last_x[column]; x++) {
@@ -117,7 +119,7 @@ static void choose_peaks(struct scan *scan)
         const struct picture_peak *strongest = NULL;
         for (int64_t i = 0; i < scan->blocks_wide * scan->blocks_high; i++) {
             const struct picture_peak *peak = &scan->best[i];
-            bool taken = peak->score < 0;
+            bool taken = isinf(peak->score);
             for (int k = 0; k < out->n_peaks && !taken; k++)
                 taken = is_near(scan, peak, &out->peaks[k]);
             if (!taken && (!strongest || peak->score > strongest->score))
@@ -133,7 +135,9 @@ bool picture_scan(const struct heatmap *heatmap, int64_t width, int64_t height,
                   const struct ctx *ctx, struct picture *out, struct err *err)
 {
     *out = (struct picture){ .mean = NAN, .max = NAN };
-    struct scan scan = { .info = heatmap_info(heatmap), .out = out };
+    struct scan scan = { .info = heatmap_info(heatmap),
+                         .range = heatmap_range(heatmap_info(heatmap)),
+                         .out = out };
     bool ok = image_new(&out->heat, width, height, 1, err) && begin(&scan, width, height, err) &&
               take_rows(&scan, heatmap, ctx, err);
     if (ok) {

@@ -16,7 +16,7 @@ struct picture_peak {
 
 struct picture {
     struct image heat; /* [height, width, 1]: 0 where nothing was scored, else 1 + 254 * the highest
-                        * score under the pixel */
+                        * score under the pixel (a number: its place in the range) */
     struct picture_peak peaks[PICTURE_PEAKS]; /* highest score first, no two windows overlap much */
     int n_peaks;
     double mean, max; /* of the main class; NAN if nothing was scored */

@@ -16,8 +16,9 @@ static void put_facts(FILE *page, const struct result_slide *slide, const struct
 {
     html_put(page, "<dl class=\"facts\">");
     put_fact(page, "slide score", "%.3f", slide->score);
-    put_fact(page, "highest patch score", "%.3f", view->max);
-    put_fact(page, "mean patch score", "%.3f", view->mean);
+    bool number = heatmap_is_number(&view->info);
+    put_fact(page, number ? "highest patch value" : "highest patch score", "%.3f", view->max);
+    put_fact(page, number ? "mean patch value" : "mean patch score", "%.3f", view->mean);
     double area = isfinite(slide->tissue_mm2) ? slide->tissue_mm2 : view->tissue_mm2;
     put_fact(page, "tissue", "%.2f mm\xC2\xB2", area);
     if (view->info.scored > 0)
@@ -105,11 +106,14 @@ static void put_beside(FILE *page, const struct result_slide *slide, const struc
              "alt=\"Heatmap of slide %s: highest score %.2f\"></div>",
              (long long)view->width, (long long)view->height, number, (long long)view->width,
              (long long)view->height, slide->name, isfinite(view->max) ? view->max : 0.0);
+    struct heatmap_number range = heatmap_range(info);
     html_put(page,
-             "<figcaption><div class=\"ramp\"><span>0</span><span class=\"colours\" "
-             "aria-hidden=\"true\"></span><span>1</span></div>score of <bdi>%s</bdi>; each pixel "
-             "shows the highest score under it</figcaption></figure>\n",
-             info->class_names[heatmap_main_class(info)]);
+             "<figcaption><div class=\"ramp\"><span>%.3g</span><span class=\"colours\" "
+             "aria-hidden=\"true\"></span><span>%.3g</span></div>%s<bdi>%s</bdi>%s%s; each pixel "
+             "shows the highest %s under it</figcaption></figure>\n",
+             range.min, range.max, heatmap_is_number(info) ? "" : "score of ",
+             info->class_names[heatmap_main_class(info)], range.unit[0] ? ", " : "", range.unit,
+             heatmap_is_number(info) ? "value" : "score");
 }
 
 static void put_peaks(FILE *page, const struct slide_view *view, size_t number)

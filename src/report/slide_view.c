@@ -252,11 +252,6 @@ bool slide_view_make(const struct result_slide *slide, const struct class_map *c
         note_problem(out, why.text);
         return true;
     }
-    if (!heatmap_need_scores(heatmap_info(work.heatmap), "a picture in the report", &why)) {
-        note_problem(out, why.text);
-        heatmap_close(work.heatmap);
-        return true;
-    }
     bool ok = heatmap_info_copy(heatmap_info(work.heatmap), &out->info, err);
     if (ok) {
         out->no_tissue = out->info.scored == 0;

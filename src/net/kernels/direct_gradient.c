@@ -64,13 +64,13 @@ void direct_gradient_plan(struct direct_gradient *g)
     g->chunk_columns = 64 / g->lanes, g->chunk_panels = 32 / g->lanes;
     if (is_packed(g)) /* once for many outputs */
         g->chunk_panels = 256 / g->lanes;
-    if (g->source == DIRECT_PLAIN) /* few columns, large maps: dy is read once */
-        g->chunk_columns = 256 / g->lanes;
+    if (g->source == DIRECT_PLAIN) /* few columns, large maps: each thread reads dy once */
+        g->chunk_columns = ceil_div(g->columns, g->threads);
     for (;;) { /* enough chunks for the threads */
         g->chunks_in = ceil_div(g->columns, g->chunk_columns);
         g->chunks_out = ceil_div(g->panels, g->chunk_panels);
         int64_t chunks = g->chunks_in * g->chunks_out;
-        if (g->threads == 1 || chunks >= 4 * g->threads)
+        if (chunks % g->threads == 0 || chunks >= 4 * g->threads)
             break;
         if (g->chunk_panels > 1)
             g->chunk_panels = ceil_div(g->chunk_panels, 2);
