@@ -34,23 +34,8 @@ struct batch_norm_loops {
                        bool relu, const uint16_t *passed, float *dx);
 };
 
-#define TARGET
-#define VARIANT(name) name##_portable
-#include "net/kernels/batch_norm_loops.h"
-#undef TARGET
-#undef VARIANT
-#ifdef SIMD_X86
-#define TARGET SIMD_TARGET_AVX2
-#define VARIANT(name) name##_avx2
-#include "net/kernels/batch_norm_loops.h"
-#undef TARGET
-#undef VARIANT
-#define TARGET SIMD_TARGET_AVX512
-#define VARIANT(name) name##_avx512
-#include "net/kernels/batch_norm_loops.h"
-#undef TARGET
-#undef VARIANT
-#endif
+#define LOOPS "net/kernels/batch_norm_loops.h"
+#include "net/kernels/each_level.h"
 
 /* One call: arrays, and what is summed. */
 struct pass {

@@ -3,23 +3,8 @@
 
 #include "base/divide.h"
 
-#define TARGET
-#define VARIANT(name) name##_portable
-#include "net/kernels/elementwise_loops.h"
-#undef TARGET
-#undef VARIANT
-#ifdef SIMD_X86
-#define TARGET SIMD_TARGET_AVX2
-#define VARIANT(name) name##_avx2
-#include "net/kernels/elementwise_loops.h"
-#undef TARGET
-#undef VARIANT
-#define TARGET SIMD_TARGET_AVX512
-#define VARIANT(name) name##_avx512
-#include "net/kernels/elementwise_loops.h"
-#undef TARGET
-#undef VARIANT
-#endif
+#define LOOPS "net/kernels/elementwise_loops.h"
+#include "net/kernels/each_level.h"
 
 #define PIECE ((int64_t)1 << 14)
 

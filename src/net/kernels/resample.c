@@ -12,17 +12,8 @@ struct resample_rows {
     void (*take_back)(const struct resample *r, const float *dy, float *row);
 };
 
-#define TARGET
-#define VARIANT(name) name##_portable
-#include "net/kernels/resample_loops.h"
-#ifdef SIMD_X86
-#define TARGET SIMD_TARGET_AVX2
-#define VARIANT(name) name##_avx2
-#include "net/kernels/resample_loops.h"
-#define TARGET SIMD_TARGET_AVX512
-#define VARIANT(name) name##_avx512
-#include "net/kernels/resample_loops.h"
-#endif
+#define LOOPS "net/kernels/resample_loops.h"
+#include "net/kernels/each_level.h"
 
 static const struct resample_rows *rows_get(enum simd level)
 {

@@ -67,5 +67,3 @@ static TARGET void VARIANT(take_back_row)(const struct resample *r, const float 
 
 static const struct resample_rows VARIANT(rows) = { VARIANT(mix_row), VARIANT(mix_back_row),
                                                     VARIANT(take_row), VARIANT(take_back_row) };
-#undef TARGET
-#undef VARIANT

@@ -6,23 +6,8 @@
 /* To nearest, ties to even, for |x| < 2^22: the sum has no room for a fraction. */
 #define ROUND(x) (((x) + 0x1.8p23f) - 0x1.8p23f)
 
-#define TARGET
-#define VARIANT(name) name##_portable
-#include "net/kernels/stored_loops.h"
-#undef TARGET
-#undef VARIANT
-#ifdef SIMD_X86
-#define TARGET SIMD_TARGET_AVX2
-#define VARIANT(name) name##_avx2
-#include "net/kernels/stored_loops.h"
-#undef TARGET
-#undef VARIANT
-#define TARGET SIMD_TARGET_AVX512
-#define VARIANT(name) name##_avx512
-#include "net/kernels/stored_loops.h"
-#undef TARGET
-#undef VARIANT
-#endif
+#define LOOPS "net/kernels/stored_loops.h"
+#include "net/kernels/each_level.h"
 
 #define PIECE ((int64_t)1 << 14)
 
