@@ -1,12 +1,12 @@
-/* batch_norm_loops.h: included once for each instruction set with TARGET and VARIANT(name). A run
- * is n floats of one image, the channel of float i is that of lane i % WIDE. */
+/* batch_norm_loops.h: included once for each instruction set with EACH_TARGET and EACH_NAME(name).
+ * A run is n floats of one image, the channel of float i is that of lane i % WIDE. */
 #define SUM_INTO(total, part)                                                                      \
     for (int k = 0; k < WIDE; k++)                                                                 \
     (total)[k] += (double)(part)[k]
 
 /* The sums of x - shift and of its square. */
-static TARGET void VARIANT(moments)(int64_t n, const float *x, const float *shift, double *sum,
-                                    double *square)
+static EACH_TARGET void EACH_NAME(moments)(int64_t n, const float *x, const float *shift,
+                                           double *sum, double *square)
 {
     const wide s = *(const wide_at *)shift;
     while (n >= WIDE) {
@@ -34,8 +34,9 @@ static TARGET void VARIANT(moments)(int64_t n, const float *x, const float *shif
 }
 
 /* passed: a bit for every float that the relu lets through, if it is not NULL. */
-static TARGET void VARIANT(apply)(int64_t n, const float *x, const struct batch_norm_lanes *p,
-                                  bool relu, float *y, uint16_t *passed)
+static EACH_TARGET void EACH_NAME(apply)(int64_t n, const float *x,
+                                         const struct batch_norm_lanes *p, bool relu, float *y,
+                                         uint16_t *passed)
 {
     const wide mean = *(const wide_at *)p->mean, scale = *(const wide_at *)p->scale,
                shift = *(const wide_at *)p->shift;
@@ -70,9 +71,9 @@ static TARGET void VARIANT(apply)(int64_t n, const float *x, const struct batch_
     (!relu ? (dy) : (passed ? passed[i] >> (k)&1 : (c)*p->scale[k] + p->shift[k] > 0) ? (dy) : 0)
 
 /* The sums of dy and of dy (x - mean). */
-static TARGET void VARIANT(products)(int64_t n, const float *x, const float *dy,
-                                     const struct batch_norm_lanes *p, bool relu,
-                                     const uint16_t *passed, double *sum, double *product)
+static EACH_TARGET void EACH_NAME(products)(int64_t n, const float *x, const float *dy,
+                                            const struct batch_norm_lanes *p, bool relu,
+                                            const uint16_t *passed, double *sum, double *product)
 {
     const wide mean = *(const wide_at *)p->mean, scale = *(const wide_at *)p->scale,
                shift = *(const wide_at *)p->shift;
@@ -104,9 +105,9 @@ static TARGET void VARIANT(products)(int64_t n, const float *x, const float *dy,
 }
 
 /* dx = scale (dy - offset - slope (x - mean)) */
-static TARGET void VARIANT(apply_back)(int64_t n, const float *x, const float *dy,
-                                       const struct batch_norm_lanes *p, bool relu,
-                                       const uint16_t *passed, float *dx)
+static EACH_TARGET void EACH_NAME(apply_back)(int64_t n, const float *x, const float *dy,
+                                              const struct batch_norm_lanes *p, bool relu,
+                                              const uint16_t *passed, float *dx)
 {
     const wide mean = *(const wide_at *)p->mean, scale = *(const wide_at *)p->scale,
                shift = *(const wide_at *)p->shift, offset = *(const wide_at *)p->offset,
@@ -123,11 +124,11 @@ static TARGET void VARIANT(apply_back)(int64_t n, const float *x, const float *d
     }
 }
 
-static const struct batch_norm_loops VARIANT(loops) = {
-    VARIANT(moments),
-    VARIANT(apply),
-    VARIANT(products),
-    VARIANT(apply_back),
+static const struct batch_norm_loops EACH_NAME(loops) = {
+    EACH_NAME(moments),
+    EACH_NAME(apply),
+    EACH_NAME(products),
+    EACH_NAME(apply_back),
 };
 #undef SUM_INTO
 #undef PASSED

@@ -1,21 +1,21 @@
 /* each_level.h: a file of loops for every instruction set. Define LOOPS as the name of the file, in
- * quotes, and include this one: LOOPS is included with TARGET, the attribute of a function, and
- * VARIANT(name), its name: name_portable and, on x86, name_avx2 and name_avx512. */
-#define TARGET
-#define VARIANT(name) name##_portable
+ * quotes, and include this one: LOOPS is included with EACH_TARGET, the attribute of a function,
+ * and EACH_NAME(name), its name: name_portable and, on x86, name_avx2 and name_avx512. */
+#define EACH_TARGET
+#define EACH_NAME(name) name##_portable
 #include LOOPS
-#undef TARGET
-#undef VARIANT
+#undef EACH_TARGET
+#undef EACH_NAME
 #ifdef SIMD_X86
-#define TARGET SIMD_TARGET_AVX2
-#define VARIANT(name) name##_avx2
+#define EACH_TARGET SIMD_TARGET_AVX2
+#define EACH_NAME(name) name##_avx2
 #include LOOPS
-#undef TARGET
-#undef VARIANT
-#define TARGET SIMD_TARGET_AVX512
-#define VARIANT(name) name##_avx512
+#undef EACH_TARGET
+#undef EACH_NAME
+#define EACH_TARGET SIMD_TARGET_AVX512
+#define EACH_NAME(name) name##_avx512
 #include LOOPS
-#undef TARGET
-#undef VARIANT
+#undef EACH_TARGET
+#undef EACH_NAME
 #endif
 #undef LOOPS

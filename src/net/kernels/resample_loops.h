@@ -1,8 +1,8 @@
-/* resample_loops.h: included once for each instruction set with TARGET and VARIANT(name). */
+/* resample_loops.h: included once for each instruction set with EACH_TARGET and EACH_NAME(name). */
 
 /* One output row from rows `upper` and `lower` of the input. */
-static TARGET void VARIANT(mix_row)(const struct resample *r, const float *upper,
-                                    const float *lower, float down, float *out)
+static EACH_TARGET void EACH_NAME(mix_row)(const struct resample *r, const float *upper,
+                                           const float *lower, float down, float *out)
 {
     const struct resample_axis *h = &r->axis[1];
     int64_t inner = r->inner;
@@ -19,8 +19,8 @@ static TARGET void VARIANT(mix_row)(const struct resample *r, const float *upper
     }
 }
 
-static TARGET void VARIANT(mix_back_row)(const struct resample *r, const float *dy, float down,
-                                         float *upper, float *lower)
+static EACH_TARGET void EACH_NAME(mix_back_row)(const struct resample *r, const float *dy,
+                                                float down, float *upper, float *lower)
 {
     const struct resample_axis *h = &r->axis[1];
     int64_t inner = r->inner;
@@ -38,7 +38,7 @@ static TARGET void VARIANT(mix_back_row)(const struct resample *r, const float *
     }
 }
 
-static TARGET void VARIANT(take_row)(const struct resample *r, const float *row, float *out)
+static EACH_TARGET void EACH_NAME(take_row)(const struct resample *r, const float *row, float *out)
 {
     const struct resample_axis *h = &r->axis[1];
     int64_t inner = r->inner;
@@ -53,7 +53,8 @@ static TARGET void VARIANT(take_row)(const struct resample *r, const float *row,
     }
 }
 
-static TARGET void VARIANT(take_back_row)(const struct resample *r, const float *dy, float *row)
+static EACH_TARGET void EACH_NAME(take_back_row)(const struct resample *r, const float *dy,
+                                                 float *row)
 {
     const struct resample_axis *h = &r->axis[1];
     int64_t inner = r->inner;
@@ -65,5 +66,6 @@ static TARGET void VARIANT(take_back_row)(const struct resample *r, const float 
     }
 }
 
-static const struct resample_rows VARIANT(rows) = { VARIANT(mix_row), VARIANT(mix_back_row),
-                                                    VARIANT(take_row), VARIANT(take_back_row) };
+static const struct resample_rows EACH_NAME(rows) = { EACH_NAME(mix_row), EACH_NAME(mix_back_row),
+                                                      EACH_NAME(take_row),
+                                                      EACH_NAME(take_back_row) };

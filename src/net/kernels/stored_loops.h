@@ -1,7 +1,7 @@
-/* stored_loops.h: included once for each instruction set with TARGET and VARIANT(name). One number
- * at a time, as bits: the compiler makes vectors of it. */
-static TARGET void VARIANT(to_bfloat16)(int64_t count, const void *at, void *out,
-                                        struct stored_scale scale)
+/* stored_loops.h: included once for each instruction set with EACH_TARGET and EACH_NAME(name). One
+ * number at a time, as bits: the compiler makes vectors of it. */
+static EACH_TARGET void EACH_NAME(to_bfloat16)(int64_t count, const void *at, void *out,
+                                               struct stored_scale scale)
 {
     const float *from = at;
     uint16_t *to = out;
@@ -16,8 +16,8 @@ static TARGET void VARIANT(to_bfloat16)(int64_t count, const void *at, void *out
     }
 }
 
-static TARGET void VARIANT(from_bfloat16)(int64_t count, const void *at, void *out,
-                                          struct stored_scale scale)
+static EACH_TARGET void EACH_NAME(from_bfloat16)(int64_t count, const void *at, void *out,
+                                                 struct stored_scale scale)
 {
     const uint16_t *from = at;
     float *to = out;
@@ -29,8 +29,8 @@ static TARGET void VARIANT(from_bfloat16)(int64_t count, const void *at, void *o
     }
 }
 
-static TARGET void VARIANT(to_int8)(int64_t count, const void *at, void *out,
-                                    struct stored_scale scale)
+static EACH_TARGET void EACH_NAME(to_int8)(int64_t count, const void *at, void *out,
+                                           struct stored_scale scale)
 {
     const float *from = at, least = (float)(INT8_MIN - scale.zero_point);
     float greatest = (float)(INT8_MAX - scale.zero_point);
@@ -44,8 +44,8 @@ static TARGET void VARIANT(to_int8)(int64_t count, const void *at, void *out,
     }
 }
 
-static TARGET void VARIANT(from_int8)(int64_t count, const void *at, void *out,
-                                      struct stored_scale scale)
+static EACH_TARGET void EACH_NAME(from_int8)(int64_t count, const void *at, void *out,
+                                             struct stored_scale scale)
 {
     const int8_t *from = at;
     float *to = out;
@@ -55,8 +55,8 @@ static TARGET void VARIANT(from_int8)(int64_t count, const void *at, void *out,
 }
 
 /* From -infinity to what follows -0. */
-static TARGET void VARIANT(relu_bfloat16)(int64_t count, const void *at, void *out,
-                                          struct stored_scale scale)
+static EACH_TARGET void EACH_NAME(relu_bfloat16)(int64_t count, const void *at, void *out,
+                                                 struct stored_scale scale)
 {
     const uint16_t *from = at;
     uint16_t *to = out;
@@ -66,8 +66,8 @@ static TARGET void VARIANT(relu_bfloat16)(int64_t count, const void *at, void *o
         to[i] = from[i] > 0x8000 && from[i] <= 0xff80 ? 0 : from[i];
 }
 
-static TARGET void VARIANT(relu_int8)(int64_t count, const void *at, void *out,
-                                      struct stored_scale scale)
+static EACH_TARGET void EACH_NAME(relu_int8)(int64_t count, const void *at, void *out,
+                                             struct stored_scale scale)
 {
     const int8_t *from = at;
     int8_t *to = out, zero = (int8_t)scale.zero_point;
@@ -77,8 +77,8 @@ static TARGET void VARIANT(relu_int8)(int64_t count, const void *at, void *out,
 }
 
 /* Limited to what ROUND can take, and what is outside still is. */
-static TARGET void VARIANT(within_int8)(int64_t count, const void *at, void *out,
-                                        struct stored_scale scale)
+static EACH_TARGET void EACH_NAME(within_int8)(int64_t count, const void *at, void *out,
+                                               struct stored_scale scale)
 {
     const float *from = at, least = (float)(INT8_MIN - scale.zero_point);
     float greatest = (float)(INT8_MAX - scale.zero_point);
@@ -92,20 +92,20 @@ static TARGET void VARIANT(within_int8)(int64_t count, const void *at, void *out
     }
 }
 
-static TARGET void VARIANT(keep_within)(int64_t count, const float *a, const uint8_t *within,
-                                        float *out)
+static EACH_TARGET void EACH_NAME(keep_within)(int64_t count, const float *a, const uint8_t *within,
+                                               float *out)
 {
 #pragma omp simd
     for (int64_t i = 0; i < count; i++)
         out[i] = within[i] ? a[i] : 0;
 }
 
-static const stored_fn VARIANT(rows)[STORED_KINDS] = {
-    [STORED_TO_BFLOAT16] = VARIANT(to_bfloat16),
-    [STORED_FROM_BFLOAT16] = VARIANT(from_bfloat16),
-    [STORED_TO_INT8] = VARIANT(to_int8),
-    [STORED_FROM_INT8] = VARIANT(from_int8),
-    [STORED_RELU_BFLOAT16] = VARIANT(relu_bfloat16),
-    [STORED_RELU_INT8] = VARIANT(relu_int8),
-    [STORED_WITHIN_INT8] = VARIANT(within_int8),
+static const stored_fn EACH_NAME(rows)[STORED_KINDS] = {
+    [STORED_TO_BFLOAT16] = EACH_NAME(to_bfloat16),
+    [STORED_FROM_BFLOAT16] = EACH_NAME(from_bfloat16),
+    [STORED_TO_INT8] = EACH_NAME(to_int8),
+    [STORED_FROM_INT8] = EACH_NAME(from_int8),
+    [STORED_RELU_BFLOAT16] = EACH_NAME(relu_bfloat16),
+    [STORED_RELU_INT8] = EACH_NAME(relu_int8),
+    [STORED_WITHIN_INT8] = EACH_NAME(within_int8),
 };

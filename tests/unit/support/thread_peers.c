@@ -118,35 +118,32 @@ static bool gather(void *arg, const void *own, size_t bytes, void *all_bytes, st
     return true;
 }
 
-static bool sum(void *arg, double *values, int64_t n, struct err *err)
+/* Everybody's `values`, one peer after another, the caller's; NULL if no memory. */
+static void *gather_new(void *arg, const void *values, size_t bytes, struct err *err)
 {
     const struct one *me = arg;
-    size_t bytes = (size_t)n * sizeof *values;
-    double *all = malloc((size_t)me->all->size * bytes + 1);
-    bool ok = all && gather(arg, values, bytes, all, err);
-    for (int64_t i = 0; ok && i < n; i++) {
-        values[i] = 0;
-        for (int r = 0; r < me->all->size; r++)
-            values[i] += all[r * n + i];
-    }
-    free(all);
-    return ok;
+    void *all = malloc((size_t)me->all->size * bytes + 1);
+    if (all)
+        gather(arg, values, bytes, all, err);
+    return all;
 }
 
-static bool sum_floats(void *arg, float *values, int64_t n, struct err *err)
-{
-    const struct one *me = arg;
-    size_t bytes = (size_t)n * sizeof *values;
-    float *all = malloc((size_t)me->all->size * bytes + 1);
-    bool ok = all && gather(arg, values, bytes, all, err);
-    for (int64_t i = 0; ok && i < n; i++) {
-        values[i] = 0;
-        for (int r = 0; r < me->all->size; r++)
-            values[i] += all[r * n + i];
+/* In the order of the peers. */
+#define SUM(name, type)                                                                            \
+    static bool name(void *arg, type *values, int64_t n, struct err *err)                          \
+    {                                                                                              \
+        const struct one *me = arg;                                                                \
+        type *all = gather_new(arg, values, (size_t)n * sizeof *values, err);                      \
+        for (int64_t i = 0; all && i < n; i++) {                                                   \
+            values[i] = 0;                                                                         \
+            for (int r = 0; r < me->all->size; r++)                                                \
+                values[i] += all[r * n + i];                                                       \
+        }                                                                                          \
+        free(all);                                                                                 \
+        return all != NULL;                                                                        \
     }
-    free(all);
-    return ok;
-}
+SUM(sum, double)
+SUM(sum_floats, float)
 
 struct thread_peers *thread_peers_new(int size)
 {
