@@ -100,10 +100,13 @@ static bool read_drawing(struct parsed_file *file, struct drawing *drawing,
     return ok;
 }
 
-bool annotation_parse(const char *text, size_t size, const char *path, const struct class_map *map,
+bool annotation_parse(const char *text, size_t size, const char *path,
+                      const struct annotation_slide *slide, const struct class_map *map,
                       struct annotation **out, struct err *err)
 {
     struct parsed_file file = { .path = path, .text = text, .size = size };
+    if (slide)
+        file.slide = *slide;
     struct drawing drawing = { .path = path, .map = map };
     struct annotation *made = calloc(1, sizeof *made);
     bool ok = false;
@@ -125,14 +128,16 @@ done:
 }
 
 /* Adds the classes of one file that have no known meaning; an unreadable file adds none. */
-static void look_at_classes(const char *path, const struct class_map *map,
+static void look_at_classes(const struct annotation_file *from, const struct class_map *map,
                             struct unknown_classes *unknown)
 {
-    struct parsed_file file = { .path = path };
-    struct drawing drawing = { .path = path, .map = map };
+    struct parsed_file file = { .path = from->path,
+                                .slide = { .name = from->slide },
+                                .classes_only = true };
+    struct drawing drawing = { .path = from->path, .map = map };
     const struct format *format = NULL;
     char *text = NULL;
-    if (file_read(path, MAX_BYTES, &text, &file.size, NULL)) {
+    if (file_read(from->path, MAX_BYTES, &text, &file.size, NULL)) {
         file.text = text;
         if (read_drawing(&file, &drawing, &format, NULL))
             drawing_check(&drawing, NULL);
@@ -142,18 +147,18 @@ static void look_at_classes(const char *path, const struct class_map *map,
     drawing_free(&drawing);
 }
 
-bool annotation_check_classes(const char *const *paths, size_t n, const struct class_map *map,
-                              struct err *err)
+bool annotation_check_classes(const struct annotation_file *from, size_t n,
+                              const struct class_map *map, struct err *err)
 {
     struct unknown_classes unknown = { 0 };
     const char *first = NULL;
     size_t files = 0;
     for (size_t i = 0; i < n; i++) {
         struct unknown_classes one = { 0 };
-        look_at_classes(paths[i], map, &one);
+        look_at_classes(&from[i], map, &one);
         unknown_classes_join(&unknown, &one);
         files += one.n > 0;
-        first = one.n > 0 && !first ? paths[i] : first;
+        first = one.n > 0 && !first ? from[i].path : first;
     }
     if (files == 0)
         return true;
@@ -163,14 +168,14 @@ bool annotation_check_classes(const char *const *paths, size_t n, const struct c
     return false;
 }
 
-bool annotation_read(const char *path, const struct class_map *map, struct annotation **out,
-                     struct err *err)
+bool annotation_read(const char *path, const struct annotation_slide *slide,
+                     const struct class_map *map, struct annotation **out, struct err *err)
 {
     char *text = NULL;
     size_t size = 0;
     if (!file_read(path, MAX_BYTES, &text, &size, err))
         return false;
-    bool ok = annotation_parse(text, size, path, map, out, err);
+    bool ok = annotation_parse(text, size, path, slide, map, out, err);
     free(text);
     return ok;
 }

@@ -14,21 +14,33 @@
 
 struct annotation;
 
+/* The slide that a drawing belongs to. A file that covers several images (COCO) needs the name, one
+ * that has its own size in pixels (COCO, label images) the size. */
+struct annotation_slide {
+    const char *name;            /* the slide file without folder and extension; NULL: unknown */
+    int64_t width_l0, height_l0; /* 0: unknown */
+};
+
 /* Reads and repairs: 10 to 150 ms for a slide of CAMELYON16. A file that cannot be
  * repaired is rejected with an error that names the file and the line (in JSON: the feature or
- * region number). map may be NULL. The caller owns *out; free with annotation_free. An annotation
- * without regions is valid and empty; one that contains drawn objects but no area is rejected.
- * Thread-safe. */
-bool annotation_read(const char *path, const struct class_map *map, struct annotation **out,
-                     struct err *err);
+ * region number). slide and map may be NULL. The caller owns *out; free with annotation_free. An
+ * annotation without regions is valid and empty; one that contains drawn objects but no area is
+ * rejected. Thread-safe. */
+bool annotation_read(const char *path, const struct annotation_slide *slide,
+                     const struct class_map *map, struct annotation **out, struct err *err);
 /* The same from memory, for fuzzing; path is used in messages only. */
-bool annotation_parse(const char *text, size_t size, const char *path, const struct class_map *map,
+bool annotation_parse(const char *text, size_t size, const char *path,
+                      const struct annotation_slide *slide, const struct class_map *map,
                       struct annotation **out, struct err *err);
+
+struct annotation_file {
+    const char *path, *slide; /* slide: its name */
+};
 
 /* To be called before work starts: rejects the files if they contain classes with no known meaning,
  * and lists them all. Any other problem with a file is left to annotation_read. */
-bool annotation_check_classes(const char *const *paths, size_t n, const struct class_map *map,
-                              struct err *err);
+bool annotation_check_classes(const struct annotation_file *files, size_t n,
+                              const struct class_map *map, struct err *err);
 void annotation_free(struct annotation *annotation);
 
 const char *annotation_format(const struct annotation *annotation); /* "ASAP", "GeoJSON", ... */

@@ -3,6 +3,7 @@
 #ifndef ANNOTATION_FORMAT_H
 #define ANNOTATION_FORMAT_H
 #include <jansson.h>
+#include "annotation/annotation.h"
 #include "annotation/drawing.h"
 #include "base/err.h"
 
@@ -13,6 +14,8 @@ struct parsed_file {
     size_t size;
     char xml_root[DRAWING_NAME]; /* name of the root element; "" if JSON */
     const json_t *json;          /* NULL if XML */
+    struct annotation_slide slide;
+    bool classes_only; /* only the classes matter: the slide's size may be unknown */
 };
 
 struct format {

@@ -8,7 +8,7 @@
 #include "base/console.h"
 #include "base/rng.h"
 #include "heatmap/export_common.h"
-#include "tissue/outline.h"
+#include "base/outline.h"
 #include "base/text.h"
 
 #include <math.h>

@@ -31,16 +31,18 @@ bool annotations_path(const struct slide_entry *entry, const char *folder, char 
 bool annotations_check(const struct slide_list *slides, const char *folder, const bool *done,
                        const struct class_map *map, struct err *err)
 {
-    char **paths = calloc(slides->n + 1, sizeof *paths);
+    struct annotation_file *files = calloc(slides->n + 1, sizeof *files);
     size_t n = 0;
-    bool ok = paths || err_memory(err, "the annotations");
+    bool ok = files || err_memory(err, "the annotations");
     for (size_t i = 0; ok && i < slides->n; i++) {
-        ok = done[i] || annotations_path(&slides->entries[i], folder, &paths[n], err);
-        n += ok && paths[n];
+        char *path = NULL;
+        ok = done[i] || annotations_path(&slides->entries[i], folder, &path, err);
+        if (path)
+            files[n++] = (struct annotation_file){ path, slides->entries[i].name };
     }
-    ok = ok && annotation_check_classes((const char *const *)paths, n, map, err);
+    ok = ok && annotation_check_classes(files, n, map, err);
     for (size_t i = 0; i < n; i++)
-        free(paths[i]);
-    free(paths);
+        free((char *)files[i].path);
+    free(files);
     return ok;
 }

@@ -124,8 +124,11 @@ static bool read_annotation(struct work *work, struct err *err)
         return true;
     if (!annotations_path(work->entry, work->options->annotations, &path, err))
         return false;
-    bool ok = !path || (annotation_read(path, work->options->class_map, &work->annotation, err) &&
-                        check_annotation(work, path, err));
+    const struct slide_level *whole = slide_info(work->slide)->levels;
+    struct annotation_slide slide = { work->entry->name, whole->width, whole->height };
+    bool ok =
+        !path || (annotation_read(path, &slide, work->options->class_map, &work->annotation, err) &&
+                  check_annotation(work, path, err));
     if (ok && !path && work->slide_label > 0)
         console_warn(work->ctx->console,
                      "%s: labelled '%s' but has no annotation; its patches have no label",

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "heatmap/colour_map.h"
 #include "report/picture.h"
-#include "tissue/outline.h"
+#include "base/outline.h"
 
 #define LEAST_SHEER 30 /* of 255: opacity of a score of 0 over a slide */
 

@@ -174,7 +174,9 @@ static bool make_truth(struct work *work, struct err *err)
     if (!work->slide->annotation)
         return true;
     double step = (double)view->info.width_l0 / (double)view->width;
-    if (!annotation_read(work->slide->annotation, work->class_map, &annotation, &why) ||
+    struct annotation_slide slide = { work->slide->name, view->info.width_l0,
+                                      view->info.height_l0 };
+    if (!annotation_read(work->slide->annotation, &slide, work->class_map, &annotation, &why) ||
         !annotation_mask(annotation, 0, 0, step, view->width, view->height, &mask, &why)) {
         note_another(view, why.text);
         annotation_free(annotation);

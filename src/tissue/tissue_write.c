@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/geojson.h"
 #include "base/rng.h"
-#include "tissue/outline.h"
+#include "base/outline.h"
 
 /* Green is far from every colour of haematoxylin and eosin. */
 static const uint8_t outline_colour[3] = { 0, 190, 60 };

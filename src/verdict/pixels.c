@@ -65,7 +65,7 @@ static bool open_truth(const char *path, const struct class_map *class_map, doub
         return true;
     if (truth_is_mask(path))
         return truth_mask_read(path, class_map, downsample, 0, &out->mask, err);
-    return annotation_read(path, class_map, &out->annotation, err);
+    return annotation_read(path, NULL, class_map, &out->annotation, err);
 }
 
 static void close_truth(struct truth *truth)

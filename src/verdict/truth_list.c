@@ -95,14 +95,14 @@ bool truth_is_mask(const char *path)
 
 static bool check_classes(const struct truth_list *list, struct err *err)
 {
-    const char **paths = calloc(list->n + 1, sizeof *paths);
+    struct annotation_file *files = calloc(list->n + 1, sizeof *files);
     size_t n = 0;
-    for (size_t i = 0; paths && i < list->n; i++)
+    for (size_t i = 0; files && i < list->n; i++)
         if (list->entries[i].path && !truth_is_mask(list->entries[i].path))
-            paths[n++] = list->entries[i].path;
-    bool ok = paths ? annotation_check_classes(paths, n, list->class_map, err)
+            files[n++] = (struct annotation_file){ list->entries[i].path, list->entries[i].slide };
+    bool ok = files ? annotation_check_classes(files, n, list->class_map, err)
                     : err_memory(err, list->source);
-    free(paths);
+    free(files);
     return ok;
 }
 

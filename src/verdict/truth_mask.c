@@ -18,7 +18,7 @@ static bool rasterise(const char *path, const struct class_map *class_map, doubl
 {
     struct annotation *annotation = NULL;
     double x0, y0, x1, y1;
-    if (!annotation_read(path, class_map, &annotation, err))
+    if (!annotation_read(path, NULL, class_map, &annotation, err))
         return false;
     bool ok = true;
     if (!annotation_bounds(annotation, &x0, &y0, &x1, &y1)) {

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct annotation *annotation = NULL;
     struct err err = { .kind = ERR_NONE };
-    if (annotation_parse((const char *)data, size, "fuzz", NULL, &annotation, &err))
+    if (annotation_parse((const char *)data, size, "fuzz", NULL, NULL, &annotation, &err))
         fuzz_taken++, check(annotation);
     else if (err.kind == ERR_NONE)
         abort(); /* refused without a word */

@@ -23,7 +23,7 @@ static struct annotation *must_parse(const char *text)
 {
     struct annotation *annotation = NULL;
     struct err err = { 0 };
-    if (!annotation_parse(text, strlen(text), "drawing", NULL, &annotation, &err))
+    if (!annotation_parse(text, strlen(text), "drawing", NULL, NULL, &annotation, &err))
         fail_msg("%s", err.text);
     return annotation;
 }
@@ -41,7 +41,7 @@ static void must_refuse_bytes(const char *text, size_t size, const char *message
 {
     struct annotation *annotation = NULL;
     struct err err = { 0 };
-    if (annotation_parse(text, size, "drawing", NULL, &annotation, &err)) {
+    if (annotation_parse(text, size, "drawing", NULL, NULL, &annotation, &err)) {
         annotation_free(annotation);
         fail_msg("accepted; expected: %s", message);
     }
@@ -118,7 +118,7 @@ static void masks_are_those_of_rational_arithmetic(void **state)
         struct err err = { 0 };
         struct golden golden;
         read_golden(mask_path, &golden);
-        if (!annotation_read(path, map, &annotation, &err))
+        if (!annotation_read(path, NULL, map, &annotation, &err))
             fail_msg("%s", err.text);
         compare_with_golden(path, annotation, &golden);
         if (golden.regions >= 0)
@@ -256,7 +256,7 @@ static void a_map_says_what_regions_are(void **state)
         struct class_map *map = must_map(cases[i].map);
         struct annotation *annotation = NULL;
         struct err err = { 0 };
-        if (!annotation_parse(text, strlen(text), "drawing", map, &annotation, &err))
+        if (!annotation_parse(text, strlen(text), "drawing", NULL, map, &annotation, &err))
             fail_msg("%s", err.text);
         assert_true(annotation_area_px(annotation) == cases[i].area);
         assert_int_equal(annotation_ignored(annotation, NULL), 0);
@@ -413,7 +413,7 @@ static void what_is_no_annotation_is_refused(void **state)
     must_refuse_bytes("\xff\xfe\0\0", 4, "drawing:");
     struct annotation *annotation = NULL;
     struct err err = { 0 };
-    assert_false(annotation_read("no/such/file.xml", NULL, &annotation, &err));
+    assert_false(annotation_read("no/such/file.xml", NULL, NULL, &annotation, &err));
     assert_non_null(strstr(err.text, "no/such/file.xml"));
 }
 

@@ -35,7 +35,7 @@ static struct annotation *read_without_exclusions(const char *path)
     assert_non_null(negative);
     negative[1] = '-';
     struct annotation *annotation = NULL;
-    assert_true(annotation_parse(text, strlen(text), "drawing", NULL, &annotation, NULL));
+    assert_true(annotation_parse(text, strlen(text), "drawing", NULL, NULL, &annotation, NULL));
     free(text);
     return annotation;
 }
@@ -89,7 +89,7 @@ static void camelyon16_centres_fall_where_they_should(void **state)
     for (int i = 0; i < SLIDES; i++) {
         char *path = text_format("%s/Tumor_%d.json", folder, FIRST_SLIDE + i);
         struct err err = { 0 };
-        if (!annotation_read(path, NULL, &slides[i].whole, &err))
+        if (!annotation_read(path, NULL, NULL, &slides[i].whole, &err))
             fail_msg("%s", err.text);
         slides[i].without_exclusions = read_without_exclusions(path);
         free(path);

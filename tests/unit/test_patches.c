@@ -107,7 +107,7 @@ static struct annotation *annotate(const char *ring)
         "{\"classification\":{\"name\":\"Tumor\"}},\"geometry\":{\"type\":\"Polygon\","
         "\"coordinates\":[[%s]]}}]}",
         ring));
-    if (!annotation_parse(text, strlen(text), "test.geojson", NULL, &annotation, &err))
+    if (!annotation_parse(text, strlen(text), "test.geojson", NULL, NULL, &annotation, &err))
         fail_msg("%s", err.text);
     free(text);
     return annotation;

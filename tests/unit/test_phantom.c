@@ -245,7 +245,7 @@ static void annotation_is_where_the_tumor_is(void **state)
         if (!scene.tumor)
             continue;
         assert_true(phantom_annotation_write(path, &scene, &err));
-        if (!annotation_read(path, NULL, &annotation, &err))
+        if (!annotation_read(path, NULL, NULL, &annotation, &err))
             fail_msg("%s", err.text);
         assert_string_equal(annotation_format(annotation), "ASAP");
         assert_int_equal(annotation_repaired(annotation), 0);

@@ -13,7 +13,7 @@
 #include "tests/unit/support/golden_image.h"
 #include "tests/unit/support/paths.h"
 #include "tissue/morphology.h"
-#include "tissue/outline.h"
+#include "base/outline.h"
 
 /* The outline of a piece in GEOS, the caller's. */
 static GEOSGeometry *polygon_of(GEOSContextHandle_t geos, const struct outline *outline,

@@ -1,8 +1,8 @@
 /* outline.h: a mask -> the polygons of its pieces, along the edges of pixels. A piece is connected
  * by edges of pixels; its polygon is valid: rings do not cross or touch themselves, and touch other
  * rings only at single corners. */
-#ifndef TISSUE_OUTLINE_H
-#define TISSUE_OUTLINE_H
+#ifndef BASE_OUTLINE_H
+#define BASE_OUTLINE_H
 #include "base/image.h"
 
 /* Corners of pixels; pixel (x, y) is between corners (x, y) and (x + 1, y + 1). */

@@ -1,5 +1,5 @@
 /* outline.c: see outline.h. Passes a whole mask through the tracer and sorts its pieces. */
-#include "tissue/outline.h"
+#include "base/outline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * runs with the mask on its right and has two loose ends until it closes to a ring. Where two
  * pixels touch only at a corner each line stays with its own pixel, so pieces are connected by
  * edges; a ring may then pass a corner twice, and is split in two there when its piece is done. */
-#include "tissue/outline.h"
+#include "base/outline.h"
 
 #include <math.h>
 #include <stdlib.h>
