@@ -1,10 +1,8 @@
-/* slide.c: opens a slide with OpenSlide, collects its metadata and reads pixels through
- * OpenSlide. */
+/* slide.c: a file -> the driver that opens it. The table of drivers is here. */
 #include "slide/slide.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +10,11 @@
 #include <unistd.h>
 #include "base/file.h"
 #include "slide/raster.h"
-#include "slide/slide_private.h"
+#include "slide/driver.h"
+#include "slide/tiff_file.h"
+
+/* In the order in which they are asked. */
+static const struct slide_driver *const drivers[] = { &driver_tiff, &driver_openslide };
 
 const struct slide_info *slide_info(const struct slide *slide)
 {
@@ -51,48 +53,12 @@ static bool check_file(const char *path, struct err *err)
     return true;
 }
 
-/* The message for a file that OpenSlide does not open. */
-static const char *why_unknown(const char *path)
-{
-    char head[4] = { 0 };
-    FILE *stream = fopen(path, "rb");
-    bool full = stream && fread(head, 1, sizeof head, stream) == sizeof head;
-    if (stream)
-        fclose(stream);
-    if (full && memcmp(head, "MM\0*", 4) == 0)
-        return "a big-endian TIFF, which OpenSlide reads only as BigTIFF: convert it to BigTIFF";
-    if (full && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "II+\0", 4) == 0 ||
-                 memcmp(head, "MM\0+", 4) == 0))
-        return "a TIFF that OpenSlide cannot read: truncated, damaged or not tiled";
-    return "not a slide in a format that OpenSlide supports";
-}
-
-static bool open_handle(struct slide *slide, struct err *err)
-{
-    slide->handle = openslide_open(slide->path);
-    if (!slide->handle)
-        return err_set(err, ERR_FORMAT, "%s: %s", slide->path, why_unknown(slide->path));
-    const char *why = openslide_get_error(slide->handle);
-    if (why)
-        return err_set(err, ERR_FORMAT, "%s: %s", slide->path, why);
-    return true;
-}
-
-/* A number among the properties, or 0. */
-static double property_real(openslide_t *handle, const char *name)
-{
-    const char *text = openslide_get_property_value(handle, name);
-    char *end = NULL;
-    double value = text ? strtod(text, &end) : 0;
-    return text && end != text && isfinite(value) ? value : 0;
-}
-
 static bool plausible_mpp(double mpp)
 {
     return mpp >= 0.01 && mpp <= 100; /* 72 dpi, which many programs write, would be 353 */
 }
 
-static void set_mpp(struct slide_info *info, double x, double y, enum mpp_source source)
+static void put_mpp(struct slide_info *info, double x, double y, enum mpp_source source)
 {
     info->mpp_x = x;
     info->mpp_y = y;
@@ -100,188 +66,125 @@ static void set_mpp(struct slide_info *info, double x, double y, enum mpp_source
     info->mpp_source = source;
 }
 
-/* What the file says. */
-static void read_mpp(struct slide *slide)
+bool slide_set_mpp(struct slide *slide, double x, double y, enum mpp_source source)
 {
-    struct slide_info *info = &slide->info;
-    double x = property_real(slide->handle, OPENSLIDE_PROPERTY_NAME_MPP_X);
-    double y = property_real(slide->handle, OPENSLIDE_PROPERTY_NAME_MPP_Y);
-    bool generic = strcmp(info->vendor, "generic-tiff") == 0; /* there OpenSlide reads the tags */
-    if (plausible_mpp(x) && plausible_mpp(y)) {
-        set_mpp(info, x, y, generic ? MPP_TIFF_TAGS : MPP_VENDOR);
-        return;
-    }
-    const char *unit = openslide_get_property_value(slide->handle, "tiff.ResolutionUnit");
-    double um = !unit                             ? 0
-                : strcmp(unit, "centimeter") == 0 ? 10000
-                : strcmp(unit, "inch") == 0       ? 25400
-                                                  : 0;
-    x = um / property_real(slide->handle, "tiff.XResolution");
-    y = um / property_real(slide->handle, "tiff.YResolution");
-    if (plausible_mpp(x) && plausible_mpp(y))
-        set_mpp(info, x, y, MPP_TIFF_TAGS);
+    if (!plausible_mpp(x) || !plausible_mpp(y))
+        return false;
+    put_mpp(&slide->info, x, y, source);
+    return true;
 }
 
-static bool read_levels(struct slide *slide, struct err *err)
+bool slide_set_vendor(struct slide *slide, const char *vendor, struct err *err)
 {
-    int n = openslide_get_level_count(slide->handle);
-    if (n < 1)
-        return err_set(err, ERR_FORMAT, "%s: has no levels", slide->path);
+    slide->vendor = strdup(vendor);
+    slide->info.vendor = slide->vendor;
+    return slide->vendor || err_memory(err, slide->path);
+}
+
+bool slide_set_levels(struct slide *slide, int n, struct err *err)
+{
     slide->levels = calloc((size_t)n, sizeof *slide->levels);
-    slide->directories = calloc((size_t)n, sizeof *slide->directories);
-    if (!slide->levels || !slide->directories)
-        return err_memory(err, slide->path);
-    for (int i = 0; i < n; i++) {
-        struct slide_level *level = &slide->levels[i];
-        char name[64];
-        openslide_get_level_dimensions(slide->handle, i, &level->width, &level->height);
-        level->downsample = openslide_get_level_downsample(slide->handle, i);
-        if (level->width < 1 || level->height < 1 || !(level->downsample >= 0.5))
-            return err_set(err, ERR_FORMAT, "%s: level %d has no size", slide->path, i);
-        snprintf(name, sizeof name, "openslide.level[%d].tile-width", i);
-        level->tile_width = (int64_t)property_real(slide->handle, name);
-        snprintf(name, sizeof name, "openslide.level[%d].tile-height", i);
-        level->tile_height = (int64_t)property_real(slide->handle, name);
-    }
+    slide->sources = calloc((size_t)n, sizeof *slide->sources);
     slide->info.n_levels = n;
     slide->info.levels = slide->levels;
+    return (slide->levels && slide->sources) || err_memory(err, slide->path);
+}
+
+static bool new_slide(const char *path, struct slide **out, struct err *err)
+{
+    if (!check_file(path, err))
+        return false;
+    tiff_file_silence();
+    struct slide *slide = calloc(1, sizeof *slide);
+    if (!slide)
+        return err_memory(err, path);
+    slide->info.path = slide->path = strdup(path);
+    slide->info.name = slide->name = file_stem(path);
+    if (!slide->path || !slide->name) {
+        slide_close(slide);
+        return err_memory(err, path);
+    }
+    *out = slide;
+    return true;
+}
+
+static enum driver_answer ask_drivers(const struct slide_driver *const *asked, size_t n,
+                                      struct slide *slide, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        enum driver_answer answer = asked[i]->open(slide, err);
+        slide->driver = asked[i];
+        if (answer != DRIVER_OTHER)
+            return answer;
+    }
+    slide->driver = NULL;
+    return DRIVER_OTHER;
+}
+
+static bool open_by(const struct slide_driver *const *asked, size_t n, const char *path,
+                    double given_mpp, struct slide **out, struct err *err)
+{
+    struct slide *slide = NULL;
+    if (!new_slide(path, &slide, err))
+        return false;
+    enum driver_answer answer = ask_drivers(asked, n, slide, err);
+    if (answer != DRIVER_OPENED) {
+        slide_close(slide);
+        return answer == DRIVER_OTHER
+                   ? err_set(err, ERR_FORMAT, "%s: not a slide in a supported format", path)
+                   : false;
+    }
+    slide->info.mpp_file = slide->info.mpp;
+    if (given_mpp > 0)
+        put_mpp(&slide->info, given_mpp, given_mpp, MPP_GIVEN);
+    *out = slide;
     return true;
 }
 
 bool slide_open(const char *path, double given_mpp, struct slide **out, struct err *err)
 {
-    if (!check_file(path, err))
-        return false;
-    tiff_file_silence();
-    bool ok = false;
-    struct slide *slide = calloc(1, sizeof *slide);
-    if (!slide)
-        return err_memory(err, path);
-    slide->path = strdup(path);
-    slide->name = file_stem(path);
-    if (!slide->path || !slide->name) {
-        err_memory(err, path);
-        goto done;
-    }
-    if (!open_handle(slide, err))
-        goto done;
-    const char *vendor =
-        openslide_get_property_value(slide->handle, OPENSLIDE_PROPERTY_NAME_VENDOR);
-    slide->info.path = slide->path;
-    slide->info.name = slide->name;
-    slide->info.vendor = vendor ? vendor : "unknown";
-    slide->info.objective = property_real(slide->handle, OPENSLIDE_PROPERTY_NAME_OBJECTIVE_POWER);
-    read_mpp(slide);
-    slide->info.mpp_file = slide->info.mpp;
-    if (given_mpp > 0)
-        set_mpp(&slide->info, given_mpp, given_mpp, MPP_GIVEN);
-    if (!read_levels(slide, err) || !slide_match_tiff(slide, err))
-        goto done;
-    *out = slide, slide = NULL, ok = true;
-done:
-    slide_close(slide);
-    return ok;
+    return open_by(drivers, sizeof drivers / sizeof *drivers, path, given_mpp, out, err);
+}
+
+bool slide_open_by(const struct slide_driver *driver, const char *path, double given_mpp,
+                   struct slide **out, struct err *err)
+{
+    return open_by(&driver, 1, path, given_mpp, out, err);
 }
 
 void slide_close(struct slide *slide)
 {
     if (!slide)
         return;
-    if (slide->handle)
-        openslide_close(slide->handle);
-    tiff_file_close(slide->tiff);
+    if (slide->driver)
+        slide->driver->close(slide);
     free(slide->levels);
-    free(slide->directories);
+    free(slide->sources);
+    free(slide->vendor);
     free(slide->path);
     free(slide->name);
     free(slide);
 }
 
-/* Premultiplied ARGB laid on white. */
-static void lay_on_white(const uint32_t *argb, uint8_t *rgb, int64_t n)
+struct tile_source slide_source(struct slide *slide, int level)
 {
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t px = argb[i], under = 255 - (px >> 24);
-        rgb[3 * i + 0] = (uint8_t)((px >> 16 & 255) + under);
-        rgb[3 * i + 1] = (uint8_t)((px >> 8 & 255) + under);
-        rgb[3 * i + 2] = (uint8_t)((px & 255) + under);
-    }
+    return slide->sources[level];
 }
 
-bool slide_paint(struct slide *slide, int level, int64_t x, int64_t y, int64_t width,
-                 int64_t height, uint32_t *argb, uint8_t *rgb, int64_t stride_bytes,
-                 struct err *err)
+bool source_name_place(const struct tile_source *source, int64_t column, int64_t row,
+                       struct err *err)
 {
-    if (slide->levels[level].reader == READER_NONE)
-        return err_set(
-            err, ERR_FORMAT,
-            "the level is smaller than its tiles and not JPEG, which OpenSlide reads wrongly; "
-            "microtome cannot read it either, because two directories in the file may be this "
-            "level or its tiles are larger than 4096 px: convert the slide with smaller tiles");
-    double downsample = slide->levels[level].downsample;
-    int64_t x_l0 = llround((double)x * downsample), y_l0 = llround((double)y * downsample);
-    openslide_read_region(slide->handle, argb, x_l0, y_l0, level, width, height);
-    bool ok = !openslide_get_error(slide->handle);
-    if (!ok) { /* may be an earlier read's error: try again separately */
-        openslide_t *own = openslide_open(slide->path);
-        if (own)
-            openslide_read_region(own, argb, x_l0, y_l0, level, width, height);
-        const char *why = own ? openslide_get_error(own) : "the slide cannot be opened again";
-        ok = !why || err_set(err, ERR_FORMAT, "%s", why);
-        if (own)
-            openslide_close(own);
-    }
-    for (int64_t row = 0; ok && row < height; row++)
-        lay_on_white(argb + row * width, rgb + row * stride_bytes, width);
-    return ok;
-}
-
-/* slide_read through OpenSlide, in pieces. */
-static bool paint_region(struct slide *slide, int level, int64_t x, int64_t y, int64_t width,
-                         int64_t height, struct image *out, struct err *err)
-{
-    const int64_t piece = 1024;
-    if (!image_new(out, width, height, 3, err))
-        return false;
-    uint32_t *argb = malloc((size_t)(piece * piece) * sizeof *argb);
-    bool ok = argb || err_memory(err, "a region");
-    for (int64_t top = 0; ok && top < height; top += piece) {
-        int64_t rows = height - top < piece ? height - top : piece;
-        for (int64_t left = 0; ok && left < width; left += piece) {
-            int64_t columns = width - left < piece ? width - left : piece;
-            ok = slide_paint(slide, level, x + left, y + top, columns, rows, argb,
-                             image_at(out, left, top), 3 * width, err);
-        }
-    }
-    if (!ok && argb) {
-        char place[128];
-        snprintf(place, sizeof place, "level %d, region at %lld, %lld", level, (long long)x,
-                 (long long)y);
-        err_prefix(err, place);
-        err_prefix(err, slide->path);
-    }
-    free(argb);
-    if (!ok)
-        image_free(out);
-    return ok;
+    char place[128];
+    snprintf(place, sizeof place, "level %d, tile column %lld, row %lld", source->level,
+             (long long)column, (long long)row);
+    err_prefix(err, place);
+    return err_prefix(err, source->slide->path);
 }
 
 bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,
                 struct image *out, struct err *err)
 {
-    if (level < 0 || level >= slide->info.n_levels)
-        return err_set(err, ERR_USAGE, "%s: no level %d; the slide has levels 0 to %d", slide->path,
-                       level, slide->info.n_levels - 1);
-    if (slide->levels[level].reader == READER_LIBTIFF) {
-        const struct slide_level *facts = &slide->levels[level];
-        struct raster raster = { .slide = slide,
-                                 .level = level,
-                                 .ratio = 1,
-                                 .ratio_y = 1,
-                                 .downsample = facts->downsample,
-                                 .width = facts->width,
-                                 .height = facts->height };
-        return raster_read(&raster, x, y, width, height, out, err);
-    }
-    return paint_region(slide, level, x, y, width, height, out, err);
+    struct raster raster;
+    return raster_open(slide, &(struct raster_request){ .level = level }, &raster, err) &&
+           raster_read(&raster, x, y, width, height, out, err);
 }

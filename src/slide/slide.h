@@ -1,6 +1,5 @@
-/* slide.h: a file -> pixels. OpenSlide opens every format and supplies the metadata; tiled JPEG
- * TIFF has a decode-once fast path (band.h) that gives the same pixels. Coordinates within a level
- * are pixels of that level, from the top left; level 0 is the finest. */
+/* slide.h: a file -> pixels. A driver (driver.h) opens it and supplies metadata and tiles.
+ * Coordinates within a level are pixels of that level, from the top left; level 0 is the finest. */
 #ifndef SLIDE_SLIDE_H
 #define SLIDE_SLIDE_H
 #include <stdbool.h>
@@ -57,11 +56,8 @@ const struct slide_info *slide_info(const struct slide *slide);
 const char *slide_mpp_source_name(enum mpp_source source);
 const char *slide_reader_name(enum slide_reader reader); /* "fast path", "OpenSlide", ... */
 
-/* Reads RGB through OpenSlide, the reference: [height, width, 3]. Transparent pixels and those
- * outside the slide are white. OpenSlide uses level-0 coordinates: if those of a coarser level are
- * not whole numbers it interpolates, by at most half a level-0 pixel. A level that OpenSlide would
- * scramble is read by libtiff. The caller owns *out. 25 ms for 1024 x 1024 px, every tile decoded
- * again: for many regions use band.h. */
+/* Reads RGB of one region: [height, width, 3]. Transparent pixels and those outside the slide are
+ * white. The caller owns *out. Every tile is decoded again: for many regions use band.h. */
 bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,
                 struct image *out, struct err *err);
 

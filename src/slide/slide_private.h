@@ -1,19 +1,21 @@
-/* slide_private.h: the members of struct slide, for the files in this folder. */
+/* slide_private.h: what the drivers that use OpenSlide share. */
 #ifndef SLIDE_SLIDE_PRIVATE_H
 #define SLIDE_SLIDE_PRIVATE_H
 #include <openslide/openslide.h>
-#include "slide/slide.h"
+#include "slide/driver.h"
 #include "slide/tiff_file.h"
 
-struct slide {
-    struct slide_info info;
-    char *path, *name;
-    openslide_t *handle; /* read from many threads; an error on it stays (see slide_paint) */
-    struct slide_level *levels;
-    struct tiff_file *tiff; /* NULL: the file has no fast path */
-    /* [n_levels]: the TIFF directory of each level that OpenSlide does not read; else NULL */
-    const struct tiff_directory **directories;
+struct openslide_state {
+    openslide_t *handle;    /* read from many threads; an error on it stays (see slide_paint) */
+    struct tiff_file *tiff; /* NULL: not a tiled TIFF */
 };
+
+/* Fills in the slide from OpenSlide, every level read through it. */
+bool openslide_state_open(struct slide *slide, struct err *err);
+void openslide_state_close(struct slide *slide);
+
+/* A level read through OpenSlide, with tiles of our choice. */
+struct tile_source openslide_source(struct slide *slide, int level);
 
 /* Reads pixels of a level through OpenSlide to rgb [height, width, 3] (rows stride_bytes apart)
  * over white; argb [height, width] is scratch. Each read succeeds or fails on its own, although an
@@ -24,7 +26,4 @@ bool slide_paint(struct slide *slide, int level, int64_t x, int64_t y, int64_t w
                  int64_t height, uint32_t *argb, uint8_t *rgb, int64_t stride_bytes,
                  struct err *err);
 
-/* Finds out which levels our own TIFF reader can decode as OpenSlide would, and records why it
- * cannot decode the others. Fails only if the file is damaged. */
-bool slide_match_tiff(struct slide *slide, struct err *err);
 #endif

@@ -27,13 +27,9 @@ struct tile_source {
     int level;
     int64_t width, height; /* of the level, pixels */
     int64_t tile_width, tile_height;
+    const void *of; /* what the driver decodes from: a TIFF directory */
 };
 
-/* The source of a level: the fast path if it applies, libtiff if OpenSlide would scramble the
- * level, else OpenSlide with tiles of our choice. */
+/* The source of a level, as its driver chose it. */
 struct tile_source slide_source(struct slide *slide, int level);
-
-extern const struct tile_source_ops openslide_source_ops;
-extern const struct tile_source_ops tiff_source_ops;
-extern const struct tile_source_ops rgba_source_ops;
 #endif

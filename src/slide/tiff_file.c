@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <tiffio.h>
 #include "base/divide.h"
+#include "slide/codec.h"
 
 #define MAX_DIRECTORIES 128
 #define MAX_TILE_PX 4096                   /* a ring holds whole rows of tiles */
@@ -58,14 +59,6 @@ struct tiff *tiff_file_handle(const char *path, char text[TIFF_FILE_TEXT])
 
 static const char *why_unfit(TIFF *tiff, const struct tiff_directory *d)
 {
-    uint16_t compression = 0, bits = 0, samples = 0, planar = 0, photometric = 0;
-    uint32_t depth = 1;
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
-    TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
-    TIFFGetField(tiff, TIFFTAG_IMAGEDEPTH, &depth);
     if (!TIFFIsTiled(tiff))
         return "stored in strips, not in tiles";
     if (d->width < 1 || d->height < 1 || d->width > INT32_MAX || d->height > INT32_MAX)
@@ -73,15 +66,11 @@ static const char *why_unfit(TIFF *tiff, const struct tiff_directory *d)
     if (d->tile_width < 1 || d->tile_height < 1 || d->tile_width > MAX_TILE_PX ||
         d->tile_height > MAX_TILE_PX)
         return "its tiles are empty or larger than 4096 px";
-    if (compression == 33003 || compression == 33005)
+    if (d->compression == 33003 || d->compression == 33005)
         return "its tiles are JPEG 2000, not JPEG";
-    if (compression != COMPRESSION_JPEG)
+    if (!d->codec)
         return "its tiles are not JPEG";
-    if (bits != 8 || samples != 3 || planar != PLANARCONFIG_CONTIG || depth != 1)
-        return "its pixels are not 3 x 8 bit";
-    if (photometric != PHOTOMETRIC_RGB && photometric != PHOTOMETRIC_YCBCR)
-        return "its colours are neither RGB nor YCbCr";
-    return NULL;
+    return d->codec->why_unfit ? d->codec->why_unfit(d) : NULL;
 }
 
 static int count_alpha(TIFF *tiff)
@@ -97,16 +86,15 @@ static int count_alpha(TIFF *tiff)
 /* If a directory has more channels than its colour space, libtiff decodes the first ones. */
 static void count_channels(TIFF *tiff, struct tiff_directory *d)
 {
-    uint16_t samples = 1, photometric = 0;
-    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
-    if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric))
-        photometric = samples < 3 ? PHOTOMETRIC_MINISBLACK : PHOTOMETRIC_RGB; /* libtiff's guess */
+    uint16_t photometric = 0;
+    if (!TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric)) /* libtiff's guess */
+        photometric = d->samples < 3 ? PHOTOMETRIC_MINISBLACK : PHOTOMETRIC_RGB;
     int most = photometric == PHOTOMETRIC_SEPARATED    ? 4
                : photometric == PHOTOMETRIC_MINISBLACK ? 1
                : photometric == PHOTOMETRIC_MINISWHITE ? 1
                : photometric == PHOTOMETRIC_PALETTE    ? 1
                                                        : 3;
-    d->channels = samples - count_alpha(tiff);
+    d->channels = d->samples - count_alpha(tiff);
     d->shown = d->channels < most ? d->channels : most;
 }
 
@@ -154,8 +142,8 @@ static bool copy_places(TIFF *tiff, int64_t file_size, struct tiff_directory *d,
 
 static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory *d, struct err *err)
 {
-    uint32_t width = 0, height = 0, tile_width = 0, tile_height = 0, kind = 0;
-    uint16_t photometric = 0;
+    uint32_t width = 0, height = 0, tile_width = 0, tile_height = 0, kind = 0, depth = 1;
+    uint16_t photometric = 0, compression = 0, bits = 0, samples = 1, planar = 0;
     TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
     TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
     if (TIFFIsTiled(tiff)) {
@@ -164,6 +152,11 @@ static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory 
     }
     TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind);
     TIFFGetField(tiff, TIFFTAG_PHOTOMETRIC, &photometric);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_COMPRESSION, &compression);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+    TIFFGetField(tiff, TIFFTAG_IMAGEDEPTH, &depth);
     *d = (struct tiff_directory){ .number = (int)TIFFCurrentDirectory(tiff),
                                   .width = width,
                                   .height = height,
@@ -171,7 +164,13 @@ static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory 
                                   .tile_height = tile_height,
                                   .reduced = (kind & FILETYPE_REDUCEDIMAGE) != 0,
                                   .mask = (kind & FILETYPE_MASK) != 0,
-                                  .ycbcr = photometric == PHOTOMETRIC_YCBCR,
+                                  .samples = samples,
+                                  .bits = bits,
+                                  .depth = (int)depth,
+                                  .planar = planar != PLANARCONFIG_CONTIG,
+                                  .compression = compression,
+                                  .photometric = photometric,
+                                  .codec = codec_find(compression),
                                   .beyond = -1 };
     count_channels(tiff, d);
     d->unfit = why_unfit(tiff, d);

@@ -1,6 +1,5 @@
-/* tiff_file.h: the directories of a tiled JPEG TIFF, and single tiles decoded to RGB. libtiff reads
- * the directories once; tiles are then read by pread and decoded by libjpeg-turbo, with the colour
- * space from the photometric tag, as OpenSlide does. */
+/* tiff_file.h: the directories of a tiled TIFF, and single tiles decoded to RGB. libtiff reads the
+ * directories once; tiles are then read by pread and decoded by their codec (codec.h). */
 #ifndef SLIDE_TIFF_FILE_H
 #define SLIDE_TIFF_FILE_H
 #include <stdbool.h>
@@ -11,15 +10,19 @@
 struct tiff_directory {
     int number; /* in the file, from 0 */
     int64_t width, height;
-    int64_t tile_width, tile_height; /* 0: not tiled */
-    int64_t columns, rows;           /* tiles */
-    const char *unfit;               /* why its tiles cannot be decoded here; NULL: they can */
-    bool reduced;                    /* by its tag: a smaller version of another directory */
-    bool mask;                       /* by its tag: transparency mask of another directory */
-    int channels;                    /* without alpha */
-    int shown;                       /* how many of these are decoded to RGB */
-    bool ycbcr;                      /* else RGB */
-    bool scrambled;                  /* OpenSlide reads it wrong: see tiff_rgba.h */
+    int64_t tile_width, tile_height;   /* 0: not tiled */
+    int64_t columns, rows;             /* tiles */
+    const char *unfit;                 /* why its tiles cannot be decoded here; NULL: they can */
+    bool reduced;                      /* by its tag: a smaller version of another directory */
+    bool mask;                         /* by its tag: transparency mask of another directory */
+    int channels;                      /* without alpha */
+    int shown;                         /* how many of these are decoded to RGB */
+    int samples, bits;                 /* a pixel; a sample */
+    int depth;                         /* planes of a volume: 1 */
+    bool planar;                       /* the samples in planes, one after another */
+    uint16_t compression, photometric; /* values of TIFF's tags */
+    const struct tile_codec *codec;    /* NULL: unknown compression */
+    bool scrambled;                    /* OpenSlide reads it wrong: see tiff_rgba.h */
     /* The rest only if fit. [rows, columns]: */
     uint64_t *offsets;
     uint32_t *sizes;  /* bytes; 0: the tile is not in the file */

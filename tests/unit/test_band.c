@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "slide/band.h"
+#include "slide/slide_private.h"
 #include "tests/unit/support/paths.h"
 #include "tests/unit/support/tiff_maker.h"
 #include "base/text.h"
@@ -69,13 +70,28 @@ static struct image read_raster(const struct raster *raster, int64_t x, int64_t 
     return image;
 }
 
+/* In squares of 1024 px: OpenSlide shifts what does not begin at a whole pixel of level 0. */
 static struct image read_openslide(struct slide *slide, int level, int64_t x, int64_t y,
                                    int64_t width, int64_t height)
 {
+    const int64_t side = 1024;
     struct image image;
     struct err err = { 0 };
-    if (!slide_read(slide, level, x, y, width, height, &image, &err))
+    struct slide *theirs = NULL;
+    uint32_t *argb = malloc((size_t)(side * side) * sizeof *argb);
+    if (!slide_open_by(&driver_openslide, slide_info(slide)->path, 0, &theirs, &err) ||
+        !image_new(&image, width, height, 3, &err))
         fail_msg("%s", err.text);
+    for (int64_t top = 0; top < height; top += side)
+        for (int64_t left = 0; left < width; left += side) {
+            int64_t columns = width - left < side ? width - left : side;
+            int64_t rows = height - top < side ? height - top : side;
+            if (!slide_paint(theirs, level, x + left, y + top, columns, rows, argb,
+                             image_at(&image, left, top), 3 * width, &err))
+                fail_msg("%s", err.text);
+        }
+    free(argb);
+    slide_close(theirs);
     return image;
 }
 
@@ -263,7 +279,8 @@ static void small_levels_come_back_as_drawn(void **state)
         struct image drawn, ours = read_raster(&raster, 0, 0, level->width, level->height);
         tiff_maker_draw(level->width, level->height, &drawn);
         assert_same(&ours, &drawn, "small, by bands");
-        struct image part = read_openslide(slide, 2, 10, -5, 200, 100);
+        struct image part;
+        assert_true(slide_read(slide, 2, 10, -5, 200, 100, &part, NULL));
         ours = read_raster(&raster, 10, -5, 200, 100);
         assert_same(&ours, &part, "small, a region");
         slide_close(slide);

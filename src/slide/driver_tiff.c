@@ -1,5 +1,6 @@
-/* match_tiff.c: matches the levels of a slide to TIFF directories, and decides whether our own
- * reader gives the same pixels as OpenSlide. */
+/* driver_tiff.c: tiled TIFF files. Matches the levels that OpenSlide finds to TIFF directories, and
+ * decides whether our own reader gives the same pixels. */
+#include <stdio.h>
 #include <string.h>
 #include "slide/slide_private.h"
 #include "slide/tiff_rgba.h"
@@ -127,14 +128,15 @@ static bool check_complete(const struct slide *slide, int level, const struct ti
  * pages (a channel or a focus plane each). */
 static bool check_whole(const struct slide *slide, struct err *err)
 {
-    const struct tiff_directory *first = &slide->tiff->directories[0];
+    const struct openslide_state *state = slide->state;
+    const struct tiff_directory *first = &state->tiff->directories[0];
     int pages = 0;
     if (first->shown < first->channels)
         return err_set(err, ERR_FORMAT,
                        "%s: has %d channels, of which only %d would be read; convert it to RGB",
                        slide->path, first->channels, first->shown);
-    for (int i = 0; i < slide->tiff->n_directories; i++) {
-        const struct tiff_directory *d = &slide->tiff->directories[i];
+    for (int i = 0; i < state->tiff->n_directories; i++) {
+        const struct tiff_directory *d = &state->tiff->directories[i];
         pages += d->width == first->width && d->height == first->height && !d->reduced && !d->mask;
     }
     if (pages > 1)
@@ -145,21 +147,91 @@ static bool check_whole(const struct slide *slide, struct err *err)
     return true;
 }
 
+static bool tiff_decoder_new(const struct tile_source *source, void **out, struct err *err)
+{
+    struct tile_decoder *decoder = NULL;
+    const struct openslide_state *state = source->slide->state;
+    bool ok = tile_decoder_new(state->tiff, source->of, &decoder, err);
+    *out = decoder;
+    return ok;
+}
+
+static void tiff_decoder_free(void *decoder)
+{
+    tile_decoder_free(decoder);
+}
+
+static bool tiff_tile(const struct tile_source *source, void *decoder, int64_t column, int64_t row,
+                      uint8_t *dst, int64_t stride_bytes, struct err *err)
+{
+    return tile_decode(decoder, column, row, dst, stride_bytes, err) ||
+           source_name_place(source, column, row, err);
+}
+
+static const struct tile_source_ops tiff_source_ops = {
+    .decoder_new = tiff_decoder_new,
+    .decoder_free = tiff_decoder_free,
+    .decode = tiff_tile,
+};
+
+static bool libtiff_decoder_new(const struct tile_source *source, void **out, struct err *err)
+{
+    struct rgba_decoder *decoder = NULL;
+    const struct openslide_state *state = source->slide->state;
+    bool ok = rgba_decoder_new(state->tiff, source->of, &decoder, err);
+    *out = decoder;
+    return ok;
+}
+
+static void libtiff_decoder_free(void *decoder)
+{
+    rgba_decoder_free(decoder);
+}
+
+static bool libtiff_tile(const struct tile_source *source, void *decoder, int64_t column,
+                         int64_t row, uint8_t *dst, int64_t stride_bytes, struct err *err)
+{
+    return rgba_decode(decoder, column, row, dst, stride_bytes, err) ||
+           source_name_place(source, column, row, err);
+}
+
+static const struct tile_source_ops rgba_source_ops = {
+    .decoder_new = libtiff_decoder_new,
+    .decoder_free = libtiff_decoder_free,
+    .decode = libtiff_tile,
+};
+
 static void all_slow(struct slide *slide, const char *why)
 {
     for (int i = 0; i < slide->info.n_levels; i++)
         slide->levels[i].slow_reason = why;
 }
 
-bool slide_match_tiff(struct slide *slide, struct err *err)
+static struct tile_source tiff_source(struct slide *slide, int level,
+                                      const struct tiff_directory *d)
 {
+    const struct slide_level *facts = &slide->levels[level];
+    return (struct tile_source){ .ops = facts->reader == READER_FAST ? &tiff_source_ops
+                                                                     : &rgba_source_ops,
+                                 .slide = slide,
+                                 .level = level,
+                                 .width = facts->width,
+                                 .height = facts->height,
+                                 .tile_width = facts->tile_width,
+                                 .tile_height = facts->tile_height,
+                                 .of = d };
+}
+
+static bool match_tiff(struct slide *slide, struct err *err)
+{
+    struct openslide_state *state = slide->state;
     const struct tiff_family *family = find_family(slide->info.vendor);
     bool drawn = false;
     if (!family) {
         all_slow(slide, "not a plain tiled TIFF");
         return true;
     }
-    if (!tiff_file_open(slide->path, &slide->tiff, NULL)) {
+    if (!tiff_file_open(slide->path, &state->tiff, NULL)) {
         all_slow(slide, "libtiff cannot read its directories");
         return true;
     }
@@ -168,13 +240,39 @@ bool slide_match_tiff(struct slide *slide, struct err *err)
     for (int i = 0; i < slide->info.n_levels; i++) {
         struct slide_level *level = &slide->levels[i];
         const struct tiff_directory *d =
-            family->by_order ? find_by_order(slide->tiff, i)
-                             : find_by_size(slide->tiff, level->width, level->height);
+            family->by_order ? find_by_order(state->tiff, i)
+                             : find_by_size(state->tiff, level->width, level->height);
         if (d && !check_complete(slide, i, d, err))
             return false;
-        choose_reader(slide->tiff, family, d, level, &drawn);
-        bool ours = level->reader == READER_FAST || level->reader == READER_LIBTIFF;
-        slide->directories[i] = ours ? d : NULL;
+        choose_reader(state->tiff, family, d, level, &drawn);
+        if (level->reader == READER_FAST || level->reader == READER_LIBTIFF)
+            slide->sources[i] = tiff_source(slide, i, d);
     }
     return true;
 }
+
+static bool is_tiff(const char *path)
+{
+    static const char heads[4][5] = { "II*\0", "MM\0*", "II+\0", "MM\0+" };
+    char head[4] = { 0 };
+    FILE *stream = fopen(path, "rb");
+    bool full = stream && fread(head, 1, sizeof head, stream) == sizeof head;
+    if (stream)
+        fclose(stream);
+    for (int i = 0; full && i < 4; i++)
+        if (memcmp(head, heads[i], sizeof head) == 0)
+            return true;
+    return false;
+}
+
+static enum driver_answer tiff_open(struct slide *slide, struct err *err)
+{
+    if (!is_tiff(slide->path))
+        return DRIVER_OTHER;
+    return openslide_state_open(slide, err) && match_tiff(slide, err) ? DRIVER_OPENED
+                                                                      : DRIVER_FAILED;
+}
+
+const struct slide_driver driver_tiff = { .name = "TIFF",
+                                          .open = tiff_open,
+                                          .close = openslide_state_close };

@@ -1,0 +1,39 @@
+/* codec.h: the compressions of TIFF tiles. A codec turns the bytes of one tile into pixels; which
+ * file position, which byte order, which predictor and which colours is not its business: that is
+ * tile_decoder.c. A new compression is one file codec_<name>.c and one line in codecs.c. */
+#ifndef SLIDE_CODEC_H
+#define SLIDE_CODEC_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/err.h"
+
+struct tiff_directory;
+
+enum codec_gives {
+    CODEC_RGB,     /* 8-bit RGB [tile_height, tile_width, 3], the colours converted */
+    CODEC_SAMPLES, /* the directory's samples as stored: byte order, predictor and colours are still
+                      to be undone. Rows follow each other without gaps */
+};
+
+struct tile_codec {
+    const char *name;         /* "JPEG", for display */
+    uint16_t compressions[6]; /* values of TIFF's tag that mean it; 0 ends the list */
+    enum codec_gives gives;
+    /* NULL if a directory of this compression can be decoded, else the reason. May be NULL. */
+    const char *(*why_unfit)(const struct tiff_directory *directory);
+    /* State of one thread for tiles of one directory; both NULL if there is none. */
+    bool (*begin)(const struct tiff_directory *directory, void **state, struct err *err);
+    void (*end)(void *state); /* NULL-safe */
+    /* Decodes one tile to dst, rows stride_bytes apart (CODEC_SAMPLES: without gaps). A tile that
+     * is damaged, or too short to fill dst, is an error that says what is wrong with it; the caller
+     * adds the position. */
+    bool (*decode)(void *state, const struct tiff_directory *directory, const uint8_t *bytes,
+                   size_t size, uint8_t *dst, int64_t stride_bytes, struct err *err);
+};
+
+extern const struct tile_codec codec_jpeg;
+
+/* The codec of a compression, or NULL. */
+const struct tile_codec *codec_find(uint16_t compression);
+#endif

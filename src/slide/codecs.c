@@ -1,0 +1,13 @@
+/* codecs.c: the table of tile codecs. */
+#include "slide/codec.h"
+
+static const struct tile_codec *const codecs[] = { &codec_jpeg };
+
+const struct tile_codec *codec_find(uint16_t compression)
+{
+    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++)
+        for (const uint16_t *value = codecs[i]->compressions; *value; value++)
+            if (*value == compression)
+                return codecs[i];
+    return NULL;
+}

@@ -1,0 +1,203 @@
+/* driver_openslide.c: every format that OpenSlide opens, through OpenSlide. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "slide/slide_private.h"
+
+#define OWN_TILE_PX 512 /* if the file's tiles are unknown or unsuitable */
+
+/* The message for a file that OpenSlide does not open. */
+static const char *why_unknown(const char *path)
+{
+    char head[4] = { 0 };
+    FILE *stream = fopen(path, "rb");
+    bool full = stream && fread(head, 1, sizeof head, stream) == sizeof head;
+    if (stream)
+        fclose(stream);
+    if (full && memcmp(head, "MM\0*", 4) == 0)
+        return "a big-endian TIFF, which OpenSlide reads only as BigTIFF: convert it to BigTIFF";
+    if (full && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "II+\0", 4) == 0 ||
+                 memcmp(head, "MM\0+", 4) == 0))
+        return "a TIFF that OpenSlide cannot read: truncated, damaged or not tiled";
+    return "not a slide in a format that OpenSlide supports";
+}
+
+static bool open_handle(struct slide *slide, struct openslide_state *state, struct err *err)
+{
+    state->handle = openslide_open(slide->path);
+    if (!state->handle)
+        return err_set(err, ERR_FORMAT, "%s: %s", slide->path, why_unknown(slide->path));
+    const char *why = openslide_get_error(state->handle);
+    if (why)
+        return err_set(err, ERR_FORMAT, "%s: %s", slide->path, why);
+    return true;
+}
+
+/* A number among the properties, or 0. */
+static double property_real(openslide_t *handle, const char *name)
+{
+    const char *text = openslide_get_property_value(handle, name);
+    char *end = NULL;
+    double value = text ? strtod(text, &end) : 0;
+    return text && end != text && isfinite(value) ? value : 0;
+}
+
+/* What the file says. */
+static void read_mpp(struct slide *slide, openslide_t *handle)
+{
+    bool generic = strcmp(slide->vendor, "generic-tiff") == 0; /* there OpenSlide reads the tags */
+    double x = property_real(handle, OPENSLIDE_PROPERTY_NAME_MPP_X);
+    double y = property_real(handle, OPENSLIDE_PROPERTY_NAME_MPP_Y);
+    if (slide_set_mpp(slide, x, y, generic ? MPP_TIFF_TAGS : MPP_VENDOR))
+        return;
+    const char *unit = openslide_get_property_value(handle, "tiff.ResolutionUnit");
+    double um = !unit                             ? 0
+                : strcmp(unit, "centimeter") == 0 ? 10000
+                : strcmp(unit, "inch") == 0       ? 25400
+                                                  : 0;
+    slide_set_mpp(slide, um / property_real(handle, "tiff.XResolution"),
+                  um / property_real(handle, "tiff.YResolution"), MPP_TIFF_TAGS);
+}
+
+/* Premultiplied ARGB laid on white. */
+static void lay_on_white(const uint32_t *argb, uint8_t *rgb, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t px = argb[i], under = 255 - (px >> 24);
+        rgb[3 * i + 0] = (uint8_t)((px >> 16 & 255) + under);
+        rgb[3 * i + 1] = (uint8_t)((px >> 8 & 255) + under);
+        rgb[3 * i + 2] = (uint8_t)((px & 255) + under);
+    }
+}
+
+bool slide_paint(struct slide *slide, int level, int64_t x, int64_t y, int64_t width,
+                 int64_t height, uint32_t *argb, uint8_t *rgb, int64_t stride_bytes,
+                 struct err *err)
+{
+    const struct openslide_state *state = slide->state;
+    if (slide->levels[level].reader == READER_NONE)
+        return err_set(
+            err, ERR_FORMAT,
+            "the level is smaller than its tiles and not JPEG, which OpenSlide reads wrongly; "
+            "microtome cannot read it either, because two directories in the file may be this "
+            "level or its tiles are larger than 4096 px: convert the slide with smaller tiles");
+    double downsample = slide->levels[level].downsample;
+    int64_t x_l0 = llround((double)x * downsample), y_l0 = llround((double)y * downsample);
+    openslide_read_region(state->handle, argb, x_l0, y_l0, level, width, height);
+    bool ok = !openslide_get_error(state->handle);
+    if (!ok) { /* may be an earlier read's error: try again separately */
+        openslide_t *own = openslide_open(slide->path);
+        if (own)
+            openslide_read_region(own, argb, x_l0, y_l0, level, width, height);
+        const char *why = own ? openslide_get_error(own) : "the slide cannot be opened again";
+        ok = !why || err_set(err, ERR_FORMAT, "%s", why);
+        if (own)
+            openslide_close(own);
+    }
+    for (int64_t row = 0; ok && row < height; row++)
+        lay_on_white(argb + row * width, rgb + row * stride_bytes, width);
+    return ok;
+}
+
+static bool paint_decoder_new(const struct tile_source *source, void **out, struct err *err)
+{
+    *out = malloc((size_t)(source->tile_width * source->tile_height) * sizeof(uint32_t));
+    return *out ? true : err_memory(err, "a tile");
+}
+
+static bool paint_tile(const struct tile_source *source, void *decoder, int64_t column, int64_t row,
+                       uint8_t *dst, int64_t stride_bytes, struct err *err)
+{
+    int64_t x = column * source->tile_width, y = row * source->tile_height;
+    if (slide_paint(source->slide, source->level, x, y, source->tile_width, source->tile_height,
+                    decoder, dst, stride_bytes, err))
+        return true;
+    return source_name_place(source, column, row, err);
+}
+
+static const struct tile_source_ops openslide_source_ops = {
+    .decoder_new = paint_decoder_new,
+    .decoder_free = free,
+    .decode = paint_tile,
+};
+
+/* A multiple of the file's own tile near OWN_TILE_PX, so that OpenSlide decodes each once. */
+static int64_t painted_tile_px(int64_t file_tile_px)
+{
+    if (file_tile_px < 16 || file_tile_px > 2 * OWN_TILE_PX)
+        return OWN_TILE_PX;
+    return file_tile_px < OWN_TILE_PX ? OWN_TILE_PX / file_tile_px * file_tile_px : file_tile_px;
+}
+
+struct tile_source openslide_source(struct slide *slide, int level)
+{
+    const struct slide_level *facts = &slide->levels[level];
+    return (struct tile_source){ .ops = &openslide_source_ops,
+                                 .slide = slide,
+                                 .level = level,
+                                 .width = facts->width,
+                                 .height = facts->height,
+                                 .tile_width = painted_tile_px(facts->tile_width),
+                                 .tile_height = painted_tile_px(facts->tile_height) };
+}
+
+static bool read_levels(struct slide *slide, openslide_t *handle, struct err *err)
+{
+    int n = openslide_get_level_count(handle);
+    if (n < 1)
+        return err_set(err, ERR_FORMAT, "%s: has no levels", slide->path);
+    if (!slide_set_levels(slide, n, err))
+        return false;
+    for (int i = 0; i < n; i++) {
+        struct slide_level *level = &slide->levels[i];
+        char name[64];
+        openslide_get_level_dimensions(handle, i, &level->width, &level->height);
+        level->downsample = openslide_get_level_downsample(handle, i);
+        if (level->width < 1 || level->height < 1 || !(level->downsample >= 0.5))
+            return err_set(err, ERR_FORMAT, "%s: level %d has no size", slide->path, i);
+        snprintf(name, sizeof name, "openslide.level[%d].tile-width", i);
+        level->tile_width = (int64_t)property_real(handle, name);
+        snprintf(name, sizeof name, "openslide.level[%d].tile-height", i);
+        level->tile_height = (int64_t)property_real(handle, name);
+        level->slow_reason = "not a plain tiled TIFF";
+        slide->sources[i] = openslide_source(slide, i);
+    }
+    return true;
+}
+
+bool openslide_state_open(struct slide *slide, struct err *err)
+{
+    struct openslide_state *state = calloc(1, sizeof *state);
+    slide->state = state;
+    if (!state)
+        return err_memory(err, slide->path);
+    if (!open_handle(slide, state, err))
+        return false;
+    const char *vendor =
+        openslide_get_property_value(state->handle, OPENSLIDE_PROPERTY_NAME_VENDOR);
+    if (!slide_set_vendor(slide, vendor ? vendor : "unknown", err))
+        return false;
+    slide->info.objective = property_real(state->handle, OPENSLIDE_PROPERTY_NAME_OBJECTIVE_POWER);
+    read_mpp(slide, state->handle);
+    return read_levels(slide, state->handle, err);
+}
+
+void openslide_state_close(struct slide *slide)
+{
+    struct openslide_state *state = slide->state;
+    if (state && state->handle)
+        openslide_close(state->handle);
+    if (state)
+        tiff_file_close(state->tiff);
+    free(state);
+}
+
+static enum driver_answer openslide_driver_open(struct slide *slide, struct err *err)
+{
+    return openslide_state_open(slide, err) ? DRIVER_OPENED : DRIVER_FAILED;
+}
+
+const struct slide_driver driver_openslide = { .name = "OpenSlide",
+                                               .open = openslide_driver_open,
+                                               .close = openslide_state_close };
