@@ -11,6 +11,8 @@ static const char *const stain_names[] = {
     "auto", "none", "reinhard", "macenko", "vahadane", NULL
 };
 static const char *const kernel_names[] = { "auto", "direct", NULL };
+/* As in enum export_regions_rule. */
+static const char *const region_rule_names[] = { "auto", "threshold", "winner", NULL };
 
 static const struct arg args[] = {
     { .name = "model",
@@ -70,10 +72,14 @@ static const struct arg args[] = {
     TEXT_ARG("export", exports, "LIST", "all",
              "additional outputs, separated by commas: all, none, or any of ome-tiff, tiles-csv, "
              "tiles-geojson, regions and overlay"),
-    REAL_ARG("threshold", threshold, "P", "0.5", 0, 1, "minimum score of the outlined regions"),
+    CHOICE_ARG("regions", regions, "RULE", "auto", region_rule_names,
+               "which regions are outlined: threshold, where a score reaches --threshold; winner, "
+               "where a class has the highest score, without overlaps; auto: winner if there are "
+               "more than two classes and no --class, otherwise threshold"),
+    REAL_ARG("threshold", threshold, "P", "0.5", 0, 1,
+             "minimum score of the regions outlined by threshold"),
     TEXT_ARG("class", class_name, "NAME", NULL,
-             "class of the regions and the overlay; default: the last one, and regions of every "
-             "class if there are more than two"),
+             "class of the regions and the overlay; default: the last one of two, all of more"),
     INT_ARG("tile", tile, "PX", NULL, 0, 65536,
             "side of a tile in tiles.csv and tiles.geojson, rounded up to a multiple of the "
             "stride; default: the model's window"),
@@ -161,6 +167,7 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     out->check_windows = given->check_windows;
     out->seed = (uint64_t)given->seed;
     out->export.threshold = given->threshold;
+    out->export.regions = (enum export_regions_rule)given->regions;
     out->export.tile_px = given->tile;
     out->export.class_name = given->class_name;
     if (out->direct && out->fast)

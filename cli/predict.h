@@ -11,7 +11,7 @@ struct predict_args {
     bool tta, overwrite, json, fast, any_stain;
     int64_t stride, init_seed, classes, check_windows, seed, memory_mb, group_mpx, tile;
     double mpp, slide_mpp, mpp_tolerance, tissue_fraction, threshold;
-    int mode, calibrate, method, stain, kernels, scores;
+    int mode, calibrate, method, stain, kernels, scores, regions;
     struct cluster_options cluster;
 };
 

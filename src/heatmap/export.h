@@ -6,10 +6,17 @@
 #include "heatmap/heatmap.h"
 #include "slide/slide.h"
 
+enum export_regions_rule {
+    REGIONS_AUTO,      /* of more than two classes, unless one is chosen: the winner */
+    REGIONS_THRESHOLD, /* where the score of a class reaches the threshold: may overlap */
+    REGIONS_WINNER,    /* where a class has the highest score: no two overlap */
+};
+
 struct export_options {
-    double threshold;       /* of regions; 0.5 */
-    const char *class_name; /* of regions and the overlay, or its number; NULL: the last (regions of
-                             * more than two classes: each) */
+    double threshold; /* of regions; 0.5 */
+    enum export_regions_rule regions;
+    const char *class_name; /* of regions and the overlay, or its number; NULL: of up to two classes
+                             * the last, otherwise all */
     int64_t tile_px;        /* side of a tile in tiles.csv and tiles.geojson, raster px, rounded up
                              * to whole cells: its score is the mean of its cells; 0: the window */
     int64_t memory_bytes;   /* that an exporter may take, whatever the size of the heatmap */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/class_colour.h"
 #include "base/divide.h"
 
 double export_short(float score)
@@ -17,13 +18,20 @@ double export_short(float score)
     return strtod(text, NULL);
 }
 
-const uint8_t *export_colour(int64_t c)
+uint8_t (*export_colours(const struct heatmap_info *info))[3]
 {
-    static const uint8_t colours[8][3] = {
-        { 0, 114, 178 },  { 213, 94, 0 },   { 0, 158, 115 }, { 204, 121, 167 },
-        { 86, 180, 233 }, { 240, 228, 66 }, { 230, 159, 0 }, { 0, 0, 0 },
-    };
-    return colours[c % 8];
+    uint8_t(*colours)[3] = malloc((size_t)info->n_classes * sizeof *colours);
+    if (colours)
+        class_colours(info->class_names, info->n_classes, colours);
+    return colours;
+}
+
+int64_t export_winner(const float *scores, int64_t n_classes)
+{
+    int64_t best = 0;
+    for (int64_t c = 1; c < n_classes; c++)
+        best = scores[c] > scores[best] ? c : best;
+    return best;
 }
 
 bool export_tiles(const struct export_request *request, const struct ctx *ctx,

@@ -8,8 +8,12 @@
  * 0.10000000149. */
 double export_short(float score);
 
-/* A colour for class c, from a palette for any colour vision (Okabe and Ito). */
-const uint8_t *export_colour(int64_t c);
+/* The colours of the classes of a heatmap, [classes, 3] (base/class_colour.h). The caller's; NULL
+ * if no memory. */
+uint8_t (*export_colours(const struct heatmap_info *info))[3];
+
+/* The class with the highest score, the first of several. */
+int64_t export_winner(const float *scores, int64_t n_classes);
 
 /* One tile with a score. */
 struct export_tile {

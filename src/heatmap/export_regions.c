@@ -1,8 +1,8 @@
 /* export_regions.c: a heatmap -> regions.geojson: the areas where the score of a class reaches the
- * threshold (for the requested class, or else the last of two, or each if there are more), as
- * annotations for QuPath with their area, mean and highest score. Outlines run along the edges of
- * cells, so that a region is exactly the cells that count; regions are connected by edges, and
- * holes stay holes. Regions that are complete are written while others are traced. */
+ * threshold or, of more than two classes, is the highest, as annotations for QuPath with their
+ * area, mean and highest score. Outlines run along the edges of cells, so that a region is exactly
+ * the cells that count; regions are connected by edges, and holes stay holes. Regions that are
+ * complete are written while others are traced; classes one after the other. */
 #include "base/file.h"
 #include "base/geojson.h"
 #include "base/console.h"
@@ -22,6 +22,8 @@ struct regions {
     const struct heatmap_info *info;
     int64_t side; /* cells of a block */
     int64_t class_index;
+    bool winner;                /* REGIONS_WINNER, else REGIONS_THRESHOLD */
+    uint8_t (*colours)[3];      /* [classes] */
     char *mean_name, *max_name; /* of measurements */
     uint64_t name, n;
 };
@@ -62,7 +64,7 @@ static bool write_region(void *arg, const struct outline_piece *piece, struct er
         area_px += write_ring(regions, piece->points + piece->rings[r].first, piece->rings[r].n);
     geojson_properties(json, "annotation");
     geojson_classification(json, info->class_names[regions->class_index],
-                           export_colour(regions->class_index));
+                           regions->colours[regions->class_index]);
     json_out_object_line(json, "measurements");
     json_out_real(json, regions->mean_name, piece->value_sum / (double)piece->n_px);
     json_out_real(json, regions->max_name, export_short(piece->value_max));
@@ -101,8 +103,11 @@ static bool trace(const struct export_request *request, struct regions *regions,
         ok = !ctx_stopped(ctx) || err_stopped(err);
         ok = ok && blocks_read(&blocks, y, row, err);
         for (int64_t x = 0; ok && x < blocks.across; x++) {
-            values[x] = row[x * classes + regions->class_index];
-            mask[x] = (double)values[x] >= request->options->threshold; /* not where NaN */
+            const float *scores = row + x * classes;
+            values[x] = scores[regions->class_index];
+            mask[x] = regions->winner ? !isnan(scores[0]) &&
+                                            export_winner(scores, classes) == regions->class_index
+                                      : (double)values[x] >= request->options->threshold;
         }
         ok = ok && outline_tracer_row(tracer, mask, values, err);
     }
@@ -136,7 +141,7 @@ static bool write_file(const struct export_request *request, struct regions *reg
     if (!heatmap_find_class(regions->info, request->options->class_name, &first, err))
         return false;
     end = first + 1;
-    if (!request->options->class_name && regions->info->n_classes > 2)
+    if (!request->options->class_name && (regions->info->n_classes > 2 || regions->winner))
         first = 0;
     if (!file_out_open(&out, path, err))
         return false;
@@ -152,31 +157,52 @@ static bool write_file(const struct export_request *request, struct regions *reg
     return false;
 }
 
-/* Regions that are too complex for the memory are traced again on coarser blocks. */
-static bool write_regions(const struct export_request *request, const char *path,
-                          const struct ctx *ctx, struct err *err)
+/* A single class always wins: its regions are those of the threshold. */
+static bool is_winner_rule(const struct export_options *options, const struct heatmap_info *info)
 {
-    const struct heatmap_info *info = heatmap_info(request->heatmap);
-    struct regions regions = { .info = info, .name = rng_hash(info->slide) };
-    for (regions.side = 1;; regions.side *= 2) {
+    if (options->regions == REGIONS_AUTO)
+        return info->n_classes > 2 && !options->class_name;
+    return options->regions == REGIONS_WINNER && info->n_classes > 1;
+}
+
+/* Regions that are too complex for the memory are traced again on coarser blocks. */
+static bool write_coarser(const struct export_request *request, struct regions *regions,
+                          const char *path, const struct ctx *ctx, struct err *err)
+{
+    for (regions->side = 1;; regions->side *= 2) {
         bool full = false;
-        if (write_file(request, &regions, path, ctx, &full, err))
+        if (write_file(request, regions, path, ctx, &full, err))
             return true;
         if (!full)
             return false;
-        if (regions.side == LARGEST_BLOCK)
+        if (regions->side == LARGEST_BLOCK)
             return err_prefix(err, path);
         console_warn(ctx->console,
                      "%s: region outlines are too complex for the available memory; they follow "
                      "blocks of %lld x %lld cells",
-                     info->slide, (long long)(2 * regions.side), (long long)(2 * regions.side));
+                     regions->info->slide, (long long)(2 * regions->side),
+                     (long long)(2 * regions->side));
     }
+}
+
+static bool write_regions(const struct export_request *request, const char *path,
+                          const struct ctx *ctx, struct err *err)
+{
+    const struct heatmap_info *info = heatmap_info(request->heatmap);
+    struct regions regions = { .info = info,
+                               .name = rng_hash(info->slide),
+                               .winner = is_winner_rule(request->options, info),
+                               .colours = export_colours(info) };
+    bool ok =
+        regions.colours ? write_coarser(request, &regions, path, ctx, err) : err_memory(err, path);
+    free(regions.colours);
+    return ok;
 }
 
 const struct exporter exporter_regions = {
     .name = "regions",
     .file = "regions.geojson",
-    .help = "outlines of the regions above a threshold, for QuPath",
+    .help = "outlines of the regions of a class, for QuPath",
     .needs_scores = true,
     .write = write_regions,
 };

@@ -11,7 +11,8 @@
 struct layer {
     struct json_out json;
     const struct heatmap_info *info;
-    char **names; /* [classes]: "prob_<class>" */
+    char **names;          /* [classes]: "prob_<class>" */
+    uint8_t (*colours)[3]; /* [classes] */
     uint64_t name;
     double threshold;
 };
@@ -25,10 +26,7 @@ static int64_t class_of(const struct layer *layer, const float *scores)
         return -1;
     if (layer->info->n_classes == 1)
         return (double)scores[0] >= layer->threshold ? 0 : -1;
-    int64_t best = 0;
-    for (int64_t c = 1; c < layer->info->n_classes; c++)
-        best = scores[c] > scores[best] ? c : best;
-    return best;
+    return export_winner(scores, layer->info->n_classes);
 }
 
 static void write_tile(void *arg, const struct export_tile *tile)
@@ -48,7 +46,7 @@ static void write_tile(void *arg, const struct export_tile *tile)
     geojson_properties(json, "tile");
     int64_t class = class_of(layer, tile->scores);
     if (class >= 0)
-        geojson_classification(json, layer->info->class_names[class], export_colour(class));
+        geojson_classification(json, layer->info->class_names[class], layer->colours[class]);
     json_out_object_line(json, "measurements");
     for (int64_t c = 0; c < layer->info->n_classes; c++)
         json_out_real(json, layer->names[c], export_short(tile->scores[c]));
@@ -65,7 +63,8 @@ static bool write_geojson(const struct export_request *request, const char *path
                            .threshold = request->options->threshold };
     struct file_out out = { 0 };
     layer.names = calloc((size_t)info->n_classes, sizeof *layer.names);
-    bool ok = layer.names || err_memory(err, path);
+    layer.colours = export_colours(info);
+    bool ok = (layer.names && layer.colours) || err_memory(err, path);
     for (int64_t c = 0; ok && c < info->n_classes; c++)
         ok = (layer.names[c] = heatmap_column(info, c)) || err_memory(err, path);
     if (ok && file_out_open(&out, path, err)) {
@@ -80,6 +79,7 @@ static bool write_geojson(const struct export_request *request, const char *path
     for (int64_t c = 0; layer.names && c < info->n_classes; c++)
         free(layer.names[c]);
     free(layer.names);
+    free(layer.colours);
     return ok;
 }
 

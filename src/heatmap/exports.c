@@ -11,8 +11,10 @@
 /* All that decides what is in the files; the caller's, NULL if no memory. */
 static char *options_text(const struct export_options *options)
 {
-    return text_format("threshold=%.9g class=%s tile=%lld", options->threshold,
-                       options->class_name ? options->class_name : "", (long long)options->tile_px);
+    static const char *const rules[] = { "auto", "threshold", "winner" };
+    return text_format("threshold=%.9g regions=%s class=%s tile=%lld", options->threshold,
+                       rules[options->regions], options->class_name ? options->class_name : "",
+                       (long long)options->tile_px);
 }
 
 /* Were the exports in the folder made with these options? */

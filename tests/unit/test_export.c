@@ -297,6 +297,77 @@ static void regions_of_more_than_two_classes(void **state)
     heatmap_close(heatmap);
 }
 
+/* Noise in three classes, no tissue in some places. */
+static void three_noises(int64_t column, int64_t row, float *scores)
+{
+    struct rng rng = rng_new(4, (uint64_t)row, (uint64_t)column);
+    float sum = 0;
+    for (int64_t c = 0; c < 3; c++)
+        sum += scores[c] = (float)rng_uniform(&rng);
+    for (int64_t c = 0; c < 3; c++)
+        scores[c] = column > 20 && column < 25 ? NAN : scores[c] / sum;
+}
+
+/* The area of each class, and that of all regions together. */
+static void area_by_class(const char *path, char **names, double areas[3], double *together)
+{
+    json_t *document, *features = features_of(path, &document);
+    GEOSContextHandle_t geos = GEOS_init_r();
+    GEOSGeometry *all = GEOSGeom_createEmptyPolygon_r(geos);
+    memset(areas, 0, 3 * sizeof *areas);
+    for (size_t i = 0; i < json_array_size(features); i++) {
+        const char *class = class_of(json_object_get(json_array_get(features, i), "properties"));
+        GEOSGeometry *polygon = polygon_of(geos, json_array_get(features, i));
+        double area;
+        GEOSArea_r(geos, polygon, &area);
+        for (int c = 0; c < 3; c++)
+            areas[c] += strcmp(class, names[c]) == 0 ? area : 0;
+        GEOSGeometry *more = GEOSUnion_r(geos, all, polygon);
+        GEOSGeom_destroy_r(geos, all);
+        GEOSGeom_destroy_r(geos, polygon);
+        all = more;
+    }
+    GEOSArea_r(geos, all, together);
+    GEOSGeom_destroy_r(geos, all);
+    GEOS_finish_r(geos);
+    json_decref(document);
+}
+
+/* Every scored cell lies in one region, that of its highest score; with a threshold of 0.3 regions
+ * overlap, with one of 0.6 they do not cover everything. */
+static void regions_of_winners_divide_the_tissue(void **state)
+{
+    (void)state;
+    static char names[3][8] = { "a", "b", "c" }, *classes[3] = { names[0], names[1], names[2] };
+    struct heatmap_info info = heatmaps_facts("export_winners", 480, 160, 3);
+    info.class_names = classes;
+    struct heatmap *heatmap = heatmaps_make(&info, three_noises);
+    double scored = 256.0 * (double)heatmap_info(heatmap)->scored, want[3] = { 0 };
+    for (int64_t i = 0; i < info.width * info.height; i++) {
+        float scores[3];
+        three_noises(i % info.width, i / info.width, scores);
+        for (int c = 0; c < 3; c++)
+            want[c] += scores[c] >= fmaxf(fmaxf(scores[0], scores[1]), scores[2]) ? 256 : 0;
+    }
+    static const enum export_regions_rule rules[] = { REGIONS_AUTO, REGIONS_WINNER,
+                                                      REGIONS_THRESHOLD, REGIONS_THRESHOLD };
+    for (int i = 0; i < 4; i++) {
+        struct export_options options = export_defaults();
+        options.regions = rules[i];
+        options.threshold = i == 2 ? 0.3 : 0.6;
+        double areas[3], together;
+        char *path = export_as(heatmap, "regions", &options);
+        area_by_class(path, classes, areas, &together);
+        for (int c = 0; c < 3 && i < 2; c++)
+            assert_true(areas[c] == want[c]);
+        assert_true(i >= 2 || together == scored);
+        assert_int_equal(areas[0] + areas[1] + areas[2] > together, i == 2);
+        assert_true(i != 3 || together < 0.5 * scored);
+        free(path);
+    }
+    heatmap_close(heatmap);
+}
+
 /* With too little memory the outlines follow coarser blocks; they are still there and valid. */
 static void ragged_regions_become_coarser(void **state)
 {
@@ -513,6 +584,7 @@ int main(void)
         cmocka_unit_test(tiles_are_objects_of_qupath),
         cmocka_unit_test(regions_are_the_cells_above_the_threshold),
         cmocka_unit_test(regions_of_more_than_two_classes),
+        cmocka_unit_test(regions_of_winners_divide_the_tissue),
         cmocka_unit_test(ragged_regions_become_coarser),
         cmocka_unit_test(ome_tiff_holds_the_scores_and_their_means),
         cmocka_unit_test(a_slide_without_tissue_gives_empty_files),

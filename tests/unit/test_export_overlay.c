@@ -100,6 +100,88 @@ static void overlay_lies_on_the_slide(void **state)
     heatmap_close(heatmap);
 }
 
+/* Three classes: the square, the upper and the lower half of the rest of the disc. */
+static void three(int64_t column, int64_t row, float *scores)
+{
+    int64_t x = 16 * column + 8, y = 16 * row + 8;
+    int class = in_square(x, y) ? 2 : y < 1150;
+    for (int c = 0; c < 3; c++)
+        scores[c] = !in_disc(x, y) ? NAN : c == class ? 0.5F : 0.25F;
+}
+
+/* Which of the colours (those of stroma, lymphoid, tumor) a pixel is nearest to in hue: the one
+ * that mixed with grey gives it. -1: grey. */
+static int class_at(const struct image *image, int64_t x, int64_t y)
+{
+    static const int rgb[3][3] = { { 0, 158, 115 }, { 204, 121, 167 }, { 213, 94, 0 } };
+    const uint8_t *px = image_at(image, x, y);
+    double best = 12; /* how far a pixel may be from grey */
+    int found = -1;
+    for (int c = 0; c < 3; c++) {
+        double mean = (rgb[c][0] + rgb[c][1] + rgb[c][2]) / 3.0, along = 0, length = 0;
+        for (int k = 0; k < 3; k++) {
+            along += ((double)px[k] - (px[0] + px[1] + px[2]) / 3.0) * (rgb[c][k] - mean);
+            length += (rgb[c][k] - mean) * (rgb[c][k] - mean);
+        }
+        if (along / sqrt(length) > best)
+            best = along / sqrt(length), found = c;
+    }
+    return found;
+}
+
+static struct image overlay_of(const struct heatmap *heatmap, const struct export_options *options)
+{
+    struct tiff_pyramid_options slide_options = { .width = 3200, .height = 2400, .mpp = 0.25 };
+    struct ctx ctx = { .pool = pool_new(2) };
+    struct err err = { 0 };
+    struct slide *slide;
+    struct image picture;
+    char *slide_path = heatmaps_path("export_three", "slide.tiff");
+    char *path = heatmaps_path("export_three", "overlay.png");
+    assert_true(tiff_pyramid_write(slide_path, &slide_options, draw_square, NULL, &ctx, &err));
+    assert_true(slide_open(slide_path, 0, &slide, &err));
+    struct export_request request = { heatmap, slide, options };
+    assert_true(exporter_overlay.write(&request, path, &ctx, &err));
+    assert_true(image_read_png(path, 3, &picture, &err));
+    slide_close(slide);
+    pool_free(ctx.pool);
+    free(path), free(slide_path);
+    return picture;
+}
+
+/* More than two classes: each in its colour, edged with it, and listed in the legend. One chosen
+ * class has the colours of scores. */
+static void classes_have_their_colours(void **state)
+{
+    (void)state;
+    static char names[3][16] = { "stroma", "lymphoid", "tumor" };
+    char *classes[3] = { names[0], names[1], names[2] };
+    struct heatmap_info info = heatmaps_facts("export_three", 3200, 2400, 3);
+    info.class_names = classes;
+    struct heatmap *heatmap = heatmaps_make(&info, three);
+    struct export_options options = export_defaults();
+    struct image picture = overlay_of(heatmap, &options);
+    assert_int_equal(class_at(&picture, 20 + 1280 / 2, 64 + 760 / 2), 2);
+    assert_int_equal(class_at(&picture, 20 + 1800 / 2, 64 + 500 / 2), 1);
+    assert_int_equal(class_at(&picture, 20 + 1500 / 2, 64 + 1800 / 2), 0);
+    assert_int_equal(class_at(&picture, 20 + 100 / 2, 64 + 100 / 2), -1);
+    const uint8_t *edge = image_at(&picture, 20 + SQUARE_X / 2, 64 + 760 / 2);
+    assert_true(edge[0] == 213 && edge[1] == 94 && edge[2] == 0);
+    bool listed[3] = { false };
+    for (int64_t x = picture.width / 3; x < picture.width; x++)
+        for (int64_t y = 64 + 1200; y < picture.height; y++)
+            if (class_at(&picture, x, y) >= 0)
+                listed[class_at(&picture, x, y)] = true;
+    assert_true(listed[0] && listed[1] && listed[2]);
+    image_free(&picture);
+    options.class_name = "tumor";
+    picture = overlay_of(heatmap, &options);
+    const uint8_t *low = image_at(&picture, 20 + 1500 / 2, 64 + 1800 / 2);
+    assert_true(low[2] > low[0]); /* 0.25 is blue */
+    image_free(&picture);
+    heatmap_close(heatmap);
+}
+
 /* Lightness (L* of CIELAB, D65) of an sRGB colour. */
 static double lightness(const uint8_t rgb[3])
 {
@@ -131,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(overlay_lies_on_the_slide),
+        cmocka_unit_test(classes_have_their_colours),
         cmocka_unit_test(colours_grow_evenly_lighter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
