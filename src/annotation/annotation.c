@@ -9,7 +9,7 @@
 #include "annotation/geometry.h"
 #include "annotation/scan.h"
 #include "annotation/tangle.h"
-#include "annotation/xml.h"
+#include "base/xml.h"
 #include "base/file.h"
 #include "base/text.h"
 

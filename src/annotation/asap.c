@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "annotation/xml.h"
+#include "base/xml.h"
 #include "base/array.h"
 
 #define MAX_GROUPS 1024 /* more than anyone creates by hand */

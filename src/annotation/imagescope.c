@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 #include <strings.h>
-#include "annotation/xml.h"
+#include "base/xml.h"
 
 #define ELLIPSE_POINTS 360 /* area exact to 5e-5 */
 

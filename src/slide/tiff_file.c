@@ -172,6 +172,8 @@ static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory 
                                   .photometric = photometric,
                                   .codec = codec_find(compression),
                                   .beyond = -1 };
+    d->row_bytes = ceil_div(d->tile_width * d->bits * (d->planar ? 1 : d->samples), 8);
+    d->tile_bytes = d->row_bytes * d->tile_height;
     count_channels(tiff, d);
     d->unfit = why_unfit(tiff, d);
     d->scrambled = d->unfit && (d->tile_width > d->width || d->tile_height > d->height);

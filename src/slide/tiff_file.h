@@ -12,6 +12,7 @@ struct tiff_directory {
     int64_t width, height;
     int64_t tile_width, tile_height;   /* 0: not tiled */
     int64_t columns, rows;             /* tiles */
+    int64_t row_bytes, tile_bytes;     /* decompressed: a row of a tile, a tile; planar: of a plane */
     const char *unfit;                 /* why its tiles cannot be decoded here; NULL: they can */
     bool reduced;                      /* by its tag: a smaller version of another directory */
     bool mask;                         /* by its tag: transparency mask of another directory */

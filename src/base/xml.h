@@ -1,7 +1,7 @@
 /* xml.h: walks through an XML text element by element. Nothing is fetched, no tree is built, and a
  * document type (the only place where entities can be declared) is rejected. */
-#ifndef ANNOTATION_XML_H
-#define ANNOTATION_XML_H
+#ifndef BASE_XML_H
+#define BASE_XML_H
 #include <stddef.h>
 #include <stdint.h>
 #include "base/err.h"
@@ -14,10 +14,12 @@ struct xml_element {
     int n_attributes;
 };
 
-/* start and end return false to stop the walk, with *err set. end may be NULL. */
+/* start and end return false to stop the walk, with *err set. text receives what is between the
+ * tags, possibly in several pieces. end and text may be NULL. */
 struct xml_walker {
     bool (*start)(void *user, const struct xml_element *element, struct err *err);
     bool (*end)(void *user, const char *name, struct err *err);
+    void (*text)(void *user, const char *text, size_t size);
 };
 
 /* Errors name the path and the line. */

@@ -1,5 +1,5 @@
 /* xml.c: an XML text -> calls for each element, over libxml2's SAX2 interface. */
-#include "annotation/xml.h"
+#include "base/xml.h"
 
 #include <libxml/SAX2.h>
 #include <libxml/parser.h>
@@ -49,6 +49,13 @@ static void on_end(void *data, const xmlChar *name, const xmlChar *prefix, const
         stop(walk);
 }
 
+static void on_text(void *data, const xmlChar *text, int size)
+{
+    struct walk *walk = data;
+    if (!walk->failed && walk->walker->text)
+        walk->walker->text(walk->user, (const char *)text, (size_t)size);
+}
+
 static void on_document_type(void *data, const xmlChar *name, const xmlChar *external,
                              const xmlChar *system)
 {
@@ -90,6 +97,7 @@ bool xml_walk(const char *text, size_t size, const char *path, const struct xml_
     xmlSAXHandler calls = { .initialized = XML_SAX2_MAGIC,
                             .startElementNs = on_start,
                             .endElementNs = on_end,
+                            .characters = on_text,
                             .internalSubset = on_document_type,
                             .serror = on_error };
     xmlCtxtUseOptions(parser, XML_PARSE_NONET);
