@@ -1,6 +1,6 @@
-/* codec.h: the compressions of TIFF tiles. A codec turns the bytes of one tile into pixels; which
- * file position, which byte order, which predictor and which colours is not its business: that is
- * tile_decoder.c. A new compression is one file codec_<name>.c and one line in codecs.c. */
+/* codec.h: the compressions of TIFF tiles. A codec turns the bytes of one tile into pixels or
+ * samples; file positions, byte order, predictors and pixel types are left to tile_decoder.c. A new
+ * compression is one file codec_<name>.c and one line in codecs.c (docs/add-a-codec.md). */
 #ifndef SLIDE_CODEC_H
 #define SLIDE_CODEC_H
 #include <stdbool.h>
@@ -13,7 +13,11 @@ struct tiff_directory;
 enum codec_gives {
     CODEC_RGB,     /* 8-bit RGB [tile_height, tile_width, 3], the colours converted */
     CODEC_SAMPLES, /* the directory's samples as stored: byte order, predictor and colours are still
-                      to be undone. Rows follow each other without gaps */
+                      to be undone. Rows follow each other without gaps, the directory's tile_bytes
+                      in all */
+    CODEC_COLOURS, /* as CODEC_SAMPLES, but byte order, predictor and YCbCr are already undone: grey
+                      or RGB in this machine's byte order, with alpha and further samples if the
+                      directory has them */
 };
 
 struct tile_codec {
@@ -25,15 +29,19 @@ struct tile_codec {
     /* State of one thread for tiles of one directory; both NULL if there is none. */
     bool (*begin)(const struct tiff_directory *directory, void **state, struct err *err);
     void (*end)(void *state); /* NULL-safe */
-    /* Decodes one tile to dst, rows stride_bytes apart (CODEC_SAMPLES: without gaps). A tile that
-     * is damaged, or too short to fill dst, is an error that says what is wrong with it; the caller
-     * adds the position. */
+    /* Decodes one tile to dst, rows stride_bytes apart (only CODEC_RGB; the others have no gaps). A
+     * tile that is damaged, or does not fill dst exactly, is an error that names the codec and says
+     * what is wrong; the caller adds the position. Nothing is written outside dst, and no more is
+     * allocated than a few times the size of the tile, whatever the bytes claim. */
     bool (*decode)(void *state, const struct tiff_directory *directory, const uint8_t *bytes,
                    size_t size, uint8_t *dst, int64_t stride_bytes, struct err *err);
 };
 
-extern const struct tile_codec codec_jpeg;
+extern const struct tile_codec codec_none, codec_lzw, codec_packbits, codec_deflate, codec_zstd,
+    codec_jpeg;
 
 /* The codec of a compression, or NULL. */
 const struct tile_codec *codec_find(uint16_t compression);
+/* The table, for tests: the codec with this index, or NULL behind the last one. */
+const struct tile_codec *codec_at(size_t index);
 #endif

@@ -1,7 +1,14 @@
 /* codecs.c: the table of tile codecs. */
 #include "slide/codec.h"
 
-static const struct tile_codec *const codecs[] = { &codec_jpeg };
+static const struct tile_codec *const codecs[] = {
+    &codec_jpeg, &codec_lzw, &codec_deflate, &codec_zstd, &codec_packbits, &codec_none,
+};
+
+const struct tile_codec *codec_at(size_t index)
+{
+    return index < sizeof codecs / sizeof *codecs ? codecs[index] : NULL;
+}
 
 const struct tile_codec *codec_find(uint16_t compression)
 {

@@ -69,8 +69,13 @@ static const char *why_unfit(TIFF *tiff, const struct tiff_directory *d)
     if (d->compression == 33003 || d->compression == 33005)
         return "its tiles are JPEG 2000, not JPEG";
     if (!d->codec)
-        return "its tiles are not JPEG";
-    return d->codec->why_unfit ? d->codec->why_unfit(d) : NULL;
+        return "the compression of its tiles is unknown";
+    uint16_t fill_order = FILLORDER_MSB2LSB;
+    TIFFGetField(tiff, TIFFTAG_FILLORDER, &fill_order);
+    if (fill_order != FILLORDER_MSB2LSB && d->codec->gives == CODEC_SAMPLES)
+        return "the bits of its bytes are reversed";
+    const char *unfit = d->codec->why_unfit ? d->codec->why_unfit(d) : NULL;
+    return unfit ? unfit : tile_decoder_why_unfit(d);
 }
 
 static int count_alpha(TIFF *tiff)
@@ -143,7 +148,7 @@ static bool copy_places(TIFF *tiff, int64_t file_size, struct tiff_directory *d,
 static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory *d, struct err *err)
 {
     uint32_t width = 0, height = 0, tile_width = 0, tile_height = 0, kind = 0, depth = 1;
-    uint16_t photometric = 0, compression = 0, bits = 0, samples = 1, planar = 0;
+    uint16_t photometric = 0, compression = 0, bits = 0, samples = 1, planar = 0, predictor = 1;
     TIFFGetField(tiff, TIFFTAG_IMAGEWIDTH, &width);
     TIFFGetField(tiff, TIFFTAG_IMAGELENGTH, &height);
     if (TIFFIsTiled(tiff)) {
@@ -156,6 +161,7 @@ static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory 
     TIFFGetFieldDefaulted(tiff, TIFFTAG_BITSPERSAMPLE, &bits);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
     TIFFGetFieldDefaulted(tiff, TIFFTAG_PLANARCONFIG, &planar);
+    TIFFGetField(tiff, TIFFTAG_PREDICTOR, &predictor);
     TIFFGetField(tiff, TIFFTAG_IMAGEDEPTH, &depth);
     *d = (struct tiff_directory){ .number = (int)TIFFCurrentDirectory(tiff),
                                   .width = width,
@@ -170,13 +176,15 @@ static bool read_directory(TIFF *tiff, int64_t file_size, struct tiff_directory 
                                   .planar = planar != PLANARCONFIG_CONTIG,
                                   .compression = compression,
                                   .photometric = photometric,
+                                  .predictor = predictor,
                                   .codec = codec_find(compression),
                                   .beyond = -1 };
     d->row_bytes = ceil_div(d->tile_width * d->bits * (d->planar ? 1 : d->samples), 8);
     d->tile_bytes = d->row_bytes * d->tile_height;
     count_channels(tiff, d);
     d->unfit = why_unfit(tiff, d);
-    d->scrambled = d->unfit && (d->tile_width > d->width || d->tile_height > d->height);
+    d->scrambled = (d->unfit || d->codec != &codec_jpeg) &&
+                   (d->tile_width > d->width || d->tile_height > d->height);
     if (d->unfit)
         return true;
     d->columns = ceil_div(d->width, d->tile_width);

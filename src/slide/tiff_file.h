@@ -10,18 +10,19 @@
 struct tiff_directory {
     int number; /* in the file, from 0 */
     int64_t width, height;
-    int64_t tile_width, tile_height;   /* 0: not tiled */
-    int64_t columns, rows;             /* tiles */
-    int64_t row_bytes, tile_bytes;     /* decompressed: a row of a tile, a tile; planar: of a plane */
-    const char *unfit;                 /* why its tiles cannot be decoded here; NULL: they can */
-    bool reduced;                      /* by its tag: a smaller version of another directory */
-    bool mask;                         /* by its tag: transparency mask of another directory */
-    int channels;                      /* without alpha */
-    int shown;                         /* how many of these are decoded to RGB */
-    int samples, bits;                 /* a pixel; a sample */
-    int depth;                         /* planes of a volume: 1 */
-    bool planar;                       /* the samples in planes, one after another */
+    int64_t tile_width, tile_height; /* 0: not tiled */
+    int64_t columns, rows;           /* tiles */
+    int64_t row_bytes, tile_bytes;   /* decompressed: a row of a tile, a tile; planar: of a plane */
+    const char *unfit;               /* why its tiles cannot be decoded here; NULL: they can */
+    bool reduced;                    /* by its tag: a smaller version of another directory */
+    bool mask;                       /* by its tag: transparency mask of another directory */
+    int channels;                    /* without alpha */
+    int shown;                       /* how many of these are decoded to RGB */
+    int samples, bits;               /* a pixel; a sample */
+    int depth;                       /* planes of a volume: 1 */
+    bool planar;                     /* the samples in planes, one after another */
     uint16_t compression, photometric; /* values of TIFF's tags */
+    uint16_t predictor;                /* likewise; 1: none */
     const struct tile_codec *codec;    /* NULL: unknown compression */
     bool scrambled;                    /* OpenSlide reads it wrong: see tiff_rgba.h */
     /* The rest only if fit. [rows, columns]: */
@@ -60,6 +61,9 @@ struct tile_decoder;
 bool tile_decoder_new(const struct tiff_file *file, const struct tiff_directory *directory,
                       struct tile_decoder **out, struct err *err);
 void tile_decoder_free(struct tile_decoder *decoder); /* NULL-safe */
+
+/* NULL if what the directory's codec gives can be turned into RGB, else the reason. */
+const char *tile_decoder_why_unfit(const struct tiff_directory *directory);
 
 /* Decodes a tile of a fit directory to dst [tile_height, tile_width, 3]; a tile that is not in the
  * file is white. As in OpenSlide, a libjpeg warning is an error. The error does not give the
