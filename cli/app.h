@@ -68,7 +68,9 @@ struct common_options {
 #define CLASS_MAP_ARG                                                                              \
     TEXT_ARG("class-map", class_map, "MAP", NULL,                                                  \
              "meaning of annotation classes: NAME=MEANING, separated by commas, e.g. 'Invasive "   \
-             "carcinoma=tumor,Stroma=ignore'; MEANING is tumor, exclusion or ignore")
+             "carcinoma=tumor,Stroma=stroma,Fold=exclusion,Ink=ignore'; MEANING is a class, "      \
+             "exclusion (no label) or ignore (as if not drawn); or a YAML file, see "              \
+             "docs/annotations.md")
 
 /* For commands that run a network. */
 #define SCORES_ARG                                                                                 \

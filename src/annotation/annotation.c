@@ -1,4 +1,4 @@
-/* annotation.c: a file -> its format by content -> regions -> one shape -> answers. */
+/* annotation.c: a file -> its format by content -> regions -> shapes -> answers. */
 #include "annotation/annotation.h"
 
 #include <math.h>
@@ -6,8 +6,7 @@
 #include <string.h>
 #include "annotation/drawing.h"
 #include "annotation/format.h"
-#include "annotation/geometry.h"
-#include "annotation/scan.h"
+#include "annotation/layers.h"
 #include "annotation/tangle.h"
 #include "base/xml.h"
 #include "base/file.h"
@@ -18,8 +17,9 @@
 
 struct annotation {
     const struct format *format;
-    struct merged_region shape;
-    struct scan scan;
+    struct layers layers;
+    char *names[CLASS_MOST]; /* of the classes */
+    int n_classes, positive, unlabelled;
     int64_t ignored;
     char ignored_name[DRAWING_NAME];
 };
@@ -100,6 +100,21 @@ static bool read_drawing(struct parsed_file *file, struct drawing *drawing,
     return ok;
 }
 
+/* The map may be gone before the annotation is. */
+static bool copy_classes(struct annotation *annotation, const struct class_map *map,
+                         struct err *err)
+{
+    annotation->positive = class_map_positive(map);
+    annotation->unlabelled = class_map_unlabelled(map);
+    for (; annotation->n_classes < class_map_n(map); annotation->n_classes++) {
+        char *name = strdup(class_map_class(map, annotation->n_classes));
+        if (!name)
+            return err_memory(err, "an annotation");
+        annotation->names[annotation->n_classes] = name;
+    }
+    return true;
+}
+
 bool annotation_parse(const char *text, size_t size, const char *path,
                       const struct annotation_slide *slide, const struct class_map *map,
                       struct annotation **out, struct err *err)
@@ -115,8 +130,8 @@ bool annotation_parse(const char *text, size_t size, const char *path,
         goto done;
     }
     if (!read_drawing(&file, &drawing, &made->format, err) || !drawing_check(&drawing, err) ||
-        !tangle_check(&drawing, err) || !geometry_merge(&drawing, &made->shape, err) ||
-        !scan_new(&made->scan, &made->shape, err))
+        !tangle_check(&drawing, err) || !copy_classes(made, map, err) ||
+        !layers_new(&made->layers, &drawing, err))
         goto done;
     made->ignored = drawing.ignored;
     memcpy(made->ignored_name, drawing.ignored_name, sizeof made->ignored_name);
@@ -163,7 +178,7 @@ bool annotation_check_classes(const struct annotation_file *from, size_t n,
     if (files == 0)
         return true;
     char *where = files > 1 ? text_format("%s and %zu more", first, files - 1) : strdup(first);
-    unknown_classes_refuse(&unknown, where ? where : first, err);
+    unknown_classes_refuse(&unknown, map, where ? where : first, err);
     free(where);
     return false;
 }
@@ -184,8 +199,9 @@ void annotation_free(struct annotation *annotation)
 {
     if (!annotation)
         return;
-    scan_free(&annotation->scan);
-    merged_region_free(&annotation->shape);
+    layers_free(&annotation->layers);
+    for (int i = 0; i < annotation->n_classes; i++)
+        free(annotation->names[i]);
     free(annotation);
 }
 
@@ -194,14 +210,24 @@ const char *annotation_format(const struct annotation *annotation)
     return annotation->format->name;
 }
 
+/* The shape of layer i, or NULL if it is not one of a class. */
+static const struct merged_region *class_shape(const struct annotation *annotation, int i)
+{
+    const struct layer *layer = &annotation->layers.items[i];
+    return layer->label == LAYER_EXCLUDED ? NULL : &layer->shape;
+}
+
 int64_t annotation_regions(const struct annotation *annotation)
 {
-    return annotation->shape.polygons;
+    int64_t n = 0;
+    for (int i = 0; i < annotation->layers.n; i++)
+        n += class_shape(annotation, i) ? class_shape(annotation, i)->polygons : 0;
+    return n;
 }
 
 int64_t annotation_repaired(const struct annotation *annotation)
 {
-    return annotation->shape.repaired;
+    return annotation->layers.repaired;
 }
 
 int64_t annotation_ignored(const struct annotation *annotation, const char **first_name)
@@ -213,22 +239,73 @@ int64_t annotation_ignored(const struct annotation *annotation, const char **fir
 
 double annotation_area_px(const struct annotation *annotation)
 {
-    return annotation->shape.area_px;
+    double area = 0;
+    for (int i = 0; i < annotation->layers.n; i++)
+        area += class_shape(annotation, i) ? class_shape(annotation, i)->area_px : 0;
+    return area;
 }
 
 bool annotation_bounds(const struct annotation *annotation, double *x0, double *y0, double *x1,
                        double *y1)
 {
-    const struct merged_region *shape = &annotation->shape;
-    if (shape->polygons == 0)
-        return false;
-    *x0 = shape->x0, *y0 = shape->y0, *x1 = shape->x1, *y1 = shape->y1;
-    return true;
+    bool any = false;
+    for (int i = 0; i < annotation->layers.n; i++) {
+        const struct merged_region *shape = class_shape(annotation, i);
+        if (!shape || shape->polygons == 0)
+            continue;
+        *x0 = any ? fmin(*x0, shape->x0) : shape->x0;
+        *y0 = any ? fmin(*y0, shape->y0) : shape->y0;
+        *x1 = any ? fmax(*x1, shape->x1) : shape->x1;
+        *y1 = any ? fmax(*y1, shape->y1) : shape->y1;
+        any = true;
+    }
+    return any;
+}
+
+bool annotation_class_bounds(const struct annotation *annotation, int place, double *x0, double *y0,
+                             double *x1, double *y1)
+{
+    for (int i = 0; i < annotation->layers.n; i++) {
+        const struct merged_region *shape = &annotation->layers.items[i].shape;
+        if (annotation->layers.items[i].label != place || shape->polygons == 0)
+            continue;
+        *x0 = shape->x0, *y0 = shape->y0, *x1 = shape->x1, *y1 = shape->y1;
+        return true;
+    }
+    return false;
+}
+
+int annotation_n_classes(const struct annotation *annotation)
+{
+    return annotation->n_classes;
+}
+
+const char *annotation_class_name(const struct annotation *annotation, int place)
+{
+    return annotation->names[place];
+}
+
+int annotation_positive(const struct annotation *annotation)
+{
+    return annotation->positive;
+}
+
+int annotation_unlabelled(const struct annotation *annotation)
+{
+    return annotation->unlabelled;
+}
+
+int annotation_class_at(const struct annotation *annotation, double x_l0, double y_l0)
+{
+    int label = layers_at(&annotation->layers, x_l0, y_l0);
+    return label == LAYER_NONE       ? ANNOTATION_UNDRAWN
+           : label == LAYER_EXCLUDED ? ANNOTATION_EXCLUDED
+                                     : label;
 }
 
 bool annotation_contains(const struct annotation *annotation, double x_l0, double y_l0)
 {
-    return scan_contains(&annotation->scan, x_l0, y_l0);
+    return layers_at(&annotation->layers, x_l0, y_l0) == annotation->positive;
 }
 
 static bool window_is_sound(const struct window *window)
@@ -237,23 +314,60 @@ static bool window_is_sound(const struct window *window)
            window->step_l0 > 0 && window->width > 0 && window->height > 0;
 }
 
+static bool new_mask(const struct window *window, struct image *out, struct err *err)
+{
+    struct image mask;
+    if (!window_is_sound(window))
+        return err_set(err, ERR_USAGE, "a mask needs a size and a step above 0");
+    if (!image_new(&mask, window->width, window->height, 1, err))
+        return false;
+    *out = mask;
+    return true;
+}
+
+bool annotation_class_mask(const struct annotation *annotation, double x_l0, double y_l0,
+                           double step_l0, int64_t width, int64_t height, struct image *out,
+                           struct err *err)
+{
+    struct window window = { x_l0, y_l0, step_l0, width, height, 0, 0 };
+    if (!new_mask(&window, out, err))
+        return false;
+    layers_fill(&annotation->layers, &window, out->px);
+    return true;
+}
+
 bool annotation_mask(const struct annotation *annotation, double x_l0, double y_l0, double step_l0,
                      int64_t width, int64_t height, struct image *out, struct err *err)
 {
-    struct window window = { x_l0, y_l0, step_l0, width, height };
-    if (!window_is_sound(&window))
-        return err_set(err, ERR_USAGE, "a mask needs a size and a step above 0");
-    struct image mask;
-    if (!image_new(&mask, width, height, 1, err))
+    struct window window = { x_l0, y_l0, step_l0, width, height, 0, 0 };
+    const struct layers *layers = &annotation->layers;
+    if (!new_mask(&window, out, err))
         return false;
-    scan_fill(&annotation->scan, &window, mask.px);
-    *out = mask;
+    if (layers->n == 1 && layers->items[0].label == annotation->positive) {
+        scan_fill(&layers->items[0].scan, &window, out->px);
+        return true;
+    }
+    layers_fill(layers, &window, out->px);
+    for (int64_t i = 0; i < width * height; i++)
+        out->px[i] = out->px[i] == annotation->positive ? 255 : 0;
     return true;
+}
+
+int64_t annotation_class_counts(const struct annotation *annotation, double x_l0, double y_l0,
+                                double step_l0, int64_t width, int64_t height, int64_t *counts)
+{
+    struct window window = { x_l0, y_l0, step_l0, width, height, 0, 0 };
+    int64_t all[256] = { 0 };
+    if (window_is_sound(&window))
+        layers_count(&annotation->layers, &window, all);
+    memcpy(counts, all, (size_t)annotation->n_classes * sizeof *counts);
+    return all[LAYER_EXCLUDED];
 }
 
 int64_t annotation_count(const struct annotation *annotation, double x_l0, double y_l0,
                          double step_l0, int64_t width, int64_t height)
 {
-    struct window window = { x_l0, y_l0, step_l0, width, height };
-    return window_is_sound(&window) ? scan_count(&annotation->scan, &window) : 0;
+    int64_t counts[CLASS_MOST];
+    annotation_class_counts(annotation, x_l0, y_l0, step_l0, width, height, counts);
+    return counts[annotation->positive];
 }

@@ -3,9 +3,10 @@
  *
  * The name of a drawn region's group, layer or class decides what it means (classes.h): tumour (_0,
  * _1, Tumor, metastases, ...; also a region without a class), exclusion (_2, Exclusion, normal,
- * ...), or whatever the class map says. A class with no known meaning is rejected. The annotation
- * is the union of all tumour regions minus the union of all exclusions, whatever their order in the
- * file. */
+ * ...), or whatever the class map says. A class with no known meaning is rejected. Without other
+ * classes the annotation is the union of all tumour regions minus the union of all exclusions,
+ * whatever their order in the file. With them a point is of the first class, in the order of
+ * precedence, one of whose regions it is in; inside an exclusion it is of none. */
 #ifndef ANNOTATION_ANNOTATION_H
 #define ANNOTATION_ANNOTATION_H
 #include "annotation/classes.h"
@@ -49,15 +50,18 @@ int64_t annotation_repaired(const struct annotation *annotation);   /* how many 
 /* Drawn objects that are not areas and are ignored: points, lines, detections. The caller warns if
  * this is not 0; *first_name (if not NULL) is the name of the first one. */
 int64_t annotation_ignored(const struct annotation *annotation, const char **first_name);
-double annotation_area_px(const struct annotation *annotation); /* level-0 pixels */
-/* The bounding box. Coordinates below 0 or beyond the slide mean that the drawing belongs to
- * another slide or level. False if empty. */
+/* Level-0 pixels, of all classes together; where classes overlap, the area counts for each. */
+double annotation_area_px(const struct annotation *annotation);
+/* The bounding box of all classes. Coordinates below 0 or beyond the slide mean that the drawing
+ * belongs to another slide or level. False if empty. */
 bool annotation_bounds(const struct annotation *annotation, double *x0, double *y0, double *x1,
                        double *y1);
 
-/* Exact point in polygon (inside tumour and in no exclusion). A point on a left or top edge is
- * inside, on a right or bottom edge outside, so regions that touch share no point. Looks at the
- * edges at that height only. Thread-safe. */
+/* --- one class against the rest --- */
+
+/* Is it in the positive class (class_map_positive: tumor)? Exact point in polygon. A point on a
+ * left or top edge is inside, on a right or bottom edge outside, so regions that touch share no
+ * point. Looks at the edges at that height only. Thread-safe. */
 bool annotation_contains(const struct annotation *annotation, double x_l0, double y_l0);
 
 /* Rasterises a window: mask pixel (i, j) is 255 if annotation_contains its centre, at level-0
@@ -70,4 +74,31 @@ bool annotation_mask(const struct annotation *annotation, double x_l0, double y_
  * created. Thread-safe. */
 int64_t annotation_count(const struct annotation *annotation, double x_l0, double y_l0,
                          double step_l0, int64_t width, int64_t height);
+
+/* --- any number of classes --- */
+
+int annotation_n_classes(const struct annotation *annotation);
+const char *annotation_class_name(const struct annotation *annotation, int place);
+int annotation_positive(const struct annotation *annotation);   /* a place */
+int annotation_unlabelled(const struct annotation *annotation); /* class_map_unlabelled */
+bool annotation_class_bounds(const struct annotation *annotation, int place, double *x0, double *y0,
+                             double *x1, double *y1);
+
+#define ANNOTATION_UNDRAWN (-1)  /* nobody drew here */
+#define ANNOTATION_EXCLUDED (-2) /* in an excluded area: no label */
+
+/* The place of the point's class, or one of the two above. With two classes only tumour is drawn
+ * (class_map_is_plain), and its holes are undrawn. Exact, with edges as above. Thread-safe. */
+int annotation_class_at(const struct annotation *annotation, double x_l0, double y_l0);
+
+/* The same for the pixel centres of a window: bytes, with 255 for undrawn and 254 for excluded. The
+ * caller owns *out [height, width, 1]. Thread-safe. */
+bool annotation_class_mask(const struct annotation *annotation, double x_l0, double y_l0,
+                           double step_l0, int64_t width, int64_t height, struct image *out,
+                           struct err *err);
+
+/* How many of them are of each class: counts [annotation_n_classes]. Returns the number of those
+ * that are excluded; the rest is undrawn. Thread-safe. */
+int64_t annotation_class_counts(const struct annotation *annotation, double x_l0, double y_l0,
+                                double step_l0, int64_t width, int64_t height, int64_t *counts);
 #endif

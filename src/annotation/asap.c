@@ -65,10 +65,10 @@ static const struct group *find_group(const struct groups *groups, const char *n
     return NULL;
 }
 
-static enum region_class class_of_group(const struct class_map *map, const struct groups *groups,
-                                        const char *name)
+static int class_of_group(const struct class_map *map, const struct groups *groups,
+                          const char *name)
 {
-    enum region_class meaning = class_meaning(map, name);
+    int meaning = class_meaning(map, name);
     for (int level = 0; meaning == REGION_UNKNOWN && level < MAX_NESTING; level++) {
         const struct group *group = find_group(groups, name);
         if (!group || !group->parent[0] || !strcasecmp(group->parent, "None"))
@@ -99,9 +99,9 @@ static bool start_annotation(struct reading *reading, const struct xml_element *
         drawing_ignore(reading->drawing, type);
         return true;
     }
-    enum region_class meaning = class_of_group(reading->drawing->map, reading->groups, group);
+    int meaning = class_of_group(reading->drawing->map, reading->groups, group);
     drawing_count_class(reading->drawing, meaning, group);
-    reading->inside = meaning < REGION_IGNORED;
+    reading->inside = region_counts(meaning);
     reading->ordered = true;
     reading->n = 0;
     if (!reading->inside)

@@ -1,40 +1,84 @@
-/* class_map.c: "name=meaning,..." -> a list of names and meanings, sorted by name. */
+/* class_map.c: a class map in use, and "name=class,..." -> a draft of one. */
 #include "annotation/class_map.h"
 
 #include <ctype.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "base/file.h"
 
-struct entry {
-    char *name;
-    enum region_class meaning;
-};
+#define MAX_YAML_BYTES ((size_t)1 << 20)
 
-struct class_map {
-    struct entry *entries; /* [n] */
-    size_t n;
-    char *text;
-};
+/* What NULL means. */
+static const struct class_map two_classes = { .classes = { "normal", "tumor" },
+                                              .n_classes = 2,
+                                              .precedence = { 1, 0 },
+                                              .unlabelled = 0,
+                                              .plain = true,
+                                              .text = "" };
 
-static const struct {
-    const char *word;
-    enum region_class meaning;
-} words[] = { { "tumor", REGION_TUMOUR },
-              { "tumour", REGION_TUMOUR },
-              { "exclusion", REGION_EXCLUSION },
-              { "normal", REGION_EXCLUSION },
-              { "ignore", REGION_IGNORED } };
-
-static const char *word_of(enum region_class meaning)
+static const struct class_map *or_two(const struct class_map *map)
 {
-    size_t i = 0;
-    while (words[i].meaning != meaning)
-        i++;
-    return words[i].word;
+    return map ? map : &two_classes;
 }
 
-enum region_class class_map_find(const struct class_map *map, const char *name, size_t length)
+int class_map_n(const struct class_map *map)
+{
+    return or_two(map)->n_classes;
+}
+
+const char *class_map_class(const struct class_map *map, int place)
+{
+    return or_two(map)->classes[place];
+}
+
+int class_map_place(const struct class_map *map, const char *name)
+{
+    for (int i = 0; i < class_map_n(map); i++)
+        if (!strcasecmp(class_map_class(map, i), name))
+            return i;
+    return -1;
+}
+
+int class_map_precedence(const struct class_map *map, int rank)
+{
+    return or_two(map)->precedence[rank];
+}
+
+int class_map_unlabelled(const struct class_map *map)
+{
+    return or_two(map)->unlabelled;
+}
+
+int class_map_positive(const struct class_map *map)
+{
+    int tumor = class_map_place(map, "tumor");
+    return tumor >= 0 ? tumor : class_map_n(map) - 1;
+}
+
+bool class_map_is_plain(const struct class_map *map)
+{
+    return or_two(map)->plain;
+}
+
+const char *class_map_text(const struct class_map *map)
+{
+    return or_two(map)->text;
+}
+
+char *class_map_json(const struct class_map *map)
+{
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (int i = 0; ok && i < class_map_n(map); i++)
+        ok = json_array_append_new(list, json_string(class_map_class(map, i))) == 0;
+    char *text = ok ? json_dumps(list, 0) : NULL;
+    json_decref(list);
+    return text;
+}
+
+int class_map_find(const struct class_map *map, const char *name, size_t length)
 {
     for (size_t i = 0; map && i < map->n; i++)
         if (strlen(map->entries[i].name) == length &&
@@ -51,6 +95,19 @@ void class_map_escape(const char *name, char *out)
         *out++ = *name;
     }
     *out = 0;
+}
+
+void class_map_free(struct class_map *map)
+{
+    if (!map)
+        return;
+    for (size_t i = 0; i < map->n; i++)
+        free(map->entries[i].name);
+    for (int i = 0; i < map->n_classes; i++)
+        free(map->classes[i]);
+    free(map->entries);
+    free(map->text);
+    free(map);
 }
 
 /* Copies up to the first `,` or `=` not preceded by a backslash, without surrounding blanks.
@@ -71,66 +128,37 @@ static const char *take(const char *text, char *out)
     return text;
 }
 
-static bool meaning_of(const char *word, enum region_class *out)
+static bool parse_pairs(const char *text, struct class_map **out, struct err *err)
 {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcasecmp(words[i].word, word)) {
-            *out = words[i].meaning;
-            return true;
-        }
-    return false;
-}
-
-static bool add(struct class_map *map, const char *name, const char *word, struct err *err)
-{
-    enum region_class meaning, before;
-    if (class_is_none(name))
-        name = "";
-    if (strlen(name) >= CLASS_NAME)
-        return err_set(err, ERR_USAGE, "--class-map: '%.40s...' is longer than %d bytes", name,
-                       CLASS_NAME - 1);
-    if (!meaning_of(word, &meaning))
-        return err_set(
-            err, ERR_USAGE,
-            "--class-map: '%.127s=%.127s': the meaning must be tumor, exclusion or ignore", name,
-            word);
-    before = class_map_find(map, name, strlen(name));
-    if (before != REGION_UNKNOWN && before != meaning)
-        return err_set(err, ERR_USAGE, "--class-map: '%s' has two meanings, %s and %s", name,
-                       word_of(before), word_of(meaning));
-    if (before != REGION_UNKNOWN)
-        return true;
-    map->entries[map->n] = (struct entry){ strdup(name), meaning };
-    return map->entries[map->n++].name || err_memory(err, "the class map");
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcasecmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
-}
-
-/* Names are written in lower case: case does not matter. */
-static bool spell(struct class_map *map, struct err *err)
-{
-    size_t room = 1;
-    for (size_t i = 0; i < map->n; i++)
-        room += 2 * strlen(map->entries[i].name) + strlen("=exclusion,");
-    char *at = map->text = malloc(room);
-    if (!at)
-        return err_memory(err, "the class map");
-    *at = 0;
-    for (size_t i = 0; i < map->n; i++) {
-        if (i > 0)
-            *at++ = ',';
-        class_map_escape(map->entries[i].name, at);
-        for (; *at; at++)
-            *at = (char)tolower((unsigned char)*at);
-        *at++ = '=';
-        const char *word = word_of(map->entries[i].meaning);
-        memcpy(at, word, strlen(word) + 1);
-        at += strlen(word);
+    struct map_draft draft = { .source = "--class-map" };
+    char *name = malloc(strlen(text) + 1), *word = malloc(strlen(text) + 1);
+    bool ok = (name && word) || err_memory(err, "the class map");
+    while (ok && *text) {
+        const char *end = take(text, name);
+        if (*end == '=')
+            end = take(end + 1, word);
+        else
+            ok =
+                map_draft_refuse(&draft, 0, err, "'%.127s' has no meaning; write NAME=tumor", name);
+        if (ok && *end == '=')
+            ok = map_draft_refuse(
+                &draft, 0, err,
+                "a second '=' after '%.127s'; write \\= for an equals sign in a name", name);
+        ok = ok && map_words_add(&draft.names, name, word, 0, err);
+        text = end + (*end == ',');
     }
-    return true;
+    ok = ok && class_map_build(&draft, out, err);
+    free(name);
+    free(word);
+    map_draft_free(&draft);
+    return ok;
+}
+
+static bool is_file(const char *text)
+{
+    const char *extension = file_extension(text);
+    bool yaml = !strcasecmp(extension, ".yaml") || !strcasecmp(extension, ".yml");
+    return yaml && (!strchr(text, '=') || file_exists(text));
 }
 
 bool class_map_parse(const char *text, struct class_map **out, struct err *err)
@@ -138,52 +166,14 @@ bool class_map_parse(const char *text, struct class_map **out, struct err *err)
     *out = NULL;
     if (!text)
         return true;
-    size_t length = strlen(text);
-    struct class_map *map = calloc(1, sizeof *map);
-    char *name = malloc(length + 1), *word = malloc(length + 1);
-    bool ok = map && name && word && (map->entries = calloc(length + 1, sizeof *map->entries));
-    if (!ok)
-        err_memory(err, "the class map");
-    while (ok && *text) {
-        const char *end = take(text, name);
-        if (*end == '=')
-            end = take(end + 1, word);
-        else
-            ok = err_set(err, ERR_USAGE, "--class-map: '%.127s' has no meaning; write NAME=tumor",
-                         name);
-        if (ok && *end == '=')
-            ok = err_set(
-                err, ERR_USAGE,
-                "--class-map: a second '=' after '%.127s'; write \\= for an equals sign in a name",
-                name);
-        ok = ok && add(map, name, word, err);
-        text = end + (*end == ',');
-    }
-    if (ok) {
-        qsort(map->entries, map->n, sizeof *map->entries, by_name);
-        ok = spell(map, err);
-    }
-    free(name);
-    free(word);
-    if (ok)
-        *out = map;
-    else
-        class_map_free(map);
+    if (*text == '{')
+        return class_map_parse_yaml(text, strlen(text), "--class-map", out, err);
+    if (!is_file(text))
+        return parse_pairs(text, out, err);
+    char *yaml = NULL;
+    size_t size = 0;
+    bool ok = file_read(text, MAX_YAML_BYTES, &yaml, &size, err) &&
+              class_map_parse_yaml(yaml, size, text, out, err);
+    free(yaml);
     return ok;
-}
-
-void class_map_free(struct class_map *map)
-{
-    if (!map)
-        return;
-    for (size_t i = 0; i < map->n; i++)
-        free(map->entries[i].name);
-    free(map->entries);
-    free(map->text);
-    free(map);
-}
-
-const char *class_map_text(const struct class_map *map)
-{
-    return map ? map->text : "";
 }

@@ -9,28 +9,26 @@
 #include <strings.h>
 #include "annotation/class_map.h"
 
+enum table_meaning {
+    TUMOUR,    /* class tumor, if there is one */
+    NO_CLASS,  /* the same, only in a plain map */
+    NORMAL,    /* the rest of the tissue, only in a plain map; others have a class for it */
+    EXCLUSION, /* of every class */
+};
+
 static const struct {
     const char *name;
-    enum region_class meaning;
+    enum table_meaning meaning;
 } meanings[] = {
-    { "_0", REGION_TUMOUR }, /* CAMELYON16 */
-    { "_1", REGION_TUMOUR },
-    { "_2", REGION_EXCLUSION },
-    { "Tumor", REGION_TUMOUR },
-    { "Exclusion", REGION_EXCLUSION },
-    { "metastases", REGION_TUMOUR }, /* CAMELYON17 */
-    { "normal", REGION_EXCLUSION },
-    { "Metastasis", REGION_TUMOUR }, /* QuPath and ImageScope, as people write them */
-    { "Tumour", REGION_TUMOUR },
-    { "Cancer", REGION_TUMOUR },
-    { "Carcinoma", REGION_TUMOUR },
-    { "Lesion", REGION_TUMOUR },
-    { "Exclude", REGION_EXCLUSION },
-    { "Hole", REGION_EXCLUSION },
-    { "Ignore", REGION_EXCLUSION },
-    { "Ignore*", REGION_EXCLUSION },
-    { "", REGION_TUMOUR }, /* no class */
-    { "None", REGION_TUMOUR },
+    { "_0", TUMOUR }, /* CAMELYON16 */
+    { "_1", TUMOUR },           { "_2", EXCLUSION },      { "Tumor", TUMOUR },
+    { "Exclusion", EXCLUSION }, { "metastases", TUMOUR }, /* CAMELYON17 */
+    { "normal", NORMAL },       { "Metastasis", TUMOUR }, /* QuPath and ImageScope, as people write
+                                                             them */
+    { "Tumour", TUMOUR },       { "Cancer", TUMOUR },     { "Carcinoma", TUMOUR },
+    { "Lesion", TUMOUR },       { "Exclude", EXCLUSION }, { "Hole", EXCLUSION },
+    { "Ignore", EXCLUSION },    { "Ignore*", EXCLUSION }, { "", NO_CLASS }, /* no class */
+    { "None", NO_CLASS },
 };
 
 /* The length of a name up to `end`, without trailing blanks. */
@@ -60,17 +58,44 @@ bool class_map_has_none(const struct class_map *map)
     return class_map_find(map, "", 0) != REGION_UNKNOWN;
 }
 
-enum region_class class_meaning(const struct class_map *map, const char *name)
+/* The class of exactly this name, or REGION_UNKNOWN; a plain map draws only tumour, by the table.
+ */
+static int class_named(const struct class_map *map, const char *name, size_t length)
+{
+    for (int i = 0; !class_map_is_plain(map) && length > 0 && i < class_map_n(map); i++) {
+        const char *class = class_map_class(map, i);
+        if (strlen(class) == length && !strncasecmp(class, name, length))
+            return i;
+    }
+    return REGION_UNKNOWN;
+}
+
+static int by_table(const struct class_map *map, const char *name, size_t length)
+{
+    bool plain = class_map_is_plain(map);
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        if (strlen(meanings[i].name) != length || strncasecmp(meanings[i].name, name, length) != 0)
+            continue;
+        if (meanings[i].meaning == EXCLUSION || (plain && meanings[i].meaning == NORMAL))
+            return REGION_EXCLUSION;
+        int tumor = class_map_place(map, "tumor");
+        return tumor >= 0 && (plain || meanings[i].meaning == TUMOUR) ? tumor : REGION_UNKNOWN;
+    }
+    return REGION_UNKNOWN;
+}
+
+int class_meaning(const struct class_map *map, const char *name)
 {
     name = class_is_none(name) ? "" : without_blanks(name);
     size_t whole = trimmed(name, strlen(name)), first = trimmed(name, strcspn(name, ":"));
-    enum region_class meaning = class_map_find(map, name, whole);
+    int meaning = class_map_find(map, name, whole);
     if (meaning == REGION_UNKNOWN && first < whole)
         meaning = class_map_find(map, name, first);
-    for (size_t i = 0; meaning == REGION_UNKNOWN && i < sizeof meanings / sizeof *meanings; i++)
-        if (strlen(meanings[i].name) == first && !strncasecmp(meanings[i].name, name, first))
-            meaning = meanings[i].meaning;
-    return meaning;
+    if (meaning == REGION_UNKNOWN)
+        meaning = class_named(map, name, whole);
+    if (meaning == REGION_UNKNOWN && first < whole)
+        meaning = class_named(map, name, first);
+    return meaning == REGION_UNKNOWN ? by_table(map, name, first) : meaning;
 }
 
 void unknown_classes_add(struct unknown_classes *unknown, const char *name, int64_t regions)
@@ -120,12 +145,25 @@ static void put(struct line *line, const char *piece)
     }
 }
 
-bool unknown_classes_refuse(const struct unknown_classes *unknown, const char *where,
-                            struct err *err)
+/* What may stand behind the equals sign. */
+static void list_meanings(const struct class_map *map, struct line *out)
 {
-    char names[380] = "", option[300] = "", piece[CLASS_NAME + 40], escaped[2 * CLASS_NAME];
-    struct line list = { names, sizeof names, 0 }, map = { option, sizeof option, 0 };
-    bool none = false;
+    for (int i = 0; i < class_map_n(map) && !class_map_is_plain(map); i++) {
+        put(out, class_map_class(map, i));
+        put(out, ", ");
+    }
+    put(out, class_map_is_plain(map) ? "tumor, exclusion, ignore or another class"
+                                     : "exclusion or ignore");
+}
+
+bool unknown_classes_refuse(const struct unknown_classes *unknown, const struct class_map *map,
+                            const char *where, struct err *err)
+{
+    char names[300] = "", option[240] = "", words[200] = "";
+    char piece[CLASS_NAME + 40], escaped[2 * CLASS_NAME];
+    struct line list = { names, sizeof names, 0 }, entries = { option, sizeof option, 0 };
+    struct line meanings_of = { words, sizeof words, 0 };
+    bool none = false, plain = class_map_is_plain(map);
     for (size_t i = 0; i < unknown->n; i++) {
         const char *name = unknown->items[i].name;
         none = none || !*name;
@@ -133,14 +171,16 @@ bool unknown_classes_refuse(const struct unknown_classes *unknown, const char *w
                  i > 0 ? ", " : "", name, unknown->items[i].regions);
         put(&list, piece);
         class_map_escape(name, escaped);
-        put(&map, i > 0 ? "," : "");
-        put(&map, escaped);
-        put(&map, "=MEANING");
+        put(&entries, i > 0 ? "," : "");
+        put(&entries, escaped);
+        put(&entries, "=MEANING");
     }
     snprintf(piece, sizeof piece, ", others (%" PRId64 ")", unknown->more);
     put(&list, unknown->more > 0 ? piece : "");
+    list_meanings(map, &meanings_of);
     return err_set(err, ERR_FORMAT,
-                   "%.200s: regions of unknown class: %s%s; pass --class-map \"%s\", where MEANING "
-                   "is tumor, exclusion or ignore",
-                   where, names, none ? " beside named tumour regions" : "", option);
+                   "%.200s: regions of unknown class: %s%s; %s \"%s\"%s, where MEANING is %s",
+                   where, names, none && plain ? " beside named tumour regions" : "",
+                   plain ? "pass --class-map" : "add", option,
+                   plain ? "" : " to --class-map (in YAML: NAME: MEANING, under names)", words);
 }

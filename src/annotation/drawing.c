@@ -22,8 +22,7 @@ static bool grow(void *items, size_t n, int64_t *room, size_t item_bytes, struct
     return array_grow(items, room, (int64_t)n + 1, item_bytes, "an annotation", err);
 }
 
-bool drawing_region(struct drawing *drawing, enum region_class meaning, struct file_place place,
-                    struct err *err)
+bool drawing_region(struct drawing *drawing, int meaning, struct file_place place, struct err *err)
 {
     bool ok = grow(&drawing->regions, drawing->n_regions, &drawing->room_regions,
                    sizeof *drawing->regions, err);
@@ -63,30 +62,29 @@ bool drawing_point(struct drawing *drawing, double x_l0, double y_l0, struct err
     return ok;
 }
 
-void drawing_count_class(struct drawing *drawing, enum region_class meaning, const char *name)
+void drawing_count_class(struct drawing *drawing, int meaning, const char *name)
 {
     bool none = class_is_none(name);
     if (meaning == REGION_UNKNOWN)
         unknown_classes_add(&drawing->unknown, name, 1);
     drawing->left_out += meaning == REGION_IGNORED;
-    drawing->without_class += meaning == REGION_TUMOUR && none;
-    drawing->named_tumour += meaning == REGION_TUMOUR && !none;
+    drawing->without_class += meaning >= 0 && none;
+    drawing->named += meaning >= 0 && !none;
 }
 
-enum region_class drawing_class(struct drawing *drawing, const char *name)
+int drawing_class(struct drawing *drawing, const char *name)
 {
-    enum region_class meaning = class_meaning(drawing->map, name);
+    int meaning = class_meaning(drawing->map, name);
     drawing_count_class(drawing, meaning, name);
     return meaning;
 }
 
 bool drawing_check(struct drawing *drawing, struct err *err)
 {
-    if (drawing->without_class > 0 && drawing->named_tumour > 0 &&
-        !class_map_has_none(drawing->map))
+    if (drawing->without_class > 0 && drawing->named > 0 && !class_map_has_none(drawing->map))
         unknown_classes_add(&drawing->unknown, "", drawing->without_class);
     if (drawing->unknown.n > 0)
-        return unknown_classes_refuse(&drawing->unknown, drawing->path, err);
+        return unknown_classes_refuse(&drawing->unknown, drawing->map, drawing->path, err);
     if (drawing->n_regions == 0 && drawing->ignored > 0 && !drawing->left_out)
         return err_set(err, ERR_FORMAT,
                        "%s: contains no area (objects drawn: %" PRId64

@@ -20,7 +20,7 @@ struct drawn_ring {
 };
 
 struct region {
-    enum region_class meaning; /* REGION_TUMOUR or REGION_EXCLUSION */
+    int meaning; /* the place of a class, or REGION_EXCLUSION */
     struct file_place place;
     size_t first, n; /* rings: the first is the outline, the others are its holes */
 };
@@ -41,26 +41,26 @@ struct drawing {
     char ignored_name[DRAWING_NAME]; /* of the first one */
     struct unknown_classes unknown;
     int64_t left_out;      /* regions the class map says to ignore */
-    int64_t without_class; /* regions that are tumour because they have no class */
-    int64_t named_tumour;  /* regions that are tumour by the name of their class */
+    int64_t without_class; /* regions that have a meaning although they have no class */
+    int64_t named;         /* regions that are of a class by name */
 };
 
 void drawing_free(struct drawing *drawing);
 
 /* A region, then its rings, then the points of each. */
-bool drawing_region(struct drawing *drawing, enum region_class meaning, struct file_place place,
-                    struct err *err);
+bool drawing_region(struct drawing *drawing, int meaning, struct file_place place, struct err *err);
 bool drawing_ring(struct drawing *drawing, struct err *err);
 bool drawing_point(struct drawing *drawing, double x_l0, double y_l0, struct err *err);
 
-/* The meaning of a region of this class. Only tumour and exclusion become regions: others need not
- * be read further, and unknown classes are recorded. */
-enum region_class drawing_class(struct drawing *drawing, const char *name);
+/* The meaning of a region of this class: the class's place, or an enum region_meaning. Only those
+ * for which region_counts() become regions: others need not be read further, and unknown classes
+ * are recorded. */
+int drawing_class(struct drawing *drawing, const char *name);
 /* The same if the reader knows the meaning from more than the name. */
-void drawing_count_class(struct drawing *drawing, enum region_class meaning, const char *name);
+void drawing_count_class(struct drawing *drawing, int meaning, const char *name);
 
 /* After everything has been read: rejects classes with no known meaning, regions without a class
- * beside tumour regions that have one, and a drawing that contains no area. */
+ * beside regions that have one, and a drawing that contains no area. */
 bool drawing_check(struct drawing *drawing, struct err *err);
 
 /* Counts an object that is not an area: points, lines, detections. */

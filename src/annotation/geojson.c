@@ -12,7 +12,7 @@
 struct reading {
     struct drawing *drawing;
     struct file_place place;
-    enum region_class meaning;
+    int meaning;
 };
 
 static const char *text_of(const json_t *object, const char *key)
@@ -156,7 +156,7 @@ static bool read_feature(const json_t *feature, size_t number, struct drawing *d
     }
     class_name(json_object_get(feature, "properties"), name);
     reading.meaning = drawing_class(drawing, name);
-    return reading.meaning >= REGION_IGNORED || read_geometry(&reading, geometry, 0, err);
+    return !region_counts(reading.meaning) || read_geometry(&reading, geometry, 0, err);
 }
 
 static bool read_geojson(const struct parsed_file *file, struct drawing *drawing, struct err *err)

@@ -168,8 +168,8 @@ static GEOSGeometry *valid_region(const struct merger *merger, const struct regi
 
 /* The union of all regions of one meaning (empty if there are none); NULL and *err set on
  * failure. */
-static GEOSGeometry *unite(const struct merger *merger, enum region_class meaning,
-                           int64_t *repaired, struct err *err)
+static GEOSGeometry *unite(const struct merger *merger, int meaning, int64_t *repaired,
+                           struct err *err)
 {
     const struct drawing *drawing = merger->drawing;
     GEOSGeometry **parts = calloc(drawing->n_regions + 1, sizeof *parts);
@@ -276,28 +276,35 @@ static bool flatten(const struct merger *merger, const GEOSGeometry *merged,
            geos_failed(merger, "measured", err);
 }
 
-bool geometry_merge(const struct drawing *drawing, struct merged_region *out, struct err *err)
+bool geometry_merge(const struct drawing *drawing, int meaning, int minus,
+                    struct merged_region *out, struct err *err)
 {
     bool ok = false;
     struct merged_region shape = { 0 };
     struct merger merger = { .geos = GEOS_init_r(), .drawing = drawing };
-    GEOSGeometry *tumour = NULL, *exclusion = NULL, *merged = NULL;
+    GEOSGeometry *all = NULL, *hole = NULL, *merged = NULL;
     if (!merger.geos)
         return err_memory(err, "an annotation");
     GEOSContext_setErrorMessageHandler_r(merger.geos, on_geos_error, &merger);
-    tumour = unite(&merger, REGION_TUMOUR, &shape.repaired, err);
-    exclusion = tumour ? unite(&merger, REGION_EXCLUSION, &shape.repaired, err) : NULL;
-    if (!tumour || !exclusion)
+    all = unite(&merger, meaning, &shape.repaired, err);
+    if (!all)
         goto done;
-    merged = GEOSDifference_r(merger.geos, tumour, exclusion);
-    ok = merged ? flatten(&merger, merged, &shape, err) : geos_failed(&merger, "cut out", err);
+    if (minus != REGION_UNKNOWN) {
+        hole = unite(&merger, minus, &shape.repaired, err);
+        merged = hole ? GEOSDifference_r(merger.geos, all, hole) : NULL;
+        if (hole && !merged)
+            geos_failed(&merger, "cut out", err);
+        if (!merged)
+            goto done;
+    }
+    ok = flatten(&merger, merged ? merged : all, &shape, err);
     if (ok)
         *out = shape, shape = (struct merged_region){ 0 };
 done:
-    if (tumour)
-        GEOSGeom_destroy_r(merger.geos, tumour);
-    if (exclusion)
-        GEOSGeom_destroy_r(merger.geos, exclusion);
+    if (all)
+        GEOSGeom_destroy_r(merger.geos, all);
+    if (hole)
+        GEOSGeom_destroy_r(merger.geos, hole);
     if (merged)
         GEOSGeom_destroy_r(merger.geos, merged);
     GEOS_finish_r(merger.geos);

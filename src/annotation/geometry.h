@@ -22,10 +22,11 @@ struct merged_region {
     double x0, y0, x1, y1; /* bounds; meaningless without polygons */
 };
 
-/* The union of the tumour regions minus the union of the exclusions. A region that crosses itself
- * is repaired: everything its outline encloses is inside. One with fewer than three distinct points
- * or no area is rejected; the error says where it is. The caller owns *out; free with
- * merged_region_free. */
-bool geometry_merge(const struct drawing *drawing, struct merged_region *out, struct err *err);
+/* The union of the regions of a meaning (a class's place, or REGION_EXCLUSION) minus the union of
+ * those of another; minus REGION_UNKNOWN: nothing. A region that crosses itself is repaired:
+ * everything its outline encloses is inside. One with fewer than three distinct points or no area
+ * is rejected; the error says where it is. The caller owns *out; free with merged_region_free. */
+bool geometry_merge(const struct drawing *drawing, int meaning, int minus,
+                    struct merged_region *out, struct err *err);
 void merged_region_free(struct merged_region *shape);
 #endif

@@ -60,11 +60,11 @@ static bool start_region(struct reading *reading, const struct xml_element *elem
     }
     xml_text(element, "Text", text, sizeof text);
     const char *name = class_is_none(reading->layer) ? text : reading->layer;
-    enum region_class meaning = class_meaning(reading->drawing->map, name);
-    if (negative != 0 && meaning == REGION_TUMOUR)
+    int meaning = class_meaning(reading->drawing->map, name);
+    if (negative != 0 && meaning >= 0)
         meaning = REGION_EXCLUSION;
     drawing_count_class(reading->drawing, meaning, name);
-    reading->inside = meaning < REGION_IGNORED;
+    reading->inside = region_counts(meaning);
     if (!reading->inside)
         return true;
     struct file_place place = { NULL, element->line };

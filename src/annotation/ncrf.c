@@ -1,5 +1,6 @@
 /* ncrf.c: the JSON of baidu-research/NCRF (CAMELYON16 polygons) -> regions.
- * {"positive": [{"name", "vertices": [[x, y], ...]}, ...], "negative": [...]}: tumour and holes. */
+ * {"positive": [{"name", "vertices": [[x, y], ...]}, ...], "negative": [...]}: tumour and
+ * exclusions. */
 #include "annotation/format.h"
 
 static bool claims(const struct parsed_file *file)
@@ -7,7 +8,7 @@ static bool claims(const struct parsed_file *file)
     return json_is_object(file->json) && json_object_get(file->json, "positive");
 }
 
-static bool read_vertices(const json_t *item, struct file_place place, enum region_class meaning,
+static bool read_vertices(const json_t *item, struct file_place place, int meaning,
                           struct drawing *drawing, struct err *err)
 {
     const json_t *vertices = json_object_get(item, "vertices");
@@ -29,10 +30,9 @@ static bool read_vertices(const json_t *item, struct file_place place, enum regi
 static bool read_ncrf(const struct parsed_file *file, struct drawing *drawing, struct err *err)
 {
     static const struct {
-        const char *key, *what;
-        enum region_class meaning;
-    } lists[] = { { "positive", "positive region", REGION_TUMOUR },
-                  { "negative", "negative region", REGION_EXCLUSION } };
+        const char *key, *what, *class;
+    } lists[] = { { "positive", "positive region", "Tumor" },
+                  { "negative", "negative region", "Exclusion" } };
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         const json_t *list = json_object_get(file->json, lists[k].key);
         if (list && !json_is_array(list))
@@ -40,7 +40,9 @@ static bool read_ncrf(const struct parsed_file *file, struct drawing *drawing, s
                            lists[k].key);
         for (size_t i = 0; i < json_array_size(list); i++) {
             struct file_place place = { lists[k].what, (int64_t)i + 1 };
-            if (!read_vertices(json_array_get(list, i), place, lists[k].meaning, drawing, err))
+            int meaning = drawing_class(drawing, lists[k].class);
+            if (region_counts(meaning) &&
+                !read_vertices(json_array_get(list, i), place, meaning, drawing, err))
                 return false;
         }
     }

@@ -91,34 +91,36 @@ static double centre(double origin, double step, int64_t index)
     return origin + ((double)index + 0.5) * step;
 }
 
-/* About the first index whose centre is not below `value`, within [0, n]. */
-static int64_t near_index(double origin, double step, double value, int64_t n)
+/* About the first index whose centre is not below `value`, within [begin, end]. */
+static int64_t near_index(double origin, double step, double value, int64_t begin, int64_t end)
 {
     double guess = ceil((value - origin) / step - 0.5);
-    return guess > 0 ? (guess < (double)n ? (int64_t)guess : n) : 0;
+    return guess > (double)begin ? (guess < (double)end ? (int64_t)guess : end) : begin;
 }
 
-/* The first row whose centre is not above y, within [0, height]. */
+/* The first row whose centre is not above y, within the window's and the one after. */
 static int64_t first_row(const struct window *window, double y)
 {
-    int64_t row = near_index(window->y_l0, window->step_l0, y, window->height);
-    while (row > 0 && centre(window->y_l0, window->step_l0, row - 1) >= y)
+    int64_t begin = window->row, end = begin + window->height;
+    int64_t row = near_index(window->y_l0, window->step_l0, y, begin, end);
+    while (row > begin && centre(window->y_l0, window->step_l0, row - 1) >= y)
         row--;
-    while (row < window->height && centre(window->y_l0, window->step_l0, row) < y)
+    while (row < end && centre(window->y_l0, window->step_l0, row) < y)
         row++;
     return row;
 }
 
-/* The first column whose centre is not left of where the edge crosses the row, within [0, width].
- */
+/* The first column whose centre is not left of where the edge crosses the row, within the window's
+ * and the one after. */
 static int64_t first_column(const struct window *window, const struct edge *edge, double y)
 {
     double x0 = window->x_l0, step = window->step_l0;
     double part = (y - edge->y0) / (edge->y1 - edge->y0);
-    int64_t column = near_index(x0, step, edge->x0 + part * (edge->x1 - edge->x0), window->width);
-    while (column > 0 && at_or_left_of(edge, centre(x0, step, column - 1), y))
+    int64_t begin = window->column, end = begin + window->width;
+    int64_t column = near_index(x0, step, edge->x0 + part * (edge->x1 - edge->x0), begin, end);
+    while (column > begin && at_or_left_of(edge, centre(x0, step, column - 1), y))
         column--;
-    while (column < window->width && !at_or_left_of(edge, centre(x0, step, column), y))
+    while (column < end && !at_or_left_of(edge, centre(x0, step, column), y))
         column++;
     return column;
 }
@@ -133,6 +135,8 @@ struct filling {
 static void add_span(struct filling *filling, int64_t row, int64_t column, int sign)
 {
     int64_t width = filling->window->width;
+    row -= filling->window->row;
+    column -= filling->window->column;
     filling->count += (uint64_t)(sign * (width - column));
     if (filling->mask && column < width) {
         uint8_t *pixel = filling->mask + row * width + column;
@@ -154,7 +158,7 @@ static void add_to_window(void *user, const struct edge *edge)
     }
     for (int64_t row = begin; row < end; row++) {
         double y = centre(window->y_l0, window->step_l0, row);
-        add_span(filling, row, left ? 0 : first_column(window, edge, y), edge->sign);
+        add_span(filling, row, left ? window->column : first_column(window, edge, y), edge->sign);
     }
 }
 
@@ -162,10 +166,11 @@ static void add_to_window(void *user, const struct edge *edge)
 static void fill(const struct scan *scan, struct filling *filling)
 {
     const struct window *window = filling->window;
-    filling->left = centre(window->x_l0, window->step_l0, 0);
-    filling->right = centre(window->x_l0, window->step_l0, window->width - 1);
-    visit(scan, 0, scan->n, centre(window->y_l0, window->step_l0, 0),
-          centre(window->y_l0, window->step_l0, window->height - 1), add_to_window, filling);
+    int64_t column = window->column, row = window->row;
+    filling->left = centre(window->x_l0, window->step_l0, column);
+    filling->right = centre(window->x_l0, window->step_l0, column + window->width - 1);
+    visit(scan, 0, scan->n, centre(window->y_l0, window->step_l0, row),
+          centre(window->y_l0, window->step_l0, row + window->height - 1), add_to_window, filling);
 }
 
 int64_t scan_count(const struct scan *scan, const struct window *window)

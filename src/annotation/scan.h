@@ -14,10 +14,12 @@ struct scan {
     size_t n;
 };
 
-/* Pixel centres: x_l0 + (i + 0.5) * step_l0 for i in [0, width), y likewise. */
+/* Pixel centres: x_l0 + (column + i + 0.5) * step_l0 for i in [0, width), y likewise with row and
+ * height: parts of a window have the same centres as the whole. */
 struct window {
     double x_l0, y_l0, step_l0;
     int64_t width, height;
+    int64_t column, row; /* of the first pixel */
 };
 
 /* Sorts the shape's edges in place and keeps a pointer to them. Free with scan_free. */
