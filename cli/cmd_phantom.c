@@ -5,7 +5,7 @@
 
 struct options {
     struct common_options common;
-    const char *output, *centers;
+    const char *output, *centers, *classes;
     int64_t slides, size, seed;
 };
 
@@ -27,6 +27,9 @@ static const struct arg args[] = {
     TEXT_ARG("centers", centers, "LIST", NULL,
              "centres the patients come from, in turn: numbers from 0 to 4 separated by commas; "
              "each has a different stain (default: all five)"),
+    TEXT_ARG("classes", classes, "LIST", NULL,
+             "annotate these tissue classes, two or more of tumor, lymphoid, stroma and fat, as "
+             "GeoJSON; the order is that of the labels (default: tumor alone, as ASAP XML)"),
     COMMON_ARGS,
 };
 
@@ -39,7 +42,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                        .n_slides = o->slides,
                                        .size_px = o->size,
                                        .seed = (uint64_t)o->seed,
-                                       .centers = o->centers };
+                                       .centers = o->centers,
+                                       .classes = o->classes };
     return cluster_check_idle(o->output, err) && phantom_cohort(&phantom, &app->ctx, err);
 }
 
@@ -51,10 +55,13 @@ const struct command cmd_phantom = {
                   "Draws H&E-like slides (pyramidal JPEG BigTIFF), about half of them with "
                   "metastases that differ from the surrounding tissue in the size, shape, crowding "
                   "and texture of their nuclei, not in colour; writes their outlines as ASAP XML "
-                  "and a slide list with patient, node, centre and split. Existing slides are "
-                  "kept, so a larger N adds to a cohort.",
+                  "and a slide list with patient, node, centre and split. With --classes, areas of "
+                  "lymphoid tissue, stroma or fat are outlined as well, on every slide, and "
+                  "classes.yaml is the class map for extract. Existing slides are kept, so a "
+                  "larger N adds to a cohort.",
               .example = "microtome phantom -o cohort --slides 4 --seed 1\n"
-                         "microtome phantom -o elsewhere --slides 8 --seed 2 --centers 3,4",
+                         "microtome phantom -o elsewhere --slides 8 --seed 2 --centers 3,4\n"
+                         "microtome phantom -o three --slides 4 --classes stroma,lymphoid,tumor",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct options),

@@ -13,15 +13,14 @@ static const uint8_t palette[N_COLOURS][3] = {
     { 86, 180, 233 }, { 240, 228, 66 }, { 230, 159, 0 }, { 0, 0, 0 },
 };
 
-/* Near the colours that QuPath gives these classes, where it has one. */
+/* Tumour is reddish and stroma green, as in QuPath; all can be seen on hematoxylin and eosin. */
 static const struct {
     const char *name;
     int colour;
 } common[] = {
-    { "normal", BLUE },         { "tumor", VERMILLION }, { "tumour", VERMILLION },
-    { "stroma", GREEN },        { "lymphoid", PURPLE },  { "lymphocytes", PURPLE },
-    { "immune cells", PURPLE }, { "fat", YELLOW },       { "adipose", YELLOW },
-    { "necrosis", BLACK },
+    { "normal", BLUE },    { "tumor", VERMILLION }, { "tumour", VERMILLION }, { "stroma", GREEN },
+    { "lymphoid", SKY },   { "lymphocytes", SKY },  { "immune cells", SKY },  { "fat", YELLOW },
+    { "adipose", YELLOW }, { "necrosis", BLACK },
 };
 
 /* The colour of a common class, -1 for any other name. */

@@ -9,15 +9,19 @@
 #include "base/pool.h"
 #include "base/console.h"
 #include "phantom/phantom_annotation.h"
+#include "phantom/phantom_classes.h"
 #include "phantom/phantom_draw.h"
 #include "slide/tiff_pyramid.h"
 #include "base/text.h"
+
+enum { ANNOTATION_ROOM = 64 };
 
 struct cohort {
     const struct phantom_options *options;
     const struct ctx *ctx;
     struct phantom_painter *painter;
-    unsigned centers;           /* phantom_scene_make */
+    unsigned centers; /* phantom_scene_make */
+    struct phantom_classes classes;
     struct phantom_scene scene; /* of the current slide */
 };
 
@@ -30,12 +34,13 @@ static char *slide_path(const struct cohort *c)
 static char *describe(const struct cohort *c)
 {
     const struct phantom_scene *scene = &c->scene;
-    char center[32] = "";
+    char center[32] = "", classes[PHANTOM_CLASSES_ROOM];
     if (c->centers)
         snprintf(center, sizeof center, ", center %d", scene->center);
-    return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s",
+    phantom_classes_text(&c->classes, ",", classes);
+    return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s%s%s",
                        (unsigned long long)scene->seed, (long long)scene->index,
-                       (long long)scene->size_px, center);
+                       (long long)scene->size_px, center, classes[0] ? ", classes " : "", classes);
 }
 
 static struct tiff_pyramid_options pyramid_options(const struct phantom_scene *scene)
@@ -65,10 +70,34 @@ static bool look_for_slide(const struct cohort *c, bool *complete, struct err *e
         if (ok && strcmp(found, want) != 0)
             ok = err_set(
                 err, ERR_USAGE,
-                "%s: was made with another --seed, --size or --centers; choose another folder",
+                "%s: was made with another --seed, --size, --centers or --classes; choose another "
+                "folder",
                 path);
     }
     free(path), free(want), free(found);
+    return ok;
+}
+
+/* The annotation of the current slide, relative to the cohort: "" if it has none. */
+static void annotation_name(const struct cohort *c, char *out, size_t room)
+{
+    out[0] = '\0';
+    if (c->scene.tumor || c->classes.n > 0)
+        snprintf(out, room, "annotations/%s.%s", c->scene.name,
+                 c->classes.n > 0 ? "geojson" : "xml");
+}
+
+static bool write_annotation(const struct cohort *c, struct err *err)
+{
+    char name[ANNOTATION_ROOM];
+    annotation_name(c, name, sizeof name);
+    char *path = text_format("%s/%s", c->options->folder, name);
+    bool ok = path || err_memory(err, c->options->folder);
+    if (ok && c->classes.n > 0)
+        ok = phantom_classes_write(path, &c->scene, &c->classes, err);
+    else if (ok && c->scene.tumor)
+        ok = phantom_annotation_write(path, &c->scene, err);
+    free(path);
     return ok;
 }
 
@@ -76,27 +105,26 @@ static bool look_for_slide(const struct cohort *c, bool *complete, struct err *e
 static bool make_slide(struct cohort *c, struct err *err)
 {
     char *path = slide_path(c), *description = describe(c);
-    char *xml = text_format("%s/annotations/%s.xml", c->options->folder, c->scene.name);
     struct tiff_pyramid_options options = pyramid_options(&c->scene);
     options.description = description;
-    bool ok = (path && description && xml) || err_memory(err, c->options->folder);
-    ok = ok && (!c->scene.tumor || phantom_annotation_write(xml, &c->scene, err));
+    bool ok = (path && description) || err_memory(err, c->options->folder);
+    ok = ok && write_annotation(c, err);
     if (ok) {
         phantom_painter_use(c->painter, &c->scene);
         ok = tiff_pyramid_write(path, &options, draw_tile, c->painter, c->ctx, err);
     }
-    free(path), free(description), free(xml);
+    free(path), free(description);
     return ok;
 }
 
-static void write_row(const struct phantom_scene *scene, FILE *stream)
+static void write_row(const struct cohort *c, FILE *stream)
 {
-    fprintf(stream, "slides/%s.tiff,%g,%s,", scene->name, PHANTOM_MPP,
-            scene->tumor ? "tumor" : "normal");
-    if (scene->tumor)
-        fprintf(stream, "annotations/%s.xml", scene->name);
-    fprintf(stream, ",%s,%d,%d,%s\n", scene->patient, scene->node, scene->center,
-            scene->test ? "test" : "train");
+    const struct phantom_scene *scene = &c->scene;
+    char annotation[ANNOTATION_ROOM];
+    annotation_name(c, annotation, sizeof annotation);
+    fprintf(stream, "slides/%s.tiff,%g,%s,%s,%s,%d,%d,%s\n", scene->name, PHANTOM_MPP,
+            scene->tumor ? "tumor" : "normal", annotation, scene->patient, scene->node,
+            scene->center, scene->test ? "test" : "train");
 }
 
 static bool write_list(struct cohort *c, struct err *err)
@@ -107,8 +135,22 @@ static bool write_list(struct cohort *c, struct err *err)
     fputs("slide,mpp,label,annotation,patient,node,center,split\n", out.stream);
     for (int64_t i = 0; i < c->options->n_slides; i++) {
         phantom_scene_make(c->options->seed, i, c->options->size_px, c->centers, &c->scene);
-        write_row(&c->scene, out.stream);
+        write_row(c, out.stream);
     }
+    return file_out_commit(&out, err);
+}
+
+/* The order of the classes, for extract --class-map. */
+static bool write_classes(const struct cohort *c, struct err *err)
+{
+    struct file_out out;
+    char names[PHANTOM_CLASSES_ROOM];
+    if (c->classes.n == 0)
+        return true;
+    if (!file_out_open_in(&out, c->options->folder, "classes.yaml", err))
+        return false;
+    phantom_classes_text(&c->classes, ", ", names);
+    fprintf(out.stream, "classes: [%s]\nunlabelled: omit\n", names);
     return file_out_commit(&out, err);
 }
 
@@ -178,7 +220,8 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
     if (n < 1 || options->size_px < PHANTOM_SIZE_MIN || options->size_px > PHANTOM_SIZE_MAX)
         return err_set(err, ERR_USAGE, "phantom: needs at least one slide of %d to %d px",
                        PHANTOM_SIZE_MIN, PHANTOM_SIZE_MAX);
-    if (!parse_centers(options->centers, &c.centers, err))
+    if (!parse_centers(options->centers, &c.centers, err) ||
+        !phantom_classes_parse(options->classes, &c.classes, err))
         return false;
     bool *missing = calloc((size_t)n, sizeof *missing);
     struct claim *claim = NULL;
@@ -190,7 +233,7 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
         console_note(ctx->console, "%lld of %lld slides already exist and are kept",
                      (long long)(n - n_missing), (long long)n);
     ok = ok && (n_missing == 0 || make_missing(&c, missing, n_missing, err));
-    ok = ok && write_list(&c, err);
+    ok = ok && write_classes(&c, err) && write_list(&c, err);
     phantom_painter_free(c.painter);
     free(missing);
     claim_release(claim);

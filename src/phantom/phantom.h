@@ -14,10 +14,14 @@ struct phantom_options {
     int64_t size_px; /* width and height of level 0 */
     uint64_t seed;
     const char *centers; /* the patients' centres: numbers separated by commas; NULL: all */
+    const char *classes; /* tissue classes that are annotated (phantom_classes.h); NULL: tumour in
+                          * ASAP XML */
 };
 
-/* Writes folder/slides/<name>.tiff, folder/annotations/<name>.xml and folder/slides.csv. Complete
- * slides are kept; slides made with another seed, size or centres are an error. A slide's bytes do
- * not depend on the number of slides in the cohort. Progress is reported in level-0 tiles. */
+/* Writes folder/slides/<name>.tiff, folder/annotations/<name>.xml and folder/slides.csv; with
+ * classes, <name>.geojson for every slide and folder/classes.yaml, the class map for extract.
+ * Complete slides are kept; slides made with another seed, size, centres or classes are an error. A
+ * slide's bytes do not depend on the number of slides in the cohort, and its pixels not on the
+ * classes. Progress is reported in level-0 tiles. */
 bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx, struct err *err);
 #endif

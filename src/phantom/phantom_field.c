@@ -112,6 +112,22 @@ static struct node evaluate(const struct phantom_scene *scene, float x, float y)
     return node;
 }
 
+enum phantom_kind phantom_kind_at(const struct phantom_scene *scene, float x, float y,
+                                  float border_px)
+{
+    if (tissue_depth(scene, x, y) < -60)
+        return KIND_NONE;
+    struct node node = evaluate(scene, x, y);
+    const float *v = node.values;
+    if (v[FIELD_TUMOR] > 0)
+        return KIND_TUMOR;
+    if (v[FIELD_TISSUE] < 8 || v[FIELD_TUMOR] > -border_px)
+        return KIND_NONE;
+    if (v[FIELD_FAT] > 0.2f)
+        return KIND_FAT;
+    return v[FIELD_STROMA] > 0.5f ? KIND_STROMA : KIND_LYMPHOID;
+}
+
 static int64_t floor_to_step(int64_t px)
 {
     int64_t node = px >= 0 ? px / LATTICE_STEP : -ceil_div(-px, LATTICE_STEP);

@@ -41,6 +41,13 @@ bool phantom_is_tissue(const struct phantom_scene *scene, int64_t x, int64_t y, 
 void phantom_lattice_fill(const struct phantom_scene *scene, int64_t x, int64_t y, int64_t width,
                           int64_t height, struct phantom_lattice *out);
 
+enum phantom_kind { KIND_NONE, KIND_TUMOR, KIND_LYMPHOID, KIND_STROMA, KIND_FAT };
+
+/* What a pathologist would call the tissue at a position. KIND_NONE: glass, the ragged edge of the
+ * tissue, and `border_px` around a lesion. */
+enum phantom_kind phantom_kind_at(const struct phantom_scene *scene, float x, float y,
+                                  float border_px);
+
 /* One field at one position, and along a row of n pixels. */
 float phantom_lattice_at(const struct phantom_lattice *lattice, enum phantom_field field, float x,
                          float y);

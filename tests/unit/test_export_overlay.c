@@ -113,7 +113,7 @@ static void three(int64_t column, int64_t row, float *scores)
  * that mixed with grey gives it. -1: grey. */
 static int class_at(const struct image *image, int64_t x, int64_t y)
 {
-    static const int rgb[3][3] = { { 0, 158, 115 }, { 204, 121, 167 }, { 213, 94, 0 } };
+    static const int rgb[3][3] = { { 0, 158, 115 }, { 86, 180, 233 }, { 213, 94, 0 } };
     const uint8_t *px = image_at(image, x, y);
     double best = 12; /* how far a pixel may be from grey */
     int found = -1;

@@ -17,6 +17,7 @@
 #include "base/rng.h"
 #include "phantom/phantom.h"
 #include "phantom/phantom_annotation.h"
+#include "phantom/phantom_classes.h"
 #include "phantom/phantom_draw.h"
 #include "phantom/phantom_scene.h"
 #include "tests/unit/support/lda.h"
@@ -28,7 +29,7 @@ enum { PATCH = 224, COHORT = 20, PER_SLIDE = 16 };
 static bool make_cohort(const char *folder, int64_t n, uint64_t seed, int threads, struct err *err)
 {
     struct ctx ctx = { .pool = pool_new(threads) };
-    struct phantom_options options = { folder, n, PHANTOM_SIZE_MIN, seed, NULL };
+    struct phantom_options options = { folder, n, PHANTOM_SIZE_MIN, seed, NULL, NULL };
     bool ok = phantom_cohort(&options, &ctx, err);
     pool_free(ctx.pool);
     return ok;
@@ -88,7 +89,7 @@ static void complete_slides_stay_and_others_are_refused(void **state)
     assert_true(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
     assert_false(make_cohort(folder, 1, 4, 2, &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_non_null(strstr(err.text, "another --seed, --size or --centers"));
+    assert_non_null(strstr(err.text, "another --seed, --size, --centers or --classes"));
     free(slide), free(folder);
 }
 
@@ -176,7 +177,7 @@ static void centres_are_chosen(void **state)
     char *folder = scratch_path("phantom-centres");
     static const char *const wrong[] = { "5", "1,", "1,,2", "x", "12", ",1", "1 2" };
     remove_cohort(folder);
-    struct phantom_options options = { folder, 1, PHANTOM_SIZE_MIN, 3, "4" };
+    struct phantom_options options = { folder, 1, PHANTOM_SIZE_MIN, 3, "4", NULL };
     assert_true(phantom_cohort(&options, &ctx, &err));
     options.centers = "2,4"; /* the slide would be of centre 2 */
     assert_false(phantom_cohort(&options, &ctx, &err));
@@ -270,6 +271,95 @@ static void annotation_is_where_the_tumor_is(void **state)
     }
     assert_true(holes > 0);
     free(path);
+}
+
+static struct annotation *read_class(const char *path, const char *class_map)
+{
+    struct err err = { 0 };
+    struct class_map *map;
+    struct annotation *annotation;
+    assert_true(class_map_parse(class_map, &map, &err));
+    if (!annotation_read(path, NULL, map, &annotation, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(annotation_repaired(annotation), 0);
+    class_map_free(map);
+    return annotation;
+}
+
+/* What is drawn is of its class (but for thin things that a drawing leaves within), no place is
+ * drawn twice, and most of the slide's tissue is drawn. */
+static void classes_are_where_the_tissue_is(void **state)
+{
+    (void)state;
+    static const char *const maps[] = { "stroma=tumor,lymphoid=ignore,fat=ignore,tumor=ignore",
+                                        "stroma=ignore,lymphoid=tumor,fat=ignore,tumor=ignore",
+                                        "stroma=ignore,lymphoid=ignore,fat=tumor,tumor=ignore",
+                                        "stroma=ignore,lymphoid=ignore,fat=ignore,tumor=tumor" };
+    static const int64_t sizes[] = { 1024, 2048, 4096, 16384, 16384, 32768 };
+    struct phantom_classes classes;
+    struct err err = { 0 };
+    char *path = scratch_path("phantom.geojson");
+    int64_t inside[4] = { 0 }, right[4] = { 0 }, twice = 0, tissue = 0;
+    assert_true(phantom_classes_parse("stroma,lymphoid,fat,tumor", &classes, &err));
+    for (int64_t i = 0; i < 6; i++) {
+        struct phantom_scene scene;
+        struct annotation *drawn[4];
+        phantom_scene_make(21, i, sizes[i], 0, &scene);
+        assert_true(phantom_classes_write(path, &scene, &classes, &err));
+        for (int c = 0; c < 4;
+             c++) /* a map of one class only would be refused where it is absent */
+            drawn[c] = c == 3 && !scene.tumor ? NULL : read_class(path, maps[c]);
+        struct rng rng = rng_new(1, 3, (uint64_t)i);
+        for (int k = 0; k < 4000; k++) {
+            double x = rng_uniform(&rng) * (double)sizes[i],
+                   y = rng_uniform(&rng) * (double)sizes[i];
+            enum phantom_kind kind = phantom_kind_at(&scene, (float)x, (float)y, 0);
+            int found = 0;
+            for (int c = 0; c < 4; c++)
+                if (drawn[c] && annotation_contains(drawn[c], x, y))
+                    found++, inside[c]++, right[c] += kind == classes.kinds[c];
+            twice += found > 1;
+            tissue += kind != KIND_NONE;
+        }
+        for (int c = 0; c < 4; c++)
+            annotation_free(drawn[c]);
+    }
+    assert_int_equal(twice, 0);
+    assert_true(inside[0] + inside[1] + inside[2] + inside[3] > tissue / 2);
+    for (int c = 0; c < 4; c++)
+        if (inside[c] < 100 || (double)right[c] < 0.93 * (double)inside[c])
+            fail_msg("%s: %d of %d", classes.names[c], (int)right[c], (int)inside[c]);
+    free(path);
+}
+
+static uint32_t *read_slide(const char *folder, const char *name)
+{
+    char *path = text_format("%s/slides/%s.tiff", folder, name);
+    openslide_t *slide = openslide_open(path);
+    assert_non_null(slide);
+    uint32_t *argb = malloc((size_t)PHANTOM_SIZE_MIN * PHANTOM_SIZE_MIN * sizeof *argb);
+    openslide_read_region(slide, argb, 0, 0, 0, PHANTOM_SIZE_MIN, PHANTOM_SIZE_MIN);
+    assert_null(openslide_get_error(slide));
+    openslide_close(slide);
+    free(path);
+    return argb;
+}
+
+static void classes_do_not_change_pixels(void **state)
+{
+    (void)state;
+    char *plain = scratch_path("phantom-1"), *three = scratch_path("phantom-classes");
+    struct ctx ctx = { .pool = pool_new(2) };
+    struct err err = { 0 };
+    struct phantom_options options = { three, 1, PHANTOM_SIZE_MIN, 3, NULL, "tumor,stroma" };
+    remove_cohort(three);
+    assert_true(make_cohort(plain, 1, 3, 2, &err));
+    assert_true(phantom_cohort(&options, &ctx, &err));
+    uint32_t *a = read_slide(plain, "patient_000_node_0");
+    uint32_t *b = read_slide(three, "patient_000_node_0");
+    assert_memory_equal(a, b, (size_t)PHANTOM_SIZE_MIN * PHANTOM_SIZE_MIN * sizeof *a);
+    free(a), free(b), free(plain), free(three);
+    pool_free(ctx.pool);
 }
 
 static void neighbouring_rectangles_agree(void **state)
@@ -410,6 +500,8 @@ int main(void)
         cmocka_unit_test(centres_are_chosen),
         cmocka_unit_test(tissue_covers_a_quarter),
         cmocka_unit_test(annotation_is_where_the_tumor_is),
+        cmocka_unit_test(classes_are_where_the_tissue_is),
+        cmocka_unit_test(classes_do_not_change_pixels),
         cmocka_unit_test(neighbouring_rectangles_agree),
         cmocka_unit_test(colour_does_not_tell_but_size_does),
     };
