@@ -37,7 +37,7 @@ static void all_differ(void **state)
 {
     (void)state;
     enum { N = 30 };
-    static char text[N][16];
+    static char text[N][24];
     char *names[N];
     uint8_t rgb[N][3];
     for (int i = 0; i < N; i++) {
