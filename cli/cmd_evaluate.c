@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "cli/evaluate.h"
 #include "plot/curves.h"
+#include "verdict/confusion.h"
 #include "verdict/froc.h"
 #include "verdict/scores.h"
 #include "base/text.h"
@@ -48,15 +49,22 @@ bool evaluate_points(const struct evaluate_options *o, const char *ending,
 #define AT(field) offsetof(struct evaluate_options, field)
 
 static const struct arg args[] = {
-    TEXT_ARG("truth", truth, "PATH", NULL,
-             "roc: a CSV with slides and labels, if the score tables have no labels; froc, pixels: "
-             "a folder "
-             "of annotations or masks, or a CSV with the columns slide and annotation"),
-    TEXTS_ARG("score", scores, "NAME",
-              "roc: score column (default: score); repeat it for several curves"),
-    TEXT_ARG("label", label, "NAME", "label", "roc: label column: 0 and 1, or normal and tumor"),
+    TEXT_ARG(
+        "truth", truth, "PATH", NULL,
+        "roc, confusion: a CSV with slides and labels, if the score tables have no labels; froc, "
+        "pixels: "
+        "a folder "
+        "of annotations or masks, or a CSV with the columns slide and annotation"),
+    TEXTS_ARG(
+        "score", scores, "NAME",
+        "roc, confusion: score column (default: score, or prob_<class> for every class); roc: "
+        "repeat it for several curves"),
+    TEXT_ARG(
+        "label", label, "NAME", "label",
+        "roc, confusion: label column: 0 and 1, normal and tumor, or names or numbers of classes"),
     TEXT_ARG("slide", slide, "NAME", "slide", "slide column"),
-    TEXT_ARG("positive", positive, "WORD", NULL, "roc: labels are words, and this one is positive"),
+    TEXT_ARG("positive", positive, "WORD", NULL,
+             "roc, confusion: labels are words, and this one is positive"),
     FLAG_ARG("allow-missing", allow_missing,
              "skip slides that have no score, label, heatmap, lesion list or truth"),
     INT_ARG("bootstrap", bootstrap, "N", "2000", 0, 1000000,
@@ -87,13 +95,22 @@ static const struct arg args[] = {
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024,
              "froc, pixels: level-0 pixels per mask pixel"),
     REAL_ARG("threshold", threshold, "P", "0.5", 0, 1,
-             "pixels: a cell is called tumour above this score, for Dice and IoU"),
+             "pixels: a cell is called tumour above this score, for Dice and IoU; confusion: the "
+             "second of two classes is called from this score on"),
     TEXT_ARG("class", class_name, "NAME", NULL,
              "pixels: the class of the heatmap; required if there are more than two"),
+    TEXT_ARG("predicted", predicted, "NAME", NULL,
+             "confusion: column of predicted classes (default: the class with the highest score)"),
+    TEXT_ARG("classes", classes, "NAMES", NULL,
+             "confusion: the classes in the order of their numbers, separated by commas (default: "
+             "those of the columns prob_<class>, or all that occur)"),
+    CHOICE_ARG("weights", weights, "HOW", "none", kappa_weights_names,
+               "confusion: weights of Cohen's kappa, for classes that have an order"),
     CLASS_MAP_ARG,
     TEXT_ARG("plot", plot, "NAME", NULL,
              "roc, froc: draw the curves as NAME.svg and NAME.png (roc: also NAME_pr and "
-             "NAME_calibration), with their points in NAME_points.csv"),
+             "NAME_calibration), with their points in NAME_points.csv; confusion: draw the matrix, "
+             "with the counts in NAME.csv"),
     TEXT_ARG("points", points, "FILE", NULL, "roc, froc: write the points of the curves as CSV"),
     FLAG_ARG("json", json, "print the results as JSON"),
     FLAG_ARG("csv", csv, "print the results as CSV"),
@@ -104,9 +121,15 @@ static const struct arg args[] = {
 static bool check_action(const struct evaluate_options *o, const char *action, struct err *err)
 {
     bool roc = strcmp(action, "roc") == 0, pixels = strcmp(action, "pixels") == 0;
+    if (strcmp(action, "confusion") != 0 && (o->predicted || o->classes || o->weights != 0))
+        return err_set(err, ERR_USAGE,
+                       "--predicted, --classes and --weights work with confusion, not with %s",
+                       action);
     if (!roc && (o->patient || o->by || o->calibration > 0))
         return err_set(err, ERR_USAGE,
                        "--patient, --by and --calibration work with roc, not with %s", action);
+    if (strcmp(action, "confusion") == 0 && o->points)
+        return err_set(err, ERR_USAGE, "confusion has no curves; drop --points");
     if (pixels && (o->plot || o->points))
         return err_set(err, ERR_USAGE, "pixels has no curves; drop --plot and --points");
     return true;
@@ -119,6 +142,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
         { "roc", evaluate_roc, "a CSV of slide scores" },
         { "froc", evaluate_froc, "a folder of lesion lists" },
         { "pixels", evaluate_pixels, "a folder of heatmaps" },
+        { "confusion", evaluate_confusion, "a CSV of scores or of predicted classes" },
     };
     const struct evaluate_options *o = options;
     if (o->json && o->csv)
@@ -132,7 +156,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
 const struct command cmd_evaluate = {
     .spec = { .name = "evaluate",
               .summary = "compare scores, lesions and heatmaps with the truth",
-              .operands = "roc SCORES.csv... | froc LESIONS... | pixels HEATMAPS...",
+              .operands = "roc SCORES.csv... | froc LESIONS... | pixels HEATMAPS... | confusion "
+                          "SCORES.csv",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
@@ -140,18 +165,24 @@ const struct command cmd_evaluate = {
                   "prints the area under the ROC curve with 95 % intervals by DeLong and by "
                   "bootstrap, the threshold with the highest sensitivity + specificity, average "
                   "precision (PR-AUC), the Brier score and, for several files or columns of the "
-                  "same slides, DeLong's test of every pair. 'froc' reads folders with a lesion "
+                  "same slides, DeLong's test of every pair. A table with the columns prob_<class> "
+                  "for "
+                  "three or more classes gets a curve for each class against the others, and their "
+                  "macro and weighted mean. 'froc' reads folders with a lesion "
                   "list <slide>.csv (score,x,y in level-0 pixels) for every slide, and annotations "
                   "or masks, and prints the FROC score by the rules of CAMELYON16. 'pixels' "
                   "compares heatmaps cell by cell with annotations or masks: AUC over tissue, Dice "
-                  "and IoU.",
+                  "and IoU. 'confusion' counts how often each class is called each class, and "
+                  "prints precision, recall, specificity and F1 of every class, accuracy, balanced "
+                  "accuracy, Cohen's kappa and Matthews' correlation.",
               .example =
                   "microtome evaluate roc scores.csv --plot roc\n"
                   "microtome evaluate roc scores.csv --truth labels.csv --json\n"
                   "microtome evaluate roc table.csv --score ours --score theirs --label truth\n"
                   "microtome evaluate roc scores.csv --truth slides.csv --patient --by center\n"
                   "microtome evaluate froc lesions --truth annotations --plot froc\n"
-                  "microtome evaluate pixels heatmaps --truth annotations",
+                  "microtome evaluate pixels heatmaps --truth annotations\n"
+                  "microtome evaluate confusion scores.csv --slide sample --plot confusion",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct evaluate_options),

@@ -7,15 +7,15 @@
 struct evaluate_options {
     struct common_options common;
     const char *truth, *slide, *label, *positive, *plot, *points, *class_name, *class_map;
-    const char *patient_column, *by;
+    const char *patient_column, *by, *predicted, *classes;
     struct arg_texts scores;
     bool allow_missing, json, csv, patient;
     int64_t bootstrap, seed, calibration;
-    int ties, patient_score;
+    int ties, patient_score, weights;
     double mpp, isolated, downsample, threshold;
 };
 
-action_fn evaluate_roc, evaluate_froc, evaluate_pixels;
+action_fn evaluate_roc, evaluate_froc, evaluate_pixels, evaluate_confusion;
 
 struct chart;
 /* Writes PLOT<ending>.svg and PLOT<ending>.png; does nothing without --plot. */

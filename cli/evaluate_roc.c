@@ -8,7 +8,8 @@
 #include "base/text.h"
 
 static bool read_scores(const struct roc_run *run, const char *path, const char *column,
-                        struct scores *out, struct err *err)
+                        const struct class_list *classes, size_t class_index, struct scores *out,
+                        struct err *err)
 {
     const struct evaluate_options *o = run->o;
     const struct scores_request request = { .path = path,
@@ -16,6 +17,8 @@ static bool read_scores(const struct roc_run *run, const char *path, const char 
                                             .score_column = column,
                                             .label_column = o->label,
                                             .positive_word = o->positive,
+                                            .classes = classes,
+                                            .class_index = class_index,
                                             .truth_path = o->truth,
                                             .allow_missing = o->allow_missing,
                                             .patient_column =
@@ -26,7 +29,9 @@ static bool read_scores(const struct roc_run *run, const char *path, const char 
                                             .group_column = o->by };
     if (!scores_read(&request, out, err))
         return false;
-    if (out->without_label + out->without_score > 0)
+    const struct roc_curve *curve = &run->curves[run->n - 1];
+    bool again = curve->table >= 0 && run->n - 1 > run->tables[curve->table].first;
+    if (!again && out->without_label + out->without_score > 0)
         console_warn(run->app->ctx.console,
                      "%s: slides skipped: %lld without a label, %lld without a score", path,
                      (long long)out->without_label, (long long)out->without_score);
@@ -65,41 +70,85 @@ static void tell(const struct roc_run *run, const struct roc_curve *curve)
                      curve->all.roc.replicates > 0 ? "; the bootstrap draws patients" : "");
 }
 
-static bool add_curve(struct roc_run *run, const char *path, const char *column, const char *name,
-                      struct err *err)
+bool evaluate_roc_add(struct roc_run *run, const char *path, const char *column, char *name,
+                      const struct class_list *classes, size_t class_index, struct err *err)
 {
-    if (run->n == MOST_CURVES)
-        return err_set(err, ERR_USAGE, "more than %d curves; compare fewer at once", MOST_CURVES);
-    struct roc_curve *curve = &run->curves[run->n++];
-    *curve = (struct roc_curve){ .name = strdup(name), .path = path };
-    if (!curve->name)
+    if (!name)
         return err_memory(err, path);
-    if (!read_scores(run, path, column, &curve->scores, err) || !judge(run, curve, err))
+    if (run->n == MOST_CURVES) {
+        free(name);
+        return err_set(err, ERR_USAGE, "more than %d curves; compare fewer at once", MOST_CURVES);
+    }
+    const bool many = classes && classes->n > 2;
+    struct roc_curve *curve = &run->curves[run->n++];
+    *curve = (struct roc_curve){ .name = name,
+                                 .path = path,
+                                 .table = many ? run->n_tables - 1 : -1,
+                                 .class_index = many ? (int)class_index : -1 };
+    return read_scores(run, path, column, classes, class_index, &curve->scores, err);
+}
+
+bool evaluate_roc_judge(struct roc_run *run, struct err *err)
+{
+    struct roc_curve *curve = &run->curves[run->n - 1];
+    if (!judge(run, curve, err))
         return false;
-    tell(run, curve);
+    if (curve->table < 0 || run->tables[curve->table].first == run->n - 1)
+        tell(run, curve);
     return true;
+}
+
+void evaluate_roc_drop(struct roc_run *run)
+{
+    struct roc_curve *curve = &run->curves[--run->n];
+    free(curve->name);
+    scores_free(&curve->scores);
+    judgement_free(&curve->all);
+    judged_groups_free(&curve->groups);
+}
+
+/* The classes of a table that has no column `score`, if --score is not given. */
+static bool find_classes(const struct roc_run *run, const char *path, struct class_list *out,
+                         struct err *err)
+{
+    struct csv csv;
+    *out = (struct class_list){ 0 };
+    if (run->o->scores.n > 0)
+        return true;
+    if (!csv_read(path, &csv, err))
+        return false;
+    bool ok = csv_column(&csv, "score") >= 0 || class_list_of_columns(&csv, out, err);
+    csv_free(&csv);
+    return ok;
 }
 
 /* A curve is named after its file, its column, or both, whichever distinguishes it from the others.
  */
-static bool add_file(struct roc_run *run, const char *path, bool many_files, struct err *err)
+static bool add_columns(struct roc_run *run, const char *path, const char *stem, bool many_files,
+                        struct err *err)
 {
     const struct arg_texts *columns = &run->o->scores;
     bool ok = true;
     for (size_t k = 0; ok && k < (columns->n ? columns->n : 1); k++) {
         const char *column = columns->n ? columns->items[k] : "score";
-        char *stem = file_stem(path);
-        char *both = stem ? text_format("%s %s", stem, column) : NULL;
-        if (!both)
-            ok = err_memory(err, path);
-        else
-            ok = add_curve(run, path, column,
-                           columns->n < 2 ? stem
-                           : many_files   ? both
-                                          : column,
-                           err);
-        free(stem), free(both);
+        char *name = columns->n < 2 ? strdup(stem)
+                     : many_files   ? text_format("%s %s", stem, column)
+                                    : strdup(column);
+        ok =
+            evaluate_roc_add(run, path, column, name, NULL, 0, err) && evaluate_roc_judge(run, err);
     }
+    return ok;
+}
+
+static bool add_file(struct roc_run *run, const char *path, bool many_files, struct err *err)
+{
+    struct class_list classes = { 0 };
+    char *stem = file_stem(path);
+    bool ok = (stem || err_memory(err, path)) && find_classes(run, path, &classes, err) &&
+              (classes.n > 1 ? evaluate_roc_classes(run, path, many_files, &classes, err)
+                             : add_columns(run, path, stem, many_files, err));
+    class_list_free(&classes);
+    free(stem);
     return ok;
 }
 
@@ -122,12 +171,10 @@ bool evaluate_roc(struct app *app, const void *options, char *const *files, int 
     for (int i = 0; ok && i < n_files; i++)
         ok = add_file(run, files[i], n_files > 1, err);
     ok = ok && evaluate_roc_draw(run, err) && evaluate_roc_print(run, err);
-    for (int i = 0; run && i < run->n; i++) {
-        free(run->curves[i].name);
-        scores_free(&run->curves[i].scores);
-        judgement_free(&run->curves[i].all);
-        judged_groups_free(&run->curves[i].groups);
-    }
+    for (int i = 0; run && i < run->n_tables; i++)
+        free(run->tables[i].name);
+    while (run && run->n > 0)
+        evaluate_roc_drop(run);
     free(run);
     return ok;
 }

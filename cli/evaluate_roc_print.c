@@ -220,6 +220,46 @@ static void print_csv(const struct roc_run *run)
     }
 }
 
+/* Means over the classes of a table. */
+static void print_means(const struct roc_run *run)
+{
+    FILE *out = run->app->out;
+    int width = 5;
+    for (int i = 0; i < run->n_tables; i++)
+        width = wider(width, run->tables[i].name);
+    fprintf(out, "\n%-*s  mean over classes       AUC     95 %% bootstrap\n", width, "table");
+    for (int i = 0; i < 2 * run->n_tables; i++) {
+        const struct roc_table *table = &run->tables[i / 2];
+        const struct roc_mean *mean = i % 2 ? &table->means.weighted : &table->means.macro;
+        fprintf(out, "%-*s  %-22s  %.4f  ", width, table->name,
+                i % 2 ? "weighted by class size" : "macro", mean->area);
+        if (table->means.replicates > 0)
+            fprintf(out, "%.4f to %.4f\n", mean->low, mean->high);
+        else
+            fputs("-\n", out);
+    }
+}
+
+static void csv_means(const struct roc_run *run)
+{
+    FILE *out = run->app->out;
+    fputs("\ntable,classes,macro_auc,macro_low,macro_high,weighted_auc,weighted_low,weighted_high,"
+          "bootstrap_replicates\n",
+          out);
+    for (int i = 0; i < run->n_tables; i++) {
+        const struct roc_classes *means = &run->tables[i].means;
+        csv_write_cell(out, run->tables[i].name);
+        fprintf(out, ",%d", means->n_classes);
+        for (int k = 0; k < 2; k++) {
+            const struct roc_mean *mean = k ? &means->weighted : &means->macro;
+            put_real(out, mean->area);
+            put_real(out, means->replicates > 0 ? mean->low : NAN);
+            put_real(out, means->replicates > 0 ? mean->high : NAN);
+        }
+        fprintf(out, ",%lld\n", (long long)means->replicates);
+    }
+}
+
 static void json_interval(struct json_out *json, const char *key, double low, double high)
 {
     json_out_array_line(json, key);
@@ -299,6 +339,26 @@ static void json_curve(struct json_out *json, const struct roc_run *run,
     json_out_close_object(json);
 }
 
+static void json_means(struct json_out *json, const struct roc_run *run)
+{
+    json_out_array(json, "means");
+    for (int i = 0; i < run->n_tables; i++) {
+        const struct roc_classes *means = &run->tables[i].means;
+        json_out_object(json, NULL);
+        json_out_text(json, "table", run->tables[i].name);
+        json_out_int(json, "classes", means->n_classes);
+        json_out_real(json, "macro_auc", means->macro.area);
+        if (means->replicates > 0)
+            json_interval(json, "macro_95", means->macro.low, means->macro.high);
+        json_out_real(json, "weighted_auc", means->weighted.area);
+        if (means->replicates > 0)
+            json_interval(json, "weighted_95", means->weighted.low, means->weighted.high);
+        json_out_int(json, "bootstrap_replicates", means->replicates);
+        json_out_close_object(json);
+    }
+    json_out_close_array(json);
+}
+
 static void print_test_row(FILE *out, const char *a, const char *b, const struct roc_test *test)
 {
     csv_write_cell(out, a);
@@ -332,6 +392,16 @@ static void print_test(struct roc_run *run, struct json_out *json, const char *a
             test->difference, test->low, test->high, test->z, test->p);
 }
 
+/* Two curves of the same class, or of two classes. */
+static bool has_pairs(const struct roc_run *run)
+{
+    for (int i = 0; i < run->n; i++)
+        for (int j = i + 1; j < run->n; j++)
+            if (run->curves[i].class_index == run->curves[j].class_index)
+                return true;
+    return false;
+}
+
 /* Every pair of curves over the same slides. */
 static bool test_pairs(struct roc_run *run, struct json_out *json, struct err *err)
 {
@@ -339,6 +409,8 @@ static bool test_pairs(struct roc_run *run, struct json_out *json, struct err *e
         for (int j = i + 1; j < run->n; j++) {
             const struct roc_curve *a = &run->curves[i], *b = &run->curves[j];
             struct roc_test test;
+            if (a->class_index != b->class_index)
+                continue;
             if (!scores_are_paired(&a->scores, &b->scores)) {
                 console_note(run->app->ctx.console,
                              "%s and %s cover different slides: their difference is not tested",
@@ -363,7 +435,9 @@ bool evaluate_roc_print(struct roc_run *run, struct err *err)
             (o->csv ? csv_groups : print_groups)(run);
         if (evaluate_roc_calibrated(run))
             (o->csv ? csv_calibration : print_calibration)(run);
-        if (o->csv && run->n > 1) /* one more table, after an empty line */
+        if (run->n_tables > 0)
+            (o->csv ? csv_means : print_means)(run);
+        if (o->csv && has_pairs(run)) /* one more table, after an empty line */
             fputs("\na,b,difference,se,difference_low,difference_high,z,p\n", run->app->out);
         return test_pairs(run, &json, err);
     }
@@ -373,6 +447,8 @@ bool evaluate_roc_print(struct roc_run *run, struct err *err)
     for (int i = 0; i < run->n; i++)
         json_curve(&json, run, &run->curves[i]);
     json_out_close_array(&json);
+    if (run->n_tables > 0)
+        json_means(&json, run);
     json_out_array(&json, "tests");
     bool ok = test_pairs(run, &json, err);
     json_out_close_array(&json);

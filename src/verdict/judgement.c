@@ -6,7 +6,7 @@
 #define MOST_DRAWS 200000000 /* of a bootstrap; with more scores there are fewer replicates */
 #define LEAST_REPLICATES 200
 
-static int64_t fitting_replicates(int64_t wanted, int64_t n)
+int64_t judgement_replicates(int64_t wanted, int64_t n)
 {
     if (n == 0 || wanted * n <= MOST_DRAWS)
         return wanted;
@@ -26,7 +26,7 @@ static struct judgement counts_of(const struct scores_part *part)
 bool judgement_make(const struct scores_part *part, const struct judgement_options *options,
                     const struct ctx *ctx, struct judgement *out, struct err *err)
 {
-    const struct roc_options roc = { fitting_replicates(options->replicates, part->n),
+    const struct roc_options roc = { judgement_replicates(options->replicates, part->n),
                                      options->seed, part->clusters };
     *out = counts_of(part);
     bool ok = roc_compute(part->values, part->positive, part->n, &roc, ctx, &out->roc, err) &&

@@ -13,6 +13,9 @@ struct judgement_options {
     int64_t bins; /* of the calibration curve; 0: none */
 };
 
+/* Replicates that are drawn for n scores. */
+int64_t judgement_replicates(int64_t wanted, int64_t n);
+
 struct judgement {
     int64_t n, positives; /* rows: slides or patients */
     int64_t patients;     /* 0: not known */

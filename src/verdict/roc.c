@@ -16,8 +16,8 @@ static int by_score(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-static bool rank(const double *scores, const bool *positive, int64_t n, struct ranked **out,
-                 struct err *err)
+bool roc_rank(const double *scores, const bool *positive, int64_t n, struct ranked **out,
+              struct err *err)
 {
     struct ranked *ranked = calloc((size_t)n + 1, sizeof *ranked);
     if (!ranked)
@@ -132,7 +132,7 @@ bool roc_compute(const double *scores, const bool *positive, int64_t n,
     int64_t counts[2];
     bool ok = false;
     *out = (struct roc){ .replicates = options->replicates };
-    if (!count_classes(positive, n, counts, err) || !rank(scores, positive, n, &ranked, err))
+    if (!count_classes(positive, n, counts, err) || !roc_rank(scores, positive, n, &ranked, err))
         return false;
     out->negatives = counts[0], out->positives = counts[1];
     if (ranked[0].score == ranked[n - 1].score) {
@@ -178,7 +178,7 @@ bool roc_delong_test(const double *a, const double *b, const bool *positive, int
         struct ranked *ranked = NULL;
         parts[k] = calloc((size_t)n, sizeof *parts[k]);
         ok = (parts[k] || err_memory(err, "DeLong's test")) &&
-             rank(scores[k], positive, n, &ranked, err);
+             roc_rank(scores[k], positive, n, &ranked, err);
         if (ok)
             placements(ranked, n, counts, parts[k]);
         free(ranked);

@@ -76,15 +76,20 @@ static double quantile(const double *sorted, int64_t n, double share)
     return sorted[at] + (place - (double)at) * (next - sorted[at]);
 }
 
+void roc_bootstrap_interval(double *values, int64_t n, double *low, double *high)
+{
+    qsort(values, (size_t)n, sizeof *values, by_value);
+    *low = quantile(values, n, 0.025);
+    *high = quantile(values, n, 0.975);
+}
+
 bool roc_bootstrap_run(bool (*draw)(void *arg, int64_t index, int worker, struct err *err),
                        void *arg, double *areas, int64_t replicates, const struct ctx *ctx,
                        double *low, double *high, struct err *err)
 {
     if (!pool_for(ctx->pool, replicates, draw, arg, ctx->stop, err))
         return false;
-    qsort(areas, (size_t)replicates, sizeof *areas, by_value);
-    *low = quantile(areas, replicates, 0.025);
-    *high = quantile(areas, replicates, 0.975);
+    roc_bootstrap_interval(areas, replicates, low, high);
     return true;
 }
 

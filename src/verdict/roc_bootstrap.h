@@ -28,6 +28,18 @@ roc_bootstrap_fn roc_bootstrap;
  */
 roc_bootstrap_fn roc_bootstrap_clusters;
 
+/* ranked [n] of scores [n], from the lowest to the highest; the caller's to free. */
+bool roc_rank(const double *scores, const bool *positive, int64_t n, struct ranked **out,
+              struct err *err);
+
+/* The area if row i counts drawn[of[i]] times; negative if a class is missing. *positives (may be
+ * NULL): how many positive rows there are then. */
+double roc_weighted_area(const struct ranked *ranked, int64_t n, const int64_t *of,
+                         const uint16_t *drawn, int64_t *positives);
+
+/* Sorts values [n] and takes the 2.5 and 97.5 % quantiles. */
+void roc_bootstrap_interval(double *values, int64_t n, double *low, double *high);
+
 /* Runs draw(arg, index, worker) for every replicate, which sets areas[index], then sorts areas
  * [replicates] and takes the quantiles. */
 bool roc_bootstrap_run(bool (*draw)(void *arg, int64_t index, int worker, struct err *err),

@@ -18,19 +18,20 @@ struct clusters {
     double *areas;   /* [replicates] */
 };
 
-/* The area with every slide counted as often as its patient was drawn; negative if a class is
- * missing. */
-static double weighted_area(const struct clusters *c, const uint16_t *drawn)
+double roc_weighted_area(const struct ranked *ranked, int64_t n, const int64_t *of,
+                         const uint16_t *drawn, int64_t *positives)
 {
     double twice_won = 0;
     int64_t below[2] = { 0 };
-    for (int64_t begin = 0, end; begin < c->n; begin = end) {
+    for (int64_t begin = 0, end; begin < n; begin = end) {
         int64_t tied[2] = { 0 };
-        for (end = begin; end < c->n && c->ranked[end].score == c->ranked[begin].score; end++)
-            tied[c->ranked[end].positive] += drawn[c->of[c->ranked[end].index]];
+        for (end = begin; end < n && ranked[end].score == ranked[begin].score; end++)
+            tied[ranked[end].positive] += drawn[of[ranked[end].index]];
         twice_won += (double)tied[1] * (double)(2 * below[0] + tied[0]);
         below[0] += tied[0], below[1] += tied[1];
     }
+    if (positives)
+        *positives = below[1];
     if (below[0] == 0 || below[1] == 0)
         return -1;
     return twice_won / 2 / ((double)below[0] * (double)below[1]);
@@ -50,7 +51,7 @@ static bool draw_replicate(void *arg, int64_t index, int worker, struct err *err
             for (uint32_t i = 0; i < count; i++)
                 drawn[members[roc_bootstrap_below(&rng, count, too_low)]]++;
         }
-        c->areas[index] = weighted_area(c, drawn);
+        c->areas[index] = roc_weighted_area(c->ranked, c->n, c->of, drawn, NULL);
         if (c->areas[index] >= 0)
             return true;
     }

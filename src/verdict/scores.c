@@ -4,16 +4,61 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The labels of a table: [n] each; numbers only with request->classes. */
+struct labels {
+    bool *positive;
+    int *numbers;
+};
+
+static bool new_labels(const struct scores_request *request, size_t n, struct labels *out,
+                       struct err *err)
+{
+    *out = (struct labels){ calloc(n + 1, sizeof *out->positive),
+                            request->classes ? calloc(n + 1, sizeof *out->numbers) : NULL };
+    return (out->positive && (out->numbers || !request->classes)) || err_memory(err, request->path);
+}
+
+static void free_labels(struct labels *labels)
+{
+    free(labels->positive), free(labels->numbers);
+}
+
 static bool read_labels(const struct scores_request *request, const struct slide_table *table,
-                        bool *positive, struct err *err)
+                        const struct labels *labels, struct err *err)
 {
     int column = 0;
     const char *remedy =
         request->truth_path
             ? "name the label column with --label"
             : "name the label column with --label, or pass a table of labels with --truth";
-    return slide_table_column(table, request->label_column, remedy, &column, err) &&
-           slide_table_labels(table, column, request->positive_word, positive, err);
+    if (!slide_table_column(table, request->label_column, remedy, &column, err))
+        return false;
+    if (!request->classes)
+        return slide_table_labels(table, column, request->positive_word, labels->positive, err);
+    if (!slide_table_classes(table, column, request->classes, labels->numbers, err))
+        return false;
+    for (size_t i = 0; i < table->n; i++)
+        labels->positive[i] = labels->numbers[i] == (int)request->class_index;
+    return true;
+}
+
+static bool read_values(const struct scores_request *request, struct scores *out, struct err *err)
+{
+    int column = 0;
+    const char *remedy = request->scores_are_classes
+                             ? "name the column of predicted classes with --predicted"
+                             : "name the score column with --score";
+    if (!slide_table_column(&out->table, request->score_column, remedy, &column, err))
+        return false;
+    if (!request->scores_are_classes)
+        return slide_table_numbers(&out->table, column, out->values, err);
+    int *numbers = calloc(out->table.n, sizeof *numbers);
+    bool ok = (numbers || err_memory(err, request->path)) &&
+              slide_table_classes(&out->table, column, request->classes, numbers, err);
+    for (size_t i = 0; ok && i < out->table.n; i++)
+        out->values[i] = numbers[i];
+    free(numbers);
+    return ok;
 }
 
 /* Slides of the truth that have no score: an error, or counted. */
@@ -107,8 +152,8 @@ static bool take_extras(const struct scores_request *request, const struct extra
 }
 
 /* Moves the labels of `truth` to the slides of the scores and drops slides without one. */
-static bool join(const struct scores_request *request, const bool *labels, struct scores *out,
-                 struct err *err)
+static bool join(const struct scores_request *request, const struct labels *labels,
+                 struct scores *out, struct err *err)
 {
     const struct slide_table *truth = &out->truth;
     int64_t kept = 0;
@@ -129,7 +174,9 @@ static bool join(const struct scores_request *request, const bool *labels, struc
         }
         out->slides[kept] = out->slides[i];
         out->values[kept] = out->values[i];
-        out->positive[kept] = labels[at];
+        out->positive[kept] = labels->positive[at];
+        if (out->labels)
+            out->labels[kept] = labels->numbers[at];
         if (!take_extras(request, extras, (size_t)i, (size_t)at, kept++, out, err))
             return false;
     }
@@ -142,13 +189,12 @@ static bool join(const struct scores_request *request, const bool *labels, struc
 
 static bool join_truth(const struct scores_request *request, struct scores *out, struct err *err)
 {
-    bool *labels = NULL;
+    struct labels labels = { 0 };
     if (!slide_table_read(request->truth_path, request->slide_column, &out->truth, err))
         return false;
-    labels = calloc(out->truth.n, sizeof *labels);
-    bool ok = (labels || err_memory(err, request->truth_path)) &&
-              read_labels(request, &out->truth, labels, err) && join(request, labels, out, err);
-    free(labels);
+    bool ok = new_labels(request, out->truth.n, &labels, err) &&
+              read_labels(request, &out->truth, &labels, err) && join(request, &labels, out, err);
+    free_labels(&labels);
     return ok;
 }
 
@@ -156,8 +202,9 @@ static bool join_truth(const struct scores_request *request, struct scores *out,
 static bool take_table(const struct scores_request *request, struct scores *out, struct err *err)
 {
     struct extra extras[2];
-    bool ok = read_labels(request, &out->table, out->positive, err) &&
-              find_extras(request, out, extras, err);
+    const struct labels labels = { out->positive, out->labels };
+    bool ok =
+        read_labels(request, &out->table, &labels, err) && find_extras(request, out, extras, err);
     for (int64_t i = 0; ok && i < out->n; i++)
         ok = take_extras(request, extras, (size_t)i, 0, i, out, err);
     return ok;
@@ -165,26 +212,21 @@ static bool take_table(const struct scores_request *request, struct scores *out,
 
 bool scores_read(const struct scores_request *request, struct scores *out, struct err *err)
 {
-    int column = 0;
+    struct labels labels = { 0 };
     *out = (struct scores){ 0 };
     if (!slide_table_read(request->path, request->slide_column, &out->table, err))
         return false;
     out->n = (int64_t)out->table.n;
     out->slides = calloc(out->table.n, sizeof *out->slides);
     out->values = calloc(out->table.n, sizeof *out->values);
-    out->positive = calloc(out->table.n, sizeof *out->positive);
-    bool ok = false;
-    if (!out->slides || !out->values || !out->positive) {
-        err_memory(err, request->path);
-        goto done;
-    }
-    memcpy(out->slides, out->table.slides, out->table.n * sizeof *out->slides);
-    ok = slide_table_column(&out->table, request->score_column,
-                            "name the score column with --score", &column, err) &&
-         slide_table_numbers(&out->table, column, out->values, err) &&
+    bool ok = (out->slides && out->values) || err_memory(err, request->path);
+    ok = ok && new_labels(request, out->table.n, &labels, err);
+    out->positive = labels.positive, out->labels = labels.numbers;
+    if (ok)
+        memcpy(out->slides, out->table.slides, out->table.n * sizeof *out->slides);
+    ok = ok && read_values(request, out, err) &&
          (request->truth_path ? join_truth(request, out, err) : take_table(request, out, err));
     out->n_slides = out->n;
-done:
     if (!ok)
         scores_free(out);
     return ok;
@@ -197,6 +239,7 @@ void scores_free(struct scores *scores)
     free(scores->slides);
     free(scores->values);
     free(scores->positive);
+    free(scores->labels);
     free(scores->patients);
     free(scores->groups);
     *scores = (struct scores){ 0 };

@@ -9,13 +9,16 @@
 struct scores_request {
     const char *path; /* the CSV with the scores */
     const char *slide_column, *score_column, *label_column;
-    const char *positive_word;  /* the positive label; NULL: labels are 0 and 1 */
-    const char *truth_path;     /* a CSV with slides and labels; NULL: they are in `path` */
-    bool allow_missing;         /* slides without a score or without a label are skipped */
-    const char *patient_column; /* of the truth or of the scores; NULL: not looked for */
-    bool patient_column_needed; /* it must exist */
-    bool patient_needed;        /* none of its cells may be empty */
-    const char *group_column;   /* likewise, but must exist; NULL: none */
+    const char *positive_word;        /* the positive label; NULL: labels are 0 and 1 */
+    const struct class_list *classes; /* labels are these classes; NULL: see positive_word */
+    size_t class_index;               /* with classes: this one is positive */
+    bool scores_are_classes;          /* with classes: the score is the number of a class */
+    const char *truth_path;           /* a CSV with slides and labels; NULL: they are in `path` */
+    bool allow_missing;               /* slides without a score or without a label are skipped */
+    const char *patient_column;       /* of the truth or of the scores; NULL: not looked for */
+    bool patient_column_needed;       /* it must exist */
+    bool patient_needed;              /* none of its cells may be empty */
+    const char *group_column;         /* likewise, but must exist; NULL: none */
 };
 
 struct scores {
@@ -24,6 +27,7 @@ struct scores {
     const char **slides;                  /* [n] point into the tables, like those below */
     double *values;                       /* [n] finite */
     bool *positive;                       /* [n] */
+    int *labels;                          /* [n] with request->classes: their numbers; else NULL */
     const char **patients;                /* [n]; "": unknown; NULL: no such column */
     const char **groups;                  /* [n]; NULL: not requested */
     int64_t n_slides;                     /* n, and more if a row is a patient */
@@ -58,6 +62,8 @@ bool scores_part(const struct scores *scores, const char *group, struct scores_p
                  struct err *err);
 void scores_part_free(struct scores_part *part); /* also fine on a zeroed struct */
 
+/* For qsort of char *: numbers first and in order of value, then words. */
+int scores_group_order(const void *a, const void *b);
 /* The groups, each once, numbers first and in order of value, then words; *out [*n] is
  * the caller's to free, the texts are not. */
 bool scores_groups(const struct scores *scores, const char ***out, size_t *n, struct err *err);

@@ -82,9 +82,11 @@ bool scores_by_patient(struct scores *scores, enum patient_score how, struct err
         scores->slides = joined.slides, scores->values = joined.values;
         scores->positive = joined.positive, scores->patients = joined.patients;
         scores->groups = joined.groups, scores->n = joined.n;
+        scores->labels = NULL;
         joined = (struct scores){ .slides = before.slides,
                                   .values = before.values,
                                   .positive = before.positive,
+                                  .labels = before.labels,
                                   .patients = before.patients,
                                   .groups = before.groups };
     }
@@ -149,7 +151,7 @@ void scores_part_free(struct scores_part *part)
     *part = (struct scores_part){ 0 };
 }
 
-static int by_number_or_text(const void *a, const void *b)
+int scores_group_order(const void *a, const void *b)
 {
     const char *x = *(const char *const *)a, *y = *(const char *const *)b;
     char *end_x, *end_y;
@@ -169,7 +171,7 @@ bool scores_groups(const struct scores *scores, const char ***out, size_t *n, st
     if (!values)
         return err_memory(err, "the groups");
     memcpy(values, scores->groups, (size_t)scores->n * sizeof *values);
-    qsort(values, (size_t)scores->n, sizeof *values, by_number_or_text);
+    qsort(values, (size_t)scores->n, sizeof *values, scores_group_order);
     for (int64_t i = 0; i < scores->n; i++)
         if (i == 0 || strcmp(values[i], values[kept - 1]) != 0)
             values[kept++] = values[i];

@@ -197,6 +197,23 @@ bool slide_table_labels(const struct slide_table *table, int column, const char 
     return true;
 }
 
+bool slide_table_classes(const struct slide_table *table, int column,
+                         const struct class_list *classes, int *numbers, struct err *err)
+{
+    for (size_t i = 0; i < table->n; i++) {
+        const char *cell = csv_cell(&table->csv, table->rows[i], column);
+        char names[400], fact[512];
+        numbers[i] = class_list_find(classes, cell);
+        if (numbers[i] >= 0)
+            continue;
+        names_join((const char *const *)classes->names, classes->n, names, sizeof names);
+        snprintf(fact, sizeof fact, "is not a class; the classes are %s, or numbers from 0 to %zu",
+                 names, classes->n - 1);
+        return refuse_cell(table, i, column, fact, err);
+    }
+    return true;
+}
+
 long slide_table_find(const struct slide_table *table, const char *slide)
 {
     size_t low = 0, high = table->n;

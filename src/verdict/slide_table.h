@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/csv.h"
+#include "verdict/class_list.h"
 
 struct slide_table {
     struct csv csv;
@@ -36,6 +37,11 @@ bool slide_table_numbers(const struct slide_table *table, int column, double *va
  * word. */
 bool slide_table_labels(const struct slide_table *table, int column, const char *positive_word,
                         bool *positive, struct err *err);
+
+/* numbers [n]: a cell is the name or the number of a class (class_list_find). A cell that is
+ * neither is an error that lists the classes. */
+bool slide_table_classes(const struct slide_table *table, int column,
+                         const struct class_list *classes, int *numbers, struct err *err);
 
 /* Index of a slide, or -1. */
 long slide_table_find(const struct slide_table *table, const char *slide);
