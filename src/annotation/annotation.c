@@ -6,6 +6,7 @@
 #include <string.h>
 #include "annotation/drawing.h"
 #include "annotation/format.h"
+#include "annotation/json_text.h"
 #include "annotation/layers.h"
 #include "annotation/tangle.h"
 #include "base/xml.h"
@@ -13,7 +14,6 @@
 #include "base/text.h"
 
 #define MAX_BYTES ((size_t)256 << 20)
-#define MAX_JSON_BYTES ((size_t)64 << 20) /* JSON needs about ten times its size in memory */
 
 struct annotation {
     const struct format *format;
@@ -25,8 +25,9 @@ struct annotation {
 };
 
 /* In the order in which they are tried. */
-static const struct format *const formats[] = { &format_asap, &format_imagescope, &format_geojson,
-                                                &format_ncrf };
+static const struct format *const formats[] = { &format_asap,    &format_halo, &format_imagescope,
+                                                &format_geojson, &format_ncrf, &format_coco,
+                                                &format_labels };
 
 /* XML begins with "<", or is UTF-16. */
 static bool looks_like_xml(const char *text, size_t size)
@@ -36,16 +37,6 @@ static bool looks_like_xml(const char *text, size_t size)
             !memcmp(text, "<\0", 2) || !memcmp(text, "\0<", 2));
 }
 
-static bool parse_json(const struct parsed_file *file, json_t **out, struct err *err)
-{
-    if (file->size > MAX_JSON_BYTES)
-        return err_set(err, ERR_FORMAT, "%s: larger than the limit of %zu MB for such a file",
-                       file->path, MAX_JSON_BYTES >> 20);
-    json_error_t why;
-    *out = json_loadb(file->text, file->size, 0, &why);
-    return *out || err_set(err, ERR_FORMAT, "%s:%d: not JSON: %s", file->path, why.line, why.text);
-}
-
 static const struct format *find_format(const struct parsed_file *file, struct err *err)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
@@ -53,14 +44,15 @@ static const struct format *find_format(const struct parsed_file *file, struct e
             return formats[i];
     if (file->json)
         err_set(err, ERR_FORMAT,
-                "%s: this JSON is not an annotation: neither GeoJSON features (QuPath) nor "
-                "\"positive\" and \"negative\" regions (NCRF)",
+                "%s: this JSON is not an annotation: it has neither GeoJSON features (QuPath), nor "
+                "\"images\" and \"annotations\" (COCO), nor \"positive\" and \"negative\" regions "
+                "(NCRF)",
                 file->path);
     else
         err_set(
             err, ERR_FORMAT,
             "%s: this XML is not an annotation: its root is <%s>, not <ASAP_Annotations> (ASAP) or "
-            "<Annotations> (ImageScope)",
+            "<Annotations> (ImageScope, HALO)",
             file->path, file->xml_root);
     return NULL;
 }
@@ -88,10 +80,13 @@ static bool read_drawing(struct parsed_file *file, struct drawing *drawing,
         ok = xml_root(file->text, file->size, file->path, file->xml_root, sizeof file->xml_root,
                       err);
     else if (*first == '{' || *first == '[')
-        ok = parse_json(file, &json, err);
+        ok = json_text_parse(file->text, file->size, file->path, &json, err);
+    else if (format_labels.claims(file))
+        ok = true;
     else
         err_set(err, ERR_FORMAT,
-                "%s: not an annotation: neither XML (ASAP, ImageScope) nor JSON (QuPath, NCRF)",
+                "%s: not an annotation: neither XML (ASAP, ImageScope, HALO), nor JSON (QuPath, "
+                "COCO, NCRF), nor a PNG (label image)",
                 file->path);
     file->json = json;
     *format = ok ? find_format(file, err) : NULL;

@@ -7,7 +7,7 @@
 #include "annotation/drawing.h"
 #include "base/err.h"
 
-/* A file whose outermost layer has been parsed: either XML or JSON. */
+/* A file whose outermost layer has been parsed: XML or JSON; others as they are. */
 struct parsed_file {
     const char *path;
     const char *text;
@@ -24,5 +24,6 @@ struct format {
     bool (*read)(const struct parsed_file *file, struct drawing *drawing, struct err *err);
 };
 
-extern const struct format format_asap, format_imagescope, format_geojson, format_ncrf;
+extern const struct format format_asap, format_halo, format_imagescope, format_geojson, format_ncrf,
+    format_coco, format_labels;
 #endif

@@ -1,13 +1,17 @@
 /* geojson.c: GeoJSON as QuPath writes it -> regions.
- * A FeatureCollection, a Feature, or a bare list of features; Polygon and MultiPolygon with holes.
- * The class is properties.classification.name, or the parts of .names ("Tumor: Positive"). QuPath
- * objects other than annotations (detections, cells, tiles), points and lines are not areas. */
+ * A FeatureCollection, a Feature, a bare list of features or a bare geometry; Polygon and
+ * MultiPolygon with holes. The class is properties.classification.name, or the parts of .names
+ * ("Tumor: Positive"), or properties.classification itself. Features within a feature
+ * (childObjects, if QuPath exports a hierarchy) are read too. QuPath objects other than annotations
+ * (detections, cells, tiles), points, lines, and regions of another focal plane or time are not
+ * areas of the slide. */
 #include "annotation/format.h"
 
 #include <stdio.h>
 #include <string.h>
+#include "annotation/json_text.h"
 
-#define MAX_NESTING 8 /* of geometry collections */
+#define MAX_NESTING 16 /* of geometry collections, and of objects in objects */
 
 struct reading {
     struct drawing *drawing;
@@ -15,15 +19,15 @@ struct reading {
     int meaning;
 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static bool is_type(const json_t *object, const char *type)
 {
-    return !strcmp(text_of(object, "type"), type);
+    return !strcmp(json_text_of(object, "type"), type);
+}
+
+static bool is_geometry(const json_t *json)
+{
+    return is_type(json, "Polygon") || is_type(json, "MultiPolygon") ||
+           is_type(json, "GeometryCollection");
 }
 
 static bool claims(const struct parsed_file *file)
@@ -31,7 +35,8 @@ static bool claims(const struct parsed_file *file)
     const json_t *json = file->json;
     if (json_is_array(json))
         return json_array_size(json) == 0 || is_type(json_array_get(json, 0), "Feature");
-    return json && (is_type(json, "FeatureCollection") || is_type(json, "Feature"));
+    return json &&
+           (is_type(json, "FeatureCollection") || is_type(json, "Feature") || is_geometry(json));
 }
 
 static bool read_ring(const struct reading *reading, const json_t *ring, struct err *err)
@@ -76,7 +81,7 @@ static bool read_geometry(const struct reading *reading, const json_t *geometry,
                           struct err *err)
 {
     const json_t *parts = json_object_get(geometry, "coordinates");
-    const char *type = text_of(geometry, "type");
+    const char *type = json_text_of(geometry, "type");
     if (!strcmp(type, "Polygon"))
         return read_polygon(reading, parts, err);
     bool collection = !strcmp(type, "GeometryCollection");
@@ -107,7 +112,7 @@ static void class_name(const json_t *properties, char out[DRAWING_NAME])
     const json_t *classification = json_object_get(properties, "classification");
     const json_t *names = json_object_get(classification, "names");
     const char *whole = json_is_string(classification) ? json_string_value(classification)
-                                                       : text_of(classification, "name");
+                                                       : json_text_of(classification, "name");
     size_t used = 0;
     snprintf(out, DRAWING_NAME, "%s", whole);
     for (size_t i = 0; i < json_array_size(names) && used < DRAWING_NAME; i++) {
@@ -117,62 +122,116 @@ static void class_name(const json_t *properties, char out[DRAWING_NAME])
     }
 }
 
-/* QuPath's type of the object; "" if not given. Before 0.4 the types had other names. */
+/* QuPath's type of the object; "annotation" if it has none that QuPath knows. The key, and the
+ * names before 0.3, have changed. */
 static const char *object_kind(const json_t *feature)
 {
-    static const char *const old[][2] = { { "PathAnnotationObject", "annotation" },
-                                          { "PathDetectionObject", "detection" },
-                                          { "PathCellObject", "cell" },
-                                          { "PathTileObject", "tile" },
-                                          { "TMACoreObject", "tmaCore" },
-                                          { "PathRootObject", "root" } };
+    static const char *const kinds[][2] = {
+        { "detection", "detection" }, { "PathDetectionObject", "detection" },
+        { "cell", "cell" },           { "PathCellObject", "cell" },
+        { "tile", "tile" },           { "PathTileObject", "tile" },
+        { "tmaCore", "tmaCore" },     { "TMACoreObject", "tmaCore" },
+        { "tma_core", "tmaCore" },    { "root", "root" },
+        { "PathRootObject", "root" },
+    };
+    static const char *const keys[] = { "objectType", "object_type", "type" };
     const json_t *properties = json_object_get(feature, "properties");
-    const char *kind = text_of(properties, "objectType"), *id = text_of(feature, "id");
+    const char *kind = "";
+    for (size_t i = 0; !*kind && i < sizeof keys / sizeof *keys; i++)
+        kind = json_text_of(properties, keys[i]);
     if (!*kind)
-        kind = text_of(properties, "object_type");
-    for (size_t i = 0; !*kind && i < sizeof old / sizeof *old; i++)
-        if (!strcmp(id, old[i][0]))
-            kind = old[i][1];
-    return kind;
+        kind = json_text_of(feature, "id");
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kind, kinds[i][0]))
+            return kinds[i][1];
+    return "annotation";
 }
 
-static bool read_feature(const json_t *feature, size_t number, struct drawing *drawing,
-                         struct err *err)
+/* Slides are read as one plane, the first: z is the focal plane and t the time. */
+static bool other_plane(const json_t *geometry, char out[DRAWING_NAME])
 {
-    struct reading reading = { .drawing = drawing, .place = { "feature", (int64_t)number } };
-    if (!is_type(feature, "Feature"))
-        return drawing_refuse(drawing->path, reading.place, err,
-                              "not an object of type \"Feature\"");
+    const json_t *plane = json_object_get(geometry, "plane");
+    double z = json_number_value(json_object_get(plane, "z"));
+    double t = json_number_value(json_object_get(plane, "t"));
+    snprintf(out, DRAWING_NAME, "region in plane z=%g, t=%g", z, t);
+    return z != 0 || t != 0;
+}
+
+/* Why the feature is not an area of the slide; "" if it is one. */
+static void why_ignored(const json_t *feature, char out[DRAWING_NAME])
+{
     const json_t *geometry = json_object_get(feature, "geometry");
-    const char *kind = object_kind(feature), *type = text_of(geometry, "type");
+    const char *kind = object_kind(feature), *type = json_text_of(geometry, "type");
+    if (strcmp(kind, "annotation"))
+        snprintf(out, DRAWING_NAME, "%s", kind);
+    else if (!geometry || json_is_null(geometry))
+        snprintf(out, DRAWING_NAME, "feature without geometry");
+    else if (is_no_area(type))
+        snprintf(out, DRAWING_NAME, "%s", type);
+    else if (!other_plane(geometry, out))
+        out[0] = 0;
+}
+
+static bool read_features(const json_t *features, const struct file_place *parent, int depth,
+                          struct drawing *drawing, struct err *err);
+
+static bool read_feature(const json_t *feature, struct file_place place, int depth,
+                         struct drawing *drawing, struct err *err)
+{
+    struct reading reading = { .drawing = drawing, .place = place };
+    if (!is_type(feature, "Feature"))
+        return drawing_refuse(drawing->path, place, err, "not an object of type \"Feature\"");
+    const json_t *properties = json_object_get(feature, "properties");
+    const json_t *children = json_object_get(properties, "childObjects");
+    if (!children)
+        children = json_object_get(feature, "childObjects");
     char name[DRAWING_NAME];
-    if (kind[0] && strcmp(kind, "annotation")) {
-        drawing_ignore(drawing, kind);
-        return true;
+    why_ignored(feature, name);
+    if (*name && strcmp(name, "root") != 0)
+        drawing_ignore(drawing, name);
+    if (!*name) {
+        class_name(properties, name);
+        reading.meaning = drawing_class(drawing, name);
+        if (region_counts(reading.meaning) &&
+            !read_geometry(&reading, json_object_get(feature, "geometry"), 0, err))
+            return false;
     }
-    if (!geometry || json_is_null(geometry) || is_no_area(type)) {
-        drawing_ignore(drawing, *type ? type : "feature without geometry");
-        return true;
+    return !children || read_features(children, &place, depth + 1, drawing, err);
+}
+
+/* A child has the place of the feature that it is in. */
+static bool read_features(const json_t *features, const struct file_place *parent, int depth,
+                          struct drawing *drawing, struct err *err)
+{
+    if (parent && (!json_is_array(features) || depth > MAX_NESTING))
+        return drawing_refuse(drawing->path, *parent, err,
+                              "childObjects is not a list of features, or nested too deeply");
+    for (size_t i = 0; i < json_array_size(features); i++) {
+        struct file_place place = { "feature", (int64_t)i + 1 };
+        if (!read_feature(json_array_get(features, i), parent ? *parent : place, depth, drawing,
+                          err))
+            return false;
     }
-    class_name(json_object_get(feature, "properties"), name);
-    reading.meaning = drawing_class(drawing, name);
-    return !region_counts(reading.meaning) || read_geometry(&reading, geometry, 0, err);
+    return true;
 }
 
 static bool read_geojson(const struct parsed_file *file, struct drawing *drawing, struct err *err)
 {
     const json_t *features = file->json;
+    struct file_place first = { "feature", 1 };
+    if (is_geometry(features)) {
+        struct reading reading = { .drawing = drawing, .place = first };
+        reading.meaning = drawing_class(drawing, "");
+        return !region_counts(reading.meaning) || read_geometry(&reading, features, 0, err);
+    }
     if (is_type(features, "Feature"))
-        return read_feature(features, 1, drawing, err);
+        return read_feature(features, first, 0, drawing, err);
     if (json_is_object(features))
         features = json_object_get(features, "features");
     if (!json_is_array(features))
         return err_set(err, ERR_FORMAT, "%s: the FeatureCollection has no list of features",
                        file->path);
-    for (size_t i = 0; i < json_array_size(features); i++)
-        if (!read_feature(json_array_get(features, i), i + 1, drawing, err))
-            return false;
-    return true;
+    return read_features(features, NULL, 0, drawing, err);
 }
 
 const struct format format_geojson = { "GeoJSON", claims, read_geojson };

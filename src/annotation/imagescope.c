@@ -3,16 +3,14 @@
  * class is the name of the layer (Annotation); if it has none, the attribute "Description", which
  * ImageScope displays; and if that is empty too, the region's @Text. A region with NegativeROA="1"
  * is an exclusion. A rectangle (type 1) may be given by two corners; an ellipse (type 2) is given
- * by the box of its vertices; arrows and rulers (other types) are not areas. HALO writes the same
- * format, with words for the types and V for Vertex. */
+ * by the box of its vertices; arrows and rulers (other types) are not areas. HALO's files have the
+ * same root and are read by halo.c. */
 #include "annotation/format.h"
 
-#include <math.h>
 #include <string.h>
 #include <strings.h>
+#include "annotation/shapes.h"
 #include "base/xml.h"
-
-#define ELLIPSE_POINTS 360 /* area exact to 5e-5 */
 
 enum region_type { FREEHAND, RECTANGLE, ELLIPSE, NO_AREA };
 
@@ -34,9 +32,7 @@ static enum region_type type_of(const char *text)
     static const struct {
         const char *text;
         enum region_type type;
-    } types[] = { { "", FREEHAND },      { "0", FREEHAND }, { "Polygon", FREEHAND },
-                  { "1", RECTANGLE },    { "2", ELLIPSE },  { "Rectangle", RECTANGLE },
-                  { "Ellipse", ELLIPSE } };
+    } types[] = { { "", FREEHAND }, { "0", FREEHAND }, { "1", RECTANGLE }, { "2", ELLIPSE } };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!strcasecmp(text, types[i].text))
             return types[i].type;
@@ -84,55 +80,15 @@ static bool on_start(void *user, const struct xml_element *element, struct err *
 {
     struct reading *reading = user;
     double x, y;
-    bool vertex = !strcmp(element->name, "Vertex") || !strcmp(element->name, "V");
     if (!strcmp(element->name, "Annotation"))
         xml_text(element, "Name", reading->layer, sizeof reading->layer);
     else if (!strcmp(element->name, "Attribute") && !reading->in_region)
         take_description(reading, element);
     else if (!strcmp(element->name, "Region"))
         return start_region(reading, element, err);
-    else if (vertex && reading->inside)
+    else if (!strcmp(element->name, "Vertex") && reading->inside)
         return xml_number(element, "X", true, &x, err) && xml_number(element, "Y", true, &y, err) &&
                drawing_point(reading->drawing, x, y, err);
-    return true;
-}
-
-/* Removes the points of the last ring and returns their bounding box. */
-static bool take_box(struct drawing *drawing, double low[2], double high[2])
-{
-    struct drawn_ring *ring = &drawing->rings[drawing->n_rings - 1];
-    size_t n = ring->n;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < 2; k++) {
-            double value = drawing->xy[2 * (ring->first + i) + k];
-            low[k] = i == 0 ? value : fmin(low[k], value);
-            high[k] = i == 0 ? value : fmax(high[k], value);
-        }
-    drawing->n_points = ring->first;
-    ring->n = 0;
-    return n > 0;
-}
-
-static bool end_rectangle(struct drawing *drawing, struct err *err)
-{
-    double low[2], high[2];
-    return !take_box(drawing, low, high) || (drawing_point(drawing, low[0], low[1], err) &&
-                                             drawing_point(drawing, high[0], low[1], err) &&
-                                             drawing_point(drawing, high[0], high[1], err) &&
-                                             drawing_point(drawing, low[0], high[1], err));
-}
-
-static bool end_ellipse(struct drawing *drawing, struct err *err)
-{
-    double low[2], high[2];
-    if (!take_box(drawing, low, high))
-        return true;
-    for (int i = 0; i < ELLIPSE_POINTS; i++) {
-        double angle = 2 * acos(-1) * i / ELLIPSE_POINTS;
-        if (!drawing_point(drawing, (low[0] + high[0]) / 2 + (high[0] - low[0]) / 2 * cos(angle),
-                           (low[1] + high[1]) / 2 + (high[1] - low[1]) / 2 * sin(angle), err))
-            return false;
-    }
     return true;
 }
 
@@ -147,9 +103,9 @@ static bool on_end(void *user, const char *name, struct err *err)
     reading->inside = false;
     struct drawing *drawing = reading->drawing;
     if (reading->type == ELLIPSE)
-        return end_ellipse(drawing, err);
+        return shape_ellipse(drawing, err);
     if (reading->type == RECTANGLE && drawing->rings[drawing->n_rings - 1].n == 2)
-        return end_rectangle(drawing, err);
+        return shape_rectangle(drawing, err);
     return true;
 }
 

@@ -4,12 +4,15 @@
 The reference knows no geometry library: each pixel centre is tested against each drawn line in
 rational arithmetic (winding number not 0; left and top edges inside), and regions are combined
 pixel by pixel: any tumour region and no exclusion. A mask file is one line `x_l0 y_l0 step width
-height regions repaired ignored` (regions: polygons after merging, -1 if not stated) and then one line
-of # and . for each row.
+height regions repaired ignored` (regions: polygons after merging, -1 if not stated), for drawings that
+have their own size followed by the slide's width and height, and then one line of # and . for each
+row. The slide is named like the drawing, without its extension.
 """
 import json
 import os
 import random
+import struct
+import zlib
 from fractions import Fraction
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "annotation")
@@ -40,12 +43,13 @@ def ellipse(x0, y0, x1, y1):
     return inside
 
 
-def write(name, text, tumour, exclusion, window, facts):
+def write(name, text, tumour, exclusion, window, facts, slide=()):
     x_l0, y_l0, step, width, height = window
-    with open(os.path.join(FOLDER, name), "w") as out:
-        out.write(text)
+    with open(os.path.join(FOLDER, name), "wb") as out:
+        out.write(text if isinstance(text, bytes) else text.encode())
     with open(os.path.join(FOLDER, name + ".mask"), "w") as out:
-        out.write("%r %r %r %d %d %d %d %d\n" % (window + facts))
+        out.write("%r %r %r %d %d %d %d %d" % (window + facts))
+        out.write("".join(" %d" % side for side in slide) + "\n")
         for j in range(height):
             y = Fraction(y_l0 + (j + 0.5) * step)
             row = ""
@@ -203,7 +207,212 @@ def random_case():
           [polygon(p) for p in exclusion], (-3.3, -5.7, 2.61803, 100, 100), (-1, -1, 0))
 
 
+def cut(shapes, holes):
+    """Inside any of the shapes and in none of the holes."""
+    return lambda x, y: any(s(x, y) for s in shapes) and not any(h(x, y) for h in holes)
+
+
+def halo_case():
+    """A hole is one of its own layer's: the tumour's is no exclusion, the exclusion's is tumour."""
+    outline = [(10, 10), (120.25, 14.125), (110, 100), (20, 90)]
+    hole = [(40, 40), (70, 40), (55, 70)]
+    beyond = [(100, 20), (140, 20), (140, 40), (100, 40)]
+    other = [(45, 45), (60, 45), (60, 60), (45, 60)]  # tumour of another layer, in the hole
+    artefact = [(20, 75), (90, 75), (90, 95), (20, 95)]
+    inner = [(30, 80), (60, 80), (60, 90), (30, 90)]
+
+    def region(kind, negative, points):
+        rows = "".join('          <V X="%s" Y="%s" />\n' % p for p in points)
+        return ('      <Region Type="%s" HasEndcaps="0" NegativeROA="%d">\n        <Vertices>\n%s'
+                '        </Vertices>\n        <Comments />\n      </Region>\n' % (kind, negative, rows))
+
+    def layer(name, *regions):
+        return ('  <Annotation LineColor="65280" Name="%s" Visible="True">\n    <Regions>\n%s'
+                '    </Regions>\n  </Annotation>\n' % (name, "".join(regions)))
+
+    text = "<Annotations>\n"
+    text += layer("Tumor", region("Polygon", 1, hole), region("Polygon", 0, outline),
+                  region("Rectangle", 0, [(170, 60), (130, 20)]), region("Rectangle", 1, [(140, 20), (100, 40)]),
+                  region("Ellipse", 0, [("125.3", "80.1"), ("185.7", "120.9")]),
+                  region("Ruler", 0, [(0, 0), (190, 130)]))
+    text += layer("Metastasis", region("Polygon", 0, other))
+    text += layer("Exclusion", region("Polygon", 0, artefact), region("Polygon", 1, inner))
+    text += layer("Necrosis", region("Polygon", 0, outline))
+    text += layer("Lesion", region("Rectangle", 1, [(0, 0), (200, 200)])) + "</Annotations>\n"
+    box = [(130, 20), (170, 20), (170, 60), (130, 60)]
+    round_one = ellipse(Fraction("125.3"), Fraction("80.1"), Fraction("185.7"), Fraction("120.9"))
+    write("halo.annotations", text,
+          [cut([polygon(outline), polygon(box), round_one], [polygon(hole), polygon(beyond)]),
+           polygon(other)],
+          [cut([polygon(artefact)], [polygon(inner)])], (0.0, 0.0, 2.0, 96, 66), (-1, -1, 2))
+
+
+def qupath_case():
+    """What QuPath 0.2 to 0.6 and scripts around it write for the same things."""
+    squares = [[(x, y), (x + 8, y), (x + 8, y + 8), (x, y + 8)] for y in (2, 14, 26) for x in (2, 14, 26, 38)]
+
+    def item(ring, properties, **more):
+        made = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [closed(ring)]},
+                "properties": properties}
+        made.update(more)
+        return made
+
+    whole = [(0, 0), (64, 0), (64, 64), (0, 64)]
+    other_plane = item(whole, {"objectType": "annotation", "classification": {"name": "Tumor"}})
+    other_plane["geometry"]["plane"] = {"c": -1, "z": 3, "t": 0}
+    first_plane = item(squares[7], {"objectType": "annotation", "classification": {"name": "Tumor"}})
+    first_plane["geometry"]["plane"] = {"c": -1, "z": 0, "t": 0}
+    collection = item(squares[8], {"classification": {"name": "Tumor"}})
+    collection["geometry"] = {"type": "GeometryCollection", "geometries": [
+        {"type": "Polygon", "coordinates": [closed(squares[8])]},
+        {"type": "MultiPolygon", "coordinates": [[closed(squares[9])]]}]}
+    features = [
+        item(squares[0], {"classification": {"name": "Tumor", "colorRGB": -3670016}, "isLocked": False,
+                          "measurements": []}, id="PathAnnotationObject"),
+        item(squares[1], {"object_type": "annotation", "classification": {"name": "Tumor", "colorRGB": -1},
+                          "isLocked": True, "measurements": [{"name": "Area", "value": 64.0},
+                                                             {"name": "H-score", "value": float("nan")}]}),
+        item(squares[2], {"objectType": "annotation", "name": "a \"NaN\" in text",
+                          "classification": {"name": "Tumor", "color": [200, 0, 0]},
+                          "measurements": {"Area": 64.0, "Max": float("inf"), "Min": float("-inf")}},
+             id="3f0c4f4c-64a8-4b76-8d27-2d9e8b3a0c11"),
+        item(squares[3], {"objectType": "annotation", "classification": {"names": ["Tumor", "Positive"]}}),
+        item(squares[4], {"classification": "Tumor"}),
+        item(squares[5], {"objectType": "somethingNew", "classification": {"name": "tumor"}}),
+        item(whole, {"objectType": "root", "childObjects": [
+            item(squares[6], {"objectType": "annotation", "classification": {"name": "Tumor"}, "childObjects": [
+                item(squares[10], {"objectType": "annotation", "classification": {"name": "Tumor"}}),
+                item(squares[6], {"objectType": "cell"}, nucleusGeometry={
+                    "type": "Polygon", "coordinates": [closed(squares[11])]})]})]}),
+        first_plane, other_plane, collection,
+        item(whole, {"classification": None}, id="PathTileObject"),
+        item(whole, {"object_type": "tma_core"}),
+        item(squares[11], {"objectType": "detection", "classification": {"name": "Tumor"}}),
+        {"type": "Feature", "geometry": None, "properties": {"classification": {"name": "Tumor"}}},
+    ]
+    write("qupath.geojson", json.dumps({"type": "FeatureCollection", "features": features}, indent=1),
+          [polygon(p) for p in squares[:11]], [], (0.0, 0.0, 1.0, 64, 64), (11, 0, 6))
+
+
+def pixels(width, height, seed):
+    """A patchwork of class numbers 0 to 3 with holes, bridges and touching corners."""
+    draw = random.Random(seed)
+    rows = [[0] * width for _ in range(height)]
+    for _ in range(12):
+        x, y, number = draw.randrange(width), draw.randrange(height), draw.choice((0, 1, 1, 1, 2, 3))
+        for j in range(y, min(y + draw.randint(2, height // 2), height)):
+            for i in range(x, min(x + draw.randint(2, width // 2), width)):
+                rows[j][i] = number
+    for _ in range(width):
+        rows[draw.randrange(height)][draw.randrange(width)] = draw.choice((0, 1))
+    return rows
+
+
+def where(rows, number, scale):
+    def inside(x, y):
+        i, j = int(x / scale), int(y / scale)
+        return 0 <= x and 0 <= y and j < len(rows) and i < len(rows[0]) and rows[j][i] == number
+    return inside
+
+
+def png(rows, depth, palette=None, interlaced=False):
+    """Grey or palette of 1 to 16 bits; interlaced by Adam7."""
+    width, height = len(rows[0]), len(rows)
+
+    def packed(row):
+        bits = "".join(format(v, "0%db" % depth) for v in row)
+        bits += "0" * (-len(bits) % 8)
+        return b"\0" + bytes(int(bits[k:k + 8], 2) for k in range(0, len(bits), 8))
+
+    def chunk(kind, body):
+        return (struct.pack(">I", len(body)) + kind + body +
+                struct.pack(">I", zlib.crc32(kind + body) & 0xffffffff))
+
+    passes = [(0, 0, 1, 1)]
+    if interlaced:
+        passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+                  (0, 1, 1, 2)]
+    data = b"".join(packed(row[x::dx]) for x, y, dx, dy in passes for row in rows[y::dy] if row[x::dx])
+    head = struct.pack(">IIBBBBB", width, height, depth, 3 if palette else 0, 0, 0, int(interlaced))
+    made = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head)
+    if palette:
+        made += chunk(b"PLTE", bytes(v for colour in palette for v in colour))
+    return made + chunk(b"IDAT", zlib.compress(data, 9)) + chunk(b"IEND", b"")
+
+
+def label_cases():
+    colours = [(255, 255, 255), (200, 0, 0), (0, 0, 0), (0, 120, 200)]
+    for name, depth, palette, interlaced, size, scale, slide, step in (
+            ("labels", 8, None, False, (37, 29), 1, (37, 29), 0.5),
+            ("labels_palette", 4, colours, False, (33, 21), 4, (133, 82), 2.0),
+            ("labels_16bit", 16, None, True, (30, 20), Fraction(100, 30), (100, 67), 1.3)):
+        rows = pixels(size[0], size[1], name)
+        write(name + ".png", png(rows, depth, palette, interlaced), [where(rows, 1, scale)], [],
+              (-1.3, -1.9, step, int(slide[0] / step) + 4, int(slide[1] / step) + 4), (-1, 0, 0), slide)
+
+
+def runs_down(rows, number):
+    """COCO's run lengths: columns one after another, outside first."""
+    runs, now = [0], 0
+    for x in range(len(rows[0])):
+        for row in rows:
+            if (row[x] == number) != now:
+                runs.append(0)
+                now = 1 - now
+            runs[-1] += 1
+    return runs
+
+
+def packed_runs(runs):
+    """COCO's text for them: from the fourth on differences to the one two before, in groups of five
+    bits, lowest first; 32 is added where more follow, and the result to the code of '0'."""
+    text = ""
+    for i, run in enumerate(runs):
+        value = run - runs[i - 2] if i > 2 else run
+        while True:
+            low = value & 31
+            value >>= 5
+            more = value != (-1 if low & 16 else 0)
+            text += chr(48 + low + (32 if more else 0))
+            if not more:
+                break
+    return text
+
+
+def coco_case():
+    width, height, scale = 40, 33, 3
+    first, second = pixels(width, height, "coco 1"), pixels(width, height, "coco 2")
+    left = [(1.5, 2.5), (12.5, 3.5), (6.5, 12.5)]
+    right = [(20.25, 20.25), (38.25, 20.25), (38.25, 31.25)]
+    flat = [v for p in left for v in p], [v for p in right for v in p]
+    box = [(25, 1), (36, 1), (36, 9), (25, 9)]
+    wrong = [0, 0, 40, 0, 40, 33, 0, 33]
+    data = {"info": {"description": "test"}, "images": [
+        {"id": 7, "file_name": "other.svs", "width": 10, "height": 10},
+        {"id": 3, "file_name": "slides/coco.svs", "width": width, "height": height}],
+        "categories": [{"id": 1, "name": "Tumor", "supercategory": "tissue"}, {"id": 2, "name": "Exclusion"},
+                       {"id": 9, "name": "Stroma"}],
+        "annotations": [
+            {"id": 1, "image_id": 3, "category_id": 1, "iscrowd": 0, "segmentation": list(flat),
+             "bbox": [0, 0, 40, 33], "area": 1},
+            {"id": 2, "image_id": 7, "category_id": 1, "segmentation": [wrong]},
+            {"id": 3, "image_id": 3, "category_id": 9, "segmentation": [wrong]},
+            {"id": 4, "image_id": 3, "category_id": 1, "iscrowd": 1,
+             "segmentation": {"size": [height, width], "counts": runs_down(first, 1)}},
+            {"id": 5, "image_id": 3, "category_id": 2,
+             "segmentation": {"size": [height, width], "counts": packed_runs(runs_down(second, 1))}},
+            {"id": 6, "image_id": 3, "category_id": 1, "segmentation": [], "bbox": [25, 1, 11, 8]},
+            {"id": 7, "image_id": 3, "category_id": 1, "keypoints": [1, 2, 2]}]}
+
+    def scaled(ring):
+        return polygon([(x * scale, y * scale) for x, y in ring])
+
+    write("coco.json", json.dumps(data, indent=1),
+          [scaled(left), scaled(right), scaled(box), where(first, 1, scale)], [where(second, 1, scale)],
+          (-2.0, -2.0, 1.0, 126, 106), (-1, 0, 1), (122, 99))
+
+
 os.makedirs(FOLDER, exist_ok=True)
 for case in (asap_case, camelyon17_case, imagescope_case, holes_case, crossing_case, touching_case,
-             random_case):
+             random_case, halo_case, qupath_case, label_cases, coco_case):
     case()

@@ -58,6 +58,7 @@ struct golden {
     double x_l0, y_l0, step_l0;
     int64_t width, height;
     long long regions, repaired, ignored;
+    struct annotation_slide slide;
     char *text;
     const char *rows;
 };
@@ -67,13 +68,15 @@ static void read_golden(const char *path, struct golden *golden)
     struct err err = { 0 };
     if (!file_read(path, 1 << 20, &golden->text, NULL, &err))
         fail_msg("%s", err.text);
-    long long width, height;
-    assert_int_equal(sscanf(golden->text, "%lf %lf %lf %lld %lld %lld %lld %lld", &golden->x_l0,
-                            &golden->y_l0, &golden->step_l0, &width, &height, &golden->regions,
-                            &golden->repaired, &golden->ignored),
-                     8);
-    golden->width = width, golden->height = height;
+    long long width, height, width_l0 = 0, height_l0 = 0;
     golden->rows = strchr(golden->text, '\n') + 1;
+    golden->text[golden->rows - golden->text - 1] = 0;
+    int n = sscanf(golden->text, "%lf %lf %lf %lld %lld %lld %lld %lld %lld %lld", &golden->x_l0,
+                   &golden->y_l0, &golden->step_l0, &width, &height, &golden->regions,
+                   &golden->repaired, &golden->ignored, &width_l0, &height_l0);
+    assert_true(n == 8 || n == 10);
+    golden->width = width, golden->height = height;
+    golden->slide = (struct annotation_slide){ NULL, width_l0, height_l0 };
     assert_int_equal(strlen(golden->rows), (width + 1) * height);
 }
 
@@ -107,7 +110,8 @@ static void masks_are_those_of_rational_arithmetic(void **state)
     char *folder = source_path("tests/golden/annotation");
     DIR *listing = opendir(folder);
     assert_non_null(listing);
-    struct class_map *map = must_map("stroma=ignore,Necrosis=ignore,=tumor");
+    struct class_map *map =
+        must_map("stroma=ignore,Necrosis=ignore,=tumor,1=tumor,2=ignore,3=ignore");
     int cases = 0;
     for (struct dirent *entry; (entry = readdir(listing));) {
         if (entry->d_name[0] == '.' || !strcmp(file_extension(entry->d_name), ".mask"))
@@ -117,8 +121,10 @@ static void masks_are_those_of_rational_arithmetic(void **state)
         struct annotation *annotation = NULL;
         struct err err = { 0 };
         struct golden golden;
+        char *name = file_stem(path);
         read_golden(mask_path, &golden);
-        if (!annotation_read(path, NULL, map, &annotation, &err))
+        golden.slide.name = name;
+        if (!annotation_read(path, &golden.slide, map, &annotation, &err))
             fail_msg("%s", err.text);
         compare_with_golden(path, annotation, &golden);
         if (golden.regions >= 0)
@@ -127,13 +133,13 @@ static void masks_are_those_of_rational_arithmetic(void **state)
             assert_int_equal(annotation_repaired(annotation), golden.repaired);
         assert_int_equal(annotation_ignored(annotation, NULL), golden.ignored);
         annotation_free(annotation);
-        free(golden.text), free(path), free(mask_path);
+        free(golden.text), free(path), free(mask_path), free(name);
         cases++;
     }
     closedir(listing);
     free(folder);
     class_map_free(map);
-    assert_int_equal(cases, 7);
+    assert_int_equal(cases, 13);
 }
 
 #define SQUARE "[[0,0],[10,0],[10,10],[0,10],[0,0]]"
@@ -275,7 +281,7 @@ static void formats_are_told_by_content(void **state)
         { "<Annotations><Annotation><Regions><Region Type='Polygon' NegativeROA='0'><Vertices>"
           "<V X='0' Y='0'/><V X='9,5' Y='0'/><V X='9' Y='9'/>"
           "</Vertices></Region></Regions></Annotation></Annotations>",
-          "ImageScope" },
+          "HALO" },
         { " \n {\"type\":\"FeatureCollection\",\"features\":[]}", "GeoJSON" },
         { FEATURE("", SQUARE), "GeoJSON" },
         { "[]", "GeoJSON" },
@@ -377,7 +383,8 @@ static void an_entity_bomb_is_refused_unopened(void **state)
 static void bad_json_is_refused_with_the_place(void **state)
 {
     (void)state;
-    must_refuse("[\n" FEATURE("", "[[0,0],[NaN,0],[1,1]]") "]", "drawing:2: not JSON");
+    must_refuse("[\n" FEATURE("", "[[0,0],[NaN,0],[1,1]]") "]",
+                "drawing: feature 1: point 2 of a ring is not [x, y]");
     must_refuse("[" FEATURE("", "[[0,0],[1e999,0],[1,1]]") "]", "not JSON");
     must_refuse("[" FEATURE("", "[[0,0],[1e30,0],[1,1]]") "]", "feature 1: the point (1e+30, 0)");
     must_refuse("[" FEATURE("", SQUARE) "," FEATURE("", "[[0,0],[1,0],[0,0]]") "]",
