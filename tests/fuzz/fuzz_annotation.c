@@ -32,9 +32,13 @@ static void check(const struct annotation *annotation)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct class_map *map; /* of label images; made once */
+    struct annotation_slide slide = { .name = NULL, .width_l0 = 40, .height_l0 = 32 };
     struct annotation *annotation = NULL;
     struct err err = { .kind = ERR_NONE };
-    if (annotation_parse((const char *)data, size, "fuzz", NULL, NULL, &annotation, &err))
+    if (!map && !class_map_parse("1=tumor,2=exclusion,3=ignore", &map, NULL))
+        abort();
+    if (annotation_parse((const char *)data, size, "fuzz", &slide, map, &annotation, &err))
         fuzz_taken++, check(annotation);
     else if (err.kind == ERR_NONE)
         abort(); /* refused without a word */

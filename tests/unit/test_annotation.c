@@ -276,6 +276,12 @@ static void formats_are_told_by_content(void **state)
     static const struct {
         const char *text, *format;
     } known[] = {
+        { "{\"images\":[{\"id\":1,\"file_name\":\"a.svs\"}],\"annotations\":[]}", "COCO" },
+        { "{\"type\":\"Polygon\",\"coordinates\":[" SQUARE "]}", "GeoJSON" },
+        { "<Annotations><Annotation Id=\"1\"><Regions><Region Type=\"0\"><Vertices>"
+          "<Vertex X='0' Y='0'/><Vertex X='9' Y='0'/><Vertex X='9' Y='9'/>"
+          "</Vertices></Region></Regions></Annotation></Annotations>",
+          "ImageScope" },
         { "\xef\xbb\xbf<?xml version=\"1.0\"?><!-- by hand --><ASAP_Annotations/>", "ASAP" },
         { "<Annotations MicronsPerPixel=\"0.25\"></Annotations>", "ImageScope" },
         { "<Annotations><Annotation><Regions><Region Type='Polygon' NegativeROA='0'><Vertices>"
@@ -408,6 +414,116 @@ static void bad_json_is_refused_with_the_place(void **state)
     must_refuse(deep, "not JSON");
 }
 
+/* One image of 4 x 3 px, slide "a". */
+#define COCO(annotation)                                                                           \
+    "{\"images\":[{\"id\":1,\"file_name\":\"a.svs\",\"width\":4,\"height\":3}],"                   \
+    "\"categories\":[{\"id\":1,\"name\":\"Tumor\"}],\"annotations\":[" annotation "]}"
+#define OBJECT(rest) "{\"image_id\":1,\"category_id\":1," rest "}"
+
+static void bad_coco_is_refused_with_the_place(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        { OBJECT("\"segmentation\":[[0,0,1,0]]"), "drawing: annotation 1: a polygon of" },
+        { OBJECT("\"segmentation\":[[0,0,1,0,1,null]]"), "coordinates 5 and 6 of a polygon" },
+        { OBJECT("\"segmentation\":[],\"bbox\":[1,1,0,2]"), "the bbox is not [x, y," },
+        { OBJECT("\"segmentation\":{\"size\":[3,4],\"counts\":[5,2]}"), "add up to 7 of 12" },
+        { OBJECT("\"segmentation\":{\"size\":[3,4],\"counts\":[5,-2,9]}"), "more than its" },
+        { OBJECT("\"segmentation\":{\"size\":[3,4],\"counts\":[5,9]}"), "more than its pixels" },
+        { OBJECT("\"segmentation\":{\"size\":[3,4],\"counts\":\"5 2\"}"), "neither run lengths" },
+        { OBJECT("\"segmentation\":{\"size\":[3,4],\"counts\":\"ooooooooooo\"}"), "neither run" },
+        { OBJECT("\"segmentation\":{\"size\":[3,4]}"), "neither run lengths" },
+        { OBJECT("\"segmentation\":{\"counts\":[12]}"), "\"size\" of the mask is not" },
+        { OBJECT("\"segmentation\":{\"size\":[4,3],\"counts\":[12]}"),
+          "the mask is 3 x 4 px, but the image is 4 x 3 px" },
+        { "{\"image_id\":1,\"category_id\":5,\"bbox\":[0,0,1,1]}",
+          "annotation 1: category_id 5 is not in the list" },
+        { "{\"category_id\":1,\"bbox\":[0,0,1,1]}", "annotation 1: has no image_id" },
+        { OBJECT("\"keypoints\":[1,1,2]"), "contains no area" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = text_format(COCO("%s"), cases[i][0]);
+        must_refuse(text, cases[i][1]);
+        free(text);
+    }
+}
+
+static void must_refuse_for(const char *text, const struct annotation_slide *slide,
+                            const char *expected)
+{
+    struct annotation *annotation = NULL;
+    struct err err = { 0 };
+    assert_false(annotation_parse(text, strlen(text), "drawing", slide, NULL, &annotation, &err));
+    if (!strstr(err.text, expected))
+        fail_msg("expected \"%s\" in \"%s\"", expected, err.text);
+}
+
+static void an_image_is_found_by_the_slide_and_has_its_shape(void **state)
+{
+    (void)state;
+    static const char one[] = COCO(OBJECT("\"bbox\":[1,1,2,1]"));
+    struct annotation_slide slide = { "a", 40, 31 };
+    struct annotation *annotation = NULL;
+    double x0, y0, x1, y1;
+    assert_true(annotation_parse(one, strlen(one), "drawing", &slide, NULL, &annotation, NULL));
+    assert_true(annotation_bounds(annotation, &x0, &y0, &x1, &y1));
+    assert_true(x0 == 10 && y0 == 10 && x1 == 30 && y1 == 20);
+    annotation_free(annotation);
+    must_refuse_for(one, &(struct annotation_slide){ "b", 40, 30 },
+                    "drawing: none of its images is named after the slide 'b'; it has 'a.svs'");
+    must_refuse_for(one, &(struct annotation_slide){ "a", 40, 60 },
+                    "drawing: is 4 x 3 px, but the slide is 40 x 60 px");
+    static const char two[] = "{\"images\":[{\"id\":1,\"file_name\":\"x/a.svs\"},{\"id\":2,"
+                              "\"file_name\":\"a.png\"}],\"annotations\":[]}";
+    must_refuse_for(two, &slide, "two images are named after the slide 'a': 'x/a.svs' and 'a.png'");
+    must_refuse_for(two, NULL, "it has 'x/a.svs', 'a.png'; which of them is meant is unknown");
+}
+
+static void bad_halo_is_refused_with_the_line(void **state)
+{
+    (void)state;
+#define HALO(region)                                                                               \
+    "<Annotations><Annotation Name='Tumor'><Regions>\n" region                                     \
+    "</Regions></Annotation></Annotations>"
+    must_refuse(HALO("<Region Type='Ellipse'><Vertices><V X='1' Y='1'/></Vertices></Region>"),
+                "drawing:2: a rectangle or an ellipse needs two corners");
+    must_refuse(HALO("<Region Type='Polygon'><Vertices><V X='1'/></Vertices></Region>"),
+                "drawing:2: <V> has no Y");
+    must_refuse(HALO("<Region Type='Polygon'><Vertices><V X='1' Y='1'/></Vertices></Region>"),
+                "drawing:2: a polygon has fewer than 3 distinct points");
+    must_refuse(HALO("<Region Type='Ruler'><Vertices><V X='1' Y='1'/></Vertices></Region>"),
+                "contains no area (objects drawn: 1, the first is 'Ruler')");
+    must_refuse(HALO("<Region Type='Polygon' NegativeROA='1'><Vertices><V X='1' Y='1'/>"
+                     "</Vertices></Region>"),
+                "the first is 'NegativeROA in a layer without other regions'");
+}
+
+static void bad_label_images_are_refused(void **state)
+{
+    (void)state;
+    char *path = source_path("tests/golden/annotation/labels.png"), *bytes = NULL;
+    size_t size = 0;
+    struct annotation *annotation = NULL;
+    struct err err = { 0 };
+    assert_true(file_read(path, 1 << 20, &bytes, &size, NULL));
+    must_refuse_bytes(bytes, size, "the size of the slide is unknown");
+    struct annotation_slide slide = { "a", 37, 29 };
+    assert_false(annotation_parse(bytes, size, "drawing", &slide, NULL, &annotation, &err));
+    assert_non_null(strstr(err.text, "regions of unknown class: '"));
+    assert_non_null(strstr(err.text, "1=MEANING"));
+    slide.height_l0 = 40;
+    assert_false(annotation_parse(bytes, size, "drawing", &slide, NULL, &annotation, &err));
+    assert_non_null(strstr(err.text, "drawing: is 37 x 29 px, but the slide is 37 x 40 px"));
+    slide.height_l0 = 29;
+    for (size_t cut = 8; cut < size; cut += size / 7) {
+        assert_false(annotation_parse(bytes, cut, "drawing", &slide, NULL, &annotation, &err));
+        assert_non_null(strstr(err.text, "drawing: not a readable label image"));
+    }
+    bytes[25] = 2; /* the colour type: RGB */
+    assert_false(annotation_parse(bytes, size, "drawing", &slide, NULL, &annotation, &err));
+    free(bytes), free(path);
+}
+
 static void what_is_no_annotation_is_refused(void **state)
 {
     (void)state;
@@ -531,6 +647,10 @@ int main(void)
         cmocka_unit_test(bad_xml_is_refused_with_the_line),
         cmocka_unit_test(an_entity_bomb_is_refused_unopened),
         cmocka_unit_test(bad_json_is_refused_with_the_place),
+        cmocka_unit_test(bad_coco_is_refused_with_the_place),
+        cmocka_unit_test(an_image_is_found_by_the_slide_and_has_its_shape),
+        cmocka_unit_test(bad_halo_is_refused_with_the_line),
+        cmocka_unit_test(bad_label_images_are_refused),
         cmocka_unit_test(what_is_no_annotation_is_refused),
         cmocka_unit_test(a_tangle_is_refused_quickly),
         cmocka_unit_test(orientation_is_exact),
