@@ -36,7 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct annotation_slide slide = { .name = NULL, .width_l0 = 40, .height_l0 = 32 };
     struct annotation *annotation = NULL;
     struct err err = { .kind = ERR_NONE };
-    if (!map && !class_map_parse("1=tumor,2=exclusion,3=ignore", &map, NULL))
+    if (!map &&
+        !class_map_parse("1=tumor,2=exclusion,3=ignore,=tumor,Stroma=ignore,Necrosis=ignore", &map,
+                         NULL))
         abort();
     if (annotation_parse((const char *)data, size, "fuzz", &slide, map, &annotation, &err))
         fuzz_taken++, check(annotation);
