@@ -38,7 +38,7 @@ struct tile_codec {
 };
 
 extern const struct tile_codec codec_none, codec_lzw, codec_packbits, codec_deflate, codec_zstd,
-    codec_jpeg;
+    codec_jpeg, codec_jp2k, codec_webp;
 
 /* The codec of a compression, or NULL. */
 const struct tile_codec *codec_find(uint16_t compression);

@@ -2,7 +2,8 @@
 #include "slide/codec.h"
 
 static const struct tile_codec *const codecs[] = {
-    &codec_jpeg, &codec_lzw, &codec_deflate, &codec_zstd, &codec_packbits, &codec_none,
+    &codec_jpeg,    &codec_jp2k, &codec_webp,     &codec_lzw,
+    &codec_deflate, &codec_zstd, &codec_packbits, &codec_none,
 };
 
 const struct tile_codec *codec_at(size_t index)

@@ -66,8 +66,6 @@ static const char *why_unfit(TIFF *tiff, const struct tiff_directory *d)
     if (d->tile_width < 1 || d->tile_height < 1 || d->tile_width > MAX_TILE_PX ||
         d->tile_height > MAX_TILE_PX)
         return "its tiles are empty or larger than 4096 px";
-    if (d->compression == 33003 || d->compression == 33005)
-        return "its tiles are JPEG 2000, not JPEG";
     if (!d->codec)
         return "the compression of its tiles is unknown";
     uint16_t fill_order = FILLORDER_MSB2LSB;

@@ -23,8 +23,10 @@ struct tiff_directory {
     bool planar;                     /* the samples in planes, one after another */
     uint16_t compression, photometric; /* values of TIFF's tags */
     uint16_t predictor;                /* likewise; 1: none */
-    const struct tile_codec *codec;    /* NULL: unknown compression */
-    bool scrambled;                    /* OpenSlide reads it wrong: see tiff_rgba.h */
+    int reduce; /* the tiles are decoded at 1/2^reduce of their stored size; all sizes are those
+                   then */
+    const struct tile_codec *codec; /* NULL: unknown compression */
+    bool scrambled;                 /* OpenSlide reads it wrong: see tiff_rgba.h */
     /* The rest only if fit. [rows, columns]: */
     uint64_t *offsets;
     uint32_t *sizes;  /* bytes; 0: the tile is not in the file */
