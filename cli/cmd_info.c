@@ -55,6 +55,8 @@ static void print_text(FILE *out, const struct slide_info *info)
             fprintf(out, ", fast path\n");
         else if (level->reader == READER_NONE)
             fprintf(out, ", cannot be read: %s\n", level->slow_reason);
+        else if (level->reader == READER_ROWS)
+            fprintf(out, ", a plain image: %s\n", level->slow_reason);
         else
             fprintf(out, ", through %s: %s\n", slide_reader_name(level->reader),
                     level->slow_reason);

@@ -17,7 +17,8 @@ struct options {
 static const struct arg args[] = {
     OUTPUT_ARG("folder for the results"),
     CHOICE_ARG("method", method, "NAME", "process", tissue_method_names,
-               "fda: Otsu on hue and saturation; process: on grey; ncrf: on RGB and saturation"),
+               "fda: Otsu on hue and saturation; process: on grey; ncrf: on RGB and saturation; "
+               "none: all of the slide is tissue, for fields cut from tissue"),
     FLAG_ARG("use-value", use_value, "fda: also drop pale and black areas, as for training"),
     FLAG_ARG("no-pen", no_pen, "keep pen marks and black areas"),
     REAL_ARG("close", close_um, "UM", "20", 0, 1e6, "close gaps of up to twice this radius"),

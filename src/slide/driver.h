@@ -15,6 +15,7 @@ struct slide {
     struct tile_source *sources; /* [n_levels]: how each level is decoded */
     const struct slide_driver *driver;
     void *state; /* the driver's */
+    char *cache; /* the folder of slide_set_cache; NULL: the user's */
 };
 
 enum driver_answer {
@@ -32,7 +33,7 @@ struct slide_driver {
     void (*close)(struct slide *slide);
 };
 
-extern const struct slide_driver driver_tiff, driver_openslide;
+extern const struct slide_driver driver_image, driver_tiff, driver_openslide;
 
 /* As slide_open, but by this driver only: tests compare one with another. */
 bool slide_open_by(const struct slide_driver *driver, const char *path, double given_mpp,
@@ -44,6 +45,10 @@ bool slide_set_levels(struct slide *slide, int n, struct err *err);
 bool slide_set_vendor(struct slide *slide, const char *vendor, struct err *err);
 /* um per level-0 pixel; false, and nothing set, if no slide can have it. */
 bool slide_set_mpp(struct slide *slide, double x, double y, enum mpp_source source);
+
+/* The folder for tile caches of this slide. Owned by the caller; NULL if there is none or memory is
+ * short. */
+char *slide_cache_folder(const struct slide *slide);
 
 /* Adds level, column and row of the tile, and the path, to an error. Returns false. */
 bool source_name_place(const struct tile_source *source, int64_t column, int64_t row,

@@ -12,9 +12,11 @@
 #include "slide/raster.h"
 #include "slide/driver.h"
 #include "slide/tiff_file.h"
+#include "slide/tile_cache.h"
 
 /* In the order in which they are asked. */
-static const struct slide_driver *const drivers[] = { &driver_tiff, &driver_openslide };
+static const struct slide_driver *const drivers[] = { &driver_image, &driver_tiff,
+                                                      &driver_openslide };
 
 const struct slide_info *slide_info(const struct slide *slide)
 {
@@ -23,13 +25,14 @@ const struct slide_info *slide_info(const struct slide *slide)
 
 const char *slide_mpp_source_name(enum mpp_source source)
 {
-    static const char *const names[] = { "unknown", "given", "vendor", "tiff tags" };
+    static const char *const names[] = { "unknown", "given", "vendor", "tiff tags",
+                                         "image header" };
     return names[source];
 }
 
 const char *slide_reader_name(enum slide_reader reader)
 {
-    static const char *const names[] = { "OpenSlide", "fast path", "libtiff", "none" };
+    static const char *const names[] = { "OpenSlide", "fast path", "libtiff", "rows", "none" };
     return names[reader];
 }
 
@@ -161,9 +164,22 @@ void slide_close(struct slide *slide)
     free(slide->levels);
     free(slide->sources);
     free(slide->vendor);
+    free(slide->cache);
     free(slide->path);
     free(slide->name);
     free(slide);
+}
+
+bool slide_set_cache(struct slide *slide, const char *folder, struct err *err)
+{
+    free(slide->cache);
+    slide->cache = folder ? strdup(folder) : NULL;
+    return slide->cache || !folder || err_memory(err, slide->path);
+}
+
+char *slide_cache_folder(const struct slide *slide)
+{
+    return slide->cache ? strdup(slide->cache) : tile_cache_home();
 }
 
 struct tile_source slide_source(struct slide *slide, int level)

@@ -14,6 +14,7 @@ enum slide_reader {
     READER_OPENSLIDE,
     READER_FAST,    /* our own decoding of JPEG tiles */
     READER_LIBTIFF, /* tile by tile, because OpenSlide would scramble it (tiff_rgba.h) */
+    READER_ROWS,    /* a plain image, from its top; slow_reason says where its pixels go */
     READER_NONE, /* OpenSlide would scramble it, and we cannot tell its directory or hold its tiles
                   */
 };
@@ -31,13 +32,15 @@ enum mpp_source {
     MPP_GIVEN,     /* --slide-mpp or the mpp column of the slide list */
     MPP_VENDOR,    /* what the scanner wrote */
     MPP_TIFF_TAGS, /* XResolution/YResolution */
+    MPP_IMAGE,     /* PNG's pHYs or JPEG's density */
 };
 
 /* Fixed once the slide is open. There is at least one level, levels[0] is the finest; mpp is 0 if
  * and only if mpp_source is MPP_UNKNOWN. */
 struct slide_info {
     const char *path, *name; /* name: file name without folder and extension */
-    const char *vendor;      /* as named by OpenSlide: "aperio", "generic-tiff" */
+    const char *vendor;      /* as named by OpenSlide: "aperio", "generic-tiff"; "png", "jpeg" or
+                                "striped-tiff" */
     int n_levels;
     const struct slide_level *levels;
     double mpp; /* um per level-0 pixel, mean of x and y; 0 if unknown */
@@ -51,6 +54,9 @@ struct slide_info {
  * 0 overrides the value in the file. The caller owns *out; close with slide_close. A slide may be
  * read from many threads at once. */
 bool slide_open(const char *path, double given_mpp, struct slide **out, struct err *err);
+/* Where decoded tiles of large plain images, and low levels that the file does not have, are kept
+ * (tile_cache.h); NULL: in the user's cache. Call it before pixels are read. */
+bool slide_set_cache(struct slide *slide, const char *folder, struct err *err);
 void slide_close(struct slide *slide); /* NULL-safe */
 const struct slide_info *slide_info(const struct slide *slide);
 const char *slide_mpp_source_name(enum mpp_source source);

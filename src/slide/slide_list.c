@@ -12,10 +12,7 @@
 #include "base/folder.h"
 #include "base/names.h"
 #include "base/text.h"
-
-static const char *const slide_extensions[] = { ".svs",     ".tif", ".tiff", ".ndpi",
-                                                ".vms",     ".vmu", ".scn",  ".mrxs",
-                                                ".svslide", ".bif", NULL };
+#include "slide/slide_folder.h"
 
 /* A list that grows. The origin of each entry is kept for messages about duplicates. */
 struct builder {
@@ -154,28 +151,11 @@ static bool add_table(struct builder *builder, const struct csv *csv, struct err
     return true;
 }
 
-static bool no_slides_in(const char *folder, struct err *err)
-{
-    static const char *const store_extensions[] = { ".h5", NULL };
-    char **names = NULL;
-    size_t n = 0;
-    if (!folder_names(folder, store_extensions, &names, &n, err))
-        return false;
-    folder_names_free(names, n);
-    if (n > 0)
-        return err_set(err, ERR_MISSING,
-                       "%s: this folder contains patch stores but no slides (.svs, .tif, .ndpi, "
-                       "...); pass the stores to predict as %s/*.h5",
-                       folder, folder);
-    return err_set(err, ERR_MISSING, "%s: no slides in this folder (.svs, .tif, .ndpi, ...)",
-                   folder);
-}
-
 static bool add_folder(struct builder *builder, const char *folder, struct err *err)
 {
     char **names = NULL;
     size_t n = 0, before = builder->list.n, length = strlen(folder);
-    if (!folder_names(folder, slide_extensions, &names, &n, err))
+    if (!slide_folder_names(folder, &names, &n, err))
         return false;
     bool ok = true;
     while (length > 1 && folder[length - 1] == '/')
@@ -189,7 +169,7 @@ static bool add_folder(struct builder *builder, const char *folder, struct err *
         free(path);
     }
     folder_names_free(names, n);
-    return ok && builder->list.n == before ? no_slides_in(folder, err) : ok;
+    return ok && builder->list.n == before ? slide_folder_empty(folder, err) : ok;
 }
 
 static bool add_glob(struct builder *builder, const char *pattern, struct err *err)

@@ -1,6 +1,7 @@
 /* method.c: see method.h. One function per method, and a table of them. */
 #include "tissue/method.h"
 
+#include <string.h>
 #include "stain/colour.h"
 #include "tissue/morphology.h"
 #include "tissue/otsu.h"
@@ -109,6 +110,15 @@ static bool method_ncrf(const struct image *rgb, const uint8_t *skip,
     return true;
 }
 
+/* Everything. */
+static bool method_none(const struct image *rgb, const uint8_t *skip,
+                        const struct tissue_options *options, struct image *mask, struct err *err)
+{
+    (void)skip, (void)options, (void)err;
+    memset(mask->px, 255, (size_t)(rgb->width * rgb->height));
+    return true;
+}
+
 typedef bool (*method_fn)(const struct image *rgb, const uint8_t *skip,
                           const struct tissue_options *options, struct image *mask,
                           struct err *err);
@@ -117,11 +127,13 @@ static const method_fn methods[] = {
     [TISSUE_FDA] = method_fda,
     [TISSUE_PROCESS] = method_process,
     [TISSUE_NCRF] = method_ncrf,
+    [TISSUE_NONE] = method_none,
 };
 const char *const tissue_method_names[] = {
     [TISSUE_FDA] = "fda",
     [TISSUE_PROCESS] = "process",
     [TISSUE_NCRF] = "ncrf",
+    [TISSUE_NONE] = "none",
     NULL,
 };
 

@@ -69,6 +69,8 @@ static bool make_mask(struct tissue_mask *out, const struct tissue_options *opti
     const struct image *rgb = &out->overview;
     struct image pen = { 0 };
     bool ok = image_new(&out->mask, rgb->width, rgb->height, 1, err);
+    if (ok && options->method == TISSUE_NONE)
+        return method_apply(rgb, NULL, options, &out->mask, err);
     if (ok && options->remove_pen)
         ok = image_new(&pen, rgb->width, rgb->height, 1, err) && method_find_pen(rgb, &pen, err);
     ok = ok && method_apply(rgb, pen.px, options, &out->mask, err);

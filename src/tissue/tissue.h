@@ -11,7 +11,8 @@
 /* Maximum pixels of an overview, so that making a mask never needs more than about 150 MB. */
 #define TISSUE_MAX_OVERVIEW_PX 16e6
 
-enum tissue_method { TISSUE_FDA, TISSUE_PROCESS, TISSUE_NCRF };
+/* TISSUE_NONE looks for nothing: all of the slide counts as tissue, whatever the other options. */
+enum tissue_method { TISSUE_FDA, TISSUE_PROCESS, TISSUE_NCRF, TISSUE_NONE };
 extern const char *const tissue_method_names[]; /* NULL-terminated, in the order of the enum */
 
 struct tissue_options {

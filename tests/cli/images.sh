@@ -1,0 +1,24 @@
+# Plain images as slides: every kind of pixel against PIL and tifffile, resolutions, what is refused,
+# what is damaged, and which images of a folder are slides.
+/usr/bin/python3 -c 'import numpy, tifffile, PIL' 2>/dev/null || { echo "needs Python with PIL and tifffile" >&2; exit 77; }
+mkdir kinds && /usr/bin/python3 "$SOURCE/tests/cli/check_images.py" "$(command -v microtome)" kinds || exit
+echo "--- refused"
+for name in cmyk.jpg rotated.jpg rotated.tif float.tif bits1.tif five.tif pages.tif cmyk.tif; do microtome info refused/$name; done 2>&1
+echo "--- damaged"
+head -c 5000 kinds/rgb.png >cut.png
+head -c 9000 kinds/baseline.jpg >cut.jpg
+head -c 9000 kinds/progressive.jpg >cut_progressive.jpg
+head -c 60000 kinds/bigtiff.tif >cut.tif
+for name in cut.png cut.jpg cut_progressive.jpg cut.tif; do microtome info --thumbnail t.png $name; done 2>&1 | grep -v '^  '
+echo "--- folders"
+mkdir fields slides results
+cp kinds/rgb.png fields/a.png
+cp kinds/baseline.jpg fields/b.JPG
+cp kinds/grey.png fields/a_mask.png
+cp kinds/grey.png fields/b_Label.png
+cp fields/*.* slides/
+cp kinds/lzw.tif slides/c.tif
+cp fields/* results/
+echo '{}' >results/run.json
+for folder in fields slides results; do echo "$folder:"; microtome info $folder | grep '^[a-z]'; done 2>&1
+microtome info fields/a_mask.png 'results/b*.JPG' | grep '^[a-z]'
