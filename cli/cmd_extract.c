@@ -54,9 +54,10 @@ static const struct arg args[] = {
                "how tissue is found; none: all of the slide is tissue"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,
              "minimum fraction of tissue in a tile"),
-    TEXT_ARG("annotations", annotations, "DIR", NULL,
-             "folder with <slide>.xml, .json or .geojson for slides that have no annotation in the "
-             "slide list"),
+    TEXT_ARG(
+        "annotations", annotations, "DIR", NULL,
+        "folder with <slide>.xml, .json, .geojson, .annotations or .png (label image) for slides "
+        "that have no annotation in the slide list"),
     CLASS_MAP_ARG,
     CHOICE_ARG("label-rule", label_rule, "NAME", "majority", label_rule_names,
                "what makes a tile tumour: at least half of its pixels (normal if none is), any "

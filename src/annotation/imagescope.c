@@ -86,7 +86,7 @@ static bool on_start(void *user, const struct xml_element *element, struct err *
         take_description(reading, element);
     else if (!strcmp(element->name, "Region"))
         return start_region(reading, element, err);
-    else if (!strcmp(element->name, "Vertex") && reading->inside)
+    else if (reading->inside && (!strcmp(element->name, "Vertex") || !strcmp(element->name, "V")))
         return xml_number(element, "X", true, &x, err) && xml_number(element, "Y", true, &y, err) &&
                drawing_point(reading->drawing, x, y, err);
     return true;

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-/* Would a slide of `slide_px` shrunk by `scale` have `px` pixels, rounded up or down? */
+/* Would a slide of `slide_px` shrunk by `scale` have `px` pixels, give or take one? */
 static bool agree(int64_t slide_px, double scale, int64_t px)
 {
-    return fabs((double)slide_px / scale - (double)px) < 1;
+    return fabs((double)slide_px / scale - (double)px) <= 1;
 }
 
 bool raster_scale(const char *path, int64_t width, int64_t height,
@@ -23,8 +23,8 @@ bool raster_scale(const char *path, int64_t width, int64_t height,
         *out = ratio;
     else
         return err_set(err, ERR_FORMAT,
-                       "%s: is %lld x %lld px, but the slide is %lld x %lld px, which is not a "
-                       "multiple of it; does it belong to this slide?",
+                       "%s: is %lld x %lld px, but the slide is %lld x %lld px, of other "
+                       "proportions; does it belong to this slide?",
                        path, (long long)width, (long long)height, (long long)slide->width_l0,
                        (long long)slide->height_l0);
     return true;

@@ -3,29 +3,65 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/file.h"
 #include "base/text.h"
+
+/* A slide that is a PNG is not its own label image. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+/* Takes over the path. */
+static bool take_if_exists(const struct slide_entry *entry, char *path, char **found,
+                           struct err *err)
+{
+    if (!path)
+        return err_memory(err, entry->name);
+    if (!file_exists(path) || file_is_folder(path) || same_file(path, entry->path)) {
+        free(path);
+        return true;
+    }
+    if (*found && !same_file(path, *found)) {
+        err_set(err, ERR_FORMAT, "slide '%s' has two annotation files (%s and %s); keep one",
+                entry->name, *found, path);
+        free(path);
+        return false;
+    }
+    free(*found);
+    *found = path;
+    return true;
+}
 
 bool annotations_path(const struct slide_entry *entry, const char *folder, char **out,
                       struct err *err)
 {
-    static const char *const extensions[] = { "xml", "json", "geojson" };
+    static const char *const extensions[] = { "xml", "json", "geojson", "annotations", "png" };
+    char *found = NULL;
     *out = NULL;
     if (entry->annotation[0]) {
         *out = strdup(entry->annotation);
         return *out ? true : err_memory(err, entry->name);
     }
-    for (size_t i = 0; folder && i < sizeof extensions / sizeof *extensions; i++) {
-        char *path = text_format("%s/%s.%s", folder, entry->name, extensions[i]);
-        if (!path)
-            return err_memory(err, entry->name);
-        if (file_exists(path)) {
-            *out = path;
-            return true;
-        }
-        free(path);
-    }
-    return true;
+    if (!folder)
+        return true;
+    const char *slash = strrchr(entry->path, '/'), *file = slash ? slash + 1 : entry->path;
+    bool ok = true;
+    for (size_t i = 0; ok && i < sizeof extensions / sizeof *extensions; i++)
+        ok = take_if_exists(entry, text_format("%s/%s.%s", folder, entry->name, extensions[i]),
+                            &found, err) &&
+             take_if_exists(entry, text_format("%s/%s.%s", folder, file, extensions[i]), &found,
+                            err);
+    ok = ok && take_if_exists(entry, text_format("%s/%s/regions.geojson", folder, entry->name),
+                              &found, err);
+    if (ok)
+        *out = found;
+    else
+        free(found);
+    return ok;
 }
 
 bool annotations_check(const struct slide_list *slides, const char *folder, const bool *done,

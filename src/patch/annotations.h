@@ -4,7 +4,9 @@
 #include "annotation/annotation.h"
 #include "slide/slide_list.h"
 
-/* The slide list's annotation, or <slide>.xml, .json or .geojson in the folder (NULL: no folder).
+/* The slide list's annotation, or the file in the folder (NULL: no folder) that is named after the
+ * slide: <slide>.xml, .json, .geojson, .annotations or .png, also with the slide's extension kept
+ * (a.svs.geojson), or <slide>/regions.geojson, as predict writes it. Two of them are an error.
  * *out is the caller's; NULL and true if the slide has none. */
 bool annotations_path(const struct slide_entry *entry, const char *folder, char **out,
                       struct err *err);

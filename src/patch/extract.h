@@ -19,7 +19,7 @@ struct extract_options {
     double slide_mpp; /* um/px of level 0 for every slide; 0: what slide list or file say */
     enum tissue_method tissue_method;
     double min_tissue;
-    const char *annotations;           /* folder of <slide>.xml, .json or .geojson; NULL: none */
+    const char *annotations;           /* folder of annotations; NULL: none */
     const struct class_map *class_map; /* NULL: classes mean what their names say */
     enum label_rule label_rule;
     enum patch_target target;

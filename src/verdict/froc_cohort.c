@@ -28,7 +28,7 @@ static bool read_truth(const struct truth_entry *entry, const struct class_map *
     struct truth_mask mask;
     /* The box must contain everything that joins, with one free pixel around it. */
     int64_t margin = (int64_t)ceil(rules.join_um / (rules.mpp * rules.downsample * 2)) + 2;
-    if (!truth_mask_read(path, class_map, rules.downsample, margin, &mask, err))
+    if (!truth_mask_read(path, entry->slide, class_map, rules.downsample, margin, &mask, err))
         return false;
     bool ok = froc_truth_of_mask(&mask.mask, &rules, out, err) || err_prefix(err, path);
     out->origin_x = mask.origin_x, out->origin_y = mask.origin_y;

@@ -57,15 +57,17 @@ struct truth {
     double downsample;
 };
 
-static bool open_truth(const char *path, const struct class_map *class_map, double downsample,
-                       struct truth *out, struct err *err)
+static bool open_truth(const char *path, const struct heatmap_info *info,
+                       const struct class_map *class_map, double downsample, struct truth *out,
+                       struct err *err)
 {
+    struct annotation_slide slide = { info->slide, info->width_l0, info->height_l0 };
     *out = (struct truth){ .downsample = downsample };
     if (!path)
         return true;
     if (truth_is_mask(path))
-        return truth_mask_read(path, class_map, downsample, 0, &out->mask, err);
-    return annotation_read(path, NULL, class_map, &out->annotation, err);
+        return truth_mask_read(path, info->slide, class_map, downsample, 0, &out->mask, err);
+    return annotation_read(path, &slide, class_map, &out->annotation, err);
 }
 
 static void close_truth(struct truth *truth)
@@ -120,7 +122,7 @@ bool pixel_counts_add(const struct heatmap *heatmap, int64_t class_index, const 
     const struct heatmap_info *info = heatmap_info(heatmap);
     const int64_t band = heatmap_rows_in(info, BAND_BYTES);
     struct truth truth;
-    if (!open_truth(truth_path, class_map, downsample, &truth, err))
+    if (!open_truth(truth_path, info, class_map, downsample, &truth, err))
         return false;
     float *scores = malloc((size_t)(band * info->width * info->n_classes) * sizeof *scores);
     bool ok = scores || err_memory(err, info->slide);

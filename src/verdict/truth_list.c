@@ -7,6 +7,7 @@
 #include "annotation/annotation.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "slide/slide_list.h"
 #include "verdict/slide_table.h"
 #include "base/text.h"
 
@@ -15,11 +16,14 @@ static int by_slide(const void *a, const void *b)
     return strcmp(((const struct truth_entry *)a)->slide, ((const struct truth_entry *)b)->slide);
 }
 
-/* "test_001_mask.png" -> "test_001", in place. */
+/* "test_001_mask.png", "test_001.svs.geojson" -> "test_001", in place. */
 static void cut_ending(char *name)
 {
     char *dot = strrchr(name, '.');
     if (dot)
+        *dot = 0;
+    dot = strrchr(name, '.');
+    if (dot && slide_has_extension(name))
         *dot = 0;
     size_t length = strlen(name);
     if (length > 5 && strcasecmp(name + length - 5, "_mask") == 0)
@@ -28,15 +32,17 @@ static void cut_ending(char *name)
 
 static bool read_folder(struct truth_list *list, struct err *err)
 {
-    static const char *const endings[] = { ".xml", ".json", ".geojson", ".png",
-                                           ".tif", ".tiff", NULL };
+    static const char *const endings[] = { ".xml", ".json", ".geojson", ".annotations",
+                                           ".png", ".tif",  ".tiff",    NULL };
     char **names = NULL;
     size_t n = 0;
     if (!folder_names(list->source, endings, &names, &n, err))
         return false;
-    bool ok = n > 0 || err_set(err, ERR_MISSING,
-                               "%s: no annotations (.xml, .json, .geojson) or masks (.png, .tif)",
-                               list->source);
+    bool ok =
+        n > 0 ||
+        err_set(err, ERR_MISSING,
+                "%s: no annotations (.xml, .json, .geojson, .annotations) or masks (.png, .tif)",
+                list->source);
     list->entries = calloc(n + 1, sizeof *list->entries);
     ok = ok && (list->entries || err_memory(err, list->source));
     for (size_t i = 0; ok && i < n; i++) {

@@ -23,8 +23,8 @@ struct truth_list {
 };
 
 /* *out is the caller's; free with truth_list_free. A folder may contain .xml, .json, .geojson,
- * .png, .tif and .tiff. Annotation classes that are not mapped are rejected here; class_map may be
- * NULL. */
+ * .annotations, .png, .tif and .tiff. Annotation classes that are not mapped are rejected here;
+ * class_map may be NULL. */
 bool truth_list_read(const char *path, const char *slide_column, const struct class_map *class_map,
                      struct truth_list *out, struct err *err);
 /* Is this truth file an image rather than an annotation? */

@@ -13,12 +13,13 @@
 #define BAND_ROWS 256
 #define LEVEL_TOLERANCE 0.02
 
-static bool rasterise(const char *path, const struct class_map *class_map, double downsample,
-                      int64_t margin_px, struct truth_mask *out, struct err *err)
+static bool rasterise(const char *path, const char *slide, const struct class_map *class_map,
+                      double downsample, int64_t margin_px, struct truth_mask *out, struct err *err)
 {
     struct annotation *annotation = NULL;
     double x0, y0, x1, y1;
-    if (!annotation_read(path, NULL, class_map, &annotation, err))
+    if (!annotation_read(path, &(struct annotation_slide){ slide, 0, 0 }, class_map, &annotation,
+                         err))
         return false;
     bool ok = true;
     if (!annotation_bounds(annotation, &x0, &y0, &x1, &y1)) {
@@ -106,12 +107,12 @@ static void make_binary(struct image *mask)
         mask->px[i] = mask->px[i] >= least ? 255 : 0;
 }
 
-bool truth_mask_read(const char *path, const struct class_map *class_map, double downsample,
-                     int64_t margin_px, struct truth_mask *out, struct err *err)
+bool truth_mask_read(const char *path, const char *slide, const struct class_map *class_map,
+                     double downsample, int64_t margin_px, struct truth_mask *out, struct err *err)
 {
     *out = (struct truth_mask){ 0 };
     if (!truth_is_mask(path))
-        return rasterise(path, class_map, downsample, margin_px, out, err);
+        return rasterise(path, slide, class_map, downsample, margin_px, out, err);
     bool ok = strcasecmp(file_extension(path), ".png") == 0
                   ? image_read_png(path, 1, &out->mask, err)
                   : read_pyramid(path, downsample, &out->mask, err);

@@ -307,8 +307,8 @@ static void truth_comes_from_drawings_and_masks(void **state)
     for (int64_t y = 10; y < 20; y++)
         memset(image_at(&mask, 20, y), 1, 10);
     assert_true(image_write_png(painted, &mask, &err));
-    assert_true(truth_mask_read(drawn, NULL, 32, 3, &from_drawing, &err));
-    assert_true(truth_mask_read(painted, NULL, 32, 3, &from_mask, &err));
+    assert_true(truth_mask_read(drawn, NULL, NULL, 32, 3, &from_drawing, &err));
+    assert_true(truth_mask_read(painted, NULL, NULL, 32, 3, &from_mask, &err));
     assert_int_equal(from_drawing.origin_x, 17);
     assert_int_equal(from_drawing.origin_y, 7);
     assert_int_equal(from_mask.mask.width, 40);
@@ -343,14 +343,14 @@ static void truth_comes_from_pyramids(void **state)
     struct err err = { 0 };
     tiff_maker_write(path, &flavour);
     tiff_maker_draw(100, 400, &drawn);
-    if (!truth_mask_read(path, NULL, 4, 5, &mask, &err))
+    if (!truth_mask_read(path, NULL, NULL, 4, 5, &mask, &err))
         fail_msg("%s", err.text);
     assert_true(mask.mask.width == 100 && mask.mask.height == 400);
     assert_true(mask.origin_x == 0 && mask.origin_y == 0);
     for (int64_t i = 0; i < 100 * 400; i++)
         assert_int_equal(mask.mask.px[i], drawn.px[3 * i] >= 128 ? 255 : 0);
     image_free(&mask.mask), image_free(&drawn);
-    assert_false(truth_mask_read(path, NULL, 32, 5, &mask, &err));
+    assert_false(truth_mask_read(path, NULL, NULL, 32, 5, &mask, &err));
     assert_non_null(strstr(err.text, "no level with downsample 32 (its levels range from 1 to 4)"));
     free(path);
 }
@@ -378,7 +378,7 @@ static void real_annotations(void **state)
         struct froc_truth truth;
         struct err err = { 0 };
         int64_t tumour = 0, joined = 0;
-        if (!truth_mask_read(path, NULL, rules.downsample, 7, &mask, &err))
+        if (!truth_mask_read(path, NULL, NULL, rules.downsample, 7, &mask, &err))
             fail_msg("%s", err.text);
         const int64_t n = mask.mask.width * mask.mask.height;
         for (int64_t i = 0; i < n; i++)
