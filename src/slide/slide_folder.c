@@ -12,6 +12,15 @@ static const char *const slide_extensions[] = { ".svs",     ".tif", ".tiff", ".n
                                                 ".vms",     ".vmu", ".scn",  ".mrxs",
                                                 ".svslide", ".bif", NULL };
 static const char *const image_extensions[] = { ".png", ".jpg", ".jpeg", NULL };
+
+bool slide_has_extension(const char *path)
+{
+    const char *extension = file_extension(path);
+    for (size_t i = 0; slide_extensions[i]; i++)
+        if (strcasecmp(extension, slide_extensions[i]) == 0)
+            return true;
+    return false;
+}
 static const char *const companion_endings[] = { "_mask",    "_tissue",    "_overlay",
                                                  "_patches", "_label",     "_labels",
                                                  "_macro",   "_thumbnail", NULL };

@@ -14,4 +14,7 @@ bool slide_folder_names(const char *folder, char ***names, size_t *n, struct err
 
 /* The error for a folder without slides. Returns false. */
 bool slide_folder_empty(const char *folder, struct err *err);
+
+/* Does the name end like those of slides, other than plain images? */
+bool slide_has_extension(const char *path);
 #endif

@@ -14,15 +14,6 @@
 #include "base/text.h"
 #include "slide/slide_folder.h"
 
-bool slide_has_extension(const char *path)
-{
-    const char *extension = file_extension(path);
-    for (size_t i = 0; slide_extensions[i]; i++)
-        if (strcasecmp(extension, slide_extensions[i]) == 0)
-            return true;
-    return false;
-}
-
 /* A list that grows. The origin of each entry is kept for messages about duplicates. */
 struct builder {
     struct slide_list list;

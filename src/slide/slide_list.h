@@ -26,9 +26,6 @@ bool slide_list_read(char *const *operands, int n_operands, struct slide_list *o
 bool slide_list_parse(const char *text, size_t size, const char *path, struct slide_list *out,
                       struct err *err);
 
-/* Does the name end like those of slides that a folder contributes? */
-bool slide_has_extension(const char *path);
-
 /* Opens a slide of a list for work that measures in um: slide_open, with option_mpp > 0
  * (--slide-mpp) taking precedence over the list, and the list over the file. It rejects a um/px
  * that no slide has (outside 0.01 to 100), a value in the list more than twice or less than half of

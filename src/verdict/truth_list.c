@@ -7,7 +7,7 @@
 #include "annotation/annotation.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "slide/slide_list.h"
+#include "slide/slide_folder.h"
 #include "verdict/slide_table.h"
 #include "base/text.h"
 
