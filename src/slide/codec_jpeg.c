@@ -97,7 +97,15 @@ static bool decode_rows(struct jpeg_state *state, const uint8_t *bytes, size_t s
     struct jpeg_decompress_struct *jpeg = &state->jpeg;
     input_from(state, bytes, size);
     jpeg_read_header(jpeg, TRUE);
-    jpeg->jpeg_color_space = d->photometric == PHOTOMETRIC_YCBCR ? JCS_YCbCr : JCS_RGB;
+    if (jpeg->num_components != d->samples) {
+        snprintf(state->failure.text, sizeof state->failure.text,
+                 "the JPEG has %d components, the directory says %d", jpeg->num_components,
+                 d->samples);
+        return false;
+    }
+    jpeg->jpeg_color_space = d->photometric == PHOTOMETRIC_YCBCR ? JCS_YCbCr
+                             : d->samples == 1                   ? JCS_GRAYSCALE
+                                                                 : JCS_RGB;
     jpeg->out_color_space = JCS_EXT_RGB;
     /* before jpeg_start_decompress, which allocates the size the tile claims */
     if (jpeg->image_width != (JDIMENSION)d->tile_width ||
@@ -165,10 +173,15 @@ static bool jpeg_decode(void *arg, const struct tiff_directory *directory, const
 
 static const char *why_unfit(const struct tiff_directory *d)
 {
-    if (d->bits != 8 || d->samples != 3 || d->planar || d->depth != 1)
-        return "its pixels are not 3 x 8 bit";
-    if (d->photometric != PHOTOMETRIC_RGB && d->photometric != PHOTOMETRIC_YCBCR)
-        return "its colours are neither RGB nor YCbCr";
+    if (d->bits == 12)
+        return "its JPEG tiles have 12 bit per sample";
+    if (d->photometric == PHOTOMETRIC_SEPARATED)
+        return "its JPEG tiles are CMYK";
+    if (d->bits != 8 || (d->samples != 3 && d->samples != 1) || d->planar || d->depth != 1)
+        return "its JPEG tiles are neither grey nor RGB of 8 bit";
+    if (d->samples == 1 ? d->photometric != PHOTOMETRIC_MINISBLACK
+                        : d->photometric != PHOTOMETRIC_RGB && d->photometric != PHOTOMETRIC_YCBCR)
+        return "the colours of its JPEG tiles are neither grey, RGB nor YCbCr";
     return NULL;
 }
 
