@@ -8,6 +8,7 @@
 #include "verdict/confusion.h"
 #include "verdict/froc.h"
 #include "verdict/scores.h"
+#include "verdict/truth_source.h"
 #include "base/text.h"
 
 bool evaluate_plot(const struct evaluate_options *o, const char *ending, const struct chart *chart,
@@ -93,7 +94,7 @@ static const struct arg args[] = {
                "froc: treat a lesion and a false positive with the same score as one threshold, or "
                "separate them like CAMELYON16's program, for comparison with leaderboards"),
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024,
-             "froc, pixels: level-0 pixels per mask pixel"),
+             "froc, pixels, confusion: level-0 pixels per mask pixel"),
     REAL_ARG("threshold", threshold, "P", "0.5", 0, 1,
              "pixels: a cell is called tumour above this score, for Dice and IoU; confusion: the "
              "second of two classes is called from this score on"),
@@ -104,6 +105,9 @@ static const struct arg args[] = {
     TEXT_ARG("classes", classes, "NAMES", NULL,
              "confusion: the classes in the order of their numbers, separated by commas (default: "
              "those of the columns prob_<class>, or all that occur)"),
+    CHOICE_ARG("tile", tile, "RULE", "centre", tile_rule_names,
+               "confusion: the true class of a tile is that of its centre, or the one that covers "
+               "most of it"),
     CHOICE_ARG("weights", weights, "HOW", "none", kappa_weights_names,
                "confusion: weights of Cohen's kappa, for classes that have an order"),
     CLASS_MAP_ARG,
@@ -142,7 +146,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
         { "roc", evaluate_roc, "a CSV of slide scores" },
         { "froc", evaluate_froc, "a folder of lesion lists" },
         { "pixels", evaluate_pixels, "a folder of heatmaps" },
-        { "confusion", evaluate_confusion, "a CSV of scores or of predicted classes" },
+        { "confusion", evaluate_confusion,
+          "a CSV of scores or predicted classes, or a folder of heatmaps" },
     };
     const struct evaluate_options *o = options;
     if (o->json && o->csv)
@@ -157,7 +162,7 @@ const struct command cmd_evaluate = {
     .spec = { .name = "evaluate",
               .summary = "compare scores, lesions and heatmaps with the truth",
               .operands = "roc SCORES.csv... | froc LESIONS... | pixels HEATMAPS... | confusion "
-                          "SCORES.csv",
+                          "SCORES.csv|HEATMAPS...|TILES.csv...",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
@@ -172,8 +177,10 @@ const struct command cmd_evaluate = {
                   "list <slide>.csv (score,x,y in level-0 pixels) for every slide, and annotations "
                   "or masks, and prints the FROC score by the rules of CAMELYON16. 'pixels' "
                   "compares heatmaps cell by cell with annotations or masks: AUC over tissue, Dice "
-                  "and IoU. 'confusion' counts how often each class is called each class, and "
-                  "prints precision, recall, specificity and F1 of every class, accuracy, balanced "
+                  "and IoU. 'confusion' counts how often each class is called each class (slides "
+                  "of a "
+                  "table, cells of heatmaps, or tiles), and prints precision, recall, specificity "
+                  "and F1 of every class, accuracy, balanced "
                   "accuracy, Cohen's kappa and Matthews' correlation.",
               .example =
                   "microtome evaluate roc scores.csv --plot roc\n"
@@ -182,7 +189,9 @@ const struct command cmd_evaluate = {
                   "microtome evaluate roc scores.csv --truth slides.csv --patient --by center\n"
                   "microtome evaluate froc lesions --truth annotations --plot froc\n"
                   "microtome evaluate pixels heatmaps --truth annotations\n"
-                  "microtome evaluate confusion scores.csv --slide sample --plot confusion",
+                  "microtome evaluate confusion scores.csv --slide sample --plot confusion\n"
+                  "microtome evaluate confusion heatmaps --truth annotations --class-map "
+                  "classes.yaml",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct evaluate_options),

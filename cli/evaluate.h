@@ -11,7 +11,7 @@ struct evaluate_options {
     struct arg_texts scores;
     bool allow_missing, json, csv, patient;
     int64_t bootstrap, seed, calibration;
-    int ties, patient_score, weights;
+    int ties, patient_score, weights, tile;
     double mpp, isolated, downsample, threshold;
 };
 

@@ -12,6 +12,7 @@ struct plan {
     bool highest;              /* the class with the highest score of the columns prob_<class> */
     bool predicted;            /* the class that a column names */
     const char *column;        /* that column, or the one of a single score */
+    char *second;              /* owned: the score of the second of two classes */
 };
 
 static struct scores_request base_request(const struct confusion_table_request *request)
@@ -92,6 +93,11 @@ static bool make_plan(const struct confusion_table_request *request, const struc
     else if (ok && plan->predicted)
         ok = find_values(request, csv, plan->column, &plan->classes, err);
     plan->highest = highest;
+    if (ok && highest && plan->classes.n == 2) { /* the score of the second decides */
+        plan->highest = false;
+        plan->column = plan->second = text_format("prob_%s", plan->classes.names[1]);
+        ok = plan->second || err_memory(err, csv->path);
+    }
     class_list_free(&columns);
     return ok;
 }
@@ -206,6 +212,7 @@ bool confusion_of_table(const struct confusion_table_request *request, struct co
                 : plan.highest ? call_highest(request, &plan, out, err)
                                : call_score(request, &plan, out, err));
     class_list_free(&plan.classes);
+    free(plan.second);
     if (!ok)
         confusion_free(&out->confusion);
     return ok;

@@ -4,9 +4,9 @@
 #define VERDICT_CONFUSION_TABLE_H
 #include "verdict/confusion.h"
 
-/* A row is called: the class in predicted_column; or the class with the highest score of the
- * columns prob_<class>, the first of equals; or, from a single score, the second of two classes if
- * the score is at least the threshold. */
+/* A row is called: the class in predicted_column; or, of three classes and more, the one with the
+ * highest score of the columns prob_<class>, the first of equals; or the second of two classes if
+ * its score is at least the threshold. */
 struct confusion_table_request {
     const char *path; /* the CSV with the scores */
     const char *slide_column, *label_column;

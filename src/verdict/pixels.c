@@ -4,8 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "annotation/annotation.h"
-#include "verdict/truth_mask.h"
+#include "verdict/truth_source.h"
 
 #define BAND_BYTES (INT64_C(16) << 20)
 #define DROPPED_BITS 11
@@ -50,56 +49,6 @@ void pixel_counts_join(struct pixel_counts *all, const struct pixel_counts *one)
     all->hit += one->hit, all->wrong += one->wrong, all->missed += one->missed;
 }
 
-/* Where tumour is: an annotation is rasterised row by row, an image is sampled. */
-struct truth {
-    struct annotation *annotation;
-    struct truth_mask mask;
-    double downsample;
-};
-
-static bool open_truth(const char *path, const struct heatmap_info *info,
-                       const struct class_map *class_map, double downsample, struct truth *out,
-                       struct err *err)
-{
-    struct annotation_slide slide = { info->slide, info->width_l0, info->height_l0 };
-    *out = (struct truth){ .downsample = downsample };
-    if (!path)
-        return true;
-    if (truth_is_mask(path))
-        return truth_mask_read(path, info->slide, class_map, downsample, 0, &out->mask, err);
-    return annotation_read(path, &slide, class_map, &out->annotation, err);
-}
-
-static void close_truth(struct truth *truth)
-{
-    annotation_free(truth->annotation);
-    image_free(&truth->mask.mask);
-}
-
-static bool in_mask(const struct truth *truth, double x_l0, double y_l0)
-{
-    const struct image *mask = &truth->mask.mask;
-    int64_t x = (int64_t)(x_l0 / truth->downsample), y = (int64_t)(y_l0 / truth->downsample);
-    return mask->px && x < mask->width && y < mask->height && *image_at(mask, x, y) != 0;
-}
-
-/* rows [n, width]: 255 where the centre of the cell is tumour. */
-static bool truth_rows(const struct truth *truth, const struct heatmap_info *info, int64_t row,
-                       int64_t n, struct image *rows, struct err *err)
-{
-    const double cell = info->downsample * (double)info->stride;
-    if (truth->annotation)
-        return annotation_mask(truth->annotation, 0, (double)row * cell, cell, info->width, n, rows,
-                               err);
-    if (!image_new(rows, info->width, n, 1, err))
-        return false;
-    for (int64_t y = 0; truth->mask.mask.px && y < n; y++)
-        for (int64_t x = 0; x < info->width; x++)
-            if (in_mask(truth, ((double)x + 0.5) * cell, ((double)(row + y) + 0.5) * cell))
-                *image_at(rows, x, y) = 255;
-    return true;
-}
-
 static void count(struct pixel_counts *counts, float score, bool tumour, float threshold)
 {
     counts->tumour += tumour;
@@ -115,14 +64,47 @@ static void count(struct pixel_counts *counts, float score, bool tumour, float t
     counts->missed += !called && tumour;
 }
 
+/* Classes that are neither normal nor tumor are compared by name. *place: that of the heatmap's
+ * class in the truth; -1: tumour against the rest. */
+static bool find_place(const struct class_map *class_map, const struct heatmap_info *info,
+                       int64_t class_index, int *place, struct err *err)
+{
+    *place = -1;
+    if (class_map_is_plain(class_map))
+        return true;
+    *place = class_map_place(class_map, info->class_names[class_index]);
+    return *place >= 0 ||
+           err_set(
+               err, ERR_FORMAT,
+               "%s: class '%s' of the heatmap is not a class of the truth; map drawn names to it "
+               "with --class-map, or choose another one with --class",
+               info->slide, info->class_names[class_index]);
+}
+
+/* rows [n, width]: 255 where the truth is that class. */
+static bool read_truth(const struct truth_source *truth, const struct heatmap_info *info, int place,
+                       int64_t row, int64_t n, struct image *rows, struct err *err)
+{
+    if (place < 0)
+        return truth_source_positive(truth, info, row, n, rows, err);
+    if (!truth_source_classes(truth, info, row, n, rows, err))
+        return false;
+    for (int64_t i = 0; i < n * info->width; i++)
+        rows->px[i] = rows->px[i] == place ? 255 : 0;
+    return true;
+}
+
 bool pixel_counts_add(const struct heatmap *heatmap, int64_t class_index, const char *truth_path,
                       const struct class_map *class_map, double downsample, double threshold,
                       const struct ctx *ctx, struct pixel_counts *counts, struct err *err)
 {
     const struct heatmap_info *info = heatmap_info(heatmap);
     const int64_t band = heatmap_rows_in(info, BAND_BYTES);
-    struct truth truth;
-    if (!open_truth(truth_path, info, class_map, downsample, &truth, err))
+    const struct annotation_slide slide = { info->slide, info->width_l0, info->height_l0 };
+    struct truth_source truth;
+    int place = -1;
+    if (!find_place(class_map, info, class_index, &place, err) ||
+        !truth_source_open(truth_path, &slide, class_map, downsample, &truth, err))
         return false;
     float *scores = malloc((size_t)(band * info->width * info->n_classes) * sizeof *scores);
     bool ok = scores || err_memory(err, info->slide);
@@ -131,14 +113,14 @@ bool pixel_counts_add(const struct heatmap *heatmap, int64_t class_index, const 
         struct image rows = { 0 };
         ok = (!ctx_stopped(ctx) || err_stopped(err)) &&
              heatmap_read_rows(heatmap, row, n, scores, err) &&
-             truth_rows(&truth, info, row, n, &rows, err);
+             read_truth(&truth, info, place, row, n, &rows, err);
         for (int64_t i = 0; ok && i < n * info->width; i++)
             count(counts, scores[i * info->n_classes + class_index], rows.px[i] != 0,
                   (float)threshold);
         image_free(&rows);
     }
     free(scores);
-    close_truth(&truth);
+    truth_source_close(&truth);
     return ok;
 }
 

@@ -1,6 +1,8 @@
 /* pixels.h: heatmaps against the truth, cell by cell, in bounded memory.
  * The area under the ROC curve is over scored cells (tissue). A cell is called tumour above the
- * threshold; cells without a score are not called. A cell is tumour if its centre is. */
+ * threshold; cells without a score are not called. A cell is tumour if its centre is. With a class
+ * map that has other classes than normal and tumor, "tumour" is the class of the truth that has the
+ * name of the heatmap's class. */
 #ifndef VERDICT_PIXELS_H
 #define VERDICT_PIXELS_H
 #include "base/ctx.h"

@@ -23,16 +23,14 @@ static bool do_slide(struct work *work, struct heatmap *heatmap, struct err *err
 {
     const struct pixel_rules *rules = work->rules;
     const char *slide = heatmap_info(heatmap)->slide;
-    const struct truth_entry *entry = truth_list_find(work->truth, slide);
+    const struct truth_entry *entry = NULL;
+    bool skipped = false;
     int64_t class_index = 0;
-    if (!entry && work->truth->lists_all && !rules->allow_missing)
-        return err_set(err, ERR_MISSING,
-                       "slide '%s' is not in %s; add it there, or pass --allow-missing to skip it",
-                       slide, work->truth->source);
-    if (!entry && work->truth->lists_all) {
-        work->out->left_out++;
+    if (!truth_list_entry(work->truth, slide, rules->allow_missing, &entry, &skipped, err))
+        return false;
+    work->out->left_out += skipped;
+    if (skipped)
         return true;
-    }
     pixel_counts_clear(&work->one);
     if (!heat_class(heatmap, rules->class_name, &class_index, err) ||
         !pixel_counts_add(heatmap, class_index, entry ? entry->path : NULL, work->truth->class_map,
@@ -43,24 +41,9 @@ static bool do_slide(struct work *work, struct heatmap *heatmap, struct err *err
     return work->out->rows[work->out->n++].slide || err_memory(err, slide);
 }
 
-/* Checks that every slide of the truth has a heatmap. */
-static bool check_truth(struct work *work, struct err *err)
+static const char *slide_of(const void *rows, size_t i)
 {
-    size_t found = 0;
-    for (size_t i = 0; i < work->truth->n; i++) {
-        bool there = false;
-        for (size_t k = 0; k < work->out->n && !there; k++)
-            there = strcmp(work->out->rows[k].slide, work->truth->entries[i].slide) == 0;
-        found += there;
-        work->out->left_out += !there;
-        if (!there && !work->rules->allow_missing)
-            return err_set(err, ERR_MISSING,
-                           "%s: slide '%s' has truth but no heatmap; predict it, or pass "
-                           "--allow-missing to skip it",
-                           work->truth->source, work->truth->entries[i].slide);
-    }
-    return found > 0 || err_set(err, ERR_MISSING, "the heatmaps and %s have no slide in common",
-                                work->truth->source);
+    return ((const struct pixel_row *)rows)[i].slide;
 }
 
 static bool do_all(struct work *work, char *const *paths, int n_paths, struct err *err)
@@ -82,7 +65,8 @@ static bool do_all(struct work *work, char *const *paths, int n_paths, struct er
     }
     console_end(work->ctx->console);
     folder_names_free(folders, n);
-    ok = ok && check_truth(work, err);
+    ok = ok && truth_list_check(work->truth, work->out->rows, work->out->n, slide_of,
+                                work->rules->allow_missing, &work->out->left_out, err);
     if (ok)
         work->out->rows[work->out->n] = row_of(NULL, &work->all);
     if (ok && work->out->left_out > 0)

@@ -136,3 +136,36 @@ const struct truth_entry *truth_list_find(const struct truth_list *list, const c
     struct truth_entry key = { .slide = (char *)slide };
     return list->n ? bsearch(&key, list->entries, list->n, sizeof *list->entries, by_slide) : NULL;
 }
+
+bool truth_list_entry(const struct truth_list *list, const char *slide, bool allow_missing,
+                      const struct truth_entry **entry, bool *skipped, struct err *err)
+{
+    *entry = truth_list_find(list, slide);
+    *skipped = !*entry && list->lists_all;
+    if (*skipped && !allow_missing)
+        return err_set(err, ERR_MISSING,
+                       "slide '%s' is not in %s; add it there, or pass --allow-missing to skip it",
+                       slide, list->source);
+    return true;
+}
+
+bool truth_list_check(const struct truth_list *list, const void *slides, size_t n,
+                      const char *(*name)(const void *slides, size_t i), bool allow_missing,
+                      int64_t *left_out, struct err *err)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        bool there = false;
+        for (size_t k = 0; k < n && !there; k++)
+            there = strcmp(name(slides, k), list->entries[i].slide) == 0;
+        found += there;
+        *left_out += !there;
+        if (!there && !allow_missing)
+            return err_set(err, ERR_MISSING,
+                           "%s: slide '%s' has truth but no heatmap; predict it, or pass "
+                           "--allow-missing to skip it",
+                           list->source, list->entries[i].slide);
+    }
+    return found > 0 ||
+           err_set(err, ERR_MISSING, "the heatmaps and %s have no slide in common", list->source);
+}

@@ -5,6 +5,7 @@
 #define VERDICT_TRUTH_LIST_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "annotation/classes.h"
 #include "base/err.h"
 
@@ -32,4 +33,14 @@ bool truth_is_mask(const char *path);
 void truth_list_free(struct truth_list *list); /* also fine on a zeroed struct */
 /* NULL if there is none. */
 const struct truth_entry *truth_list_find(const struct truth_list *list, const char *slide);
+
+/* The truth of a slide that has a heatmap: *entry NULL if nothing is drawn on it. A slide that a
+ * CSV does not list is an error or, with allow_missing, *skipped. */
+bool truth_list_entry(const struct truth_list *list, const char *slide, bool allow_missing,
+                      const struct truth_entry **entry, bool *skipped, struct err *err);
+/* Afterwards: every slide of the truth has a heatmap, else it is an error or, with allow_missing,
+ * counted in *left_out; at least one has. name(slides, i) is the slide of heatmap i of n. */
+bool truth_list_check(const struct truth_list *list, const void *slides, size_t n,
+                      const char *(*name)(const void *slides, size_t i), bool allow_missing,
+                      int64_t *left_out, struct err *err);
 #endif

@@ -1,20 +1,21 @@
 """make_heatmap.py FOLDER/SLIDE WIDTH HEIGHT CLASS,CLASS BOX...: a heatmap at stride 16 of 0.25 um/px
-as 'microtome predict' writes it: the last class is 0.1, and P within BOX = COLUMN,ROW,WIDTH,HEIGHT,P.
-The first column has no tissue."""
+as 'microtome predict' writes it: the last class is 0.1, and P within BOX = COLUMN,ROW,WIDTH,HEIGHT,P,
+or BOX,CLASS for the class of that number. The first column has no tissue."""
 import json, os, struct, sys
 
 folder, width, height, classes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].split(",")
-last = [[0.1] * width for _ in range(height)]
+cells = [[(0.1, len(classes) - 1)] * width for _ in range(height)]
 for box in sys.argv[5:]:
-    x, y, w, h, p = [float(v) for v in box.split(",")]
+    x, y, w, h, p, *own = [float(v) for v in box.split(",")]
     for row in range(int(y), int(y + h)):
         for column in range(int(x), int(x + w)):
-            last[row][column] = p
+            cells[row][column] = p, int(own[0]) if own else len(classes) - 1
 values = []
 for row in range(height):
     for column in range(width):
-        p = last[row][column] if column > 0 else float("nan")
-        values += [(1 - p) / max(len(classes) - 1, 1)] * (len(classes) - 1) + [p]
+        p, own = cells[row][column]
+        p = p if column > 0 else float("nan")
+        values += [p if c == own else (1 - p) / max(len(classes) - 1, 1) for c in range(len(classes))]
 os.makedirs(folder, exist_ok=True)
 with open(folder + "/heatmap.npy", "wb") as f:
     header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d, %d), }" % (height, width, len(classes))
