@@ -61,10 +61,11 @@ static const struct arg args[] = {
     CLASS_MAP_ARG,
     CHOICE_ARG("label-rule", label_rule, "NAME", "majority", label_rule_names,
                "what makes a tile tumour: at least half of its pixels (normal if none is), any "
-               "pixel, its centre, or the slide's label; or no labels"),
+               "pixel, its centre, or the slide's label; or no labels. The same for other classes"),
     TEXT_ARG("target", target, "NUMBER", NULL,
              "also store a number for every tile, to be learnt with 'objective: regress': "
-             "coverage:tumor or coverage:tissue, the fraction of the tile that it covers; with "
+             "coverage:CLASS (such as tumor) or coverage:tissue, the fraction of the tile that it "
+             "covers; with "
              "--random, --label-rule any also draws tiles that are covered in part"),
     REAL_ARG("white", white, "F", NULL, 0.001, 1,
              "drop tiles with a larger fraction of white pixels (R, G and B above 200); default: "
@@ -108,7 +109,8 @@ static bool check_modes(const struct extract_args *given, struct err *err)
                        "--template: pass --stain reinhard, macenko or vahadane too");
     if (given->group_memory > 0 && given->group != DEFAULT_GROUP)
         return err_set(err, ERR_USAGE, "--group and --group-memory cannot be combined");
-    if ((given->annotations || given->class_map) && given->label_rule > LABEL_CENTER)
+    bool classes = given->class_map && given->label_rule != LABEL_SLIDE;
+    if ((given->annotations || classes) && given->label_rule > LABEL_CENTER)
         return err_set(err, ERR_USAGE, "%s: --label-rule %s does not use annotations",
                        given->annotations ? "--annotations" : "--class-map",
                        label_rule_names[given->label_rule]);
@@ -124,11 +126,11 @@ static double threshold(double given, bool random, double otherwise)
 static bool make_options(const struct extract_args *given, struct extract_options *out,
                          struct class_map **map, struct err *err)
 {
-    enum patch_target target;
-    if (!target_of_text(given->target, &target, err) ||
-        !extract_check_target(target, (enum label_rule)given->label_rule,
-                              (enum store_layout)given->layout, err) ||
-        !class_map_parse(given->class_map, map, err))
+    struct patch_target target;
+    if (!class_map_parse(given->class_map, map, err) ||
+        !target_of_text(given->target, *map, &target, err) ||
+        !extract_check_target(&target, (enum label_rule)given->label_rule,
+                              (enum store_layout)given->layout, err))
         return false;
     bool random = given->random > 0;
     *out = (struct extract_options){
@@ -168,20 +170,30 @@ static bool make_options(const struct extract_args *given, struct extract_option
     return true;
 }
 
-static void print_rows(FILE *stream, const struct extract_row *rows, size_t n)
+static void print_rows(FILE *stream, const struct class_map *map, const struct extract_row *rows,
+                       size_t n)
 {
-    fprintf(stream, "%-32s %10s %10s %10s %8s  %s\n", "slide", "patches", "tumor", "normal",
-            "groups", "state");
+    int places[CLASS_MOST], classes = extract_columns(map, places);
+    fprintf(stream, "%-32s %10s", "slide", "patches");
+    for (int c = 0; c < classes; c++)
+        fprintf(stream, " %10s", class_map_class(map, places[c]));
+    fprintf(stream, " %8s  %s\n", "groups", "state");
     for (size_t i = 0; i < n; i++) {
         const struct extract_result *result = &rows[i].result;
-        fprintf(stream, "%-32s %10lld %10lld %10lld %8lld  %s\n", rows[i].slide,
-                (long long)result->patches, (long long)result->tumor, (long long)result->normal,
-                (long long)result->groups, run_state_names[rows[i].state]);
+        fprintf(stream, "%-32s %10lld", rows[i].slide, (long long)result->patches);
+        for (int c = 0; c < classes; c++) {
+            int width = (int)strlen(class_map_class(map, places[c]));
+            fprintf(stream, " %*lld", width > 10 ? width : 10,
+                    (long long)result->per_class[places[c]]);
+        }
+        fprintf(stream, " %8lld  %s\n", (long long)result->groups, run_state_names[rows[i].state]);
     }
 }
 
-static void print_json(FILE *stream, const struct extract_row *rows, size_t n)
+static void print_json(FILE *stream, const struct class_map *map, const struct extract_row *rows,
+                       size_t n)
 {
+    int places[CLASS_MOST], classes = extract_columns(map, places);
     struct json_out json;
     json_out_begin(&json, stream);
     json_out_object(&json, NULL);
@@ -192,8 +204,8 @@ static void print_json(FILE *stream, const struct extract_row *rows, size_t n)
         json_out_text(&json, "slide", rows[i].slide);
         json_out_text(&json, "state", run_state_names[rows[i].state]);
         json_out_int(&json, "patches", result->patches);
-        json_out_int(&json, "tumor", result->tumor);
-        json_out_int(&json, "normal", result->normal);
+        for (int c = 0; c < classes; c++)
+            json_out_int(&json, class_map_class(map, places[c]), result->per_class[places[c]]);
         json_out_int(&json, "groups", result->groups);
         json_out_real(&json, "patch_mpp", result->mpp);
         json_out_close_object(&json);
@@ -203,13 +215,13 @@ static void print_json(FILE *stream, const struct extract_row *rows, size_t n)
     json_out_end(&json);
 }
 
-static void print_result(const struct extract_args *given, FILE *stream,
-                         const struct extract_row *rows, size_t n)
+static void print_result(const struct extract_args *given, const struct class_map *map,
+                         FILE *stream, const struct extract_row *rows, size_t n)
 {
     if (n > 0 && given->json)
-        print_json(stream, rows, n);
+        print_json(stream, map, rows, n);
     else if (n > 0)
-        print_rows(stream, rows, n);
+        print_rows(stream, map, rows, n);
 }
 
 /* --- on a cluster: a task is a slide --- */
@@ -266,7 +278,7 @@ static bool tasks_count(const struct task_given *given, const struct task_end *e
         tasks[i] = (struct run_outcome){ ends[i].seconds, ends[i].cpu_s, ends[i].error };
     s->request.tasks = tasks;
     ok = ok && extract_cohort(&s->request, ctx, rows, &n_rows, err);
-    print_result(given->options, out, rows, n_rows);
+    print_result(given->options, s->class_map, out, rows, n_rows);
     free(tasks);
     free(rows);
     return ok;
@@ -314,7 +326,7 @@ static bool run_here(struct app *app, const struct extract_args *given,
     bool ok = cluster_check_idle(given->output, err);
     ok = ok && (rows ? extract_cohort(request, &app->ctx, rows, &n_rows, err)
                      : err_memory(err, "the slides"));
-    print_result(given, app->out, rows, n_rows);
+    print_result(given, request->options.class_map, app->out, rows, n_rows);
     free(rows);
     return ok;
 }

@@ -17,6 +17,7 @@ struct class_map {
     int precedence[CLASS_MOST]; /* the first wins */
     int unlabelled;
     bool plain;
+    bool listed; /* its classes are, in order: there are no others */
     char *text;
 };
 

@@ -351,6 +351,7 @@ bool class_map_build(const struct map_draft *draft, struct class_map **out, stru
         return err_memory(err, "the class map");
     }
     map->plain = is_plain(draft);
+    map->listed = draft->classes.n > 0;
     bool ok = list_classes(map, draft, err);
     for (size_t i = 0; ok && i < draft->names.n; i++)
         ok = add_name(map, draft, &draft->names.items[i], err);

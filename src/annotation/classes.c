@@ -152,8 +152,8 @@ static void list_meanings(const struct class_map *map, struct line *out)
         put(out, class_map_class(map, i));
         put(out, ", ");
     }
-    put(out, class_map_is_plain(map) ? "tumor, exclusion, ignore or another class"
-                                     : "exclusion or ignore");
+    put(out, class_map_is_plain(map) ? "tumor, " : "");
+    put(out, map && map->listed ? "exclusion or ignore" : "exclusion, ignore or another class");
 }
 
 bool unknown_classes_refuse(const struct unknown_classes *unknown, const struct class_map *map,

@@ -162,6 +162,14 @@ void layers_fill(const struct layers *layers, const struct window *window, uint8
 {
     struct present present;
     struct target target = { window, labels };
+    int64_t n = window->width * window->height;
+    if (layers->n == 1) {
+        memset(labels, 0, (size_t)n);
+        scan_fill(&layers->items[0].scan, window, labels);
+        for (int64_t i = 0; i < n; i++)
+            labels[i] = labels[i] ? layers->items[0].label : LAYER_NONE;
+        return;
+    }
     find_present(layers, window, &present);
     each_block(&present, window, copy_block, &target);
 }

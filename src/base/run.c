@@ -135,8 +135,10 @@ static void write_csv(const struct run *run, FILE *stream)
     const struct run_item *model = item_with_facts(run);
     size_t n_facts = model ? model->n_facts : 0;
     fputs("slide,name,state,seconds", stream);
-    for (size_t i = 0; i < n_facts; i++)
-        fprintf(stream, ",%s", model->facts[i].name);
+    for (size_t i = 0; i < n_facts; i++) {
+        fputc(',', stream);
+        csv_write_cell(stream, model->facts[i].name);
+    }
     fputs(",error\n", stream);
     for (size_t i = 0; i < run->n; i++) {
         const struct run_item *item = &run->items[i];

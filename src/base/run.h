@@ -17,13 +17,14 @@ enum run_state {
 };
 extern const char *const run_state_names[]; /* in the order of the enum */
 
-#define RUN_MAX_FACTS 12
+#define RUN_MAX_FACTS 132 /* a slide's classes have one each */
 #define RUN_TIME_TEXT 32
 
 /* A number worth keeping about a slide, e.g. { "patches", 812 }; NAN is written as an empty cell,
  * in JSON as null. */
 struct run_fact {
-    const char *name; /* a literal; the same names in the same order for every slide of a run */
+    const char
+        *name; /* outlives the run; the same names in the same order for every slide of a run */
     double value;
 };
 

@@ -29,16 +29,14 @@ static char *store_path(const struct cohort *cohort, size_t i)
                        cohort->request->slides->entries[i].name);
 }
 
-static void count_store(const struct store *store, struct extract_result *out)
+static void count_store(const struct cohort *cohort, const struct store *store,
+                        struct extract_result *out)
 {
     const struct patch_list *patches = store_patches(store);
     *out = (struct extract_result){ .patches = patches->n,
                                     .groups = store_n_groups(store),
                                     .mpp = store_facts(store)->mpp };
-    for (int64_t i = 0; i < patches->n; i++) {
-        out->tumor += patches->items[i].label > 0;
-        out->normal += patches->items[i].label == 0;
-    }
+    extract_count(cohort->request->options.class_map, patches, out);
 }
 
 /* The column of the slide list that says something else of the slide than its store; NULL: none. An
@@ -110,7 +108,7 @@ static bool look_at_existing(struct cohort *cohort, size_t i, struct err *err)
             ok = check_store(cohort, i, path, store_facts(store), err);
         }
         if (ok && cohort->exists[i])
-            count_store(store, &cohort->rows[i].result);
+            count_store(cohort, store, &cohort->rows[i].result);
         store_close(store);
     }
     free(path);
@@ -189,8 +187,11 @@ static void tell_slide(void *arg, size_t i, const struct err *why, struct run_it
     }
     item->state = row->state;
     item->facts[item->n_facts++] = (struct run_fact){ "patches", (double)result->patches };
-    item->facts[item->n_facts++] = (struct run_fact){ "tumor", (double)result->tumor };
-    item->facts[item->n_facts++] = (struct run_fact){ "normal", (double)result->normal };
+    const struct class_map *map = cohort->request->options.class_map;
+    int places[CLASS_MOST], n = extract_columns(map, places);
+    for (int c = 0; c < n; c++)
+        item->facts[item->n_facts++] = (struct run_fact){ class_map_class(map, places[c]),
+                                                          (double)result->per_class[places[c]] };
     item->facts[item->n_facts++] = (struct run_fact){ "groups", (double)result->groups };
     item->facts[item->n_facts++] = (struct run_fact){ "patch_mpp", result->mpp };
 }
@@ -224,6 +225,9 @@ static bool write_lookup(const struct cohort *cohort, size_t n, struct err *err)
 static void warn_of_annotations(const struct cohort *cohort, size_t n)
 {
     const struct extract_request *request = cohort->request;
+    const struct class_map *map = request->options.class_map;
+    int place = class_map_unlabelled(map);
+    const char *rest = place < 0 ? NULL : class_map_class(map, place);
     bool asked = request->options.annotations && request->options.label_rule <= LABEL_CENTER;
     size_t made = 0, annotated = 0, without = 0, first = 0;
     for (size_t i = 0; i < n; i++) {
@@ -232,20 +236,30 @@ static void warn_of_annotations(const struct cohort *cohort, size_t n)
         made += cohort->rows[i].state == RUN_DONE;
         annotated += result->annotated;
         asked = asked || (entry->annotation[0] && request->options.label_rule <= LABEL_CENTER);
-        bool unlabelled = result->patches > 0 && result->tumor + result->normal == 0;
+        bool unlabelled = result->patches > 0 && extract_labelled(result) == 0;
         if (unlabelled && !entry->label[0] && without++ == 0)
             first = i;
     }
-    if (request->options.annotations && made > 0 && annotated == 0)
-        console_warn(cohort->ctx->console,
+    struct console *console = cohort->ctx->console;
+    bool none = request->options.annotations && made > 0 && annotated == 0;
+    if (none && rest)
+        console_warn(console,
                      "%s: no annotation file matches a slide name; only patches of slides that the "
-                     "slide list labels normal have a label",
+                     "slide list labels %s have a label",
+                     request->options.annotations, rest);
+    else if (none)
+        console_warn(console, "%s: no annotation file matches a slide name; no patch has a label",
                      request->options.annotations);
-    else if (asked && without > 0)
-        console_warn(cohort->ctx->console,
+    else if (asked && without > 0 && rest)
+        console_warn(console,
                      "slides with neither an annotation nor a label in the slide list: %zu (the "
-                     "first is '%s'); their patches have no label; to make them normal, label the "
-                     "slides 'normal' in the list",
+                     "first is '%s'); their patches have no label; to make them %s, label the "
+                     "slides '%s' in the list",
+                     without, request->slides->entries[first].name, rest, rest);
+    else if (asked && without > 0)
+        console_warn(console,
+                     "slides without an annotation: %zu (the first is '%s'); their patches have no "
+                     "label",
                      without, request->slides->entries[first].name);
 }
 

@@ -27,6 +27,7 @@ struct work {
     int8_t slide_label;
     char inputs[INPUTS_ROOM]; /* when the work began */
     struct patch_list patches;
+    float *fractions; /* [patches, classes]; NULL: not stored */
     struct stain_fit source;
     struct stain_transform *transform; /* NULL: stains stay as they are */
 };
@@ -46,7 +47,7 @@ char *extract_options_text(const struct extract_options *o)
                           stain_method_names[o->stain], o->stain_template ? "given" : "built-in",
                           (long long)o->seed, (long long)o->group, store_layout_names[o->layout],
                           o->class_map ? " class-map=" : "", class_map_text(o->class_map),
-                          o->target ? " target=" : "", target_text(o->target))
+                          o->target.kind ? " target=" : "", o->target.text)
             : NULL;
     free(how);
     return text;
@@ -66,9 +67,27 @@ static bool find_tissue(struct work *work, struct err *err)
                      work->entry->path, TISSUE_ASSUMED_MPP);
     if (work->mask.tissue_px == 0 && work->annotation && annotation_regions(work->annotation) > 0)
         return err_set(err, ERR_MISSING,
-                       "%s: no tissue found, but the annotation marks tumour; try another --method",
-                       work->entry->path);
+                       "%s: no tissue found, but the annotation marks %s; try another --method",
+                       work->entry->path,
+                       class_map_is_plain(work->options->class_map) ? "tumour" : "regions");
     return tissue_sums_new(&work->mask, &work->sums, err);
+}
+
+/* Does the slide list say the same about tumour as the drawing? */
+static bool check_tumour(const struct work *work, const char *path, struct err *err)
+{
+    const struct class_map *map = work->options->class_map;
+    int tumor = class_map_place(map, "tumor"), label = work->slide_label;
+    double x0, y0, x1, y1;
+    bool drawn = annotation_class_bounds(work->annotation, tumor, &x0, &y0, &x1, &y1);
+    bool without = label >= 0 && label == class_map_place(map, "normal");
+    bool with = class_map_is_plain(map) ? label > 0 : tumor >= 0 && label == tumor;
+    if (drawn ? !without : !with)
+        return true;
+    return err_set(err, ERR_FORMAT,
+                   "%s: has %s, but the slide list says '%s'; correct one of them, or pass "
+                   "--label-rule slide or none",
+                   path, drawn ? "tumour regions" : "no tumour region", work->entry->label);
 }
 
 /* A drawing that lies outside belongs to another slide or level: taken as it is, it would make all
@@ -87,13 +106,9 @@ static bool check_annotation(const struct work *work, const char *path, struct e
     if (repaired > 0)
         console_warn(work->ctx->console, "%s: self-intersecting regions that were repaired: %lld",
                      path, (long long)repaired);
-    bool tumour = annotation_bounds(work->annotation, &x0, &y0, &x1, &y1);
-    if (tumour ? work->slide_label == 0 : work->slide_label > 0)
-        return err_set(err, ERR_FORMAT,
-                       "%s: has %s, but the slide list says '%s'; correct one of them, or pass "
-                       "--label-rule slide or none",
-                       path, tumour ? "tumour regions" : "no tumour region", work->entry->label);
-    if (!tumour)
+    if (!check_tumour(work, path, err))
+        return false;
+    if (!annotation_bounds(work->annotation, &x0, &y0, &x1, &y1))
         return true;
     if (x1 <= 0 || y1 <= 0 || x0 >= width || y0 >= height)
         return err_set(err, ERR_FORMAT,
@@ -109,10 +124,14 @@ static bool check_annotation(const struct work *work, const char *path, struct e
 static bool read_annotation(struct work *work, struct err *err)
 {
     enum label_rule rule = work->options->label_rule;
-    if (!label_of_text(work->entry->label, &work->slide_label)) {
+    const struct class_map *map = work->options->class_map;
+    if (!label_of_text(work->entry->label, map, &work->slide_label)) {
         if (rule == LABEL_SLIDE)
-            return err_set(err, ERR_FORMAT, "%s: label '%s' is not a number, tumor or normal",
-                           work->entry->name, work->entry->label);
+            return err_set(
+                err, ERR_FORMAT, "%s: label '%s' is not %s", work->entry->name, work->entry->label,
+                class_map_is_plain(map) ? "a number, tumor or normal; for other classes, "
+                                          "pass --class-map '{classes: [A, B]}'"
+                                        : "one of the classes of --class-map");
         work->slide_label = PATCH_UNLABELED;
     }
     if (rule == LABEL_SLIDE && work->slide_label == PATCH_UNLABELED)
@@ -141,6 +160,7 @@ static bool read_annotation(struct work *work, struct err *err)
 static struct labeler make_labeler(const struct work *work)
 {
     return (struct labeler){ .rule = work->options->label_rule,
+                             .map = work->options->class_map,
                              .annotation = work->annotation,
                              .slide_label = work->slide_label,
                              .tile = work->options->grid.tile,
@@ -178,6 +198,19 @@ static bool screen_list(struct work *work, struct err *err)
     return ok;
 }
 
+/* How much of each tile every class covers, for layouts that have a place for it. */
+static bool measure_classes(struct work *work, const struct labeler *labeler, struct err *err)
+{
+    const struct extract_options *options = work->options;
+    if (class_map_is_plain(options->class_map) || !label_by_annotation(labeler) ||
+        (options->layout != STORE_BLOCKS && options->layout != STORE_CLAM))
+        return true;
+    size_t n = (size_t)work->patches.n * (size_t)class_map_n(options->class_map);
+    work->fractions = malloc((n + 1) * sizeof *work->fractions);
+    return (work->fractions || err_memory(err, "the fractions of classes")) &&
+           label_fractions(labeler, &work->raster, &work->patches, work->fractions, work->ctx, err);
+}
+
 static bool list_patches(struct work *work, struct err *err)
 {
     const struct extract_options *options = work->options;
@@ -204,7 +237,7 @@ static bool list_patches(struct work *work, struct err *err)
         ok = err_set(err, ERR_MISSING,
                      "%s: no patch qualifies; lower --tissue-fraction or raise --white",
                      work->entry->path);
-    return ok;
+    return ok && measure_classes(work, &labeler, err);
 }
 
 static bool fit_stains(struct work *work, const struct stain_fit *target, struct err *err)
@@ -344,12 +377,22 @@ static bool fill_store(struct work *work, struct store_writer *writer, struct er
 static bool write_store(struct work *work, const struct stain_fit *target, const char *path,
                         struct err *err)
 {
+    bool named =
+        !class_map_is_plain(work->options->class_map) && work->options->label_rule != LABEL_NONE;
     char *text = extract_options_text(work->options);
-    if (!text)
+    char *names = named ? class_map_json(work->options->class_map) : strdup("");
+    if (!text || !names) {
+        free(text);
+        free(names);
         return err_memory(err, path);
+    }
     struct store_facts facts = make_facts(work, target, text);
+    facts.class_names = names;
+    bool targeted = work->options->target.kind != TARGET_NONE;
     struct store_request request = { .layout = work->options->layout,
-                                     .target = { target_name(work->options->target), "fraction" },
+                                     .target = { targeted ? work->options->target.name : NULL,
+                                                 "fraction" },
+                                     .class_fractions = work->fractions,
                                      .facts = &facts,
                                      .patches = &work->patches,
                                      .group = work->options->group,
@@ -365,6 +408,7 @@ static bool write_store(struct work *work, const struct stain_fit *target, const
         ok = store_commit(writer, err);
     }
     free(text);
+    free(names);
     return ok;
 }
 
@@ -374,14 +418,13 @@ static void count_patches(const struct work *work, struct extract_result *out)
     *out = (struct extract_result){ .patches = work->patches.n,
                                     .mpp = work->raster.mpp,
                                     .annotated = work->annotated };
-    for (int64_t i = 0; i < work->patches.n; i++) {
-        out->tumor += work->patches.items[i].label > 0;
-        out->normal += work->patches.items[i].label == 0;
-    }
+    extract_count(work->options->class_map, &work->patches, out);
     out->groups = ceil_div(out->patches, group);
-    if (work->options->layout == STORE_PROCESS) /* its groups are of one class each */
-        out->groups = ceil_div(out->tumor, group) + ceil_div(out->normal, group) +
-                      ceil_div(out->patches - out->tumor - out->normal, group);
+    if (work->options->layout == STORE_PROCESS) { /* its groups are of one class each */
+        out->groups = ceil_div(out->patches - extract_labelled(out), group);
+        for (int i = 0; i < class_map_n(work->options->class_map); i++)
+            out->groups += ceil_div(out->per_class[i], group);
+    }
 }
 
 /* What the list of patches was made from. */
@@ -411,6 +454,7 @@ bool extract_slide(const struct slide_entry *entry, const struct extract_options
         count_patches(&work, out);
     stain_transform_free(work.transform);
     patch_list_free(&work.patches);
+    free(work.fractions);
     tissue_mask_free(&work.mask);
     slide_close(work.slide);
     return ok;

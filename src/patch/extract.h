@@ -22,7 +22,7 @@ struct extract_options {
     const char *annotations;           /* folder of annotations; NULL: none */
     const struct class_map *class_map; /* NULL: classes mean what their names say */
     enum label_rule label_rule;
-    enum patch_target target;
+    struct patch_target target;
     double max_white, max_black; /* 1: not looked at */
     enum stain_method stain;
     const char *stain_template; /* PNG; NULL: the built-in one */
@@ -33,8 +33,8 @@ struct extract_options {
 };
 
 /* Whether a target can be had with this rule and stored in this layout. */
-bool extract_check_target(enum patch_target target, enum label_rule rule, enum store_layout layout,
-                          struct err *err);
+bool extract_check_target(const struct patch_target *target, enum label_rule rule,
+                          enum store_layout layout, struct err *err);
 
 /* All options that determine the contents of a store, as one line of text; kept in the store, so
  * that a later run can tell whether it would make the same store. The caller's; NULL if no memory.
@@ -49,10 +49,19 @@ bool extract_check_inputs(const struct slide_entry *entry, const struct extract_
                           const char *then, struct err *err);
 
 struct extract_result {
-    int64_t patches, tumor, normal, groups;
-    double mpp;     /* of the patches; 0 if unknown */
-    bool annotated; /* an annotation was found; unknown for a store that was kept */
+    int64_t patches, groups;
+    int64_t per_class[CLASS_MOST]; /* patches; without other classes a label above 0 is tumor */
+    double mpp;                    /* of the patches; 0 if unknown */
+    bool annotated;                /* an annotation was found; unknown for a store that was kept */
 };
+
+/* Counts the labels of patches, in per_class. */
+void extract_count(const struct class_map *map, const struct patch_list *patches,
+                   struct extract_result *result);
+int64_t extract_labelled(const struct extract_result *result); /* patches */
+/* The classes in the order of columns in tables: tumor and normal, or the order of labels; places
+ * [CLASS_MOST]. Returns their number. */
+int extract_columns(const struct class_map *map, int *places);
 
 /* target: what stains are normalised to; not used without a stain method. The store appears when it
  * is complete. A slide without tissue gives a store without patches; one with tissue but no

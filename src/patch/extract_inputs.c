@@ -1,18 +1,17 @@
-/* extract_inputs.c: the files that a store is made from, and which options fit together
- * (extract.h).
- */
+/* extract_inputs.c: the files that a store is made from, which options fit together, and counts of
+ * labels (extract.h). */
 #include <stdlib.h>
 #include "patch/annotations.h"
 #include "patch/extract.h"
 #include "slide/slide_identity.h"
 
-bool extract_check_target(enum patch_target target, enum label_rule rule, enum store_layout layout,
-                          struct err *err)
+bool extract_check_target(const struct patch_target *target, enum label_rule rule,
+                          enum store_layout layout, struct err *err)
 {
-    if (target == TARGET_TUMOR && rule > LABEL_CENTER)
+    if (target->kind == TARGET_CLASS && rule > LABEL_CENTER)
         return err_set(err, ERR_USAGE, "--target %s: --label-rule %s does not use annotations",
-                       target_text(target), label_rule_names[rule]);
-    if (target != TARGET_NONE && layout != STORE_BLOCKS && layout != STORE_CLAM)
+                       target->text, label_rule_names[rule]);
+    if (target->kind != TARGET_NONE && layout != STORE_BLOCKS && layout != STORE_CLAM)
         return err_set(err, ERR_USAGE,
                        "--target: --layout %s has no place for it; use blocks or clam",
                        store_layout_names[layout]);
@@ -48,4 +47,32 @@ bool extract_check_inputs(const struct slide_entry *entry, const struct extract_
     char now[INPUTS_ROOM];
     return !*then || (extract_inputs(entry, options, now, err) &&
                       inputs_hold(entry->path, then, now, "run the command again", err));
+}
+
+void extract_count(const struct class_map *map, const struct patch_list *patches,
+                   struct extract_result *result)
+{
+    for (int64_t i = 0; i < patches->n; i++) {
+        int label = patches->items[i].label;
+        if (class_map_is_plain(map) && label > 0)
+            label = class_map_positive(map);
+        if (label >= 0 && label < class_map_n(map))
+            result->per_class[label]++;
+    }
+}
+
+int64_t extract_labelled(const struct extract_result *result)
+{
+    int64_t n = 0;
+    for (int i = 0; i < CLASS_MOST; i++)
+        n += result->per_class[i];
+    return n;
+}
+
+int extract_columns(const struct class_map *map, int *places)
+{
+    int n = class_map_n(map);
+    for (int i = 0; i < n; i++)
+        places[i] = class_map_is_plain(map) ? n - 1 - i : i;
+    return n;
 }

@@ -9,6 +9,7 @@ struct layout_writer {
     hid_t file;
     const char *name; /* of the file, for messages */
     const struct store_request *request;
+    struct class_names classes; /* n is 0: normal and tumor */
     struct units units;
     int64_t *offsets; /* [units.n]: where each unit's pixels go in the file */
 };
@@ -24,6 +25,7 @@ struct layout_reader {
     char *path;
     int64_t file_bytes;
     int64_t patch_px;
+    struct class_names classes; /* n is 0: the file does not say */
     struct patch_list patches;
     struct store_group *groups;
     int64_t n_groups;
@@ -63,7 +65,7 @@ static inline int64_t layout_unit_bytes(int64_t size)
     return size * size * 3;
 }
 /* coords [N, 2] with CLAM's and TRIDENT's attributes; labels, tissue_fraction, tumor_fraction,
- * groups, and targets if there are any. */
+ * groups, and class_fractions and targets if there are any. */
 bool layout_put_lists(const struct layout_writer *writer);
 bool layout_get_lists(struct layout_reader *reader, struct err *err);
 /* Groups of the writer's size over n patches. */

@@ -1,15 +1,19 @@
 /* layout_process.c: the layout of the PROCESS pipeline (paper 001):
- * {tumor,normal}/l<level>/c<center>/p<patient>/n<node>/<batch>/{patches,locations}. A batch is a
- * group of patches of one class; locations are level-0 corners [n, 2]. Patches without a label go
- * below "unlabeled". */
+ * <class>/l<level>/c<center>/p<patient>/n<node>/<batch>/{patches,locations}. The classes are
+ * tumor and normal, or those of the store. A batch is a group of patches of one class; locations
+ * are level-0 corners [n, 2]. Patches without a label go below "unlabeled". */
 #include <stdlib.h>
 #include <string.h>
 #include "patch/layout.h"
 #include "base/text.h"
 
-static const char *class_name(int label)
+static const char unlabeled[] = "unlabeled";
+
+static const char *class_name(const struct class_names *classes, int label)
 {
-    return label > 0 ? "tumor" : label == 0 ? "normal" : "unlabeled";
+    if (classes->n > 0 && label >= 0)
+        return classes->items[label];
+    return label > 0 ? "tumor" : label == 0 ? "normal" : unlabeled;
 }
 
 /* "patient_012" -> "012": the words are in the path already. '/' would start a new folder. */
@@ -80,7 +84,7 @@ static bool create_class(struct layout_writer *writer, const char *class, int64_
     bool ok = tree != NULL;
     int64_t n = 0, batch = 0;
     for (int64_t i = 0; ok && i < request->patches->n; i++) {
-        if (strcmp(class_name(request->patches->items[i].label), class) != 0)
+        if (strcmp(class_name(&writer->classes, request->patches->items[i].label), class) != 0)
             continue;
         members[n++] = i;
         if (n == request->group) {
@@ -98,15 +102,20 @@ static bool create(struct layout_writer *writer)
 {
     int64_t n = writer->request->patches->n, group = writer->request->group;
     int64_t *members = malloc((size_t)(group < n ? group : n) * sizeof *members);
-    bool ok = members && create_class(writer, "tumor", members) &&
-              create_class(writer, "normal", members) && create_class(writer, "unlabeled", members);
+    bool ok = members != NULL;
+    for (int i = 0; ok && i < writer->classes.n; i++)
+        ok = create_class(writer, writer->classes.items[i], members);
+    if (writer->classes.n == 0)
+        ok =
+            ok && create_class(writer, "tumor", members) && create_class(writer, "normal", members);
+    ok = ok && create_class(writer, unlabeled, members);
     free(members);
     return ok;
 }
 
 static bool recognise(hid_t file)
 {
-    return h5_has(file, "tumor") || h5_has(file, "normal") || h5_has(file, "unlabeled");
+    return h5_has(file, "tumor") || h5_has(file, "normal") || h5_has(file, unlabeled);
 }
 
 struct search {
@@ -115,9 +124,15 @@ struct search {
     bool ok;
 };
 
-static int label_of(const char *name)
+static int label_of(const struct class_names *classes, const char *name)
 {
-    return strncmp(name, "tumor/", 6) == 0    ? 1
+    for (int i = 0; i < classes->n; i++) {
+        size_t length = strlen(classes->items[i]);
+        if (strncmp(name, classes->items[i], length) == 0 && name[length] == '/')
+            return i;
+    }
+    return classes->n > 0                     ? PATCH_UNLABELED
+           : strncmp(name, "tumor/", 6) == 0  ? 1
            : strncmp(name, "normal/", 7) == 0 ? 0
                                               : PATCH_UNLABELED;
 }
@@ -142,7 +157,8 @@ static herr_t visit(hid_t file, const char *name, const H5L_info_t *info, void *
     if (!locations || !groups)
         search->ok = err_memory(search->err, reader->path);
     else
-        search->ok = layout_add_set(reader, name, locations, 2, 0, label_of(name), search->err);
+        search->ok = layout_add_set(reader, name, locations, 2, 0, label_of(&reader->classes, name),
+                                    search->err);
     if (search->ok)
         groups[reader->n_groups++] =
             (struct store_group){ .first = first, .n = reader->patches.n - first };

@@ -115,6 +115,14 @@ static bool put_labels(const struct layout_writer *writer)
     return ok;
 }
 
+static bool put_class_fractions(const struct layout_writer *writer)
+{
+    const struct store_request *request = writer->request;
+    hsize_t dims[2] = { (hsize_t)request->patches->n, (hsize_t)writer->classes.n };
+    return h5_put_data(writer->file, "class_fractions", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, 2, dims,
+                       request->class_fractions);
+}
+
 /* The numbers to be learnt, and what they are. */
 static bool put_targets(const struct layout_writer *writer)
 {
@@ -156,5 +164,6 @@ static bool put_groups(const struct layout_writer *writer)
 bool layout_put_lists(const struct layout_writer *writer)
 {
     return put_coords(writer) && put_labels(writer) &&
+           (!writer->request->class_fractions || put_class_fractions(writer)) &&
            (!writer->request->target.name || put_targets(writer)) && put_groups(writer);
 }

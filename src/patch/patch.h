@@ -13,7 +13,7 @@ struct patch {
     int64_t column, row; /* of the dense grid; -1 when drawn at random */
     float tissue, tumor; /* fractions of the tile (the patch without its margin) */
     float target;        /* a number to be learnt, if the store has targets; NaN: none is known */
-    int8_t label;        /* 1 tumour, 0 normal, PATCH_UNLABELED; or the slide's own label */
+    int8_t label;        /* a class, PATCH_UNLABELED, or the slide's own label */
 };
 
 /* Row by row, in each row from left to right. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/class_colour.h"
 #include "base/image.h"
 #include "patch/store.h"
 
@@ -13,10 +14,20 @@
 #define GAP_PX 4
 #define CELL_PX (PICTURE_PX + 2 * FRAME_PX + GAP_PX)
 
-static void draw_frame(const struct image *sheet, int64_t x0, int64_t y0, int8_t label)
+/* Of a label in a store that names its classes or not. */
+static void frame_colour(const struct class_names *classes, int8_t label, uint8_t out[3])
 {
-    static const uint8_t colours[3][3] = { { 150, 150, 150 }, { 40, 160, 60 }, { 210, 30, 40 } };
-    const uint8_t *colour = colours[label < 0 ? 0 : label == 0 ? 1 : 2];
+    static const uint8_t plain[3][3] = { { 150, 150, 150 }, { 40, 160, 60 }, { 210, 30, 40 } };
+    uint8_t colours[INT8_MAX + 1][3];
+    memcpy(out, plain[label < 0 ? 0 : label == 0 ? 1 : 2], 3);
+    if (label < 0 || label >= classes->n)
+        return;
+    class_colours(classes->items, classes->n, colours);
+    memcpy(out, colours[label], 3);
+}
+
+static void draw_frame(const struct image *sheet, int64_t x0, int64_t y0, const uint8_t colour[3])
+{
     for (int64_t y = 0; y < PICTURE_PX + 2 * FRAME_PX; y++)
         for (int64_t x = 0; x < PICTURE_PX + 2 * FRAME_PX; x++)
             memcpy(image_at(sheet, x0 + x, y0 + y), colour, 3);
@@ -45,7 +56,9 @@ static bool draw_sheet(struct store *store, struct image *sheet, struct image *p
     for (int64_t i = 0; i < n; i++) {
         int64_t index = i * all / n;
         int64_t x = i % COLUMNS * CELL_PX + GAP_PX, y = i / COLUMNS * CELL_PX + GAP_PX;
-        draw_frame(sheet, x, y, store_patches(store)->items[index].label);
+        uint8_t colour[3];
+        frame_colour(store_classes(store), store_patches(store)->items[index].label, colour);
+        draw_frame(sheet, x, y, colour);
         if (!store_read(store, index, 1, patch->px, err) ||
             !draw_patch(sheet, x + FRAME_PX, y + FRAME_PX, patch, err))
             return false;

@@ -6,9 +6,11 @@
 #include "base/console.h"
 #include "base/rng.h"
 
-#define TUMOR_MASK_PX 8e6      /* largest mask of an annotation that positions are drawn from */
+#define CLASS_MASK_PX 8e6      /* largest mask of an annotation that positions are drawn from */
 #define ATTEMPTS_PER_PATCH 100 /* then the class counts as exhausted */
 #define ATTEMPTS_AT_LEAST 2000
+#define ANY_LABEL (-2) /* whatever label comes out */
+#define ANY_STREAM 2
 
 /* The set pixels of a mask, each equally likely to be drawn. */
 struct candidates {
@@ -60,7 +62,8 @@ struct sampler {
     const struct raster *raster;
     const struct tissue_sums *sums;
     struct candidates candidates;
-    int wanted_label; /* 1, 0, or 2: whatever label comes out */
+    int wanted_label; /* a class, or ANY_LABEL */
+    bool tissue;      /* its patches need some */
     uint64_t stream;
 };
 
@@ -86,10 +89,10 @@ static bool attempt(const struct sampler *sampler, int64_t k, struct patch *patc
     patch->x_l0 = raster_to_l0(raster, patch->x);
     patch->y_l0 = raster_to_l0(raster, patch->y);
     patch->tissue = (float)grid_tissue(raster, sampler->sums, patch->x, patch->y, side, side);
-    if (sampler->wanted_label != 1 && (double)patch->tissue < sampling->min_tissue)
+    if (sampler->tissue && (double)patch->tissue < sampling->min_tissue)
         return false;
     label_patch(&sampling->labeler, raster, patch);
-    return sampler->wanted_label == 2 || patch->label == sampler->wanted_label;
+    return sampler->wanted_label == ANY_LABEL || patch->label == sampler->wanted_label;
 }
 
 /* Attempts [*k, limit) until n places are found; those that pass the screen go to the list, in
@@ -131,7 +134,9 @@ static bool sample_class(struct sampler *sampler, const char *class, struct patc
     int64_t limit = wanted * ATTEMPTS_PER_PATCH + ATTEMPTS_AT_LEAST;
     if (sampler->candidates.before[sampler->candidates.mask->height] == 0)
         limit = 0;
-    sampler->stream = rng_hash(sampling->slide) + (uint64_t)sampler->wanted_label;
+    sampler->stream =
+        rng_hash(sampling->slide) +
+        (uint64_t)(sampler->wanted_label == ANY_LABEL ? ANY_STREAM : sampler->wanted_label);
     while (taken < wanted && k < limit) {
         int64_t missing = wanted - taken, round = missing + missing / 8 + 8;
         if (!sample_round(sampler, &k, limit, round, &taken, out, ctx, err))
@@ -143,42 +148,53 @@ static bool sample_class(struct sampler *sampler, const char *class, struct patc
     return true;
 }
 
-static bool sample_tumor(struct sampler *sampler, struct patch_list *out, const struct ctx *ctx,
-                         struct err *err)
+/* Patches of a class that was drawn. */
+static bool sample_drawn(struct sampler *sampler, int place, struct patch_list *out,
+                         const struct ctx *ctx, struct err *err)
 {
-    const struct annotation *annotation = sampler->sampling->labeler.annotation;
+    const struct labeler *labeler = &sampler->sampling->labeler;
     const struct slide_level *whole = slide_info(sampler->raster->slide)->levels;
     double x0, y0, x1, y1;
-    if (!annotation || !annotation_bounds(annotation, &x0, &y0, &x1, &y1))
+    if (!annotation_class_bounds(labeler->annotation, place, &x0, &y0, &x1, &y1))
         return true;
     x0 = fmax(floor(x0), 0), y0 = fmax(floor(y0), 0);
     x1 = fmin(ceil(x1), (double)whole->width), y1 = fmin(ceil(y1), (double)whole->height);
     if (x1 <= x0 || y1 <= y0)
         return true; /* outside of the slide */
-    double step = fmax(1, ceil(sqrt((x1 - x0) * (y1 - y0) / TUMOR_MASK_PX)));
+    double step = fmax(1, ceil(sqrt((x1 - x0) * (y1 - y0) / CLASS_MASK_PX)));
     struct image mask;
-    if (!annotation_mask(annotation, x0, y0, step, (int64_t)ceil((x1 - x0) / step),
-                         (int64_t)ceil((y1 - y0) / step), &mask, err))
+    if (!annotation_class_mask(labeler->annotation, x0, y0, step, (int64_t)ceil((x1 - x0) / step),
+                               (int64_t)ceil((y1 - y0) / step), &mask, err))
         return false;
-    sampler->wanted_label = 1;
+    for (int64_t i = 0; i < mask.width * mask.height; i++)
+        mask.px[i] = mask.px[i] == place ? 255 : 0;
+    sampler->wanted_label = place;
+    sampler->tissue = false;
     sampler->candidates =
         (struct candidates){ .x_l0 = x0, .y_l0 = y0, .step_x = step, .step_y = step };
     bool ok = candidates_new(&sampler->candidates, &mask, err) &&
-              sample_class(sampler, "tumor", out, ctx, err);
+              sample_class(sampler, class_map_class(labeler->map, place), out, ctx, err);
     free(sampler->candidates.before);
     image_free(&mask);
     return ok;
 }
 
+/* Patches of the class of what nobody drew on, or of whatever is tissue. */
 static bool sample_tissue(struct sampler *sampler, const struct tissue_mask *mask,
                           struct patch_list *out, const struct ctx *ctx, struct err *err)
 {
-    bool by_class = label_by_annotation(&sampler->sampling->labeler);
-    sampler->wanted_label = by_class ? 0 : 2;
+    const struct labeler *labeler = &sampler->sampling->labeler;
+    bool by_class = label_by_annotation(labeler);
+    int rest = class_map_unlabelled(labeler->map);
+    if (by_class && rest < 0)
+        return true;
+    sampler->wanted_label = by_class ? rest : ANY_LABEL;
+    sampler->tissue = true;
     sampler->candidates =
         (struct candidates){ .step_x = mask->l0_per_px_x, .step_y = mask->l0_per_px_y };
     bool ok = candidates_new(&sampler->candidates, &mask->mask, err) &&
-              sample_class(sampler, by_class ? "normal" : "tissue", out, ctx, err);
+              sample_class(sampler, by_class ? class_map_class(labeler->map, rest) : "tissue", out,
+                           ctx, err);
     free(sampler->candidates.before);
     return ok;
 }
@@ -218,9 +234,11 @@ bool sampling_list(const struct sampling *sampling, const struct raster *raster,
 {
     *out = (struct patch_list){ 0 };
     struct sampler sampler = { .sampling = sampling, .raster = raster, .sums = sums };
-    bool ok = true;
-    if (label_by_annotation(&sampling->labeler))
-        ok = sample_tumor(&sampler, out, ctx, err);
+    const struct labeler *labeler = &sampling->labeler;
+    bool drawn = label_by_annotation(labeler) && labeler->annotation, ok = true;
+    for (int i = 0; ok && drawn && i < class_map_n(labeler->map); i++)
+        if (i != class_map_unlabelled(labeler->map))
+            ok = sample_drawn(&sampler, i, out, ctx, err);
     ok = ok && sample_tissue(&sampler, mask, out, ctx, err);
     if (ok)
         patch_list_sort(out);

@@ -10,7 +10,7 @@ struct sampling {
     const char *slide; /* its name: part of the key */
     uint64_t seed;
     int64_t per_class;
-    double min_tissue; /* of a patch that is not tumour */
+    double min_tissue; /* of a patch of a class that nobody drew */
     struct labeler labeler;
     struct screen screen;
 };
@@ -20,8 +20,8 @@ struct sampling {
 bool sampling_fits(const struct sampling *sampling, const struct raster *raster,
                    const struct tissue_mask *mask, struct err *err);
 
-/* Positions are drawn from the class's mask: tumour = inside the annotation, normal = tissue
- * outside it; without labels by annotation there is one class, the tissue. The drawn point is
+/* Positions are drawn from the class's mask: that of its regions, and tissue for the class of what
+ * nobody drew on; without labels by annotation there is one class, the tissue. The drawn point is
  * the patch's centre. Patches reach beyond the slide only where it is narrower than they are.
  * Gives fewer than requested, with a warning, if no more can be found. The list is sorted by
  * position. *out is the caller's. */

@@ -5,6 +5,7 @@
 #ifndef PATCH_STORE_H
 #define PATCH_STORE_H
 #include "patch/patch.h"
+#include "patch/store_classes.h"
 #include "patch/units.h"
 
 #define STORE_FORMAT "microtome-patches"
@@ -21,6 +22,8 @@ struct store_facts {
     const char *options; /* all that decides what is in the store, in one line */
     const char *inputs;  /* the files that it was made from: base/identity.h */
     const char *tissue_method, *label_rule, *class_map, *stain_method;
+    const char *class_names; /* JSON list, in the order of labels; "": normal and tumor, if labels
+                              * are classes at all. Not written if it is empty. */
     int64_t width_l0, height_l0;
     int64_t level, level_width, level_height; /* where the pixels come from */
     int64_t patch, tile, margin, stride;      /* raster pixels; patch = tile + 2 * margin */
@@ -48,8 +51,9 @@ struct store_request {
     struct store_target target; /* only in the layouts blocks and clam */
     const struct store_facts *facts;
     const struct patch_list *patches;
-    int64_t group;       /* patches per group, except the last one */
-    int64_t batch_bytes; /* memory for pixels on their way to the disk: two such batches */
+    const float *class_fractions; /* [patches, classes]; NULL: not stored */
+    int64_t group;                /* patches per group, except the last one */
+    int64_t batch_bytes;          /* memory for pixels on their way to the disk: two such batches */
 };
 
 struct store_writer;
@@ -88,6 +92,8 @@ bool store_open(const char *path, struct store **out, struct err *err);
 void store_close(struct store *store); /* NULL-safe */
 
 const struct store_facts *store_facts(const struct store *store);
+/* What labels number, in their order; n is 0 if the store does not say. The store's. */
+const struct class_names *store_classes(const struct store *store);
 enum store_layout store_layout(const struct store *store);
 struct store_target store_target(const struct store *store); /* the store's */
 int64_t store_patch_px(const struct store *store);           /* width and height of a patch */

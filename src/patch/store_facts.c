@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fact_type { TEXT, INTEGER, REAL, REALS };
+enum fact_type { TEXT, OPTIONAL_TEXT, INTEGER, REAL, REALS };
 
 struct fact {
     const char *name;
@@ -23,19 +23,46 @@ struct fact {
     }
 
 static const struct fact table[] = {
-    FACT(program, TEXT),       FACT(slide, TEXT),          FACT(file, TEXT),
-    FACT(vendor, TEXT),        FACT(patient, TEXT),        FACT(node, TEXT),
-    FACT(center, TEXT),        FACT(split, TEXT),          FACT(slide_label, TEXT),
-    FACT(mode, TEXT),          FACT(options, TEXT),        FACT(inputs, TEXT),
-    FACT(tissue_method, TEXT), FACT(label_rule, TEXT),     FACT(class_map, TEXT),
-    FACT(stain_method, TEXT),  FACT(width_l0, INTEGER),    FACT(height_l0, INTEGER),
-    FACT(level, INTEGER),      FACT(level_width, INTEGER), FACT(level_height, INTEGER),
-    FACT(patch, INTEGER),      FACT(tile, INTEGER),        FACT(margin, INTEGER),
-    FACT(stride, INTEGER),     FACT(seed, INTEGER),        FACT(mpp_l0, REAL),
-    FACT(mpp, REAL),           FACT(ratio, REAL),          FACT(downsample, REAL),
-    FACT(objective, REAL),     FACTS(stain_matrix, 6),     FACTS(stain_p99, 2),
-    FACTS(stain_lab_mean, 3),  FACTS(stain_lab_std, 3),    FACTS(target_matrix, 6),
-    FACTS(target_p99, 2),      FACTS(target_lab_mean, 3),  FACTS(target_lab_std, 3),
+    FACT(program, TEXT),
+    FACT(slide, TEXT),
+    FACT(file, TEXT),
+    FACT(vendor, TEXT),
+    FACT(patient, TEXT),
+    FACT(node, TEXT),
+    FACT(center, TEXT),
+    FACT(split, TEXT),
+    FACT(slide_label, TEXT),
+    FACT(mode, TEXT),
+    FACT(options, TEXT),
+    FACT(inputs, TEXT),
+    FACT(tissue_method, TEXT),
+    FACT(label_rule, TEXT),
+    FACT(class_map, TEXT),
+    FACT(stain_method, TEXT),
+    FACT(width_l0, INTEGER),
+    FACT(height_l0, INTEGER),
+    FACT(level, INTEGER),
+    FACT(level_width, INTEGER),
+    FACT(level_height, INTEGER),
+    FACT(patch, INTEGER),
+    FACT(tile, INTEGER),
+    FACT(margin, INTEGER),
+    FACT(stride, INTEGER),
+    FACT(seed, INTEGER),
+    FACT(mpp_l0, REAL),
+    FACT(mpp, REAL),
+    FACT(ratio, REAL),
+    FACT(downsample, REAL),
+    FACT(objective, REAL),
+    FACTS(stain_matrix, 6),
+    FACTS(stain_p99, 2),
+    FACTS(stain_lab_mean, 3),
+    FACTS(stain_lab_std, 3),
+    FACTS(target_matrix, 6),
+    FACTS(target_p99, 2),
+    FACTS(target_lab_mean, 3),
+    FACTS(target_lab_std, 3),
+    FACT(class_names, OPTIONAL_TEXT),
 };
 #define N_FACTS (sizeof table / sizeof *table)
 
@@ -46,6 +73,8 @@ static bool put_fact(hid_t file, const struct fact *fact, const struct store_fac
     switch (fact->type) {
     case TEXT:
         return h5_put_text(file, fact->name, *text ? *text : "");
+    case OPTIONAL_TEXT:
+        return !*text || !**text || h5_put_text(file, fact->name, *text);
     case INTEGER:
         return h5_put_int(file, fact->name, *(const int64_t *)value);
     case REAL:
@@ -75,6 +104,7 @@ bool facts_get(hid_t file, struct store_facts *out)
         char **text = value;
         switch (table[i].type) {
         case TEXT:
+        case OPTIONAL_TEXT:
             if (!h5_get_text(file, table[i].name, text))
                 *text = strdup("");
             ok = ok && *text;
@@ -96,7 +126,7 @@ bool facts_get(hid_t file, struct store_facts *out)
 void facts_free(struct store_facts *facts)
 {
     for (size_t i = 0; i < N_FACTS; i++)
-        if (table[i].type == TEXT)
+        if (table[i].type == TEXT || table[i].type == OPTIONAL_TEXT)
             free(*(char **)(void *)((char *)facts + table[i].offset));
     *facts = (struct store_facts){ 0 };
 }

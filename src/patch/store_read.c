@@ -90,7 +90,8 @@ static bool open_file(struct store *store, const char *path, struct err *err)
         return err_set(err, ERR_FORMAT, "%s: not an HDF5 file, or damaged", path);
     if (!facts_get(store->reader.file, &store->facts))
         return err_memory(err, path);
-    return find_layout(store, err) && layouts[store->layout]->open(&store->reader, err) &&
+    return class_names_parse(store->facts.class_names, path, &store->reader.classes, err) &&
+           find_layout(store, err) && layouts[store->layout]->open(&store->reader, err) &&
            layout_check_groups(&store->reader, err) && get_target(store, err);
 }
 
@@ -129,6 +130,7 @@ void store_close(struct store *store)
     free(store->reader.groups);
     free(store->reader.patch_blocks);
     patch_list_free(&store->reader.patches);
+    class_names_free(&store->reader.classes);
     facts_free(&store->facts);
     free(store->reader.path);
     free(store);
@@ -142,6 +144,11 @@ struct store_target store_target(const struct store *store)
 const struct store_facts *store_facts(const struct store *store)
 {
     return &store->facts;
+}
+
+const struct class_names *store_classes(const struct store *store)
+{
+    return &store->reader.classes;
 }
 
 enum store_layout store_layout(const struct store *store)

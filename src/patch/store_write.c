@@ -60,9 +60,11 @@ bool store_create(const char *path, const struct store_request *request, struct 
     }
     writer->layout.request = request;
     writer->layout.name = writer->out.path;
+    const char *names = request->facts->class_names;
     struct h5_voice voice;
     h5_quiet(&voice);
-    bool ok = create(writer, layouts[request->layout], err);
+    bool ok = class_names_parse(names ? names : "", path, &writer->layout.classes, err) &&
+              create(writer, layouts[request->layout], err);
     h5_loud(&voice);
     if (!ok) {
         store_discard(writer);
@@ -107,6 +109,7 @@ void store_discard(struct store_writer *writer)
         return;
     direct_close(writer->direct);
     file_out_discard(&writer->out);
+    class_names_free(&writer->layout.classes);
     units_free(&writer->layout.units);
     free(writer->layout.offsets);
     free(writer);

@@ -168,7 +168,7 @@ static void labels_of_slide_lists(void **state)
                   { "42", 42 }, { "-1", 99 },   { "128", 99 },   { "1.5", 99 }, { "perhaps", 99 } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int8_t label = 99;
-        assert_true(label_of_text(cases[i].text, &label) == (cases[i].label != 99));
+        assert_true(label_of_text(cases[i].text, NULL, &label) == (cases[i].label != 99));
         assert_int_equal(label, cases[i].label);
     }
 }
