@@ -76,8 +76,10 @@ const struct command cmd_report = {
               .description =
                   "Makes one static page from the results of predict, classify, evaluate and "
                   "train: a table of slides, each slide with its heatmap over and beside it, "
-                  "lesions and the highest-scoring windows, ROC and FROC curves, training curves, "
-                  "times and core-hours. RESULTS are folders, or folders of such folders; results "
+                  "lesions, the areas of more than two classes and the highest-scoring windows, "
+                  "ROC "
+                  "and FROC curves, confusion matrices, training curves, times and core-hours. "
+                  "RESULTS are folders, or folders of such folders; results "
                   "are recognised by their content, and missing ones are omitted. The page needs "
                   "no server and no network: the folder can be copied, zipped and sent.",
               .example = "microtome report results -o report\n"

@@ -26,14 +26,6 @@ uint8_t (*export_colours(const struct heatmap_info *info))[3]
     return colours;
 }
 
-int64_t export_winner(const float *scores, int64_t n_classes)
-{
-    int64_t best = 0;
-    for (int64_t c = 1; c < n_classes; c++)
-        best = scores[c] > scores[best] ? c : best;
-    return best;
-}
-
 bool export_tiles(const struct export_request *request, const struct ctx *ctx,
                   void (*take)(void *arg, const struct export_tile *tile), void *arg,
                   struct err *err)

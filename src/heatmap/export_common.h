@@ -12,9 +12,6 @@ double export_short(float score);
  * if no memory. */
 uint8_t (*export_colours(const struct heatmap_info *info))[3];
 
-/* The class with the highest score, the first of several. */
-int64_t export_winner(const float *scores, int64_t n_classes);
-
 /* One tile with a score. */
 struct export_tile {
     struct heatmap_cell place;

@@ -8,54 +8,12 @@
 #include "heatmap/colour_map.h"
 #include "heatmap/export_common.h"
 #include "heatmap/overlay.h"
+#include "heatmap/sample.h"
 
 #define LONGEST_SIDE_PX 1600
 #define LEAST_WIDTH_PX 720
 
 static const uint8_t tissue_line[3] = { 110, 110, 110 }, region_line[3] = { 0, 0, 0 };
-
-static void keep_score(struct overlay *overlay, int64_t at, const float *scores)
-{
-    int64_t class = overlay->class_index;
-    if (overlay->winners)
-        class = overlay->winners[at] = (int32_t)export_winner(scores, overlay->info->n_classes);
-    overlay->scores[at] = scores[class];
-}
-
-/* The score under the middle of every pixel of the overview; where a pixel is larger than a cell,
- * the mean of a block of cells of about its size. */
-static bool sample_scores(const struct export_request *request, struct overlay *overlay,
-                          const struct ctx *ctx, struct err *err)
-{
-    const struct heatmap_info *info = overlay->info;
-    int64_t width = overlay->slide.width, height = overlay->slide.height;
-    double px_x = (double)info->width_l0 / (double)width;
-    double px_y = (double)info->height_l0 / (double)height;
-    double cell = info->downsample * (double)info->stride;
-    int64_t side = px_x >= 2 * cell ? (int64_t)(px_x / cell) : 1;
-    struct blocks blocks;
-    if (!blocks_open(&blocks, request->heatmap, side, request->options->memory_bytes / 4, err))
-        return false;
-    float *row = malloc((size_t)(blocks.across * info->n_classes) * sizeof *row);
-    overlay->scores = malloc((size_t)(width * height) * sizeof *overlay->scores);
-    bool ok = (row && overlay->scores) || err_memory(err, "an overlay");
-    int64_t held = -1;
-    for (int64_t y = 0; ok && y < height; y++) {
-        int64_t wanted = (int64_t)(((double)y + 0.5) * px_y / (cell * (double)side));
-        wanted = wanted < blocks.down ? wanted : blocks.down - 1;
-        if (wanted != held)
-            ok = !ctx_stopped(ctx) ? blocks_read(&blocks, wanted, row, err) : err_stopped(err);
-        held = wanted;
-        for (int64_t x = 0; ok && x < width; x++) {
-            int64_t column = (int64_t)(((double)x + 0.5) * px_x / (cell * (double)side));
-            column = column < blocks.across ? column : blocks.across - 1;
-            keep_score(overlay, y * width + x, row + column * info->n_classes);
-        }
-    }
-    free(row);
-    blocks_close(&blocks);
-    return ok;
-}
 
 /* 0: no tissue, 1: tissue, 2: reaches the threshold; with winners, 1 + the class. */
 static int kind_at(const struct overlay *overlay, int64_t x, int64_t y)
@@ -164,6 +122,21 @@ static bool begin_winners(struct overlay *overlay, struct err *err)
     return (overlay->winners && overlay->colours) || err_memory(err, "an overlay");
 }
 
+static bool sample(const struct export_request *request, struct overlay *overlay,
+                   const struct ctx *ctx, struct err *err)
+{
+    int64_t width = overlay->slide.width, height = overlay->slide.height;
+    overlay->scores = malloc((size_t)(width * height) * sizeof *overlay->scores);
+    struct heatmap_picture picture = { .width = width,
+                                       .height = height,
+                                       .class_index = overlay->class_index,
+                                       .memory_bytes = request->options->memory_bytes / 4,
+                                       .scores = overlay->scores,
+                                       .winners = overlay->winners };
+    return overlay->scores ? heatmap_sample(request->heatmap, &picture, ctx, err)
+                           : err_memory(err, "an overlay");
+}
+
 static bool write_overlay(const struct export_request *request, const char *path,
                           const struct ctx *ctx, struct err *err)
 {
@@ -174,11 +147,11 @@ static bool write_overlay(const struct export_request *request, const char *path
                                .high = heatmap_range(info).max };
     int64_t longest = info->width_l0 > info->height_l0 ? info->width_l0 : info->height_l0;
     double downsample = fmax((double)longest / LONGEST_SIDE_PX, 1);
-    bool ok =
-        heatmap_find_class(info, request->options->class_name, &overlay.class_index, err) &&
-        slide_overview(request->slide, downsample, &overlay.slide, err) &&
-        (request->options->class_name || info->n_classes <= 2 || begin_winners(&overlay, err)) &&
-        sample_scores(request, &overlay, ctx, err) && paint(&overlay, path, err);
+    bool ok = heatmap_find_class(info, request->options->class_name, &overlay.class_index, err) &&
+              slide_overview(request->slide, downsample, &overlay.slide, err) &&
+              (request->options->class_name || !heatmap_has_winners(info) ||
+               begin_winners(&overlay, err)) &&
+              sample(request, &overlay, ctx, err) && paint(&overlay, path, err);
     image_free(&overlay.slide);
     free(overlay.scores);
     free(overlay.winners);

@@ -106,7 +106,7 @@ static bool trace(const struct export_request *request, struct regions *regions,
             const float *scores = row + x * classes;
             values[x] = scores[regions->class_index];
             mask[x] = regions->winner ? !isnan(scores[0]) &&
-                                            export_winner(scores, classes) == regions->class_index
+                                            heatmap_winner(scores, classes) == regions->class_index
                                       : (double)values[x] >= request->options->threshold;
         }
         ok = ok && outline_tracer_row(tracer, mask, values, err);
@@ -141,7 +141,7 @@ static bool write_file(const struct export_request *request, struct regions *reg
     if (!heatmap_find_class(regions->info, request->options->class_name, &first, err))
         return false;
     end = first + 1;
-    if (!request->options->class_name && (regions->info->n_classes > 2 || regions->winner))
+    if (!request->options->class_name && (heatmap_has_winners(regions->info) || regions->winner))
         first = 0;
     if (!file_out_open(&out, path, err))
         return false;
@@ -161,7 +161,7 @@ static bool write_file(const struct export_request *request, struct regions *reg
 static bool is_winner_rule(const struct export_options *options, const struct heatmap_info *info)
 {
     if (options->regions == REGIONS_AUTO)
-        return info->n_classes > 2 && !options->class_name;
+        return heatmap_has_winners(info) && !options->class_name;
     return options->regions == REGIONS_WINNER && info->n_classes > 1;
 }
 

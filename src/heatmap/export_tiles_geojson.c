@@ -26,7 +26,7 @@ static int64_t class_of(const struct layer *layer, const float *scores)
         return -1;
     if (layer->info->n_classes == 1)
         return (double)scores[0] >= layer->threshold ? 0 : -1;
-    return export_winner(scores, layer->info->n_classes);
+    return heatmap_winner(scores, layer->info->n_classes);
 }
 
 static void write_tile(void *arg, const struct export_tile *tile)

@@ -70,6 +70,14 @@ bool heatmap_find_class(const struct heatmap_info *info, const char *name, int64
     return err_set(err, ERR_USAGE, "has no class '%.100s'; --class may be %s", name, names);
 }
 
+int64_t heatmap_winner(const float *scores, int64_t n_classes)
+{
+    int64_t best = 0;
+    for (int64_t c = 1; c < n_classes; c++)
+        best = scores[c] > scores[best] ? c : best;
+    return best;
+}
+
 struct heatmap_cell heatmap_cell(const struct heatmap_info *info, int64_t column, int64_t row)
 {
     double scale = info->downsample * (double)info->stride;

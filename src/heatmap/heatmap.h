@@ -67,6 +67,14 @@ static inline int64_t heatmap_main_class(const struct heatmap_info *info)
     return info->n_classes - 1;
 }
 
+/* The class with the highest score, the first of several; scores [n_classes]. */
+int64_t heatmap_winner(const float *scores, int64_t n_classes);
+/* Are there so many classes that a picture shows which one has the highest score? */
+static inline bool heatmap_has_winners(const struct heatmap_info *info)
+{
+    return info->n_classes > 2;
+}
+
 static inline bool heatmap_is_number(const struct heatmap_info *info)
 {
     return info->number.min < info->number.max;

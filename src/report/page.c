@@ -109,7 +109,7 @@ bool page_make(const struct page_request *request, const struct ctx *ctx, struct
     bool ok =
         results_read(request->folders, request->n_folders, request->output, &page.results, err) &&
         file_make_folder(request->output, err) && claim_take(request->output, &claim, err) &&
-        picture_all(&page, err) && write_page(&page, err);
+        picture_all(&page, err) && page_write_areas(&page, err) && write_page(&page, err);
     if (ok)
         count(&page, out);
     claim_release(claim);

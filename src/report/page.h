@@ -1,5 +1,6 @@
 /* page.h: results of other commands -> one page that opens in any browser, without a server and
- * without a network: OUT/index.html, and the pictures of slide i in OUT/slides/<i>/. */
+ * without a network: OUT/index.html, the pictures of slide i in OUT/slides/<i>/ and, if there are
+ * more than two classes, their areas in OUT/areas.csv. */
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
 #include <stdbool.h>

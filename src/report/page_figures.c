@@ -39,12 +39,14 @@ static void put_kind(FILE *out, const struct page *page, enum curve_kind kind)
 
 void page_put_curves(FILE *out, const struct page *page)
 {
-    if (page->results.n_curves == 0)
+    if (page->results.n_curves == 0 && page->results.n_confusions == 0)
         return;
     html_put(out, "<section id=\"curves\"><h2>Performance</h2>\n<div class=\"plots\">");
     for (int kind = 0; kind < CURVE_KINDS; kind++)
         put_kind(out, page, (enum curve_kind)kind);
-    html_put(out, "</div></section>\n");
+    html_put(out, "</div>\n");
+    page_put_confusions(out, page);
+    html_put(out, "</section>\n");
 }
 
 /* A column as numbers; the caller's. NULL if it is missing or entirely empty. */

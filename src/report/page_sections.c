@@ -42,7 +42,7 @@ static void put_links(FILE *out, const struct page *page)
     html_put(out, "<nav aria-label=\"Sections\"><ul>");
     if (results->n_slides > 0)
         html_put(out, "<li><a href=\"#cohort\">Cohort</a></li>");
-    if (results->n_curves > 0)
+    if (results->n_curves > 0 || results->n_confusions > 0)
         html_put(out, "<li><a href=\"#curves\">Performance</a></li>");
     if (results->n_slides > 0)
         html_put(out, "<li><a href=\"#slides\">Slides</a></li>");
@@ -108,7 +108,28 @@ static void put_number_cell(FILE *out, const char *format, double value, bool ba
 /* Empty columns are omitted. */
 struct columns {
     bool label, score, highest, tissue, lesions, seconds, note;
+    const struct heatmap_info *classes; /* a column for the area of each; NULL: none */
+    int64_t n_classes;
 };
+
+/* More than two classes, the same on all slides whose areas are known, few enough for a table. */
+static const struct heatmap_info *common_classes(const struct page *page)
+{
+    const struct heatmap_info *first = NULL;
+    for (size_t i = 0; i < page->results.n_slides; i++) {
+        const struct heatmap_info *info = &page->views[i].info;
+        if (!page->views[i].won || !isfinite(slide_view_class_mm2(&page->views[i], 0)))
+            continue;
+        if (!first)
+            first = info;
+        bool same = info->n_classes == first->n_classes && info->n_classes <= VIEW_CLASSES;
+        for (int64_t c = 0; same && c < info->n_classes; c++)
+            same = strcmp(info->class_names[c], first->class_names[c]) == 0;
+        if (!same)
+            return NULL;
+    }
+    return first;
+}
 
 static double tissue_of(const struct result_slide *slide, const struct slide_view *view)
 {
@@ -117,13 +138,14 @@ static double tissue_of(const struct result_slide *slide, const struct slide_vie
 
 static struct columns columns_of(const struct page *page)
 {
-    struct columns columns = { 0 };
+    struct columns columns = { .classes = common_classes(page) };
+    columns.n_classes = columns.classes ? columns.classes->n_classes : 0;
     for (size_t i = 0; i < page->results.n_slides; i++) {
         const struct result_slide *slide = &page->results.slides[i];
         const struct slide_view *view = &page->views[i];
         columns.label |= slide->label[0] != '\0';
         columns.score |= isfinite(slide->score);
-        columns.highest |= isfinite(view->max);
+        columns.highest |= isfinite(view->max) && !view->won;
         columns.tissue |= isfinite(tissue_of(slide, view));
         columns.lesions |= slide->lesions != NULL;
         columns.seconds |= isfinite(slide->seconds);
@@ -143,6 +165,9 @@ static void put_head(FILE *out, const struct columns *columns)
         html_put(out, "<th scope=\"col\" class=\"n\">highest patch score</th>");
     if (columns->tissue)
         html_put(out, "<th scope=\"col\" class=\"n\">tissue (mm\xC2\xB2)</th>");
+    for (int64_t c = 0; c < columns->n_classes; c++)
+        html_put(out, "<th scope=\"col\" class=\"n\">%s (mm\xC2\xB2)</th>",
+                 columns->classes->class_names[c]);
     if (columns->lesions)
         html_put(out, "<th scope=\"col\" class=\"n\">lesions</th>");
     if (columns->seconds)
@@ -162,9 +187,11 @@ static void put_row(FILE *out, const struct columns *columns, const struct resul
     if (columns->score)
         put_number_cell(out, "%.3f", slide->score, true);
     if (columns->highest)
-        put_number_cell(out, "%.3f", view->max, !heatmap_is_number(&view->info));
+        put_number_cell(out, "%.3f", view->won ? NAN : view->max, !heatmap_is_number(&view->info));
     if (columns->tissue)
         put_number_cell(out, "%.2f", tissue_of(slide, view), false);
+    for (int64_t c = 0; c < columns->n_classes; c++)
+        put_number_cell(out, "%.3f", slide_view_class_mm2(view, c), false);
     if (columns->lesions)
         put_number_cell(out, "%.0f", slide->lesions ? (double)view->all_lesions : NAN, false);
     if (columns->seconds) {
@@ -190,7 +217,14 @@ void page_put_cohort(FILE *out, const struct page *page)
     html_put(out, "<tbody>\n");
     for (size_t i = 0; i < results->n_slides; i++)
         put_row(out, &columns, &results->slides[i], &page->views[i], i + 1);
-    html_put(out, "</tbody></table></div></section>\n");
+    html_put(out, "</tbody></table></div>\n");
+    bool areas = false;
+    for (size_t i = 0; i < results->n_slides; i++)
+        areas |= page->views[i].won != NULL;
+    if (areas)
+        html_put(out, "<p>The area of a class is where it has the highest score; all areas are in "
+                      "<a href=\"areas.csv\">areas.csv</a>.</p>\n");
+    html_put(out, "</section>\n");
 }
 
 static void put_model(FILE *out, const struct page *page)

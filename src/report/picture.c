@@ -12,6 +12,7 @@
 /* Blocks about the size of a window each keep their highest-scoring cell as a candidate peak. */
 struct scan {
     const struct heatmap_info *info;
+    int64_t class_index;
     struct heatmap_number range; /* of the colours */
     struct picture *out;
     int64_t *first_x, *last_x; /* [columns]: picture px that a cell covers */
@@ -84,7 +85,7 @@ static bool take_rows(struct scan *scan, const struct heatmap *heatmap, const st
                       struct err *err)
 {
     const struct heatmap_info *info = scan->info;
-    int64_t at_once = heatmap_rows_in(info, ROWS_BYTES), main_class = heatmap_main_class(info);
+    int64_t at_once = heatmap_rows_in(info, ROWS_BYTES);
     at_once = at_once > info->height ? info->height : at_once;
     float *rows = malloc((size_t)(at_once * info->width * info->n_classes) * sizeof *rows + 1);
     bool ok = rows || err_memory(err, info->slide);
@@ -94,7 +95,7 @@ static bool take_rows(struct scan *scan, const struct heatmap *heatmap, const st
         for (int64_t i = 0; ok && i < n; i++) {
             int64_t y0, y1;
             covered(row + i, scan->px_per_row, scan->out->heat.height, &y0, &y1);
-            const float *cells = rows + i * info->width * info->n_classes + main_class;
+            const float *cells = rows + i * info->width * info->n_classes + scan->class_index;
             for (int64_t c = 0; c < info->width; c++)
                 if (isfinite(cells[c * info->n_classes]))
                     take_cell(scan, c, row + i, cells[c * info->n_classes], y0, y1);
@@ -131,11 +132,12 @@ static void choose_peaks(struct scan *scan)
     }
 }
 
-bool picture_scan(const struct heatmap *heatmap, int64_t width, int64_t height,
+bool picture_scan(const struct heatmap *heatmap, int64_t class_index, int64_t width, int64_t height,
                   const struct ctx *ctx, struct picture *out, struct err *err)
 {
     *out = (struct picture){ .mean = NAN, .max = NAN };
     struct scan scan = { .info = heatmap_info(heatmap),
+                         .class_index = class_index,
                          .range = heatmap_range(heatmap_info(heatmap)),
                          .out = out };
     bool ok = image_new(&out->heat, width, height, 1, err) && begin(&scan, width, height, err) &&

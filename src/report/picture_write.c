@@ -29,6 +29,18 @@ static void begin_svg(FILE *stream, int64_t width, int64_t height)
             (long long)width, (long long)height, (long long)width, (long long)height);
 }
 
+static void put_path(FILE *stream, const struct outline *outline, const char *colour, int width)
+{
+    fprintf(stream, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%d\" d=\"", colour, width);
+    for (int64_t r = 0; r < outline->n_rings; r++) {
+        const struct outline_point *points = outline->points + outline->rings[r].first;
+        for (int64_t i = 0; i < outline->rings[r].n; i++)
+            fprintf(stream, "%c%d %d", i ? 'L' : 'M', points[i].x, points[i].y);
+        fputs("Z\n", stream);
+    }
+    fputs("\"/>\n", stream);
+}
+
 bool picture_write_outline(const char *path, const struct image *mask, const char *colour,
                            struct err *err)
 {
@@ -41,16 +53,48 @@ bool picture_write_outline(const char *path, const struct image *mask, const cha
         return false;
     }
     begin_svg(out.stream, mask->width, mask->height);
-    fprintf(out.stream, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", colour);
-    for (int64_t r = 0; r < outline.n_rings; r++) {
-        const struct outline_point *points = outline.points + outline.rings[r].first;
-        for (int64_t i = 0; i < outline.rings[r].n; i++)
-            fprintf(out.stream, "%c%d %d", i ? 'L' : 'M', points[i].x, points[i].y);
-        fputs("Z\n", out.stream);
-    }
-    fputs("\"/>\n</svg>\n", out.stream);
+    put_path(out.stream, &outline, colour, 2);
+    fputs("</svg>\n", out.stream);
     outline_free(&outline);
     return file_out_commit(&out, err);
+}
+
+/* The outline of the pixels of one value, edged with black to be seen over its own colour. */
+static bool put_class(FILE *stream, const struct image *classes, int value, const uint8_t rgb[3],
+                      struct err *err)
+{
+    struct image mask = { 0 };
+    struct outline outline = { 0 };
+    char colour[16];
+    snprintf(colour, sizeof colour, "#%02x%02x%02x", rgb[0], rgb[1], rgb[2]);
+    bool ok = image_new(&mask, classes->width, classes->height, 1, err);
+    for (int64_t i = 0; ok && i < classes->width * classes->height; i++)
+        mask.px[i] = classes->px[i] == value;
+    ok = ok && outline_trace(&mask, &outline, err);
+    if (ok && outline.n_rings > 0) {
+        put_path(stream, &outline, "#000", 4);
+        put_path(stream, &outline, colour, 2);
+    }
+    outline_free(&outline);
+    image_free(&mask);
+    return ok;
+}
+
+bool picture_write_class_outlines(const char *path, const struct image *classes,
+                                  const uint8_t (*colours)[3], int n, struct err *err)
+{
+    struct file_out out;
+    bool ok = true;
+    if (!file_out_open(&out, path, err))
+        return false;
+    begin_svg(out.stream, classes->width, classes->height);
+    for (int i = 0; ok && i < n; i++)
+        ok = put_class(out.stream, classes, i, colours[i], err);
+    fputs("</svg>\n", out.stream);
+    if (ok)
+        return file_out_commit(&out, err);
+    file_out_discard(&out);
+    return false;
 }
 
 bool picture_write_marks(const char *path, int64_t width, int64_t height,

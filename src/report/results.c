@@ -190,7 +190,7 @@ bool results_read(char *const *folders, int n_folders, const char *except, struc
             qsort(out->slides, out->n_slides, sizeof *out->slides, by_slide_name);
     }
     if (ok && out->n_slides == 0 && out->n_trainings == 0 && out->n_sweeps == 0 &&
-        out->n_curves == 0)
+        out->n_curves == 0 && out->n_confusions == 0)
         ok = err_set(err, ERR_MISSING,
                      "%s: no results in this folder: no heatmaps (predict), slide scores "
                      "(classify), curves (evaluate --plot or --points) or training run (train)",
@@ -222,10 +222,14 @@ void results_free(struct results *results)
         free(results->curves[i].name);
         free(results->curves[i].x); /* y is the second half */
     }
+    for (size_t i = 0; i < results->n_confusions; i++) {
+        free(results->confusions[i].name);
+        confusion_free(&results->confusions[i].matrix);
+    }
     for (size_t i = 0; i < results->problems.n; i++)
         free(results->problems.items[i]);
     free(results->slides), free(results->runs), free(results->trainings), free(results->curves);
-    free(results->sweeps);
+    free(results->sweeps), free(results->confusions);
     free(results->problems.items);
     *results = (struct results){ 0 };
 }

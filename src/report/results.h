@@ -9,11 +9,13 @@
  *   CSV with slide and label         phantom     labels, annotations
  *   <slide>.csv with score, x, y     classify    lesions
  *   CSV of points of curves          evaluate    ROC, FROC, precision and recall, calibration
+ *   CSV with truth and classes       evaluate    a confusion matrix
  *
  * A file that looks like one of these but cannot be read is recorded as a problem. */
 #ifndef REPORT_RESULTS_H
 #define REPORT_RESULTS_H
 #include "base/csv.h"
+#include "verdict/confusion.h"
 
 struct result_slide {
     char *name;
@@ -57,6 +59,11 @@ struct result_curve {
     int64_t n;
 };
 
+struct result_confusion {
+    char *name; /* the folder and file, "run1/confusion" */
+    struct confusion matrix;
+};
+
 struct result_list {
     char **items;
     size_t n;
@@ -79,6 +86,9 @@ struct results {
     struct result_curve *curves;
     size_t n_curves;
     int64_t curves_room;
+    struct result_confusion *confusions;
+    size_t n_confusions;
+    int64_t confusions_room;
     struct result_list problems;
 };
 
@@ -95,6 +105,8 @@ void results_free(struct results *results); /* also fine on a zeroed struct */
 struct result_slide *results_slide(struct results *results, const char *name);
 /* Reads a table of one of the kinds above; other tables are ignored. False if out of memory. */
 bool results_take_table(struct results *results, const char *path, struct err *err);
+/* A table truth,<class>.. with a row for each class and counts; others are ignored. */
+bool results_take_confusion(struct results *results, const char *path, struct err *err);
 /* run.json, with slides.csv beside it. */
 bool results_take_run(struct results *results, const char *folder, struct err *err);
 /* metrics.csv, with metrics.json and run.json beside it. */

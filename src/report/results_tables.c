@@ -214,6 +214,8 @@ bool results_take_table(struct results *results, const char *path, struct err *e
         names_column(header, "score") && names_column(header, "x") && names_column(header, "y");
     if (lesions)
         return take_lesions(results, path, err);
+    if (strncmp(header, "truth,", 6) == 0)
+        return results_take_confusion(results, path, err);
     if (!names_column(header, "slide") && !names_column(header, "curve"))
         return true;
     struct csv csv = { 0 };

@@ -1,5 +1,6 @@
 /* slide_html.c: the section of one slide (slide_view.h). */
 #include <math.h>
+#include "report/class_html.h"
 #include "report/html.h"
 #include "report/slide_view.h"
 
@@ -17,10 +18,13 @@ static void put_facts(FILE *page, const struct result_slide *slide, const struct
     html_put(page, "<dl class=\"facts\">");
     put_fact(page, "slide score", "%.3f", slide->score);
     bool number = heatmap_is_number(&view->info);
-    put_fact(page, number ? "highest patch value" : "highest patch score", "%.3f", view->max);
-    put_fact(page, number ? "mean patch value" : "mean patch score", "%.3f", view->mean);
+    if (!view->won) {
+        put_fact(page, number ? "highest patch value" : "highest patch score", "%.3f", view->max);
+        put_fact(page, number ? "mean patch value" : "mean patch score", "%.3f", view->mean);
+    }
     double area = isfinite(slide->tissue_mm2) ? slide->tissue_mm2 : view->tissue_mm2;
     put_fact(page, "tissue", "%.2f mm\xC2\xB2", area);
+    class_html_areas(page, view);
     if (view->info.scored > 0)
         html_put(page, "<div><dt>scores</dt><dd>%lld, every %lld px</dd></div>",
                  (long long)view->info.scored, (long long)view->info.stride);
@@ -57,12 +61,12 @@ static void put_layer(FILE *page, size_t number, const char *kind, const char *f
              number, file);
 }
 
-static void put_switch(FILE *page, const char *kind, const char *words)
+static void put_switch(FILE *page, const char *kind, const char *key, const char *words)
 {
     html_put(page,
              "<label><input type=\"checkbox\" checked data-layer=\"%s\"> <span class=\"key "
              "key-%s\" aria-hidden=\"true\"></span>%s</label>",
-             kind, kind, words);
+             kind, key, words);
 }
 
 static void put_over(FILE *page, const struct result_slide *slide, const struct slide_view *view,
@@ -75,7 +79,7 @@ static void put_over(FILE *page, const struct result_slide *slide, const struct 
                  "<img src=\"slides/%zu/overview.jpg\" width=\"%lld\" height=\"%lld\" "
                  "loading=\"lazy\" alt=\"Overview of slide %s with the heatmap on top\">",
                  number, (long long)view->width, (long long)view->height, slide->name);
-    put_layer(page, number, "heat", "overlay.png");
+    put_layer(page, number, "heat", view->won ? "overlay-classes.png" : "overlay.png");
     put_layer(page, number, "tissue", "tissue.svg");
     if (view->truth)
         put_layer(page, number, "truth", "truth.svg");
@@ -88,11 +92,11 @@ static void put_over(FILE *page, const struct result_slide *slide, const struct 
              "data-opacity aria-label=\"Opacity of the heatmap, in per cent\"></div>"
              "<div class=\"switches\">",
              number, number);
-    put_switch(page, "tissue", "scored tissue");
+    put_switch(page, "tissue", "tissue", "scored tissue");
     if (view->truth)
-        put_switch(page, "truth", "annotation");
+        put_switch(page, "truth", view->won ? "classes" : "truth", "annotation");
     if (view->n_lesions > 0)
-        put_switch(page, "lesions", "lesions");
+        put_switch(page, "lesions", "lesions", "lesions");
     html_put(page, "</div></figcaption></figure>\n");
 }
 
@@ -102,36 +106,63 @@ static void put_beside(FILE *page, const struct result_slide *slide, const struc
     const struct heatmap_info *info = &view->info;
     html_put(page,
              "<figure><div class=\"stage plain\" style=\"aspect-ratio:%lld/%lld\">"
-             "<img src=\"slides/%zu/heat.png\" width=\"%lld\" height=\"%lld\" loading=\"lazy\" "
-             "alt=\"Heatmap of slide %s: highest score %.2f\"></div>",
-             (long long)view->width, (long long)view->height, number, (long long)view->width,
-             (long long)view->height, slide->name, isfinite(view->max) ? view->max : 0.0);
+             "<img class=\"beside\" src=\"slides/%zu/heat%s.png\" width=\"%lld\" height=\"%lld\" "
+             "loading=\"lazy\" ",
+             (long long)view->width, (long long)view->height, number, view->won ? "-classes" : "",
+             (long long)view->width, (long long)view->height);
+    if (view->won)
+        html_put(page, "alt=\"Classes on slide %s\"></div><figcaption>", slide->name);
+    else
+        html_put(page, "alt=\"Heatmap of slide %s: highest score %.2f\"></div><figcaption>",
+                 slide->name, isfinite(view->max) ? view->max : 0.0);
+    class_html_legend(page, view);
     struct heatmap_number range = heatmap_range(info);
     html_put(page,
-             "<figcaption><div class=\"ramp\"><span>%.3g</span><span class=\"colours\" "
-             "aria-hidden=\"true\"></span><span>%.3g</span></div>%s<bdi>%s</bdi>%s%s; each pixel "
-             "shows the highest %s under it</figcaption></figure>\n",
+             "<div class=\"of-score\"><div class=\"ramp\"><span>%.3g</span><span "
+             "class=\"colours\" aria-hidden=\"true\"></span><span>%.3g</span></div>%s"
+             "<bdi class=\"which\">%s</bdi>%s%s; each pixel shows the highest %s under it</div>"
+             "</figcaption></figure>\n",
              range.min, range.max, heatmap_is_number(info) ? "" : "score of ",
              info->class_names[heatmap_main_class(info)], range.unit[0] ? ", " : "", range.unit,
              heatmap_is_number(info) ? "value" : "score");
 }
 
-static void put_peaks(FILE *page, const struct slide_view *view, size_t number)
+static void put_windows(FILE *page, const struct slide_view *view, const struct view_class *class,
+                        size_t number)
 {
-    if (!view->patches)
-        return;
-    html_put(page, "<h4>Highest-scoring windows</h4><ul class=\"patches\">");
-    for (int i = 0; i < view->n_peaks; i++) {
-        const struct picture_peak *peak = &view->peaks[i];
+    html_put(page, "<ul class=\"patches\">");
+    for (int i = 0; i < class->n_peaks; i++) {
+        const struct picture_peak *peak = &class->peaks[i];
         struct heatmap_cell cell = heatmap_cell(&view->info, peak->column, peak->row);
         long long x = cell.x_l0 + cell.width_l0 / 2, y = cell.y_l0 + cell.height_l0 / 2;
         html_put(page,
-                 "<li><figure><img src=\"slides/%zu/peak%d.jpg\" loading=\"lazy\" width=\"224\" "
+                 "<li><figure><img src=\"slides/%zu/peak%d%s.jpg\" loading=\"lazy\" width=\"224\" "
                  "height=\"224\" alt=\"Window with score %.3f around pixel %lld, %lld\">"
                  "<figcaption><b>%.3f</b> at %lld, %lld</figcaption></figure></li>",
-                 number, i + 1, peak->score, x, y, peak->score, x, y);
+                 number, i + 1, class->suffix, peak->score, x, y, peak->score, x, y);
     }
     html_put(page, "</ul>\n");
+}
+
+/* Of more than two classes, only the main one's windows are unfolded. */
+static void put_peaks(FILE *page, const struct slide_view *view, size_t number)
+{
+    for (int i = view->n_classes - 1; i >= 0; i--) {
+        const struct view_class *class = &view->classes[i];
+        if (!class->patches)
+            continue;
+        if (!view->won) {
+            html_put(page, "<h4>Highest-scoring windows</h4>");
+            put_windows(page, view, class, number);
+            continue;
+        }
+        html_put(page, "<details%s><summary>Highest-scoring windows: ",
+                 i == view->n_classes - 1 ? " open" : "");
+        class_html_swatch(page, &view->info, class->index);
+        html_put(page, "<bdi>%s</bdi></summary>", view->info.class_names[class->index]);
+        put_windows(page, view, class, number);
+        html_put(page, "</details>\n");
+    }
 }
 
 static void put_lesions(FILE *page, const struct slide_view *view)
@@ -164,6 +195,7 @@ void slide_view_write(FILE *page, const struct result_slide *slide, const struct
     if (view->problem[0])
         html_put(page, "<p class=\"problem\">%s</p>\n", view->problem);
     if (view->heat) {
+        class_html_choice(page, view, number);
         html_put(page, "<div class=\"panes\">");
         put_over(page, slide, view, number);
         put_beside(page, slide, view, number);

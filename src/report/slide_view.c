@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "annotation/annotation.h"
 #include "base/file.h"
+#include "report/slide_truth.h"
 #include "slide/slide.h"
 #include "base/text.h"
 
@@ -73,39 +73,133 @@ static bool make_overview(struct work *work, struct err *err)
     return ok;
 }
 
-static bool write_heat(struct work *work, const struct picture *picture, struct err *err)
+/* slides/<number>/<name><suffix>.<extension>; the caller's. */
+static bool picture_path(const struct work *work, const char *name, const char *suffix,
+                         const char *extension, char **out, struct err *err)
 {
-    char *heat = NULL, *overlay = NULL, *outline = NULL;
-    bool ok = path_in(work, "heat.png", &heat, err) &&
-              path_in(work, "overlay.png", &overlay, err) &&
-              path_in(work, "tissue.svg", &outline, err) &&
+    *out = text_format("%s/%s%s.%s", work->folder, name, suffix, extension);
+    return *out || err_memory(err, name);
+}
+
+static bool write_heat(struct work *work, const struct picture *picture, const char *suffix,
+                       struct err *err)
+{
+    char *heat = NULL, *overlay = NULL;
+    bool ok = picture_path(work, "heat", suffix, "png", &heat, err) &&
+              picture_path(work, "overlay", suffix, "png", &overlay, err) &&
               picture_write_heat(heat, &picture->heat, false, err) &&
-              picture_write_heat(overlay, &picture->heat, true, err) &&
-              picture_write_outline(outline, &picture->heat, "#00a040", err);
-    free(heat), free(overlay), free(outline);
+              picture_write_heat(overlay, &picture->heat, true, err);
+    free(heat), free(overlay);
     return ok;
+}
+
+static bool write_tissue(struct work *work, const struct image *heat, struct err *err)
+{
+    char *path = NULL;
+    bool ok = path_in(work, "tissue.svg", &path, err) &&
+              picture_write_outline(path, heat, "#00a040", err);
+    free(path);
+    return ok;
+}
+
+/* Scores that cannot be read are a problem of the slide, not of the page. */
+static bool pass_unless_stopped(struct work *work, const struct err *why, struct err *err)
+{
+    if (why->kind == ERR_STOPPED)
+        return *err = *why, false;
+    note_problem(work->view, why->text);
+    return true;
+}
+
+/* The pictures of one class. *read: its scores could be read. */
+static bool make_class(struct work *work, struct view_class *class, bool *read, struct err *err)
+{
+    struct slide_view *view = work->view;
+    struct picture picture;
+    struct err why = { 0 };
+    *read = picture_scan(work->heatmap, class->index, view->width, view->height, work->ctx,
+                         &picture, &why);
+    if (!*read)
+        return pass_unless_stopped(work, &why, err);
+    class->n_peaks = picture.n_peaks;
+    memcpy(class->peaks, picture.peaks, sizeof class->peaks);
+    if (class->index == heatmap_main_class(&view->info))
+        view->mean = picture.mean, view->max = picture.max;
+    bool ok = write_heat(work, &picture, class->suffix, err) &&
+              (view->heat || write_tissue(work, &picture.heat, err));
+    view->heat = true;
+    picture_free(&picture);
+    return ok;
+}
+
+static bool write_winners(struct work *work, const struct image *winners, struct err *err)
+{
+    char *heat = NULL, *overlay = NULL;
+    bool ok = path_in(work, "heat-classes.png", &heat, err) &&
+              path_in(work, "overlay-classes.png", &overlay, err) &&
+              picture_write_winners(heat, winners, &work->view->info, false, err) &&
+              picture_write_winners(overlay, winners, &work->view->info, true, err);
+    free(heat), free(overlay);
+    return ok;
+}
+
+static bool make_winners(struct work *work, struct err *err)
+{
+    struct slide_view *view = work->view;
+    struct image winners = { 0 };
+    struct err why = { 0 };
+    view->won = calloc((size_t)view->info.n_classes, sizeof *view->won);
+    if (!view->won)
+        return err_memory(err, "the classes");
+    bool read =
+        picture_winners(work->heatmap, view->width, view->height, work->ctx, &winners, &why) &&
+        picture_count_winners(work->heatmap, work->ctx, view->won, &why);
+    bool ok = read ? write_winners(work, &winners, err) : pass_unless_stopped(work, &why, err);
+    image_free(&winners);
+    if (!read)
+        free(view->won), view->won = NULL;
+    return ok;
+}
+
+/* The class that is shown: the main one; of more than two, each, the first of very many. */
+static void choose_classes(struct slide_view *view)
+{
+    const struct heatmap_info *info = &view->info;
+    if (!heatmap_has_winners(info)) {
+        view->n_classes = 1;
+        view->classes[0] = (struct view_class){ .index = heatmap_main_class(info) };
+        return;
+    }
+    view->n_classes = info->n_classes < VIEW_CLASSES ? (int)info->n_classes : VIEW_CLASSES;
+    for (int i = 0; i < view->n_classes; i++) {
+        view->classes[i] = (struct view_class){ .index = i };
+        snprintf(view->classes[i].suffix, sizeof view->classes[i].suffix, "-%d", i);
+    }
+}
+
+static double cell_mm2(const struct heatmap_info *info)
+{
+    double side_mm = (double)info->stride * info->mpp / 1000;
+    return info->mpp > 0 ? side_mm * side_mm : NAN;
+}
+
+double slide_view_class_mm2(const struct slide_view *view, int64_t class_index)
+{
+    return view->won ? (double)view->won[class_index] * cell_mm2(&view->info) : NAN;
 }
 
 static bool make_heat(struct work *work, struct err *err)
 {
     struct slide_view *view = work->view;
-    struct picture picture;
-    struct err why = { 0 };
-    if (!picture_scan(work->heatmap, view->width, view->height, work->ctx, &picture, &why)) {
-        if (why.kind == ERR_STOPPED)
-            return *err = why, false;
-        note_problem(view, why.text);
-        return true;
-    }
-    view->heat = true;
-    view->mean = picture.mean;
-    view->max = picture.max;
-    view->n_peaks = picture.n_peaks;
-    memcpy(view->peaks, picture.peaks, sizeof view->peaks);
-    double side_mm = (double)view->info.stride * view->info.mpp / 1000;
-    view->tissue_mm2 = view->info.mpp > 0 ? (double)view->info.scored * side_mm * side_mm : NAN;
-    bool ok = write_heat(work, &picture, err);
-    picture_free(&picture);
+    bool ok = true, read = true;
+    choose_classes(view);
+    for (int i = 0; ok && read && i < view->n_classes; i++)
+        ok = make_class(work, &view->classes[i], &read, err);
+    view->heat = ok && read;
+    if (ok && read && heatmap_has_winners(&view->info))
+        ok = make_winners(work, err);
+    if (view->heat)
+        view->tissue_mm2 = (double)view->info.scored * cell_mm2(&view->info);
     return ok;
 }
 
@@ -137,23 +231,30 @@ static bool read_window(struct work *work, const struct picture_peak *peak, stru
     return ok;
 }
 
-static bool make_patches(struct work *work, struct err *err)
+static bool write_window(struct work *work, const struct view_class *class, int number,
+                         const struct image *image, struct err *err)
 {
-    struct slide_view *view = work->view;
+    char *path = text_format("%s/peak%d%s.jpg", work->folder, number, class->suffix);
+    bool ok = path ? image_write_jpeg(path, image, JPEG_QUALITY, err) : err_memory(err, "a name");
+    free(path);
+    return ok;
+}
+
+/* The windows of the highest scores of a class. */
+static bool make_patches(struct work *work, struct view_class *class, struct err *err)
+{
     bool ok = true;
-    view->patches = work->file && view->n_peaks > 0;
-    for (int i = 0; ok && work->file && i < view->n_peaks; i++) {
+    class->patches = work->file && class->n_peaks > 0;
+    for (int i = 0; ok && class->patches && i < class->n_peaks; i++) {
         struct image image = { 0 };
         struct err why = { 0 };
-        if (!read_window(work, &view->peaks[i], &image, &why)) {
-            note_problem(view, why.text);
-            view->patches = false;
-            break;
+        if (read_window(work, &class->peaks[i], &image, &why)) {
+            ok = write_window(work, class, i + 1, &image, err);
+            image_free(&image);
+        } else {
+            note_problem(work->view, why.text);
+            class->patches = false;
         }
-        char *path = text_format("%s/peak%d.jpg", work->folder, i + 1);
-        ok = path ? image_write_jpeg(path, &image, JPEG_QUALITY, err) : err_memory(err, "a name");
-        free(path);
-        image_free(&image);
     }
     return ok;
 }
@@ -168,27 +269,21 @@ static void note_another(struct slide_view *view, const char *text)
 static bool make_truth(struct work *work, struct err *err)
 {
     struct slide_view *view = work->view;
-    struct annotation *annotation = NULL;
-    struct image mask = { 0 };
     struct err why = { 0 };
+    char *path = NULL;
     if (!work->slide->annotation)
         return true;
-    double step = (double)view->info.width_l0 / (double)view->width;
-    struct annotation_slide slide = { work->slide->name, view->info.width_l0,
-                                      view->info.height_l0 };
-    if (!annotation_read(work->slide->annotation, &slide, work->class_map, &annotation, &why) ||
-        !annotation_mask(annotation, 0, 0, step, view->width, view->height, &mask, &why)) {
-        note_another(view, why.text);
-        annotation_free(annotation);
-        return true;
-    }
-    char *path = NULL;
-    view->truth = true;
+    struct slide_truth truth = { .annotation = work->slide->annotation,
+                                 .slide = work->slide->name,
+                                 .info = &view->info,
+                                 .class_map = work->class_map,
+                                 .width = view->width,
+                                 .height = view->height };
     bool ok = path_in(work, "truth.svg", &path, err) &&
-              picture_write_outline(path, &mask, "#0060ff", err);
+              slide_truth_write(&truth, path, &view->truth, &why, err);
+    if (ok && !view->truth)
+        note_another(view, why.text);
     free(path);
-    image_free(&mask);
-    annotation_free(annotation);
     return ok;
 }
 
@@ -258,8 +353,10 @@ bool slide_view_make(const struct result_slide *slide, const struct class_map *c
     if (ok) {
         out->no_tissue = out->info.scored == 0;
         choose_size(out);
-        ok = make_overview(&work, err) && make_heat(&work, err) && make_patches(&work, err) &&
-             make_truth(&work, err) && make_marks(&work, err);
+        ok = make_overview(&work, err) && make_heat(&work, err);
+        for (int i = 0; ok && i < out->n_classes; i++)
+            ok = make_patches(&work, &out->classes[i], err);
+        ok = ok && make_truth(&work, err) && make_marks(&work, err);
     }
     slide_close(work.file);
     heatmap_close(work.heatmap);
@@ -271,5 +368,6 @@ bool slide_view_make(const struct result_slide *slide, const struct class_map *c
 void slide_view_free(struct slide_view *view)
 {
     heatmap_info_free(&view->info);
+    free(view->won);
     *view = (struct slide_view){ 0 };
 }

@@ -8,16 +8,28 @@
 #include "verdict/lesions.h"
 
 #define VIEW_LESIONS 10 /* listed and marked */
+#define VIEW_CLASSES 12 /* with pictures */
+
+/* A class with pictures: heat<suffix>.png, overlay<suffix>.png and its windows of the highest
+ * scores, peak<number><suffix>.jpg. */
+struct view_class {
+    int64_t index;
+    char suffix[24]; /* "" if it is the only class that is shown, else "-<index>" */
+    struct picture_peak peaks[PICTURE_PEAKS];
+    int n_peaks;
+    bool patches; /* pictures of the peaks' windows exist */
+};
 
 struct slide_view {
     struct heatmap_info info; /* zero without a heatmap */
     bool heat, overview, truth;
     bool no_tissue;        /* the heatmap has no scores */
     int64_t width, height; /* px of the pictures */
-    struct picture_peak peaks[PICTURE_PEAKS];
-    int n_peaks;
-    bool patches; /* pictures of the peaks' windows exist */
-    double mean, max;
+    struct view_class classes[VIEW_CLASSES];
+    int n_classes;     /* 1: the main class; of more than two classes: the first ones */
+    int64_t *won;      /* [info.n_classes]: cells in which a class has the highest score, shown in
+                        * heat-classes.png and overlay-classes.png; NULL: up to two classes */
+    double mean, max;  /* of the main class */
     double tissue_mm2; /* that was scored; NAN: unknown */
     struct lesion lesions[VIEW_LESIONS];
     size_t n_lesions, all_lesions;
@@ -30,6 +42,9 @@ bool slide_view_make(const struct result_slide *slide, const struct class_map *c
                      const char *folder, const struct ctx *ctx, struct slide_view *out,
                      struct err *err);
 void slide_view_free(struct slide_view *view);
+
+/* The area in which a class has the highest score; NAN: unknown. */
+double slide_view_class_mm2(const struct slide_view *view, int64_t class_index);
 
 /* The slide's <article>; number from 1; its pictures are in slides/<number>/. */
 void slide_view_write(FILE *page, const struct result_slide *slide, const struct slide_view *view,

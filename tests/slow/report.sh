@@ -15,6 +15,10 @@ mv cohort/slides/patient_000_node_1.tiff "cohort/slides/$hostile.tiff" || fail "
 "$microtome" predict cohort/slides --network scan_tiny --init-seed 1 --stride 64 --export none \
     -o results/heatmaps --quiet >/dev/null || fail "predict"
 first=patient_000_node_0
+mkdir three && cp cohort/slides/$first.tiff three/third.tiff
+"$microtome" predict three --network scan_tiny --classes 3 --init-seed 1 --stride 64 --export none \
+    -o results/three --quiet >/dev/null || fail "predict three classes"
+printf 'truth,class0,class1,class2\nclass0,9,1,0\nclass1,0,5,2\nclass2,1,0,7\n' >results/three/confusion.csv
 mkdir -p results/lesions results/model
 printf 'score,x,y\n0.9,700,800\n0.4,1200,300\n' >results/lesions/$first.csv
 printf 'slide,score,label\n%s,0.9,tumor\n"a<img src=x onerror=""document.title=%staken%s"">&%sb",0.2,"<b onclick=1>"\n' \
@@ -50,8 +54,8 @@ async function look(want) {
   want(images.length >= 20, 'only ' + images.length + ' pictures');
   want(images.every(i => i.hasAttribute('alt')), 'a picture without alt');
   want(document.title === 'Report & <title>', 'title: ' + document.title);
-  want(document.querySelectorAll('article').length === 2, 'not two slides');
-  want(document.querySelector('h3 bdi').textContent.startsWith('a<img'), 'name is not text');
+  want(document.querySelectorAll('article').length === 3, 'not three slides');
+  want(document.querySelector('.slide h3 bdi').textContent.startsWith('a<img'), 'name is not text');
   want(!document.querySelector('[onerror],[onclick]'), 'markup came through');
 
   const slider = document.querySelector('[data-opacity]');
@@ -66,13 +70,32 @@ async function look(want) {
   box.click();
   want(getComputedStyle(marks).display !== 'none', 'lesions do not come back');
 
+  const choice = document.querySelector('[data-pictures]'), slide = choice.closest('article');
+  const beside = slide.querySelector('.beside'), over = slide.querySelector('.heat');
+  const shown = kind => getComputedStyle(slide.querySelector(kind)).display !== 'none';
+  want(document.querySelectorAll('[data-pictures]').length === 1, 'not one slide of many classes');
+  want(shown('.of-classes') && !shown('.of-score'), 'not the legend of classes');
+  want(slide.querySelectorAll('.of-classes .swatch').length === 3, 'not three colours');
+  choice.value = '-2';
+  choice.dispatchEvent(new Event('change'));
+  for (let wait = 0; wait < 100 && !(beside.complete && over.complete); wait++)
+    await new Promise(done => setTimeout(done, 100));
+  want(beside.naturalWidth > 0 && over.naturalWidth > 0, 'no pictures of a class');
+  want(beside.src.endsWith('heat-2.png') && over.src.endsWith('overlay-2.png'), 'not the class chosen');
+  want(!shown('.of-classes') && shown('.of-score'), 'not the legend of scores');
+  want(slide.querySelector('.which').textContent === 'class2', 'not the name of the class');
+  choice.value = '-classes';
+  choice.dispatchEvent(new Event('change'));
+  want(shown('.of-classes') && beside.src.endsWith('heat-classes.png'), 'no way back');
+  want(document.querySelectorAll('.confusion tbody tr').length === 3, 'no confusion matrix');
+
   const table = document.querySelector('table.sortable');
   const scores = () => Array.from(table.tBodies[0].rows).map(r => parseFloat(r.cells[2].textContent));
   const button = table.querySelectorAll('th button')[2];
   button.click();
-  want(scores().join() === '0.9,0.2', 'not sorted down: ' + scores());
+  want(scores().join() === '0.9,0.2,NaN', 'not sorted down: ' + scores());
   button.click();
-  want(scores().join() === '0.2,0.9', 'not sorted up: ' + scores());
+  want(scores().join() === '0.2,0.9,NaN', 'not sorted up: ' + scores());
   want(button.parentElement.getAttribute('aria-sort') === 'ascending', 'order is not announced');
 
   want(document.querySelectorAll('.plot svg[role=img][aria-label]').length >= 4, 'curves are missing');
@@ -86,7 +109,7 @@ async function look(want) {
     'wider than the screen: ' + document.documentElement.scrollWidth + ' > ' + window.innerWidth);
 
   // Contrast as WCAG defines it; 4.5 is what small text needs.
-  const light = c => c.match(/[\d.]+/g).slice(0, 3).map(v => v / 255)
+  const light = c => c.match(/[\d.]+/g).slice(0, 3).map(v => c.startsWith('color(') ? Number(v) : v / 255)
     .map(v => v <= 0.03928 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4))
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const behind = e => { while (e && getComputedStyle(e).backgroundColor === 'rgba(0, 0, 0, 0)') e = e.parentElement;

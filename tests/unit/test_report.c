@@ -132,7 +132,7 @@ static void check_picture(const struct heatmap *heatmap, int width, int height)
     struct ctx ctx = { .pool = pool };
     struct picture picture;
     struct err err = { 0 };
-    assert_true(picture_scan(heatmap, width, height, &ctx, &picture, &err));
+    assert_true(picture_scan(heatmap, 1, width, height, &ctx, &picture, &err));
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
             assert_int_equal(*image_at(&picture.heat, x, y),
@@ -334,6 +334,90 @@ static void heatmaps_alone_are_enough(void **state)
     free(heat), free(in), free(one), free(two), free(folder);
 }
 
+/* Three classes: columns 0 to 9, 10 to 19 and 20 to 32 belong to one each. */
+static void write_three(const char *folder, const char *slide, const char *hostile)
+{
+    char *names[3] = { (char *)"stroma", (char *)hostile, (char *)"tumor" };
+    struct heatmap_info info = { .slide = (char *)slide,
+                                 .path = (char *)"/no/such/slide.tiff",
+                                 .width_l0 = WIDTH,
+                                 .height_l0 = HEIGHT,
+                                 .mpp_l0 = 0.5,
+                                 .mpp = 0.5,
+                                 .downsample = 1,
+                                 .stride = STRIDE,
+                                 .origin_x = 8,
+                                 .origin_y = 8,
+                                 .window = 64,
+                                 .width = COLUMNS,
+                                 .height = ROWS,
+                                 .n_classes = 3,
+                                 .class_names = names,
+                                 .mode = (char *)"dense",
+                                 .models = (char *)"m",
+                                 .model_hash = (char *)"0123456789abcdef",
+                                 .options = (char *)"o" };
+    struct err err = { 0 };
+    struct heatmap_writer *writer;
+    static float rows[ROWS][COLUMNS][3];
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < COLUMNS; c++)
+            for (int k = 0; k < 3; k++)
+                rows[r][c][k] = c >= 33 ? NAN : k == (c < 30 ? c / 10 : 2) ? 0.6F : 0.2F;
+    assert_true(file_make_folder(folder, &err));
+    assert_true(heatmap_create(folder, &info, &writer, &err));
+    assert_true(heatmap_write_rows(writer, &rows[0][0][0], ROWS, &err));
+    assert_true(heatmap_commit(writer, &err));
+}
+
+/* The class with the highest score as a picture, its area on the page and as a table; annotations
+ * by the heatmap's classes; a confusion matrix, and tables that are none. */
+static void many_classes_have_areas(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("report_classes"), *heat = text_format("%s/in/s1", folder);
+    char *in = text_format("%s/in", folder), *output = text_format("%s/page", folder);
+    char *picture = text_format("%s/slides/1/heat-classes.png", output);
+    write_three(heat, "s1", HOSTILE);
+    put_file(in, "drawn.geojson",
+             "{\"type\":\"Feature\",\"properties\":{\"classification\":{\"name\":\"stroma\"}},"
+             "\"geometry\":{\"type\":\"Polygon\",\"coordinates\":[[[0,0],[160,0],[160,365],[0,365],"
+             "[0,0]]]}}");
+    put_file(in, "list.csv", "slide,label,annotation\ns1,tumor,drawn.geojson\n");
+    put_file(in, "confusion.csv", "truth,a,<b>\na,30,10\n<b>,0,60\n");
+    put_file(in, "copy.csv", "truth,a,<b>\na,30,10\n<b>,0,60\n");
+    put_file(in, "not1.csv", "truth,a,b\nb,3,1\na,0,6\n");
+    put_file(in, "not2.csv", "truth,a,b\na,3,x\nb,0,6\n");
+    put_file(in, "not3.csv", "truth,a,b\na,3,-1\nb,0,6\n");
+    struct page_result result;
+    struct err err = { 0 };
+    struct image image;
+    if (!make_page(in, output, 1, &result, &err))
+        fail_msg("%s", err.text);
+    char *page = read_text(output, "index.html"), *areas = read_text(output, "areas.csv");
+    char *truth = read_text(output, "slides/1/truth.svg");
+    /* A cell is 8 um wide: 230, 230 and 299 cells of 64 um2. */
+    assert_string_equal(areas, "slide,class,area_mm2,share\ns1,stroma,0.01472,0.30303\n"
+                               "s1,\"<img src=x onerror=alert(1)>&\"\"'\",0.01472,0.30303\n"
+                               "s1,tumor,0.019136,0.393939\n");
+    assert_null(strstr(page, "<img src=x"));
+    assert_non_null(strstr(page, "0.019 mm\xC2\xB2, 39.4 %"));
+    assert_non_null(strstr(page, "<option value=\"-2\">score of tumor</option>"));
+    assert_non_null(strstr(page, "100 in all: accuracy 0.900, balanced accuracy 0.875"));
+    const char *matrix = strstr(page, "<table class=\"confusion\">");
+    assert_non_null(matrix);
+    assert_null(strstr(matrix + 1, "<table class=\"confusion\">"));
+    assert_non_null(strstr(truth, "#009e73")); /* the colour of stroma */
+    assert_true(image_read_png(picture, 3, &image, &err));
+    int64_t y = image.height / 2, width = image.width;
+    assert_memory_equal(image_at(&image, width * 5 / 37, y), ((uint8_t[]){ 0, 158, 115 }), 3);
+    assert_memory_equal(image_at(&image, width * 25 / 37, y), ((uint8_t[]){ 213, 94, 0 }), 3);
+    assert_memory_equal(image_at(&image, width * 35 / 37, y), ((uint8_t[]){ 255, 255, 255 }), 3);
+    image_free(&image);
+    free(page), free(areas), free(truth), free(picture);
+    free(heat), free(in), free(output), free(folder);
+}
+
 static void nothing_to_tell_is_an_error(void **state)
 {
     (void)state;
@@ -385,6 +469,7 @@ int main(void)
         cmocka_unit_test(hostile_names_stay_text),
         cmocka_unit_test(numbers_of_any_size_are_drawn),
         cmocka_unit_test(heatmaps_alone_are_enough),
+        cmocka_unit_test(many_classes_have_areas),
         cmocka_unit_test(nothing_to_tell_is_an_error),
         cmocka_unit_test(runs_tell_of_slides),
     };
