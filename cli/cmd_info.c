@@ -51,6 +51,8 @@ static void print_text(FILE *out, const struct slide_info *info)
         if (level->tile_width > 0)
             fprintf(out, ", tiles %lld x %lld", (long long)level->tile_width,
                     (long long)level->tile_height);
+        if (level->codec)
+            fprintf(out, ", %s", level->codec);
         if (level->reader == READER_FAST)
             fprintf(out, ", fast path\n");
         else if (level->reader == READER_NONE)
@@ -93,6 +95,8 @@ static void print_json(struct json_out *json, const struct slide_info *info)
         json_out_real(json, "downsample", level->downsample);
         json_out_int(json, "tile_width", level->tile_width);
         json_out_int(json, "tile_height", level->tile_height);
+        if (level->codec)
+            json_out_text(json, "codec", level->codec);
         json_out_bool(json, "fast", level->reader == READER_FAST);
         json_out_text(json, "reader", slide_reader_name(level->reader));
         if (level->slow_reason)

@@ -15,23 +15,27 @@ static const char *why_unknown(const char *path)
     bool full = stream && fread(head, 1, sizeof head, stream) == sizeof head;
     if (stream)
         fclose(stream);
-    if (full && memcmp(head, "MM\0*", 4) == 0)
-        return "a big-endian TIFF, which OpenSlide reads only as BigTIFF: convert it to BigTIFF";
     if (full && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "II+\0", 4) == 0 ||
-                 memcmp(head, "MM\0+", 4) == 0))
+                 memcmp(head, "MM\0*", 4) == 0 || memcmp(head, "MM\0+", 4) == 0))
         return "a TIFF that OpenSlide cannot read: truncated, damaged or not tiled";
     return "not a slide in a format that OpenSlide supports";
 }
 
-static bool open_handle(struct slide *slide, struct openslide_state *state, struct err *err)
+bool openslide_state_open(const char *path, struct openslide_state *state, struct err *err)
 {
-    state->handle = openslide_open(slide->path);
+    state->handle = openslide_open(path);
     if (!state->handle)
-        return err_set(err, ERR_FORMAT, "%s: %s", slide->path, why_unknown(slide->path));
+        return err_set(err, ERR_FORMAT, "%s: %s", path, why_unknown(path));
     const char *why = openslide_get_error(state->handle);
     if (why)
-        return err_set(err, ERR_FORMAT, "%s: %s", slide->path, why);
+        return err_set(err, ERR_FORMAT, "%s: %s", path, why);
     return true;
+}
+
+void openslide_state_close(struct openslide_state *state)
+{
+    if (state && state->handle)
+        openslide_close(state->handle);
 }
 
 /* A number among the properties, or 0. */
@@ -75,13 +79,7 @@ bool slide_paint(struct slide *slide, int level, int64_t x, int64_t y, int64_t w
                  int64_t height, uint32_t *argb, uint8_t *rgb, int64_t stride_bytes,
                  struct err *err)
 {
-    const struct openslide_state *state = slide->state;
-    if (slide->levels[level].reader == READER_NONE)
-        return err_set(
-            err, ERR_FORMAT,
-            "the level is smaller than its tiles and not JPEG, which OpenSlide reads wrongly; "
-            "microtome cannot read it either, because two directories in the file may be this "
-            "level or its tiles are larger than 4096 px: convert the slide with smaller tiles");
+    const struct openslide_state *state = slide->sources[level].of;
     double downsample = slide->levels[level].downsample;
     int64_t x_l0 = llround((double)x * downsample), y_l0 = llround((double)y * downsample);
     openslide_read_region(state->handle, argb, x_l0, y_l0, level, width, height);
@@ -130,7 +128,8 @@ static int64_t painted_tile_px(int64_t file_tile_px)
     return file_tile_px < OWN_TILE_PX ? OWN_TILE_PX / file_tile_px * file_tile_px : file_tile_px;
 }
 
-struct tile_source openslide_source(struct slide *slide, int level)
+struct tile_source openslide_source(struct slide *slide, int level,
+                                    const struct openslide_state *state)
 {
     const struct slide_level *facts = &slide->levels[level];
     return (struct tile_source){ .ops = &openslide_source_ops,
@@ -139,7 +138,8 @@ struct tile_source openslide_source(struct slide *slide, int level)
                                  .width = facts->width,
                                  .height = facts->height,
                                  .tile_width = painted_tile_px(facts->tile_width),
-                                 .tile_height = painted_tile_px(facts->tile_height) };
+                                 .tile_height = painted_tile_px(facts->tile_height),
+                                 .of = state };
 }
 
 static bool read_levels(struct slide *slide, openslide_t *handle, struct err *err)
@@ -161,18 +161,18 @@ static bool read_levels(struct slide *slide, openslide_t *handle, struct err *er
         snprintf(name, sizeof name, "openslide.level[%d].tile-height", i);
         level->tile_height = (int64_t)property_real(handle, name);
         level->slow_reason = "not a plain tiled TIFF";
-        slide->sources[i] = openslide_source(slide, i);
+        slide->sources[i] = openslide_source(slide, i, slide->state);
     }
     return true;
 }
 
-bool openslide_state_open(struct slide *slide, struct err *err)
+static bool open_slide(struct slide *slide, struct err *err)
 {
     struct openslide_state *state = calloc(1, sizeof *state);
     slide->state = state;
     if (!state)
         return err_memory(err, slide->path);
-    if (!open_handle(slide, state, err))
+    if (!openslide_state_open(slide->path, state, err))
         return false;
     const char *vendor =
         openslide_get_property_value(state->handle, OPENSLIDE_PROPERTY_NAME_VENDOR);
@@ -183,21 +183,17 @@ bool openslide_state_open(struct slide *slide, struct err *err)
     return read_levels(slide, state->handle, err);
 }
 
-void openslide_state_close(struct slide *slide)
-{
-    struct openslide_state *state = slide->state;
-    if (state && state->handle)
-        openslide_close(state->handle);
-    if (state)
-        tiff_file_close(state->tiff);
-    free(state);
-}
-
 static enum driver_answer openslide_driver_open(struct slide *slide, struct err *err)
 {
-    return openslide_state_open(slide, err) ? DRIVER_OPENED : DRIVER_FAILED;
+    return open_slide(slide, err) ? DRIVER_OPENED : DRIVER_FAILED;
+}
+
+static void openslide_driver_close(struct slide *slide)
+{
+    openslide_state_close(slide->state);
+    free(slide->state);
 }
 
 const struct slide_driver driver_openslide = { .name = "OpenSlide",
                                                .open = openslide_driver_open,
-                                               .close = openslide_state_close };
+                                               .close = openslide_driver_close };

@@ -1,157 +1,26 @@
-/* driver_tiff.c: tiled TIFF files. Matches the levels that OpenSlide finds to TIFF directories, and
- * decides whether our own reader gives the same pixels. */
+/* driver_tiff.c: tiled TIFF files by our own reader. The family (tiff_family.h) finds the levels;
+ * here each level gets a reader: ours, libtiff tile by tile, or OpenSlide, if it has the level. */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include "slide/codec.h"
 #include "slide/slide_private.h"
+#include "slide/tiff_family.h"
 #include "slide/tiff_rgba.h"
 
-/* How OpenSlide handles tiles without data. */
-enum absent_tiles {
-    ABSENT_FAIL,  /* reading them fails */
-    ABSENT_BLANK, /* they are blank */
-    ABSENT_DRAWN, /* they, and what lies over them in coarser levels, are drawn from finer ones */
+struct tiff_state {
+    struct tiff_file *file;
+    const struct tiff_family *family;
+    struct openslide_state openslide; /* open if a level needs it */
+    bool openslide_failed;
 };
-
-/* The formats that are plain grids of TIFF tiles to OpenSlide, and how it finds their levels. */
-struct tiff_family {
-    const char *vendor;
-    bool by_order; /* level i is tiled directory number i; else the one of its size */
-    bool padded;   /* a directory may be larger than its level */
-    enum absent_tiles absent;
-};
-
-static const struct tiff_family families[] = {
-    { .vendor = "generic-tiff", .absent = ABSENT_FAIL },
-    { .vendor = "aperio", .by_order = true, .absent = ABSENT_DRAWN },
-    { .vendor = "philips", .by_order = true, .padded = true, .absent = ABSENT_BLANK },
-};
-
-static const struct tiff_family *find_family(const char *vendor)
-{
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (strcmp(families[i].vendor, vendor) == 0)
-            return &families[i];
-    return NULL;
-}
-
-static const struct tiff_directory *find_by_order(const struct tiff_file *file, int level)
-{
-    for (int i = 0; i < file->n_directories; i++)
-        if (file->directories[i].tile_width > 0 && level-- == 0)
-            return &file->directories[i];
-    return NULL;
-}
-
-/* The one directory of this size that is the first or a reduced image. NULL if there are none or
- * several: then it is unclear which one OpenSlide uses. */
-static const struct tiff_directory *find_by_size(const struct tiff_file *file, int64_t width,
-                                                 int64_t height)
-{
-    const struct tiff_directory *found = NULL;
-    for (int i = 0; i < file->n_directories; i++) {
-        const struct tiff_directory *d = &file->directories[i];
-        if (d->tile_width == 0 || d->width != width || d->height != height ||
-            (i > 0 && !d->reduced))
-            continue;
-        if (found)
-            return NULL;
-        found = d;
-    }
-    return found;
-}
-
-static bool sizes_agree(const struct tiff_family *family, const struct tiff_directory *d,
-                        const struct slide_level *level)
-{
-    if (d->tile_width != level->tile_width || d->tile_height != level->tile_height)
-        return false;
-    if (family->padded)
-        return d->width >= level->width && d->height >= level->height;
-    return d->width == level->width && d->height == level->height;
-}
-
-/* NULL if we can decode the level, else the reason. *drawn: a finer level has missing tiles. */
-static const char *why_slow(const struct tiff_family *family, const struct tiff_directory *d,
-                            const struct slide_level *level, bool *drawn)
-{
-    if (!d || !sizes_agree(family, d, level))
-        return "no TIFF directory clearly matches this level";
-    if (d->unfit)
-        return d->unfit;
-    if (d->n_absent > 0 && family->absent == ABSENT_DRAWN)
-        *drawn = true;
-    if (*drawn || (d->n_absent > 0 && family->absent == ABSENT_FAIL))
-        return "tiles are missing from the file";
-    return NULL;
-}
-
-/* Whether OpenSlide decodes a directory wrongly that may be this level. */
-static bool may_be_scrambled(const struct tiff_file *file, const struct tiff_directory *d,
-                             const struct slide_level *level)
-{
-    if (d && d->scrambled)
-        return true;
-    for (int i = 0; i < file->n_directories; i++)
-        if (file->directories[i].scrambled && file->directories[i].width == level->width &&
-            file->directories[i].height == level->height)
-            return true;
-    return false;
-}
-
-/* Who reads the level, and why it is not the fast path. */
-static void choose_reader(const struct tiff_file *file, const struct tiff_family *family,
-                          const struct tiff_directory *d, struct slide_level *level, bool *drawn)
-{
-    level->slow_reason = why_slow(family, d, level, drawn);
-    level->reader = level->slow_reason ? READER_OPENSLIDE : READER_FAST;
-    if (level->reader == READER_FAST || !may_be_scrambled(file, d, level))
-        return;
-    bool readable = d && sizes_agree(family, d, level) && d->tile_width <= TIFF_RGBA_MAX_PX &&
-                    d->tile_height <= TIFF_RGBA_MAX_PX;
-    level->reader = readable ? READER_LIBTIFF : READER_NONE;
-    level->slow_reason = "smaller than its tiles, which OpenSlide scrambles";
-}
-
-static bool check_complete(const struct slide *slide, int level, const struct tiff_directory *d,
-                           struct err *err)
-{
-    if (d->beyond < 0)
-        return true;
-    return err_set(err, ERR_FORMAT,
-                   "%s: level %d, tile column %lld, row %lld is beyond the end of the file: the "
-                   "file is truncated or damaged; copy it again",
-                   slide->path, level, (long long)(d->beyond % d->columns),
-                   (long long)(d->beyond / d->columns));
-}
-
-/* Content that would be silently ignored is an error: channels beyond RGB, and further full-size
- * pages (a channel or a focus plane each). */
-static bool check_whole(const struct slide *slide, struct err *err)
-{
-    const struct openslide_state *state = slide->state;
-    const struct tiff_directory *first = &state->tiff->directories[0];
-    int pages = 0;
-    if (first->shown < first->channels)
-        return err_set(err, ERR_FORMAT,
-                       "%s: has %d channels, of which only %d would be read; convert it to RGB",
-                       slide->path, first->channels, first->shown);
-    for (int i = 0; i < state->tiff->n_directories; i++) {
-        const struct tiff_directory *d = &state->tiff->directories[i];
-        pages += d->width == first->width && d->height == first->height && !d->reduced && !d->mask;
-    }
-    if (pages > 1)
-        return err_set(err, ERR_FORMAT,
-                       "%s: has %d full-size pages (a channel or a focus plane each), of which "
-                       "only the first would be read; convert it to a single RGB page",
-                       slide->path, pages);
-    return true;
-}
 
 static bool tiff_decoder_new(const struct tile_source *source, void **out, struct err *err)
 {
     struct tile_decoder *decoder = NULL;
-    const struct openslide_state *state = source->slide->state;
-    bool ok = tile_decoder_new(state->tiff, source->of, &decoder, err);
+    const struct tiff_state *state = source->slide->state;
+    bool ok = tile_decoder_new(state->file, source->of, &decoder, err);
     *out = decoder;
     return ok;
 }
@@ -177,8 +46,8 @@ static const struct tile_source_ops tiff_source_ops = {
 static bool libtiff_decoder_new(const struct tile_source *source, void **out, struct err *err)
 {
     struct rgba_decoder *decoder = NULL;
-    const struct openslide_state *state = source->slide->state;
-    bool ok = rgba_decoder_new(state->tiff, source->of, &decoder, err);
+    const struct tiff_state *state = source->slide->state;
+    bool ok = rgba_decoder_new(state->file, source->of, &decoder, err);
     *out = decoder;
     return ok;
 }
@@ -201,54 +70,200 @@ static const struct tile_source_ops rgba_source_ops = {
     .decode = libtiff_tile,
 };
 
-static void all_slow(struct slide *slide, const char *why)
+/* A level that nothing reads: an error where it is used. */
+static bool none_decoder_new(const struct tile_source *source, void **out, struct err *err)
 {
-    for (int i = 0; i < slide->info.n_levels; i++)
-        slide->levels[i].slow_reason = why;
+    (void)out;
+    const struct slide_level *level = &source->slide->levels[source->level];
+    return err_set(
+        err, ERR_FORMAT,
+        "%s: level %d cannot be read: %s; convert the slide to 8-bit RGB in tiles of 256 "
+        "or 512 px, or use another level",
+        source->slide->path, source->level, level->slow_reason);
 }
 
-static struct tile_source tiff_source(struct slide *slide, int level,
-                                      const struct tiff_directory *d)
+static void none_decoder_free(void *decoder)
 {
-    const struct slide_level *facts = &slide->levels[level];
-    return (struct tile_source){ .ops = facts->reader == READER_FAST ? &tiff_source_ops
-                                                                     : &rgba_source_ops,
-                                 .slide = slide,
-                                 .level = level,
-                                 .width = facts->width,
-                                 .height = facts->height,
-                                 .tile_width = facts->tile_width,
-                                 .tile_height = facts->tile_height,
-                                 .of = d };
+    (void)decoder;
 }
 
-static bool match_tiff(struct slide *slide, struct err *err)
+static const struct tile_source_ops none_source_ops = {
+    .decoder_new = none_decoder_new,
+    .decoder_free = none_decoder_free,
+};
+
+static bool check_complete(const struct slide *slide, int level, const struct tiff_directory *d,
+                           struct err *err)
 {
-    struct openslide_state *state = slide->state;
-    const struct tiff_family *family = find_family(slide->info.vendor);
-    bool drawn = false;
-    if (!family) {
-        all_slow(slide, "not a plain tiled TIFF");
+    if (d->beyond < 0)
         return true;
+    int64_t tile = d->beyond % (d->columns * d->rows);
+    return err_set(err, ERR_FORMAT,
+                   "%s: level %d, tile column %lld, row %lld is beyond the end of the file: the "
+                   "file is truncated or damaged; copy it again",
+                   slide->path, level, (long long)(tile % d->columns),
+                   (long long)(tile / d->columns));
+}
+
+/* Content that would be silently ignored is an error: channels beyond RGB, and further full-size
+ * pages (a channel or a focus plane each). */
+static bool check_whole(const struct tiff_file *file, const struct tiff_directory *first,
+                        struct err *err)
+{
+    int pages = 0;
+    if (first->shown < first->channels)
+        return err_set(err, ERR_FORMAT,
+                       "%s: has %d channels, of which only %d would be read; convert it to RGB",
+                       file->path, first->channels, first->shown);
+    for (int i = 0; i < file->n_pages; i++) {
+        const struct tiff_directory *d = &file->directories[i];
+        pages += d->width == first->width && d->height == first->height && !d->reduced && !d->mask;
     }
-    if (!tiff_file_open(slide->path, &state->tiff, NULL)) {
-        all_slow(slide, "libtiff cannot read its directories");
-        return true;
-    }
-    if (!check_whole(slide, err))
+    if (pages > 1)
+        return err_set(err, ERR_FORMAT,
+                       "%s: has %d full-size pages (a channel or a focus plane each), of which "
+                       "only the first would be read; convert it to a single RGB page",
+                       file->path, pages);
+    return true;
+}
+
+static bool measure_levels(struct slide *slide, const struct tiff_plan *plan, struct err *err)
+{
+    const struct tiff_level *first = &plan->levels[0];
+    if (!slide_set_levels(slide, plan->n_levels, err))
         return false;
-    for (int i = 0; i < slide->info.n_levels; i++) {
+    for (int i = 0; i < plan->n_levels; i++) {
+        const struct tiff_level *from = &plan->levels[i];
         struct slide_level *level = &slide->levels[i];
-        const struct tiff_directory *d =
-            family->by_order ? find_by_order(state->tiff, i)
-                             : find_by_size(state->tiff, level->width, level->height);
-        if (d && !check_complete(slide, i, d, err))
-            return false;
-        choose_reader(state->tiff, family, d, level, &drawn);
-        if (level->reader == READER_FAST || level->reader == READER_LIBTIFF)
-            slide->sources[i] = tiff_source(slide, i, d);
+        if (from->width < 1 || from->height < 1 || from->directory->width < from->width ||
+            from->directory->height < from->height || from->width > INT32_MAX ||
+            from->height > INT32_MAX)
+            return err_set(err, ERR_FORMAT, "%s: the size of level %d is out of range", slide->path,
+                           i);
+        *level = (struct slide_level){
+            .width = from->width,
+            .height = from->height,
+            .downsample = i == 0                 ? 1
+                          : from->downsample > 0 ? from->downsample
+                                                 : ((double)first->height / (double)from->height +
+                                                    (double)first->width / (double)from->width) /
+                                                       2,
+            .tile_width = from->directory->tile_width,
+            .tile_height = from->directory->tile_height,
+            .codec = from->directory->codec ? from->directory->codec->name : NULL,
+        };
+        if (i > 0 && level->downsample < level[-1].downsample)
+            return err_set(err, ERR_FORMAT,
+                           "%s: level %d (%lld x %lld px) is finer than level %d: the slide is "
+                           "damaged or its levels are out of order",
+                           slide->path, i, (long long)level->width, (long long)level->height,
+                           i - 1);
     }
     return true;
+}
+
+/* Whether OpenSlide has this level too: the same number, size and scale. */
+static bool openslide_has(struct slide *slide, int level)
+{
+    struct tiff_state *state = slide->state;
+    const struct slide_level *facts = &slide->levels[level];
+    int64_t width = 0, height = 0;
+    if (!state->openslide.handle && !state->openslide_failed)
+        state->openslide_failed = !openslide_state_open(slide->path, &state->openslide, NULL);
+    if (state->openslide_failed ||
+        openslide_get_level_count(state->openslide.handle) != slide->info.n_levels)
+        return false;
+    openslide_get_level_dimensions(state->openslide.handle, level, &width, &height);
+    double downsample = openslide_get_level_downsample(state->openslide.handle, level);
+    return width == facts->width && height == facts->height &&
+           fabs(downsample - facts->downsample) < 1e-9 * downsample;
+}
+
+/* Why a level is not read by us; NULL: it is. *holes: a finer level has missing tiles, which are
+ * blank there. */
+static const char *why_slow(const struct tiff_family *family, const struct tiff_directory *d,
+                            bool first, bool *holes)
+{
+    const char *why = d->unfit;
+    if (!why && !first && family->drawn && (*holes || d->n_absent > 0))
+        why = "tiles are missing from the file";
+    *holes = *holes || d->n_absent > 0;
+    return why;
+}
+
+static void choose_reader(struct slide *slide, int number, const struct tiff_directory *d,
+                          bool *holes)
+{
+    struct tiff_state *state = slide->state;
+    struct slide_level *level = &slide->levels[number];
+    struct tile_source *source = &slide->sources[number];
+    level->slow_reason = why_slow(state->family, d, number == 0, holes);
+    *source = (struct tile_source){ .slide = slide,
+                                    .level = number,
+                                    .width = level->width,
+                                    .height = level->height,
+                                    .tile_width = d->tile_width,
+                                    .tile_height = d->tile_height,
+                                    .of = d };
+    /* with the libtiff of Debian 12, OpenSlide scrambles levels smaller than a tile, unless it
+     * decodes their tiles itself */
+    bool small = d->tile_width > d->width || d->tile_height > d->height;
+    if (!level->slow_reason) {
+        level->reader = READER_FAST;
+        source->ops = &tiff_source_ops;
+    } else if (d->by_libtiff) {
+        level->reader = READER_LIBTIFF;
+        source->ops = &rgba_source_ops;
+    } else if ((!small || d->codec == &codec_jpeg || d->codec == &codec_jp2k) &&
+               openslide_has(slide, number)) {
+        level->reader = READER_OPENSLIDE;
+        *source = openslide_source(slide, number, &state->openslide);
+    } else {
+        level->reader = READER_NONE;
+        source->ops = &none_source_ops;
+        source->tile_width = source->tile_height = 256;
+    }
+}
+
+static bool choose_readers(struct slide *slide, const struct tiff_plan *plan, struct err *err)
+{
+    bool holes = false;
+    for (int i = 0; i < plan->n_levels; i++) {
+        const struct tiff_directory *d = plan->levels[i].directory;
+        if (!check_complete(slide, i, d, err))
+            return false;
+        choose_reader(slide, i, d, &holes);
+    }
+    const struct slide_level *first = &slide->levels[0];
+    if (first->reader != READER_NONE)
+        return true;
+    return err_set(err, ERR_FORMAT,
+                   "%s: cannot be read: %s (TIFF compression %d, %d x %d bit); convert it to 8-bit "
+                   "RGB",
+                   slide->path, first->slow_reason, plan->levels[0].directory->compression,
+                   plan->levels[0].directory->samples, plan->levels[0].directory->bits);
+}
+
+static enum driver_answer open_planned(struct slide *slide, struct err *err)
+{
+    struct tiff_state *state = slide->state;
+    struct tiff_plan *plan = calloc(1, sizeof *plan);
+    if (!plan) {
+        err_memory(err, slide->path);
+        return DRIVER_FAILED;
+    }
+    enum driver_answer answer = state->family->plan(state->file, plan, err);
+    if (answer == DRIVER_OPENED) {
+        slide->info.objective = plan->objective;
+        bool ok = slide_set_vendor(slide, state->family->vendor, err) &&
+                  check_whole(state->file, plan->levels[0].directory, err) &&
+                  measure_levels(slide, plan, err) && choose_readers(slide, plan, err);
+        if (!slide_set_mpp(slide, plan->mpp_x, plan->mpp_y, MPP_VENDOR))
+            slide_set_mpp(slide, state->file->mpp_x, state->file->mpp_y, MPP_TIFF_TAGS);
+        answer = ok ? DRIVER_OPENED : DRIVER_FAILED;
+    }
+    free(plan);
+    return answer;
 }
 
 static bool is_tiff(const char *path)
@@ -265,14 +280,42 @@ static bool is_tiff(const char *path)
     return false;
 }
 
+static void tiff_close(struct slide *slide)
+{
+    struct tiff_state *state = slide->state;
+    if (!state)
+        return;
+    tiff_file_close(state->file);
+    openslide_state_close(&state->openslide);
+    free(state);
+    slide->state = NULL;
+}
+
+/* A file whose directories libtiff cannot read is left to OpenSlide, which knows Hamamatsu's files
+ * of more than 4 GB, and explains what is wrong with the others. */
 static enum driver_answer tiff_open(struct slide *slide, struct err *err)
 {
     if (!is_tiff(slide->path))
         return DRIVER_OTHER;
-    return openslide_state_open(slide, err) && match_tiff(slide, err) ? DRIVER_OPENED
-                                                                      : DRIVER_FAILED;
+    struct tiff_state *state = calloc(1, sizeof *state);
+    struct err own = { 0 };
+    enum driver_answer answer = DRIVER_OTHER;
+    slide->state = state;
+    if (!state) {
+        err_memory(err, slide->path);
+        return DRIVER_FAILED;
+    }
+    if (tiff_file_open(slide->path, &state->file, &own)) {
+        state->family = tiff_family_of(state->file);
+        if (state->family && state->family->plan)
+            answer = open_planned(slide, err);
+    } else if (own.kind != ERR_FORMAT) {
+        err_set(err, own.kind, "%s", own.text);
+        answer = DRIVER_FAILED;
+    }
+    if (answer == DRIVER_OTHER)
+        tiff_close(slide);
+    return answer;
 }
 
-const struct slide_driver driver_tiff = { .name = "TIFF",
-                                          .open = tiff_open,
-                                          .close = openslide_state_close };
+const struct slide_driver driver_tiff = { .name = "TIFF", .open = tiff_open, .close = tiff_close };

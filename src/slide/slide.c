@@ -15,7 +15,7 @@
 #include "slide/tile_cache.h"
 
 /* In the order in which they are asked. */
-static const struct slide_driver *const drivers[] = { &driver_image, &driver_tiff,
+static const struct slide_driver *const drivers[] = { &driver_tiff, &driver_image,
                                                       &driver_openslide };
 
 const struct slide_info *slide_info(const struct slide *slide)

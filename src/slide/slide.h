@@ -12,17 +12,17 @@ struct slide;
 /* What reads a level. */
 enum slide_reader {
     READER_OPENSLIDE,
-    READER_FAST,    /* our own decoding of JPEG tiles */
-    READER_LIBTIFF, /* tile by tile, because OpenSlide would scramble it (tiff_rgba.h) */
+    READER_FAST,    /* our own reader of TIFF tiles */
+    READER_LIBTIFF, /* tiles of a TIFF whose compression or colours only libtiff reads */
     READER_ROWS,    /* a plain image, from its top; slow_reason says where its pixels go */
-    READER_NONE, /* OpenSlide would scramble it, and we cannot tell its directory or hold its tiles
-                  */
+    READER_NONE,    /* nothing reads it; using the level is an error */
 };
 
 struct slide_level {
     int64_t width, height;
     double downsample; /* level-0 pixels per pixel of this level; the real ratio, often not 2^n */
     int64_t tile_width, tile_height; /* 0 if not tiled or unknown */
+    const char *codec;               /* "JPEG", "LZW"; NULL if unknown */
     enum slide_reader reader;
     const char *slow_reason; /* why not the fast path, for display; NULL if it is */
 };
@@ -39,8 +39,8 @@ enum mpp_source {
  * and only if mpp_source is MPP_UNKNOWN. */
 struct slide_info {
     const char *path, *name; /* name: file name without folder and extension */
-    const char *vendor;      /* as named by OpenSlide: "aperio", "generic-tiff"; "png", "jpeg" or
-                                "striped-tiff" */
+    const char *vendor;      /* as named by OpenSlide: "aperio", "generic-tiff"; "ome-tiff"; "png",
+                                "jpeg" or "striped-tiff" */
     int n_levels;
     const struct slide_level *levels;
     double mpp; /* um per level-0 pixel, mean of x and y; 0 if unknown */
@@ -50,8 +50,8 @@ struct slide_info {
     double objective; /* 20, 40, ...; 0 if unknown */
 };
 
-/* Opens a slide: 1 to 10 ms, and it keeps files and a cache open, so open a slide once. given_mpp >
- * 0 overrides the value in the file. The caller owns *out; close with slide_close. A slide may be
+/* Opens a slide: up to 10 ms, and it keeps files and a cache open, so open a slide once. given_mpp
+ * > 0 overrides the value in the file. The caller owns *out; close with slide_close. A slide may be
  * read from many threads at once. */
 bool slide_open(const char *path, double given_mpp, struct slide **out, struct err *err);
 /* Where decoded tiles of large plain images, and low levels that the file does not have, are kept

@@ -3,19 +3,18 @@
 #define SLIDE_SLIDE_PRIVATE_H
 #include <openslide/openslide.h>
 #include "slide/driver.h"
-#include "slide/tiff_file.h"
 
 struct openslide_state {
-    openslide_t *handle;    /* read from many threads; an error on it stays (see slide_paint) */
-    struct tiff_file *tiff; /* NULL: not a tiled TIFF */
+    openslide_t *handle; /* read from many threads; an error on it stays (see slide_paint) */
 };
 
-/* Fills in the slide from OpenSlide, every level read through it. */
-bool openslide_state_open(struct slide *slide, struct err *err);
-void openslide_state_close(struct slide *slide);
+/* Opens the slide's file by OpenSlide. Close with openslide_state_close, also if it fails. */
+bool openslide_state_open(const char *path, struct openslide_state *state, struct err *err);
+void openslide_state_close(struct openslide_state *state);
 
-/* A level read through OpenSlide, with tiles of our choice. */
-struct tile_source openslide_source(struct slide *slide, int level);
+/* A level read through OpenSlide, with tiles of our choice; source->of is the openslide_state. */
+struct tile_source openslide_source(struct slide *slide, int level,
+                                    const struct openslide_state *state);
 
 /* Reads pixels of a level through OpenSlide to rgb [height, width, 3] (rows stride_bytes apart)
  * over white; argb [height, width] is scratch. Each read succeeds or fails on its own, although an

@@ -22,7 +22,7 @@ bool rgba_decoder_new(const struct tiff_file *file, const struct tiff_directory 
     decoder->raster = malloc(px * sizeof *decoder->raster);
     decoder->tiff = tiff_file_handle(file->path, decoder->text);
     bool ok = decoder->raster || err_memory(err, "a tile decoder");
-    if (ok && (!decoder->tiff || !TIFFSetDirectory(decoder->tiff, (tdir_t)directory->number)))
+    if (ok && (!decoder->tiff || !TIFFSetSubDirectory(decoder->tiff, directory->offset)))
         ok = err_set(err, ERR_FORMAT, "%s: libtiff cannot open it again: %s", file->path,
                      decoder->text);
     if (ok)

@@ -1,16 +1,10 @@
-/* tiff_rgba.h: single tiles of a TIFF directory of any compression and pixel type, decoded to RGB
- * by libtiff. For directories narrower or lower than a tile: OpenSlide asks libtiff
- * (TIFFRGBAImageGet) for a raster as large as the tile, but libtiff 4.5.0 as patched by Debian
- * fills one as large as the image, so rows end up in the wrong place, with uninitialised memory
- * between or after them. JPEG tiles, which OpenSlide decodes itself, are not affected, nor are
- * directories at least as large as a tile. */
+/* tiff_rgba.h: single tiles of a TIFF directory, decoded to RGB by libtiff: for compressions and
+ * colours that we do not decode, such as CMYK, Lab, PackBits or YCbCr outside of JPEG. */
 #ifndef SLIDE_TIFF_RGBA_H
 #define SLIDE_TIFF_RGBA_H
 #include "slide/tiff_file.h"
 
-/* Per-thread state for decoding tiles of one directory, whose tiles are at most TIFF_RGBA_MAX_PX
- * wide and high. */
-#define TIFF_RGBA_MAX_PX 4096
+/* Per-thread state for decoding tiles of one directory that has by_libtiff. */
 struct rgba_decoder;
 bool rgba_decoder_new(const struct tiff_file *file, const struct tiff_directory *directory,
                       struct rgba_decoder **out, struct err *err);

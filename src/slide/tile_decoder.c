@@ -1,11 +1,12 @@
-/* tile_decoder.c: one tile of a TIFF -> RGB: its bytes are read, and its codec decodes them. */
+/* tile_decoder.c: one tile of a TIFF -> RGB: its bytes are read, its codec decodes them, and
+ * samples become colours (tiff_pixels.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <tiff.h>
 #include "slide/codec.h"
 #include "slide/tiff_file.h"
+#include "slide/tiff_pixels.h"
 
 struct tile_decoder {
     const struct tiff_file *file;
@@ -13,7 +14,8 @@ struct tile_decoder {
     void *state; /* the codec's */
     uint8_t *bytes;
     size_t room;
-    uint8_t *samples; /* decoded, if the codec does not give RGB; else NULL */
+    uint8_t *samples; /* [planes, tile_height, row_bytes]; NULL if the codec gives RGB */
+    uint8_t *scratch; /* a row, 8 bits a sample */
 };
 
 static bool read_bytes(struct tile_decoder *decoder, uint64_t offset, size_t size, struct err *err)
@@ -40,43 +42,15 @@ static bool read_bytes(struct tile_decoder *decoder, uint64_t offset, size_t siz
     return true;
 }
 
-const char *tile_decoder_why_unfit(const struct tiff_directory *d)
-{
-    if (d->codec->gives == CODEC_RGB)
-        return NULL;
-    if (d->bits != 8 || d->samples != 3 || d->planar || d->depth != 1)
-        return "its pixels are not 3 x 8 bit";
-    if (d->photometric != PHOTOMETRIC_RGB &&
-        !(d->codec->gives == CODEC_COLOURS && d->photometric == PHOTOMETRIC_YCBCR))
-        return "its colours are not RGB";
-    if (d->predictor != PREDICTOR_NONE && d->predictor != PREDICTOR_HORIZONTAL)
-        return "its predictor is unknown";
-    return NULL;
-}
-
-/* Each sample of a row is stored as its difference to the same one of the pixel before. */
-static void add_up_rgb(uint8_t *px, int64_t width)
-{
-    uint8_t red = 0, green = 0, blue = 0;
-    for (int64_t x = 0; x < width; x++, px += 3) {
-        px[0] = red = (uint8_t)(red + px[0]);
-        px[1] = green = (uint8_t)(green + px[1]);
-        px[2] = blue = (uint8_t)(blue + px[2]);
-    }
-}
-
-static bool decode_samples(struct tile_decoder *decoder, size_t size, uint8_t *dst,
-                           int64_t stride_bytes, struct err *err)
+static bool decode_samples(struct tile_decoder *decoder, int64_t tile, struct err *err)
 {
     const struct tiff_directory *d = decoder->directory;
-    if (!d->codec->decode(decoder->state, d, decoder->bytes, size, decoder->samples, 0, err))
-        return false;
-    for (int64_t y = 0; y < d->tile_height; y++) {
-        uint8_t *row = dst + y * stride_bytes;
-        memcpy(row, decoder->samples + y * 3 * d->tile_width, (size_t)(3 * d->tile_width));
-        if (d->codec->gives == CODEC_SAMPLES && d->predictor == PREDICTOR_HORIZONTAL)
-            add_up_rgb(row, d->tile_width);
-    }
+    uint8_t *to = decoder->samples;
+    for (int64_t i = tile; i < d->n_tiles; i += d->columns * d->rows, to += d->tile_bytes)
+        if (!read_bytes(decoder, d->offsets[i], d->sizes[i], err) ||
+            !d->codec->decode(decoder->state, d, decoder->bytes, d->sizes[i], to, d->row_bytes,
+                              err))
+            return false;
     return true;
 }
 
@@ -85,40 +59,42 @@ bool tile_decode(struct tile_decoder *decoder, int64_t column, int64_t row, uint
 {
     const struct tiff_directory *d = decoder->directory;
     int64_t i = row * d->columns + column;
-    if (d->sizes[i] == 0) {
+    if (tiff_directory_absent(d, column, row)) {
         for (int64_t y = 0; y < d->tile_height; y++)
             memset(dst + y * stride_bytes, 255, (size_t)d->tile_width * 3);
         return true;
     }
-    if (!read_bytes(decoder, d->offsets[i], d->sizes[i], err))
+    if (d->codec->gives == CODEC_RGB)
+        return read_bytes(decoder, d->offsets[i], d->sizes[i], err) &&
+               d->codec->decode(decoder->state, d, decoder->bytes, d->sizes[i], dst, stride_bytes,
+                                err);
+    if (!decode_samples(decoder, i, err))
         return false;
-    if (decoder->samples)
-        return decode_samples(decoder, d->sizes[i], dst, stride_bytes, err);
-    return d->codec->decode(decoder->state, d, decoder->bytes, d->sizes[i], dst, stride_bytes, err);
+    tiff_pixels_convert(d, decoder->samples, decoder->scratch, dst, stride_bytes);
+    return true;
 }
 
 bool tile_decoder_new(const struct tiff_file *file, const struct tiff_directory *directory,
                       struct tile_decoder **out, struct err *err)
 {
+    const struct tile_codec *codec = directory->codec;
     struct tile_decoder *decoder = calloc(1, sizeof *decoder);
     if (!decoder)
         return err_memory(err, "a tile decoder");
     decoder->file = file;
     decoder->directory = directory;
-    if (directory->codec->gives != CODEC_RGB) {
-        decoder->samples = malloc((size_t)directory->tile_bytes);
-        if (!decoder->samples) {
-            free(decoder);
-            return err_memory(err, "a tile");
-        }
+    bool ok = !codec->begin || codec->begin(directory, &decoder->state, err);
+    if (ok && codec->gives != CODEC_RGB) {
+        int planes = directory->planar ? directory->samples : 1;
+        decoder->samples = malloc((size_t)(directory->tile_bytes * planes));
+        decoder->scratch = malloc((size_t)(directory->tile_width * directory->samples));
+        ok = (decoder->samples && decoder->scratch) || err_memory(err, "a tile decoder");
     }
-    if (directory->codec->begin && !directory->codec->begin(directory, &decoder->state, err)) {
-        free(decoder->samples);
-        free(decoder);
-        return false;
-    }
-    *out = decoder;
-    return true;
+    if (ok)
+        *out = decoder;
+    else
+        tile_decoder_free(decoder);
+    return ok;
 }
 
 void tile_decoder_free(struct tile_decoder *decoder)
@@ -129,5 +105,6 @@ void tile_decoder_free(struct tile_decoder *decoder)
         decoder->directory->codec->end(decoder->state);
     free(decoder->bytes);
     free(decoder->samples);
+    free(decoder->scratch);
     free(decoder);
 }

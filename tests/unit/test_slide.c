@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "slide/band.h"
+#include "slide/driver.h"
 #include "slide/slide_list.h"
 #include "slide/tiff_file.h"
 #include "tests/unit/support/paths.h"
@@ -254,7 +255,8 @@ static void damage_tile(const char *path, int directory, uint32_t tile)
 
 static void expect_damage(const char *path, bool fast)
 {
-    struct slide *slide = open_given(path, 0);
+    struct slide *slide = NULL;
+    assert_true(slide_open_by(fast ? &driver_tiff : &driver_openslide, path, 0, &slide, NULL));
     struct pool *pool = pool_new(2);
     struct ctx ctx = { .pool = pool };
     struct raster raster;
@@ -290,11 +292,6 @@ static void a_damaged_tile_is_named(void **state)
     char *path = make("damaged.tiff", &flavour);
     damage_tile(path, 0, 2 * 5 + 2);
     expect_damage(path, true);
-    free(path);
-    flavour.description = "Aperio Image Library v11\r\nmade up";
-    flavour.absent = 20; /* no fast path then */
-    path = make("damaged-slow.tiff", &flavour);
-    damage_tile(path, 0, 2 * 5 + 2);
     expect_damage(path, false);
     free(path);
 }
@@ -375,8 +372,7 @@ static void absurd_tile_sizes_are_not_allocated(void **state)
     free(path);
 }
 
-/* The same TIFF in both byte orders. (OpenSlide 3.4 does not open big-endian classic TIFF, so there
- * is nobody to compare with.) */
+/* The same TIFF in both byte orders. OpenSlide 3.4.1 does not open big-endian classic TIFF. */
 static void both_byte_orders_decode_to_the_same(void **state)
 {
     (void)state;
@@ -406,7 +402,7 @@ static void both_byte_orders_decode_to_the_same(void **state)
     }
     tiff_file_close(little);
     tiff_file_close(big);
-    expect_refused(big_path, "a big-endian TIFF");
+    slide_close(open_given(big_path, 0));
     free(little_path);
     free(big_path);
 }
