@@ -379,5 +379,6 @@ void config_free(struct train_config *config)
         else if (config_keys[i].type == CONFIG_TEXTS)
             free_texts(slot);
     }
+    free(config->classes_from);
     *config = (struct train_config){ 0 };
 }

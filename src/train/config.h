@@ -93,6 +93,7 @@ struct train_config {
         int64_t limit;
     } mine;
     enum data_truth truth; /* not a key: set by objective_resolve */
+    char *classes_from;    /* not a key: the store that classes are from; NULL: the config says */
 };
 
 /* Choices of keys, NULL-terminated, in the order of the enums; "auto" is left to the objective. */
@@ -137,6 +138,12 @@ const struct config_key *config_key_at(const char *path);
 /* Sets one key, the value as YAML; `name` is used in messages ("--set"). */
 bool config_set(struct train_config *config, const struct config_key *key, const char *yaml,
                 const char *name, struct err *err);
+
+/* Are the classes the default, normal and tumor? */
+bool config_default_classes(const struct train_config *config);
+/* Then they are replaced by those of the first store in the data; a store that names none has these
+ * two. */
+bool config_adopt_classes(struct train_config *config, struct err *err);
 
 /* Two configs as texts of config_print: true if they differ only in what changes no result, or, on
  * another number of ranks, in how a step is made up. The error, with `path`, has the first line

@@ -36,9 +36,11 @@ const struct config_key config_keys[] = {
     CHOICE("objective", objective, objective_names, "classify",
            "what is learnt: classify: the class of a patch; distill: see distill.teacher, which "
            "implies it; regress: a number for a patch, from stores of 'extract --target'"),
-    TEXTS("classes", classes, "[normal, tumor]",
-          "class names; label 0 in a store is the first. In folders of images the class is given "
-          "by a folder of this name, or by _class0 in the file name"),
+    TEXTS(
+        "classes", classes, "[normal, tumor]",
+        "class names; with this default, those of the stores, if they have other ones. Label 0 in "
+        "a store without names is the first. In folders of images the class is given by a folder "
+        "of this name, or by _class0 in the file name"),
 
     TEXT("network.name", network.name, "scan_tiny",
          "network from the zoo; 'microtome model list' lists them"),

@@ -12,7 +12,6 @@
 
 #define MAX_OPEN_STORES 32
 #define MAX_DEPTH 16
-#define MPP_TOLERANCE 0.2 /* as in predict */
 
 void origin_free(struct origin *origin)
 {
@@ -90,7 +89,7 @@ bool origin_add_patches(struct listing *listing, int32_t number, const struct pa
     struct new_sample new = { .origin = number, .patient = origin->patient, .side = side };
     int64_t added = 0, n = origin->n_groups ? origin->group_first[origin->n_groups] : 0;
     for (new.item = 0; new.item < n; new.item++) {
-        new.label = label_by_rule(listing, patches->items[new.item].label);
+        new.label = label_by_rule(listing, label_of_store(listing, patches->items[new.item].label));
         new.target = patches->items[new.item].target;
         if (listing->labels == LABELS_TARGETS && isnan(new.target))
             continue;
@@ -98,10 +97,7 @@ bool origin_add_patches(struct listing *listing, int32_t number, const struct pa
         if (unlabelled && listing->labels != LABELS_OPTIONAL)
             continue;
         if ((new.label < 0 && !unlabelled) || new.label >= listing->dataset->n_classes)
-            return err_set(err, ERR_FORMAT,
-                           "%s: patch %lld has label %d, but classes has only %lld names",
-                           origin->path, (long long)new.item, new.label,
-                           (long long)listing->dataset->n_classes);
+            return refuse_label(listing, origin, new.item, patches->items[new.item].label, err);
         if (!dataset_add_sample(listing->dataset, &new, err))
             return false;
         added++;
@@ -116,67 +112,6 @@ bool origin_add_patches(struct listing *listing, int32_t number, const struct pa
                      err, ERR_FORMAT,
                      "%s: no labelled patches; extract it with annotations or labels, or omit it",
                      origin->path);
-}
-
-/* A network learns one resolution: that of the first store that states it. */
-static bool note_mpp(const struct listing *listing, const struct origin *origin, double mpp,
-                     struct err *err)
-{
-    const struct train_config *config = listing->config;
-    struct dataset *dataset = listing->dataset;
-    int64_t resized = config->data.resize_px;
-    bool given = config->data.spacing_um_px > 0 && !config->distill.teacher[0];
-    double learnt = resized > 0 ? mpp * (double)origin->patch_px / (double)resized : mpp;
-    if (mpp <= 0)
-        return true;
-    if (dataset->mpp <= 0)
-        dataset->mpp = mpp, dataset->learnt_mpp = learnt;
-    return given || fabs(learnt / dataset->learnt_mpp - 1) <= MPP_TOLERANCE ||
-           err_set(err, ERR_USAGE,
-                   "%s: patches have %g um/px%s, but the stores before it have %g; extract all "
-                   "with the same --mpp, or set data.spacing_um_px to the correct value",
-                   origin->path, learnt, resized > 0 ? " when resized" : "", dataset->learnt_mpp);
-}
-
-/* A network learns one look of stains: that of the first store. */
-static bool note_stain(struct dataset *dataset, const struct origin *origin,
-                       const struct store_facts *facts, struct err *err)
-{
-    struct stain_fit own = stain_of_store(facts);
-    if (!dataset->has_stores)
-        dataset->stain = own;
-    dataset->has_stores = true;
-    if (stain_same_target(&own, &dataset->stain))
-        return true;
-    return err_set(
-        err, ERR_USAGE,
-        "%s: extracted with --stain %s, but the stores before it with %s%s; extract all with "
-        "the same --stain and --template",
-        origin->path, stain_method_names[own.method], stain_method_names[dataset->stain.method],
-        own.method == dataset->stain.method ? " and another --template" : "");
-}
-
-/* A network learns one number: that of the first store. */
-static bool note_target(const struct listing *listing, const struct origin *origin, struct err *err)
-{
-    struct dataset *dataset = listing->dataset;
-    struct store_target own = store_target(origin->store);
-    if (listing->labels != LABELS_TARGETS)
-        return true;
-    if (!own.name)
-        return err_set(err, ERR_USAGE,
-                       "%s: has no targets to be learnt by regression; extract it with --target",
-                       origin->path);
-    if (!dataset->target_name) {
-        dataset->target_name = strdup(own.name);
-        dataset->target_unit = strdup(own.unit);
-        return (dataset->target_name && dataset->target_unit) || err_memory(err, origin->path);
-    }
-    return strcmp(own.name, dataset->target_name) == 0 ||
-           err_set(err, ERR_USAGE,
-                   "%s: its target is '%s', but that of the stores before it is '%s'; extract all "
-                   "with the same --target",
-                   origin->path, own.name, dataset->target_name);
 }
 
 bool origin_open_store(struct listing *listing, const char *path, struct err *err)
@@ -205,9 +140,7 @@ bool origin_open_store(struct listing *listing, const char *path, struct err *er
                        "%s: patches have %lld px, but network.input_px is %lld; set "
                        "network.input_px, or data.resize_px",
                        path, (long long)origin->patch_px, (long long)config->network.input_px);
-    return note_mpp(listing, origin, facts->mpp, err) &&
-           (origin->n_groups == 0 || note_stain(dataset, origin, facts, err)) &&
-           note_target(listing, origin, err);
+    return origin_agrees(listing, origin, err);
 }
 
 /* Where the patches lie: stores are closed while others are read. */

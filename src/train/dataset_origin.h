@@ -58,6 +58,9 @@ struct listing {
     enum label_use labels;
     regex_t patients[2];
     int n_patterns;
+    /* of the store that was opened last: the config's class for each of its labels */
+    int n_store_classes; /* 0: labels are places in the config's classes */
+    int8_t store_classes[INT8_MAX + 1];
 };
 
 /* Adds all samples found in `path`. */
@@ -70,6 +73,14 @@ struct origin *origin_new(struct dataset *dataset, enum origin_kind kind, const 
 /* Adds the patches of a store whose table of groups is known, with their labels by the rule. */
 bool origin_add_patches(struct listing *listing, int32_t number, const struct patch_list *patches,
                         enum data_side side, struct err *err);
+/* From dataset_agree.c: does the store that was opened fit those before it and the config? */
+bool origin_agrees(struct listing *listing, const struct origin *origin, struct err *err);
+/* The config's class for a label of that store; none of them: a number beyond. */
+int32_t label_of_store(const struct listing *listing, int32_t label);
+/* Sets the error about a label beyond the config's classes. Returns false. */
+bool refuse_label(const struct listing *listing, const struct origin *origin, int64_t patch,
+                  int32_t label, struct err *err);
+
 /* The group of a patch of a store, or -1; of an image: its item. */
 int32_t origin_group(const struct origin *origin, int64_t item);
 void origin_free(struct origin *origin);

@@ -54,7 +54,7 @@ static bool classify_settle(struct train_config *config, struct err *err)
         return err_set(err, ERR_USAGE, "train.smoothing: only the softmax loss takes it; omit it");
     if (sigmoid && config->train.mixup > 0)
         return err_set(err, ERR_USAGE, "train.mixup: only the softmax loss takes it; omit it");
-    return true;
+    return config_adopt_classes(config, err);
 }
 
 static bool classify_inputs(struct learning *learning, struct err *err)

@@ -34,6 +34,7 @@ static bool regress_settle(struct train_config *config, struct err *err)
                       : config->train.mixup > 0              ? "train.mixup"
                       : config->data.balance != BALANCE_NONE ? "data.balance"
                       : config->data.hard_negatives[0]       ? "data.hard_negatives (--mine)"
+                      : !config_default_classes(config)      ? "classes"
                                                              : NULL;
     return !key ||
            err_set(err, ERR_USAGE,
