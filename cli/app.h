@@ -64,6 +64,15 @@ struct common_options {
     REAL_ARG("slide-mpp", slide_mpp, "UM", NULL, 0.01, 100,                                        \
              "um per level-0 pixel; overrides the slides")
 
+/* For commands that read pixels of slides. */
+#define CACHE_ARG(otherwise)                                                                       \
+    TEXT_ARG(                                                                                      \
+        "cache", cache, "DIR", NULL,                                                               \
+        "folder for decoded tiles of large plain images and for low levels that a slide does "     \
+        "not have; default: " otherwise)
+#define CACHE_IN_RESULTS "cache/ in the output folder"
+#define CACHE_OF_USER "$XDG_CACHE_HOME/microtome"
+
 /* For commands that read annotations. */
 #define CLASS_MAP_ARG                                                                              \
     TEXT_ARG("class-map", class_map, "MAP", NULL,                                                  \

@@ -14,7 +14,7 @@
 
 struct extract_args {
     struct common_options common;
-    const char *output, *annotations, *class_map, *stain_template, *target;
+    const char *output, *cache, *annotations, *class_map, *stain_template, *target;
     bool dense, overwrite, preview, json;
     int64_t random, patch, margin, stride, level, seed, group;
     double mpp, mpp_tolerance, slide_mpp, tissue_fraction, white, black, group_memory;
@@ -50,6 +50,7 @@ static const struct arg args[] = {
       .excludes = "mpp",
       .help = "level of the slide to cut from, instead of --mpp; 0 is the finest" },
     SLIDE_MPP_ARG,
+    CACHE_ARG(CACHE_IN_RESULTS),
     CHOICE_ARG("method", method, "NAME", "process", tissue_method_names,
                "how tissue is found; none: all of the slide is tissue"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,
@@ -142,6 +143,7 @@ static bool make_options(const struct extract_args *given, struct extract_option
                     .mpp_tolerance = given->mpp_tolerance,
                     .level = (int)given->level },
         .slide_mpp = given->slide_mpp,
+        .cache = given->cache,
         .tissue_method = (enum tissue_method)given->method,
         .min_tissue = given->tissue_fraction,
         .annotations = given->annotations,

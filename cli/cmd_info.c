@@ -12,7 +12,7 @@
 struct info_options {
     struct common_options common;
     bool json;
-    const char *thumbnail;
+    const char *thumbnail, *cache;
     double slide_mpp;
 };
 
@@ -130,7 +130,8 @@ static bool tell_slide(struct telling *telling, const char *path, double mpp, st
     else
         print_text(telling->app->out, slide_info(slide));
     bool ok =
-        !telling->options->thumbnail || write_thumbnail(slide, telling->options->thumbnail, err);
+        !telling->options->thumbnail || (slide_set_cache(slide, telling->options->cache, err) &&
+                                         write_thumbnail(slide, telling->options->thumbnail, err));
     slide_close(slide);
     return ok;
 }
@@ -208,6 +209,7 @@ static const struct arg args[] = {
         "thumbnail", thumbnail, "FILE", NULL,
         "also write a PNG of the whole slide, with the longer side 1024 px; single slide only"),
     SLIDE_MPP_ARG,
+    CACHE_ARG(CACHE_OF_USER),
     COMMON_ARGS,
 };
 

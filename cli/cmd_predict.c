@@ -44,7 +44,18 @@ static const struct arg args[] = {
              "resolution in um/px; default: what the model expects"),
     REAL_ARG("mpp-tolerance", mpp_tolerance, "F", "0.2", 0, 100,
              "how far um/px may be from what the model expects, as a fraction of it"),
+    { .name = "level",
+      .type = ARG_INT,
+      .offset = AT(level),
+      .value = "N",
+      .initial = "-1",
+      .min = -1,
+      .max = 63,
+      .excludes = "mpp",
+      .help = "score the pixels of this level as they are; 0 is the finest, -1: the best level, "
+              "resampled to the model's um/px" },
     SLIDE_MPP_ARG,
+    CACHE_ARG(CACHE_IN_RESULTS),
     CHOICE_ARG("method", method, "NAME", "process", tissue_method_names,
                "how tissue is found; none: all of the slide is tissue"),
     TEXT_ARG("tissue", tissue, "DIR", NULL,
@@ -154,6 +165,8 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     out->mpp = given->mpp;
     out->mpp_tolerance = given->mpp_tolerance;
     out->slide_mpp = given->slide_mpp;
+    out->level = (int)given->level;
+    out->cache = given->cache;
     out->tissue_method = (enum tissue_method)given->method;
     out->tissue = given->tissue;
     out->min_tissue = given->tissue_fraction;

@@ -6,7 +6,7 @@
 
 struct options {
     struct common_options common;
-    const char *output;
+    const char *output, *cache;
     int method;
     bool use_value, no_pen, overwrite, json;
     double close_um, open_um, min_area_um2, min_hole_um2, downsample, slide_mpp;
@@ -28,6 +28,7 @@ static const struct arg args[] = {
     REAL_ARG("min-hole", min_hole_um2, "UM2", "20000", 0, 1e12, "fill smaller holes"),
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024, "level-0 pixels per mask pixel"),
     SLIDE_MPP_ARG,
+    CACHE_ARG(CACHE_IN_RESULTS),
     FLAG_ARG("json", json, "print the results as JSON"),
     FLAG_ARG("overwrite", overwrite, "redo existing results"),
     COMMON_ARGS,
@@ -110,6 +111,7 @@ static bool run_command(struct app *app, const void *options, const struct args_
                      .min_hole_um2 = o->min_hole_um2,
                      .downsample = o->downsample },
         .slide_mpp = o->slide_mpp,
+        .cache = o->cache,
         .folder = o->output,
         .overwrite = o->overwrite,
         .argc = app->argc,

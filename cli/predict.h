@@ -6,10 +6,10 @@
 
 struct predict_args {
     struct common_options common;
-    const char *output, *network, *weights, *tissue, *stain_template, *exports, *class_name;
+    const char *output, *network, *weights, *tissue, *stain_template, *exports, *class_name, *cache;
     struct arg_texts models;
     bool tta, overwrite, json, fast, any_stain;
-    int64_t stride, init_seed, classes, check_windows, seed, memory_mb, group_mpx, tile;
+    int64_t stride, init_seed, classes, check_windows, seed, memory_mb, group_mpx, tile, level;
     double mpp, slide_mpp, mpp_tolerance, tissue_fraction, threshold;
     int mode, calibrate, method, stain, kernels, scores, regions;
     struct cluster_options cluster;

@@ -24,6 +24,7 @@ const char *const predict_calibration_names[] = { "none", "affine", NULL };
 struct predict_options predict_defaults(void)
 {
     return (struct predict_options){ .stride = 16,
+                                     .level = -1,
                                      .stain = PREDICT_STAIN_OF_MODEL,
                                      .mpp_tolerance = 0.2,
                                      .min_tissue = 0.05,
@@ -62,9 +63,11 @@ static bool choose_mpp(struct predict *predict, const struct ctx *ctx, struct er
                        "allow the difference with --mpp-tolerance %.2g",
                        options->mpp, made_for, options->mpp,
                        ceil(100 * fabs(options->mpp / made_for - 1)) / 100);
-    predict->raster.mpp = options->mpp > 0 ? options->mpp : made_for;
+    predict->expected_mpp = options->mpp > 0 ? options->mpp : made_for;
+    predict->raster.mpp = options->level < 0 ? predict->expected_mpp : 0;
     predict->raster.mpp_tolerance = options->mpp_tolerance;
-    if (predict->raster.mpp <= 0)
+    predict->raster.level = options->level < 0 ? 0 : options->level;
+    if (predict->raster.mpp <= 0 && options->level < 0)
         console_note(ctx->console, "neither the model nor --mpp specifies um/px; using level 0");
     return true;
 }
@@ -247,17 +250,20 @@ static bool describe(struct predict *predict, struct err *err)
                                   fitted ? " cohort=" : "", fitted ? predict->cohort_hash : "",
                                   (long long)o->check_windows, (unsigned long long)o->seed)
                     : text_format("window batch=%lld", (long long)e->batch);
+    char level[24] = "";
+    if (o->level >= 0)
+        snprintf(level, sizeof level, " level=%d", o->level);
     if (how)
         predict->options_text = text_format(
             "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
-            "stain=%s template=%s tta=%d%s%s",
+            "stain=%s template=%s tta=%d%s%s%s",
             how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
             tissue_method_names[o->tissue_method], o->tissue ? "given" : "found", o->min_tissue,
             stain_method_names[predict->target.method], predict->template_name, o->tta,
             e->direct ? " kernels=direct"
             : o->fast ? " kernels=fast"
                       : "",
-            predict->outputs);
+            predict->outputs, level);
     free(how);
     return predict->options_text || err_memory(err, "the options");
 }

@@ -39,6 +39,8 @@ struct predict_options {
     double mpp;           /* um/px; 0: what the models say, or else level 0 */
     double mpp_tolerance; /* how far um/px may be from the models', as a fraction */
     double slide_mpp;     /* um/px of level 0 for every slide; 0: from the slide list or the file */
+    int level;            /* a level as it is, instead of mpp; -1: not given */
+    const char *cache;    /* folder for tile caches; NULL: cache/ in the results */
     enum tissue_method tissue_method;
     const char *tissue;         /* folder of <slide>_mask.png; NULL: use the method */
     double min_tissue;          /* minimum tissue fraction of a cell; 0: any */

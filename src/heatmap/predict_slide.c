@@ -33,18 +33,31 @@ static char *in_folder(const char *folder, const char *name)
     return text_format("%s/%s", folder, name);
 }
 
-/* A store of another resolution; of a slide, raster_open sees to it. */
+/* A store, or a level, of another resolution; otherwise raster_open sees to it. */
 static bool check_mpp(const struct predict *predict, const char *path,
                       const struct specimen *specimen, struct err *err)
 {
-    double wanted = predict->raster.mpp, tolerance = predict->options->mpp_tolerance;
+    double wanted = predict->expected_mpp, tolerance = predict->options->mpp_tolerance;
     double mpp = specimen->raster.mpp;
-    if (specimen->store && wanted > 0 && mpp > 0 && fabs(mpp / wanted - 1) > tolerance)
+    if (!(wanted > 0 && mpp > 0) || fabs(mpp / wanted - 1) <= tolerance)
+        return true;
+    if (specimen->store)
         return err_set(err, ERR_USAGE,
                        "%s: its patches have %g um/px, but the model expects %g; extract with "
                        "--mpp %g, or allow the difference with --mpp-tolerance",
                        path, mpp, wanted, wanted);
+    if (predict->options->level >= 0)
+        return err_set(err, ERR_USAGE,
+                       "%s: level %d has %g um/px, but the model expects %g; omit --level to "
+                       "resample, or allow the difference with --mpp-tolerance",
+                       path, predict->options->level, mpp, wanted);
     return true;
+}
+
+static struct slide_access predict_access(const struct predict *predict)
+{
+    return (struct slide_access){ predict->options->slide_mpp, predict->options->cache,
+                                  predict->folder };
 }
 
 bool predict_given_mask(const struct predict *predict, size_t slide, char **out, struct err *err)
@@ -68,7 +81,8 @@ bool predict_specimen(const struct predict *predict, size_t slide, const char *m
 {
     const struct predict_options *options = predict->options;
     const struct slide_entry *entry = &predict->slides->entries[slide];
-    if (!specimen_open(entry, options->slide_mpp, &predict->raster, out, err))
+    struct slide_access access = predict_access(predict);
+    if (!specimen_open(entry, &access, &predict->raster, out, err))
         return false;
     out->min_tissue = options->min_tissue;
     bool ok = check_mpp(predict, entry->path, out, err);
@@ -295,8 +309,9 @@ static bool write_exports(struct predict *predict, struct predict_slide *slide,
     const struct slide_entry *entry = &predict->slides->entries[slide->index];
     const struct predict_options *options = predict->options;
     struct slide *opened = NULL; /* where only exports were missing */
+    struct slide_access access = predict_access(predict);
     bool ok = slide->specimen || specimen_is_store(entry->path) ||
-              slide_open_entry(entry, options->slide_mpp, &opened, err);
+              slide_open_entry(entry, &access, &opened, err);
     struct export_options export = options->export;
     export.memory_bytes = at_most(export.memory_bytes, options->memory_bytes / WRITING_SHARE);
     struct export_request request = { slide->heatmap,

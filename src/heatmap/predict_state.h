@@ -13,7 +13,8 @@ struct predict {
     const struct slide_list *slides;
     char *folder;
     struct ensemble ensemble;
-    struct raster_request raster; /* the resolution of the models' input */
+    struct raster_request raster; /* the resolution of the models' input, or a level */
+    double expected_mpp;          /* --mpp, or what the models were made for; 0: unknown */
     struct stain_need need;       /* what the models say about stains */
     struct stain_fit target;      /* what stains are normalised to; its method is that of the run */
     const char *template_name;    /* of the target: "given", "model" or "built-in" */

@@ -93,10 +93,10 @@ static bool open_store(const char *path, struct specimen *out, struct err *err)
     return index_patches(out, path, err);
 }
 
-static bool open_slide(const struct slide_entry *entry, double option_mpp,
+static bool open_slide(const struct slide_entry *entry, const struct slide_access *access,
                        const struct raster_request *request, struct specimen *out, struct err *err)
 {
-    if (!slide_open_entry(entry, option_mpp, &out->slide, err) ||
+    if (!slide_open_entry(entry, access, &out->slide, err) ||
         !raster_open(out->slide, request, &out->raster, err))
         return false;
     const struct slide_info *info = slide_info(out->slide);
@@ -106,12 +106,12 @@ static bool open_slide(const struct slide_entry *entry, double option_mpp,
     return true;
 }
 
-bool specimen_open(const struct slide_entry *entry, double option_mpp,
+bool specimen_open(const struct slide_entry *entry, const struct slide_access *access,
                    const struct raster_request *request, struct specimen *out, struct err *err)
 {
     *out = (struct specimen){ 0 };
     bool ok = specimen_is_store(entry->path) ? open_store(entry->path, out, err)
-                                             : open_slide(entry, option_mpp, request, out, err);
+                                             : open_slide(entry, access, request, out, err);
     if (!ok)
         specimen_close(out);
     return ok;

@@ -26,9 +26,8 @@ struct specimen {
 /* Is this the name of a patch store? */
 bool specimen_is_store(const char *path);
 
-/* A slide at request, or a store as it is. option_mpp > 0 overrides a slide's um/px. *out is the
- * caller's; close with specimen_close. */
-bool specimen_open(const struct slide_entry *entry, double option_mpp,
+/* A slide at request, or a store as it is. *out is the caller's; close with specimen_close. */
+bool specimen_open(const struct slide_entry *entry, const struct slide_access *access,
                    const struct raster_request *request, struct specimen *out, struct err *err);
 void specimen_close(struct specimen *specimen); /* also fine on a zeroed struct */
 

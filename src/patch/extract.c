@@ -437,13 +437,23 @@ static void forget_masks(struct work *work)
     work->annotation = NULL;
 }
 
+/* The caller's; NULL if no memory. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? text_format("%.*s", (int)(slash - path), path) : strdup(".");
+}
+
 bool extract_slide(const struct slide_entry *entry, const struct extract_options *options,
                    const struct stain_fit *target, const char *path, const struct ctx *ctx,
                    struct extract_result *out, struct err *err)
 {
     struct work work = { .entry = entry, .options = options, .ctx = ctx };
-    bool ok = extract_inputs(entry, options, work.inputs, err) &&
-              slide_open_entry(entry, options->slide_mpp, &work.slide, err) &&
+    char *folder = folder_of(path);
+    struct slide_access access = { options->slide_mpp, options->cache, folder };
+    bool ok = (folder || err_memory(err, path)) &&
+              extract_inputs(entry, options, work.inputs, err) &&
+              slide_open_entry(entry, &access, &work.slide, err) &&
               raster_open(work.slide, &options->raster, &work.raster, err) &&
               read_annotation(&work, err) && find_tissue(&work, err);
     if (ok && work.mask.tissue_px > 0) /* without tissue: a store without patches */
@@ -457,5 +467,6 @@ bool extract_slide(const struct slide_entry *entry, const struct extract_options
     free(work.fractions);
     tissue_mask_free(&work.mask);
     slide_close(work.slide);
+    free(folder);
     return ok;
 }

@@ -16,7 +16,8 @@ struct extract_options {
     int64_t per_class; /* random patches for each class; 0: the dense grid */
     struct grid grid;  /* margin is 0 and stride is not used when random */
     struct raster_request raster;
-    double slide_mpp; /* um/px of level 0 for every slide; 0: what slide list or file say */
+    double slide_mpp;  /* um/px of level 0 for every slide; 0: what slide list or file say */
+    const char *cache; /* folder for tile caches; NULL: cache/ beside the store */
     enum tissue_method tissue_method;
     double min_tissue;
     const char *annotations;           /* folder of annotations; NULL: none */

@@ -3,6 +3,7 @@
  * order of the table in slide.c; a new kind of file is one file and one line there. */
 #ifndef SLIDE_DRIVER_H
 #define SLIDE_DRIVER_H
+#include <pthread.h>
 #include "slide/slide.h"
 #include "slide/source.h"
 
@@ -11,8 +12,11 @@ struct slide_driver;
 struct slide {
     struct slide_info info; /* its texts and levels are those below */
     char *path, *name, *vendor;
-    struct slide_level *levels;  /* [n_levels] */
-    struct tile_source *sources; /* [n_levels]: how each level is decoded */
+    struct slide_level *levels;      /* [n_levels] */
+    struct tile_source *sources;     /* [n_levels]: how each level is decoded */
+    struct low_level **lows;         /* [n_levels]: the low level of each, or NULL (low_level.h) */
+    struct tile_source *low_sources; /* [n_levels] */
+    pthread_mutex_t low_mutex;       /* of the latter two */
     const struct slide_driver *driver;
     void *state; /* the driver's */
     char *cache; /* the folder of slide_set_cache; NULL: the user's */

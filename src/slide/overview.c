@@ -1,7 +1,10 @@
-/* overview.c: the whole slide, small: the best level, area-averaged strip by strip. */
+/* overview.c: the whole slide, small: the best level, area-averaged strip by strip. If that level
+ * is large, its low level (low_level.h) is averaged instead. */
 #include <math.h>
 #include "base/pool.h"
 #include "slide/band.h"
+#include "slide/low_level.h"
+#include "slide/source.h"
 
 #define BAND_BYTES ((int64_t)48 << 20)
 #define ROWS 32
@@ -28,6 +31,11 @@ static struct raster overview_raster(struct slide *slide, double downsample)
     raster.ratio = (double)level->width / (double)raster.width;
     raster.ratio_y = (double)level->height / (double)raster.height;
     raster.mpp = info->mpp * downsample;
+    if (low_level_serves(slide, raster.level, downsample)) {
+        raster.ratio /= LOW_LEVEL_FACTOR;
+        raster.ratio_y /= LOW_LEVEL_FACTOR;
+        raster.level = -1 - raster.level;
+    }
     return raster;
 }
 
@@ -52,6 +60,8 @@ bool slide_overview(struct slide *slide, double downsample, struct image *out, s
     if (!(downsample >= 1))
         return err_set(err, ERR_USAGE, "an overview cannot be larger than its slide");
     struct raster raster = overview_raster(slide, downsample);
+    if (raster.level < 0 && !slide_make_low(slide, -1 - raster.level, err))
+        return false;
     if (!image_new(out, raster.width, raster.height, 3, err))
         return false;
     struct pool *pool = pool_new(1); /* no threads */

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "slide/raster.h"
 #include "slide/driver.h"
+#include "slide/low_level.h"
 #include "slide/tiff_file.h"
 #include "slide/tile_cache.h"
 
@@ -88,9 +89,12 @@ bool slide_set_levels(struct slide *slide, int n, struct err *err)
 {
     slide->levels = calloc((size_t)n, sizeof *slide->levels);
     slide->sources = calloc((size_t)n, sizeof *slide->sources);
+    slide->lows = calloc((size_t)n, sizeof(struct low_level *));
+    slide->low_sources = calloc((size_t)n, sizeof *slide->low_sources);
     slide->info.n_levels = n;
     slide->info.levels = slide->levels;
-    return (slide->levels && slide->sources) || err_memory(err, slide->path);
+    return (slide->levels && slide->sources && slide->lows && slide->low_sources) ||
+           err_memory(err, slide->path);
 }
 
 static bool new_slide(const char *path, struct slide **out, struct err *err)
@@ -101,6 +105,7 @@ static bool new_slide(const char *path, struct slide **out, struct err *err)
     struct slide *slide = calloc(1, sizeof *slide);
     if (!slide)
         return err_memory(err, path);
+    pthread_mutex_init(&slide->low_mutex, NULL);
     slide->info.path = slide->path = strdup(path);
     slide->info.name = slide->name = file_stem(path);
     if (!slide->path || !slide->name) {
@@ -159,8 +164,13 @@ void slide_close(struct slide *slide)
 {
     if (!slide)
         return;
+    for (int i = 0; slide->lows && i < slide->info.n_levels; i++)
+        low_level_free(slide->lows[i]);
     if (slide->driver)
         slide->driver->close(slide);
+    pthread_mutex_destroy(&slide->low_mutex);
+    free(slide->lows);
+    free(slide->low_sources);
     free(slide->levels);
     free(slide->sources);
     free(slide->vendor);
@@ -184,7 +194,21 @@ char *slide_cache_folder(const struct slide *slide)
 
 struct tile_source slide_source(struct slide *slide, int level)
 {
-    return slide->sources[level];
+    return level < 0 ? slide->low_sources[-1 - level] : slide->sources[level];
+}
+
+bool slide_make_low(struct slide *slide, int level, struct err *err)
+{
+    bool ok = true;
+    pthread_mutex_lock(&slide->low_mutex);
+    if (!slide->lows[level]) {
+        char *folder = slide_cache_folder(slide);
+        ok = low_level_open(&slide->sources[level], folder, &slide->lows[level],
+                            &slide->low_sources[level], err);
+        free(folder);
+    }
+    pthread_mutex_unlock(&slide->low_mutex);
+    return ok;
 }
 
 bool source_name_place(const struct tile_source *source, int64_t column, int64_t row,

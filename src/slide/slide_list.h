@@ -26,14 +26,22 @@ bool slide_list_read(char *const *operands, int n_operands, struct slide_list *o
 bool slide_list_parse(const char *text, size_t size, const char *path, struct slide_list *out,
                       struct err *err);
 
-/* Opens a slide of a list for work that measures in um: slide_open, with option_mpp > 0
- * (--slide-mpp) taking precedence over the list, and the list over the file. It rejects a um/px
+/* How a run opens its slides. */
+struct slide_access {
+    double mpp;          /* --slide-mpp, for all slides; 0: not given */
+    const char *cache;   /* --cache: folder for tile caches; NULL: not given */
+    const char *results; /* the run's results, which contain the folder cache/ then; NULL: the
+                            user's cache (slide_set_cache) */
+};
+
+/* Opens a slide of a list for work that measures in um: slide_open, with access->mpp > 0
+ * taking precedence over the list, and the list over the file. It rejects a um/px
  * that no slide has (outside 0.01 to 100), a value in the list more than twice or less than half of
  * the file's, and pixels that are not square (by more than 1 %) if no um/px is given. The caller
  * owns *out; close with slide_close. */
 struct slide;
-bool slide_open_entry(const struct slide_entry *entry, double option_mpp, struct slide **out,
-                      struct err *err);
+bool slide_open_entry(const struct slide_entry *entry, const struct slide_access *access,
+                      struct slide **out, struct err *err);
 /* Warns if --slide-mpp differs as much from the value in the file. */
 struct console;
 void slide_warn_mpp(const struct slide *slide, struct console *console);

@@ -1,6 +1,8 @@
 /* slide_open_entry.c: a slide of a list, with a resolution that can be trusted (slide_list.h). */
 #include <math.h>
+#include <stdlib.h>
 #include "base/console.h"
+#include "base/text.h"
 #include "slide/slide.h"
 #include "slide/slide_list.h"
 
@@ -51,14 +53,24 @@ void slide_warn_mpp(const struct slide *slide, struct console *console)
                      info->mpp_file);
 }
 
-bool slide_open_entry(const struct slide_entry *entry, double option_mpp, struct slide **out,
-                      struct err *err)
+static bool set_cache(struct slide *slide, const struct slide_access *access, struct err *err)
+{
+    if (access->cache || !access->results)
+        return slide_set_cache(slide, access->cache, err);
+    char *folder = text_format("%s/cache", access->results);
+    bool ok = folder ? slide_set_cache(slide, folder, err) : err_memory(err, access->results);
+    free(folder);
+    return ok;
+}
+
+bool slide_open_entry(const struct slide_entry *entry, const struct slide_access *access,
+                      struct slide **out, struct err *err)
 {
     struct slide *slide = NULL;
-    bool by_option = option_mpp > 0;
-    if (!slide_open(entry->path, by_option ? option_mpp : entry->mpp, &slide, err))
+    bool by_option = access->mpp > 0;
+    if (!slide_open(entry->path, by_option ? access->mpp : entry->mpp, &slide, err))
         return false;
-    if (!check(slide_info(slide), by_option, err)) {
+    if (!check(slide_info(slide), by_option, err) || !set_cache(slide, access, err)) {
         slide_close(slide);
         return false;
     }

@@ -30,6 +30,8 @@ struct tile_source {
     const void *of; /* what the driver decodes from: a TIFF directory */
 };
 
-/* The source of a level, as its driver chose it. */
+/* The source of a level, as its driver chose it; of level -1 - N, the low level of level N, after
+ * slide_make_low (low_level.h). */
 struct tile_source slide_source(struct slide *slide, int level);
+bool slide_make_low(struct slide *slide, int level, struct err *err);
 #endif

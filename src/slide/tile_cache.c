@@ -15,6 +15,7 @@
 #include "base/divide.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "slide/slide_identity.h"
 #include "slide/tile_cache_room.h"
 
@@ -75,8 +76,9 @@ static bool write_header(struct tile_cache *cache, const struct tile_cache_key *
         return err_errno(err, key->slide, "read");
     inputs_add(inputs, "slide", &identity);
     snprintf(cache->header, sizeof cache->header,
-             MAGIC "%s modified=%lld.%09ld\n%s\n%lld x %lld px, tiles %lld x %lld\n", inputs,
-             (long long)status.st_mtim.tv_sec, (long)status.st_mtim.tv_nsec, key->what,
+             MAGIC "program=" MICROTOME_VERSION
+                   " %s modified=%lld.%09ld\n%s\n%lld x %lld px, tiles %lld x %lld\n",
+             inputs, (long long)status.st_mtim.tv_sec, (long)status.st_mtim.tv_nsec, key->what,
              (long long)key->width, (long long)key->height, (long long)key->tile_width,
              (long long)key->tile_height);
     return true;

@@ -131,8 +131,9 @@ static bool make_slide(void *arg, size_t i, struct err *err)
     struct tissue_row *row = &cohort->rows[i];
     char *paths[N_FILES] = { 0 };
     struct slide *slide = NULL;
+    struct slide_access access = { request->slide_mpp, request->cache, request->folder };
     bool ok = name_files(request, row->entry->name, paths, err) &&
-              slide_open_entry(row->entry, request->slide_mpp, &slide, err);
+              slide_open_entry(row->entry, &access, &slide, err);
     if (ok)
         slide_warn_mpp(slide, cohort->console);
     if (ok && !request->overwrite && file_exists(paths[MASK_FILE]) &&

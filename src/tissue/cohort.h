@@ -18,7 +18,8 @@ struct tissue_row {
 struct tissue_request {
     const struct slide_list *slides;
     struct tissue_options options;
-    double slide_mpp; /* um/px of level 0 for every slide; 0: from the slide list or file */
+    double slide_mpp;  /* um/px of level 0 for every slide; 0: from the slide list or file */
+    const char *cache; /* folder for tile caches; NULL: <folder>/cache */
     const char *folder;
     bool overwrite; /* redo existing results */
     int argc;       /* as typed, for run.json */

@@ -113,7 +113,7 @@ static void open_listed(const char *path, double listed, double option, double m
     struct slide_entry entry = { .path = (char *)path, .mpp = listed };
     struct slide *slide = NULL;
     struct err err = { 0 };
-    bool ok = slide_open_entry(&entry, option, &slide, &err);
+    bool ok = slide_open_entry(&entry, &(struct slide_access){ .mpp = option }, &slide, &err);
     if (ok != (why[0] == 0) || !strstr(err.text, why))
         fail_msg("list %g, option %g: '%s' should say '%s'", listed, option, err.text, why);
     if (ok)
