@@ -13,6 +13,7 @@
 #include "patch/store.h"
 #include "slide/tiff_pyramid.h"
 #include "tests/fuzz/small_trainer.h"
+#include "tests/fuzz/tile_seeds.h"
 #include "train/checkpoint.h"
 #include "train/trainer_state.h"
 #include "base/text.h"
@@ -382,6 +383,7 @@ int main(int argc, char **argv)
     write_stores();
     write_descriptions();
     write_slides();
+    tile_seeds_make(write_seed);
     write_images();
     write_tar();
     write_checkpoint();
