@@ -67,9 +67,13 @@ static inline void copy_string(uint8_t *dst, const uint8_t *from, size_t length,
             dst[i] = from[i];
         return;
     }
-    memcpy(dst, from, STEP);
-    for (size_t i = STEP; i < length; i += STEP)
-        memcpy(dst + i, from + i, STEP);
+    uint8_t step[STEP]; /* a register: what is read too much may overlap dst */
+    size_t i = 0;
+    do {
+        memcpy(step, from + i, STEP);
+        memcpy(dst + i, step, STEP);
+        i += STEP;
+    } while (i < length);
 }
 
 static bool lzw_damaged(struct err *err, const char *what, size_t done, size_t room)
