@@ -162,6 +162,15 @@ static bool measure_levels(struct slide *slide, const struct tiff_plan *plan, st
     return true;
 }
 
+/* Whether OpenSlide decodes such tiles: itself, or by libtiff; but with the libtiff of Debian 12,
+ * it scrambles what libtiff decodes if the level is smaller than a tile. */
+static bool openslide_can(const struct tiff_directory *d)
+{
+    bool small = d->tile_width > d->width || d->tile_height > d->height;
+    return d->codec == &codec_jpeg || d->codec == &codec_jp2k ||
+           (!small && (d->by_libtiff || !d->unfit));
+}
+
 /* Whether OpenSlide has this level too: the same number, size and scale. */
 static bool openslide_has(struct slide *slide, int level)
 {
@@ -205,17 +214,14 @@ static void choose_reader(struct slide *slide, int number, const struct tiff_dir
                                     .tile_width = d->tile_width,
                                     .tile_height = d->tile_height,
                                     .of = d };
-    /* with the libtiff of Debian 12, OpenSlide scrambles levels smaller than a tile, unless it
-     * decodes their tiles itself */
-    bool small = d->tile_width > d->width || d->tile_height > d->height;
     if (!level->slow_reason) {
         level->reader = READER_FAST;
         source->ops = &tiff_source_ops;
-    } else if (d->by_libtiff) {
+    } else if (d->by_libtiff && d->tile_width <= TIFF_RGBA_MAX_PX &&
+               d->tile_height <= TIFF_RGBA_MAX_PX) {
         level->reader = READER_LIBTIFF;
         source->ops = &rgba_source_ops;
-    } else if ((!small || d->codec == &codec_jpeg || d->codec == &codec_jp2k) &&
-               openslide_has(slide, number)) {
+    } else if (openslide_can(d) && openslide_has(slide, number)) {
         level->reader = READER_OPENSLIDE;
         *source = openslide_source(slide, number, &state->openslide);
     } else {

@@ -180,9 +180,9 @@ bool tiff_directory_read(struct tiff *tiff, int64_t file_bytes, bool swapped,
         return err_memory(err, "JPEG tables");
     if (!copy_places(tiff, file_bytes, d, err))
         return false;
-    d->by_libtiff = d->unfit && d->offsets && d->tile_width <= MAX_TILE_PX &&
-                    d->tile_height <= MAX_TILE_PX && d->depth == 1 &&
-                    d->sample_format == SAMPLEFORMAT_UINT && TIFFRGBAImageOK(tiff, why);
+    d->by_libtiff = d->unfit && d->offsets && d->depth == 1 &&
+                    d->sample_format == SAMPLEFORMAT_UINT &&
+                    TIFFIsCODECConfigured(d->compression) && TIFFRGBAImageOK(tiff, why);
     return true;
 }
 

@@ -19,7 +19,7 @@ struct tiff_directory {
     int64_t columns, rows;           /* tiles */
     int64_t row_bytes, tile_bytes;   /* decompressed: a row of a tile, a tile; planar: of a plane */
     const char *unfit;               /* why its tiles cannot be decoded here; NULL: they can */
-    bool by_libtiff;                 /* unfit, but libtiff decodes its tiles (tiff_rgba.h) */
+    bool by_libtiff;                 /* unfit, but libtiff decodes its tiles to RGB */
     bool reduced;                    /* by its tag: a smaller version of another directory */
     bool mask;                       /* by its tag: transparency mask of another directory */
     int channels;                    /* without alpha */

@@ -4,7 +4,9 @@
 #define SLIDE_TIFF_RGBA_H
 #include "slide/tiff_file.h"
 
-/* Per-thread state for decoding tiles of one directory that has by_libtiff. */
+/* Per-thread state for decoding tiles of one directory that has by_libtiff, at most
+ * TIFF_RGBA_MAX_PX wide and high. */
+#define TIFF_RGBA_MAX_PX 4096
 struct rgba_decoder;
 bool rgba_decoder_new(const struct tiff_file *file, const struct tiff_directory *directory,
                       struct rgba_decoder **out, struct err *err);

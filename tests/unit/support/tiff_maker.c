@@ -38,6 +38,14 @@ static void put_pixel(uint8_t *tile, const struct tiff_flavour *flavour, int64_t
             tile[(index * channels + c) * bytes + k] = c < 3 ? rgb[c] : 255;
 }
 
+static int n_levels(const struct tiff_flavour *flavour)
+{
+    int n = 0;
+    while (n < TIFF_MAKER_LEVELS && flavour->ratios[n] > 0)
+        n++;
+    return n;
+}
+
 static void write_directory(TIFF *tiff, const struct tiff_flavour *flavour, int64_t width,
                             int64_t height, int level)
 {
@@ -53,7 +61,7 @@ static void write_directory(TIFF *tiff, const struct tiff_flavour *flavour, int6
     TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
     TIFFSetField(tiff, TIFFTAG_COMPRESSION, flavour->compression);
     TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, flavour->photometric);
-    if (level > 0)
+    if (level > 0 && !flavour->unmarked)
         TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, FILETYPE_REDUCEDIMAGE);
     if (level == 0 && flavour->description)
         TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, flavour->description);
@@ -74,6 +82,8 @@ static void write_directory(TIFF *tiff, const struct tiff_flavour *flavour, int6
         TIFFSetField(tiff, TIFFTAG_JPEGTABLESMODE,
                      flavour->own_tables ? 0 : JPEGTABLESMODE_QUANT | JPEGTABLESMODE_HUFF);
     }
+    if (level == 0 && flavour->sub_directories)
+        TIFFSetField(tiff, TIFFTAG_SUBIFD, n_levels(flavour), (uint64_t[TIFF_MAKER_LEVELS]){ 0 });
     struct image image;
     tiff_maker_draw(width, height, &image);
     uint8_t *px = malloc((size_t)tile * tile * 8);
@@ -101,7 +111,7 @@ void tiff_maker_write(const char *path, const struct tiff_flavour *flavour)
     TIFF *tiff = TIFFOpen(path, flavour->mode);
     assert_non_null(tiff);
     write_directory(tiff, flavour, flavour->width, flavour->height, 0);
-    for (int i = 0; i < TIFF_MAKER_LEVELS && flavour->ratios[i] > 0; i++) {
+    for (int i = 0; i < n_levels(flavour); i++) {
         int64_t width = (int64_t)((double)flavour->width / flavour->ratios[i]);
         int64_t height = (int64_t)((double)flavour->height / flavour->ratios[i]);
         int64_t unit = flavour->padded ? flavour->tile_px : 1;

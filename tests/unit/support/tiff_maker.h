@@ -27,6 +27,8 @@ struct tiff_flavour {
     float resolution;         /* pixels per unit */
     float resolution_y;       /* 0: the same */
     int more_pages;           /* of the full size, after the levels */
+    bool sub_directories;     /* levels 1, 2, ... are SubIFDs of the first page; no more_pages */
+    bool unmarked;            /* levels 1, 2, ... are not marked as reduced images */
 };
 
 /* The pixels that are drawn: smooth colours with fine texture, different everywhere. */
