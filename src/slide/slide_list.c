@@ -14,11 +14,14 @@
 #include "base/text.h"
 #include "slide/slide_folder.h"
 
-/* A list that grows. The origin of each entry is kept for messages about duplicates. */
+/* Columns that every part of the program knows. */
+static const char *const known_columns[] = { "slide",   "mpp",  "label",  "annotation",
+                                             "patient", "node", "center", "split" };
+
+/* A list that grows. */
 struct builder {
     struct slide_list list;
-    char **origins; /* [n]: "cohort.csv:7", or the path itself */
-    int64_t room, room_origins;
+    int64_t room, room_headers;
 };
 
 static void entry_free(struct slide_entry *entry)
@@ -31,6 +34,18 @@ static void entry_free(struct slide_entry *entry)
     free(entry->node);
     free(entry->center);
     free(entry->split);
+    for (size_t i = 0; i < entry->n_cells; i++)
+        free(entry->cells[i].column), free(entry->cells[i].value);
+    free(entry->cells);
+    free(entry->origin);
+}
+
+static void header_free(struct slide_header *header)
+{
+    for (size_t i = 0; header->columns && i < header->n; i++)
+        free(header->columns[i]);
+    free(header->columns);
+    free(header->path);
 }
 
 void slide_list_free(struct slide_list *list)
@@ -38,37 +53,24 @@ void slide_list_free(struct slide_list *list)
     for (size_t i = 0; i < list->n; i++)
         entry_free(&list->entries[i]);
     free(list->entries);
+    for (size_t i = 0; i < list->n_headers; i++)
+        header_free(&list->headers[i]);
+    free(list->headers);
     *list = (struct slide_list){ 0 };
 }
 
-static void origins_free(struct builder *builder)
-{
-    for (size_t i = 0; i < builder->list.n; i++)
-        free(builder->origins[i]);
-    free(builder->origins);
-}
-
-static bool grow(struct builder *builder)
-{
-    int64_t need = (int64_t)builder->list.n + 1;
-    return array_grow(&builder->list.entries, &builder->room, need, sizeof *builder->list.entries,
-                      "a slide list", NULL) &&
-           array_grow(&builder->origins, &builder->room_origins, need, sizeof *builder->origins,
-                      "a slide list", NULL);
-}
-
-/* Takes over the entry and the origin, also when it fails. */
-static bool add_entry(struct builder *builder, struct slide_entry entry, char *origin,
-                      struct err *err)
+/* Takes over the entry, also when it fails. */
+static bool add_entry(struct builder *builder, struct slide_entry entry, struct err *err)
 {
     bool whole = entry.path && entry.name && entry.label && entry.annotation && entry.patient &&
-                 entry.node && entry.center && entry.split && origin;
-    if (!whole || !grow(builder)) {
+                 entry.node && entry.center && entry.split && entry.origin;
+    for (size_t i = 0; i < entry.n_cells; i++)
+        whole = whole && entry.cells[i].column && entry.cells[i].value;
+    if (!whole || !array_grow(&builder->list.entries, &builder->room, (int64_t)builder->list.n + 1,
+                              sizeof *builder->list.entries, "a slide list", NULL)) {
         entry_free(&entry);
-        free(origin);
         return err_memory(err, "a slide list");
     }
-    builder->origins[builder->list.n] = origin;
     builder->list.entries[builder->list.n++] = entry;
     return true;
 }
@@ -82,8 +84,9 @@ static bool add_path(struct builder *builder, const char *path, struct err *err)
                                  .patient = strdup(""),
                                  .node = strdup(""),
                                  .center = strdup(""),
-                                 .split = strdup("") };
-    return add_entry(builder, entry, strdup(path), err);
+                                 .split = strdup(""),
+                                 .origin = strdup(path) };
+    return add_entry(builder, entry, err);
 }
 
 /* A path in a CSV: relative ones are relative to the CSV's folder. Owned by the caller. */
@@ -93,6 +96,27 @@ static char *anchor(const char *csv_path, const char *path)
     if (!path[0] || path[0] == '/' || !slash)
         return strdup(path);
     return text_format("%.*s/%s", (int)(slash - csv_path), csv_path, path);
+}
+
+static bool is_known(const char *column)
+{
+    for (size_t i = 0; i < sizeof known_columns / sizeof *known_columns; i++)
+        if (strcasecmp(column, known_columns[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A column without a name is a row number that somebody's program wrote. */
+static bool take_cells(const struct csv *csv, size_t row, struct slide_entry *entry)
+{
+    entry->cells = calloc(csv->n_columns + 1, sizeof *entry->cells);
+    for (size_t i = 0; entry->cells && i < csv->n_columns; i++) {
+        const char *value = csv_cell(csv, row, (int)i);
+        if (csv->names[i][0] && value[0] && !is_known(csv->names[i]))
+            entry->cells[entry->n_cells++] =
+                (struct slide_cell){ strdup(csv->names[i]), strdup(value) };
+    }
+    return entry->cells != NULL;
 }
 
 static bool add_row(struct builder *builder, const struct csv *csv, size_t row, struct err *err)
@@ -114,29 +138,52 @@ static bool add_row(struct builder *builder, const struct csv *csv, size_t row, 
         .node = strdup(csv_cell(csv, row, csv_column(csv, "node"))),
         .center = strdup(csv_cell(csv, row, csv_column(csv, "center"))),
         .split = strdup(csv_cell(csv, row, csv_column(csv, "split"))),
+        .origin = text_format("%s:%d", csv->path, csv->lines[row]),
     };
-    return add_entry(builder, entry, text_format("%s:%d", csv->path, csv->lines[row]), err);
+    if (!take_cells(csv, row, &entry)) {
+        entry_free(&entry);
+        return err_memory(err, csv->path);
+    }
+    return add_entry(builder, entry, err);
 }
 
-/* Two columns with the same name, in any case, are ambiguous. */
+/* Two columns with the same name are ambiguous; known ones also if the case differs. */
 static bool check_columns(const struct csv *csv, struct err *err)
 {
-    static const char *const names[] = { "slide",   "mpp",  "label",  "annotation",
-                                         "patient", "node", "center", "split" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < csv->n_columns; i++) {
+        const char *name = csv->names[i];
         int found = 0;
+        bool known = is_known(name);
         for (size_t k = 0; k < csv->n_columns; k++)
-            found += strcasecmp(csv->names[k], names[i]) == 0;
-        if (found > 1)
+            found += (known ? strcasecmp(csv->names[k], name) : strcmp(csv->names[k], name)) == 0;
+        if (found > 1 && name[0])
             return err_set(err, ERR_FORMAT, "%s:1: %d columns are named '%s'; rename all but one",
-                           csv->path, found, names[i]);
+                           csv->path, found, name);
     }
     return true;
 }
 
+static bool add_header(struct builder *builder, const struct csv *csv, struct err *err)
+{
+    struct slide_header header = { .path = strdup(csv->path),
+                                   .columns = calloc(csv->n_columns + 1, sizeof(char *)) };
+    bool ok = header.path && header.columns;
+    for (size_t i = 0; ok && i < csv->n_columns; i++)
+        if (csv->names[i][0])
+            ok = (header.columns[header.n++] = strdup(csv->names[i])) != NULL;
+    ok =
+        ok && array_grow(&builder->list.headers, &builder->room_headers,
+                         (int64_t)builder->list.n_headers + 1, sizeof header, "a slide list", NULL);
+    if (ok)
+        builder->list.headers[builder->list.n_headers++] = header;
+    else
+        header_free(&header);
+    return ok || err_memory(err, csv->path);
+}
+
 static bool add_table(struct builder *builder, const struct csv *csv, struct err *err)
 {
-    if (!check_columns(csv, err))
+    if (!check_columns(csv, err) || !add_header(builder, csv, err))
         return false;
     if (csv_column(csv, "slide") < 0)
         return err_set(err, ERR_FORMAT,
@@ -233,9 +280,8 @@ static bool check_line_breaks(const struct slide_list *list, struct err *err)
 }
 
 /* Results are named after slides, so two with the same name would overwrite each other. */
-static bool check_names(const struct builder *builder, struct err *err)
+static bool check_names(const struct slide_list *list, struct err *err)
 {
-    const struct slide_list *list = &builder->list;
     const struct slide_entry **sorted = malloc((list->n ? list->n : 1) * sizeof(void *));
     if (!sorted)
         return err_memory(err, "a slide list");
@@ -248,8 +294,7 @@ static bool check_names(const struct builder *builder, struct err *err)
             ok = err_set(err, ERR_FORMAT,
                          "two slides are named '%s': %s and %s; results would overwrite each "
                          "other; rename one",
-                         sorted[i]->name, builder->origins[sorted[i - 1] - list->entries],
-                         builder->origins[sorted[i] - list->entries]);
+                         sorted[i]->name, sorted[i - 1]->origin, sorted[i]->origin);
     free(sorted);
     return ok;
 }
@@ -257,8 +302,7 @@ static bool check_names(const struct builder *builder, struct err *err)
 /* Hands the list over, or frees it. */
 static bool finish(struct builder *builder, bool ok, struct slide_list *out, struct err *err)
 {
-    ok = ok && check_line_breaks(&builder->list, err) && check_names(builder, err);
-    origins_free(builder);
+    ok = ok && check_line_breaks(&builder->list, err) && check_names(&builder->list, err);
     if (ok)
         *out = builder->list;
     else

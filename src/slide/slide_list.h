@@ -1,21 +1,37 @@
 /* slide_list.h: the command's operands -> the slides of a cohort. An operand is a slide file, a
  * folder, a glob in quotes, or a CSV (.csv, .tsv) with a header (slide, mpp, label, annotation,
- * patient, node, center, split; only slide is required; relative paths are relative to the CSV). */
+ * patient, node, center, split and any others; only slide is required; relative paths are relative
+ * to the CSV). */
 #ifndef SLIDE_SLIDE_LIST_H
 #define SLIDE_SLIDE_LIST_H
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/err.h"
 
+struct slide_cell {
+    char *column, *value;
+};
+
 struct slide_entry {
     char *path, *name; /* name is the file's stem; unique within the list */
     double mpp;        /* 0 if not given */
     char *label, *annotation, *patient, *node, *center, *split; /* "" if not given, never NULL */
+    struct slide_cell *cells; /* other columns, in the order of the CSV, if not empty */
+    size_t n_cells;
+    char *origin; /* for messages: "cohort.csv:7", or the path */
+};
+
+/* The header of a CSV. */
+struct slide_header {
+    char *path, **columns;
+    size_t n;
 };
 
 struct slide_list {
     struct slide_entry *entries;
     size_t n;
+    struct slide_header *headers; /* of the CSVs among the operands */
+    size_t n_headers;
 };
 
 /* Entries from folders and globs are sorted by name. A folder contributes the files with a slide
@@ -45,6 +61,19 @@ bool slide_open_entry(const struct slide_entry *entry, const struct slide_access
 /* Warns if --slide-mpp differs as much from the value in the file. */
 struct console;
 void slide_warn_mpp(const struct slide *slide, struct console *console);
+
+/* Does every CSV of the list have the column? Otherwise, or if there is no CSV, an error that names
+ * the option, the columns and the nearest one. Case matters only between columns that differ in
+ * nothing else. */
+bool slide_list_check_column(const struct slide_list *list, const char *option, const char *column,
+                             struct err *err);
+/* What the CSV says of a slide in any of its columns but mpp; "" if nothing. */
+const char *slide_entry_value(const struct slide_entry *entry, const char *column);
+/* The same as a finite number; *given: false if the cell is empty. The error names the line. */
+bool slide_entry_number(const struct slide_entry *entry, const char *column, double *out,
+                        bool *given, struct err *err);
+/* Takes the labels from another column (--label-column); NULL: they stay as they are. */
+bool slide_list_label_by(struct slide_list *list, const char *column, struct err *err);
 
 /* Saves a list and reads it back unchanged: relative paths stay relative to the working directory
  * of the command, not to the CSV. */

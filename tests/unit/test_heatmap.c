@@ -193,7 +193,7 @@ static void tasks_give_the_same_bytes(void **state)
     assert_memory_equal(one, three, bytes);
     char *folder = cohort_folder("heatmap_tasks"), *slide_folder = text_format("%s/s", folder);
     struct slide_entry entry = entry_of(path, "s");
-    struct slide_list slides = { &entry, 1 };
+    struct slide_list slides = { .entries = &entry, .n = 1 };
     struct pool *pool = pool_new(1);
     struct ctx ctx = { .pool = pool };
     struct err err = { 0 };
@@ -284,7 +284,7 @@ static void expect_failure(const struct predict_options *options, char *slide, c
 {
     char *folder = cohort_folder("heatmap_bad");
     struct slide_entry entry = entry_of(slide, "s");
-    struct slide_list slides = { &entry, 1 };
+    struct slide_list slides = { .entries = &entry, .n = 1 };
     struct pool *pool = pool_new(1);
     struct ctx ctx = { .pool = pool };
     struct err err = { 0 };
@@ -344,7 +344,7 @@ static char *hash_of(struct conv_attr attr, bool swapped)
     struct predict_options options = options_of(NULL, PREDICT_WINDOW, 64);
     options.models[0] = (struct model_source){ .file = file };
     struct slide_entry entry = entry_of("s.tiff", "s");
-    struct slide_list slides = { &entry, 1 };
+    struct slide_list slides = { .entries = &entry, .n = 1 };
     struct ctx ctx = { .pool = pool_new(1) };
     struct predict *predict = NULL;
     if (!predict_open(&options, &slides, folder, &ctx, &predict, &err))
@@ -394,7 +394,7 @@ static void broken_weights_are_told_of(void **state)
     model_close(model);
     options.models[0].weights = weights;
     struct slide_entry entry = entry_of(slide, "s");
-    struct slide_list slides = { &entry, 1 };
+    struct slide_list slides = { .entries = &entry, .n = 1 };
     struct pool *pool = pool_new(1);
     struct ctx ctx = { .pool = pool };
     struct predict *predict = NULL;

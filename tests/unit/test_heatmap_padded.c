@@ -102,7 +102,7 @@ static bool run_slides(const char *folder, struct slide_entry *entries, size_t n
                        const struct predict_options *options, bool overwrite, struct err *err)
 {
     char *arguments[] = { "test" };
-    struct slide_list slides = { entries, n };
+    struct slide_list slides = { .entries = entries, .n = n };
     struct predict_request request = {
         .slides = &slides,
         .options = *options,

@@ -24,7 +24,7 @@ static char *told(char *slide, const struct predict_options *options, bool plans
     char *folder = cohort_folder("heatmap_told"), *text = NULL;
     size_t size = 0;
     struct slide_entry entry = entry_of(slide, "s");
-    struct slide_list slides = { &entry, 1 };
+    struct slide_list slides = { .entries = &entry, .n = 1 };
     FILE *stream = open_memstream(&text, &size);
     assert_non_null(stream);
     struct ctx ctx = { .pool = pool_new(1), .console = console_new(stream, CONSOLE_LINES) };
@@ -47,7 +47,7 @@ static char *told(char *slide, const struct predict_options *options, bool plans
 static bool opens(const struct predict_options *options, struct err *err)
 {
     struct slide_entry entry = entry_of("s.tiff", "s");
-    struct slide_list slides = { &entry, 1 };
+    struct slide_list slides = { .entries = &entry, .n = 1 };
     struct ctx ctx = { .pool = pool_new(1) };
     struct predict *predict = NULL;
     bool ok = predict_open(options, &slides, "heatmap_told", &ctx, &predict, err);

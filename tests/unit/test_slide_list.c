@@ -153,6 +153,7 @@ static void bad_tables_are_refused(void **state)
         { "slide,mpp\na.svs,-1\n", "list.csv:2: mpp '-1'" },
         { "slide,mpp\na.svs,nan\n", "list.csv:2: mpp 'nan'" },
         { "slide;mpp\na.svs;0,25\n", "list.csv:2: mpp '0,25' has a decimal comma" },
+        { "slide,age,age\na.svs,1,2\n", "list.csv:1: 2 columns are named 'age'" },
         { "Slide,mpp,MPP\na.svs,1,2\n", "list.csv:1: 2 columns are named 'mpp'" },
         { "slide\n\"a\nb.svs\"\n", "the name has a line break" },
         { "slide\na.svs\nb.svs\nx/a.tif\n", "named 'a': cohort/list.csv:2 and cohort/list.csv:4" },
@@ -164,6 +165,77 @@ static void bad_tables_are_refused(void **state)
         if (!strstr(err.text, bad[i].word))
             fail_msg("said '%s', not '%s'", err.text, bad[i].word);
     }
+}
+
+static struct slide_list parsed(const char *text)
+{
+    struct slide_list list;
+    struct err err = { 0 };
+    if (!slide_list_parse(text, strlen(text), "cohort.csv", &list, &err))
+        fail_msg("%s", err.text);
+    return list;
+}
+
+static const char many_columns[] = ",slide,Grade,age,label,stage,grade text\n"
+                                   "0,a.svs,2,61.5,tumor,pT1,\"a, b\"\n"
+                                   "1,b.svs,,\"4,5\",normal,pT2,\n";
+
+static void other_columns_are_carried(void **state)
+{
+    (void)state;
+    struct slide_list list = parsed(many_columns), again;
+    char *path = in_folder("saved.csv");
+    assert_int_equal(list.entries[0].n_cells, 4);
+    assert_string_equal(list.entries[0].cells[0].column, "Grade");
+    assert_string_equal(list.entries[0].cells[3].value, "a, b");
+    assert_int_equal(list.entries[1].n_cells, 2);
+    assert_string_equal(slide_entry_value(&list.entries[0], "grade"), "2");
+    assert_string_equal(slide_entry_value(&list.entries[0], "Label"), "tumor");
+    assert_string_equal(slide_entry_value(&list.entries[1], "grade"), "");
+    assert_true(slide_list_save(&list, path, NULL));
+    assert_true(slide_list_load(path, &again, NULL));
+    for (size_t i = 0; i < list.n; i++) {
+        assert_int_equal(again.entries[i].n_cells, list.entries[i].n_cells);
+        for (size_t k = 0; k < list.entries[i].n_cells; k++) {
+            assert_string_equal(again.entries[i].cells[k].column, list.entries[i].cells[k].column);
+            assert_string_equal(again.entries[i].cells[k].value, list.entries[i].cells[k].value);
+        }
+    }
+    slide_list_free(&list);
+    slide_list_free(&again);
+    free(path);
+}
+
+static void any_column_is_a_label_or_a_number(void **state)
+{
+    (void)state;
+    struct slide_list list = parsed(many_columns);
+    struct err err = { 0 };
+    double value = 0;
+    bool given = false;
+    assert_true(slide_entry_number(&list.entries[0], "AGE", &value, &given, &err));
+    assert_true(given && value == 61.5);
+    assert_true(slide_entry_number(&list.entries[1], "Grade", &value, &given, &err));
+    assert_false(given);
+    assert_false(slide_entry_number(&list.entries[1], "age", &value, &given, &err));
+    assert_string_equal(
+        err.text, "cohort.csv:3: column 'age': '4,5' has a decimal comma; use a decimal point");
+    assert_false(slide_entry_number(&list.entries[0], "stage", &value, &given, &err));
+    assert_string_equal(err.text, "cohort.csv:2: column 'stage': 'pT1' is not a number");
+    assert_true(slide_list_label_by(&list, NULL, &err));
+    assert_string_equal(list.entries[1].label, "normal");
+    assert_false(slide_list_label_by(&list, "stge", &err));
+    assert_string_equal(err.text,
+                        "cohort.csv: no column 'stge' for --label-column (columns: slide, "
+                        "Grade, age, label, stage, grade text); did you mean 'stage'?");
+    assert_true(slide_list_label_by(&list, "Stage", &err));
+    assert_string_equal(list.entries[1].label, "pT2");
+    slide_list_free(&list);
+    list = read_one(folder);
+    assert_false(slide_list_label_by(&list, "stage", &err));
+    assert_string_equal(err.text, "--label-column stage: needs a slide list (CSV) with that column "
+                                  "instead of slides");
+    slide_list_free(&list);
 }
 
 static void one_name_twice_is_refused(void **state)
@@ -180,6 +252,8 @@ int main(void)
         cmocka_unit_test(nothing_found_is_an_error),
         cmocka_unit_test(tables_are_read),
         cmocka_unit_test(bad_tables_are_refused),
+        cmocka_unit_test(other_columns_are_carried),
+        cmocka_unit_test(any_column_is_a_label_or_a_number),
         cmocka_unit_test(one_name_twice_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, free_folder);

@@ -66,7 +66,7 @@ float *predict_to(const char *folder_name, char *slide, const struct predict_opt
 {
     char *folder = cohort_folder(folder_name), *arguments[] = { "test" };
     struct slide_entry entry = entry_of(slide, "s");
-    struct slide_list slides = { &entry, 1 };
+    struct slide_list slides = { .entries = &entry, .n = 1 };
     struct predict_request request = {
         .slides = &slides, .options = *options, .folder = folder, .argc = 1, .argv = arguments
     };
