@@ -38,6 +38,7 @@ static const struct arg args[] = {
       .help = "apply: a forest written by train" },
     TEXT_ARG("slide", slide, "NAME", "slide", "slide column"),
     TEXT_ARG("label", label, "NAME", "label", "train: label column: 0 and 1, or normal and tumor"),
+    TEXT_ARG("label-column", label, "NAME", NULL, "the same as --label"),
     TEXT_ARG("positive", positive, "WORD", NULL,
              "train: labels are words, and this one is positive"),
     TEXT_ARG("truth", truth, "FILE", NULL,

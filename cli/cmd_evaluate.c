@@ -63,6 +63,7 @@ static const struct arg args[] = {
     TEXT_ARG(
         "label", label, "NAME", "label",
         "roc, confusion: label column: 0 and 1, normal and tumor, or names or numbers of classes"),
+    TEXT_ARG("label-column", label, "NAME", NULL, "the same as --label"),
     TEXT_ARG("slide", slide, "NAME", "slide", "slide column"),
     TEXT_ARG("positive", positive, "WORD", NULL,
              "roc, confusion: labels are words, and this one is positive"),

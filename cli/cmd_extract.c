@@ -14,7 +14,8 @@
 
 struct extract_args {
     struct common_options common;
-    const char *output, *cache, *annotations, *class_map, *stain_template, *target;
+    const char *output, *cache, *annotations, *class_map, *stain_template, *target, *label_column,
+        *survival;
     bool dense, overwrite, preview, json;
     int64_t random, patch, margin, stride, level, seed, group;
     double mpp, mpp_tolerance, slide_mpp, tissue_fraction, white, black, group_memory;
@@ -63,10 +64,16 @@ static const struct arg args[] = {
     CHOICE_ARG("label-rule", label_rule, "NAME", "majority", label_rule_names,
                "what makes a tile tumour: at least half of its pixels (normal if none is), any "
                "pixel, its centre, or the slide's label; or no labels. The same for other classes"),
+    TEXT_ARG("label-column", label_column, "NAME", NULL,
+             "column of the slide list with the slides' labels (default: label)"),
+    TEXT_ARG(
+        "survival", survival, "TIME,EVENT", NULL,
+        "columns of the slide list with survival times (0 or more) and events (1: it happened, "
+        "0: censored), to be kept in the stores"),
     TEXT_ARG("target", target, "NUMBER", NULL,
              "also store a number for every tile, to be learnt with 'objective: regress': "
              "coverage:CLASS (such as tumor) or coverage:tissue, the fraction of the tile that it "
-             "covers; with "
+             "covers; or column:NAME, the slide's number in a column of the slide list; with "
              "--random, --label-rule any also draws tiles that are covered in part"),
     REAL_ARG("white", white, "F", NULL, 0.001, 1,
              "drop tiles with a larger fraction of white pixels (R, G and B above 200); default: "
@@ -150,6 +157,7 @@ static bool make_options(const struct extract_args *given, struct extract_option
         .class_map = *map,
         .label_rule = (enum label_rule)given->label_rule,
         .target = target,
+        .label_column = given->label_column,
         .max_white = threshold(given->white, random, DEFAULT_RANDOM_WHITE),
         .max_black = threshold(given->black, random, DEFAULT_RANDOM_BLACK),
         .stain = (enum stain_method)given->stain,
@@ -160,6 +168,8 @@ static bool make_options(const struct extract_args *given, struct extract_option
         .band_bytes = EXTRACT_BAND_BYTES,
         .batch_bytes = EXTRACT_BATCH_BYTES,
     };
+    if (!extract_survival_columns(given->survival, out, err))
+        return false;
     int64_t side = grid_patch(&out->grid);
     if (given->group_memory > 0) {
         double patches = given->group_memory * 1e6 / ((double)side * (double)side * 3);
@@ -347,7 +357,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                        .argv = app->argv };
     bool ok = check_modes(given, err) && cluster_check(&given->cluster, err) &&
               make_options(given, &request.options, &class_map, err) &&
-              slide_list_read(operands->operands, operands->n_operands, &slides, err);
+              slide_list_read(operands->operands, operands->n_operands, &slides, err) &&
+              slide_list_label_by(&slides, given->label_column, err);
     struct task_request tasks = { .kind = &extract_tasks,
                                   .folder = given->output,
                                   .argc = app->argc,

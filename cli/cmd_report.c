@@ -6,7 +6,7 @@
 
 struct options {
     struct common_options common;
-    const char *output, *title, *class_map;
+    const char *output, *title, *class_map, *label_column;
     bool json;
 };
 
@@ -44,7 +44,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
     struct page_request request = { .folders = operands->operands,
                                     .n_folders = operands->n_operands,
                                     .output = o->output,
-                                    .title = o->title };
+                                    .title = o->title,
+                                    .label_column = o->label_column };
     struct page_result result;
     struct class_map *class_map = NULL;
     if (!class_map_parse(o->class_map, &class_map, err))
@@ -62,6 +63,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
 static const struct arg args[] = {
     OUTPUT_ARG("folder for the page and its pictures"),
     TEXT_ARG("title", title, "TEXT", "microtome report", "title of the page"),
+    TEXT_ARG("label-column", label_column, "NAME", NULL,
+             "column with the slides' labels in slide lists and score tables (default: label)"),
     CLASS_MAP_ARG,
     FLAG_ARG("json", json, "print counts of what is on the page as JSON"),
     COMMON_ARGS,

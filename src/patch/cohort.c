@@ -19,7 +19,8 @@ struct cohort {
     char *options_text;
     struct stain_fit target;
     struct extract_row *rows;
-    bool *exists;        /* [slides] */
+    bool *exists;              /* [slides] */
+    size_t stale, first_stale; /* kept stores that differ from the list in some other column */
     struct err *changed; /* [slides]: why a store that tasks left is not taken; kind 0: it is */
 };
 
@@ -40,9 +41,10 @@ static void count_store(const struct cohort *cohort, const struct store *store,
 }
 
 /* The column of the slide list that says something else of the slide than its store; NULL: none. An
- * empty cell says nothing. */
+ * empty cell says nothing. *stale: columns differ that nothing in the store was made from. */
 static const char *other_column(const struct extract_request *request,
-                                const struct slide_entry *entry, const struct store_facts *facts)
+                                const struct slide_entry *entry, const struct store_facts *facts,
+                                bool *stale)
 {
     const char *const columns[][3] = { { "patient", entry->patient, facts->patient },
                                        { "node", entry->node, facts->node },
@@ -52,6 +54,9 @@ static const char *other_column(const struct extract_request *request,
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         if (columns[i][1][0] && strcmp(columns[i][1], columns[i][2]) != 0)
             return columns[i][0];
+    const char *used = extract_other_cell(entry, &request->options, facts, stale);
+    if (used)
+        return used;
     bool by_list = request->options.slide_mpp <= 0 && entry->mpp > 0;
     return by_list && entry->mpp != facts->mpp_l0 ? "mpp" : NULL;
 }
@@ -62,7 +67,8 @@ static bool check_store(struct cohort *cohort, size_t i, const char *path,
 {
     const struct extract_request *request = cohort->request;
     const struct slide_entry *entry = &request->slides->entries[i];
-    const char *column = other_column(request, entry, facts);
+    bool stale = false;
+    const char *column = other_column(request, entry, facts, &stale);
     char now[INPUTS_ROOM];
     if (strcmp(facts->options, cohort->options_text) != 0)
         return err_set(err, ERR_USAGE,
@@ -74,6 +80,8 @@ static bool check_store(struct cohort *cohort, size_t i, const char *path,
                        "%s: was made when the slide list had a different '%s' for this slide; pass "
                        "--overwrite or another -o folder",
                        path, column);
+    if (stale && cohort->stale++ == 0)
+        cohort->first_stale = i;
     if (!file_exists(entry->path)) { /* cannot have been replaced, only removed */
         if (cohort->ctx)
             console_warn(cohort->ctx->console, "%s: not found; its store is kept unchecked",
@@ -266,6 +274,12 @@ static void warn_of_annotations(const struct cohort *cohort, size_t n)
 static bool end(void *arg, size_t reached, struct err *err)
 {
     const struct cohort *cohort = arg;
+    if (cohort->stale > 0)
+        console_warn(cohort->ctx->console,
+                     "stores made when other columns of the slide list were different or absent: "
+                     "%zu (the first is '%s'); they keep those values; pass --overwrite to replace "
+                     "the stores",
+                     cohort->stale, cohort->rows[cohort->first_stale].slide);
     warn_of_annotations(cohort, reached);
     return write_lookup(cohort, reached, err);
 }
@@ -302,6 +316,7 @@ bool extract_look(const struct extract_request *request, struct err *err)
     cohort.changed = calloc(n + 1, sizeof *cohort.changed);
     bool ok = (cohort.rows && cohort.options_text && cohort.exists && cohort.changed) ||
               err_memory(err, "the slides");
+    ok = ok && extract_check_columns(request->slides, &request->options, err);
     for (size_t i = 0; ok && i < n; i++) {
         char *path = request->overwrite ? store_path(&cohort, i) : NULL;
         if (path && unlink(path) != 0 && errno != ENOENT)
@@ -332,7 +347,8 @@ bool extract_cohort(const struct extract_request *request, const struct ctx *ctx
     const char *annotations = request->options.annotations;
     if (ok && annotations && !file_is_folder(annotations))
         ok = err_set(err, ERR_USAGE, "--annotations: %s is not a folder", annotations);
-    ok = ok && file_make_folder(request->folder, err) &&
+    ok = ok && extract_check_columns(request->slides, &request->options, err) &&
+         file_make_folder(request->folder, err) &&
          extract_target(&request->options, &cohort.target, err);
     for (size_t i = 0; ok && i < request->slides->n; i++)
         ok = look_at_existing(&cohort, i, err);

@@ -25,6 +25,7 @@ struct work {
     struct annotation *annotation; /* NULL: none */
     bool annotated;                /* there was one */
     int8_t slide_label;
+    float slide_target;       /* of --target column:NAME */
     char inputs[INPUTS_ROOM]; /* when the work began */
     struct patch_list patches;
     float *fractions; /* [patches, classes]; NULL: not stored */
@@ -39,7 +40,7 @@ char *extract_options_text(const struct extract_options *o)
     char *text =
         how ? text_format("%s patch=%lld margin=%lld mpp=%g level=%d slide-mpp=%g method=%s "
                           "tissue-fraction=%g annotations=%s label-rule=%s white=%g black=%g "
-                          "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s%s%s",
+                          "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s%s%s%s%s%s%s%s%s",
                           how, (long long)o->grid.tile, (long long)o->grid.margin, o->raster.mpp,
                           o->raster.level, o->slide_mpp, tissue_method_names[o->tissue_method],
                           o->min_tissue, o->annotations ? "folder" : "none",
@@ -47,7 +48,11 @@ char *extract_options_text(const struct extract_options *o)
                           stain_method_names[o->stain], o->stain_template ? "given" : "built-in",
                           (long long)o->seed, (long long)o->group, store_layout_names[o->layout],
                           o->class_map ? " class-map=" : "", class_map_text(o->class_map),
-                          o->target.kind ? " target=" : "", o->target.text)
+                          o->target.kind ? " target=" : "", o->target.text,
+                          o->label_column ? " label-column=" : "",
+                          o->label_column ? o->label_column : "",
+                          o->survival_time[0] ? " survival=" : "", o->survival_time,
+                          o->survival_time[0] ? "," : "", o->survival_event)
             : NULL;
     free(how);
     return text;
@@ -165,7 +170,8 @@ static struct labeler make_labeler(const struct work *work)
                              .slide_label = work->slide_label,
                              .tile = work->options->grid.tile,
                              .margin = work->options->grid.margin,
-                             .target = work->options->target };
+                             .target = work->options->target,
+                             .slide_target = work->slide_target };
 }
 
 static struct screen make_screen(const struct work *work)
@@ -374,31 +380,65 @@ static bool fill_store(struct work *work, struct store_writer *writer, struct er
     return ok;
 }
 
+/* Texts of a store's facts that are made for it. */
+struct fact_texts {
+    char *options, *class_names, *table, *survival;
+};
+
+static bool make_texts(const struct work *work, const char *path, struct fact_texts *out,
+                       struct err *err)
+{
+    const struct extract_options *options = work->options;
+    bool named = !class_map_is_plain(options->class_map) && options->label_rule != LABEL_NONE;
+    *out = (struct fact_texts){ .table = extract_table(work->entry, err) };
+    if (!out->table)
+        return false;
+    out->options = extract_options_text(options);
+    out->class_names = named ? class_map_json(options->class_map) : strdup("");
+    out->survival = options->survival_time[0]
+                        ? text_format("%s,%s", options->survival_time, options->survival_event)
+                        : strdup("");
+    return (out->options && out->class_names && out->survival) || err_memory(err, path);
+}
+
+static void free_texts(struct fact_texts *texts)
+{
+    free(texts->options);
+    free(texts->class_names);
+    free(texts->table);
+    free(texts->survival);
+}
+
+/* What the numbers of the patches are. */
+static struct store_target name_target(const struct patch_target *target)
+{
+    if (target->kind == TARGET_NONE)
+        return (struct store_target){ NULL, "" };
+    return (struct store_target){ target->name, target->kind == TARGET_COLUMN ? "" : "fraction" };
+}
+
 static bool write_store(struct work *work, const struct stain_fit *target, const char *path,
                         struct err *err)
 {
-    bool named =
-        !class_map_is_plain(work->options->class_map) && work->options->label_rule != LABEL_NONE;
-    char *text = extract_options_text(work->options);
-    char *names = named ? class_map_json(work->options->class_map) : strdup("");
-    if (!text || !names) {
-        free(text);
-        free(names);
-        return err_memory(err, path);
+    struct fact_texts texts;
+    if (!make_texts(work, path, &texts, err)) {
+        free_texts(&texts);
+        return false;
     }
-    struct store_facts facts = make_facts(work, target, text);
-    facts.class_names = names;
-    bool targeted = work->options->target.kind != TARGET_NONE;
+    struct store_facts facts = make_facts(work, target, texts.options);
+    facts.class_names = texts.class_names;
+    facts.slide_table = texts.table;
+    facts.survival_columns = texts.survival;
     struct store_request request = { .layout = work->options->layout,
-                                     .target = { targeted ? work->options->target.name : NULL,
-                                                 "fraction" },
+                                     .target = name_target(&work->options->target),
                                      .class_fractions = work->fractions,
                                      .facts = &facts,
                                      .patches = &work->patches,
                                      .group = work->options->group,
                                      .batch_bytes = work->options->batch_bytes };
     struct store_writer *writer = NULL;
-    bool ok = store_create(path, &request, &writer, err);
+    bool ok = extract_survival(work->entry, work->options, &facts, err) &&
+              store_create(path, &request, &writer, err);
     /* Places of one file and pixels of another would make a store of neither. */
     if (ok && !(fill_store(work, writer, err) &&
                 extract_check_inputs(work->entry, work->options, work->inputs, err))) {
@@ -407,8 +447,7 @@ static bool write_store(struct work *work, const struct stain_fit *target, const
     } else if (ok) {
         ok = store_commit(writer, err);
     }
-    free(text);
-    free(names);
+    free_texts(&texts);
     return ok;
 }
 
@@ -455,6 +494,7 @@ bool extract_slide(const struct slide_entry *entry, const struct extract_options
               extract_inputs(entry, options, work.inputs, err) &&
               slide_open_entry(entry, &access, &work.slide, err) &&
               raster_open(work.slide, &options->raster, &work.raster, err) &&
+              extract_slide_target(entry, options, &work.slide_target, err) &&
               read_annotation(&work, err) && find_tissue(&work, err);
     if (ok && work.mask.tissue_px > 0) /* without tissue: a store without patches */
         ok = list_patches(&work, err) && fit_stains(&work, target, err);

@@ -24,7 +24,9 @@ struct extract_options {
     const struct class_map *class_map; /* NULL: classes mean what their names say */
     enum label_rule label_rule;
     struct patch_target target;
-    double max_white, max_black; /* 1: not looked at */
+    const char *label_column; /* where the slides' labels are from; NULL: label */
+    char survival_time[CLASS_NAME], survival_event[CLASS_NAME]; /* columns; "": none */
+    double max_white, max_black;                                /* 1: not looked at */
     enum stain_method stain;
     const char *stain_template; /* PNG; NULL: the built-in one */
     int64_t seed;
@@ -36,6 +38,27 @@ struct extract_options {
 /* Whether a target can be had with this rule and stored in this layout. */
 bool extract_check_target(const struct patch_target *target, enum label_rule rule,
                           enum store_layout layout, struct err *err);
+
+/* "TIME,EVENT" -> the two columns of the options; NULL: none. */
+bool extract_survival_columns(const char *text, struct extract_options *options, struct err *err);
+/* Does the slide list have the columns that the options name, with numbers in them? To be called
+ * before work starts. */
+bool extract_check_columns(const struct slide_list *slides, const struct extract_options *options,
+                           struct err *err);
+/* The columns of the slide list that only the user knows, as JSON: {"grade": "2"}; "" if there are
+ * none. The caller's; NULL with an error. */
+char *extract_table(const struct slide_entry *entry, struct err *err);
+/* The slide's number for every patch (--target column:NAME); NaN if the target is another. */
+bool extract_slide_target(const struct slide_entry *entry, const struct extract_options *options,
+                          float *out, struct err *err);
+/* Time and event of the slide; not set without --survival or where the cells are empty. */
+bool extract_survival(const struct slide_entry *entry, const struct extract_options *options,
+                      struct store_facts *out, struct err *err);
+/* The column that the options use and that says something else now than in the store; NULL: none.
+ * *stale: does another column? */
+const char *extract_other_cell(const struct slide_entry *entry,
+                               const struct extract_options *options,
+                               const struct store_facts *facts, bool *stale);
 
 /* All options that determine the contents of a store, as one line of text; kept in the store, so
  * that a later run can tell whether it would make the same store. The caller's; NULL if no memory.

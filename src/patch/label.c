@@ -43,16 +43,31 @@ bool label_of_text(const char *text, const struct class_map *map, int8_t *out)
     return true;
 }
 
+static bool column_target(const char *text, const char *column, struct patch_target *out,
+                          struct err *err)
+{
+    out->kind = TARGET_COLUMN;
+    int length = snprintf(out->name, sizeof out->name, "%s", column);
+    if (length == 0 || strlen(text) >= sizeof out->text)
+        return err_set(err, ERR_USAGE, "--target: '%.100s' does not name a column", text);
+    snprintf(out->text, sizeof out->text, "%s", text);
+    return true;
+}
+
 bool target_of_text(const char *text, const struct class_map *map, struct patch_target *out,
                     struct err *err)
 {
-    static const char coverage[] = "coverage:";
+    static const char coverage[] = "coverage:", column[] = "column:";
     *out = (struct patch_target){ .kind = TARGET_NONE };
     if (!text)
         return true;
+    if (strncmp(text, column, strlen(column)) == 0)
+        return column_target(text, text + strlen(column), out, err);
     if (strncmp(text, coverage, strlen(coverage)) != 0)
         return err_set(err, ERR_USAGE,
-                       "--target: '%.100s' is neither coverage:CLASS nor coverage:tissue", text);
+                       "--target: '%.100s' is neither coverage:CLASS nor coverage:tissue nor "
+                       "column:NAME",
+                       text);
     const char *what = text + strlen(coverage);
     bool tissue = strcmp(what, "tissue") == 0;
     out->place = class_map_place(map, what);
@@ -164,6 +179,8 @@ void label_patch(const struct labeler *labeler, const struct raster *raster, str
     patch->label = (int8_t)label_of_tile(labeler, raster, patch, &content);
     if (labeler->target.kind == TARGET_TISSUE)
         patch->target = patch->tissue;
+    else if (labeler->target.kind == TARGET_COLUMN)
+        patch->target = labeler->slide_target;
     else if (labeler->target.kind == TARGET_CLASS && label_by_annotation(labeler))
         patch->target = fraction(labeler, &content, labeler->target.place);
     else

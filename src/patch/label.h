@@ -20,14 +20,15 @@ enum target_kind {
     TARGET_NONE,
     TARGET_CLASS,  /* fraction of the tile covered by a class, as annotated */
     TARGET_TISSUE, /* fraction of the tile covered by tissue */
+    TARGET_COLUMN, /* the slide's number in a column of the slide list */
 };
 struct patch_target {
     enum target_kind kind;
     int place;             /* of the class */
     char text[CLASS_NAME]; /* "coverage:tumor"; "": none */
-    char name[CLASS_NAME]; /* "tumor_coverage": in stores, models and tables */
+    char name[CLASS_NAME]; /* "tumor_coverage", or the column: in stores, models and tables */
 };
-/* "coverage:CLASS", "coverage:tissue"; NULL: none. */
+/* "coverage:CLASS", "coverage:tissue", "column:NAME"; NULL: none. */
 bool target_of_text(const char *text, const struct class_map *map, struct patch_target *out,
                     struct err *err);
 
@@ -38,6 +39,7 @@ struct labeler {
     int8_t slide_label;                  /* of the slide list; PATCH_UNLABELED if not given */
     int64_t tile, margin;                /* raster pixels */
     struct patch_target target;
+    float slide_target; /* of TARGET_COLUMN */
 };
 
 /* A class of the map, or its number; "positive", "malignant", ... -> tumor, "negative", "benign"

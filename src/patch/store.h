@@ -24,6 +24,10 @@ struct store_facts {
     const char *tissue_method, *label_rule, *class_map, *stain_method;
     const char *class_names; /* JSON list, in the order of labels; "": normal and tumor, if labels
                               * are classes at all. Not written if it is empty. */
+    const char *slide_table; /* other columns of the slide list: JSON, {"grade": "2"}; "" if none */
+    const char *survival_columns; /* "months,died": where the next two are from; "": not given */
+    double survival_time;         /* NaN: unknown */
+    int64_t survival_event;       /* 1 if it happened, 0 if the slide is censored; -1: unknown */
     int64_t width_l0, height_l0;
     int64_t level, level_width, level_height; /* where the pixels come from */
     int64_t patch, tile, margin, stride;      /* raster pixels; patch = tile + 2 * margin */

@@ -1,6 +1,7 @@
 /* store_facts.c: see store_facts.h. One table, read and written by the same loop. */
 #include "patch/store_facts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,8 @@ static const struct fact table[] = {
     FACTS(target_lab_mean, 3),
     FACTS(target_lab_std, 3),
     FACT(class_names, OPTIONAL_TEXT),
+    FACT(slide_table, OPTIONAL_TEXT),
+    FACT(survival_columns, OPTIONAL_TEXT),
 };
 #define N_FACTS (sizeof table / sizeof *table)
 
@@ -85,6 +88,12 @@ static bool put_fact(hid_t file, const struct fact *fact, const struct store_fac
     return false;
 }
 
+static bool has_survival(const struct store_facts *facts)
+{
+    return facts->survival_columns && facts->survival_columns[0] &&
+           isfinite(facts->survival_time) && facts->survival_event >= 0;
+}
+
 bool facts_put(hid_t file, enum store_layout layout, const struct store_facts *facts)
 {
     bool ok = h5_put_text(file, "format", STORE_FORMAT) &&
@@ -92,12 +101,17 @@ bool facts_put(hid_t file, enum store_layout layout, const struct store_facts *f
               h5_put_text(file, "layout", store_layout_names[layout]);
     for (size_t i = 0; ok && i < N_FACTS; i++)
         ok = put_fact(file, &table[i], facts);
+    if (ok && has_survival(facts))
+        ok = h5_put_real(file, "survival_time", facts->survival_time) &&
+             h5_put_int(file, "survival_event", facts->survival_event);
     return ok;
 }
 
 bool facts_get(hid_t file, struct store_facts *out)
 {
-    *out = (struct store_facts){ 0 };
+    *out = (struct store_facts){ .survival_time = NAN, .survival_event = -1 };
+    h5_get_real(file, "survival_time", &out->survival_time);
+    h5_get_int(file, "survival_event", &out->survival_event);
     bool ok = true;
     for (size_t i = 0; i < N_FACTS; i++) {
         void *value = (char *)out + table[i].offset;

@@ -106,10 +106,10 @@ bool page_make(const struct page_request *request, const struct ctx *ctx, struct
 {
     struct page page = { .request = request, .ctx = ctx };
     struct claim *claim = NULL;
-    bool ok =
-        results_read(request->folders, request->n_folders, request->output, &page.results, err) &&
-        file_make_folder(request->output, err) && claim_take(request->output, &claim, err) &&
-        picture_all(&page, err) && page_write_areas(&page, err) && write_page(&page, err);
+    bool ok = results_read(request->folders, request->n_folders, request->output,
+                           request->label_column, &page.results, err) &&
+              file_make_folder(request->output, err) && claim_take(request->output, &claim, err) &&
+              picture_all(&page, err) && page_write_areas(&page, err) && write_page(&page, err);
     if (ok)
         count(&page, out);
     claim_release(claim);

@@ -14,6 +14,7 @@ struct page_request {
     int n_folders;
     const char *output; /* folder */
     const char *title;
+    const char *label_column;          /* of the tables; NULL: label */
     const struct class_map *class_map; /* what annotation classes mean; NULL: their names alone */
 };
 

@@ -169,10 +169,10 @@ static void drop_bare_slides(struct results *results)
     results->n_slides = kept;
 }
 
-bool results_read(char *const *folders, int n_folders, const char *except, struct results *out,
-                  struct err *err)
+bool results_read(char *const *folders, int n_folders, const char *except, const char *label_column,
+                  struct results *out, struct err *err)
 {
-    *out = (struct results){ 0 };
+    *out = (struct results){ .label_column = label_column ? label_column : "label" };
     bool ok = true;
     for (int i = 0; ok && i < n_folders; i++) {
         if (!file_is_folder(folders[i]))
@@ -195,6 +195,10 @@ bool results_read(char *const *folders, int n_folders, const char *except, struc
                      "%s: no results in this folder: no heatmaps (predict), slide scores "
                      "(classify), curves (evaluate --plot or --points) or training run (train)",
                      folders[0]);
+    if (ok && label_column && !out->has_labels)
+        ok = err_set(err, ERR_MISSING, "--label-column: no table of slides has a column '%s'%s%s%s",
+                     label_column, out->slide_columns[0] ? " (columns of the last one: " : "",
+                     out->slide_columns, out->slide_columns[0] ? ")" : "");
     if (!ok)
         results_free(out);
     return ok;

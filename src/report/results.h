@@ -90,13 +90,17 @@ struct results {
     size_t n_confusions;
     int64_t confusions_room;
     struct result_list problems;
+    const char *label_column; /* of tables with a column 'slide'; the caller's */
+    bool has_labels;          /* a table has that column */
+    char slide_columns[400];  /* columns of the last such table without it, for messages */
 };
 
 /* Searches the folders and two levels of folders in them, but not `except` (where the report goes;
- * may be NULL). No results at all are an error that says what was looked for. *out is the caller's;
- * free with results_free. */
-bool results_read(char *const *folders, int n_folders, const char *except, struct results *out,
-                  struct err *err);
+ * may be NULL). label_column: where tables have the slides' labels; NULL: in label; one that no
+ * table has is an error. No results at all are an error that says what was looked for. *out is the
+ * caller's; free with results_free. */
+bool results_read(char *const *folders, int n_folders, const char *except, const char *label_column,
+                  struct results *out, struct err *err);
 void results_free(struct results *results); /* also fine on a zeroed struct */
 
 /* --- for the files of this folder --- */

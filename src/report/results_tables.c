@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "base/names.h"
 #include "report/results.h"
 #include "verdict/slide_table.h"
 #include "base/text.h"
@@ -45,7 +46,12 @@ static char *path_beside(const char *table, const char *path)
 /* Score, label and annotation of slides, from any table with a column 'slide'. */
 static bool take_slides(struct results *results, const struct csv *csv, struct err *err)
 {
-    int name = csv_column(csv, "slide"), label = csv_column(csv, "label");
+    int name = csv_column(csv, "slide"), label = csv_column(csv, results->label_column);
+    if (label >= 0)
+        results->has_labels = true;
+    else
+        names_join((const char *const *)csv->names, csv->n_columns, results->slide_columns,
+                   sizeof results->slide_columns);
     int score = csv_column(csv, "score"), annotation = csv_column(csv, "annotation");
     for (size_t row = 0; row < csv->n_rows; row++) {
         if (csv_cell(csv, row, name)[0] == '\0')
@@ -200,7 +206,8 @@ static bool take_known_table(struct results *results, const struct csv *csv, str
         csv_column(csv, "name") >= 0)
         return take_states(results, csv, err);
     if (csv_column(csv, "slide") >= 0 &&
-        (csv_column(csv, "score") >= 0 || csv_column(csv, "label") >= 0))
+        (csv_column(csv, "score") >= 0 || csv_column(csv, "label") >= 0 ||
+         csv_column(csv, results->label_column) >= 0))
         return take_slides(results, csv, err);
     return true;
 }

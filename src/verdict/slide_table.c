@@ -126,9 +126,11 @@ bool slide_table_column(const struct slide_table *table, const char *name, const
     *column = csv_column(csv, name);
     if (*column >= 0)
         return true;
-    return err_set(err, ERR_FORMAT, "%s:1: no column '%s' (columns: %s); %s", csv->path, name,
-                   names_join((const char *const *)csv->names, csv->n_columns, there, sizeof there),
-                   remedy);
+    const char *const *names = (const char *const *)csv->names;
+    const char *near = names_nearest(name, names, csv->n_columns);
+    return err_set(err, ERR_FORMAT, "%s:1: no column '%s' (columns: %s)%s%s%s; %s", csv->path, name,
+                   names_join(names, csv->n_columns, there, sizeof there),
+                   near ? ", perhaps '" : "", near ? near : "", near ? "'" : "", remedy);
 }
 
 static bool refuse_cell(const struct slide_table *table, size_t i, int column, const char *fact,

@@ -38,7 +38,7 @@ static void read_runs(const char *folder)
     } else if (err.kind == ERR_NONE) {
         abort(); /* refused without a word */
     }
-    if (results_read(folders, 1, NULL, &results, &err))
+    if (results_read(folders, 1, NULL, NULL, &results, &err))
         results_free(&results);
 }
 

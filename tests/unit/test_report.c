@@ -208,7 +208,7 @@ static bool make_page(const char *folder, const char *output, int threads,
     struct pool *pool = pool_new(threads);
     struct ctx ctx = { .pool = pool };
     char *folders[1] = { (char *)folder };
-    struct page_request request = { folders, 1, output, "Title <b>", NULL };
+    struct page_request request = { folders, 1, output, "Title <b>", NULL, NULL };
     bool ok = page_make(&request, &ctx, result, err);
     pool_free(pool);
     return ok;
@@ -450,7 +450,7 @@ static void runs_tell_of_slides(void **state)
     put_file(folder, "slides.csv",
              "slide,name,state,seconds,scored,error\n/far/a.tiff,a,kept,0.001,9,\n"
              "/far/b.tiff,b,done,2.5,9,\n");
-    assert_true(results_read(folders, 1, NULL, &results, &err));
+    assert_true(results_read(folders, 1, NULL, NULL, &results, &err));
     assert_int_equal(results.n_slides, 2);
     assert_string_equal(results.slides[0].path, "/far/a.tiff");
     assert_string_equal(results.slides[1].path, "/far/b.tiff");
