@@ -31,7 +31,7 @@ grep '"number"' heat/patient_000_node_0/heatmap.json
 head -1 heat/patient_000_node_0/tiles.csv
 grep -c '"classification"' heat/patient_000_node_0/tiles.geojson
 microtome report heat -o page -q || exit
-grep -o '<figcaption><div class="ramp">.*</figcaption>' page/index.html | sed 's/<[^>]*>/ /g; s/[0-9][0-9.e-]*/N/g; s/  */ /g; s/^ //; s/ $//'
+grep -o '<div class="ramp">.*</figcaption>' page/index.html | sed 's/<[^>]*>/ /g; s/[0-9][0-9.e-]*/N/g; s/  */ /g; s/^ //; s/ $//'
 microtome extract -q "$slide" -o dense --dense --patch 144 --margin 0 --label-rule none >/dev/null || exit
 microtome model run dense/patient_000_node_0.h5 --model run -o dense.csv -q >/dev/null || exit
 awk -F, 'FNR == 1 { next }
