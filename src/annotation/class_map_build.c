@@ -100,6 +100,37 @@ static bool is_plain(const struct map_draft *draft)
     return true;
 }
 
+/* The next character of UTF-8, and *at behind it; -1 if it is none. */
+static long next_character(const unsigned char **at)
+{
+    const unsigned char *byte = *at;
+    int more = byte[0] < 0x80 ? 0 : byte[0] < 0xE0 ? 1 : byte[0] < 0xF0 ? 2 : 3;
+    static const long first[] = { 0x7F, 0x1F, 0x0F, 0x07 }, least[] = { 0, 0x80, 0x800, 0x10000 };
+    long value = byte[0] & first[more];
+    if ((byte[0] >= 0x80 && byte[0] < 0xC2) || byte[0] > 0xF4)
+        return -1;
+    for (int i = 1; i <= more; i++) {
+        if ((byte[i] & 0xC0) != 0x80)
+            return -1;
+        value = value << 6 | (byte[i] & 0x3F);
+    }
+    *at += 1 + more;
+    return value < least[more] ? -1 : value;
+}
+
+/* Characters that YAML can hold, and no line ends: the canonical text is YAML in one line. */
+static bool is_printable(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        long c = next_character(&at);
+        if (c < ' ' || (c > 0x7E && c < 0xA0) || (c >= 0xD800 && c < 0xE000) || c == 0xFEFF ||
+            c == 0xFFFE || c == 0xFFFF || c > 0x10FFFF)
+            return false;
+    }
+    return true;
+}
+
 static bool check_class(const struct map_draft *draft, const struct map_word *item, struct err *err)
 {
     const char *word = item->word;
@@ -108,12 +139,12 @@ static bool check_class(const struct map_draft *draft, const struct map_word *it
     if (strlen(word) >= CLASS_NAME / 2)
         return map_draft_refuse(draft, item->line, err, "class '%.40s...' is longer than %d bytes",
                                 word, CLASS_NAME / 2 - 1);
-    for (const char *at = word; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 127 || *at == '/')
-            return map_draft_refuse(draft, item->line, err,
-                                    "class '%.63s' has a slash or a control character; use another "
-                                    "name",
-                                    word);
+    if (!is_printable(word))
+        return map_draft_refuse(draft, item->line, err,
+                                "a class is not UTF-8 text, or has a control character");
+    if (strchr(word, '/'))
+        return map_draft_refuse(draft, item->line, err, "class '%s' has a slash; use another name",
+                                word);
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (!strcasecmp(word, reserved[i]))
             return map_draft_refuse(draft, item->line, err,
@@ -137,7 +168,7 @@ static bool add_class(struct class_map *map, const struct map_draft *draft,
                                         : err_memory(err, "the class map");
 }
 
-static bool check_names(const struct map_draft *draft, struct err *err)
+static bool check_names(const struct map_draft *draft, bool plain, struct err *err)
 {
     if (draft->names.n > MOST_DRAWN_NAMES)
         return map_draft_refuse(draft, draft->names.items[MOST_DRAWN_NAMES].line, err,
@@ -151,6 +182,10 @@ static bool check_names(const struct map_draft *draft, struct err *err)
             return map_draft_refuse(draft, item->line, err,
                                     "'%s' has no meaning; name a class, exclusion or ignore",
                                     item->name);
+        if (!plain && !is_printable(item->name))
+            return map_draft_refuse(draft, item->line, err,
+                                    "name %zu is not UTF-8 text, or has a control character",
+                                    i + 1);
     }
     return true;
 }
@@ -343,7 +378,7 @@ static char *yaml_text(const struct class_map *map)
 
 bool class_map_build(const struct map_draft *draft, struct class_map **out, struct err *err)
 {
-    if (!check_names(draft, err))
+    if (!check_names(draft, is_plain(draft), err))
         return false;
     struct class_map *map = calloc(1, sizeof *map);
     if (!map || !(map->entries = calloc(draft->names.n + 1, sizeof *map->entries))) {

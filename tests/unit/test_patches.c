@@ -113,6 +113,11 @@ static struct annotation *annotate(const char *ring)
     return annotation;
 }
 
+#define BOX(class, left, right)                                                                    \
+    "{\"type\":\"Feature\",\"properties\":{\"classification\":{\"name\":\"" class                  \
+        "\"}},\"geometry\":{\"type\":\"Polygon\",\"coordinates\":[[[" left ",0],[" right           \
+        ",0],[" right ",100],[" left ",100]]]}}"
+
 static void labels_follow_the_rule(void **state)
 {
     (void)state;
@@ -158,6 +163,70 @@ static void labels_follow_the_rule(void **state)
     assert_int_equal(patch.label, PATCH_UNLABELED);
 }
 
+static void labels_of_many_classes(void **state)
+{
+    (void)state;
+    /* stroma 0..100, tumor 80..200, an excluded strip 160..180, undrawn beyond */
+    static const char text[] = "[" BOX("Stroma", "0", "100") "," BOX("Tumor", "80", "200") "," BOX(
+        "Fold", "160", "180") "]";
+    static const struct {
+        const char *map;
+        int64_t x; /* of a tile of 40 px */
+        int majority, any, center;
+        float coverage; /* of the first class */
+    } cases[] = {
+        { "{classes: [stroma, tumor], names: {fold: exclusion}}", 0, 0, 0, 0, 1 },
+        { "{classes: [stroma, tumor], names: {fold: exclusion}}", 50, 0, 1, 0, 0.75F },
+        { "{classes: [stroma, tumor], names: {fold: exclusion}}", 60, 1, 1, 1, 0.5F },
+        { "{classes: [stroma, tumor], names: {fold: exclusion}, precedence: [stroma]}", 80, 0, 0, 1,
+          0.5F },
+        { "{classes: [stroma, tumor], names: {fold: exclusion}}", 150, 1, 1, -1, 0 },
+        { "{classes: [stroma, tumor], names: {fold: exclusion}}", 190, -1, 1, -1, 0 },
+        { "{classes: [stroma, tumor], names: {fold: exclusion}}", 300, -1, -1, -1, 0 },
+        { "{classes: [rest, stroma, tumor], names: {fold: exclusion}, unlabelled: rest}", 190, -1,
+          2, 0, 0.75F },
+        { "{classes: [rest, stroma, tumor], names: {fold: exclusion}, unlabelled: rest}", 180, 2, 2,
+          0, 0.5F },
+        { "{classes: [rest, stroma, tumor], names: {fold: exclusion}, unlabelled: rest}", 300, 0, 0,
+          0, 1 },
+        { "{classes: [normal, tumor], names: {stroma: normal, fold: ignore}}", 20, 0, 0, 0, 1 },
+        { "{classes: [normal, tumor], names: {stroma: normal, fold: ignore}}", 190, -1, 1, 0,
+          0.75F },
+        { "{classes: [normal, tumor], names: {stroma: exclusion, fold: ignore, tumor: ignore}}", 90,
+          0, 0, 0, 0.75F },
+        { "{classes: [normal, tumor], names: {stroma: exclusion, fold: ignore, tumor: ignore}}", 70,
+          -1, 0, -1, 0.25F },
+    };
+    struct raster raster = { .downsample = 1, .ratio = 1, .width = 500, .height = 100 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct class_map *map = NULL;
+        struct annotation *annotation = NULL;
+        struct err err = { 0 };
+        if (!class_map_parse(cases[i].map, &map, &err) ||
+            !annotation_parse(text, strlen(text), "test.geojson", NULL, map, &annotation, &err))
+            fail_msg("%s", err.text);
+        for (int rule = LABEL_MAJORITY; rule <= LABEL_CENTER; rule++) {
+            struct labeler labeler = { .rule = (enum label_rule)rule,
+                                       .map = map,
+                                       .annotation = annotation,
+                                       .slide_label = PATCH_UNLABELED,
+                                       .tile = 40,
+                                       .target = { .kind = TARGET_CLASS, .place = 0 } };
+            struct patch patch = { .x = cases[i].x, .y = 20 };
+            label_patch(&labeler, &raster, &patch);
+            int want = rule == LABEL_MAJORITY ? cases[i].majority
+                       : rule == LABEL_ANY    ? cases[i].any
+                                              : cases[i].center;
+            if (patch.label != want)
+                fail_msg("%s: x %d, %s: %d", cases[i].map, (int)cases[i].x, label_rule_names[rule],
+                         patch.label);
+            assert_true(patch.target == cases[i].coverage);
+        }
+        annotation_free(annotation);
+        class_map_free(map);
+    }
+}
+
 static void labels_of_slide_lists(void **state)
 {
     (void)state;
@@ -171,6 +240,19 @@ static void labels_of_slide_lists(void **state)
         assert_true(label_of_text(cases[i].text, NULL, &label) == (cases[i].label != 99));
         assert_int_equal(label, cases[i].label);
     }
+    static const struct {
+        const char *text;
+        int label;
+    } named[] = { { "", -1 }, { "Stroma", 1 }, { "malignant", 2 }, { "benign", 99 },
+                  { "0", 0 }, { "2", 2 },      { "3", 99 },        { "normal", 99 } };
+    struct class_map *map = NULL;
+    assert_true(class_map_parse("{classes: [fat, stroma, tumor]}", &map, NULL));
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        int8_t label = 99;
+        assert_true(label_of_text(named[i].text, map, &label) == (named[i].label != 99));
+        assert_int_equal(label, named[i].label);
+    }
+    class_map_free(map);
 }
 
 /* What a pass hands over, against a single read of each square. */
@@ -400,6 +482,7 @@ int main(void)
         cmocka_unit_test(grid_keeps_its_places),
         cmocka_unit_test(grid_at_the_edge),
         cmocka_unit_test(labels_follow_the_rule),
+        cmocka_unit_test(labels_of_many_classes),
         cmocka_unit_test(labels_of_slide_lists),
         cmocka_unit_test(passes_cut_what_single_reads_give),
         cmocka_unit_test(samples_by_class_and_seed),
