@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "net/onnx/onnx.h"
+#include "net/model/model_name.h"
 #include "net/model/weights.h"
 #include "net/zoo/zoo.h"
 #include "base/text.h"
@@ -164,13 +165,14 @@ static bool open_file(struct model *model, const struct model_source *source, st
 {
     char *path = weights_in(source->file);
     char *config = path ? config_beside(path) : NULL;
-    model->name = path ? file_stem(path) : NULL;
-    bool ok = (config && model->name) || err_memory(err, "the model");
+    bool ok = (path && config) || err_memory(err, "the model");
     bool described = ok && file_exists(config);
     if (described) {
         model_config_free(&model->config);
         ok = model_config_read(config, &model->config, err);
     }
+    model->name = ok ? model_full_name(source, model) : NULL;
+    ok = ok && (model->name || err_memory(err, "the model"));
     struct model_source sized = *source;
     int64_t side = model->config.patch_size_pixels;
     if (ok && source->height == 0 && side > 0)
