@@ -1,4 +1,4 @@
-/* cmd_classify.c: heatmaps -> features -> a forest -> slide scores; heatmaps -> lesions. */
+/* cmd_classify.c: heatmaps -> features -> a forest -> slide scores; heatmaps -> lesions, stages. */
 #include <stddef.h>
 #include "cli/classify.h"
 #include "verdict/lesion_finder.h"
@@ -13,23 +13,43 @@ static const struct arg args[] = {
       .offset = AT(output),
       .value = "PATH",
       .help = "features, apply: file for the table (default: standard output); train: file for the "
-              "forest; lesions: folder for the lists" },
+              "forest; lesions: folder for the lists; stage: folder for the tables" },
     CHOICE_ARG("set", set, "NAME", "fda", feature_set_names,
                "features: the 30 features of the FDA's study or the 31 of Wang et al."),
-    TEXT_ARG("class", class_name, "NAME", NULL,
-             "features, lesions: the class of the heatmap; required if there are more than two"),
+    TEXT_ARG(
+        "class", class_name, "NAME", NULL,
+        "features, lesions, stage: the class of the heatmap; required if there are more than two"),
     CHOICE_ARG("method", method, "NAME", "components", lesion_method_names,
                "lesions: connected regions, or non-maximum suppression"),
     REAL_ARG("threshold", threshold, "P", "0.9", 0, 1,
-             "features (fda), lesions by components: regions are above this score"),
+             "features (fda), lesions by components, stage: regions are above this score"),
     REAL_ARG("open", open_um, "UM", "10", 0, 1e6,
-             "lesions by components: drop strands thinner than twice this radius"),
+             "lesions by components, stage: drop strands thinner than twice this radius"),
     REAL_ARG("close", close_um, "UM", "37.5", 0, 1e6,
              "lesions by components: close gaps of up to twice this radius"),
     REAL_ARG("stop", stop, "P", "0.5", 0, 1,
              "lesions by nms: only lesions with a score above this"),
     REAL_ARG("radius", radius_um, "UM", "187", 0, 1e6,
              "lesions by nms: minimum distance between lesions"),
+    TEXT_ARG("slides", slides, "FILE", NULL,
+             "stage: a slide list with the columns slide, patient and node (default: from names "
+             "like patient_000_node_0)"),
+    REAL_ARG("join", join_um, "UM", "75", 0, 1e6,
+             "stage: tumour nearer than this to other tumour belongs to the same lesion"),
+    REAL_ARG("min-size", least_um, "UM", "0", 0, 1e6,
+             "stage: drop lesions with a smaller diameter"),
+    REAL_ARG("itc", itc_um, "UM", "200", 0, 1e6,
+             "stage: lesions with a smaller diameter are isolated tumour cells"),
+    REAL_ARG("macro", macro_um, "UM", "2000", 0, 1e6,
+             "stage: lesions with a larger diameter are macro-metastases"),
+    REAL_ARG("mpp", mpp, "UM", "0", 0, 100,
+             "stage of annotations: um per level-0 pixel; 0: from the column mpp of the list for "
+             "each slide, else 0.243"),
+    REAL_ARG("downsample", downsample, "N", "32", 1, 1024,
+             "stage of annotations: level-0 pixels per mask pixel"),
+    CLASS_MAP_ARG,
+    FLAG_ARG("allow-missing", allow_missing,
+             "stage: also stage patients whose slides are not all there"),
     { .name = "model",
       .letter = 'm',
       .type = ARG_TEXT,
@@ -65,6 +85,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
         { "train", classify_train, "CSVs of features" },
         { "apply", classify_apply, "CSVs of features" },
         { "lesions", classify_lesions, "a folder of heatmaps" },
+        { "stage", classify_stage, "a folder of heatmaps or annotations, or a CSV of types" },
     };
     return action_run(actions, sizeof actions / sizeof *actions, "classify", app, options, operands,
                       err);
@@ -72,9 +93,10 @@ static bool run(struct app *app, const void *options, const struct args_result *
 
 const struct command cmd_classify = {
     .spec = { .name = "classify",
-              .summary = "turn heatmaps into slide scores and lesions",
+              .summary = "turn heatmaps into slide scores, lesions and stages",
               .operands =
-                  "features HEATMAPS... | train TABLE... | apply TABLE... | lesions HEATMAPS...",
+                  "features HEATMAPS... | train TABLE... | apply TABLE... | lesions HEATMAPS... | "
+                  "stage HEATMAPS...|ANNOTATIONS|TYPES.csv",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
@@ -86,13 +108,17 @@ const struct command cmd_classify = {
                   "prints the out-of-bag AUC and the most important features. 'apply' gives every "
                   "slide a score and writes a table slide,score for 'microtome evaluate roc'. "
                   "'lesions' writes <slide>.csv with score,x,y in level-0 pixels for 'microtome "
-                  "evaluate froc'.",
+                  "evaluate froc'. 'stage' measures the lesions of heatmaps or annotations, and "
+                  "gives every slide the type of its largest lesion (isolated tumour cells below "
+                  "0.2 mm, micro-metastasis up to 2 mm, macro-metastasis) and every patient the pN "
+                  "stage by the rules of CAMELYON17, for 'microtome evaluate stage'.",
               .example = "microtome classify features heatmaps -o features.csv\n"
                          "microtome classify train features.csv --truth labels.csv -o forest.json\n"
                          "microtome classify train features.csv -o forest.json --depth 3,6,0 "
                          "--min-leaf 1,3\n"
                          "microtome classify apply test.csv --model forest.json -o scores.csv\n"
-                         "microtome classify lesions heatmaps -o lesions",
+                         "microtome classify lesions heatmaps -o lesions\n"
+                         "microtome classify stage heatmaps --slides slides.csv -o stages",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct classify_options),

@@ -52,7 +52,8 @@ bool evaluate_points(const struct evaluate_options *o, const char *ending,
 static const struct arg args[] = {
     TEXT_ARG(
         "truth", truth, "PATH", NULL,
-        "roc, confusion: a CSV with slides and labels, if the score tables have no labels; froc, "
+        "roc, confusion: a CSV with slides and labels, if the score tables have no labels; stage: "
+        "a CSV with the true stages; froc, "
         "pixels: "
         "a folder "
         "of annotations or masks, or a CSV with the columns slide and annotation"),
@@ -69,10 +70,11 @@ static const struct arg args[] = {
              "roc, confusion: labels are words, and this one is positive"),
     FLAG_ARG("allow-missing", allow_missing,
              "skip slides that have no score, label, heatmap, lesion list or truth"),
-    INT_ARG("bootstrap", bootstrap, "N", "2000", 0, 1000000,
-            "roc: bootstrap replicates; 0: none; with very many scores fewer are drawn, but at "
-            "least 200"),
-    INT_ARG("seed", seed, "N", "1", 0, 9e15, "roc: seed of the bootstrap"),
+    INT_ARG(
+        "bootstrap", bootstrap, "N", "2000", 0, 1000000,
+        "roc, stage: bootstrap replicates; 0: none; with very many scores fewer are drawn, but at "
+        "least 200"),
+    INT_ARG("seed", seed, "N", "1", 0, 9e15, "roc, stage: seed of the bootstrap"),
     FLAG_ARG("patient", patient,
              "roc: evaluate patients instead of slides; a patient is positive if any slide is"),
     CHOICE_ARG("patient-score", patient_score, "HOW", "max", patient_score_names,
@@ -114,8 +116,9 @@ static const struct arg args[] = {
     CLASS_MAP_ARG,
     TEXT_ARG("plot", plot, "NAME", NULL,
              "roc, froc: draw the curves as NAME.svg and NAME.png (roc: also NAME_pr and "
-             "NAME_calibration), with their points in NAME_points.csv; confusion: draw the matrix, "
-             "with the counts in NAME.csv"),
+             "NAME_calibration), with their points in NAME_points.csv; confusion, stage: draw the "
+             "matrix, "
+             "with the counts in NAME_counts.csv (stage: also NAME_slides)"),
     TEXT_ARG("points", points, "FILE", NULL, "roc, froc: write the points of the curves as CSV"),
     FLAG_ARG("json", json, "print the results as JSON"),
     FLAG_ARG("csv", csv, "print the results as CSV"),
@@ -133,8 +136,8 @@ static bool check_action(const struct evaluate_options *o, const char *action, s
     if (!roc && (o->patient || o->by || o->calibration > 0))
         return err_set(err, ERR_USAGE,
                        "--patient, --by and --calibration work with roc, not with %s", action);
-    if (strcmp(action, "confusion") == 0 && o->points)
-        return err_set(err, ERR_USAGE, "confusion has no curves; drop --points");
+    if (o->points && (strcmp(action, "confusion") == 0 || strcmp(action, "stage") == 0))
+        return err_set(err, ERR_USAGE, "%s has no curves; drop --points", action);
     if (pixels && (o->plot || o->points))
         return err_set(err, ERR_USAGE, "pixels has no curves; drop --plot and --points");
     return true;
@@ -149,6 +152,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
         { "pixels", evaluate_pixels, "a folder of heatmaps" },
         { "confusion", evaluate_confusion,
           "a CSV of scores or predicted classes, or a folder of heatmaps" },
+        { "stage", evaluate_stage, "a CSV of stages" },
     };
     const struct evaluate_options *o = options;
     if (o->json && o->csv)
@@ -163,7 +167,7 @@ const struct command cmd_evaluate = {
     .spec = { .name = "evaluate",
               .summary = "compare scores, lesions and heatmaps with the truth",
               .operands = "roc SCORES.csv... | froc LESIONS... | pixels HEATMAPS... | confusion "
-                          "SCORES.csv|HEATMAPS...|TILES.csv...",
+                          "SCORES.csv|HEATMAPS...|TILES.csv... | stage STAGES.csv",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
@@ -182,7 +186,11 @@ const struct command cmd_evaluate = {
                   "of a "
                   "table, cells of heatmaps, or tiles), and prints precision, recall, specificity "
                   "and F1 of every class, accuracy, balanced "
-                  "accuracy, Cohen's kappa and Matthews' correlation.",
+                  "accuracy, Cohen's kappa and Matthews' correlation. 'stage' compares pN stages "
+                  "of "
+                  "patients and types of slides (the columns patient and stage, as in CAMELYON17) "
+                  "by "
+                  "quadratic weighted kappa.",
               .example =
                   "microtome evaluate roc scores.csv --plot roc\n"
                   "microtome evaluate roc scores.csv --truth labels.csv --json\n"
@@ -192,7 +200,8 @@ const struct command cmd_evaluate = {
                   "microtome evaluate pixels heatmaps --truth annotations\n"
                   "microtome evaluate confusion scores.csv --slide sample --plot confusion\n"
                   "microtome evaluate confusion heatmaps --truth annotations --class-map "
-                  "classes.yaml",
+                  "classes.yaml\n"
+                  "microtome evaluate stage stages/stages.csv --truth stages.csv",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct evaluate_options),

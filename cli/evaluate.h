@@ -15,7 +15,7 @@ struct evaluate_options {
     double mpp, isolated, downsample, threshold;
 };
 
-action_fn evaluate_roc, evaluate_froc, evaluate_pixels, evaluate_confusion;
+action_fn evaluate_roc, evaluate_froc, evaluate_pixels, evaluate_confusion, evaluate_stage;
 
 struct chart;
 /* Writes PLOT<ending>.svg and PLOT<ending>.png; does nothing without --plot. */

@@ -17,7 +17,7 @@ void confusion_print_json(struct json_out *json, const struct confusion *confusi
 void confusion_print_csv(FILE *out, const struct confusion *confusion,
                          const struct confusion_measures *measures);
 
-/* PLOT<ending>.svg, .png and .csv; does nothing without --plot. */
+/* PLOT<ending>.svg and .png, and PLOT<ending>_counts.csv; does nothing without --plot. */
 bool confusion_draw(const struct evaluate_options *o, const char *ending,
                     const struct confusion *confusion, struct err *err);
 #endif

@@ -162,7 +162,7 @@ bool confusion_draw(const struct evaluate_options *o, const char *ending,
         return true;
     char *svg = text_format("%s%s.svg", o->plot, ending);
     char *png = text_format("%s%s.png", o->plot, ending);
-    char *csv = text_format("%s%s.csv", o->plot, ending);
+    char *csv = text_format("%s%s_counts.csv", o->plot, ending);
     bool ok =
         ((svg && png && csv) || err_memory(err, o->plot)) && write_counts(csv, confusion, err) &&
         curves_confusion(svg, png, confusion->counts, (const char *const *)confusion->classes.names,

@@ -78,6 +78,20 @@ static size_t count_failed(const struct heat_cohort *cohort)
     return failed;
 }
 
+/* Why a slide failed, to be printed after *prefix and *colon: the folder, unless the reason begins
+ * with it; a slide that is named like the folder is not named again. */
+static const char *reason_of(const struct heat_slide *slide, const char **prefix,
+                             const char **colon)
+{
+    const char *why = slide->err.text, *slash = strrchr(slide->folder, '/');
+    const char *name = slash ? slash + 1 : slide->folder;
+    const size_t length = strlen(name);
+    const bool named = strncmp(why, slide->folder, strlen(slide->folder)) == 0 && slash;
+    *prefix = named ? "" : slide->folder, *colon = named ? "" : ": ";
+    bool again = !named && strncmp(why, name, length) == 0 && strncmp(why + length, ": ", 2) == 0;
+    return again ? why + length + 2 : why;
+}
+
 bool heat_cohort_each(struct heat_cohort *cohort, const char *class_name, const char *label,
                       heat_work_fn work, void *arg, const struct ctx *ctx, struct err *err)
 {
@@ -85,9 +99,10 @@ bool heat_cohort_each(struct heat_cohort *cohort, const char *class_name, const 
     console_begin(ctx->console, label, (int64_t)cohort->n, "slides");
     bool ok = pool_for(ctx->pool, (int64_t)cohort->n, do_task, &each, ctx->stop, err);
     console_end(ctx->console);
-    if (ok && count_failed(cohort) == cohort->n)
-        ok = err_set(err, cohort->slides[0].err.kind, "%s: %s", cohort->folders[0],
-                     cohort->slides[0].err.text);
+    if (ok && count_failed(cohort) == cohort->n) {
+        const char *prefix, *colon, *why = reason_of(&cohort->slides[0], &prefix, &colon);
+        ok = err_set(err, cohort->slides[0].err.kind, "%s%s%s", prefix, colon, why);
+    }
     return ok;
 }
 
@@ -99,8 +114,10 @@ bool heat_cohort_end(const struct heat_cohort *cohort, const struct ctx *ctx, st
         const struct heat_slide *slide = &cohort->slides[i];
         assumed = assumed || slide->assumed_mpp;
         empty += slide->no_tissue;
-        if (slide->failed)
-            console_warn(ctx->console, "%s: %s", slide->folder, slide->err.text);
+        if (slide->failed) {
+            const char *prefix, *colon, *why = reason_of(slide, &prefix, &colon);
+            console_warn(ctx->console, "%s%s%s", prefix, colon, why);
+        }
     }
     if (assumed)
         console_warn(ctx->console, "heatmaps without um/px: sizes assume %.2f um/px",

@@ -11,6 +11,9 @@
 #include "verdict/slide_table.h"
 #include "base/text.h"
 
+const char *const truth_endings[] = { ".xml", ".json", ".geojson", ".annotations",
+                                      ".png", ".tif",  ".tiff",    NULL };
+
 static int by_slide(const void *a, const void *b)
 {
     return strcmp(((const struct truth_entry *)a)->slide, ((const struct truth_entry *)b)->slide);
@@ -32,11 +35,9 @@ static void cut_ending(char *name)
 
 static bool read_folder(struct truth_list *list, struct err *err)
 {
-    static const char *const endings[] = { ".xml", ".json", ".geojson", ".annotations",
-                                           ".png", ".tif",  ".tiff",    NULL };
     char **names = NULL;
     size_t n = 0;
-    if (!folder_names(list->source, endings, &names, &n, err))
+    if (!folder_names(list->source, truth_endings, &names, &n, err))
         return false;
     bool ok =
         n > 0 ||

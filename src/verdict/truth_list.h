@@ -28,6 +28,7 @@ struct truth_list {
  * class_map may be NULL. */
 bool truth_list_read(const char *path, const char *slide_column, const struct class_map *class_map,
                      struct truth_list *out, struct err *err);
+extern const char *const truth_endings[]; /* of truth files; NULL-terminated */
 /* Is this truth file an image rather than an annotation? */
 bool truth_is_mask(const char *path);
 void truth_list_free(struct truth_list *list); /* also fine on a zeroed struct */

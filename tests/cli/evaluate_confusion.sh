@@ -14,7 +14,7 @@ microtome evaluate confusion three.csv --slide sample --plot matrix
 microtome evaluate confusion three.csv --slide sample --weights quadratic | tail -n 1
 microtome evaluate confusion three.csv --slide sample --csv --weights linear
 microtome evaluate confusion three.csv --slide sample --json
-cat matrix.csv && head -c 4 matrix.svg && echo && od -An -tx1 -N4 matrix.png
+cat matrix_counts.csv && head -c 4 matrix.svg && echo && od -An -tx1 -N4 matrix.png
 microtome evaluate confusion three.csv --slide sample --csv --classes tumor,stroma,lymphoid | sed 1d
 echo "--- predicted classes"
 printf 'slide,label,predicted\na,micro,macro\nb,negative,negative\nc,itc,negative\nd,macro,macro\n' >called.csv
