@@ -9,6 +9,7 @@
 #include "slide/tiff_file.h"
 
 #define MOST_STRIP_BYTES (UINT64_C(256) << 20) /* compressed: libtiff reads one as a whole */
+#define MOST_GROWTH 65536.0                    /* pixels of one byte, in any compression */
 #define MOST_SAMPLES 4
 #define MOST_PAGES 128
 
@@ -161,8 +162,9 @@ static void read_resolution(TIFF *tiff, struct image_facts *facts)
     facts->mpp_y = image_plausible_mpp(um / (double)y);
 }
 
-static bool check_strips(TIFF *tiff, const char *path, struct err *err)
+static bool check_strips(TIFF *tiff, const struct strip_rows *r, const char *path, struct err *err)
 {
+    double bytes = 0;
     uint64_t *sizes = NULL;
     uint32_t n = TIFFNumberOfStrips(tiff);
     if (!TIFFGetField(tiff, TIFFTAG_STRIPBYTECOUNTS, &sizes) || !sizes)
@@ -174,7 +176,11 @@ static bool check_strips(TIFF *tiff, const char *path, struct err *err)
                            "tiles: vips tiffsave %s slide.tif --tile --pyramid",
                            path, i, (double)sizes[i] / (1 << 20),
                            (double)MOST_STRIP_BYTES / (1 << 20), path);
-    return true;
+    for (uint32_t i = 0; i < n; i++)
+        bytes += (double)sizes[i];
+    return (double)r->width * (double)r->height <= MOST_GROWTH * bytes ||
+           err_set(err, ERR_FORMAT,
+                   "%s: not a readable TIFF: it claims more pixels than its bytes can hold", path);
 }
 
 static bool read_header(TIFF *tiff, struct strip_rows *r, const char *path,
@@ -198,7 +204,7 @@ static bool read_header(TIFF *tiff, struct strip_rows *r, const char *path,
         return err_set(err, ERR_FORMAT, "%s: %s; convert it to 8-bit RGB", path, unfit);
     read_resolution(tiff, facts);
     return check_samples(tiff, r, path, err) && read_palette(tiff, r, path, err) &&
-           check_strips(tiff, path, err) &&
+           check_strips(tiff, r, path, err) &&
            image_check_orientation(path, short_tag(tiff, TIFFTAG_ORIENTATION), err) &&
            check_pages(tiff, r, path, err);
 }
@@ -225,7 +231,7 @@ static bool strip_rows_open(const char *path, struct image_facts *facts, void **
     int64_t expected = r->width * (r->n_planes > 1 ? 1 : r->samples) * (r->bits / 8);
     if (row_bytes != expected)
         return err_set(err, ERR_FORMAT, "%s: has an unexpected pixel layout", path);
-    r->raw = malloc((size_t)row_bytes);
+    r->raw = calloc((size_t)row_bytes, 1);
     r->row = malloc((size_t)(r->width * r->samples));
     return (r->raw && r->row) || err_memory(err, path);
 }

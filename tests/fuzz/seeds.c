@@ -1,6 +1,7 @@
 /* seeds.c: small files of the formats that are not text, as they are written now: fuzz_seeds FOLDER
  * writes FOLDER/<target>/<file>. Texts lie in tests/fuzz/seeds. */
 #include <math.h>
+#include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,79 @@ static void write_images(void)
     image_free(&grey);
 }
 
+static void write_striped(const char *name, uint16_t compression, uint16_t planar, uint16_t bits)
+{
+    static uint8_t px[12 * 20 * 3 * 2];
+    char *path = seed_path("fuzz_image_slide", name);
+    TIFF *tiff = TIFFOpen(path, "w");
+    if (!tiff)
+        exit(1);
+    draw(NULL, 0, 0, 20, 12, px, 60, 0, NULL);
+    TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, 20);
+    TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, 12);
+    TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, 6);
+    TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 3);
+    TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, bits);
+    TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, planar);
+    TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC,
+                 compression == COMPRESSION_JPEG ? PHOTOMETRIC_YCBCR : PHOTOMETRIC_RGB);
+    TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
+    if (compression == COMPRESSION_JPEG)
+        TIFFSetField(tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB),
+            TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, 16);
+    for (uint32_t i = 0; i < TIFFNumberOfStrips(tiff); i++)
+        if (TIFFWriteEncodedStrip(
+                tiff, i, px, TIFFVStripSize(tiff, compression == COMPRESSION_JPEG ? 12 : 6)) < 0)
+            exit(1);
+    TIFFClose(tiff);
+    free(path);
+}
+
+/* What image_write_png does not write: 16 bits, alpha, interlaced. */
+static void write_odd_png(const char *name, int bits, int colours, int interlaced)
+{
+    uint8_t row[20 * 4 * 2];
+    char *path = seed_path("fuzz_image_slide", name);
+    FILE *stream = fopen(path, "wb");
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    if (!stream || !info)
+        exit(1);
+    png_init_io(png, stream);
+    png_set_IHDR(png, info, 20, 12, bits, colours, interlaced, PNG_COMPRESSION_TYPE_DEFAULT,
+                 PNG_FILTER_TYPE_DEFAULT);
+    png_set_pHYs(png, info, 4000000, 4000000, PNG_RESOLUTION_METER);
+    png_write_info(png, info);
+    for (int pass = png_set_interlace_handling(png); pass > 0; pass--)
+        for (int y = 0; y < 12; y++) {
+            memset(row, 20 * y, sizeof row);
+            png_write_row(png, row);
+        }
+    png_write_end(png, info);
+    png_destroy_write_struct(&png, &info);
+    fclose(stream);
+    free(path);
+}
+
+static void write_image_slides(void)
+{
+    struct err err = { 0 };
+    struct image image;
+    char *path = seed_path("fuzz_image_slide", "a.jpg");
+    check(image_new(&image, 20, 12, 3, &err), &err);
+    draw(NULL, 0, 0, 20, 12, image.px, 60, 0, NULL);
+    check(image_write_jpeg(path, &image, 80, &err), &err);
+    write_odd_png("grey.png", 8, PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE);
+    write_odd_png("wide.png", 16, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE);
+    write_odd_png("interlaced.png", 8, PNG_COLOR_TYPE_RGB_ALPHA, PNG_INTERLACE_ADAM7);
+    write_striped("lzw.tif", COMPRESSION_LZW, PLANARCONFIG_CONTIG, 8);
+    write_striped("planes.tif", COMPRESSION_ADOBE_DEFLATE, PLANARCONFIG_SEPARATE, 8);
+    write_striped("wide.tif", COMPRESSION_NONE, PLANARCONFIG_CONTIG, 16);
+    write_striped("jpeg.tif", COMPRESSION_JPEG, PLANARCONFIG_CONTIG, 8);
+    image_free(&image);
+    free(path);
+}
+
 /* --- tar --- */
 
 enum { BLOCK = 512, ENTRIES = 4 };
@@ -385,6 +459,7 @@ int main(int argc, char **argv)
     write_slides();
     tile_seeds_make(write_seed);
     write_images();
+    write_image_slides();
     write_tar();
     write_checkpoint();
     write_plan();
