@@ -81,8 +81,8 @@ static void expect_same(const struct image *a, const struct image *b)
     assert_memory_equal(a->px, b->px, image_bytes(a));
 }
 
-/* The only level, larger than LOW_LEVEL_MIN_PX. */
-static char *one_level(const char *name, int64_t width, int64_t height)
+/* A slide of one level, larger than LOW_LEVEL_MIN_PX; all tests share it. The caller's. */
+static char *one_level(void)
 {
     struct tiff_flavour flavour = { .mode = "w",
                                     .compression = COMPRESSION_JPEG,
@@ -90,10 +90,13 @@ static char *one_level(const char *name, int64_t width, int64_t height)
                                     .sub_x = 2,
                                     .sub_y = 2,
                                     .tile_px = 240,
-                                    .width = width,
-                                    .height = height };
-    char *path = scratch_path(name);
-    tiff_maker_write(path, &flavour);
+                                    .width = 4304,
+                                    .height = 4112 };
+    static bool written;
+    char *path = scratch_path("one.tiff");
+    if (!written)
+        tiff_maker_write(path, &flavour);
+    written = true;
     return path;
 }
 
@@ -101,7 +104,7 @@ static void low_levels_are_exact_means(void **state)
 {
     (void)state;
     struct err err = { 0 };
-    char *path = one_level("means.tiff", 4304, 4112), *cache = fresh_folder("means");
+    char *path = one_level(), *cache = fresh_folder("means");
     struct slide *slide = open_slide(path, cache);
     struct image level, ours = overview(path, cache, LOW_LEVEL_FACTOR);
     assert_true(slide_read(slide, 0, 0, 0, 4304, 4112, &level, &err));
@@ -154,7 +157,7 @@ static void low_levels_lie_where_their_level_does(void **state)
 static void overviews_do_not_depend_on_caches(void **state)
 {
     (void)state;
-    char *path = one_level("overview.tiff", 4307, 4101), *cache = fresh_folder("overview");
+    char *path = one_level(), *cache = fresh_folder("overview");
     struct image first = overview(path, cache, 32);
     char *file = only_file(cache);
     struct image again = overview(path, cache, 32), none = overview(path, "/dev/null/none", 32);
@@ -183,7 +186,7 @@ static void overviews_do_not_depend_on_caches(void **state)
 static void caches_belong_to_one_state_of_a_slide(void **state)
 {
     (void)state;
-    char *path = one_level("changed.tiff", 4300, 4000), *cache = fresh_folder("changed");
+    char *path = one_level(), *cache = fresh_folder("changed");
     struct image first = overview(path, cache, 32);
     struct timespec times[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
@@ -196,19 +199,23 @@ static void caches_belong_to_one_state_of_a_slide(void **state)
     free(cache);
 }
 
-/* A JPEG that is too large for memory, and its pixels. */
-static char *large_jpeg(const char *name, struct image *pixels)
+/* A JPEG that is too large for memory, and its pixels; all tests share it. The path is the
+ * caller's. */
+static struct image large_px;
+static char *large_jpeg(void)
 {
     struct err err = { 0 };
     struct image drawn;
-    char *path = scratch_path(name);
+    char *path = scratch_path("large.jpg");
+    if (large_px.px)
+        return path;
     assert_true(image_new(&drawn, 6001, 5701, 3, &err));
     for (int64_t y = 0; y < drawn.height; y++)
         for (int64_t x = 0; x < drawn.width; x++) {
             uint8_t *px = image_at(&drawn, x, y);
             px[0] = (uint8_t)(x / 16), px[1] = (uint8_t)(y / 16), px[2] = (uint8_t)((x ^ y) & 192);
         }
-    assert_true(image_write_jpeg(path, &drawn, 80, &err) && image_read(path, pixels, &err));
+    assert_true(image_write_jpeg(path, &drawn, 80, &err) && image_read(path, &large_px, &err));
     image_free(&drawn);
     return path;
 }
@@ -233,8 +240,7 @@ static void expect_pixels(struct slide *slide, const struct image *pixels)
 static void large_images_become_tiles_once(void **state)
 {
     (void)state;
-    struct image pixels;
-    char *path = large_jpeg("large.jpg", &pixels), *cache = fresh_folder("large");
+    char *path = large_jpeg(), *cache = fresh_folder("large");
     pid_t children[3];
     for (int i = 0; i < 3; i++) {
         children[i] = fork();
@@ -244,7 +250,7 @@ static void large_images_become_tiles_once(void **state)
             struct image region;
             bool ok = slide_open(path, 0, &slide, NULL) && slide_set_cache(slide, cache, NULL) &&
                       slide_read(slide, 0, 5900, 5600, 101, 101, &region, NULL) &&
-                      memcmp(region.px, image_at(&pixels, 5900, 5600), 303) == 0;
+                      memcmp(region.px, image_at(&large_px, 5900, 5600), 303) == 0;
             _exit(ok ? 0 : 1);
         }
     }
@@ -255,9 +261,8 @@ static void large_images_become_tiles_once(void **state)
     }
     assert_int_equal(count_files(cache, NULL), 1);
     struct slide *slide = open_slide(path, cache);
-    expect_pixels(slide, &pixels);
+    expect_pixels(slide, &large_px);
     slide_close(slide);
-    image_free(&pixels);
     free(path);
     free(cache);
 }
@@ -278,8 +283,7 @@ static void expect_failure(const char *path, const char *cache, const char *why)
 static void folders_that_cannot_be_used_are_named(void **state)
 {
     (void)state;
-    struct image pixels;
-    char *path = large_jpeg("refused.jpg", &pixels), *cache = fresh_folder("refused");
+    char *path = large_jpeg(), *cache = fresh_folder("refused");
     expect_failure(path, "/dev/null/tiles",
                    "its decoded tiles (104 MB) cannot be kept: "
                    "/dev/null/tiles: cannot create the folder");
@@ -294,7 +298,7 @@ static void folders_that_cannot_be_used_are_named(void **state)
     assert_int_equal(truncate(path, 300000), 0);
     expect_failure(path, cache, "of 5701: Premature end of JPEG file");
     assert_int_equal(count_files(cache, NULL), 0);
-    image_free(&pixels);
+    image_free(&large_px);
     free(path);
     free(cache);
 }
@@ -314,7 +318,7 @@ static void write_hole(const char *folder, const char *name, int64_t bytes, time
 static void the_oldest_caches_make_room(void **state)
 {
     (void)state;
-    char *path = one_level("room.tiff", 4300, 4000), *cache = fresh_folder("room");
+    char *path = one_level(), *cache = fresh_folder("room");
     assert_true(file_make_folder(cache, NULL));
     write_hole(cache, "newer.tiles", TILE_CACHE_MAX_BYTES / 2, 2000000);
     write_hole(cache, "oldest.tiles", TILE_CACHE_MAX_BYTES / 2, 1000000);
