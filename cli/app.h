@@ -73,6 +73,12 @@ struct common_options {
 #define CACHE_IN_RESULTS "cache/ in the output folder"
 #define CACHE_OF_USER "$XDG_CACHE_HOME/microtome"
 
+/* For commands that use tissue; field: const char *omit. */
+#define OMIT_ARG                                                                                   \
+    TEXT_ARG("omit", omit, "LIST", NULL,                                                           \
+             "bad areas that do not count as tissue: all, or any of blur, fold, pen and bubble, "  \
+             "separated by commas; 'microtome tissue --quality' shows what would be omitted")
+
 /* For commands that read annotations. */
 #define CLASS_MAP_ARG                                                                              \
     TEXT_ARG("class-map", class_map, "MAP", NULL,                                                  \

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cli/cluster.h"
 #include "patch/extract.h"
+#include "tissue/quality.h"
 #include "base/text.h"
 
 #define DEFAULT_MARGIN 112
@@ -15,7 +16,7 @@
 struct extract_args {
     struct common_options common;
     const char *output, *cache, *annotations, *class_map, *stain_template, *target, *label_column,
-        *survival;
+        *survival, *omit;
     bool dense, overwrite, preview, json;
     int64_t random, patch, margin, stride, level, seed, group;
     double mpp, mpp_tolerance, slide_mpp, tissue_fraction, white, black, group_memory;
@@ -56,6 +57,7 @@ static const struct arg args[] = {
                "how tissue is found; none: all of the slide is tissue"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,
              "minimum fraction of tissue in a tile"),
+    OMIT_ARG,
     TEXT_ARG(
         "annotations", annotations, "DIR", NULL,
         "folder with <slide>.xml, .json, .geojson, .annotations or .png (label image) for slides "
@@ -135,6 +137,9 @@ static bool make_options(const struct extract_args *given, struct extract_option
                          struct class_map **map, struct err *err)
 {
     struct patch_target target;
+    unsigned omit = 0;
+    if (given->omit && !quality_parse(given->omit, "omit", &omit, err))
+        return false;
     if (!class_map_parse(given->class_map, map, err) ||
         !target_of_text(given->target, *map, &target, err) ||
         !extract_check_target(&target, (enum label_rule)given->label_rule,
@@ -153,6 +158,7 @@ static bool make_options(const struct extract_args *given, struct extract_option
         .cache = given->cache,
         .tissue_method = (enum tissue_method)given->method,
         .min_tissue = given->tissue_fraction,
+        .omit = omit,
         .annotations = given->annotations,
         .class_map = *map,
         .label_rule = (enum label_rule)given->label_rule,

@@ -7,6 +7,7 @@ struct options {
     struct common_options common;
     const char *output, *centers, *classes;
     int64_t slides, size, seed;
+    bool artefacts;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -30,6 +31,9 @@ static const struct arg args[] = {
     TEXT_ARG("classes", classes, "LIST", NULL,
              "annotate these tissue classes, two or more of tumor, lymphoid, stroma and fat, as "
              "GeoJSON; the order is that of the labels (default: tumor alone, as ASAP XML)"),
+    FLAG_ARG("artefacts", artefacts,
+             "plant blurred areas, folds, pen strokes and air bubbles, and write where they are to "
+             "artefacts/<slide>_quality.png"),
     COMMON_ARGS,
 };
 
@@ -43,7 +47,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                        .size_px = o->size,
                                        .seed = (uint64_t)o->seed,
                                        .centers = o->centers,
-                                       .classes = o->classes };
+                                       .classes = o->classes,
+                                       .artefacts = o->artefacts };
     return cluster_check_idle(o->output, err) && phantom_cohort(&phantom, &app->ctx, err);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/json.h"
 #include "cli/predict.h"
+#include "tissue/quality.h"
 
 #define AT(field) offsetof(struct predict_args, field)
 
@@ -62,6 +63,7 @@ static const struct arg args[] = {
              "folder with <slide>_mask.png as written by 'microtome tissue', instead of --method"),
     REAL_ARG("tissue-fraction", tissue_fraction, "F", "0.05", 0, 1,
              "minimum fraction of tissue in a cell of the heatmap"),
+    OMIT_ARG,
     CHOICE_ARG(
         "stain", stain, "NAME", "auto", stain_names,
         "normalise the stains of each slide; auto: as in the model's training, or none if unknown"),
@@ -197,6 +199,8 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
                        "fit, half for its evaluation",
                        PREDICT_LEAST_FITTED);
     out->all_exports = strcmp(given->exports, "all") == 0;
+    if (given->omit && !quality_parse(given->omit, "omit", &out->omit, err))
+        return false;
     return choose_models(given, out, err) && choose_exports(given->exports, out->exports, err);
 }
 

@@ -8,7 +8,7 @@ struct options {
     struct common_options common;
     const char *output, *cache;
     int method;
-    bool use_value, no_pen, overwrite, json;
+    bool use_value, no_pen, quality, overwrite, json;
     double close_um, open_um, min_area_um2, min_hole_um2, downsample, slide_mpp;
 };
 
@@ -27,6 +27,8 @@ static const struct arg args[] = {
     REAL_ARG("min-area", min_area_um2, "UM2", "10000", 0, 1e12, "drop smaller pieces of tissue"),
     REAL_ARG("min-hole", min_hole_um2, "UM2", "20000", 0, 1e12, "fill smaller holes"),
     REAL_ARG("downsample", downsample, "N", "32", 1, 1024, "level-0 pixels per mask pixel"),
+    FLAG_ARG("quality", quality,
+             "also mark tissue that is out of focus, folded, or under pen or air bubbles"),
     SLIDE_MPP_ARG,
     CACHE_ARG(CACHE_IN_RESULTS),
     FLAG_ARG("json", json, "print the results as JSON"),
@@ -36,11 +38,11 @@ static const struct arg args[] = {
 
 struct printer {
     FILE *out;
-    bool as_json;
+    bool as_json, quality;
     struct json_out json; /* opened with the first slide */
 };
 
-static void print_json(struct json_out *json, const struct tissue_row *row)
+static void print_json(struct json_out *json, const struct tissue_row *row, bool quality)
 {
     const struct tissue_mask *mask = &row->measures;
     json_out_object_line(json, NULL);
@@ -59,11 +61,13 @@ static void print_json(struct json_out *json, const struct tissue_row *row)
         json_out_int(json, NULL, mask->box_width);
         json_out_int(json, NULL, mask->box_height);
         json_out_close_array(json);
+        for (int kind = 1; quality && kind < QUALITY_KINDS; kind++)
+            json_out_real(json, quality_share_names[kind], row->quality.share[kind]);
     }
     json_out_close_object(json);
 }
 
-static void print_line(FILE *stream, const struct tissue_row *row)
+static void print_line(FILE *stream, const struct tissue_row *row, bool quality)
 {
     const struct tissue_mask *mask = &row->measures;
     if (row->state == RUN_FAILED)
@@ -75,23 +79,26 @@ static void print_line(FILE *stream, const struct tissue_row *row)
     }
     if (mask->mpp > 0)
         fprintf(stream, "%.3f mm2, ", mask->area_mm2);
-    fprintf(stream, "%.2f %% of the slide, box %lld,%lld %lldx%lld\n", 100 * mask->fraction,
+    fprintf(stream, "%.2f %% of the slide, box %lld,%lld %lldx%lld", 100 * mask->fraction,
             (long long)mask->box_x, (long long)mask->box_y, (long long)mask->box_width,
             (long long)mask->box_height);
+    for (int kind = 1; quality && kind < QUALITY_KINDS; kind++)
+        fprintf(stream, ", %s %.1f %%", quality_share_names[kind], 100 * row->quality.share[kind]);
+    fputc('\n', stream);
 }
 
 static void print_slide(void *arg, const struct tissue_row *row)
 {
     struct printer *printer = arg;
     if (!printer->as_json) {
-        print_line(printer->out, row);
+        print_line(printer->out, row, printer->quality);
         return;
     }
     if (!printer->json.stream) {
         json_out_begin(&printer->json, printer->out);
         json_out_array(&printer->json, NULL);
     }
-    print_json(&printer->json, row);
+    print_json(&printer->json, row, printer->quality);
 }
 
 static bool run_command(struct app *app, const void *options, const struct args_result *operands,
@@ -99,7 +106,7 @@ static bool run_command(struct app *app, const void *options, const struct args_
 {
     const struct options *o = options;
     struct slide_list list = { 0 };
-    struct printer printer = { .out = app->out, .as_json = o->json };
+    struct printer printer = { .out = app->out, .as_json = o->json, .quality = o->quality };
     struct tissue_request request = {
         .slides = &list,
         .options = { .method = (enum tissue_method)o->method,
@@ -110,6 +117,7 @@ static bool run_command(struct app *app, const void *options, const struct args_
                      .min_area_um2 = o->min_area_um2,
                      .min_hole_um2 = o->min_hole_um2,
                      .downsample = o->downsample },
+        .quality = o->quality,
         .slide_mpp = o->slide_mpp,
         .cache = o->cache,
         .folder = o->output,
@@ -141,9 +149,13 @@ const struct command cmd_tissue = {
                   "Looks for tissue on an overview of every slide and writes <slide>_mask.png, "
                   "<slide>_tissue.png (the outline on the overview, for viewing) and "
                   "<slide>_tissue.geojson (outlines in level-0 pixels, for QuPath). " SLIDES_ARE
-                  " Prints the area, fraction and bounding box of the tissue. Existing results are "
-                  "kept; a slide that cannot be read is reported and skipped.",
+                  " Prints the area, fraction and bounding box of the tissue. With --quality, also "
+                  "writes <slide>_quality.png (0 good, 1 blur, 2 fold, 3 pen, 4 bubble), "
+                  "<slide>_quality_overlay.png and <slide>_quality.geojson, and prints how much of "
+                  "the tissue is affected. Existing results are kept; a slide that cannot be read "
+                  "is reported and skipped.",
               .example = "microtome tissue cohort/slides -o masks\n"
+                         "microtome tissue cohort/slides -o masks --quality\n"
                          "microtome tissue a.svs -o masks --method ncrf --min-area 50000 --json",
               .args = args,
               .n_args = sizeof args / sizeof *args },

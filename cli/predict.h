@@ -6,7 +6,8 @@
 
 struct predict_args {
     struct common_options common;
-    const char *output, *network, *weights, *tissue, *stain_template, *exports, *class_name, *cache;
+    const char *output, *network, *weights, *tissue, *stain_template, *exports, *class_name, *cache,
+        *omit;
     struct arg_texts models;
     bool tta, overwrite, json, fast, any_stain;
     int64_t stride, init_seed, classes, check_windows, seed, memory_mb, group_mpx, tile, level;

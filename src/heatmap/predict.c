@@ -11,6 +11,7 @@
 #include "heatmap/part_file.h"
 #include "heatmap/predict_state.h"
 #include "net/model/model_name.h"
+#include "tissue/quality.h"
 #include "base/text.h"
 
 #define BASE_BYTES (INT64_C(300) << 20)  /* besides workers: overview, mask, decoded tiles, rows */
@@ -242,6 +243,8 @@ static bool describe(struct predict *predict, struct err *err)
     const struct predict_options *o = predict->options;
     const struct ensemble *e = &predict->ensemble;
     const char *reason;
+    char omitted[QUALITY_TEXT_ROOM];
+    quality_text(o->omit, omitted);
     bool fitted = o->calibration == CALIBRATE_AFFINE && !ensemble_exact(e, &reason);
     char *how = e->dense
                     ? text_format("dense block=%lld halo=%lld calibrate=%s%s%s windows=%lld/%llu",
@@ -256,14 +259,14 @@ static bool describe(struct predict *predict, struct err *err)
     if (how)
         predict->options_text = text_format(
             "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
-            "stain=%s template=%s tta=%d%s%s%s",
+            "stain=%s template=%s tta=%d%s%s%s%s%s",
             how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
             tissue_method_names[o->tissue_method], o->tissue ? "given" : "found", o->min_tissue,
             stain_method_names[predict->target.method], predict->template_name, o->tta,
             e->direct ? " kernels=direct"
             : o->fast ? " kernels=fast"
                       : "",
-            predict->outputs, level);
+            predict->outputs, level, o->omit ? " omit=" : "", omitted);
     free(how);
     return predict->options_text || err_memory(err, "the options");
 }

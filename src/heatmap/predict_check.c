@@ -75,7 +75,9 @@ static bool sample_slide(struct sampler *s, size_t slide, int64_t squares, const
     bool ok = predict_given_mask(predict, slide, &mask, err) &&
               predict_specimen(predict, slide, mask, &specimen, err);
     struct stain_fit stain;
-    if (ok && !predict_fit_stain(predict, &specimen, ctx, &stain, err)) {
+    if (ok && !(specimen_omit(&specimen, predict->options->tissue_method, predict->options->omit,
+                              ctx, err) &&
+                predict_fit_stain(predict, &specimen, ctx, &stain, err))) {
         specimen_close(&specimen);
         ok = false;
     }

@@ -101,8 +101,8 @@ bool predict_fit_stain(const struct predict *predict, struct specimen *specimen,
     *out = (struct stain_fit){ .method = STAIN_NONE };
     if (method == STAIN_NONE || specimen->store)
         return true;
-    bool usual =
-        !predict->options->tissue && predict->options->tissue_method == tissue_defaults().method;
+    bool usual = !predict->options->tissue && !predict->options->omit &&
+                 predict->options->tissue_method == tissue_defaults().method;
     return (stain_sample_fit(method, specimen->slide, usual ? &specimen->mask : NULL,
                              STAIN_BAND_BYTES, ctx, out, err) &&
             stain_transform_new(out, &predict->target, &specimen->transform, err)) ||
@@ -169,12 +169,15 @@ static bool open_specimen(const struct predict *predict, struct predict_slide *s
 
 /* Inputs are looked at before the slide is opened, so that a file that is replaced from then on is
  * noticed. */
-static bool open_new(const struct predict *predict, struct predict_slide *slide, struct err *err)
+static bool open_new(const struct predict *predict, struct predict_slide *slide,
+                     const struct ctx *ctx, struct err *err)
 {
+    const struct predict_options *options = predict->options;
     char *given = NULL;
     bool ok = (slide->inputs[0] || predict_inputs(predict, slide->index, slide->inputs, err)) &&
               predict_given_mask(predict, slide->index, &given, err) &&
-              open_specimen(predict, slide, given, err);
+              open_specimen(predict, slide, given, err) &&
+              specimen_omit(slide->specimen, options->tissue_method, options->omit, ctx, err);
     free(given);
     return ok;
 }
@@ -183,7 +186,7 @@ static bool make_partition(struct predict *predict, struct predict_slide *slide,
                            const struct ctx *ctx, struct err *err)
 {
     struct partition *partition = &slide->partition;
-    if (!open_new(predict, slide, err))
+    if (!open_new(predict, slide, ctx, err))
         return false;
     struct specimen *specimen = slide->specimen;
     if (specimen->slide)

@@ -10,6 +10,7 @@
 #include "patch/grid.h"
 #include "patch/store.h"
 #include "prepare/stain_need.h"
+#include "tissue/quality.h"
 
 #define MAX_GRID_TILES (INT64_C(1) << 28)
 #define MAX_SIDE_L0 (INT64_C(1) << 40)
@@ -143,6 +144,18 @@ bool specimen_find_tissue(struct specimen *specimen, enum tissue_method method, 
     if (!ok)
         return false;
     image_free(&specimen->mask.overview);
+    return tissue_sums_new(&specimen->mask, &specimen->sums, err);
+}
+
+bool specimen_omit(struct specimen *specimen, enum tissue_method method, unsigned kinds,
+                   const struct ctx *ctx, struct err *err)
+{
+    if (specimen->store || kinds == 0)
+        return true;
+    if (!quality_omit_found(specimen->slide, method, kinds, ctx, &specimen->mask, err))
+        return false;
+    tissue_sums_free(specimen->sums);
+    specimen->sums = NULL;
     return tissue_sums_new(&specimen->mask, &specimen->sums, err);
 }
 

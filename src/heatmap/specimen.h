@@ -2,6 +2,7 @@
  * which is like a slide with holes. Private to this folder. */
 #ifndef HEATMAP_SPECIMEN_H
 #define HEATMAP_SPECIMEN_H
+#include "base/ctx.h"
 #include "base/image.h"
 #include "slide/raster.h"
 #include "slide/slide_list.h"
@@ -35,6 +36,9 @@ void specimen_close(struct specimen *specimen); /* also fine on a zeroed struct 
  * for a store. */
 bool specimen_find_tissue(struct specimen *specimen, enum tissue_method method, const char *mask,
                           struct err *err);
+/* Removes these kinds of bad areas (tissue/quality.h) from a slide's tissue. */
+bool specimen_omit(struct specimen *specimen, enum tissue_method method, unsigned kinds,
+                   const struct ctx *ctx, struct err *err);
 /* Frees what is known of the tissue; pixels can still be read. */
 void specimen_drop_tissue(struct specimen *specimen);
 /* Is there any? For a store: does it contain a patch? */

@@ -12,6 +12,7 @@
 #include "patch/pass.h"
 #include "patch/sampling.h"
 #include "patch/stain_sample.h"
+#include "tissue/quality.h"
 #include "base/text.h"
 
 struct work {
@@ -35,27 +36,44 @@ struct work {
 
 char *extract_options_text(const struct extract_options *o)
 {
+    char omitted[QUALITY_TEXT_ROOM];
+    quality_text(o->omit, omitted);
     char *how = o->per_class ? text_format("random=%lld", (long long)o->per_class)
                              : text_format("dense stride=%lld", (long long)o->grid.stride);
     char *text =
-        how ? text_format("%s patch=%lld margin=%lld mpp=%g level=%d slide-mpp=%g method=%s "
-                          "tissue-fraction=%g annotations=%s label-rule=%s white=%g black=%g "
-                          "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s%s%s%s%s%s%s%s%s",
-                          how, (long long)o->grid.tile, (long long)o->grid.margin, o->raster.mpp,
-                          o->raster.level, o->slide_mpp, tissue_method_names[o->tissue_method],
-                          o->min_tissue, o->annotations ? "folder" : "none",
-                          label_rule_names[o->label_rule], o->max_white, o->max_black,
-                          stain_method_names[o->stain], o->stain_template ? "given" : "built-in",
-                          (long long)o->seed, (long long)o->group, store_layout_names[o->layout],
-                          o->class_map ? " class-map=" : "", class_map_text(o->class_map),
-                          o->target.kind ? " target=" : "", o->target.text,
-                          o->label_column ? " label-column=" : "",
-                          o->label_column ? o->label_column : "",
-                          o->survival_time[0] ? " survival=" : "", o->survival_time,
-                          o->survival_time[0] ? "," : "", o->survival_event)
+        how ? text_format(
+                  "%s patch=%lld margin=%lld mpp=%g level=%d slide-mpp=%g method=%s "
+                  "tissue-fraction=%g annotations=%s label-rule=%s white=%g black=%g "
+                  "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s%s%s%s%s%s%s%s%s%s%s",
+                  how, (long long)o->grid.tile, (long long)o->grid.margin, o->raster.mpp,
+                  o->raster.level, o->slide_mpp, tissue_method_names[o->tissue_method],
+                  o->min_tissue, o->annotations ? "folder" : "none",
+                  label_rule_names[o->label_rule], o->max_white, o->max_black,
+                  stain_method_names[o->stain], o->stain_template ? "given" : "built-in",
+                  (long long)o->seed, (long long)o->group, store_layout_names[o->layout],
+                  o->class_map ? " class-map=" : "", class_map_text(o->class_map),
+                  o->target.kind ? " target=" : "", o->target.text,
+                  o->label_column ? " label-column=" : "", o->label_column ? o->label_column : "",
+                  o->survival_time[0] ? " survival=" : "", o->survival_time,
+                  o->survival_time[0] ? "," : "", o->survival_event, o->omit ? " omit=" : "",
+                  omitted)
             : NULL;
     free(how);
     return text;
+}
+
+static bool omit_bad_areas(struct work *work, struct err *err)
+{
+    const struct slide_level *whole = slide_info(work->slide)->levels;
+    unsigned kinds = work->options->omit;
+    struct quality_map quality = { 0 };
+    if (!kinds)
+        return true;
+    bool ok = quality_find(work->slide, &work->mask, kinds, work->ctx, &quality, err);
+    if (ok)
+        quality_omit(&quality, kinds, whole->width, whole->height, &work->mask);
+    quality_free(&quality);
+    return ok;
 }
 
 /* What the list of patches and the fit of stains need; a slide may have none (work->mask). */
@@ -66,7 +84,6 @@ static bool find_tissue(struct work *work, struct err *err)
     tissue.method = work->options->tissue_method;
     if (!tissue_find(work->slide, &tissue, &work->mask, err))
         return false;
-    image_free(&work->mask.overview);
     if (work->mask.mpp <= 0)
         console_warn(work->ctx->console, "%s: no um/px; tissue sizes assume %g um/px",
                      work->entry->path, TISSUE_ASSUMED_MPP);
@@ -75,7 +92,9 @@ static bool find_tissue(struct work *work, struct err *err)
                        "%s: no tissue found, but the annotation marks %s; try another --method",
                        work->entry->path,
                        class_map_is_plain(work->options->class_map) ? "tumour" : "regions");
-    return tissue_sums_new(&work->mask, &work->sums, err);
+    bool ok = omit_bad_areas(work, err) && tissue_sums_new(&work->mask, &work->sums, err);
+    image_free(&work->mask.overview);
+    return ok;
 }
 
 /* Does the slide list say the same about tumour as the drawing? */
@@ -227,6 +246,7 @@ static bool list_patches(struct work *work, struct err *err)
                                      .seed = (uint64_t)options->seed,
                                      .per_class = options->per_class,
                                      .min_tissue = options->min_tissue,
+                                     .all_tissue = options->omit != 0,
                                      .labeler = labeler,
                                      .screen = make_screen(work) };
         ok = (sampling_fits(&sampling, &work->raster, &work->mask, err) ||
@@ -251,7 +271,7 @@ static bool fit_stains(struct work *work, const struct stain_fit *target, struct
     const struct extract_options *options = work->options;
     if (options->stain == STAIN_NONE)
         return true;
-    bool usual = options->tissue_method == tissue_defaults().method;
+    bool usual = options->tissue_method == tissue_defaults().method && !options->omit;
     return (stain_sample_fit(options->stain, work->slide, usual ? &work->mask : NULL,
                              options->band_bytes, work->ctx, &work->source, err) &&
             stain_transform_new(&work->source, target, &work->transform, err)) ||

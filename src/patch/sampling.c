@@ -89,7 +89,7 @@ static bool attempt(const struct sampler *sampler, int64_t k, struct patch *patc
     patch->x_l0 = raster_to_l0(raster, patch->x);
     patch->y_l0 = raster_to_l0(raster, patch->y);
     patch->tissue = (float)grid_tissue(raster, sampler->sums, patch->x, patch->y, side, side);
-    if (sampler->tissue && (double)patch->tissue < sampling->min_tissue)
+    if ((sampler->tissue || sampling->all_tissue) && (double)patch->tissue < sampling->min_tissue)
         return false;
     label_patch(&sampling->labeler, raster, patch);
     return sampler->wanted_label == ANY_LABEL || patch->label == sampler->wanted_label;

@@ -11,6 +11,7 @@ struct sampling {
     uint64_t seed;
     int64_t per_class;
     double min_tissue; /* of a patch of a class that nobody drew */
+    bool all_tissue;   /* of every patch: where bad areas do not count as tissue */
     struct labeler labeler;
     struct screen screen;
 };

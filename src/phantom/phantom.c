@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "base/console.h"
 #include "phantom/phantom_annotation.h"
+#include "phantom/phantom_artefacts.h"
 #include "phantom/phantom_classes.h"
 #include "phantom/phantom_draw.h"
 #include "slide/tiff_pyramid.h"
@@ -22,7 +23,9 @@ struct cohort {
     struct phantom_painter *painter;
     unsigned centers; /* phantom_scene_make */
     struct phantom_classes classes;
-    struct phantom_scene scene; /* of the current slide */
+    struct phantom_scene scene;            /* of the current slide */
+    struct phantom_artefact_painter *room; /* NULL: without artefacts */
+    struct phantom_artefacts artefacts;    /* of the current slide */
 };
 
 static char *slide_path(const struct cohort *c)
@@ -38,9 +41,10 @@ static char *describe(const struct cohort *c)
     if (c->centers)
         snprintf(center, sizeof center, ", center %d", scene->center);
     phantom_classes_text(&c->classes, ",", classes);
-    return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s%s%s",
+    return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s%s%s%s",
                        (unsigned long long)scene->seed, (long long)scene->index,
-                       (long long)scene->size_px, center, classes[0] ? ", classes " : "", classes);
+                       (long long)scene->size_px, center, classes[0] ? ", classes " : "", classes,
+                       c->options->artefacts ? ", artefacts" : "");
 }
 
 static struct tiff_pyramid_options pyramid_options(const struct phantom_scene *scene)
@@ -55,7 +59,12 @@ static bool draw_tile(void *arg, int64_t x, int64_t y, int64_t width, int64_t he
                       int64_t stride_bytes, int worker, struct err *err)
 {
     (void)err;
-    phantom_paint(arg, x, y, width, height, px, stride_bytes, worker);
+    struct cohort *c = arg;
+    if (c->room)
+        phantom_artefacts_paint(c->room, c->painter, &c->artefacts, x, y, width, height, px,
+                                stride_bytes, worker);
+    else
+        phantom_paint(c->painter, x, y, width, height, px, stride_bytes, worker);
     return true;
 }
 
@@ -70,8 +79,8 @@ static bool look_for_slide(const struct cohort *c, bool *complete, struct err *e
         if (ok && strcmp(found, want) != 0)
             ok = err_set(
                 err, ERR_USAGE,
-                "%s: was made with another --seed, --size, --centers or --classes; choose another "
-                "folder",
+                "%s: was made with another --seed, --size, --centers, --classes or --artefacts; "
+                "choose another folder",
                 path);
     }
     free(path), free(want), free(found);
@@ -101,6 +110,16 @@ static bool write_annotation(const struct cohort *c, struct err *err)
     return ok;
 }
 
+static bool write_artefacts(struct cohort *c, struct err *err)
+{
+    char *path = text_format("%s/artefacts/%s_quality.png", c->options->folder, c->scene.name);
+    phantom_artefacts_place(&c->scene, &c->artefacts);
+    bool ok = path ? phantom_artefacts_write(path, &c->artefacts, c->scene.size_px, err)
+                   : err_memory(err, c->options->folder);
+    free(path);
+    return ok;
+}
+
 /* The annotation is written first: if a slide exists, its annotation does too. */
 static bool make_slide(struct cohort *c, struct err *err)
 {
@@ -108,10 +127,10 @@ static bool make_slide(struct cohort *c, struct err *err)
     struct tiff_pyramid_options options = pyramid_options(&c->scene);
     options.description = description;
     bool ok = (path && description) || err_memory(err, c->options->folder);
-    ok = ok && write_annotation(c, err);
+    ok = ok && write_annotation(c, err) && (!c->room || write_artefacts(c, err));
     if (ok) {
         phantom_painter_use(c->painter, &c->scene);
-        ok = tiff_pyramid_write(path, &options, draw_tile, c->painter, c->ctx, err);
+        ok = tiff_pyramid_write(path, &options, draw_tile, c, c->ctx, err);
     }
     free(path), free(description);
     return ok;
@@ -154,11 +173,11 @@ static bool write_classes(const struct cohort *c, struct err *err)
     return file_out_commit(&out, err);
 }
 
-static bool make_folders(const char *folder, struct err *err)
+static bool make_folders(const char *folder, bool artefacts, struct err *err)
 {
-    static const char *const parts[] = { "slides", "annotations" };
+    static const char *const parts[] = { "slides", "annotations", "artefacts" };
     bool ok = true;
-    for (size_t i = 0; ok && i < sizeof parts / sizeof *parts; i++) {
+    for (size_t i = 0; ok && i < (artefacts ? 3 : 2); i++) {
         char *path = text_format("%s/%s", folder, parts[i]);
         ok = path ? file_make_folder(path, err) : err_memory(err, folder);
         free(path);
@@ -225,9 +244,12 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
         return false;
     bool *missing = calloc((size_t)n, sizeof *missing);
     struct claim *claim = NULL;
-    bool ok = (missing || err_memory(err, "phantom")) && make_folders(options->folder, err) &&
+    bool ok = (missing || err_memory(err, "phantom")) &&
+              make_folders(options->folder, options->artefacts, err) &&
               claim_take(options->folder, &claim, err) &&
               phantom_painter_new(pool_workers(ctx->pool), &c.painter, err) &&
+              (!options->artefacts ||
+               phantom_artefact_painter_new(pool_workers(ctx->pool), &c.room, err)) &&
               find_missing(&c, missing, &n_missing, err);
     if (ok && n_missing < n)
         console_note(ctx->console, "%lld of %lld slides already exist and are kept",
@@ -235,6 +257,7 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
     ok = ok && (n_missing == 0 || make_missing(&c, missing, n_missing, err));
     ok = ok && write_classes(&c, err) && write_list(&c, err);
     phantom_painter_free(c.painter);
+    phantom_artefact_painter_free(c.room);
     free(missing);
     claim_release(claim);
     return ok;

@@ -16,12 +16,14 @@ struct phantom_options {
     const char *centers; /* the patients' centres: numbers separated by commas; NULL: all */
     const char *classes; /* tissue classes that are annotated (phantom_classes.h); NULL: tumour in
                           * ASAP XML */
+    bool artefacts;      /* plants blur, folds, pen and bubbles (phantom_artefacts.h) */
 };
 
 /* Writes folder/slides/<name>.tiff, folder/annotations/<name>.xml and folder/slides.csv; with
- * classes, <name>.geojson for every slide and folder/classes.yaml, the class map for extract.
- * Complete slides are kept; slides made with another seed, size, centres or classes are an error. A
- * slide's bytes do not depend on the number of slides in the cohort, and its pixels not on the
- * classes. Progress is reported in level-0 tiles. */
+ * classes, <name>.geojson for every slide and folder/classes.yaml, the class map for extract;
+ * with artefacts, folder/artefacts/<name>_quality.png, which shows where they are. Complete slides
+ * are kept; slides made with other options are an error. A slide's bytes do not depend on the
+ * number of slides in the cohort, and its pixels not on the classes. Progress is reported in
+ * level-0 tiles. */
 bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx, struct err *err);
 #endif

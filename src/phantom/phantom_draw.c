@@ -73,6 +73,16 @@ void phantom_painter_use(struct phantom_painter *p, const struct phantom_scene *
             }
 }
 
+int64_t phantom_painter_size(const struct phantom_painter *painter)
+{
+    return painter->scene->size_px;
+}
+
+const float *phantom_painter_glass(const struct phantom_painter *painter)
+{
+    return painter->scene->stain.glass;
+}
+
 /* Centres of the fat cells around one square of their jittered grid. */
 struct fat_cells {
     bool known;

@@ -15,16 +15,33 @@
 struct cohort {
     const struct tissue_request *request;
     char *how; /* all options that affect the files */
-    struct console *console;
+    const struct ctx *ctx;
     struct tissue_row *rows; /* [slides] */
 };
 
-enum { MASK_FILE, PICTURE_FILE, OUTLINE_FILE, N_FILES };
+enum {
+    MASK_FILE,
+    PICTURE_FILE,
+    OUTLINE_FILE,
+    QUALITY_FILE,
+    QUALITY_PICTURE_FILE,
+    QUALITY_OUTLINE_FILE,
+    N_FILES
+};
+
+static const char *const endings[N_FILES] = {
+    "mask.png",    "tissue.png",          "tissue.geojson",
+    "quality.png", "quality_overlay.png", "quality.geojson"
+};
+
+static int n_files(const struct tissue_request *request)
+{
+    return request->quality ? N_FILES : QUALITY_FILE;
+}
 
 static bool name_files(const struct tissue_request *request, const char *slide,
                        char *paths[N_FILES], struct err *err)
 {
-    static const char *const endings[N_FILES] = { "mask.png", "tissue.png", "tissue.geojson" };
     bool ok = true;
     for (int i = 0; i < N_FILES; i++) {
         paths[i] = text_format("%s/%s_%s", request->folder, slide, endings[i]);
@@ -78,50 +95,88 @@ static char *describe_options(const struct tissue_request *request)
     return how;
 }
 
+static bool check_file(const struct tissue_request *request, const struct slide_entry *entry,
+                       const char *ending, const char *how, struct err *err)
+{
+    char *note = NULL;
+    char *path = text_format("%s/%s_%s", request->folder, entry->name, ending);
+    if (!path)
+        return err_memory(err, "file names");
+    bool ok = !file_exists(path) || image_read_png_note(path, &note, err);
+    char *inputs = note ? cut_inputs(note) : NULL;
+    if (ok && note && strcmp(note, how) != 0)
+        ok = err_set(err, ERR_USAGE,
+                     "%s: was made with other options; pass --overwrite or another -o folder\n"
+                     "  then: %.300s\n  now:  %.300s",
+                     path, note, how);
+    char now[INPUTS_ROOM];
+    if (ok && note && file_exists(entry->path))
+        ok = tissue_inputs(entry->path, now, err) && inputs_check(path, inputs, now, err);
+    free(note);
+    free(path);
+    return ok;
+}
+
 /* Masks made with other options or from another slide are neither reused nor overwritten. */
 static bool check_existing(const struct tissue_request *request, const char *how, struct err *err)
 {
     bool ok = true;
     for (size_t i = 0; ok && !request->overwrite && i < request->slides->n; i++) {
-        char *note = NULL;
-        char *path =
-            text_format("%s/%s_mask.png", request->folder, request->slides->entries[i].name);
-        if (!path)
-            return err_memory(err, "file names");
-        if (file_exists(path))
-            ok = image_read_png_note(path, &note, err);
-        char *inputs = note ? cut_inputs(note) : NULL;
-        if (ok && note && strcmp(note, how) != 0)
-            ok = err_set(err, ERR_USAGE,
-                         "%s: was made with other options; pass --overwrite or another -o folder\n"
-                         "  then: %.300s\n  now:  %.300s",
-                         path, note, how);
-        const char *slide = request->slides->entries[i].path;
-        char now[INPUTS_ROOM];
-        if (ok && note && file_exists(slide))
-            ok = tissue_inputs(slide, now, err) && inputs_check(path, inputs, now, err);
-        free(note);
-        free(path);
+        const struct slide_entry *entry = &request->slides->entries[i];
+        ok = check_file(request, entry, endings[MASK_FILE], how, err) &&
+             (!request->quality || check_file(request, entry, endings[QUALITY_FILE], how, err));
     }
     return ok;
 }
 
-static bool make_files(const struct cohort *cohort, struct slide *slide, const char *path,
-                       char *paths[N_FILES], struct tissue_mask *mask, struct err *err)
+static bool make_quality(const struct cohort *cohort, struct slide *slide, char *paths[N_FILES],
+                         const char *note, struct tissue_row *row, struct err *err)
+{
+    const struct tissue_mask *mask = &row->measures;
+    struct quality_map *quality = &row->quality;
+    return quality_find(slide, mask, QUALITY_ALL, cohort->ctx, quality, err) &&
+           quality_write_geojson(quality, mask, paths[QUALITY_OUTLINE_FILE], err) &&
+           quality_write_overlay(quality, mask, paths[QUALITY_PICTURE_FILE], err) &&
+           image_write_png_noted(paths[QUALITY_FILE], &quality->kinds, note, err);
+}
+
+static bool make_files(const struct cohort *cohort, struct slide *slide, char *paths[N_FILES],
+                       struct tissue_row *row, struct err *err)
 {
     char inputs[INPUTS_ROOM], later[INPUTS_ROOM], *note = NULL;
+    const char *path = row->entry->path;
+    struct tissue_mask *mask = &row->measures;
     /* The mask is written last: if it exists, the slide is complete. */
     bool ok = tissue_inputs(path, inputs, err) &&
+              ((note = text_format("%s" NOTE_BAR "%s", cohort->how, inputs)) ||
+               err_memory(err, "a mask")) &&
               tissue_find(slide, &cohort->request->options, mask, err) &&
               tissue_write_geojson(mask, paths[OUTLINE_FILE], err) &&
               tissue_write_overlay(mask, paths[PICTURE_FILE], err) &&
+              (!cohort->request->quality || make_quality(cohort, slide, paths, note, row, err)) &&
               tissue_inputs(path, later, err) &&
               inputs_hold(path, inputs, later, "run again", err) &&
-              ((note = text_format("%s" NOTE_BAR "%s", cohort->how, inputs)) ||
-               err_memory(err, "a mask")) &&
               image_write_png_noted(paths[MASK_FILE], &mask->mask, note, err);
     free(note);
     return ok;
+}
+
+/* What a run before this one made. */
+static bool read_files(const struct cohort *cohort, struct slide *slide, char *paths[N_FILES],
+                       struct tissue_row *row, struct err *err)
+{
+    struct image *kinds = &row->quality.kinds;
+    row->state = RUN_KEPT;
+    if (!tissue_read(slide, paths[MASK_FILE], &row->measures, err))
+        return false;
+    if (!cohort->request->quality)
+        return true;
+    if (!image_read_png(paths[QUALITY_FILE], 1, kinds, err))
+        return false;
+    if (kinds->width != row->measures.mask.width || kinds->height != row->measures.mask.height)
+        return err_set(err, ERR_FORMAT, "%s: differs in size from the tissue mask; delete it",
+                       paths[QUALITY_FILE]);
+    return quality_measure(&row->quality, &row->measures, err);
 }
 
 static bool make_slide(void *arg, size_t i, struct err *err)
@@ -135,16 +190,16 @@ static bool make_slide(void *arg, size_t i, struct err *err)
     bool ok = name_files(request, row->entry->name, paths, err) &&
               slide_open_entry(row->entry, &access, &slide, err);
     if (ok)
-        slide_warn_mpp(slide, cohort->console);
-    if (ok && !request->overwrite && file_exists(paths[MASK_FILE]) &&
-        file_exists(paths[PICTURE_FILE]) && file_exists(paths[OUTLINE_FILE])) {
-        row->state = RUN_KEPT;
-        ok = tissue_read(slide, paths[MASK_FILE], &row->measures, err);
-    } else if (ok) {
-        ok = make_files(cohort, slide, row->entry->path, paths, &row->measures, err);
-    }
+        slide_warn_mpp(slide, cohort->ctx->console);
+    bool complete = ok && !request->overwrite;
+    for (int k = 0; complete && k < n_files(request); k++)
+        complete = file_exists(paths[k]);
+    if (ok)
+        ok = complete ? read_files(cohort, slide, paths, row, err)
+                      : make_files(cohort, slide, paths, row, err);
     image_free(&row->measures.mask);
     image_free(&row->measures.overview);
+    image_free(&row->quality.kinds);
     slide_close(slide);
     for (int k = 0; k < N_FILES; k++)
         free(paths[k]);
@@ -162,10 +217,11 @@ static void tell_slide(void *arg, size_t i, const struct err *why, struct run_it
         row->state = RUN_FAILED;
         row->error = why->text;
         row->measures = (struct tissue_mask){ 0 };
+        row->quality = (struct quality_map){ 0 };
     } else {
         const struct tissue_mask *mask = &row->measures;
         if (!(mask->mpp > 0))
-            console_warn(cohort->console,
+            console_warn(cohort->ctx->console,
                          "%s: no resolution in the file; assumed %.2f um/px for sizes; pass "
                          "--slide-mpp",
                          row->entry->path, TISSUE_ASSUMED_MPP);
@@ -178,6 +234,9 @@ static void tell_slide(void *arg, size_t i, const struct err *why, struct run_it
         item->facts[item->n_facts++] = (struct run_fact){ "box_y", (double)mask->box_y };
         item->facts[item->n_facts++] = (struct run_fact){ "box_width", (double)mask->box_width };
         item->facts[item->n_facts++] = (struct run_fact){ "box_height", (double)mask->box_height };
+        for (int kind = 1; cohort->request->quality && kind < QUALITY_KINDS; kind++)
+            item->facts[item->n_facts++] =
+                (struct run_fact){ quality_share_names[kind], row->quality.share[kind] };
     }
     if (cohort->request->on_slide)
         cohort->request->on_slide(cohort->request->arg, row);
@@ -187,10 +246,10 @@ bool tissue_cohort(const struct tissue_request *request, const struct ctx *ctx, 
 {
     size_t n = request->slides->n, reached;
     struct run *run = NULL;
-    struct cohort cohort = { .request = request, .console = ctx->console };
+    struct cohort cohort = { .request = request, .ctx = ctx };
     struct run_each each = { .n = n,
-                             .together = true,
-                             .label = "tissue",
+                             .together = !request->quality,
+                             .label = request->quality ? NULL : "tissue",
                              .make = make_slide,
                              .tell = tell_slide,
                              .arg = &cohort };

@@ -4,6 +4,7 @@
 #include "base/ctx.h"
 #include "base/run.h"
 #include "slide/slide_list.h"
+#include "tissue/quality.h"
 #include "tissue/tissue.h"
 
 /* The result for one slide. */
@@ -11,6 +12,7 @@ struct tissue_row {
     const struct slide_entry *entry; /* the list's */
     enum run_state state;
     struct tissue_mask measures; /* without its images; zero if failed */
+    struct quality_map quality;  /* likewise; zero if not requested */
     double seconds;
     const char *error; /* why it failed; valid during on_slide */
 };
@@ -18,6 +20,7 @@ struct tissue_row {
 struct tissue_request {
     const struct slide_list *slides;
     struct tissue_options options;
+    bool quality;      /* also looks for blur, folds, pen and bubbles */
     double slide_mpp;  /* um/px of level 0 for every slide; 0: from the slide list or file */
     const char *cache; /* folder for tile caches; NULL: <folder>/cache */
     const char *folder;
@@ -30,7 +33,9 @@ struct tissue_request {
 };
 
 /* <slide>_mask.png, <slide>_tissue.png and <slide>_tissue.geojson for every slide, with run.json
- * and slides.csv. Slides are processed in parallel, one per thread. A slide that fails is recorded
+ * and slides.csv; with quality also <slide>_quality.png, <slide>_quality.geojson and
+ * <slide>_quality_overlay.png. Slides are processed in parallel, one per thread; with quality, one
+ * after another by all threads. A slide that fails is recorded
  * and skipped; the function then returns false at the end. If existing masks were made with other
  * options or from another slide, the run stops before it starts. */
 bool tissue_cohort(const struct tissue_request *request, const struct ctx *ctx, struct err *err);

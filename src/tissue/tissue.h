@@ -68,4 +68,6 @@ double tissue_fraction(const struct tissue_sums *sums, double x_l0, double y_l0,
 bool tissue_write_geojson(const struct tissue_mask *mask, const char *path, struct err *err);
 /* The overview with the outline drawn on it, for viewing; a small one is enlarged. */
 bool tissue_write_overlay(const struct tissue_mask *mask, const char *path, struct err *err);
+/* Picture pixels per mask pixel of such an image. */
+int64_t tissue_overlay_zoom(const struct tissue_mask *mask);
 #endif

@@ -71,13 +71,19 @@ static bool on_outline(const struct image *mask, int64_t x, int64_t y, int64_t z
            here != tissue_at(mask, x, y - 1, zoom) || here != tissue_at(mask, x, y + 1, zoom);
 }
 
-bool tissue_write_overlay(const struct tissue_mask *mask, const char *path, struct err *err)
+/* A small overview is enlarged: a line of two pixels would hide it. */
+int64_t tissue_overlay_zoom(const struct tissue_mask *mask)
 {
     const struct image *from = &mask->overview;
     int64_t longest = from->width > from->height ? from->width : from->height;
-    /* A small overview is enlarged: a line of two pixels would hide it. */
     int64_t zoom = longest >= 512 ? 1 : (1023 + longest) / longest;
-    zoom = zoom > 16 ? 16 : zoom;
+    return zoom > 16 ? 16 : zoom;
+}
+
+bool tissue_write_overlay(const struct tissue_mask *mask, const char *path, struct err *err)
+{
+    const struct image *from = &mask->overview;
+    int64_t zoom = tissue_overlay_zoom(mask);
     struct image picture = { 0 };
     if (!image_new(&picture, from->width * zoom, from->height * zoom, 3, err))
         return false;

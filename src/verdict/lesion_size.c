@@ -1,7 +1,6 @@
 /* lesion_size.c: see lesion_size.h. */
 #include "verdict/lesion_size.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tissue/morphology.h"
@@ -44,66 +43,54 @@ static bool with_margin(const struct image *mask, int64_t margin, struct image *
     return true;
 }
 
-/* Pieces that grow into each other are one lesion. */
-struct joined {
-    int64_t width, height, margin; /* of the labels: the mask and a margin */
-    int32_t *labels, n;
-};
-
-static bool join(const struct image *mask, double radius_px, struct joined *out, struct err *err)
+/* labels [height, width] of the mask: of the pixels of a lesion, after closing and filling. */
+static bool label_lesions(const struct image *mask, double radius_px, int32_t **labels, int32_t *n,
+                          struct err *err)
 {
+    const int64_t margin = (int64_t)radius_px + 1;
     struct image grown = { 0 };
-    *out = (struct joined){ .margin = (int64_t)radius_px + 1 };
-    bool ok = with_margin(mask, out->margin, &grown, err) &&
-              morphology_dilate(&grown, radius_px, err) &&
+    int32_t *joined = NULL;
+    bool ok = with_margin(mask, margin, &grown, err) && morphology_dilate(&grown, radius_px, err) &&
               morphology_fill_holes(&grown, ANY_HOLE, err) &&
-              morphology_label(&grown, true, &out->labels, &out->n, err);
-    out->width = grown.width, out->height = grown.height;
-    image_free(&grown);
-    return ok;
-}
-
-/* *axes: of the joined pieces; *own: of the tumour itself, with its values. [n] each; free(). */
-static bool measure(const struct image *mask, const float *values, const struct joined *joined,
-                    struct region_measure **axes, struct region_measure **own, struct err *err)
-{
-    struct regions_input all = { joined->labels, NULL, joined->width, joined->height, joined->n };
-    int32_t *labels = calloc((size_t)(mask->width * mask->height) + 1, sizeof *labels);
-    struct regions_input tumour = { labels, values, mask->width, mask->height, joined->n };
-    bool ok = labels || err_memory(err, "a mask of tumour");
+              morphology_label(&grown, true, &joined, n, err) &&
+              morphology_erode(&grown, radius_px, err);
+    *labels = ok ? calloc((size_t)(mask->width * mask->height) + 1, sizeof **labels) : NULL;
+    if (ok && !*labels)
+        ok = err_memory(err, "a mask of tumour");
     for (int64_t y = 0; ok && y < mask->height; y++)
         for (int64_t x = 0; x < mask->width; x++)
-            if (*image_at(mask, x, y))
-                labels[y * mask->width + x] =
-                    joined->labels[(y + joined->margin) * joined->width + x + joined->margin];
-    ok = ok && regions_measure(&all, axes, err) && regions_measure(&tumour, own, err);
-    free(labels);
+            if (*image_at(mask, x, y) || *image_at(&grown, x + margin, y + margin))
+                (*labels)[y * mask->width + x] = joined[(y + margin) * grown.width + x + margin];
+    image_free(&grown);
+    free(joined);
     return ok;
 }
 
 bool lesion_sizes_of_mask(const struct image *mask, const float *values, double um_per_px,
                           const struct size_rules *rules, struct lesion_sizes *out, struct err *err)
 {
-    const double radius_px = rules->join_um / 2 / um_per_px;
-    const double margin_um = radius_px >= 1 ? rules->join_um : 0; /* a smaller disc adds nothing */
-    struct region_measure *axes = NULL, *own = NULL;
-    struct joined joined = { 0 };
+    struct region_measure *regions = NULL;
+    int32_t *labels = NULL, n = 0;
     *out = (struct lesion_sizes){ 0 };
-    bool ok =
-        join(mask, radius_px, &joined, err) && measure(mask, values, &joined, &axes, &own, err);
-    out->items = ok ? calloc((size_t)joined.n + 1, sizeof *out->items) : NULL;
-    ok = ok && (out->items || err_memory(err, "the lesions"));
-    for (int32_t i = 0; ok && i < joined.n; i++) {
-        const double area_um2 = (double)own[i].area * um_per_px * um_per_px;
-        const double diameter_um =
-            fmax(axes[i].major_axis * um_per_px - margin_um, sqrt(4 * area_um2 / acos(-1)));
-        if (diameter_um >= rules->least_um)
-            out->items[out->n++] =
-                (struct lesion_size){ diameter_um,     area_um2,
-                                      own[i].centre_x, own[i].centre_y,
-                                      own[i].most,     metastasis_of(diameter_um, rules) };
+    bool ok = label_lesions(mask, rules->join_um / 2 / um_per_px, &labels, &n, err);
+    struct regions_input input = { labels, values, mask->width, mask->height, n };
+    ok = ok && regions_measure(&input, &regions, err);
+    free(labels);
+    if (ok) {
+        out->items = calloc((size_t)n + 1, sizeof *out->items);
+        ok = out->items || err_memory(err, "the lesions");
     }
-    free(joined.labels), free(axes), free(own);
+    for (int32_t i = 0; ok && i < n; i++) {
+        const struct region_measure *region = &regions[i];
+        const double diameter = region->major_axis * um_per_px;
+        if (region->area > 0 && diameter >= rules->least_um)
+            out->items[out->n++] = (struct lesion_size){
+                diameter,         (double)region->area * um_per_px * um_per_px,
+                region->centre_x, region->centre_y,
+                region->most,     metastasis_of(diameter, rules)
+            };
+    }
+    free(regions);
     if (ok && out->n > 1)
         qsort(out->items, (size_t)out->n, sizeof *out->items, by_size);
     return ok;

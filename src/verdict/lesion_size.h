@@ -20,9 +20,9 @@ struct size_rules {
 struct size_rules size_rules_camelyon17(void);
 
 struct lesion_size {
-    double diameter_um;
-    double area_um2;   /* of its tumour, without gaps and holes */
-    double x_px, y_px; /* centre of its tumour, mask px */
+    double diameter_um; /* major axis of the ellipse with the same second moments (regions.h) */
+    double area_um2;
+    double x_px, y_px; /* centre, mask px */
     double score;      /* highest value; 0 without values */
     enum metastasis type;
 };
@@ -36,12 +36,10 @@ struct lesion_sizes {
  * cells are not counted. */
 enum metastasis metastasis_of(double diameter_um, const struct size_rules *rules);
 
-/* mask: 255 is tumour, 0 is not; values [height, width] may be NULL. As in the rules of CAMELYON16,
- * pixels nearer than half of join_um to tumour join it, holes are filled, and pieces that touch by
- * edges or corners are one lesion. Its diameter is the major axis of that piece (regions.h) less
- * the margin of join_um (a lesion of CAMELYON16's 275 um thus has 200), but at least that of a disc
- * with the area of its tumour. If half of join_um is less than a pixel, only touching pixels are
- * joined, and there is no margin. *out is the caller's; free with lesion_sizes_free. */
+/* mask: 255 is tumour, 0 is not; values [height, width] may be NULL. A lesion is all tumour whose
+ * pieces, each nearer than join_um to the next, are connected; gaps between them are closed with a
+ * disc of that diameter and holes are filled before it is measured. *out is the caller's; free with
+ * lesion_sizes_free. */
 bool lesion_sizes_of_mask(const struct image *mask, const float *values, double um_per_px,
                           const struct size_rules *rules, struct lesion_sizes *out,
                           struct err *err);

@@ -12,20 +12,16 @@ ALL = np.ones((3, 3), int)
 
 def sizes(mask, um_per_px, join_um):
     """Diameter, area and centre of every lesion, largest first."""
-    if not mask.any():
-        return []
     radius = join_um / 2 / um_per_px
     margin = int(radius) + 2
     wide = np.pad(mask, margin)
     grown = ndimage.distance_transform_edt(~wide) <= radius if radius >= 1 else wide
-    labels, _ = ndimage.label(ndimage.binary_fill_holes(grown, ALL), ALL)
-    own = {r.label: r for r in regionprops((labels * wide)[margin:-margin, margin:-margin])}
-    found = []
-    for r in regionprops(labels):
-        area = float(own[r.label].area) * um_per_px ** 2
-        axis = r.axis_major_length * um_per_px - (join_um if radius >= 1 else 0)
-        y, x = own[r.label].centroid
-        found.append((max(axis, np.sqrt(4 * area / np.pi)), area, x, y))
+    grown = ndimage.binary_fill_holes(grown, ALL)
+    labels, _ = ndimage.label(grown, ALL)
+    closed = ndimage.distance_transform_edt(grown) > radius if radius >= 1 else grown
+    labels = (labels * (wide | closed))[margin:-margin, margin:-margin]
+    found = [(r.axis_major_length * um_per_px, float(r.area) * um_per_px ** 2, r.centroid[1], r.centroid[0])
+             for r in regionprops(labels)]
     return sorted(found, key=lambda r: (-r[0], r[3], r[2]))
 
 def mask_case(rng, width, height, um_per_px, join_um, blobs, rings):

@@ -29,7 +29,7 @@ enum { PATCH = 224, COHORT = 20, PER_SLIDE = 16 };
 static bool make_cohort(const char *folder, int64_t n, uint64_t seed, int threads, struct err *err)
 {
     struct ctx ctx = { .pool = pool_new(threads) };
-    struct phantom_options options = { folder, n, PHANTOM_SIZE_MIN, seed, NULL, NULL };
+    struct phantom_options options = { folder, n, PHANTOM_SIZE_MIN, seed, NULL, NULL, false };
     bool ok = phantom_cohort(&options, &ctx, err);
     pool_free(ctx.pool);
     return ok;
@@ -89,7 +89,8 @@ static void complete_slides_stay_and_others_are_refused(void **state)
     assert_true(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
     assert_false(make_cohort(folder, 1, 4, 2, &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_non_null(strstr(err.text, "another --seed, --size, --centers or --classes"));
+    assert_non_null(
+        strstr(err.text, "another --seed, --size, --centers, --classes or --artefacts"));
     free(slide), free(folder);
 }
 
@@ -177,7 +178,7 @@ static void centres_are_chosen(void **state)
     char *folder = scratch_path("phantom-centres");
     static const char *const wrong[] = { "5", "1,", "1,,2", "x", "12", ",1", "1 2" };
     remove_cohort(folder);
-    struct phantom_options options = { folder, 1, PHANTOM_SIZE_MIN, 3, "4", NULL };
+    struct phantom_options options = { folder, 1, PHANTOM_SIZE_MIN, 3, "4", NULL, false };
     assert_true(phantom_cohort(&options, &ctx, &err));
     options.centers = "2,4"; /* the slide would be of centre 2 */
     assert_false(phantom_cohort(&options, &ctx, &err));
@@ -351,7 +352,7 @@ static void classes_do_not_change_pixels(void **state)
     char *plain = scratch_path("phantom-1"), *three = scratch_path("phantom-classes");
     struct ctx ctx = { .pool = pool_new(2) };
     struct err err = { 0 };
-    struct phantom_options options = { three, 1, PHANTOM_SIZE_MIN, 3, NULL, "tumor,stroma" };
+    struct phantom_options options = { three, 1, PHANTOM_SIZE_MIN, 3, NULL, "tumor,stroma", false };
     remove_cohort(three);
     assert_true(make_cohort(plain, 1, 3, 2, &err));
     assert_true(phantom_cohort(&options, &ctx, &err));
