@@ -132,6 +132,16 @@ static double threshold(double given, bool random, double otherwise)
     return given > 0 ? given : random ? otherwise : 1;
 }
 
+/* Slide labels need a map only for other classes than normal and tumor. */
+static bool check_map(const struct extract_args *given, const struct class_map *map,
+                      struct err *err)
+{
+    return given->label_rule != LABEL_SLIDE || !map || !class_map_is_plain(map) ||
+           err_set(err, ERR_USAGE,
+                   "--class-map: --label-rule slide does not use annotations; to name the classes "
+                   "of slide labels, pass '{classes: [A, B]}'");
+}
+
 /* *map is the caller's, and used by the options; free with class_map_free. */
 static bool make_options(const struct extract_args *given, struct extract_options *out,
                          struct class_map **map, struct err *err)
@@ -140,7 +150,7 @@ static bool make_options(const struct extract_args *given, struct extract_option
     unsigned omit = 0;
     if (given->omit && !quality_parse(given->omit, "omit", &omit, err))
         return false;
-    if (!class_map_parse(given->class_map, map, err) ||
+    if (!class_map_parse(given->class_map, map, err) || !check_map(given, *map, err) ||
         !target_of_text(given->target, *map, &target, err) ||
         !extract_check_target(&target, (enum label_rule)given->label_rule,
                               (enum store_layout)given->layout, err))

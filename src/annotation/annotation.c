@@ -352,11 +352,10 @@ int64_t annotation_class_counts(const struct annotation *annotation, double x_l0
                                 double step_l0, int64_t width, int64_t height, int64_t *counts)
 {
     struct window window = { x_l0, y_l0, step_l0, width, height, 0, 0 };
-    int64_t all[256] = { 0 };
-    if (window_is_sound(&window))
-        layers_count(&annotation->layers, &window, all);
-    memcpy(counts, all, (size_t)annotation->n_classes * sizeof *counts);
-    return all[LAYER_EXCLUDED];
+    memset(counts, 0, (size_t)annotation->n_classes * sizeof *counts);
+    return window_is_sound(&window)
+               ? layers_count(&annotation->layers, &window, annotation->n_classes, counts)
+               : 0;
 }
 
 int64_t annotation_count(const struct annotation *annotation, double x_l0, double y_l0,

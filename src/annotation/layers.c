@@ -127,20 +127,28 @@ static void count_block(void *user, const struct window *block, const uint8_t *l
         counts[labels[i]]++;
 }
 
-void layers_count(const struct layers *layers, const struct window *window, int64_t counts[256])
+/* With several layers in the window. */
+static int64_t count_blocks(const struct present *present, const struct window *window,
+                            int n_classes, int64_t *counts)
+{
+    int64_t all[256] = { 0 };
+    each_block(present, window, count_block, all);
+    memcpy(counts, all, (size_t)n_classes * sizeof *counts);
+    return all[LAYER_EXCLUDED];
+}
+
+int64_t layers_count(const struct layers *layers, const struct window *window, int n_classes,
+                     int64_t *counts)
 {
     struct present present;
-    memset(counts, 0, 256 * sizeof *counts);
     find_present(layers, window, &present);
-    if (present.n > 1) {
-        each_block(&present, window, count_block, counts);
-        return;
-    }
-    counts[LAYER_NONE] = window->width * window->height;
-    if (present.n == 1) {
+    if (present.n > 1)
+        return count_blocks(&present, window, n_classes, counts);
+    if (present.n == 1 && present.items[0]->label == LAYER_EXCLUDED)
+        return present.px[0];
+    if (present.n == 1)
         counts[present.items[0]->label] = present.px[0];
-        counts[LAYER_NONE] -= present.px[0];
-    }
+    return 0;
 }
 
 struct target {

@@ -29,8 +29,10 @@ void layers_free(struct layers *layers);
 
 /* All three agree with each other and are thread-safe. */
 uint8_t layers_at(const struct layers *layers, double x_l0, double y_l0);
-/* counts [256]: pixel centres by label, with those in no shape at LAYER_NONE. */
-void layers_count(const struct layers *layers, const struct window *window, int64_t counts[256]);
+/* Pixel centres of each class to counts [n_classes], which are 0. Returns those that are excluded.
+ */
+int64_t layers_count(const struct layers *layers, const struct window *window, int n_classes,
+                     int64_t *counts);
 void layers_fill(const struct layers *layers, const struct window *window,
                  uint8_t *labels /* [height, width] */);
 #endif

@@ -11,6 +11,11 @@ microtome evaluate froc lesions --truth truth -q
 echo "exit $?"
 microtome evaluate froc lesions --truth truth -q --csv --isolated 0 --class-map DCIS=tumor | cut -d, -f1-8
 microtome evaluate froc lesions --truth truth -q --class-map DCIS
+echo "--- of several classes, tumor is the positive one"
+printf 'classes: [stroma, tumor]\nnames: {DCIS: tumor}\n' >map.yaml
+microtome evaluate froc lesions --truth truth -q --csv --isolated 0 --class-map map.yaml | cut -d, -f1-8
+printf 'names: {DCIS: stroma, Invasive: tumor}\n' >map.yaml
+microtome evaluate froc lesions --truth truth -q --csv --isolated 0 --class-map map.yaml | cut -d, -f1-8
 echo "--- and in a report"
 mkdir results && cp -r maps/a results && printf 'slide,label,annotation\na,tumor,../truth/a.geojson\n' >results/list.csv
 microtome report results -o page -q | cut -d';' -f2

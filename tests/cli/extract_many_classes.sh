@@ -60,6 +60,7 @@ printf 'slide,label\nslides/a.tiff,Lymphoid\n' >list.csv
 microtome extract -q list.csv -o slide --dense --margin 0 --patch 256 --label-rule slide --class-map '{classes: [stroma, lymphoid, tumor]}' | table
 microtome extract -q list.csv -o slide2 --dense --margin 0 --patch 256 --label-rule slide | table
 microtome extract -q list.csv -o slide3 --dense --margin 0 --patch 256 --label-rule slide --class-map 'a=b,c=d' | table
+microtome extract -q list.csv -o slide4 --dense --margin 0 --patch 256 --label-rule slide --class-map 'a=tumor'
 echo "--- refused"
 microtome extract $common -o no --dense --class-map 'Stroma=stroma,Lymphocytes=ignore'
 microtome extract $common -o no --dense --class-map none.yaml
