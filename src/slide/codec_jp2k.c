@@ -113,10 +113,12 @@ static opj_image_t *decode_image(const struct jp2k_header *header, int reduce,
     return image;
 }
 
+/* 33004 is what libvips writes: it converts 8-bit RGB to YCbCr, and the tag still says RGB. */
 static bool is_ycbcr(const struct tiff_directory *d, const struct jp2k_header *header)
 {
     return header->n_components >= 3 &&
            (d->compression == JP2K_APERIO_YCBCR || header->sycc ||
+            (d->compression == JP2K_LOSSY && header->n_components == 3 && d->bits == 8) ||
             (d->compression != JP2K_APERIO_RGB && d->photometric == PHOTOMETRIC_YCBCR));
 }
 

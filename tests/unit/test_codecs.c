@@ -29,7 +29,7 @@ static const struct tile_kind kinds[] = {
     { TILE_JP2K, 16, 16, 3, 8, .lossless = true },
     { TILE_JP2K, 16, 16, 1, 16, .lossless = true },
     { TILE_JP2K, 16, 16, 4, 8, .lossless = true, .boxes = true },
-    { TILE_JP2K_LOSSY, 16, 16, 3, 8, .lossless = false },
+    { TILE_JP2K_LOSSY, 16, 16, 1, 8, .lossless = false },
     { TILE_JP2K_RGB, 16, 16, 3, 8, .lossless = true, .no_transform = true },
 };
 #define N_KINDS (sizeof kinds / sizeof *kinds)
