@@ -56,6 +56,8 @@ static void plan(struct band *band, const struct raster *raster, int64_t strip_w
 {
     band->raster = *raster;
     band->source = slide_source(raster->slide, raster->level);
+    if (raster->reduce > 0)
+        band->source = source_reduced(&band->source, raster->reduce);
     band->resampled = raster->ratio != 1 || raster->ratio_y != 1;
     band->max_rows = max_rows;
     band->tiles = (struct ring){ .tile_width = band->source.tile_width,

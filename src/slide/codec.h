@@ -35,6 +35,9 @@ struct tile_codec {
      * allocated than a few times the size of the tile, whatever the bytes claim. */
     bool (*decode)(void *state, const struct tiff_directory *directory, const uint8_t *bytes,
                    size_t size, uint8_t *dst, int64_t stride_bytes, struct err *err);
+    /* How many times a tile can be halved in size while it is decoded, which saves most of the
+     * work; decode does it as often as the directory's `reduce` says. NULL: never. */
+    int (*halvings)(const uint8_t *bytes, size_t size);
 };
 
 extern const struct tile_codec codec_none, codec_lzw, codec_packbits, codec_deflate, codec_zstd,

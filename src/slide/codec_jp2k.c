@@ -243,6 +243,12 @@ static bool jp2k_decode(void *state, const struct tiff_directory *d, const uint8
            err_prefix(err, "damaged JPEG 2000 tile");
 }
 
+static int jp2k_halvings(const uint8_t *bytes, size_t size)
+{
+    struct jp2k_header header;
+    return jp2k_header_read(bytes, size, &header, NULL) ? header.n_halvings : 0;
+}
+
 static const char *jp2k_unfit(const struct tiff_directory *d)
 {
     if ((d->bits != 8 && d->bits != 16) || d->planar || d->depth != 1 ||
@@ -259,4 +265,5 @@ const struct tile_codec codec_jp2k = {
     .begin = jp2k_begin,
     .end = free,
     .decode = jp2k_decode,
+    .halvings = jp2k_halvings,
 };

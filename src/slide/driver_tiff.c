@@ -20,7 +20,7 @@ static bool tiff_decoder_new(const struct tile_source *source, void **out, struc
 {
     struct tile_decoder *decoder = NULL;
     const struct tiff_state *state = source->slide->state;
-    bool ok = tile_decoder_new(state->file, source->of, &decoder, err);
+    bool ok = tile_decoder_new(state->file, source->of, source->reduce, &decoder, err);
     *out = decoder;
     return ok;
 }
@@ -217,6 +217,7 @@ static void choose_reader(struct slide *slide, int number, const struct tiff_dir
     if (!level->slow_reason) {
         level->reader = READER_FAST;
         source->ops = &tiff_source_ops;
+        source->max_reduce = tile_decoder_max_reduce(state->file, d);
     } else if (d->by_libtiff && d->tile_width <= TIFF_RGBA_MAX_PX &&
                d->tile_height <= TIFF_RGBA_MAX_PX) {
         level->reader = READER_LIBTIFF;

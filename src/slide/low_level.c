@@ -8,16 +8,17 @@
 #include "slide/driver.h"
 #include "slide/tile_cache.h"
 
-#define FACTOR LOW_LEVEL_FACTOR
 #define UNDER_TILE_PX 1024 /* of the level; more if its tiles are larger */
 
 struct low_level {
-    struct tile_source of;
+    struct tile_source of;    /* the level, reduced as far as its codec can */
+    int64_t factor;           /* of its pixels, in x and y, per pixel of the low level */
     struct tile_cache *cache; /* NULL: computed */
 };
 
 struct low_decoder {
     const struct tile_source *of;
+    int64_t factor;
     void *decoder;  /* of the level; NULL until it is needed */
     uint8_t *tile;  /* one tile of the level */
     uint32_t *sums; /* [tile_height, tile_width, 3] of the low level */
@@ -32,16 +33,17 @@ bool low_level_serves(const struct slide *slide, int level, double downsample)
 {
     const struct slide_level *facts = &slide->levels[level];
     return facts->width > LOW_LEVEL_MIN_PX / facts->height &&
-           downsample >= FACTOR * facts->downsample;
+           downsample >= LOW_LEVEL_FACTOR * facts->downsample;
 }
 
 /* Whole tiles of the level lie under a tile, if their size allows it: each is decoded once. */
-static int64_t tile_px(int64_t of_tile_px)
+static int64_t tile_px(int64_t of_tile_px, int64_t factor)
 {
-    if (of_tile_px % FACTOR != 0)
-        return UNDER_TILE_PX / FACTOR;
-    int64_t n = UNDER_TILE_PX / of_tile_px;
-    return (n > 1 ? n : 1) * of_tile_px / FACTOR;
+    int64_t under_px = UNDER_TILE_PX / (LOW_LEVEL_FACTOR / factor);
+    if (of_tile_px % factor != 0)
+        return under_px / factor;
+    int64_t n = under_px / of_tile_px;
+    return (n > 1 ? n : 1) * of_tile_px / factor;
 }
 
 static void low_decoder_free(void *decoder)
@@ -65,6 +67,7 @@ static bool low_decoder_new(const struct tile_source *source, void **out, struct
     if (!d)
         return err_memory(err, "a low level");
     d->of = &low->of;
+    d->factor = low->factor;
     d->tile = malloc((size_t)(3 * low->of.tile_width * low->of.tile_height));
     d->sums = malloc((size_t)(3 * source->tile_width * source->tile_height) * sizeof *d->sums);
     if (!d->tile || !d->sums) {
@@ -95,9 +98,9 @@ static void add_tile(const struct low_decoder *d, const struct area *area, int64
     int64_t y1 = at_most(top + of->tile_height, area->y1);
     for (int64_t y = y0; y < y1; y++) {
         const uint8_t *px = d->tile + 3 * ((y - top) * of->tile_width + x0 - left);
-        uint32_t *sums = d->sums + 3 * ((y - area->y0) / FACTOR * sums_width);
+        uint32_t *sums = d->sums + 3 * ((y - area->y0) / d->factor * sums_width);
         for (int64_t x = x0; x < x1; x++, px += 3) {
-            uint32_t *sum = sums + 3 * ((x - area->x0) / FACTOR);
+            uint32_t *sum = sums + 3 * ((x - area->x0) / d->factor);
             sum[0] += px[0], sum[1] += px[1], sum[2] += px[2];
         }
     }
@@ -106,12 +109,13 @@ static void add_tile(const struct low_decoder *d, const struct area *area, int64
 static void to_means(const struct low_decoder *d, const struct area *area,
                      const struct tile_source *source, uint8_t *dst, int64_t stride_bytes)
 {
-    int64_t columns = ceil_div(area->x1 - area->x0, FACTOR);
-    int64_t rows = ceil_div(area->y1 - area->y0, FACTOR);
+    int64_t factor = d->factor;
+    int64_t columns = ceil_div(area->x1 - area->x0, factor);
+    int64_t rows = ceil_div(area->y1 - area->y0, factor);
     for (int64_t y = 0; y < rows; y++)
         for (int64_t x = 0; x < columns; x++) {
-            uint32_t width = (uint32_t)at_most(area->x1 - area->x0 - x * FACTOR, FACTOR);
-            uint32_t height = (uint32_t)at_most(area->y1 - area->y0 - y * FACTOR, FACTOR);
+            uint32_t width = (uint32_t)at_most(area->x1 - area->x0 - x * factor, factor);
+            uint32_t height = (uint32_t)at_most(area->y1 - area->y0 - y * factor, factor);
             const uint32_t *sum = d->sums + 3 * (y * source->tile_width + x);
             for (int c = 0; c < 3; c++)
                 dst[y * stride_bytes + 3 * x + c] =
@@ -127,10 +131,10 @@ static bool low_tile(const struct tile_source *source, void *decoder, int64_t co
     if (low->cache)
         return tile_cache_get(low->cache, column, row, dst, stride_bytes, err);
     const struct tile_source *of = &low->of;
-    struct area area = { .x0 = column * source->tile_width * FACTOR,
-                         .y0 = row * source->tile_height * FACTOR };
-    area.x1 = at_most(area.x0 + source->tile_width * FACTOR, of->width);
-    area.y1 = at_most(area.y0 + source->tile_height * FACTOR, of->height);
+    struct area area = { .x0 = column * source->tile_width * low->factor,
+                         .y0 = row * source->tile_height * low->factor };
+    area.x1 = at_most(area.x0 + source->tile_width * low->factor, of->width);
+    area.y1 = at_most(area.y0 + source->tile_height * low->factor, of->height);
     memset(d->sums, 0, (size_t)(3 * source->tile_width * source->tile_height) * sizeof *d->sums);
     for (int64_t r = area.y0 / of->tile_height; r * of->tile_height < area.y1; r++)
         for (int64_t c = area.x0 / of->tile_width; c * of->tile_width < area.x1; c++) {
@@ -169,7 +173,10 @@ static void use_cache(struct low_level *low, struct tile_source *source, const c
 {
     char what[64];
     struct tile_cache *cache = NULL;
-    snprintf(what, sizeof what, "means of %d x %d px of level %d", FACTOR, FACTOR, low->of.level);
+    snprintf(what, sizeof what, "means of %d x %d px of level %d", LOW_LEVEL_FACTOR,
+             LOW_LEVEL_FACTOR, low->of.level);
+    if (low->of.reduce > 0) /* other pixels than exact means */
+        snprintf(what + strlen(what), sizeof what - strlen(what), " at 1/%d", 1 << low->of.reduce);
     struct tile_cache_key key = { .slide = source->slide->path,
                                   .what = what,
                                   .width = source->width,
@@ -186,14 +193,18 @@ bool low_level_open(const struct tile_source *of, const char *folder, struct low
     struct low_level *made = calloc(1, sizeof *made);
     if (!made)
         return err_memory(err, "a low level");
-    made->of = *of;
+    int reduce = 0;
+    while (reduce < of->max_reduce && 1 << reduce < LOW_LEVEL_FACTOR)
+        reduce++;
+    made->of = source_reduced(of, reduce);
+    made->factor = LOW_LEVEL_FACTOR >> reduce;
     *out = (struct tile_source){ .ops = &low_source_ops,
                                  .slide = of->slide,
                                  .level = of->level,
-                                 .width = ceil_div(of->width, FACTOR),
-                                 .height = ceil_div(of->height, FACTOR),
-                                 .tile_width = tile_px(of->tile_width),
-                                 .tile_height = tile_px(of->tile_height),
+                                 .width = ceil_div(of->width, LOW_LEVEL_FACTOR),
+                                 .height = ceil_div(of->height, LOW_LEVEL_FACTOR),
+                                 .tile_width = tile_px(made->of.tile_width, made->factor),
+                                 .tile_height = tile_px(made->of.tile_height, made->factor),
                                  .of = made };
     if (folder)
         use_cache(made, out, folder);

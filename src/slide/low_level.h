@@ -1,8 +1,9 @@
 /* low_level.h: a level 16 times smaller than one of the file, for overviews of slides that have no
  * low level there: each pixel is the mean of 16 x 16 pixels (at the right and bottom edge, of those
- * inside), rounded to nearest. It is computed tile by tile from the level, or read from a tile
- * cache of the same bytes. Overviews use it by a rule that depends on the file alone, so that an
- * overview is the same with and without a cache. */
+ * inside), rounded to nearest. If the codec can reduce tiles while it decodes them, it is the mean
+ * of the reduced pixels. It is computed tile by tile from the level, or read from a tile cache of
+ * the same bytes. Overviews use it by a rule that depends on the file alone, so that an overview is
+ * the same with and without a cache. */
 #ifndef SLIDE_LOW_LEVEL_H
 #define SLIDE_LOW_LEVEL_H
 #include "slide/source.h"

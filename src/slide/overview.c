@@ -1,5 +1,6 @@
 /* overview.c: the whole slide, small: the best level, area-averaged strip by strip. If that level
- * is large, its low level (low_level.h) is averaged instead. */
+ * is large, its low level (low_level.h) is averaged instead. JPEG 2000 is decoded at a reduced
+ * resolution. */
 #include <math.h>
 #include "base/pool.h"
 #include "slide/band.h"
@@ -14,6 +15,17 @@
 static int64_t pixels_over(int64_t px_l0, double downsample)
 {
     return (int64_t)ceil((double)px_l0 / downsample - 1e-6);
+}
+
+/* As much of the shrinking as possible is left to the codec. */
+static void reduce(struct slide *slide, struct raster *raster)
+{
+    int most = slide_source(slide, raster->level).max_reduce;
+    while (raster->reduce < most && raster->ratio >= 2 && raster->ratio_y >= 2) {
+        raster->reduce++;
+        raster->ratio /= 2;
+        raster->ratio_y /= 2;
+    }
 }
 
 /* The overview as a raster: its size is a whole number of pixels that covers the whole slide. */
@@ -35,6 +47,8 @@ static struct raster overview_raster(struct slide *slide, double downsample)
         raster.ratio /= LOW_LEVEL_FACTOR;
         raster.ratio_y /= LOW_LEVEL_FACTOR;
         raster.level = -1 - raster.level;
+    } else {
+        reduce(slide, &raster);
     }
     return raster;
 }

@@ -16,7 +16,8 @@ struct raster_request {
 struct raster {
     struct slide *slide;   /* not owned */
     int level;             /* where the pixels come from */
-    double ratio;          /* level pixels per raster pixel; 1: no resampling */
+    int reduce;            /* decoded at 1/2^reduce of it (source_reduced): only in overviews */
+    double ratio;          /* level pixels, or reduced ones, per raster pixel; 1: no resampling */
     double ratio_y;        /* the same vertically; differs from ratio only in overviews */
     double downsample;     /* level-0 pixels per raster pixel */
     double mpp;            /* um per raster pixel; 0 if unknown */

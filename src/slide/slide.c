@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "slide/raster.h"
 #include "slide/driver.h"
+#include "base/divide.h"
 #include "slide/low_level.h"
 #include "slide/tiff_file.h"
 #include "slide/tile_cache.h"
@@ -195,6 +196,18 @@ char *slide_cache_folder(const struct slide *slide)
 struct tile_source slide_source(struct slide *slide, int level)
 {
     return level < 0 ? slide->low_sources[-1 - level] : slide->sources[level];
+}
+
+struct tile_source source_reduced(const struct tile_source *source, int reduce)
+{
+    struct tile_source out = *source;
+    int64_t factor = (int64_t)1 << reduce;
+    out.reduce = reduce;
+    out.width = ceil_div(source->width, factor);
+    out.height = ceil_div(source->height, factor);
+    out.tile_width = source->tile_width / factor;
+    out.tile_height = source->tile_height / factor;
+    return out;
 }
 
 bool slide_make_low(struct slide *slide, int level, struct err *err)

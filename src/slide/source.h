@@ -28,10 +28,16 @@ struct tile_source {
     int64_t width, height; /* of the level, pixels */
     int64_t tile_width, tile_height;
     const void *of; /* what the driver decodes from: a TIFF directory */
+    int max_reduce; /* how many times tiles can be halved while they are decoded */
+    int reduce;     /* how many times they are: width, height and tiles are as small then */
 };
 
 /* The source of a level, as its driver chose it; of level -1 - N, the low level of level N, after
  * slide_make_low (low_level.h). */
 struct tile_source slide_source(struct slide *slide, int level);
+
+/* The source with tiles decoded at 1/2^reduce of their size, at most source->max_reduce. The pixels
+ * are those of the codec (JPEG 2000: its wavelets), not exact means: for overviews. */
+struct tile_source source_reduced(const struct tile_source *source, int reduce);
 bool slide_make_low(struct slide *slide, int level, struct err *err);
 #endif

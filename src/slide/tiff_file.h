@@ -30,11 +30,15 @@ struct tiff *tiff_file_handle(const char *path, char text[TIFF_FILE_TEXT]);
 bool tiff_file_open(const char *path, struct tiff_file **out, struct err *err);
 void tiff_file_close(struct tiff_file *file); /* NULL-safe */
 
-/* Per-thread state for decoding tiles of one directory. */
+/* Per-thread state for decoding tiles of one directory, at 1/2^reduce of their size. */
 struct tile_decoder;
 bool tile_decoder_new(const struct tiff_file *file, const struct tiff_directory *directory,
-                      struct tile_decoder **out, struct err *err);
+                      int reduce, struct tile_decoder **out, struct err *err);
 void tile_decoder_free(struct tile_decoder *decoder); /* NULL-safe */
+
+/* The most that tiles of a fit directory can be reduced while they are decoded, judged by the first
+ * one: 0 for most codecs. */
+int tile_decoder_max_reduce(const struct tiff_file *file, const struct tiff_directory *directory);
 
 /* Decodes a tile of a fit directory to dst [tile_height, tile_width, 3]; a tile that is not in the
  * file is white. As in OpenSlide, a libjpeg warning is an error. The error does not give the

@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/divide.h"
 #include "slide/codec.h"
 #include "slide/tiff_file.h"
 #include "slide/tiff_pixels.h"
 
 struct tile_decoder {
     const struct tiff_file *file;
-    const struct tiff_directory *directory;
+    const struct tiff_directory *directory; /* the file's, or the one below */
+    struct tiff_directory reduced;
     void *state; /* the codec's */
     uint8_t *bytes;
     size_t room;
@@ -74,8 +76,40 @@ bool tile_decode(struct tile_decoder *decoder, int64_t column, int64_t row, uint
     return true;
 }
 
+/* The same tiles, each side divided by 2^reduce. */
+static struct tiff_directory reduce_directory(const struct tiff_directory *d, int reduce)
+{
+    struct tiff_directory out = *d;
+    int64_t factor = (int64_t)1 << reduce;
+    out.reduce = reduce;
+    out.width = ceil_div(d->width, factor);
+    out.height = ceil_div(d->height, factor);
+    out.tile_width = d->tile_width / factor;
+    out.tile_height = d->tile_height / factor;
+    out.row_bytes = d->row_bytes / factor; /* of a codec with 8 or 16 bits a sample */
+    out.tile_bytes = out.row_bytes * out.tile_height;
+    return out;
+}
+
+int tile_decoder_max_reduce(const struct tiff_file *file, const struct tiff_directory *d)
+{
+    struct tile_decoder decoder = { .file = file };
+    int most = 0;
+    int64_t i = 0;
+    if (!d->codec->halvings)
+        return 0;
+    while (i < d->n_tiles && d->sizes[i] == 0)
+        i++;
+    if (i < d->n_tiles && read_bytes(&decoder, d->offsets[i], d->sizes[i], NULL))
+        most = d->codec->halvings(decoder.bytes, d->sizes[i]);
+    free(decoder.bytes);
+    while (most > 0 && (d->tile_width % (1 << most) || d->tile_height % (1 << most)))
+        most--;
+    return most;
+}
+
 bool tile_decoder_new(const struct tiff_file *file, const struct tiff_directory *directory,
-                      struct tile_decoder **out, struct err *err)
+                      int reduce, struct tile_decoder **out, struct err *err)
 {
     const struct tile_codec *codec = directory->codec;
     struct tile_decoder *decoder = calloc(1, sizeof *decoder);
@@ -83,6 +117,10 @@ bool tile_decoder_new(const struct tiff_file *file, const struct tiff_directory 
         return err_memory(err, "a tile decoder");
     decoder->file = file;
     decoder->directory = directory;
+    if (reduce > 0) {
+        decoder->reduced = reduce_directory(directory, reduce);
+        decoder->directory = directory = &decoder->reduced;
+    }
     bool ok = !codec->begin || codec->begin(directory, &decoder->state, err);
     if (ok && codec->gives != CODEC_RGB) {
         int planes = directory->planar ? directory->samples : 1;

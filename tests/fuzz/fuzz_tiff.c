@@ -10,7 +10,7 @@ static void decode_some(const struct tiff_file *file, const struct tiff_director
 {
     struct tile_decoder *decoder = NULL;
     uint8_t *px = malloc((size_t)(d->tile_width * d->tile_height * 3));
-    if (px && tile_decoder_new(file, d, &decoder, NULL))
+    if (px && tile_decoder_new(file, d, 0, &decoder, NULL))
         for (int64_t i = 0; i < 2 * d->columns && i < d->rows * d->columns && i < 4; i++)
             tile_decode(decoder, i % d->columns, i / d->columns, px, 3 * d->tile_width, NULL);
     tile_decoder_free(decoder);

@@ -364,7 +364,7 @@ static void absurd_tile_sizes_are_not_allocated(void **state)
     write_claim(path, 16, 16);
     assert_true(tiff_file_open(path, &file, &err));
     assert_null(file->directories[0].unfit);
-    assert_true(tile_decoder_new(file, &file->directories[0], &decoder, &err));
+    assert_true(tile_decoder_new(file, &file->directories[0], 0, &decoder, &err));
     assert_false(tile_decode(decoder, 0, 0, px, 16 * 3, &err));
     assert_non_null(strstr(err.text, "damaged tile"));
     tile_decoder_free(decoder);
@@ -389,8 +389,8 @@ static void both_byte_orders_decode_to_the_same(void **state)
     for (int i = 0; i < 2; i++) {
         const struct tiff_directory *d = &big->directories[i];
         assert_null(d->unfit);
-        assert_true(tile_decoder_new(little, &little->directories[i], &from_little, NULL));
-        assert_true(tile_decoder_new(big, d, &from_big, NULL));
+        assert_true(tile_decoder_new(little, &little->directories[i], 0, &from_little, NULL));
+        assert_true(tile_decoder_new(big, d, 0, &from_big, NULL));
         for (int64_t tile = 0; tile < d->columns * d->rows; tile++) {
             int64_t column = tile % d->columns, row = tile / d->columns;
             assert_true(tile_decode(from_little, column, row, a, 256 * 3, NULL));

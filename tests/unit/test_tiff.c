@@ -98,7 +98,7 @@ static void compare_with_libtiff(const char *path, const char *what)
     const struct tiff_directory *d = &file->directories[0];
     if (d->unfit)
         fail_msg("%s: %s", what, d->unfit);
-    assert_true(tile_decoder_new(file, d, &decoder, &err));
+    assert_true(tile_decoder_new(file, d, 0, &decoder, &err));
     assert_true(rgba_decoder_new(file, d, &reference, &err));
     for (int64_t tile = 0; tile < d->columns * d->rows; tile++) {
         int64_t column = tile % d->columns, row = tile / d->columns;
