@@ -5,19 +5,14 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 #include <unistd.h>
 #include <tiffio.h>
-#include "base/file.h"
-#include "base/folder.h"
+#include "slide/slide_companions.h"
 #include "slide/tiff_file.h"
-#include "base/text.h"
 
 #define MAX_DIRECTORIES 128
 #define MAX_LEVEL_BYTES (UINT64_C(1) << 20) /* limit for a level whose pixels are read */
 #define MAX_PIXEL_BYTES (UINT64_C(3) << 20) /* limit for all such levels */
-#define MAX_FILES 512
 
 /* The pieces (tiles or strips) of a directory that is small. */
 static uint64_t hash_pixels(uint64_t hash, int fd, const uint64_t *offsets, const uint64_t *sizes,
@@ -68,40 +63,11 @@ static uint64_t hash_tiff(uint64_t hash, const char *path)
     return hash;
 }
 
-/* As in MIRAX: a.mrxs and the folder a/. */
-static bool add_folder(const char *folder, struct identity *out, struct err *err)
-{
-    char **names = NULL;
-    size_t n = 0;
-    bool ok = folder_names(folder, NULL, &names, &n, err);
-    for (size_t i = 0; ok && i < n; i++) {
-        struct identity part;
-        char *path = text_format("%s/%s", folder, names[i]);
-        ok = path || err_memory(err, folder);
-        out->hash = identity_hash(out->hash, names[i], strlen(names[i]) + 1);
-        if (ok && !file_is_folder(path) && i < MAX_FILES) {
-            ok = identity_of_sample(path, &part, err);
-            out->bytes += part.bytes;
-            out->hash = identity_hash(out->hash, &part, sizeof part);
-        }
-        free(path);
-    }
-    folder_names_free(names, n);
-    return ok;
-}
-
 bool slide_identity(const char *path, struct identity *out, struct err *err)
 {
     if (!identity_of_sample(path, out, err))
         return false;
     if (out->bytes > IDENTITY_SAMPLE_BYTES)
         out->hash = hash_tiff(out->hash, path);
-    const char *extension = file_extension(path);
-    if (strcasecmp(extension, ".mrxs") != 0)
-        return true;
-    char *folder = text_format("%.*s", (int)(extension - path), path);
-    bool ok = folder || err_memory(err, path);
-    ok = ok && (!file_is_folder(folder) || add_folder(folder, out, err));
-    free(folder);
-    return ok;
+    return slide_companions_add(path, out, err);
 }

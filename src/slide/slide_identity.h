@@ -5,6 +5,7 @@
 
 /* A bounded read, a few milliseconds for a slide of any size: a sample of the file; for a TIFF also
  * the sizes of all its tiles and the pixels of its smallest levels, as stored; for a slide whose
- * pixels are in a folder named after it, the sizes and a sample of the files there. */
+ * pixels are in other files (MIRAX, Hamamatsu VMS and VMU, a DICOM series), the sizes and a sample
+ * of these. */
 bool slide_identity(const char *path, struct identity *out, struct err *err);
 #endif

@@ -138,6 +138,70 @@ static void pixels_of_mirax_lie_in_a_folder(void **state)
     free(data);
 }
 
+static void put_text(const char *path, const char *bytes, size_t size)
+{
+    FILE *stream = fopen(path, "wb");
+    assert_non_null(stream);
+    assert_int_equal(fwrite(bytes, 1, size, stream), size);
+    assert_int_equal(fclose(stream), 0);
+}
+
+static void pixels_of_hamamatsu_lie_in_images(void **state)
+{
+    (void)state;
+    static const char index[] = "[Virtual Microscope Specimen]\r\nNoLayers=1\r\n"
+                                "ImageFile=identity_h0.jpg\r\nImageFile(1,0)=identity_h1.jpg\r\n"
+                                "MapFile=identity_map.jpg\r\nMapFile2=../elsewhere.jpg\r\n";
+    char *slide = scratch_path("identity_h.vms"), *image = scratch_path("identity_h1.jpg");
+    char *other = scratch_path("identity_h2.jpg");
+    struct identity before, after;
+    put_text(slide, index, sizeof index - 1);
+    put(image, 3000);
+    put(other, 1000);
+    assert_true(slide_identity(slide, &before, NULL));
+    assert_int_equal(before.bytes, 3000 + (int64_t)sizeof index - 1);
+    flip(other, 500); /* not named in the index */
+    assert_true(slide_identity(slide, &after, NULL) && same(&before, &after));
+    flip(image, 1500);
+    assert_true(slide_identity(slide, &after, NULL) && !same(&before, &after));
+    free(slide);
+    free(image);
+    free(other);
+}
+
+/* The preamble, then the series. */
+static void put_dicom(const char *path, const char *series)
+{
+    char bytes[300] = { 0 };
+    memcpy(bytes + 128, "DICM", 4);
+    memcpy(bytes + 200, "\x20\0\x0e\0UI", 6);
+    bytes[206] = (char)strlen(series);
+    memcpy(bytes + 208, series, strlen(series));
+    put_text(path, bytes, sizeof bytes);
+}
+
+static void a_dicom_slide_is_its_series(void **state)
+{
+    (void)state;
+    char *folder = scratch_path("identity_dicom");
+    char *paths[3] = { 0 };
+    struct identity before, after;
+    assert_true(file_make_folder(folder, NULL));
+    for (int i = 0; i < 3; i++) {
+        paths[i] = text_format("%s/%d.dcm", folder, i);
+        put_dicom(paths[i], i < 2 ? "1.2.840.1" : "1.2.840.2");
+    }
+    assert_true(slide_identity(paths[0], &before, NULL));
+    assert_int_equal(before.bytes, 900); /* itself, and both files of the series */
+    flip(paths[2], 280);                 /* another slide */
+    assert_true(slide_identity(paths[0], &after, NULL) && same(&before, &after));
+    flip(paths[1], 280);
+    assert_true(slide_identity(paths[0], &after, NULL) && !same(&before, &after));
+    for (int i = 0; i < 3; i++)
+        free(paths[i]);
+    free(folder);
+}
+
 static void differences_are_named(void **state)
 {
     (void)state;
@@ -169,6 +233,8 @@ int main(void)
         cmocka_unit_test(a_large_file_is_sampled_at_both_ends),
         cmocka_unit_test(a_slide_is_known_by_its_smallest_levels),
         cmocka_unit_test(pixels_of_mirax_lie_in_a_folder),
+        cmocka_unit_test(pixels_of_hamamatsu_lie_in_images),
+        cmocka_unit_test(a_dicom_slide_is_its_series),
         cmocka_unit_test(differences_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
