@@ -20,7 +20,7 @@
 #include "slide/tile_cache_room.h"
 
 #define HEADER_BYTES 4096
-#define MAGIC "microtome tiles 1\n"
+#define MAGIC "microtome-tiles 1\n"
 
 struct tile_cache {
     char header[HEADER_BYTES];
