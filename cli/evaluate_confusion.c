@@ -65,8 +65,8 @@ static void csv_slides(FILE *out, const struct confusion_cohort *cohort)
 
 /* cohort NULL: of a table of scores. */
 static bool show(struct app *app, const struct evaluate_options *o,
-                 const struct confusion *confusion, const struct confusion_cohort *cohort,
-                 struct err *err)
+                 const struct confusion *confusion, const char *unit,
+                 const struct confusion_cohort *cohort, struct err *err)
 {
     const enum kappa_weights weights = (enum kappa_weights)o->weights;
     struct confusion_measures measures;
@@ -87,7 +87,7 @@ static bool show(struct app *app, const struct evaluate_options *o,
         if (cohort)
             csv_slides(app->out, cohort);
     } else if (ok) {
-        confusion_print_text(app->out, confusion, &measures, cohort ? "cells" : "slides", weights);
+        confusion_print_text(app->out, confusion, &measures, unit, weights);
     }
     free(measures.classes);
     return ok;
@@ -104,7 +104,7 @@ static bool table(struct app *app, const struct evaluate_options *o, char *const
         return err_set(err, ERR_USAGE, "confusion reads one --score column; evaluate each alone");
     bool ok = (!o->classes || class_list_parse(o->classes, "classes", &classes, err)) &&
               of_table(app, o, paths[0], &classes, &confusion, err) &&
-              show(app, o, &confusion, NULL, err);
+              show(app, o, &confusion, "slides", NULL, err);
     confusion_free(&confusion);
     class_list_free(&classes);
     return ok;
@@ -133,7 +133,8 @@ static bool slides(struct app *app, const struct evaluate_options *o, char *cons
                             : confusion_class_map(paths, n_paths, &class_map, err)) &&
               truth_list_read(o->truth, o->slide, class_map, &truth, err) &&
               confusion_of_slides(paths, n_paths, &truth, &rules, &app->ctx, &cohort, err) &&
-              show(app, o, &cohort.confusion, &cohort, err);
+              show(app, o, &cohort.confusion, confusion_is_tiles(paths[0]) ? "tiles" : "cells",
+                   &cohort, err);
     confusion_cohort_free(&cohort);
     truth_list_free(&truth);
     class_map_free(class_map);

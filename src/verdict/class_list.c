@@ -60,8 +60,13 @@ bool class_list_of_columns(const struct csv *csv, struct class_list *out, struct
     *out = (struct class_list){ 0 };
     for (size_t i = 0; i < csv->n_columns; i++) {
         const char *name = csv->names[i];
-        if (strncmp(name, COLUMN, start) == 0 && name[start] &&
-            !class_list_add(out, name + start, strlen(name + start), err))
+        if (strncmp(name, COLUMN, start) != 0 || !name[start])
+            continue;
+        for (size_t k = 0; k < out->n; k++)
+            if (strcmp(out->names[k], name + start) == 0)
+                return err_set(err, ERR_FORMAT, "%s:1: two columns '%s'; keep one", csv->path,
+                               name);
+        if (!class_list_add(out, name + start, strlen(name + start), err))
             return err_prefix(err, csv->path);
     }
     return true;

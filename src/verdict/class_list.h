@@ -19,7 +19,8 @@ void class_list_free(struct class_list *list); /* also fine on a zeroed struct *
 /* "normal,tumor". `option` is used in messages. */
 bool class_list_parse(const char *text, const char *option, struct class_list *out,
                       struct err *err);
-/* The classes of the columns prob_<class>, in the order of the columns; none: an empty list. */
+/* The classes of the columns prob_<class>, in the order of the columns; none: an empty list.
+ * The same column twice is an error. */
 bool class_list_of_columns(const struct csv *csv, struct class_list *out, struct err *err);
 /* The columns of those classes: columns [n]. */
 bool class_list_columns(const struct class_list *list, const struct csv *csv, int *columns,

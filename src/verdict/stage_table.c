@@ -78,12 +78,11 @@ static bool find_columns(const struct csv *csv, int *name, int *value, struct er
     return csv->n_rows > 0 || err_set(err, ERR_FORMAT, "%s: no rows below the header", csv->path);
 }
 
-bool stage_table_read(const char *path, struct stage_table *out, struct err *err)
+/* The rows of out->csv. */
+static bool take_rows(struct stage_table *out, struct err *err)
 {
     int name = 0, value = 0;
-    *out = (struct stage_table){ 0 };
-    if (!csv_read(path, &out->csv, err))
-        return false;
+    const char *path = out->csv.path;
     bool ok = find_columns(&out->csv, &name, &value, err);
     out->patients = calloc(out->csv.n_rows + 1, sizeof *out->patients);
     out->slides = calloc(out->csv.n_rows + 1, sizeof *out->slides);
@@ -95,6 +94,19 @@ bool stage_table_read(const char *path, struct stage_table *out, struct err *err
     if (!ok)
         stage_table_free(out);
     return ok;
+}
+
+bool stage_table_read(const char *path, struct stage_table *out, struct err *err)
+{
+    *out = (struct stage_table){ 0 };
+    return csv_read(path, &out->csv, err) && take_rows(out, err);
+}
+
+bool stage_table_parse(const char *text, size_t size, const char *path, struct stage_table *out,
+                       struct err *err)
+{
+    *out = (struct stage_table){ 0 };
+    return csv_parse(text, size, path, &out->csv, err) && take_rows(out, err);
 }
 
 void stage_table_free(struct stage_table *table)

@@ -21,6 +21,9 @@ struct stage_table {
  * or with the columns slide and type. An unknown stage and a name listed twice are errors. *out is
  * the caller's; free with stage_table_free. */
 bool stage_table_read(const char *path, struct stage_table *out, struct err *err);
+/* The same from memory, for fuzzing; path is only used in messages. */
+bool stage_table_parse(const char *text, size_t size, const char *path, struct stage_table *out,
+                       struct err *err);
 void stage_table_free(struct stage_table *table); /* also fine on a zeroed struct */
 /* NULL if there is none. */
 const struct stage_row *stage_row_find(const struct stage_row *rows, size_t n, const char *name);

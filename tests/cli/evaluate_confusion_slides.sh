@@ -62,6 +62,7 @@ END
 cp tiles/a/tiles.csv tiles/a.csv
 microtome evaluate confusion tiles/a/tiles.csv --truth list.csv --csv -q | head -n 3
 microtome evaluate confusion tiles/a.csv --truth list.csv --csv -q --tile majority | head -n 3
+microtome evaluate confusion tiles/a.csv --truth list.csv -q | tail -n 1
 echo "--- bad input"
 microtome evaluate confusion maps -q
 microtome evaluate confusion maps --truth truth -q

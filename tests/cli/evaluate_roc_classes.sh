@@ -42,6 +42,8 @@ sed 's/^c1,c,1/c1,c,/' three.csv >bad.csv
 microtome evaluate roc bad.csv
 sed 's/^c1.*/c1,c,1,x,nan,0.6,0.2/' three.csv >bad.csv
 microtome evaluate roc bad.csv
+sed '1s/prob_stroma/prob_tumor/' three.csv >bad.csv
+microtome evaluate roc bad.csv
 microtome evaluate roc three.csv --patient
 microtome evaluate roc three.csv --positive tumor
 cut -d, -f1,2,4- three.csv >bad.csv
