@@ -141,8 +141,8 @@ uint64_t dataset_hash(const struct dataset *dataset)
 
 struct drawn_patient {
     int32_t patient;
-    bool drawn; /* has samples that are not kept for the test */
-    bool mixed; /* has samples of other classes than the first */
+    bool drawn;  /* has samples that are not kept for the test */
+    int stratum; /* patients of the same are drawn together */
     uint64_t draw;
 };
 
@@ -151,11 +151,40 @@ static int by_draw(const void *a, const void *b)
     const struct drawn_patient *x = a, *y = b;
     if (x->drawn != y->drawn)
         return x->drawn ? -1 : 1;
-    if (x->mixed != y->mixed)
-        return x->mixed ? 1 : -1;
+    if (x->stratum != y->stratum)
+        return x->stratum - y->stratum;
     if (x->draw != y->draw)
         return x->draw < y->draw ? -1 : 1;
     return x->patient - y->patient;
+}
+
+/* The rarest class that each patient has, counted in patients. With two classes: whether there is
+ * any but the first. */
+static bool find_strata(const struct dataset *dataset, struct drawn_patient *drawn)
+{
+    size_t classes = (size_t)dataset->n_classes, patients = (size_t)dataset->n_patients;
+    bool *has = calloc(patients * classes + 1, sizeof *has);
+    int32_t *count = calloc(classes + 1, sizeof *count);
+    for (int64_t s = 0; has && count && s < dataset->n_spans; s++) {
+        const struct sample_span *span = &dataset->spans[s];
+        for (int64_t i = span->first; span->side != DATA_TEST && i < dataset_span_end(dataset, s);
+             i++)
+            if (dataset_label(dataset, i) >= 0)
+                has[(size_t)span->patient * classes + (size_t)dataset_label(dataset, i)] = true;
+    }
+    for (size_t i = 0; has && count && i < patients * classes; i++)
+        count[i % classes] += has[i];
+    for (size_t i = 0; has && count && i < patients * classes; i++) {
+        int class = (int)(i % classes), *stratum = &drawn[i / classes].stratum;
+        bool rarer = classes == 2 || class == 0 || !has[i - (size_t)(class - *stratum)] ||
+                     count[class] <= count[*stratum];
+        if (has[i] && rarer)
+            *stratum = class;
+    }
+    bool ok = has && count;
+    free(has);
+    free(count);
+    return ok;
 }
 
 /* Patients that are drawn, at the front, in the order of their draw; *n of them. NULL if no
@@ -175,8 +204,10 @@ static struct drawn_patient *draw_patients(const struct dataset *dataset, uint64
         if (span->side == DATA_TEST)
             continue;
         drawn[span->patient].drawn = true;
-        for (int64_t i = span->first; i < dataset_span_end(dataset, s); i++)
-            drawn[span->patient].mixed |= dataset_label(dataset, i) > 0;
+    }
+    if (!find_strata(dataset, drawn)) {
+        free(drawn);
+        return NULL;
     }
     qsort(drawn, (size_t)dataset->n_patients, sizeof *drawn, by_draw);
     while (*n < dataset->n_patients && drawn[*n].drawn)
@@ -184,8 +215,8 @@ static struct drawn_patient *draw_patients(const struct dataset *dataset, uint64
     return drawn;
 }
 
-/* Patients with only the first class and the others are drawn apart, so that both sides have both.
- * What is kept for the test stays there. */
+/* Patients with a rare class and the others are drawn apart, so that both sides have it. What is
+ * kept for the test stays there. */
 static bool split_patients(struct dataset *dataset, uint64_t seed, double fraction, struct err *err)
 {
     int32_t n = 0;
@@ -204,7 +235,7 @@ static bool split_patients(struct dataset *dataset, uint64_t seed, double fracti
         return false;
     }
     for (int32_t first = 0, end; first < n; first = end) {
-        for (end = first; end < n && drawn[end].mixed == drawn[first].mixed;)
+        for (end = first; end < n && drawn[end].stratum == drawn[first].stratum;)
             end++;
         int32_t val = (int32_t)lround(fraction * (end - first));
         val = val < 1 && end - first > 1 ? 1 : val;

@@ -42,6 +42,41 @@ static void assert_no_leak(const struct dataset *dataset)
                 assert_int_equal(dataset_side(dataset, i), dataset_side(dataset, j));
 }
 
+/* Two of nine patients have the third class: whatever the seed, one of them is on each side. */
+static void split_shares_rare_classes(void **state)
+{
+    (void)state;
+    char *folder = cohort_folder("train-split-rare");
+    for (int patient = 0; patient < 9; patient++)
+        for (int class = 0; class < (patient == 3 || patient == 7 ? 3 : 2); class ++) {
+            struct image patch;
+            char *path =
+                text_format("%s/p%d_idx5_x%d_y0_class%d.png", folder, patient, class, class);
+            cohort_patch(patient, class, SIDE_PX, &patch);
+            assert_true(image_write_png(path, &patch, NULL));
+            image_free(&patch);
+            free(path);
+        }
+    for (int seed = 0; seed < 12; seed++) {
+        struct train_config config = config_with(folder, NULL, "classes=[a, b, c]");
+        struct dataset dataset;
+        struct err err = { 0 };
+        int64_t count[3];
+        config.seed = seed;
+        if (!dataset_open(&config, &dataset, &err))
+            fail_msg("%s", err.text);
+        assert_no_leak(&dataset);
+        for (int side = DATA_TRAIN; side <= DATA_VAL; side++) {
+            dataset_count(&dataset, (enum data_side)side, count);
+            assert_true(count[0] > 0 && count[1] > 0);
+            assert_int_equal(count[2], 1);
+        }
+        dataset_free(&dataset);
+        config_free(&config);
+    }
+    free(folder);
+}
+
 /* Whatever the seed and the share, patients are whole, both sides have both classes. */
 static void split_never_leaks(void **state)
 {
@@ -531,12 +566,19 @@ static void real_tars(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(split_never_leaks),    cmocka_unit_test(changed_pixels_are_other_data),
-        cmocka_unit_test(stores_by_attribute),  cmocka_unit_test(stores_of_two_resolutions),
-        cmocka_unit_test(bad_data_is_named),    cmocka_unit_test(loader_is_deterministic),
-        cmocka_unit_test(validation_takes_all), cmocka_unit_test(pixels_are_right),
-        cmocka_unit_test(cut_store_is_named),   cmocka_unit_test(damage_is_named),
-        cmocka_unit_test(tar_entries),          cmocka_unit_test(real_tars),
+        cmocka_unit_test(split_never_leaks),
+        cmocka_unit_test(split_shares_rare_classes),
+        cmocka_unit_test(changed_pixels_are_other_data),
+        cmocka_unit_test(stores_by_attribute),
+        cmocka_unit_test(stores_of_two_resolutions),
+        cmocka_unit_test(bad_data_is_named),
+        cmocka_unit_test(loader_is_deterministic),
+        cmocka_unit_test(validation_takes_all),
+        cmocka_unit_test(pixels_are_right),
+        cmocka_unit_test(cut_store_is_named),
+        cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(tar_entries),
+        cmocka_unit_test(real_tars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
