@@ -17,6 +17,9 @@ build:
 demo: build
 	@scripts/demo $(BUILD)/microtome demo
 
+demo-classes: build
+	@scripts/demo-classes $(BUILD)/microtome demo-classes
+
 test:
 	@scripts/install build test
 	@scripts/test $(BUILD) $(JOBS) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
@@ -45,6 +48,6 @@ deb: build
 	@ls $(BUILD)/*.deb
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-test $(BUILD)-asan demo
+	rm -rf $(BUILD) $(BUILD)-test $(BUILD)-asan demo demo-classes
 
-.PHONY: all build demo test asan bench format install deb clean
+.PHONY: all build demo demo-classes test asan bench format install deb clean

@@ -85,12 +85,21 @@ static void put_axes(FILE *page, const struct figure *figure, const struct frame
              figure->y_label);
 }
 
+/* Opens a path up to its points. */
+static void put_path(FILE *page, const struct figure_line *line, int number)
+{
+    html_put(page, "<path class=\"line line%d\"", number);
+    if (line->colour[0])
+        html_put(page, " style=\"stroke:%s\"", line->colour);
+    html_put(page, " d=\"");
+}
+
 static void put_line(FILE *page, const struct frame *frame, const struct figure_line *line,
                      int number)
 {
     bool drawing = false;
     double last_x = 0, last_y = 0;
-    html_put(page, "<path class=\"line line%d\" d=\"", number);
+    put_path(page, line, number);
     for (int64_t k = 0; k < line->n; k++) {
         if (!isfinite(line->x[k]) || !isfinite(line->y[k])) {
             drawing = false;
@@ -112,11 +121,12 @@ static void put_line(FILE *page, const struct frame *frame, const struct figure_
 static void put_legend(FILE *page, const struct figure *figure)
 {
     html_put(page, "<ul class=\"legend\">");
-    for (int i = 0; i < figure->n_lines; i++)
+    for (int i = 0; i < figure->n_lines; i++) {
         html_put(page,
-                 "<li><svg viewBox=\"0 0 26 8\" width=\"26\" height=\"8\" aria-hidden=\"true\">"
-                 "<path class=\"line line%d\" d=\"M0 4H26\"/></svg> <bdi>%s</bdi></li>",
-                 i, figure->lines[i].name);
+                 "<li><svg viewBox=\"0 0 26 8\" width=\"26\" height=\"8\" aria-hidden=\"true\">");
+        put_path(page, &figure->lines[i], i);
+        html_put(page, "M0 4H26\"/></svg> <bdi>%s</bdi></li>", figure->lines[i].name);
+    }
     html_put(page, "</ul>");
 }
 

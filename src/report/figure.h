@@ -12,6 +12,7 @@ struct figure_line {
     const char *name; /* foreign text is fine */
     const double *x, *y;
     int64_t n;
+    char colour[16]; /* CSS; "": one that follows from the number of the line */
 };
 
 struct figure {

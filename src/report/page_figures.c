@@ -2,21 +2,37 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/class_colour.h"
 #include "report/figure.h"
 #include "report/html.h"
 #include "report/page_sections.h"
 
 /* How a kind of curve is drawn. */
 static const struct {
-    const char *title, *x_label, *y_label;
+    const char *title, *of_classes, *x_label, *y_label;
     bool diagonal;
     double x_high; /* 0: from the data */
 } kinds[CURVE_KINDS] = {
-    [CURVE_ROC] = { "ROC of slides", "1 \xE2\x88\x92 specificity", "sensitivity", true, 1 },
-    [CURVE_FROC] = { "FROC of lesions", "false positives per slide", "sensitivity", false, 0 },
-    [CURVE_PRECISION] = { "Precision and recall of slides", "recall", "precision", false, 1 },
-    [CURVE_CALIBRATION] = { "Calibration", "mean score of a bin", "share of positives", true, 1 },
+    [CURVE_ROC] = { "ROC of slides", "ROC of each class against the others",
+                    "1 \xE2\x88\x92 specificity", "sensitivity", true, 1 },
+    [CURVE_FROC] = { "FROC of lesions", NULL, "false positives per slide", "sensitivity", false,
+                     0 },
+    [CURVE_PRECISION] = { "Precision and recall of slides", "Precision and recall of each class",
+                          "recall", "precision", false, 1 },
+    [CURVE_CALIBRATION] = { "Calibration", "Calibration of each class", "mean score of a bin",
+                            "share of positives", true, 1 },
 };
+
+/* The curve of a class has its colour. */
+static void put_colour(const struct page *page, const struct result_curve *curve, char *out,
+                       size_t room)
+{
+    const struct heatmap_info *info = page_classes(page);
+    uint8_t rgb[VIEW_CLASSES][3];
+    class_colours(info->class_names, info->n_classes, rgb); /* page_classes: no more than these */
+    const uint8_t *colour = rgb[page_class_of_curve(page, curve)];
+    snprintf(out, room, "#%02x%02x%02x", colour[0], colour[1], colour[2]);
+}
 
 static void put_kind(FILE *out, const struct page *page, enum curve_kind kind)
 {
@@ -29,9 +45,14 @@ static void put_kind(FILE *out, const struct page *page, enum curve_kind kind)
                              .mark = NAN };
     for (size_t i = 0; i < page->results.n_curves && figure.n_lines < FIGURE_LINES; i++) {
         const struct result_curve *curve = &page->results.curves[i];
-        if (curve->kind == kind && curve->n > 0)
-            figure.lines[figure.n_lines++] =
-                (struct figure_line){ curve->name, curve->x, curve->y, curve->n };
+        if (curve->kind != kind || curve->n == 0)
+            continue;
+        struct figure_line *line = &figure.lines[figure.n_lines++];
+        *line = (struct figure_line){ curve->name, curve->x, curve->y, curve->n, "" };
+        if (kinds[kind].of_classes && page_class_of_curve(page, curve) >= 0) {
+            figure.title = kinds[kind].of_classes;
+            put_colour(page, curve, line->colour, sizeof line->colour);
+        }
     }
     if (figure.n_lines > 0)
         figure_write(out, &figure);
@@ -83,9 +104,9 @@ static void put_measure(FILE *out, const struct result_training *training, const
                              .mark_name = "best" };
     int64_t n = (int64_t)csv->n_rows;
     if (epochs && val)
-        figure.lines[figure.n_lines++] = (struct figure_line){ "validation", epochs, val, n };
+        figure.lines[figure.n_lines++] = (struct figure_line){ "validation", epochs, val, n, "" };
     if (epochs && train)
-        figure.lines[figure.n_lines++] = (struct figure_line){ "training", epochs, train, n };
+        figure.lines[figure.n_lines++] = (struct figure_line){ "training", epochs, train, n, "" };
     if (figure.n_lines > 0)
         figure_write(out, &figure);
     free(epochs), free(val), free(train);

@@ -31,6 +31,47 @@ static double area_under(const struct result_curve *curve)
     return area;
 }
 
+const struct heatmap_info *page_classes(const struct page *page)
+{
+    const struct heatmap_info *first = NULL;
+    for (size_t i = 0; i < page->results.n_slides; i++) {
+        const struct heatmap_info *info = &page->views[i].info;
+        if (!page->views[i].won || !isfinite(slide_view_class_mm2(&page->views[i], 0)))
+            continue;
+        if (!first)
+            first = info;
+        bool same = info->n_classes == first->n_classes && info->n_classes <= VIEW_CLASSES;
+        for (int64_t c = 0; same && c < info->n_classes; c++)
+            same = strcmp(info->class_names[c], first->class_names[c]) == 0;
+        if (!same)
+            return NULL;
+    }
+    return first;
+}
+
+int64_t page_class_of_curve(const struct page *page, const struct result_curve *curve)
+{
+    const struct heatmap_info *info = page_classes(page);
+    for (int64_t c = 0; info && c < info->n_classes; c++)
+        if (strcmp(info->class_names[c], curve->name) == 0)
+            return c;
+    return -1;
+}
+
+/* The areas under the ROC curves of the classes: their mean if each has one, NAN otherwise. */
+static double macro_auc(const struct page *page)
+{
+    const struct heatmap_info *info = page_classes(page);
+    double sum = 0;
+    int64_t n = 0;
+    for (size_t i = 0; info && i < page->results.n_curves; i++) {
+        const struct result_curve *curve = &page->results.curves[i];
+        if (curve->kind == CURVE_ROC && page_class_of_curve(page, curve) >= 0)
+            sum += area_under(curve), n++;
+    }
+    return info && n == info->n_classes ? sum / (double)n : NAN;
+}
+
 static void put_card(FILE *out, const char *name, const char *text)
 {
     html_put(out, "<div><dt>%s</dt><dd>%s</dd></div>", name, text);
@@ -55,6 +96,23 @@ static void put_links(FILE *out, const struct page *page)
     html_put(out, "</ul></nav>\n");
 }
 
+/* Of slides: the first curve that is not of a class. */
+static void put_auc(FILE *out, const struct page *page)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.3f", macro_auc(page));
+    if (isfinite(macro_auc(page)))
+        put_card(out, "mean AUC of classes", text);
+    for (size_t i = 0; i < page->results.n_curves; i++) {
+        const struct result_curve *curve = &page->results.curves[i];
+        if (curve->kind != CURVE_ROC || page_class_of_curve(page, curve) >= 0)
+            continue;
+        snprintf(text, sizeof text, "%.3f", area_under(curve));
+        put_card(out, "slide AUC", text);
+        return;
+    }
+}
+
 void page_put_summary(FILE *out, const struct page *page)
 {
     bool differ;
@@ -64,12 +122,7 @@ void page_put_summary(FILE *out, const struct page *page)
     snprintf(text, sizeof text, "%zu", page->results.n_slides);
     if (page->results.n_slides > 0)
         put_card(out, "slides", text);
-    for (size_t i = 0; i < page->results.n_curves; i++)
-        if (page->results.curves[i].kind == CURVE_ROC) {
-            snprintf(text, sizeof text, "%.3f", area_under(&page->results.curves[i]));
-            put_card(out, "slide AUC", text);
-            break;
-        }
+    put_auc(out, page);
     if (info && !differ) {
         put_card(out, "model", info->models);
         put_card(out, "weights", info->model_hash);
@@ -112,25 +165,6 @@ struct columns {
     int64_t n_classes;
 };
 
-/* More than two classes, the same on all slides whose areas are known, few enough for a table. */
-static const struct heatmap_info *common_classes(const struct page *page)
-{
-    const struct heatmap_info *first = NULL;
-    for (size_t i = 0; i < page->results.n_slides; i++) {
-        const struct heatmap_info *info = &page->views[i].info;
-        if (!page->views[i].won || !isfinite(slide_view_class_mm2(&page->views[i], 0)))
-            continue;
-        if (!first)
-            first = info;
-        bool same = info->n_classes == first->n_classes && info->n_classes <= VIEW_CLASSES;
-        for (int64_t c = 0; same && c < info->n_classes; c++)
-            same = strcmp(info->class_names[c], first->class_names[c]) == 0;
-        if (!same)
-            return NULL;
-    }
-    return first;
-}
-
 static double tissue_of(const struct result_slide *slide, const struct slide_view *view)
 {
     return isfinite(slide->tissue_mm2) ? slide->tissue_mm2 : view->tissue_mm2;
@@ -138,7 +172,7 @@ static double tissue_of(const struct result_slide *slide, const struct slide_vie
 
 static struct columns columns_of(const struct page *page)
 {
-    struct columns columns = { .classes = common_classes(page) };
+    struct columns columns = { .classes = page_classes(page) };
     columns.n_classes = columns.classes ? columns.classes->n_classes : 0;
     for (size_t i = 0; i < page->results.n_slides; i++) {
         const struct result_slide *slide = &page->results.slides[i];

@@ -12,6 +12,12 @@ struct page {
     struct slide_view *views; /* [n_slides] */
 };
 
+/* More than two classes that all slides with known areas share, few enough for a table; NULL:
+ * none. */
+const struct heatmap_info *page_classes(const struct page *page);
+/* The class of which the curve is, against the others; -1: of none. */
+int64_t page_class_of_curve(const struct page *page, const struct result_curve *curve);
+
 void page_put_summary(FILE *out, const struct page *page);
 void page_put_cohort(FILE *out, const struct page *page);
 void page_put_curves(FILE *out, const struct page *page);

@@ -90,7 +90,7 @@ const char page_style[] =
     ".of-classes+.of-score,.scores .of-classes{display:none}"
     ".scores .of-classes+.of-score{display:block}\n"
     "details>summary{cursor:pointer;margin:.6rem 0 .4rem}\n"
-    ".confusion{width:auto}.confusion "
+    "#curves h3{margin-top:1.2rem}.confusion{width:auto}.confusion "
     ".share{text-align:right;min-width:4.5rem;background:color-mix("
     "in srgb,var(--c0) calc(45%*var(--v)),var(--paper))}\n"
     ".problem{color:var(--bad)}code{overflow-wrap:anywhere;font-size:.85rem}\n"

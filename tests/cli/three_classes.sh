@@ -24,7 +24,7 @@ echo "--- judged against the drawings"
 microtome evaluate confusion results/heatmaps --truth cohort/test.csv --class-map cohort/classes.yaml --plot results/confusion -q >judged.txt 2>/dev/null
 head -n 1 judged.txt
 check "balanced accuracy" "$(sed -n 's/.*balanced accuracy \([0-9.]*\).*/\1/p' judged.txt)" 0.5
-microtome evaluate roc model/scores.csv --slide sample --bootstrap 0 -q >curves.txt
+microtome evaluate roc model/test_scores.csv --slide sample --bootstrap 0 -q >curves.txt
 check "macro AUC" "$(awk '$2 == "macro" { print $3 }' curves.txt)" 0.7
 echo "--- report"
 microtome report results model cohort -o report -q

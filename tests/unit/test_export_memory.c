@@ -14,6 +14,8 @@
 #include "heatmap/export.h"
 #include "support/heatmaps.h"
 
+extern const struct exporter exporter_regions;
+
 static void blobs(int64_t column, int64_t row, float *scores)
 {
     int64_t x = column % 200 - 100, y = row % 160 - 80;
@@ -71,12 +73,42 @@ static void memory_does_not_grow_with_the_heatmap(void **state)
     free(large);
 }
 
+static void blobs_of_three(int64_t column, int64_t row, float *scores)
+{
+    int64_t x = column % 200 - 100, y = row % 160 - 80, far = x * x + y * y;
+    int64_t class = far < 900 ? 2 : far < 4900;
+    for (int64_t c = 0; c < 3; c++)
+        scores[c] = column < 500 ? NAN : c == class ? 0.5F : 0.25F;
+}
+
+/* The regions of the class with the highest score. */
+static void regions_of_many_classes_take_no_more(void **state)
+{
+    (void)state;
+    static char names[3][8] = { "a", "b", "c" }, *classes[3] = { names[0], names[1], names[2] };
+    struct heatmap_info low = heatmaps_facts("export_low3", 20000 * 16, 200 * 16, 3);
+    struct heatmap_info high = heatmaps_facts("export_high3", 20000 * 16, 600 * 16, 3);
+    low.class_names = high.class_names = classes;
+    heatmap_close(heatmaps_make(&low, blobs_of_three));
+    heatmap_close(heatmaps_make(&high, blobs_of_three));
+    double low_mb = export_mb("export_low3", &exporter_regions);
+    double high_mb = export_mb("export_high3", &exporter_regions);
+    print_message("regions of three classes: %.0f MB, three times as high: %.0f MB\n", low_mb,
+                  high_mb);
+    assert_true(low_mb < 200 && high_mb < 200);
+    assert_true(high_mb < 1.1 * low_mb + 4);
+    char *large = heatmaps_path("export_high3", "heatmap.npy");
+    unlink(large);
+    free(large);
+}
+
 int main(void)
 {
 #ifdef __SANITIZE_ADDRESS__
     print_message("skipped: memory says nothing under the sanitizers\n");
     return 77;
 #endif
-    const struct CMUnitTest tests[] = { cmocka_unit_test(memory_does_not_grow_with_the_heatmap) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(memory_does_not_grow_with_the_heatmap),
+                                        cmocka_unit_test(regions_of_many_classes_take_no_more) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

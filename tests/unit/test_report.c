@@ -386,6 +386,8 @@ static void many_classes_have_areas(void **state)
     put_file(in, "list.csv", "slide,label,annotation\ns1,tumor,drawn.geojson\n");
     put_file(in, "confusion.csv", "truth,a,<b>\na,30,10\n<b>,0,60\n");
     put_file(in, "copy.csv", "truth,a,<b>\na,30,10\n<b>,0,60\n");
+    put_file(in, "points.csv",
+             "curve,false_positive_rate,true_positive_rate\nstroma,0,0\nstroma,0,1\nstroma,1,1\n");
     put_file(in, "not1.csv", "truth,a,b\nb,3,1\na,0,6\n");
     put_file(in, "not2.csv", "truth,a,b\na,3,x\nb,0,6\n");
     put_file(in, "not3.csv", "truth,a,b\na,3,-1\nb,0,6\n");
@@ -407,7 +409,10 @@ static void many_classes_have_areas(void **state)
     const char *matrix = strstr(page, "<table class=\"confusion\">");
     assert_non_null(matrix);
     assert_null(strstr(matrix + 1, "<table class=\"confusion\">"));
-    assert_non_null(strstr(truth, "#009e73")); /* the colour of stroma */
+    assert_non_null(strstr(truth, "#009e73")); /* the colour of stroma, of its curve too */
+    assert_non_null(strstr(page, "ROC of each class against the others"));
+    assert_non_null(strstr(page, "stroke:#009e73"));
+    assert_null(strstr(page, "slide AUC"));
     assert_true(image_read_png(picture, 3, &image, &err));
     int64_t y = image.height / 2, width = image.width;
     assert_memory_equal(image_at(&image, width * 5 / 37, y), ((uint8_t[]){ 0, 158, 115 }), 3);
