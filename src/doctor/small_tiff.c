@@ -1,5 +1,5 @@
 /* small_tiff.c: does the installed OpenSlide read a lossless TIFF that is smaller than a tile?
- * Tested with a small TIFF in memory; see slide/tiff_rgba.h for what goes wrong. */
+ * Tested with a small TIFF in memory; docs/slides.md explains what goes wrong. */
 #include <fcntl.h>
 #include <openslide.h>
 #include <stdio.h>

@@ -209,8 +209,8 @@ static bool check_image(const struct tiff_file *file, const struct ome_image *im
                        file->path, image->z, image->times);
     if (image->width != (double)page->width || image->height != (double)page->height)
         return err_set(err, ERR_FORMAT,
-                       "%s: its OME-XML says %g x %g px, its page %lld x %lld px: one of them is "
-                       "wrong",
+                       "%s: its OME-XML says %g x %g px, its page has %lld x %lld px; correct or "
+                       "remove the ImageDescription of the file",
                        file->path, image->width, image->height, (long long)page->width,
                        (long long)page->height);
     return true;

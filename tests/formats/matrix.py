@@ -41,6 +41,11 @@ def palette(path):
     return [(colours[:, GREY] >> 8).astype(np.uint8).transpose(1, 2, 0)]
 
 
+def grey_16(path):
+    tiff([DEEP[0][:, :, 0]], photometric="minisblack", compression="deflate")(path)
+    return [np.repeat((DEEP[0][:, :, :1] >> 8).astype(np.uint8), 3, 2)]
+
+
 def inverted(path):
     tiff([255 - GREY], photometric="miniswhite", compression="deflate", predictor=True)(path)
     return [np.repeat(GREY[:, :, None], 3, 2)]
@@ -128,6 +133,7 @@ ROWS = [
      tiff(DEEP, byteorder=">", bigtiff=True, compression="deflate", predictor=True), [DRAWN, OS4]),
     ("16-bit RGB", "rgb16.tif", vips_lossless("--compression", "lzw", source=DEEP[0]), LOSSLESS),
     ("8-bit grey", "grey.tif", vips_lossless("--compression", "lzw", source=GREY), LOSSLESS),
+    ("16-bit grey", "grey16.tif", grey_16, [DRAWN]),
     ("grey, 0 is white", "inverted.tif", inverted, [DRAWN, OS4]),
     ("1-bit mask", "mask.tif", vips_one_bit, [DRAWN, OS4]),
     ("palette", "palette.tif", palette, [DRAWN, OS4]),

@@ -175,34 +175,84 @@ static bool draw(void *arg, int64_t x, int64_t y, int64_t width, int64_t height,
 }
 
 /* Two levels without loss, the smaller one of less than a tile. */
-static void write_lossless(const char *name, uint16_t compression)
+struct lossless {
+    const char *name, *mode, *description, *software;
+    uint16_t compression, bits, planar, predictor;
+    bool sub; /* level 1 is a SubIFD */
+};
+
+static void write_lossless_level(TIFF *tiff, const struct lossless *kind, uint32_t width)
 {
     enum { TILE = 64 };
-    static uint8_t px[TILE * TILE * 3];
-    char *path = seed_path("fuzz_slide", name);
-    TIFF *tiff = TIFFOpen(path, "w");
-    draw(NULL, 0, 0, TILE, TILE, px, 3 * TILE, 0, NULL);
-    for (uint32_t width = 80; tiff && width >= 40; width /= 2) {
-        TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, width < 80 ? FILETYPE_REDUCEDIMAGE : 0);
-        TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width);
-        TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, width / 2);
-        TIFFSetField(tiff, TIFFTAG_TILEWIDTH, TILE);
-        TIFFSetField(tiff, TIFFTAG_TILELENGTH, TILE);
-        TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 3);
-        TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 8);
-        TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
-        TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_RGB);
-        TIFFSetField(tiff, TIFFTAG_COMPRESSION, compression);
-        for (uint32_t i = 0; i < TIFFNumberOfTiles(tiff); i++)
-            if (TIFFWriteEncodedTile(tiff, i, px, sizeof px) < 0)
-                exit(1);
-        if (!TIFFWriteDirectory(tiff))
+    static uint8_t px[TILE * TILE * 6];
+    bool first = width == 160;
+    TIFFSetField(tiff, TIFFTAG_SUBFILETYPE, first ? 0 : FILETYPE_REDUCEDIMAGE);
+    TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width);
+    TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, width / 2);
+    TIFFSetField(tiff, TIFFTAG_TILEWIDTH, TILE);
+    TIFFSetField(tiff, TIFFTAG_TILELENGTH, TILE);
+    TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 3);
+    TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, kind->bits);
+    TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, kind->planar);
+    TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_RGB);
+    TIFFSetField(tiff, TIFFTAG_COMPRESSION, kind->compression);
+    if (kind->predictor)
+        TIFFSetField(tiff, TIFFTAG_PREDICTOR, kind->predictor);
+    if (first && kind->description)
+        TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, kind->description);
+    if (first && kind->software)
+        TIFFSetField(tiff, TIFFTAG_SOFTWARE, kind->software);
+    if (first && kind->sub)
+        TIFFSetField(tiff, TIFFTAG_SUBIFD, 1, (uint64_t[]){ 0 });
+    for (uint32_t i = 0; i < TIFFNumberOfTiles(tiff); i++) {
+        draw(NULL, 0, 0, TILE, TILE, px, 3 * TILE, 0, NULL);
+        draw(NULL, 0, 0, TILE, TILE, px + TILE * TILE * 3, 3 * TILE, 0, NULL);
+        if (TIFFWriteEncodedTile(tiff, i, px, TIFFTileSize(tiff)) < 0)
             exit(1);
     }
+    if (!TIFFWriteDirectory(tiff))
+        exit(1);
+}
+
+static void write_lossless(const struct lossless *kind)
+{
+    char *path = seed_path("fuzz_slide", kind->name);
+    TIFF *tiff = TIFFOpen(path, kind->mode);
     if (!tiff)
         exit(1);
+    write_lossless_level(tiff, kind, 160);
+    write_lossless_level(tiff, kind, 80);
     TIFFClose(tiff);
     free(path);
+}
+
+static void write_lossless_slides(void)
+{
+    static const struct lossless kinds[] = {
+        { "lzw.tiff", "w", NULL, NULL, COMPRESSION_LZW, 8, 1, 0, false },
+        { "deflate.tiff", "w", NULL, NULL, COMPRESSION_ADOBE_DEFLATE, 8, 1, 0, false },
+        { "planar.tiff", "wb", NULL, NULL, COMPRESSION_ADOBE_DEFLATE, 16, 2, 2, false },
+        { "ome.tiff", "w8",
+          "<OME UUID='urn:uuid:1'><Instrument><Objective ID='o' NominalMagnification='20'/>"
+          "</Instrument><Image><ObjectiveSettings ID='o'/><Pixels SizeX='160' SizeY='80' SizeZ='1' "
+          "SizeC='3' SizeT='1' PhysicalSizeX='250' PhysicalSizeXUnit='nm' PhysicalSizeY='0.25'>"
+          "<TiffData IFD='0'><UUID "
+          "FileName='a'>urn:uuid:1</UUID></TiffData></Pixels></Image></OME>",
+          NULL, COMPRESSION_ADOBE_DEFLATE, 8, 1, 2, true },
+        { "philips.tiff", "w",
+          "<DataObject ObjectType='DPUfsImport'><Attribute Name='PIM_DP_SCANNED_IMAGES'><Array>"
+          "<DataObject><Attribute Name='DICOM_PIXEL_SPACING'>\"0.00025\" \"0.00025\"</Attribute>"
+          "<Attribute Name='PIIM_PIXEL_DATA_REPRESENTATION_SEQUENCE'><Array>"
+          "<DataObject ObjectType='PixelDataRepresentation'>"
+          "<Attribute Name='DICOM_PIXEL_SPACING'>\"0.00025\" \"0.00025\"</Attribute></DataObject>"
+          "<DataObject ObjectType='PixelDataRepresentation'>"
+          "<Attribute Name='DICOM_PIXEL_SPACING'>\"0.0005\" \"0.0005\"</Attribute></DataObject>"
+          "</Array></Attribute><Attribute Name='PIM_DP_IMAGE_TYPE'>WSI</Attribute></DataObject>"
+          "</Array></Attribute></DataObject>",
+          "Philips DP", COMPRESSION_LZW, 8, 1, 0, false },
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        write_lossless(&kinds[i]);
 }
 
 static void write_slides(void)
@@ -227,8 +277,7 @@ static void write_slides(void)
         free(path);
     }
     pool_free(pool);
-    write_lossless("lzw.tiff", COMPRESSION_LZW);
-    write_lossless("deflate.tiff", COMPRESSION_ADOBE_DEFLATE);
+    write_lossless_slides();
 }
 
 static void write_images(void)
