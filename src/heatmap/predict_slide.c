@@ -15,6 +15,7 @@
 #include "base/clock.h"
 
 #define STITCH_BYTES (INT64_C(64) << 20)
+#define IMAGE_SHARE 16  /* a plain image in memory takes at most this part of --memory */
 #define WRITING_SHARE 8 /* stitching and exporters take at most this part of --memory */
 #define STAIN_BAND_BYTES (INT64_C(96) << 20)
 
@@ -56,8 +57,11 @@ static bool check_mpp(const struct predict *predict, const char *path,
 
 static struct slide_access predict_access(const struct predict *predict)
 {
-    return (struct slide_access){ predict->options->slide_mpp, predict->options->cache,
-                                  predict->folder };
+    const struct predict_options *options = predict->options;
+    return (struct slide_access){ .mpp = options->slide_mpp,
+                                  .cache = options->cache,
+                                  .image_bytes = options->memory_bytes / IMAGE_SHARE,
+                                  .results = predict->folder };
 }
 
 bool predict_given_mask(const struct predict *predict, size_t slide, char **out, struct err *err)

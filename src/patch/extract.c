@@ -509,7 +509,9 @@ bool extract_slide(const struct slide_entry *entry, const struct extract_options
 {
     struct work work = { .entry = entry, .options = options, .ctx = ctx };
     char *folder = folder_of(path);
-    struct slide_access access = { options->slide_mpp, options->cache, folder };
+    struct slide_access access = { .mpp = options->slide_mpp,
+                                   .cache = options->cache,
+                                   .results = folder };
     bool ok = (folder || err_memory(err, path)) &&
               extract_inputs(entry, options, work.inputs, err) &&
               slide_open_entry(entry, &access, &work.slide, err) &&

@@ -18,8 +18,9 @@ struct slide {
     struct tile_source *low_sources; /* [n_levels] */
     pthread_mutex_t low_mutex;       /* of the latter two */
     const struct slide_driver *driver;
-    void *state; /* the driver's */
-    char *cache; /* the folder of slide_set_cache; NULL: the user's */
+    void *state;         /* the driver's */
+    char *cache;         /* the folder of slide_set_cache; NULL: the user's */
+    int64_t image_bytes; /* of slide_set_image_bytes */
 };
 
 enum driver_answer {

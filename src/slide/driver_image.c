@@ -12,8 +12,7 @@
 #include "slide/tile_cache.h"
 
 #define TILE_PX 256
-#define MEMORY_MAX_PX (INT64_C(32) << 20) /* 96 MB; larger images become tiles on disk */
-#define MOST_PX (INT64_C(1) << 40)        /* 3 TB of tiles: no image, but a damaged header */
+#define MOST_PX (INT64_C(1) << 40) /* 3 TB of tiles: no image, but a damaged header */
 
 struct image_state {
     const struct image_format *format;
@@ -70,9 +69,10 @@ static bool fill_cache(void *arg, struct tile_cache *cache, struct err *err)
     return ok;
 }
 
-static bool in_memory(const struct image_facts *facts)
+static bool in_memory(const struct slide *slide)
 {
-    return facts->width <= MEMORY_MAX_PX / facts->height;
+    const struct image_state *state = slide->state;
+    return state->facts.width <= slide->image_bytes / 3 / state->facts.height;
 }
 
 static struct tile_cache_key cache_key(const struct slide *slide)
@@ -106,8 +106,8 @@ static bool decode_image(const struct slide *slide, struct err *err)
         return false;
     }
     struct err why = { .kind = ERR_NONE };
-    char *folder = in_memory(&facts) ? NULL : slide_cache_folder(slide);
-    bool ok = in_memory(&facts) ? read_to_memory(state, filling.reader, &why)
+    char *folder = in_memory(slide) ? NULL : slide_cache_folder(slide);
+    bool ok = in_memory(slide) ? read_to_memory(state, filling.reader, &why)
               : folder ? tile_cache_open(folder, &key, fill_cache, &filling, &state->cache, &why)
                        : err_set(&why, ERR_MISSING,
                                  "no folder for its decoded tiles (%.0f MB): neither "
@@ -174,7 +174,7 @@ static bool fill_slide(struct slide *slide, struct err *err)
     if (!slide_set_vendor(slide, state->format->vendor, err) || !slide_set_levels(slide, 1, err))
         return false;
     struct tile_cache_key key = cache_key(slide);
-    if (in_memory(facts))
+    if (in_memory(slide))
         snprintf(state->note, sizeof state->note, "decoded to memory");
     else
         snprintf(state->note, sizeof state->note, "decoded once to tiles on disk (%.0f MB)",

@@ -106,6 +106,7 @@ static bool new_slide(const char *path, struct slide **out, struct err *err)
     struct slide *slide = calloc(1, sizeof *slide);
     if (!slide)
         return err_memory(err, path);
+    slide->image_bytes = SLIDE_IMAGE_BYTES;
     pthread_mutex_init(&slide->low_mutex, NULL);
     slide->info.path = slide->path = strdup(path);
     slide->info.name = slide->name = file_stem(path);
@@ -186,6 +187,11 @@ bool slide_set_cache(struct slide *slide, const char *folder, struct err *err)
     free(slide->cache);
     slide->cache = folder ? strdup(folder) : NULL;
     return slide->cache || !folder || err_memory(err, slide->path);
+}
+
+void slide_set_image_bytes(struct slide *slide, int64_t bytes)
+{
+    slide->image_bytes = bytes < SLIDE_IMAGE_BYTES ? bytes : SLIDE_IMAGE_BYTES;
 }
 
 char *slide_cache_folder(const struct slide *slide)

@@ -57,6 +57,10 @@ bool slide_open(const char *path, double given_mpp, struct slide **out, struct e
 /* Where decoded tiles of large plain images, and low levels that the file does not have, are kept
  * (tile_cache.h); NULL: in the user's cache. Call it before pixels are read. */
 bool slide_set_cache(struct slide *slide, const char *folder, struct err *err);
+/* A plain image whose pixels take more bytes than this is kept as tiles in the cache, a smaller one
+ * in memory; SLIDE_IMAGE_BYTES if it is not called. */
+#define SLIDE_IMAGE_BYTES (INT64_C(96) << 20)
+void slide_set_image_bytes(struct slide *slide, int64_t bytes);
 void slide_close(struct slide *slide); /* NULL-safe */
 const struct slide_info *slide_info(const struct slide *slide);
 const char *slide_mpp_source_name(enum mpp_source source);

@@ -46,6 +46,7 @@ bool slide_list_parse(const char *text, size_t size, const char *path, struct sl
 struct slide_access {
     double mpp;          /* --slide-mpp, for all slides; 0: not given */
     const char *cache;   /* --cache: folder for tile caches; NULL: not given */
+    int64_t image_bytes; /* of slide_set_image_bytes; 0: not given */
     const char *results; /* the run's results, which contain the folder cache/ then; NULL: the
                             user's cache (slide_set_cache) */
 };

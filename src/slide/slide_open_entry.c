@@ -74,6 +74,8 @@ bool slide_open_entry(const struct slide_entry *entry, const struct slide_access
         slide_close(slide);
         return false;
     }
+    if (access->image_bytes > 0)
+        slide_set_image_bytes(slide, access->image_bytes);
     *out = slide;
     return true;
 }

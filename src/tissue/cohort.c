@@ -186,7 +186,9 @@ static bool make_slide(void *arg, size_t i, struct err *err)
     struct tissue_row *row = &cohort->rows[i];
     char *paths[N_FILES] = { 0 };
     struct slide *slide = NULL;
-    struct slide_access access = { request->slide_mpp, request->cache, request->folder };
+    struct slide_access access = { .mpp = request->slide_mpp,
+                                   .cache = request->cache,
+                                   .results = request->folder };
     bool ok = name_files(request, row->entry->name, paths, err) &&
               slide_open_entry(row->entry, &access, &slide, err);
     if (ok)

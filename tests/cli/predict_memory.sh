@@ -20,5 +20,8 @@ bounded() { # NAME MB OPTIONS...
         echo "$1: exit $code, within its memory"
     fi
 }
+/usr/bin/python3 -c 'from PIL import Image
+Image.effect_mandelbrot((6000, 5500), (-3, -2.5, 2, 2.5), 20).convert("RGB").save("field.jpg")' || exit
+bounded field 200 field.jpg --network scan_base --stride 512 --method none
 bounded wide 400 wide.tiff --network scan_tiny --stride 64
 bounded large 300 wide.tiff --network resnet50 --mode window --stride 128
