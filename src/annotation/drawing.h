@@ -37,7 +37,8 @@ struct drawing {
     struct region *regions;
     size_t n_regions;
     int64_t room_regions;
-    int64_t ignored;                 /* drawn objects that are not areas */
+    bool disjoint;   /* regions are valid and overlap nowhere: they need not be merged */
+    int64_t ignored; /* drawn objects that are not areas */
     char ignored_name[DRAWING_NAME]; /* of the first one */
     struct unknown_classes unknown;
     int64_t left_out;      /* regions the class map says to ignore */

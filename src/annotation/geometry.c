@@ -279,6 +279,8 @@ static bool flatten(const struct merger *merger, const GEOSGeometry *merged,
 bool geometry_merge(const struct drawing *drawing, int meaning, int minus,
                     struct merged_region *out, struct err *err)
 {
+    if (drawing->disjoint)
+        return geometry_collect(drawing, meaning, out, err);
     bool ok = false;
     struct merged_region shape = { 0 };
     struct merger merger = { .geos = GEOS_init_r(), .drawing = drawing };

@@ -28,5 +28,8 @@ struct merged_region {
  * is rejected; the error says where it is. The caller owns *out; free with merged_region_free. */
 bool geometry_merge(const struct drawing *drawing, int meaning, int minus,
                     struct merged_region *out, struct err *err);
+/* The same for a drawing whose regions are disjoint, without geometry: in linear time. */
+bool geometry_collect(const struct drawing *drawing, int meaning, struct merged_region *out,
+                      struct err *err);
 void merged_region_free(struct merged_region *shape);
 #endif

@@ -158,6 +158,7 @@ static bool read_labels(const struct parsed_file *file, struct drawing *drawing,
     bool ok = reading.place_of || err_memory(err, file->path);
     if (ok)
         memset(reading.place_of, -1, (MOST_LABEL + 1) * sizeof *reading.place_of);
+    drawing->disjoint = true; /* every pixel has one number */
     ok = ok && png_labels_read(file->text, file->size, file->path, &taker, err);
     for (size_t i = 0; ok && i < reading.n; i++)
         ok = !reading.labels[i]->tracer || finish(reading.labels[i], err);

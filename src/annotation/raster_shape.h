@@ -6,8 +6,7 @@
 #include "annotation/drawing.h"
 #include "base/outline.h"
 
-/* Corners that a drawing may have in all, and that one tracer may keep at a time: about 1 GB while
- * they are merged. */
+/* Corners that a drawing may have in all, and that one tracer may keep at a time: 300 MB. */
 #define RASTER_MOST_POINTS 4000000
 
 /* Level-0 pixels per pixel of an image of the slide: the whole number that both sides agree with to

@@ -62,7 +62,7 @@ static const struct line *sweep(const struct line *lines, size_t n, size_t limit
 
 bool tangle_check(const struct drawing *drawing, struct err *err)
 {
-    if (drawing->n_points == 0)
+    if (drawing->n_points == 0 || drawing->disjoint)
         return true;
     struct line *lines = calloc(drawing->n_points, sizeof *lines);
     if (!lines)

@@ -46,6 +46,8 @@ cp a.png kept/
 run out-two --annotations kept --class-map "$map"
 echo "--- the class of a label image is its number"
 run out-unknown --annotations png
+printf 'classes: [stroma, tumor]\nnames: {2: stroma}\nunlabelled: omit\n' >map.yaml
+run out-named --annotations png --class-map map.yaml | sed 's/  */ /g'
 echo "--- drawings of other slides"
 sed 's/a\.tiff/c.tiff/' a.json >json/a.json
 run out-other --annotations json --class-map "$map" 2>&1 >/dev/null | sed 's/;.*it has/; it has/'

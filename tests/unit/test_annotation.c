@@ -13,6 +13,7 @@
 #include "annotation/classes.h"
 #include "annotation/orient.h"
 #include "base/file.h"
+#include "base/png_labels.h"
 #include "base/console.h"
 #include "base/rng.h"
 #include "tests/unit/support/paths.h"
@@ -498,6 +499,61 @@ static void bad_halo_is_refused_with_the_line(void **state)
                 "the first is 'NegativeROA in a layer without other regions'");
 }
 
+struct pixels {
+    int64_t width, height;
+    uint16_t labels[64 * 64];
+};
+
+static bool begin_pixels(void *arg, int64_t width, int64_t height, struct err *err)
+{
+    struct pixels *pixels = arg;
+    (void)err;
+    pixels->width = width, pixels->height = height;
+    return width <= 64 && height <= 64;
+}
+
+static bool take_pixels(void *arg, int64_t y, const uint16_t *labels, struct err *err)
+{
+    struct pixels *pixels = arg;
+    (void)err;
+    memcpy(pixels->labels + y * pixels->width, labels, (size_t)pixels->width * sizeof *labels);
+    return true;
+}
+
+/* Numbers 1 and 3 are one class, so that their common edges are inside it. */
+static void numbers_of_a_label_image_are_classes(void **state)
+{
+    (void)state;
+    static const int classes[] = { -1, 0, 1, 0 };
+    char *path = source_path("tests/golden/annotation/labels.png"), *bytes = NULL;
+    size_t size = 0;
+    struct pixels pixels;
+    struct png_labels_taker taker = { begin_pixels, take_pixels, &pixels };
+    assert_true(file_read(path, 1 << 20, &bytes, &size, NULL));
+    assert_true(png_labels_read(bytes, size, path, &taker, NULL));
+    struct annotation_slide slide = { "a", 4 * pixels.width, 4 * pixels.height };
+    struct class_map *map = must_map("{classes: [a, b], names: {1: a, 3: a, 2: b}}");
+    struct annotation *annotation = NULL;
+    assert_true(annotation_parse(bytes, size, path, &slide, map, &annotation, NULL));
+    int64_t counts[2] = { 0 }, all[3] = { 0 };
+    for (int64_t y = 0; y < pixels.height; y++)
+        for (int64_t x = 0; x < pixels.width; x++) {
+            int class = classes[pixels.labels[y * pixels.width + x]];
+            double x_l0 = 4 * (double)x, y_l0 = 4 * (double)y;
+            int at = annotation_class_at(annotation, x_l0 + 1.5, y_l0 + 2.5);
+            assert_int_equal(at, class < 0 ? ANNOTATION_UNDRAWN : class);
+            assert_int_equal(annotation_class_at(annotation, x_l0, y_l0), at);
+            all[class + 1]++;
+        }
+    annotation_class_counts(annotation, 0, 0, 1, slide.width_l0, slide.height_l0, counts);
+    assert_true(all[1] > 0 && all[2] > 0);
+    assert_int_equal(counts[0], 16 * all[1]);
+    assert_int_equal(counts[1], 16 * all[2]);
+    annotation_free(annotation);
+    class_map_free(map);
+    free(bytes), free(path);
+}
+
 static void bad_label_images_are_refused(void **state)
 {
     (void)state;
@@ -650,6 +706,7 @@ int main(void)
         cmocka_unit_test(bad_coco_is_refused_with_the_place),
         cmocka_unit_test(an_image_is_found_by_the_slide_and_has_its_shape),
         cmocka_unit_test(bad_halo_is_refused_with_the_line),
+        cmocka_unit_test(numbers_of_a_label_image_are_classes),
         cmocka_unit_test(bad_label_images_are_refused),
         cmocka_unit_test(what_is_no_annotation_is_refused),
         cmocka_unit_test(a_tangle_is_refused_quickly),
