@@ -268,6 +268,42 @@ static void rounding_goes_with_the_softmax(void **state)
     assert_memory_equal(p[0], p[1], sizeof p[0]);
 }
 
+/* A network of one channel, on RGB: the scores of an image are those of its grey version, here
+ * computed by hand from the network's weights. */
+static void one_channel_sees_grey(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct model *model = NULL, *rgb = NULL;
+    double p[MOST], want[MOST];
+    char *path = write_network(1, ENDS_SCORES);
+    if (!model_open_classifier(&(struct model_source){ .file = path }, &model, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(graph_shape(model->graph, model->graph->inputs[0].value)->dim[1], 3);
+    free(path);
+    /* The same network for RGB, each channel with its share of the weights. */
+    path = write_network(3, ENDS_SCORES);
+    assert_true(model_open_classifier(&(struct model_source){ .file = path }, &rgb, &err));
+    static const float luma[3] = { 0.299f, 0.587f, 0.114f };
+    for (int32_t i = 0; i < rgb->graph->n_values; i++) {
+        const struct value *to = &rgb->graph->values[i];
+        value_id from = to->data ? graph_find(model->graph, to->name) : NO_VALUE;
+        if (from == NO_VALUE)
+            continue;
+        float *floats = graph_data(rgb->graph, i);
+        const float *given = graph_data(model->graph, from);
+        bool first = to->shape.rank == 4; /* [8, 3, 3, 3] and [8, 1, 3, 3] */
+        for (int64_t k = 0; k < shape_count(&to->shape); k++)
+            floats[k] = first ? luma[k / 9 % 3] * given[k / 27 * 9 + k % 9] : given[k];
+    }
+    assert_true(score(model, SIDE, p, &err) && score(rgb, SIDE, want, &err));
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs(p[i] - want[i]) < 1e-6);
+    assert_true(fabs(p[0] - p[1]) > 1e-4); /* not all alike */
+    model_close(model), model_close(rgb);
+    free(path);
+}
+
 static void others_are_refused_by_name(void **state)
 {
     (void)state;
@@ -276,7 +312,6 @@ static void others_are_refused_by_name(void **state)
         enum ends ends;
         const char *said;
     } cases[] = {
-        { 1, ENDS_SCORES, "expects 1 channels [1, 1, 16, 16]" },
         { 2, ENDS_SCORES, "expects 2 channels [1, 2, 16, 16]" },
         { 4, ENDS_SCORES, "expects 4 channels [1, 4, 16, 16]" },
         { 3, ENDS_MAP, "returns a map [1, 8, 8, 8]" },
@@ -334,6 +369,7 @@ int main(void)
         cmocka_unit_test(the_user_overrules),
         cmocka_unit_test(hidden_probabilities_are_noticed),
         cmocka_unit_test(rounding_goes_with_the_softmax),
+        cmocka_unit_test(one_channel_sees_grey),
         cmocka_unit_test(others_are_refused_by_name),
         cmocka_unit_test(a_map_at_another_size_is_refused),
     };

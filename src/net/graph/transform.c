@@ -66,6 +66,28 @@ bool transform_bypass(const struct graph *graph, value_id value, struct graph **
     return rewrite_end(&r, out, err);
 }
 
+bool transform_grey(const struct graph *graph, struct graph **out, struct err *err)
+{
+    static const float luma[3] = { 0.299f, 0.587f, 0.114f };
+    struct rewrite r;
+    if (!rewrite_begin(&r, graph, false, NULL, 0, err))
+        return false;
+    struct shape shape = *graph_shape(graph, graph->inputs[0].value);
+    shape.dim[1] = 3;
+    char *name = rewrite_new_name(&r, graph->inputs[0].name, ".grey");
+    char *weight = rewrite_new_name(&r, graph->inputs[0].name, ".grey.weight");
+    value_id inputs[2] = { graph_input(r.to, graph->inputs[0].name, shape), NO_VALUE };
+    if (name && weight) {
+        inputs[1] = graph_constant(r.to, weight, SHAPE(1, 3, 1, 1), luma);
+        r.map[graph->inputs[0].value] = graph_node(r.to, OP_CONV, name, inputs, 2,
+                                                   &(union attr){ .conv = conv_square(1, 1, 0) });
+    }
+    free(name), free(weight);
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        rewrite_node(&r, &graph->nodes[i], NULL);
+    return rewrite_end(&r, out, err);
+}
+
 bool transform_for_inference(const struct graph *graph, const char *const *keep, int n_keep,
                              struct graph **out, struct err *err)
 {

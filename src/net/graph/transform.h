@@ -27,6 +27,10 @@ bool transform_fuse(const struct graph *graph, const char *const *keep, int n_ke
 bool transform_resize(const struct graph *graph, int64_t batch, int64_t height, int64_t width,
                       struct graph **out, struct err *err);
 
+/* A network of one grey channel, run on RGB: a 1x1 convolution before it makes 0.299 R + 0.587 G +
+ * 0.114 B (ITU-R BT.601). Its only input must be an image with one channel. */
+bool transform_grey(const struct graph *graph, struct graph **out, struct err *err);
+
 /* Without the node that makes `value`: its first input, of the same shape, takes its place. */
 bool transform_bypass(const struct graph *graph, value_id value, struct graph **out,
                       struct err *err);

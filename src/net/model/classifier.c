@@ -107,10 +107,11 @@ bool model_check_classifies(const struct model *model, const struct graph *graph
     const struct shape *image = graph_shape(graph, graph->inputs[0].value);
     char text[SHAPE_TEXT];
     if (image->dim[1] != 3)
-        return err_set(err, ERR_FORMAT,
-                       "%s: expects %lld channels %s; images are RGB, so only networks with 3 "
-                       "input channels can be run on them",
-                       model->name, (long long)image->dim[1], shape_text(image, text));
+        return err_set(
+            err, ERR_FORMAT,
+            "%s: expects %lld channels %s; images are RGB, so only networks with 3 input "
+            "channels, or 1 for grey, can be run on them",
+            model->name, (long long)image->dim[1], shape_text(image, text));
     if (graph->n_outputs != 1)
         return refuse_outputs(model, graph, err);
     const struct shape *shape = graph_shape(graph, graph->outputs[0].value);
@@ -136,10 +137,23 @@ bool model_predicts_number(const struct model *model)
     return model->rule == SCORE_NUMBER;
 }
 
+/* A network of one channel sees images in grey. */
+static bool accept_rgb(struct model *model, struct err *err)
+{
+    struct graph *grey = NULL;
+    if (graph_shape(model->graph, model->graph->inputs[0].value)->dim[1] != 1)
+        return true;
+    if (!transform_grey(model->graph, &grey, err))
+        return err_prefix(err, model->name);
+    graph_free(model->graph);
+    model->graph = grey;
+    return true;
+}
+
 bool model_as_classifier(struct model *model, enum model_outputs given, struct err *err)
 {
     model->outputs = given;
-    if (!model_check_classifies(model, model->graph, err))
+    if (!accept_rgb(model, err) || !model_check_classifies(model, model->graph, err))
         return false;
     if (model_predicts_number(model))
         return given == OUTPUTS_AUTO ||

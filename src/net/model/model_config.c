@@ -121,13 +121,16 @@ static bool read_sizing(const struct reader *r, enum model_sizing_kind kind, con
     return true;
 }
 
+/* Three numbers, or one for a network of one channel. */
 static bool read_channels(const struct reader *r, const json_t *json, const char *key, double low,
                           double out[3])
 {
-    bool ok = json_is_array(json) && json_array_size(json) == 3;
+    size_t n = json_array_size(json);
+    bool ok = json_is_array(json) && (n == 3 || n == 1);
     for (size_t i = 0; ok && i < 3; i++) {
-        out[i] = json_number_value(json_array_get(json, i));
-        ok = json_is_number(json_array_get(json, i)) && isfinite(out[i]) && out[i] > low;
+        const json_t *number = json_array_get(json, n == 1 ? 0 : i);
+        out[i] = json_number_value(number);
+        ok = json_is_number(number) && isfinite(out[i]) && out[i] > low;
     }
     return ok || wrong(r, key, low < 0 ? "three numbers" : "three numbers above 0");
 }
