@@ -202,3 +202,10 @@ bool tiff_directory_absent(const struct tiff_directory *directory, int64_t colum
             return true;
     return false;
 }
+
+void tiff_directory_blank(const struct tiff_directory *directory, uint8_t *dst,
+                          int64_t stride_bytes)
+{
+    for (int64_t y = 0; y < directory->tile_height; y++)
+        memset(dst + y * stride_bytes, 255, (size_t)directory->tile_width * 3);
+}

@@ -51,4 +51,7 @@ void tiff_directory_free(struct tiff_directory *directory);
 
 /* Whether a tile, or a plane of it, is not in the file. */
 bool tiff_directory_absent(const struct tiff_directory *directory, int64_t column, int64_t row);
+/* What is shown in its place: white, dst [tile_height, tile_width, 3]. */
+void tiff_directory_blank(const struct tiff_directory *directory, uint8_t *dst,
+                          int64_t stride_bytes);
 #endif

@@ -150,6 +150,12 @@ static uint8_t lay_on_white(uint8_t value, uint8_t alpha, enum tiff_alpha kind)
 /* Grey or RGB, with or without alpha. */
 static void colour_row(const struct tiff_directory *d, const uint8_t *px, uint8_t *dst)
 {
+    if (d->samples == 1) { /* masks: the common case of these */
+        uint8_t mask = d->photometric == PHOTOMETRIC_MINISWHITE ? 255 : 0;
+        for (int64_t x = 0; x < d->tile_width; x++)
+            dst[3 * x] = dst[3 * x + 1] = dst[3 * x + 2] = px[x] ^ mask;
+        return;
+    }
     bool inverted = d->photometric == PHOTOMETRIC_MINISWHITE;
     int n_colours = colours_of(d);
     for (int64_t x = 0; x < d->tile_width; x++, px += d->samples, dst += 3)

@@ -59,6 +59,10 @@ bool rgba_decode(struct rgba_decoder *decoder, int64_t column, int64_t row, uint
     const struct tiff_directory *d = decoder->directory;
     int64_t x = column * d->tile_width, y = row * d->tile_height;
     decoder->text[0] = 0;
+    if (tiff_directory_absent(d, column, row)) {
+        tiff_directory_blank(d, dst, stride_bytes);
+        return true;
+    }
     if (!TIFFReadRGBATileExt(decoder->tiff, (uint32_t)x, (uint32_t)y, decoder->raster, 1))
         return err_set(err, ERR_FORMAT, "damaged tile: %s",
                        decoder->text[0] ? decoder->text : "libtiff cannot decode it");

@@ -62,8 +62,7 @@ bool tile_decode(struct tile_decoder *decoder, int64_t column, int64_t row, uint
     const struct tiff_directory *d = decoder->directory;
     int64_t i = row * d->columns + column;
     if (tiff_directory_absent(d, column, row)) {
-        for (int64_t y = 0; y < d->tile_height; y++)
-            memset(dst + y * stride_bytes, 255, (size_t)d->tile_width * 3);
+        tiff_directory_blank(d, dst, stride_bytes);
         return true;
     }
     if (d->codec->gives == CODEC_RGB)

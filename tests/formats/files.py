@@ -90,6 +90,20 @@ def vips_one_bit(path):
     return [np.repeat(bits[:, :, None], 3, 2)]
 
 
+# ---- GDAL
+
+def gdal(*options, lossless=True):
+    def make(path):
+        if not shutil.which("gdal_translate"):
+            raise Missing("gdal-bin")
+        command = ["gdal_translate", "-q", "-of", "COG", "-co", "BLOCKSIZE=%d" % TILE, picture_of(LEVELS[0], path), path]
+        for option in options:
+            command += ["-co", option]
+        subprocess.run(command, check=True, capture_output=True)
+        return [LEVELS[0] if lossless else None, None, None]
+    return make
+
+
 # ---- tifffile
 
 def tiff(levels, photometric="rgb", sub=False, marked=True, description=None, software=None, mpp=MPP, byteorder="<",

@@ -16,8 +16,8 @@ except ImportError as missing:
 
 import files
 import readers
-from files import APERIO, DEEP, LEVELS, Missing, as_jp2k, as_jpeg, encoded, philips_description, tiff, vips_lossless, \
-    vips_lossy, vips_one_bit
+from files import APERIO, DEEP, LEVELS, Missing, as_jp2k, as_jpeg, encoded, gdal, philips_description, tiff, \
+    vips_lossless, vips_lossy, vips_one_bit
 
 SOURCE = os.environ["SOURCE"]
 DOCS = os.path.join(SOURCE, "docs", "formats.md")
@@ -131,6 +131,8 @@ ROWS = [
     ("big-endian classic TIFF", "big-endian.tif", tiff(LEVELS, byteorder=">", compression="deflate"), [DRAWN, TIFFFILE]),
     ("big-endian BigTIFF, 16 bit, predictor", "big-endian-16.tif",
      tiff(DEEP, byteorder=">", bigtiff=True, compression="deflate", predictor=True), [DRAWN, OS4]),
+    ("GDAL COG, deflate, predictor", "cog.tif", gdal("COMPRESS=DEFLATE", "PREDICTOR=YES"), [DRAWN, VIPS, OS4]),
+    ("GDAL COG, JPEG", "cog-jpeg.tif", gdal("COMPRESS=JPEG", lossless=False), [VIPS, OS3, OS4]),
     ("16-bit RGB", "rgb16.tif", vips_lossless("--compression", "lzw", source=DEEP[0]), LOSSLESS),
     ("8-bit grey", "grey.tif", vips_lossless("--compression", "lzw", source=GREY), LOSSLESS),
     ("16-bit grey", "grey16.tif", grey_16, [DRAWN]),
