@@ -190,8 +190,7 @@ static bool fill_slide(struct slide *slide, struct err *err)
                                               .height = facts->height,
                                               .tile_width = TILE_PX,
                                               .tile_height = TILE_PX };
-    slide_set_mpp(slide, facts->mpp_x, facts->mpp_y,
-                  state->format == &image_strips ? MPP_TIFF_TAGS : MPP_IMAGE);
+    slide_set_mpp(slide, facts->mpp_x, facts->mpp_y, facts->mpp_source);
     return true;
 }
 

@@ -46,6 +46,7 @@ static void read_resolution(const struct jpeg_decompress_struct *jpeg, struct im
                                           : 0;
     if (um == 0 || jpeg->X_density == 0 || jpeg->Y_density == 0)
         return;
+    facts->mpp_source = MPP_IMAGE;
     facts->mpp_x = image_plausible_mpp(um / jpeg->X_density);
     facts->mpp_y = image_plausible_mpp(um / jpeg->Y_density);
 }

@@ -62,6 +62,7 @@ static void read_resolution(const struct png_rows *r, struct image_facts *facts)
     int unit = PNG_RESOLUTION_UNKNOWN;
     if (!png_get_pHYs(r->png, r->info, &x, &y, &unit) || unit != PNG_RESOLUTION_METER)
         return;
+    facts->mpp_source = MPP_IMAGE;
     facts->mpp_x = image_plausible_mpp(1e6 / (double)x);
     facts->mpp_y = image_plausible_mpp(1e6 / (double)y);
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "base/err.h"
+#include "slide/slide.h"
 
 /* Interlaced PNG and progressive JPEG cannot be read in bands: at most this many pixels, which take
  * up to 6 bytes each. */
@@ -15,6 +15,7 @@
 struct image_facts {
     int64_t width, height;
     double mpp_x, mpp_y; /* 0 if the file does not say */
+    enum mpp_source mpp_source;
 };
 
 struct image_format {

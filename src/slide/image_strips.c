@@ -6,6 +6,7 @@
 #include <string.h>
 #include <tiffio.h>
 #include "slide/image_rows.h"
+#include "slide/tiff_family.h"
 #include "slide/tiff_file.h"
 
 #define MOST_STRIP_BYTES (UINT64_C(256) << 20) /* compressed: libtiff reads one as a whole */
@@ -137,24 +138,28 @@ static bool read_palette(TIFF *tiff, struct strip_rows *r, const char *path, str
 }
 
 /* ImageJ writes pixels per unit, and the unit in its description. */
-static bool in_microns(TIFF *tiff)
+static bool in_microns(const char *text)
 {
-    char *text = NULL;
-    if (!TIFFGetField(tiff, TIFFTAG_IMAGEDESCRIPTION, &text) || !text ||
-        strncmp(text, "ImageJ=", 7) != 0)
-        return false;
-    return strstr(text, "\nunit=micron\n") || strstr(text, "\nunit=um\n") ||
-           strstr(text, "\nunit=\\u00B5m\n") || strstr(text, "\nunit=\xc2\xb5m\n");
+    return strncmp(text, "ImageJ=", 7) == 0 &&
+           (strstr(text, "\nunit=micron\n") || strstr(text, "\nunit=um\n") ||
+            strstr(text, "\nunit=\\u00B5m\n") || strstr(text, "\nunit=\xc2\xb5m\n"));
 }
 
 static void read_resolution(TIFF *tiff, struct image_facts *facts)
 {
     float x = 0, y = 0;
+    char *text = NULL;
     uint16_t unit = short_tag(tiff, TIFFTAG_RESOLUTIONUNIT);
+    if (!TIFFGetField(tiff, TIFFTAG_IMAGEDESCRIPTION, &text) || !text)
+        text = "";
+    facts->mpp_source = MPP_VENDOR;
+    if (tiff_ome_mpp(text, &facts->mpp_x, &facts->mpp_y))
+        return;
+    facts->mpp_source = MPP_TIFF_TAGS;
     if (!TIFFGetField(tiff, TIFFTAG_XRESOLUTION, &x) ||
         !TIFFGetField(tiff, TIFFTAG_YRESOLUTION, &y) || !(x > 0) || !(y > 0))
         return;
-    double um = in_microns(tiff)             ? 1
+    double um = in_microns(text)             ? 1
                 : unit == RESUNIT_CENTIMETER ? 10000
                 : unit == RESUNIT_INCH       ? 25400
                                              : 0;

@@ -38,6 +38,10 @@ const struct tiff_family *tiff_family_of(const struct tiff_file *file);
 
 extern const struct tiff_family family_aperio, family_philips, family_ome, family_generic;
 
+/* um per pixel of the first image in an OME-XML description; false if it is none or does not say.
+ */
+bool tiff_ome_mpp(const char *description, double *mpp_x, double *mpp_y);
+
 /* For families. */
 bool tiff_plan_add(struct tiff_plan *plan, const struct tiff_directory *directory);
 

@@ -86,6 +86,25 @@ static bool read_image_size(const struct xml_element *element, struct ome_image 
            read_length(element, "PhysicalSizeY", "PhysicalSizeYUnit", &image->mpp_y, err);
 }
 
+static bool take_first_image(void *user, const struct xml_element *element, struct err *err)
+{
+    struct ome_image *image = user;
+    return strcmp(element->name, "Pixels") != 0 || image->width > 0 ||
+           read_image_size(element, image, err);
+}
+
+bool tiff_ome_mpp(const char *description, double *mpp_x, double *mpp_y)
+{
+    struct ome_image image = { 0 };
+    struct xml_walker walker = { .start = take_first_image };
+    if (!strstr(description, "<OME") ||
+        !xml_walk(description, strlen(description), "OME-XML", &walker, &image, NULL))
+        return false;
+    *mpp_x = image.mpp_x;
+    *mpp_y = image.mpp_y;
+    return image.mpp_x > 0 && image.mpp_y > 0;
+}
+
 static bool take_objective(struct ome *ome, const struct xml_element *element, struct err *err)
 {
     if (ome->n_objectives == MAX_OBJECTIVES)

@@ -135,6 +135,10 @@ image.save('jpeg.tif', compression='jpeg', quality=90)
 check('jpeg.tif', numpy.array(Image.open('jpeg.tif').convert('RGB')))
 tifffile.imwrite('imagej.tif', rgb, imagej=True, resolution=(2, 2), metadata={'unit': 'um'})
 check('imagej.tif', rgb)
+tifffile.imwrite('field.ome.tif', rgb, photometric='rgb', ome=True, rowsperstrip=32,
+                 metadata={'axes': 'YXS', 'PhysicalSizeX': 345, 'PhysicalSizeXUnit': 'nm', 'PhysicalSizeY': 0.345,
+                           'PhysicalSizeYUnit': '\u00b5m'})
+check('field.ome.tif', rgb)
 
 # what is refused: only the message is looked at
 os.makedirs('../refused')
