@@ -59,9 +59,9 @@ static const struct arg args[] = {
              "minimum fraction of tissue in a tile"),
     OMIT_ARG,
     TEXT_ARG(
-        "annotations", annotations, "DIR", NULL,
+        "annotations", annotations, "PATH", NULL,
         "folder with <slide>.xml, .json, .geojson, .annotations or .png (label image) for slides "
-        "that have no annotation in the slide list"),
+        "that have no annotation in the slide list; or a COCO file"),
     CLASS_MAP_ARG,
     CHOICE_ARG("label-rule", label_rule, "NAME", "majority", label_rule_names,
                "what makes a tile tumour: at least half of its pixels (normal if none is), any "

@@ -178,6 +178,23 @@ bool annotation_check_classes(const struct annotation_file *from, size_t n,
     return false;
 }
 
+bool annotation_names_slides(const char *path)
+{
+    struct parsed_file file = { .path = path };
+    char *text = NULL;
+    json_t *json = NULL;
+    if (!file_read(path, MAX_BYTES, &text, &file.size, NULL))
+        return false;
+    file.text = text;
+    skip_byte_order_mark(&file);
+    bool many = json_text_parse(file.text, file.size, path, &json, NULL);
+    file.json = json;
+    many = many && format_coco.claims(&file);
+    json_decref(json);
+    free(text);
+    return many;
+}
+
 bool annotation_read(const char *path, const struct annotation_slide *slide,
                      const struct class_map *map, struct annotation **out, struct err *err)
 {

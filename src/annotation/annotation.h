@@ -42,6 +42,9 @@ struct annotation_file {
  * and lists them all. Any other problem with a file is left to annotation_read. */
 bool annotation_check_classes(const struct annotation_file *files, size_t n,
                               const struct class_map *map, struct err *err);
+/* Does the file name the images that its regions belong to (COCO), so that it may be the annotation
+ * of many slides? False if it cannot be read. */
+bool annotation_names_slides(const char *path);
 void annotation_free(struct annotation *annotation);
 
 const char *annotation_format(const struct annotation *annotation); /* "ASAP", "GeoJSON", ... */

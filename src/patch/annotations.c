@@ -36,6 +36,19 @@ static bool take_if_exists(const struct slide_entry *entry, char *path, char **f
     return true;
 }
 
+bool annotations_check_source(const char *source, size_t n_slides, struct err *err)
+{
+    if (!source || file_is_folder(source))
+        return true;
+    if (!file_exists(source))
+        return err_set(err, ERR_USAGE, "--annotations: %s is not a folder", source);
+    return n_slides == 1 || annotation_names_slides(source) ||
+           err_set(err, ERR_USAGE,
+                   "--annotations: %s is a file, and there are %zu slides; only a COCO file covers "
+                   "several; pass a folder",
+                   source, n_slides);
+}
+
 bool annotations_path(const struct slide_entry *entry, const char *folder, char **out,
                       struct err *err)
 {
@@ -48,6 +61,10 @@ bool annotations_path(const struct slide_entry *entry, const char *folder, char 
     }
     if (!folder)
         return true;
+    if (!file_is_folder(folder)) {
+        *out = strdup(folder);
+        return *out ? true : err_memory(err, entry->name);
+    }
     const char *slash = strrchr(entry->path, '/'), *file = slash ? slash + 1 : entry->path;
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof extensions / sizeof *extensions; i++)

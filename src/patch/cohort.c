@@ -316,7 +316,8 @@ bool extract_look(const struct extract_request *request, struct err *err)
     cohort.changed = calloc(n + 1, sizeof *cohort.changed);
     bool ok = (cohort.rows && cohort.options_text && cohort.exists && cohort.changed) ||
               err_memory(err, "the slides");
-    ok = ok && extract_check_columns(request->slides, &request->options, err);
+    ok = ok && annotations_check_source(request->options.annotations, n, err) &&
+         extract_check_columns(request->slides, &request->options, err);
     for (size_t i = 0; ok && i < n; i++) {
         char *path = request->overwrite ? store_path(&cohort, i) : NULL;
         if (path && unlink(path) != 0 && errno != ENOENT)
@@ -344,10 +345,8 @@ bool extract_cohort(const struct extract_request *request, const struct ctx *ctx
         (cohort.options_text && cohort.exists && cohort.changed) || err_memory(err, "the slides");
     for (size_t i = 0; i < request->slides->n; i++)
         rows[i] = (struct extract_row){ .slide = request->slides->entries[i].name };
-    const char *annotations = request->options.annotations;
-    if (ok && annotations && !file_is_folder(annotations))
-        ok = err_set(err, ERR_USAGE, "--annotations: %s is not a folder", annotations);
-    ok = ok && extract_check_columns(request->slides, &request->options, err) &&
+    ok = ok && annotations_check_source(request->options.annotations, request->slides->n, err) &&
+         extract_check_columns(request->slides, &request->options, err) &&
          file_make_folder(request->folder, err) &&
          extract_target(&request->options, &cohort.target, err);
     for (size_t i = 0; ok && i < request->slides->n; i++)

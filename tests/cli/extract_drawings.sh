@@ -48,6 +48,14 @@ echo "--- the class of a label image is its number"
 run out-unknown --annotations png
 printf 'classes: [stroma, tumor]\nnames: {2: stroma}\nunlabelled: omit\n' >map.yaml
 run out-named --annotations png --class-map map.yaml | sed 's/  */ /g'
+echo "--- one COCO file for several slides; any other file is one slide's"
+run out-coco --annotations a.json --class-map "$map" | table
+run out-file --annotations a.geojson --class-map "$map" | table
+cp slides/a.tiff slides/b.tiff
+run out-both --annotations a.json --class-map "$map" | table
+run out-one --annotations a.geojson --class-map "$map"
+run out-none --annotations absent.json --class-map "$map"
+rm slides/b.tiff
 echo "--- drawings of other slides"
 sed 's/a\.tiff/c.tiff/' a.json >json/a.json
 run out-other --annotations json --class-map "$map" 2>&1 >/dev/null | sed 's/;.*it has/; it has/'
