@@ -35,7 +35,8 @@ static struct raster overview_raster(struct slide *slide, double downsample)
     struct raster raster = { .slide = slide, .downsample = downsample };
     for (int i = 1; i < info->n_levels; i++)
         if (info->levels[i].downsample <= downsample * 1.01 &&
-            info->levels[i].downsample > info->levels[raster.level].downsample)
+            info->levels[i].downsample > info->levels[raster.level].downsample &&
+            info->levels[i].reader != READER_NONE)
             raster.level = i;
     const struct slide_level *level = &info->levels[raster.level];
     raster.width = pixels_over(info->levels[0].width, downsample);

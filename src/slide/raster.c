@@ -32,7 +32,8 @@ static int best_level(const struct slide_info *info, double downsample)
     int best = 0;
     for (int i = 1; i < info->n_levels; i++)
         if (info->levels[i].downsample <= downsample * (1 + TOLERANCE) &&
-            info->levels[i].downsample > info->levels[best].downsample)
+            info->levels[i].downsample > info->levels[best].downsample &&
+            info->levels[i].reader != READER_NONE)
             best = i;
     return best;
 }

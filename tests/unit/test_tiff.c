@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "slide/codec.h"
+#include "slide/raster.h"
 #include "slide/slide_private.h"
 #include "slide/tiff_file.h"
 #include "slide/tiff_rgba.h"
@@ -506,7 +507,7 @@ static void change_compression(const char *path, int page, uint8_t low, uint8_t 
     assert_int_equal(fclose(stream), 0);
 }
 
-/* A level that nothing can read is an error where it is used, and only there. */
+/* A level that nothing can read is an error where it is requested; nothing else uses it. */
 static void a_level_of_unknown_compression_is_named(void **state)
 {
     (void)state;
@@ -517,7 +518,7 @@ static void a_level_of_unknown_compression_is_named(void **state)
     char *path = scratch_path("unknown.tiff");
     tiff_maker_write(path, &flavour);
     change_compression(path, 1, 0x40, 0x9C); /* 40000 */
-    assert_true(slide_open(path, 0, &slide, &err));
+    assert_true(slide_open(path, 1, &slide, &err));
     assert_int_equal(slide_info(slide)->levels[0].reader, READER_FAST);
     assert_int_equal(slide_info(slide)->levels[1].reader, READER_NONE);
     assert_true(slide_read(slide, 0, 0, 0, 10, 10, &image, &err));
@@ -525,6 +526,12 @@ static void a_level_of_unknown_compression_is_named(void **state)
     assert_false(slide_read(slide, 1, 0, 0, 10, 10, &image, &err));
     assert_non_null(strstr(err.text, "level 1 cannot be read: the compression of its tiles is "
                                      "unknown; convert the slide"));
+    if (!slide_overview(slide, 2.5, &image, &err)) /* from level 0 */
+        fail_msg("%s", err.text);
+    image_free(&image);
+    struct raster raster;
+    assert_true(raster_open(slide, &(struct raster_request){ .mpp = 2.5 }, &raster, &err));
+    assert_int_equal(raster.level, 0);
     slide_close(slide);
     change_compression(path, 0, 0x40, 0x9C);
     assert_false(slide_open(path, 0, &slide, &err));
