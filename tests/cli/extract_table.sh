@@ -52,6 +52,15 @@ sed 's/a, b/c/' list.csv >notes.csv
 extract notes.csv -o age-blocks --label-rule none --target column:Age | state
 sed 's/41\.5/41.25/' list.csv >older.csv
 extract older.csv -o age-blocks --label-rule none --target column:Age
+echo "--- as tasks of a cluster: the same stores"
+printf '#!/bin/sh\necho "MaxArraySize            = 1001"\n' >../bin/scontrol && chmod +x ../bin/scontrol
+given="list.csv --dense --patch 256 --margin 0 --label-column subtype --label-rule slide --survival months,died --target column:age"
+microtome extract -q $given --class-map '{classes: [lobular, ductal]}' -o here >/dev/null || exit
+microtome extract -q $given --class-map '{classes: [lobular, ductal]}' -o tasks --on slurm --dry-run >/dev/null || exit
+head -n 1 tasks/tasks/slides.csv
+microtome task -q tasks 1 2 3 4 5 6 && microtome task -q tasks --finish >/dev/null
+cut -d, -f3 tasks/slides.csv | sort | uniq -c | awk '{ print $1, $2 }'
+for store in here/*.h5; do cmp "$store" tasks/"${store##*/}"; done
 echo "--- an empty number is that slide's failure"
 sed '2s/41\.5//' list.csv >gap.csv
 extract gap.csv -o gap --label-rule none --target column:age | state
