@@ -60,7 +60,9 @@ static void print_text(FILE *out, const struct slide_info *info)
         else if (level->reader == READER_ROWS)
             fprintf(out, ", a plain image: %s\n", level->slow_reason);
         else
-            fprintf(out, ", through %s: %s\n", slide_reader_name(level->reader),
+            fprintf(out, ", through %s%s%s: %s\n", slide_reader_name(level->reader),
+                    level->reader == READER_OPENSLIDE ? " " : "",
+                    level->reader == READER_OPENSLIDE ? slide_openslide_version() : "",
                     level->slow_reason);
     }
 }
@@ -99,6 +101,8 @@ static void print_json(struct json_out *json, const struct slide_info *info)
             json_out_text(json, "codec", level->codec);
         json_out_bool(json, "fast", level->reader == READER_FAST);
         json_out_text(json, "reader", slide_reader_name(level->reader));
+        if (level->reader == READER_OPENSLIDE)
+            json_out_text(json, "openslide", slide_openslide_version());
         if (level->slow_reason)
             json_out_text(json, "slow_reason", level->slow_reason);
         json_out_close_object(json);

@@ -44,4 +44,7 @@ def main(path, processes):
     print("cpu", sum(cpu for _, cpu in counts) - cpu_began)
 
 
-main(sys.argv[1], int(sys.argv[2]))
+try:
+    main(sys.argv[1], int(sys.argv[2]))
+except openslide.OpenSlideError as error:
+    sys.exit(f"{sys.argv[1]}: {error}")

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <openslide.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <tiffio.h>
 #include "doctor/doctor.h"
@@ -16,14 +17,17 @@ static void look_at_slides(struct doctor_list *list)
 {
     struct doctor_finding *found =
         doctor_add(list, "slides", "OpenSlide", DOCTOR_OK, "%s", openslide_get_version());
-    DOCTOR_MEANS(found, "opens slides: Aperio SVS, Hamamatsu NDPI and VMS, Leica SCN, 3DHISTECH "
-                        "MRXS, Philips, Ventana, Trestle, Sakura, generic tiled TIFF");
+    bool newer = strtol(openslide_get_version(), NULL, 10) >= 4;
+    DOCTOR_MEANS(found,
+                 "opens slides that are not plain tiled TIFF: Hamamatsu NDPI and VMS, Leica SCN, "
+                 "3DHISTECH MRXS, Ventana, Trestle, Sakura%s",
+                 newer ? ", DICOM, Zeiss CZI" : "; DICOM and Zeiss CZI need OpenSlide 4");
     char version[64];
     snprintf(version, sizeof version, "%s", TIFFGetVersion()); /* "LIBTIFF, Version 4.5.0\n..." */
     version[strcspn(version, "\n")] = '\0';
     const char *number = strstr(version, "Version ");
     found = doctor_add(list, "slides", "libtiff", DOCTOR_OK, "%s", number ? number + 8 : version);
-    DOCTOR_MEANS(found, "the fast path: decodes each tile of tiled JPEG TIFF and SVS only once");
+    DOCTOR_MEANS(found, "the fast path: tiled TIFF and SVS, each tile decoded once");
 }
 
 /* A file in memory, written and read back. */

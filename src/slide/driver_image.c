@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <openslide/openslide.h>
+#include <openslide.h>
 #include "base/divide.h"
 #include "slide/driver.h"
 #include "slide/image_rows.h"

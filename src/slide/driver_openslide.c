@@ -7,25 +7,59 @@
 
 #define OWN_TILE_PX 512 /* if the file's tiles are unknown or unsuitable */
 
-/* The message for a file that OpenSlide does not open. */
-static const char *why_unknown(const char *path)
+const char *slide_openslide_version(void)
 {
-    char head[4] = { 0 };
+    return openslide_get_version();
+}
+
+/* DICOM and CZI are read from version 4 on. */
+static bool openslide_is_4(void)
+{
+    return strtol(openslide_get_version(), NULL, 10) >= 4;
+}
+
+/* A format that OpenSlide reads only from version 4 on; NULL: none. */
+static const char *format_of_4(const char *head, size_t size)
+{
+    if (size >= 132 && memcmp(head + 128, "DICM", 4) == 0)
+        return "DICOM";
+    if (size >= 10 && memcmp(head, "ZISRAWFILE", 10) == 0)
+        return "Zeiss CZI";
+    return NULL;
+}
+
+/* The error for a file that OpenSlide does not open. */
+static bool refuse(const char *path, struct err *err)
+{
+    char head[132] = { 0 };
     FILE *stream = fopen(path, "rb");
-    bool full = stream && fread(head, 1, sizeof head, stream) == sizeof head;
+    size_t size = stream ? fread(head, 1, sizeof head, stream) : 0;
+    const char *name = format_of_4(head, size);
     if (stream)
         fclose(stream);
-    if (full && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "II+\0", 4) == 0 ||
-                 memcmp(head, "MM\0*", 4) == 0 || memcmp(head, "MM\0+", 4) == 0))
-        return "a TIFF that OpenSlide cannot read: truncated, damaged or not tiled";
-    return "not a slide in a format that OpenSlide supports";
+    if (name && !openslide_is_4())
+        return err_set(err, ERR_FORMAT,
+                       "%s: %s, which needs OpenSlide 4; this program uses OpenSlide %s: build it "
+                       "with a newer one, or convert the slide to a tiled TIFF",
+                       path, name, openslide_get_version());
+    if (name)
+        return err_set(err, ERR_FORMAT,
+                       "%s: %s, but not a slide that OpenSlide %s can read: damaged, or not a "
+                       "brightfield slide",
+                       path, name, openslide_get_version());
+    if (size >= 4 && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "II+\0", 4) == 0 ||
+                      memcmp(head, "MM\0*", 4) == 0 || memcmp(head, "MM\0+", 4) == 0))
+        return err_set(err, ERR_FORMAT,
+                       "%s: a TIFF that OpenSlide cannot read: truncated, damaged or not tiled",
+                       path);
+    return err_set(err, ERR_FORMAT, "%s: not a slide in a format that OpenSlide supports", path);
 }
 
 bool openslide_state_open(const char *path, struct openslide_state *state, struct err *err)
 {
     state->handle = openslide_open(path);
     if (!state->handle)
-        return err_set(err, ERR_FORMAT, "%s: %s", path, why_unknown(path));
+        return refuse(path, err);
     const char *why = openslide_get_error(state->handle);
     if (why)
         return err_set(err, ERR_FORMAT, "%s: %s", path, why);

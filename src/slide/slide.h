@@ -64,6 +64,7 @@ void slide_set_image_bytes(struct slide *slide, int64_t bytes);
 void slide_close(struct slide *slide); /* NULL-safe */
 const struct slide_info *slide_info(const struct slide *slide);
 const char *slide_mpp_source_name(enum mpp_source source);
+const char *slide_openslide_version(void);               /* "3.4.1" */
 const char *slide_reader_name(enum slide_reader reader); /* "fast path", "OpenSlide", ... */
 
 /* Reads RGB of one region: [height, width, 3]. Transparent pixels and those outside the slide are

@@ -1,7 +1,7 @@
 /* slide_private.h: what the drivers that use OpenSlide share. */
 #ifndef SLIDE_SLIDE_PRIVATE_H
 #define SLIDE_SLIDE_PRIVATE_H
-#include <openslide/openslide.h>
+#include <openslide.h>
 #include "slide/driver.h"
 
 struct openslide_state {
