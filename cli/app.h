@@ -73,6 +73,8 @@ struct common_options {
 #define CACHE_IN_RESULTS "cache/ in the output folder"
 #define CACHE_OF_USER "$XDG_CACHE_HOME/microtome"
 
+#define ICC_ARG FLAG_ARG("icc", icc, "convert colours to sRGB by the ICC profile in each slide")
+
 /* For commands that use tissue; field: const char *omit. */
 #define OMIT_ARG                                                                                   \
     TEXT_ARG("omit", omit, "LIST", NULL,                                                           \

@@ -17,7 +17,7 @@ struct extract_args {
     struct common_options common;
     const char *output, *cache, *annotations, *class_map, *stain_template, *target, *label_column,
         *survival, *omit;
-    bool dense, overwrite, preview, json;
+    bool icc, dense, overwrite, preview, json;
     int64_t random, patch, margin, stride, level, seed, group;
     double mpp, mpp_tolerance, slide_mpp, tissue_fraction, white, black, group_memory;
     int method, label_rule, stain, layout;
@@ -52,6 +52,7 @@ static const struct arg args[] = {
       .excludes = "mpp",
       .help = "level of the slide to cut from, instead of --mpp; 0 is the finest" },
     SLIDE_MPP_ARG,
+    ICC_ARG,
     CACHE_ARG(CACHE_IN_RESULTS),
     CHOICE_ARG("method", method, "NAME", "process", tissue_method_names,
                "how tissue is found; none: all of the slide is tissue"),
@@ -169,6 +170,7 @@ static bool make_options(const struct extract_args *given, struct extract_option
         .tissue_method = (enum tissue_method)given->method,
         .min_tissue = given->tissue_fraction,
         .omit = omit,
+        .icc = given->icc,
         .annotations = given->annotations,
         .class_map = *map,
         .label_rule = (enum label_rule)given->label_rule,

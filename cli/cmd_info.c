@@ -11,7 +11,7 @@
 
 struct info_options {
     struct common_options common;
-    bool json;
+    bool json, icc;
     const char *thumbnail, *cache;
     double slide_mpp;
 };
@@ -25,8 +25,10 @@ struct telling {
     struct err last; /* of the slides that failed */
 };
 
-static void print_text(FILE *out, const struct slide_info *info)
+static void print_text(FILE *out, struct slide *slide)
 {
+    const struct slide_info *info = slide_info(slide);
+    struct slide_icc icc = slide_icc(slide);
     fprintf(out, "%s\n", info->path);
     fprintf(out, "  vendor      %s\n", info->vendor);
     fprintf(out, "  size        %lld x %lld px\n", (long long)info->levels[0].width,
@@ -44,6 +46,12 @@ static void print_text(FILE *out, const struct slide_info *info)
                 slide_mpp_source_name(info->mpp_source));
     if (info->objective > 0)
         fprintf(out, "  objective   %gx\n", info->objective);
+    if (icc.damaged)
+        fprintf(out, "  ICC profile damaged\n");
+    else if (icc.bytes > 0)
+        fprintf(out, "  ICC profile %s (%zu bytes); %s\n",
+                icc.description[0] ? icc.description : "without a description", icc.bytes,
+                icc.usable ? "applied with --icc" : "damaged, or not for RGB");
     for (int i = 0; i < info->n_levels; i++) {
         const struct slide_level *level = &info->levels[i];
         fprintf(out, "  level %-5d %lld x %lld px, downsample %.6g", i, (long long)level->width,
@@ -67,8 +75,10 @@ static void print_text(FILE *out, const struct slide_info *info)
     }
 }
 
-static void print_json(struct json_out *json, const struct slide_info *info)
+static void print_json(struct json_out *json, struct slide *slide)
 {
+    const struct slide_info *info = slide_info(slide);
+    struct slide_icc icc = slide_icc(slide);
     bool known = info->mpp_source != MPP_UNKNOWN;
     json_out_object(json, NULL);
     json_out_text(json, "path", info->path);
@@ -88,6 +98,13 @@ static void print_json(struct json_out *json, const struct slide_info *info)
     json_out_text(json, "mpp_source", slide_mpp_source_name(info->mpp_source));
     if (info->objective > 0)
         json_out_real(json, "objective", info->objective);
+    if (icc.bytes > 0 || icc.damaged) {
+        json_out_object(json, "icc");
+        json_out_text(json, "description", icc.description);
+        json_out_int(json, "bytes", (int64_t)icc.bytes);
+        json_out_bool(json, "usable", icc.usable);
+        json_out_close_object(json);
+    }
     json_out_array(json, "levels");
     for (int i = 0; i < info->n_levels; i++) {
         const struct slide_level *level = &info->levels[i];
@@ -130,11 +147,12 @@ static bool tell_slide(struct telling *telling, const char *path, double mpp, st
     if (!slide_open(path, mpp, &slide, err))
         return false;
     if (telling->options->json)
-        print_json(&telling->json, slide_info(slide));
+        print_json(&telling->json, slide);
     else
-        print_text(telling->app->out, slide_info(slide));
+        print_text(telling->app->out, slide);
     bool ok =
-        !telling->options->thumbnail || (slide_set_cache(slide, telling->options->cache, err) &&
+        !telling->options->thumbnail || ((!telling->options->icc || slide_use_icc(slide, err)) &&
+                                         slide_set_cache(slide, telling->options->cache, err) &&
                                          write_thumbnail(slide, telling->options->thumbnail, err));
     slide_close(slide);
     return ok;
@@ -212,6 +230,7 @@ static const struct arg args[] = {
     TEXT_ARG(
         "thumbnail", thumbnail, "FILE", NULL,
         "also write a PNG of the whole slide, with the longer side 1024 px; single slide only"),
+    FLAG_ARG("icc", icc, "convert the colours of the thumbnail to sRGB by the slide's ICC profile"),
     SLIDE_MPP_ARG,
     CACHE_ARG(CACHE_OF_USER),
     COMMON_ARGS,
@@ -224,8 +243,8 @@ const struct command cmd_info = {
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
-                  "Prints vendor, size, levels, um per pixel and its source, and whether a level "
-                  "is read by the fast path or through OpenSlide. " SLIDES_ARE,
+                  "Prints vendor, size, levels, um per pixel and its source, the ICC profile, and "
+                  "whether a level is read by the fast path or through OpenSlide. " SLIDES_ARE,
               .example = "microtome info slide.svs\n"
                          "microtome info --json slides/ > slides.json\n"
                          "microtome info --thumbnail slide.png slide.svs",

@@ -56,6 +56,7 @@ static const struct arg args[] = {
       .help = "score the pixels of this level as they are; 0 is the finest, -1: the best level, "
               "resampled to the model's um/px" },
     SLIDE_MPP_ARG,
+    ICC_ARG,
     CACHE_ARG(CACHE_IN_RESULTS),
     CHOICE_ARG("method", method, "NAME", "process", tissue_method_names,
                "how tissue is found; none: all of the slide is tissue"),
@@ -198,6 +199,7 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
                        "--calibrate: requires at least --check-windows %d: half of them for the "
                        "fit, half for its evaluation",
                        PREDICT_LEAST_FITTED);
+    out->icc = given->icc;
     out->all_exports = strcmp(given->exports, "all") == 0;
     if (given->omit && !quality_parse(given->omit, "omit", &out->omit, err))
         return false;

@@ -8,7 +8,7 @@ struct options {
     struct common_options common;
     const char *output, *cache;
     int method;
-    bool use_value, no_pen, quality, overwrite, json;
+    bool use_value, no_pen, icc, quality, overwrite, json;
     double close_um, open_um, min_area_um2, min_hole_um2, downsample, slide_mpp;
 };
 
@@ -30,6 +30,7 @@ static const struct arg args[] = {
     FLAG_ARG("quality", quality,
              "also mark tissue that is out of focus, folded, or under pen or air bubbles"),
     SLIDE_MPP_ARG,
+    ICC_ARG,
     CACHE_ARG(CACHE_IN_RESULTS),
     FLAG_ARG("json", json, "print the results as JSON"),
     FLAG_ARG("overwrite", overwrite, "redo existing results"),
@@ -117,6 +118,7 @@ static bool run_command(struct app *app, const void *options, const struct args_
                      .min_area_um2 = o->min_area_um2,
                      .min_hole_um2 = o->min_hole_um2,
                      .downsample = o->downsample },
+        .icc = o->icc,
         .quality = o->quality,
         .slide_mpp = o->slide_mpp,
         .cache = o->cache,

@@ -9,7 +9,7 @@ struct predict_args {
     const char *output, *network, *weights, *tissue, *stain_template, *exports, *class_name, *cache,
         *omit;
     struct arg_texts models;
-    bool tta, overwrite, json, fast, any_stain;
+    bool icc, tta, overwrite, json, fast, any_stain;
     int64_t stride, init_seed, classes, check_windows, seed, memory_mb, group_mpx, tile, level;
     double mpp, slide_mpp, mpp_tolerance, tissue_fraction, threshold;
     int mode, calibrate, method, stain, kernels, scores, regions;

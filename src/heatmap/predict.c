@@ -259,14 +259,14 @@ static bool describe(struct predict *predict, struct err *err)
     if (how)
         predict->options_text = text_format(
             "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
-            "stain=%s template=%s tta=%d%s%s%s%s%s",
+            "stain=%s template=%s tta=%d%s%s%s%s%s%s",
             how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
             tissue_method_names[o->tissue_method], o->tissue ? "given" : "found", o->min_tissue,
             stain_method_names[predict->target.method], predict->template_name, o->tta,
             e->direct ? " kernels=direct"
             : o->fast ? " kernels=fast"
                       : "",
-            predict->outputs, level, o->omit ? " omit=" : "", omitted);
+            predict->outputs, level, o->omit ? " omit=" : "", omitted, o->icc ? " icc=srgb" : "");
     free(how);
     return predict->options_text || err_memory(err, "the options");
 }

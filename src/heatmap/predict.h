@@ -44,6 +44,7 @@ struct predict_options {
     enum tissue_method tissue_method;
     const char *tissue;         /* folder of <slide>_mask.png; NULL: use the method */
     double min_tissue;          /* minimum tissue fraction of a cell; 0: any */
+    bool icc;                   /* colours are converted to sRGB by the slides' ICC profiles */
     unsigned omit;              /* kinds of bad areas that do not count (tissue/quality.h) */
     int stain;                  /* enum stain_method, or PREDICT_STAIN_OF_MODEL */
     const char *stain_template; /* PNG; NULL: the model's target, or else the built-in one */

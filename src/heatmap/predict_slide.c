@@ -61,7 +61,8 @@ static struct slide_access predict_access(const struct predict *predict)
     return (struct slide_access){ .mpp = options->slide_mpp,
                                   .cache = options->cache,
                                   .image_bytes = options->memory_bytes / IMAGE_SHARE,
-                                  .results = predict->folder };
+                                  .results = predict->folder,
+                                  .icc = options->icc };
 }
 
 bool predict_given_mask(const struct predict *predict, size_t slide, char **out, struct err *err)
@@ -194,7 +195,7 @@ static bool make_partition(struct predict *predict, struct predict_slide *slide,
         return false;
     struct specimen *specimen = slide->specimen;
     if (specimen->slide)
-        slide_warn_mpp(specimen->slide, ctx->console);
+        slide_warn(specimen->slide, ctx->console);
     bool tissue = specimen_has_tissue(specimen); /* without it: a heatmap without scores */
     bool ok = (!tissue || predict_check(predict, true, ctx, err)) &&
               describe(predict, slide, &partition->info, err);

@@ -44,7 +44,7 @@ char *extract_options_text(const struct extract_options *o)
         how ? text_format(
                   "%s patch=%lld margin=%lld mpp=%g level=%d slide-mpp=%g method=%s "
                   "tissue-fraction=%g annotations=%s label-rule=%s white=%g black=%g "
-                  "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s%s%s%s%s%s%s%s%s%s%s",
+                  "stain=%s template=%s seed=%lld group=%lld layout=%s%s%s%s%s%s%s%s%s%s%s%s%s%s",
                   how, (long long)o->grid.tile, (long long)o->grid.margin, o->raster.mpp,
                   o->raster.level, o->slide_mpp, tissue_method_names[o->tissue_method],
                   o->min_tissue, o->annotations ? "folder" : "none",
@@ -56,7 +56,7 @@ char *extract_options_text(const struct extract_options *o)
                   o->label_column ? " label-column=" : "", o->label_column ? o->label_column : "",
                   o->survival_time[0] ? " survival=" : "", o->survival_time,
                   o->survival_time[0] ? "," : "", o->survival_event, o->omit ? " omit=" : "",
-                  omitted)
+                  omitted, o->icc ? " icc=srgb" : "")
             : NULL;
     free(how);
     return text;
@@ -79,7 +79,7 @@ static bool omit_bad_areas(struct work *work, struct err *err)
 /* What the list of patches and the fit of stains need; a slide may have none (work->mask). */
 static bool find_tissue(struct work *work, struct err *err)
 {
-    slide_warn_mpp(work->slide, work->ctx->console);
+    slide_warn(work->slide, work->ctx->console);
     struct tissue_options tissue = tissue_defaults();
     tissue.method = work->options->tissue_method;
     if (!tissue_find(work->slide, &tissue, &work->mask, err))
@@ -509,9 +509,9 @@ bool extract_slide(const struct slide_entry *entry, const struct extract_options
 {
     struct work work = { .entry = entry, .options = options, .ctx = ctx };
     char *folder = folder_of(path);
-    struct slide_access access = { .mpp = options->slide_mpp,
-                                   .cache = options->cache,
-                                   .results = folder };
+    struct slide_access access = {
+        .mpp = options->slide_mpp, .cache = options->cache, .results = folder, .icc = options->icc
+    };
     bool ok = (folder || err_memory(err, path)) &&
               extract_inputs(entry, options, work.inputs, err) &&
               slide_open_entry(entry, &access, &work.slide, err) &&

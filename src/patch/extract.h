@@ -20,6 +20,7 @@ struct extract_options {
     const char *cache; /* folder for tile caches; NULL: cache/ beside the store */
     enum tissue_method tissue_method;
     double min_tissue;
+    bool icc;                /* colours are converted to sRGB by the slides' ICC profiles */
     unsigned omit;           /* kinds of bad areas that do not count as tissue (tissue/quality.h) */
     const char *annotations; /* folder of annotations; NULL: none */
     const struct class_map *class_map; /* NULL: classes mean what their names say */

@@ -21,6 +21,8 @@ struct slide {
     void *state;         /* the driver's */
     char *cache;         /* the folder of slide_set_cache; NULL: the user's */
     int64_t image_bytes; /* of slide_set_image_bytes */
+    struct icc *icc;     /* of slide_use_icc (icc.h); NULL: pixels as they are in the file */
+    bool icc_wanted;
 };
 
 enum driver_answer {

@@ -12,6 +12,7 @@
 #include "slide/raster.h"
 #include "slide/driver.h"
 #include "base/divide.h"
+#include "slide/icc.h"
 #include "slide/low_level.h"
 #include "slide/tiff_file.h"
 #include "slide/tile_cache.h"
@@ -171,6 +172,7 @@ void slide_close(struct slide *slide)
     if (slide->driver)
         slide->driver->close(slide);
     pthread_mutex_destroy(&slide->low_mutex);
+    icc_free(slide->icc);
     free(slide->lows);
     free(slide->low_sources);
     free(slide->levels);
@@ -201,7 +203,9 @@ char *slide_cache_folder(const struct slide *slide)
 
 struct tile_source slide_source(struct slide *slide, int level)
 {
-    return level < 0 ? slide->low_sources[-1 - level] : slide->sources[level];
+    const struct tile_source *source =
+        level < 0 ? &slide->low_sources[-1 - level] : &slide->sources[level];
+    return slide->icc ? icc_source(source) : *source;
 }
 
 struct tile_source source_reduced(const struct tile_source *source, int reduce)

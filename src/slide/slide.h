@@ -67,6 +67,22 @@ const char *slide_mpp_source_name(enum mpp_source source);
 const char *slide_openslide_version(void);               /* "3.4.1" */
 const char *slide_reader_name(enum slide_reader reader); /* "fast path", "OpenSlide", ... */
 
+/* The ICC profile in the file, owned by the caller; NULL and true if there is none. Says nothing
+ * about its validity. */
+bool slide_icc_profile(struct slide *slide, uint8_t **bytes, size_t *n, struct err *err);
+/* What it is, for display. */
+struct slide_icc {
+    size_t bytes;          /* 0: there is none */
+    bool usable;           /* by slide_use_icc */
+    bool damaged;          /* its bytes cannot be read from the file */
+    char description[128]; /* "" if it has none */
+};
+struct slide_icc slide_icc(struct slide *slide);
+/* From now on every pixel that is read is converted to sRGB by the file's ICC profile; without a
+ * profile nothing changes. To be called before anything is read. The error of a damaged profile, or
+ * one that is not for RGB, names the file. */
+bool slide_use_icc(struct slide *slide, struct err *err);
+
 /* Reads RGB of one region: [height, width, 3]. Transparent pixels and those outside the slide are
  * white. The caller owns *out. Every tile is decoded again: for many regions use band.h. */
 bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,

@@ -49,6 +49,7 @@ struct slide_access {
     int64_t image_bytes; /* of slide_set_image_bytes; 0: not given */
     const char *results; /* the run's results, which contain the folder cache/ then; NULL: the
                             user's cache (slide_set_cache) */
+    bool icc;            /* --icc: colours are converted to sRGB (slide_use_icc) */
 };
 
 /* Opens a slide of a list for work that measures in um: slide_open, with access->mpp > 0
@@ -59,9 +60,10 @@ struct slide_access {
 struct slide;
 bool slide_open_entry(const struct slide_entry *entry, const struct slide_access *access,
                       struct slide **out, struct err *err);
-/* Warns if --slide-mpp differs as much from the value in the file. */
+/* Warns if --slide-mpp differs as much from the value in the file, and if --icc finds no profile.
+ */
 struct console;
-void slide_warn_mpp(const struct slide *slide, struct console *console);
+void slide_warn(const struct slide *slide, struct console *console);
 
 /* Does every CSV of the list have the column? Otherwise, or if there is no CSV, an error that names
  * the option, the columns and the nearest one. Case matters only between columns that differ in

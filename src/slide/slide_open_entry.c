@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include "base/console.h"
 #include "base/text.h"
+#include "slide/driver.h"
 #include "slide/slide.h"
 #include "slide/slide_list.h"
 
@@ -45,12 +46,15 @@ static bool check(const struct slide_info *info, bool by_option, struct err *err
     return true;
 }
 
-void slide_warn_mpp(const struct slide *slide, struct console *console)
+void slide_warn(const struct slide *slide, struct console *console)
 {
     const struct slide_info *info = slide_info(slide);
     if (in_doubt(info))
         console_warn(console, "%s: --slide-mpp says %g um/px, the file %g", info->path, info->mpp,
                      info->mpp_file);
+    if (slide->icc_wanted && !slide->icc)
+        console_warn(console, "%s: --icc: the file has no ICC profile; its colours are not changed",
+                     info->path);
 }
 
 static bool set_cache(struct slide *slide, const struct slide_access *access, struct err *err)
@@ -70,7 +74,8 @@ bool slide_open_entry(const struct slide_entry *entry, const struct slide_access
     bool by_option = access->mpp > 0;
     if (!slide_open(entry->path, by_option ? access->mpp : entry->mpp, &slide, err))
         return false;
-    if (!check(slide_info(slide), by_option, err) || !set_cache(slide, access, err)) {
+    if (!check(slide_info(slide), by_option, err) || !set_cache(slide, access, err) ||
+        (access->icc && !slide_use_icc(slide, err))) {
         slide_close(slide);
         return false;
     }

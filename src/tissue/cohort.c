@@ -90,7 +90,9 @@ bool tissue_check_slide(const char *mask, const char *slide, struct err *err)
 static char *describe_options(const struct tissue_request *request)
 {
     char *text = tissue_options_text(&request->options);
-    char *how = text ? text_format("%s slide-mpp=%g", text, request->slide_mpp) : NULL;
+    char *how = text ? text_format("%s slide-mpp=%g%s", text, request->slide_mpp,
+                                   request->icc ? " icc=srgb" : "")
+                     : NULL;
     free(text);
     return how;
 }
@@ -188,11 +190,12 @@ static bool make_slide(void *arg, size_t i, struct err *err)
     struct slide *slide = NULL;
     struct slide_access access = { .mpp = request->slide_mpp,
                                    .cache = request->cache,
-                                   .results = request->folder };
+                                   .results = request->folder,
+                                   .icc = request->icc };
     bool ok = name_files(request, row->entry->name, paths, err) &&
               slide_open_entry(row->entry, &access, &slide, err);
     if (ok)
-        slide_warn_mpp(slide, cohort->ctx->console);
+        slide_warn(slide, cohort->ctx->console);
     bool complete = ok && !request->overwrite;
     for (int k = 0; complete && k < n_files(request); k++)
         complete = file_exists(paths[k]);

@@ -20,6 +20,7 @@ struct tissue_row {
 struct tissue_request {
     const struct slide_list *slides;
     struct tissue_options options;
+    bool icc;          /* colours are converted to sRGB first */
     bool quality;      /* also looks for blur, folds, pen and bubbles */
     double slide_mpp;  /* um/px of level 0 for every slide; 0: from the slide list or file */
     const char *cache; /* folder for tile caches; NULL: <folder>/cache */
