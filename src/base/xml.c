@@ -82,12 +82,19 @@ static void on_error(void *data, xmlErrorPtr error)
     stop(walk);
 }
 
+/* Broken encodings are reported here too, and by default on the terminal. */
+static void on_generic_error(void *data, const char *format, ...)
+{
+    (void)data, (void)format;
+}
+
 bool xml_walk(const char *text, size_t size, const char *path, const struct xml_walker *walker,
               void *user, struct err *err)
 {
     if (size == 0 || size > INT_MAX)
         return err_set(err, ERR_FORMAT, "%s: the file is empty or larger than 2 GB", path);
     xmlInitParser();
+    xmlSetGenericErrorFunc(NULL, on_generic_error);
     xmlParserCtxtPtr parser = xmlCreateMemoryParserCtxt(text, (int)size);
     if (!parser)
         return err_memory(err, path);
