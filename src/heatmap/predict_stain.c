@@ -63,6 +63,21 @@ static bool check_choice(const struct predict *predict, const struct ctx *ctx, s
     return !need->per_patch || accept_patch_fit(predict, ctx, err);
 }
 
+/* A model's colours are those of its training; other models do not say. */
+static void warn_of_icc(const struct predict *predict, const struct ctx *ctx)
+{
+    bool slides = false, wanted = predict->ensemble.models[0].model->config.icc;
+    for (size_t i = 0; i < predict->slides->n; i++)
+        slides = slides || !specimen_is_store(predict->slides->entries[i].path);
+    if (slides && wanted && !predict->options->icc)
+        console_warn(ctx->console,
+                     "%s was trained on colours converted by ICC profiles; pass --icc",
+                     predict->model_names);
+    if (slides && !wanted && predict->need.known && predict->options->icc)
+        console_warn(ctx->console, "%s was trained on colours as they are in the files; omit --icc",
+                     predict->model_names);
+}
+
 bool predict_choose_stain(struct predict *predict, const struct ctx *ctx, struct err *err)
 {
     const struct predict_options *options = predict->options;
@@ -81,6 +96,7 @@ bool predict_choose_stain(struct predict *predict, const struct ctx *ctx, struct
     if (of_model && method != STAIN_NONE)
         console_note(ctx->console, "normalising stains with %s, as in the model's training",
                      stain_method_names[method]);
+    warn_of_icc(predict, ctx);
     return check_choice(predict, ctx, err);
 }
 

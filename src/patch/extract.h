@@ -67,6 +67,9 @@ const char *extract_other_cell(const struct slide_entry *entry,
  */
 char *extract_options_text(const struct extract_options *options);
 
+/* Do the options of a store, as such a line, say that its colours were converted to sRGB? */
+bool extract_used_icc(const char *options);
+
 /* The files that a store of the slide would be made from, as they are now. */
 bool extract_inputs(const struct slide_entry *entry, const struct extract_options *options,
                     char out[INPUTS_ROOM], struct err *err);

@@ -1,6 +1,7 @@
 /* extract_inputs.c: the files that a store is made from, which options fit together, and counts of
  * labels (extract.h). */
 #include <stdlib.h>
+#include <string.h>
 #include "patch/annotations.h"
 #include "patch/extract.h"
 #include "slide/slide_identity.h"
@@ -16,6 +17,11 @@ bool extract_check_target(const struct patch_target *target, enum label_rule rul
                        "--target: --layout %s has no place for it; use blocks or clam",
                        store_layout_names[layout]);
     return true;
+}
+
+bool extract_used_icc(const char *options)
+{
+    return options && strstr(options, " icc=srgb");
 }
 
 bool extract_inputs(const struct slide_entry *entry, const struct extract_options *options,

@@ -32,6 +32,7 @@ struct dataset {
     double mpp;        /* of the first store that states it; else 0 */
     double learnt_mpp; /* the same after data.resize_px */
     bool has_stores, has_images;
+    bool icc;               /* the colours of all stores were converted to sRGB (extract --icc) */
     struct stain_fit stain; /* what the patches of all stores were normalised to, if anything */
     int64_t room_origins, room_spans, room_labels, room_targets;
     int64_t last_item;            /* of the last sample, while building */

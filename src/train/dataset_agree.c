@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/names.h"
+#include "patch/extract.h"
 #include "train/dataset_origin.h"
 
 #define MPP_TOLERANCE 0.2 /* as in predict */
@@ -27,6 +28,19 @@ static bool note_mpp(const struct listing *listing, const struct origin *origin,
                    "%s: patches have %g um/px%s, but the stores before it have %g; extract all "
                    "with the same --mpp, or set data.spacing_um_px to the correct value",
                    origin->path, learnt, resized > 0 ? " when resized" : "", dataset->learnt_mpp);
+}
+
+/* And one meaning of colours. Before note_stain, which knows the first store. */
+static bool note_icc(struct dataset *dataset, const struct origin *origin,
+                     const struct store_facts *facts, struct err *err)
+{
+    bool own = extract_used_icc(facts->options);
+    if (!dataset->has_stores)
+        dataset->icc = own;
+    return own == dataset->icc ||
+           err_set(err, ERR_USAGE,
+                   "%s: extracted %s --icc, but the stores before it %s; extract all the same way",
+                   origin->path, own ? "with" : "without", own ? "without" : "with");
 }
 
 /* A network learns one look of stains: that of the first store. */
@@ -139,6 +153,7 @@ bool origin_agrees(struct listing *listing, const struct origin *origin, struct 
 {
     const struct store_facts *facts = store_facts(origin->store);
     return note_mpp(listing, origin, facts->mpp, err) &&
-           (origin->n_groups == 0 || note_stain(listing->dataset, origin, facts, err)) &&
+           (origin->n_groups == 0 || (note_icc(listing->dataset, origin, facts, err) &&
+                                      note_stain(listing->dataset, origin, facts, err))) &&
            note_target(listing, origin, err) && note_classes(listing, origin, err);
 }

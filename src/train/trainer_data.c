@@ -77,6 +77,7 @@ static void describe(struct trainer *trainer)
     memcpy(config->mean, given->data.mean, sizeof config->mean);
     memcpy(config->std, given->data.std, sizeof config->std);
     stain_need_put(&trainer->stain, config);
+    config->icc = trainer->dataset.icc;
 }
 
 static bool check_sizes(const struct trainer *trainer, struct err *err)

@@ -64,3 +64,26 @@ $extract -o converted --icc
 $extract -o plain --icc; echo "other options: $?"
 microtome predict d.tif -o heat --network scan_tiny --mpp 0.5 --stride 100 --method none --export none --quiet --icc | cut -c 1-64
 grep -o 'icc=[a-z]*' heat/d/heatmap.json
+
+echo "-- models"
+cat >list.csv <<'END'
+slide,mpp,label,patient
+a.png,0.5,tumor,p1
+b.jpg,0.5,normal,p1
+c.tif,0.5,tumor,p2
+e.tif,0.5,normal,p2
+END
+cat >run.yaml <<'END'
+network: { name: scan_tiny, input_px: 144 }
+data: { train: stores, val_fraction: 0.5 }
+train: { epochs: 1, batch: 8 }
+END
+extract="microtome extract list.csv --dense --mpp 0.5 --patch 144 --margin 0 --method none --label-rule slide --quiet"
+$extract -o stores --icc >/dev/null
+microtome train run.yaml -o run --quiet --threads 2 >/dev/null
+grep -o '"icc": true' run/config.json
+microtome predict d.tif -o heat1 --model run --stride 144 --method none --export none --quiet >/dev/null
+microtome predict d.tif -o heat2 --model run --stride 144 --method none --export none --quiet --icc >/dev/null
+$extract -o unconverted >/dev/null
+cp unconverted/e.h5 stores
+microtome train run.yaml -o mixed --quiet; echo "exit $?"

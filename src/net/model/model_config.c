@@ -313,6 +313,10 @@ static bool read_own(const struct reader *r, const json_t *json)
     if (stride &&
         !read_whole(r, stride, "microtome: stride_px", PIXELS_LIMIT, &r->config->stride_px))
         return false;
+    const json_t *icc = json_object_get(json, "icc");
+    if (icc && !json_is_boolean(icc))
+        return wrong(r, "microtome: icc", "true or false");
+    r->config->icc = json_is_true(icc);
     return read_stain(r, json_object_get(json, "stain")) &&
            read_activation(r, json_object_get(json, "activation")) && read_objective(r, json) &&
            read_text(r, json_object_get(json, "network"), "microtome: network",

@@ -61,6 +61,7 @@ struct model_config {
     struct model_target target; /* OBJECTIVE_REGRESS; num_classes is 1 and the class its name */
     bool independent;           /* every class is scored by itself, with a sigmoid ("activation") */
     struct model_stain stain;
+    bool icc; /* trained on colours converted to sRGB by ICC profiles */
 };
 
 /* RGB / 255, no sizings, everything else unset. */

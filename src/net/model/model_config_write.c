@@ -115,6 +115,8 @@ static void write_all(FILE *stream, const struct model_config *config)
     if (config->independent)
         json_out_text(&json, "activation", "sigmoid");
     write_stain(&json, &config->stain);
+    if (config->icc)
+        json_out_bool(&json, "icc", true);
     json_out_close_object(&json);
     json_out_close_object(&json);
     json_out_end(&json);
