@@ -10,7 +10,7 @@
 #include "tissue/morphology.h"
 
 #define MIN_BLUR_UM2 10000.0 /* smaller blurred areas are not marked */
-#define MIN_PEN_UM2 10000.0
+#define MIN_PEN_UM2 4000.0
 #define OVER_TISSUE_UM 300.0 /* a mark with tissue on both sides within this lies over tissue */
 
 const char *const quality_kind_names[] = {
