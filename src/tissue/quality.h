@@ -37,7 +37,7 @@ struct quality_map {
 };
 
 /* Looks for these kinds. The tissue must have its overview. Blur and bubbles need all tissue read
- * at 0.5 um/px, by all threads: 0.3 s for 1 cm2 of JPEG tiles on two. Memory: see docs/tissue.md.
+ * at 0.5 um/px, by all threads. Time and memory: see docs/tissue.md.
  * The caller owns *out; free with quality_free. */
 bool quality_find(struct slide *slide, const struct tissue_mask *tissue, unsigned kinds,
                   const struct ctx *ctx, struct quality_map *out, struct err *err);
