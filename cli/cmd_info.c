@@ -134,7 +134,7 @@ static bool write_thumbnail(struct slide *slide, const char *path, struct err *e
     int64_t longest = level->width > level->height ? level->width : level->height;
     double downsample = (double)longest / THUMBNAIL_PX;
     struct image image;
-    if (!slide_overview(slide, downsample > 1 ? downsample : 1, &image, err))
+    if (!slide_overview(slide, downsample > 1 ? downsample : 1, NULL, &image, err))
         return false;
     bool ok = image_write_png(path, &image, err);
     image_free(&image);

@@ -148,7 +148,7 @@ static bool write_overlay(const struct export_request *request, const char *path
     int64_t longest = info->width_l0 > info->height_l0 ? info->width_l0 : info->height_l0;
     double downsample = fmax((double)longest / LONGEST_SIDE_PX, 1);
     bool ok = heatmap_find_class(info, request->options->class_name, &overlay.class_index, err) &&
-              slide_overview(request->slide, downsample, &overlay.slide, err) &&
+              slide_overview(request->slide, downsample, ctx, &overlay.slide, err) &&
               (request->options->class_name || !heatmap_has_winners(info) ||
                begin_winners(&overlay, err)) &&
               sample(request, &overlay, ctx, err) && paint(&overlay, path, err);

@@ -73,7 +73,7 @@ static bool sample_slide(struct sampler *s, size_t slide, int64_t squares, const
     struct specimen specimen;
     char *mask = NULL;
     bool ok = predict_given_mask(predict, slide, &mask, err) &&
-              predict_specimen(predict, slide, mask, &specimen, err);
+              predict_specimen(predict, slide, mask, ctx, &specimen, err);
     struct stain_fit stain;
     if (ok && !(specimen_omit(&specimen, predict->options->tissue_method, predict->options->omit,
                               ctx, err) &&

@@ -82,7 +82,7 @@ bool predict_given_mask(const struct predict *predict, size_t slide, char **out,
 }
 
 bool predict_specimen(const struct predict *predict, size_t slide, const char *mask,
-                      struct specimen *out, struct err *err)
+                      const struct ctx *ctx, struct specimen *out, struct err *err)
 {
     const struct predict_options *options = predict->options;
     const struct slide_entry *entry = &predict->slides->entries[slide];
@@ -93,7 +93,7 @@ bool predict_specimen(const struct predict *predict, size_t slide, const char *m
     bool ok = check_mpp(predict, entry->path, out, err);
     if (ok && out->store)
         ok = predict_check_store(predict, entry->path, &out->stored, err);
-    ok = ok && specimen_find_tissue(out, options->tissue_method, mask, err);
+    ok = ok && specimen_find_tissue(out, options->tissue_method, mask, ctx, err);
     if (!ok)
         specimen_close(out);
     return ok;
@@ -156,14 +156,14 @@ static bool describe(const struct predict *predict, const struct predict_slide *
     return ok;
 }
 
-/* Opens the slide, unless it is. mask as of predict_specimen. */
+/* Opens the slide, unless it is. mask and ctx as of predict_specimen. */
 static bool open_specimen(const struct predict *predict, struct predict_slide *slide,
-                          const char *mask, struct err *err)
+                          const char *mask, const struct ctx *ctx, struct err *err)
 {
     if (slide->specimen)
         return true;
     struct specimen *specimen = malloc(sizeof *specimen);
-    bool ok = specimen ? predict_specimen(predict, slide->index, mask, specimen, err)
+    bool ok = specimen ? predict_specimen(predict, slide->index, mask, ctx, specimen, err)
                        : err_memory(err, slide->folder);
     if (ok)
         slide->specimen = specimen;
@@ -181,7 +181,7 @@ static bool open_new(const struct predict *predict, struct predict_slide *slide,
     char *given = NULL;
     bool ok = (slide->inputs[0] || predict_inputs(predict, slide->index, slide->inputs, err)) &&
               predict_given_mask(predict, slide->index, &given, err) &&
-              open_specimen(predict, slide, given, err) &&
+              open_specimen(predict, slide, given, ctx, err) &&
               specimen_omit(slide->specimen, options->tissue_method, options->omit, ctx, err);
     free(given);
     return ok;
@@ -243,7 +243,7 @@ static bool open_again(const struct predict *predict, struct predict_slide *slid
     char *mask = in_folder(slide->folder, "tissue.png");
     const struct stain_fit *stain = &slide->partition.info.stain;
     bool ok = (mask || err_memory(err, "a slide's folder")) &&
-              open_specimen(predict, slide, mask, err) &&
+              open_specimen(predict, slide, mask, NULL, err) &&
               (stain->method == STAIN_NONE ||
                stain_transform_new(stain, &predict->target, &slide->specimen->transform, err));
     free(mask);

@@ -47,9 +47,10 @@ bool predict_refuse(const struct predict *predict, size_t slide, struct err *err
 bool predict_hold(const struct predict *predict, const struct predict_slide *slide,
                   struct err *err);
 
-/* Opens a slide at the models' resolution, or rejects it. mask NULL: finds the tissue. */
+/* Opens a slide at the models' resolution, or rejects it. mask NULL: finds the tissue, for
+ * which ctx is used. */
 bool predict_specimen(const struct predict *predict, size_t slide, const char *mask,
-                      struct specimen *out, struct err *err);
+                      const struct ctx *ctx, struct specimen *out, struct err *err);
 /* The mask in the folder of --tissue, the caller's; NULL and true without that option. */
 bool predict_given_mask(const struct predict *predict, size_t slide, char **out, struct err *err);
 

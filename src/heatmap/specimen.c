@@ -133,14 +133,14 @@ void specimen_close(struct specimen *specimen)
 }
 
 bool specimen_find_tissue(struct specimen *specimen, enum tissue_method method, const char *mask,
-                          struct err *err)
+                          const struct ctx *ctx, struct err *err)
 {
     if (specimen->store)
         return true;
     struct tissue_options options = tissue_defaults();
     options.method = method;
     bool ok = mask ? tissue_read(specimen->slide, mask, &specimen->mask, err)
-                   : tissue_find(specimen->slide, &options, &specimen->mask, err);
+                   : tissue_find(specimen->slide, &options, ctx, &specimen->mask, err);
     if (!ok)
         return false;
     image_free(&specimen->mask.overview);

@@ -35,7 +35,7 @@ void specimen_close(struct specimen *specimen); /* also fine on a zeroed struct 
 /* Finds the tissue of a slide, or reads its mask from a PNG if mask is not NULL. Nothing to do
  * for a store. */
 bool specimen_find_tissue(struct specimen *specimen, enum tissue_method method, const char *mask,
-                          struct err *err);
+                          const struct ctx *ctx, struct err *err);
 /* Removes these kinds of bad areas (tissue/quality.h) from a slide's tissue. */
 bool specimen_omit(struct specimen *specimen, enum tissue_method method, unsigned kinds,
                    const struct ctx *ctx, struct err *err);

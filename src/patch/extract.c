@@ -82,7 +82,7 @@ static bool find_tissue(struct work *work, struct err *err)
     slide_warn(work->slide, work->ctx->console);
     struct tissue_options tissue = tissue_defaults();
     tissue.method = work->options->tissue_method;
-    if (!tissue_find(work->slide, &tissue, &work->mask, err))
+    if (!tissue_find(work->slide, &tissue, work->ctx, &work->mask, err))
         return false;
     if (work->mask.mpp <= 0)
         console_warn(work->ctx->console, "%s: no um/px; tissue sizes assume %g um/px",

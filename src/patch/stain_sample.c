@@ -11,17 +11,18 @@
 #define ENOUGH_WINDOWS 32
 
 /* The tissue by one of the methods, beginning with the default: the first that finds any. */
-static bool find_tissue(struct slide *slide, struct tissue_mask *out, struct err *err)
+static bool find_tissue(struct slide *slide, const struct ctx *ctx, struct tissue_mask *out,
+                        struct err *err)
 {
     struct tissue_options options = tissue_defaults();
     enum tissue_method first = options.method;
-    bool ok = tissue_find(slide, &options, out, err);
+    bool ok = tissue_find(slide, &options, ctx, out, err);
     for (int m = 0; ok && out->tissue_px == 0 && tissue_method_names[m]; m++) {
         options.method = (enum tissue_method)m;
         if (options.method == first)
             continue;
         tissue_mask_free(out);
-        ok = tissue_find(slide, &options, out, err);
+        ok = tissue_find(slide, &options, ctx, out, err);
     }
     image_free(&out->overview);
     return ok;
@@ -181,7 +182,7 @@ bool stain_sample_fit(enum stain_method method, struct slide *slide,
     struct sampler s = { .mask = known };
     bool ok = true;
     if (!known || known->tissue_px == 0) {
-        ok = find_tissue(slide, &found, err);
+        ok = find_tissue(slide, ctx, &found, err);
         s.mask = &found;
     }
     if (ok && s.mask->tissue_px == 0)

@@ -56,7 +56,8 @@ static bool make_overview(struct work *work, struct err *err)
     const char *recorded = work->slide->path;
     const char *file = recorded && file_exists(recorded) ? recorded : info->path;
     if (!slide_open(file, info->mpp_l0, &work->file, &why) ||
-        !slide_overview(work->file, longer > MOST_SIDE ? longer / MOST_SIDE : 1, &image, &why)) {
+        !slide_overview(work->file, longer > MOST_SIDE ? longer / MOST_SIDE : 1, NULL, &image,
+                        &why)) {
         note_problem(view, why.text);
         slide_close(work->file);
         work->file = NULL;

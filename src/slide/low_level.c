@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/divide.h"
+#include "base/pool.h"
 #include "slide/driver.h"
 #include "slide/tile_cache.h"
 
@@ -152,25 +153,57 @@ static const struct tile_source_ops low_source_ops = {
     .decode = low_tile,
 };
 
-/* arg: the source. */
+struct filling {
+    const struct tile_source *source;
+    const struct ctx *ctx;
+    struct tile_cache *cache;
+    void **decoders; /* [workers] */
+    uint8_t **tiles; /* [workers]: one tile each */
+};
+
+static bool fill_tile(void *arg, int64_t index, int worker, struct err *err)
+{
+    const struct filling *filling = arg;
+    const struct tile_source *source = filling->source;
+    int64_t columns = ceil_div(source->width, source->tile_width), stride = 3 * source->tile_width;
+    uint8_t **px = &filling->tiles[worker];
+    if (!*px && (!(*px = calloc((size_t)(stride * source->tile_height), 1)) ||
+                 !low_decoder_new(source, &filling->decoders[worker], err)))
+        return *px ? false : err_memory(err, "a low level");
+    return low_tile(source, filling->decoders[worker], index % columns, index / columns, *px,
+                    stride, err) &&
+           tile_cache_put(filling->cache, index % columns, index / columns, *px, stride, err);
+}
+
 static bool fill(void *arg, struct tile_cache *cache, struct err *err)
 {
-    const struct tile_source *source = arg;
+    struct filling *filling = arg;
+    const struct tile_source *source = filling->source;
+    const struct ctx *ctx = filling->ctx;
+    int workers = pool_workers(ctx->pool);
     int64_t columns = ceil_div(source->width, source->tile_width);
-    int64_t rows = ceil_div(source->height, source->tile_height), stride = 3 * source->tile_width;
-    uint8_t *px = calloc((size_t)(stride * source->tile_height), 1);
-    void *decoder = NULL;
-    bool ok = (px || err_memory(err, "a low level")) && low_decoder_new(source, &decoder, err);
-    for (int64_t i = 0; ok && i < columns * rows; i++)
-        ok = low_tile(source, decoder, i % columns, i / columns, px, stride, err) &&
-             tile_cache_put(cache, i % columns, i / columns, px, stride, err);
-    low_decoder_free(decoder);
-    free(px);
+    int64_t rows = ceil_div(source->height, source->tile_height);
+    filling->cache = cache;
+    filling->decoders = calloc((size_t)workers, sizeof *filling->decoders);
+    filling->tiles = calloc((size_t)workers, sizeof *filling->tiles);
+    bool ok = (filling->decoders && filling->tiles) || err_memory(err, "a low level");
+    ok = ok && pool_for(ctx->pool, columns * rows, fill_tile, filling, ctx->stop, err) &&
+         !ctx_stopped(ctx);
+    for (int i = 0; i < workers; i++) {
+        if (filling->decoders)
+            low_decoder_free(filling->decoders[i]);
+        if (filling->tiles)
+            free(filling->tiles[i]);
+    }
+    free(filling->decoders);
+    free(filling->tiles);
     return ok;
 }
 
-static void use_cache(struct low_level *low, struct tile_source *source, const char *folder)
+static void use_cache(struct low_level *low, struct tile_source *source, const char *folder,
+                      const struct ctx *ctx)
 {
+    struct filling filling = { .source = source, .ctx = ctx };
     char what[64];
     struct tile_cache *cache = NULL;
     snprintf(what, sizeof what, "means of %d x %d px of level %d", LOW_LEVEL_FACTOR,
@@ -183,12 +216,12 @@ static void use_cache(struct low_level *low, struct tile_source *source, const c
                                   .height = source->height,
                                   .tile_width = source->tile_width,
                                   .tile_height = source->tile_height };
-    if (tile_cache_open(folder, &key, fill, source, &cache, NULL))
+    if (tile_cache_open(folder, &key, fill, &filling, &cache, NULL))
         low->cache = cache; /* else a damaged tile is reported when it is read again */
 }
 
-bool low_level_open(const struct tile_source *of, const char *folder, struct low_level **low,
-                    struct tile_source *out, struct err *err)
+bool low_level_open(const struct tile_source *of, const char *folder, const struct ctx *ctx,
+                    struct low_level **low, struct tile_source *out, struct err *err)
 {
     struct low_level *made = calloc(1, sizeof *made);
     if (!made)
@@ -207,7 +240,11 @@ bool low_level_open(const struct tile_source *of, const char *folder, struct low
                                  .tile_height = tile_px(made->of.tile_height, made->factor),
                                  .of = made };
     if (folder)
-        use_cache(made, out, folder);
+        use_cache(made, out, folder, ctx);
+    if (ctx_stopped(ctx)) {
+        low_level_free(made);
+        return err_stopped(err);
+    }
     *low = made;
     return true;
 }

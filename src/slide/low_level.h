@@ -6,6 +6,7 @@
  * the same with and without a cache. */
 #ifndef SLIDE_LOW_LEVEL_H
 #define SLIDE_LOW_LEVEL_H
+#include "base/ctx.h"
 #include "slide/source.h"
 
 #define LOW_LEVEL_FACTOR 16
@@ -17,9 +18,10 @@ struct low_level;
 bool low_level_serves(const struct slide *slide, int level, double downsample);
 
 /* The low level of `of`, read through *out. Uses the cache in the folder, and makes it first if it
- * is not there; if it cannot be kept, or folder is NULL, tiles are computed whenever they are read.
- * The caller owns *low; free with low_level_free, after all decoders. */
-bool low_level_open(const struct tile_source *of, const char *folder, struct low_level **low,
-                    struct tile_source *out, struct err *err);
+ * is not there, with the threads of ctx; if it cannot be kept, or folder is NULL, tiles are
+ * computed whenever they are read. False if stopped. The caller owns *low; free with
+ * low_level_free, after all decoders. */
+bool low_level_open(const struct tile_source *of, const char *folder, const struct ctx *ctx,
+                    struct low_level **low, struct tile_source *out, struct err *err);
 void low_level_free(struct low_level *low); /* NULL-safe */
 #endif

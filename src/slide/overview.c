@@ -70,27 +70,45 @@ static bool read_strip(const struct raster *raster, int64_t x0, int64_t x1, cons
     return ok;
 }
 
-bool slide_overview(struct slide *slide, double downsample, struct image *out, struct err *err)
+/* In strips of columns, each within the memory of one band. */
+static bool read_strips(const struct raster *raster, const struct ctx *ctx, struct image *out,
+                        struct err *err)
+{
+    bool ok = true;
+    int64_t strip = raster->width;
+    while (strip > 64 && band_bytes(raster, strip, ROWS) > BAND_BYTES)
+        strip = (strip + 1) / 2;
+    for (int64_t x = 0; ok && x < raster->width; x += strip) {
+        int64_t end = x + strip < raster->width ? x + strip : raster->width;
+        ok = read_strip(raster, x, end, ctx, out, err);
+    }
+    return ok;
+}
+
+static bool read_overview(struct slide *slide, double downsample, const struct ctx *ctx,
+                          struct image *out, struct err *err)
 {
     if (!(downsample >= 1))
         return err_set(err, ERR_USAGE, "an overview cannot be larger than its slide");
     struct raster raster = overview_raster(slide, downsample);
-    if (raster.level < 0 && !slide_make_low(slide, -1 - raster.level, err))
+    if (raster.level < 0 && !slide_make_low(slide, -1 - raster.level, ctx, err))
         return false;
     if (!image_new(out, raster.width, raster.height, 3, err))
         return false;
-    struct pool *pool = pool_new(1); /* no threads */
-    struct ctx ctx = { .pool = pool };
-    int64_t strip = raster.width;
-    while (strip > 64 && band_bytes(&raster, strip, ROWS) > BAND_BYTES)
-        strip = (strip + 1) / 2;
-    bool ok = pool || err_memory(err, "an overview");
-    for (int64_t x = 0; ok && x < raster.width; x += strip) {
-        int64_t end = x + strip < raster.width ? x + strip : raster.width;
-        ok = read_strip(&raster, x, end, &ctx, out, err);
-    }
-    pool_free(pool);
+    bool ok = read_strips(&raster, ctx, out, err);
     if (!ok)
         image_free(out);
+    return ok;
+}
+
+bool slide_overview(struct slide *slide, double downsample, const struct ctx *ctx,
+                    struct image *out, struct err *err)
+{
+    struct pool *alone = ctx ? NULL : pool_new(1); /* no threads */
+    if (!ctx && !alone)
+        return err_memory(err, "an overview");
+    struct ctx own = { .pool = alone };
+    bool ok = read_overview(slide, downsample, ctx ? ctx : &own, out, err);
+    pool_free(alone);
     return ok;
 }

@@ -220,13 +220,13 @@ struct tile_source source_reduced(const struct tile_source *source, int reduce)
     return out;
 }
 
-bool slide_make_low(struct slide *slide, int level, struct err *err)
+bool slide_make_low(struct slide *slide, int level, const struct ctx *ctx, struct err *err)
 {
     bool ok = true;
     pthread_mutex_lock(&slide->low_mutex);
     if (!slide->lows[level]) {
         char *folder = slide_cache_folder(slide);
-        ok = low_level_open(&slide->sources[level], folder, &slide->lows[level],
+        ok = low_level_open(&slide->sources[level], folder, ctx, &slide->lows[level],
                             &slide->low_sources[level], err);
         free(folder);
     }

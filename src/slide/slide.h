@@ -88,8 +88,11 @@ bool slide_use_icc(struct slide *slide, struct err *err);
 bool slide_read(struct slide *slide, int level, int64_t x, int64_t y, int64_t width, int64_t height,
                 struct image *out, struct err *err);
 
+struct ctx;
 /* The whole slide, area-averaged to about 1/downsample: width = ceil(level-0 width / downsample).
  * Read band by band from the best level; memory is bounded by the result and one band. 10 ms to
- * seconds: what counts is the size of the level it comes from. */
-bool slide_overview(struct slide *slide, double downsample, struct image *out, struct err *err);
+ * seconds: what counts is the size of the level it comes from. Uses the threads of ctx and stops
+ * with it; ctx NULL: the calling thread alone, to the end. The pixels are the same. */
+bool slide_overview(struct slide *slide, double downsample, const struct ctx *ctx,
+                    struct image *out, struct err *err);
 #endif

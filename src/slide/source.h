@@ -39,5 +39,5 @@ struct tile_source slide_source(struct slide *slide, int level);
 /* The source with tiles decoded at 1/2^reduce of their size, at most source->max_reduce. The pixels
  * are those of the codec (JPEG 2000: its wavelets), not exact means: for overviews. */
 struct tile_source source_reduced(const struct tile_source *source, int reduce);
-bool slide_make_low(struct slide *slide, int level, struct err *err);
+bool slide_make_low(struct slide *slide, int level, const struct ctx *ctx, struct err *err);
 #endif

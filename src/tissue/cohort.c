@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/console.h"
 #include "base/file.h"
+#include "base/pool.h"
 #include "base/run_each.h"
 #include "slide/slide_identity.h"
 #include "base/text.h"
@@ -142,6 +143,19 @@ static bool make_quality(const struct cohort *cohort, struct slide *slide, char 
            image_write_png_noted(paths[QUALITY_FILE], &quality->kinds, note, err);
 }
 
+/* Slides that are made together have a thread each. */
+static bool find_tissue(const struct cohort *cohort, struct slide *slide, struct tissue_mask *mask,
+                        struct err *err)
+{
+    struct pool *alone = cohort->request->quality ? NULL : pool_new(1);
+    struct ctx ctx = { .pool = alone ? alone : cohort->ctx->pool, .stop = cohort->ctx->stop };
+    if (!alone && !cohort->request->quality)
+        return err_memory(err, "tissue");
+    bool ok = tissue_find(slide, &cohort->request->options, &ctx, mask, err);
+    pool_free(alone);
+    return ok;
+}
+
 static bool make_files(const struct cohort *cohort, struct slide *slide, char *paths[N_FILES],
                        struct tissue_row *row, struct err *err)
 {
@@ -152,7 +166,7 @@ static bool make_files(const struct cohort *cohort, struct slide *slide, char *p
     bool ok = tissue_inputs(path, inputs, err) &&
               ((note = text_format("%s" NOTE_BAR "%s", cohort->how, inputs)) ||
                err_memory(err, "a mask")) &&
-              tissue_find(slide, &cohort->request->options, mask, err) &&
+              find_tissue(cohort, slide, mask, err) &&
               tissue_write_geojson(mask, paths[OUTLINE_FILE], err) &&
               tissue_write_overlay(mask, paths[PICTURE_FILE], err) &&
               (!cohort->request->quality || make_quality(cohort, slide, paths, note, row, err)) &&

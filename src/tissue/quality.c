@@ -186,7 +186,7 @@ bool quality_omit_found(struct slide *slide, enum tissue_method method, unsigned
     options.method = method;
     if (kinds == 0 || mask->tissue_px == 0)
         return true;
-    bool ok = tissue_find(slide, &options, &found, err) &&
+    bool ok = tissue_find(slide, &options, ctx, &found, err) &&
               quality_find(slide, &found, kinds, ctx, &quality, err);
     if (ok)
         quality_omit(&quality, kinds, whole->width, whole->height, mask);

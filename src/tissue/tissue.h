@@ -42,10 +42,11 @@ struct tissue_mask {
 };
 
 /* Finds the tissue, from an overview: 60 ms for a slide of 32,768 px, at most a few seconds. A
- * slide without tissue gives an empty mask, not an error. The caller owns *out; free with
+ * slide without tissue gives an empty mask, not an error. ctx is for slide_overview, and may be
+ * NULL. The caller owns *out; free with
  * tissue_mask_free. */
-bool tissue_find(struct slide *slide, const struct tissue_options *options, struct tissue_mask *out,
-                 struct err *err);
+bool tissue_find(struct slide *slide, const struct tissue_options *options, const struct ctx *ctx,
+                 struct tissue_mask *out, struct err *err);
 /* The same from an overview in memory, of which it takes ownership even on failure. */
 bool tissue_find_in(struct image *overview, int64_t width_l0, int64_t height_l0, double mpp,
                     const struct tissue_options *options, struct tissue_mask *out, struct err *err);

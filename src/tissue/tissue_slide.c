@@ -12,14 +12,14 @@ static double overview_downsample(const struct slide_level *whole, double wanted
     return fmin(fmax(wanted, least), most);
 }
 
-bool tissue_find(struct slide *slide, const struct tissue_options *options, struct tissue_mask *out,
-                 struct err *err)
+bool tissue_find(struct slide *slide, const struct tissue_options *options, const struct ctx *ctx,
+                 struct tissue_mask *out, struct err *err)
 {
     const struct slide_info *info = slide_info(slide);
     struct image overview = { 0 };
     *out = (struct tissue_mask){ 0 };
-    if (!slide_overview(slide, overview_downsample(info->levels, options->downsample), &overview,
-                        err))
+    if (!slide_overview(slide, overview_downsample(info->levels, options->downsample), ctx,
+                        &overview, err))
         return false;
     return tissue_find_in(&overview, info->levels[0].width, info->levels[0].height, info->mpp,
                           options, out, err);

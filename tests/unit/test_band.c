@@ -477,7 +477,7 @@ static void overviews_average_the_whole_slide(void **state)
     struct slide *slide = make_slide("overview.tiff", &flavour);
     struct raster level = raster_at(slide, 0, 0);
     struct image source = read_raster(&level, 0, 0, level.width, level.height), ours, want;
-    assert_true(slide_overview(slide, 16, &ours, &err));
+    assert_true(slide_overview(slide, 16, NULL, &ours, &err));
     assert_int_equal(ours.width, 82);
     assert_int_equal(ours.height, 70);
     assert_true(image_shrink(&source, 82, 70, &want, &err));

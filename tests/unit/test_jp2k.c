@@ -111,7 +111,7 @@ static void overviews_are_decoded_at_reduced_resolution(void **unused)
     assert_int_equal(small.tile_width, TILE / 4);
     assert_int_equal(small.width, SIDE / 4);
     for (int by = 2; by <= 10; by *= 2) {
-        assert_true(slide_overview(slide, by, &ours, NULL));
+        assert_true(slide_overview(slide, by, NULL, &ours, NULL));
         assert_int_equal(ours.width, (SIDE + by - 1) / by);
         for (int i = 0; i < ours.width * ours.height * 3; i++) {
             int x = (int)(i / 3 % ours.width), y = (int)(i / 3 / ours.width);
@@ -133,7 +133,7 @@ static void a_damaged_tile_is_named(void **unused)
     assert_false(slide_read(slide, 0, 0, 0, SIDE, SIDE, &ours, &err));
     assert_non_null(strstr(err.text, "level 0, tile column 2, row 1: damaged JPEG 2000 tile"));
     err.text[0] = 0;
-    assert_false(slide_overview(slide, 8, &ours, &err));
+    assert_false(slide_overview(slide, 8, NULL, &ours, &err));
     assert_non_null(strstr(err.text, "tile column 2, row 1: damaged JPEG 2000 tile"));
     assert_true(slide_read(slide, 0, 0, 0, TILE, TILE, &ours, NULL)); /* the others are not */
     image_free(&ours);

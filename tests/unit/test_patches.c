@@ -448,7 +448,7 @@ static void samples_by_class_and_seed(void **state)
     struct raster_request request = { 0 };
     assert_true(slide_open(path, 0, &on.slide, &err));
     assert_true(raster_open(on.slide, &request, &on.raster, &err));
-    if (!tissue_find(on.slide, &tissue, &on.mask, &err) ||
+    if (!tissue_find(on.slide, &tissue, NULL, &on.mask, &err) ||
         !tissue_sums_new(&on.mask, &on.sums, &err))
         fail_msg("%s", err.text);
     on.annotation = annotate("[1100,200],[1500,200],[1500,900],[1100,900],[1100,200]");

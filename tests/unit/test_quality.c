@@ -141,7 +141,7 @@ static void planted_artefacts_are_found(void **state)
     struct quality_map found;
     struct image truth;
     assert_true(slide_open(path, 0, &slide, &err));
-    assert_true(tissue_find(slide, &how, &tissue, &err));
+    assert_true(tissue_find(slide, &how, NULL, &tissue, &err));
     assert_true(quality_find(slide, &tissue, QUALITY_ALL, &ctx, &found, &err));
     assert_true(image_read_png(mask, 1, &truth, &err));
     int64_t got[QUALITY_KINDS];
@@ -187,7 +187,7 @@ static void stopping_ends_the_search(void **state)
     struct quality_map found;
     struct err err = { 0 };
     assert_true(slide_open(path, 0, &slide, &err));
-    assert_true(tissue_find(slide, &how, &tissue, &err));
+    assert_true(tissue_find(slide, &how, NULL, &tissue, &err));
     assert_true(tissue.tissue_px > 0);
     assert_false(quality_find(slide, &tissue, QUALITY_ALL, &ctx, &found, &err));
     assert_int_equal(err.kind, ERR_STOPPED);
@@ -208,7 +208,7 @@ static void coarse_slides_have_no_focus(void **state)
     struct quality_map found;
     struct err err = { 0 };
     assert_true(slide_open(path, 0, &slide, &err));
-    assert_true(tissue_find(slide, &how, &tissue, &err));
+    assert_true(tissue_find(slide, &how, NULL, &tissue, &err));
     assert_false(quality_find(slide, &tissue, 1U << QUALITY_BLUR, &ctx, &found, &err));
     assert_non_null(strstr(err.text, "coarse.tiff: has 2 um/px"));
     assert_true(

@@ -526,7 +526,7 @@ static void a_level_of_unknown_compression_is_named(void **state)
     assert_false(slide_read(slide, 1, 0, 0, 10, 10, &image, &err));
     assert_non_null(strstr(err.text, "level 1 cannot be read: the compression of its tiles is "
                                      "unknown; convert the slide"));
-    if (!slide_overview(slide, 2.5, &image, &err)) /* from level 0 */
+    if (!slide_overview(slide, 2.5, NULL, &image, &err)) /* from level 0 */
         fail_msg("%s", err.text);
     image_free(&image);
     struct raster raster;

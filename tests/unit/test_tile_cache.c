@@ -14,6 +14,7 @@
 #include <tiffio.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/pool.h"
 #include "base/folder.h"
 #include "base/text.h"
 #include "slide/low_level.h"
@@ -68,7 +69,7 @@ static struct image overview(const char *path, const char *cache, double downsam
     struct slide *slide = open_slide(path, cache);
     struct image image;
     struct err err = { 0 };
-    if (!slide_overview(slide, downsample, &image, &err))
+    if (!slide_overview(slide, downsample, NULL, &image, &err))
         fail_msg("%s", err.text);
     slide_close(slide);
     return image;
@@ -98,6 +99,33 @@ static char *one_level(void)
         tiff_maker_write(path, &flavour);
     written = true;
     return path;
+}
+
+/* Many threads give the same file as one; a stop leaves nothing behind, and is no damaged slide. */
+static void low_levels_are_made_by_all_threads_and_stop(void **state)
+{
+    (void)state;
+    char *path = one_level(), *cache = fresh_folder("threads");
+    struct pool *pool = pool_new(3);
+    atomic_bool stop = true;
+    struct ctx ctx = { .pool = pool, .stop = &stop };
+    struct err err = { 0 };
+    struct image alone = overview(path, NULL, 16), together;
+    struct slide *slide = open_slide(path, cache);
+    assert_false(slide_overview(slide, 16, &ctx, &together, &err));
+    assert_int_equal(err.kind, ERR_STOPPED);
+    stop = false;
+    assert_true(slide_overview(slide, 16, &ctx, &together, &err));
+    expect_same(&alone, &together);
+    slide_close(slide);
+    image_free(&together);
+    together = overview(path, cache, 16); /* from the file */
+    expect_same(&alone, &together);
+    image_free(&together);
+    image_free(&alone);
+    pool_free(pool);
+    free(path);
+    free(cache);
 }
 
 static void low_levels_are_exact_means(void **state)
@@ -338,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(low_levels_are_exact_means),
+        cmocka_unit_test(low_levels_are_made_by_all_threads_and_stop),
         cmocka_unit_test(low_levels_lie_where_their_level_does),
         cmocka_unit_test(overviews_do_not_depend_on_caches),
         cmocka_unit_test(caches_belong_to_one_state_of_a_slide),
