@@ -197,13 +197,13 @@ static bool read_codestream(struct jp2k_header *out, struct err *err)
         if (!read_segments(all, &at, &marker, out, err))
             return false;
         if (length == 0) /* up to the end */
-            return true;
-        if (length < at - begin || length > all.size - begin)
+            length = all.size - begin - 2;
+        if (length < at - begin || length > all.size - begin - 2)
             return damaged(err, "truncated");
         at = begin + length;
-        marker = all.size - at >= 2 ? big_endian(all.at + at, 2) : MARKER_EOC;
+        marker = big_endian(all.at + at, 2);
     }
-    return true;
+    return marker == MARKER_EOC || damaged(err, "its end is damaged or missing");
 }
 
 bool jp2k_header_read(const uint8_t *bytes, size_t size, struct jp2k_header *out, struct err *err)
