@@ -15,7 +15,7 @@ from setting import PYTHON, build, cores, folder, here, microtome, site
 from table import Table
 
 WIDTH, HEIGHT, PHANTOM = 24576, 3072, 8192
-REPEATS, OUR_REPEATS = 3, 9  # ours take a tenth of the time
+REPEATS = 3
 data = os.path.join(folder, "slides")
 lossless = ["--predictor", "horizontal"]
 KINDS = {  # name: what vips is given
@@ -73,10 +73,10 @@ def have_openslide():
     return os.path.isdir(place)
 
 
-def measured(command, threads, repeats=REPEATS, **environment):
+def measured(command, threads, **environment):
     """The fastest of the repeats: patches per second, and CPU seconds; and OpenSlide's version."""
     runs = []
-    for _ in range(repeats):
+    for _ in range(REPEATS):
         found = dict(re.findall(r"(\w+) ([\d.]+)", output(command, threads, **environment)))
         runs.append((float(found["patches"]) / float(found["seconds"]), float(found["cpu"]), found.get("openslide")))
     return max(rate for rate, _, _ in runs), min(cpu for _, cpu, _ in runs), runs[0][2]
@@ -101,7 +101,7 @@ peer_script = os.path.join(here, "peers", "openslide_patches.py")
 two = min(2, len(cores))
 for name, options in KINDS.items():
     slide = make(name, options)
-    ours, ours_cpu, _ = measured([os.path.join(build, "read_patches"), slide, str(two)], two, OUR_REPEATS)
+    ours, ours_cpu, _ = measured([os.path.join(build, "read_patches"), slide, str(two)], two)
     found = peer(slide, 1, 1)
     if not found:
         print(f"{name}: OpenSlide does not read it, its rows are omitted")
