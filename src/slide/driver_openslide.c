@@ -50,9 +50,15 @@ static bool refuse(const char *path, struct err *err)
     if (size >= 4 && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "II+\0", 4) == 0 ||
                       memcmp(head, "MM\0*", 4) == 0 || memcmp(head, "MM\0+", 4) == 0))
         return err_set(err, ERR_FORMAT,
-                       "%s: a TIFF that OpenSlide cannot read: truncated, damaged or not tiled",
-                       path);
-    return err_set(err, ERR_FORMAT, "%s: not a slide in a format that OpenSlide supports", path);
+                       "%s: a TIFF that OpenSlide cannot read: damaged, or its first page is not "
+                       "tiled; store the page of the slide alone, for example: vips tiffsave "
+                       "%s[page=1] slide.tif --tile --pyramid",
+                       path, path);
+    return err_set(
+        err, ERR_FORMAT,
+        "%s: neither a slide in a format that OpenSlide supports nor a PNG, JPEG or TIFF "
+        "image; convert it to a tiled TIFF",
+        path);
 }
 
 bool openslide_state_open(const char *path, struct openslide_state *state, struct err *err)

@@ -298,8 +298,14 @@ static void tiff_close(struct slide *slide)
     slide->state = NULL;
 }
 
-/* A file whose directories libtiff cannot read is left to OpenSlide, which knows Hamamatsu's files
- * of more than 4 GB, and explains what is wrong with the others. */
+/* Whether OpenSlide may open a file whose directories libtiff cannot read: Hamamatsu's files of
+ * more than 4 GB. It would open others too if only SubIFDs are missing, and fail at their tiles. */
+static bool only_openslide_reads(const char *path)
+{
+    const char *vendor = openslide_detect_vendor(path);
+    return vendor && strcmp(vendor, "hamamatsu") == 0;
+}
+
 static enum driver_answer tiff_open(struct slide *slide, struct err *err)
 {
     if (!is_tiff(slide->path))
@@ -316,7 +322,7 @@ static enum driver_answer tiff_open(struct slide *slide, struct err *err)
         state->family = tiff_family_of(state->file);
         if (state->family && state->family->plan)
             answer = open_planned(slide, err);
-    } else if (own.kind != ERR_FORMAT) {
+    } else if (own.kind != ERR_FORMAT || !only_openslide_reads(slide->path)) {
         err_set(err, own.kind, "%s", own.text);
         answer = DRIVER_FAILED;
     }

@@ -260,7 +260,8 @@ static bool read_row(struct strip_rows *r, struct err *err)
 {
     for (int plane = 0; plane < r->n_planes; plane++) {
         r->text[0] = 0;
-        if (TIFFReadScanline(r->planes[plane], r->raw, (uint32_t)r->next, (uint16_t)plane) != 1)
+        if (TIFFReadScanline(r->planes[plane], r->raw, (uint32_t)r->next, (uint16_t)plane) != 1 ||
+            r->text[0]) /* a warning of libjpeg */
             return image_row_failed(r->next, r->height,
                                     r->text[0] ? r->text : "the strip cannot be decoded", err);
         if (r->n_planes > 1)

@@ -21,9 +21,9 @@ bool slide_has_extension(const char *path)
             return true;
     return false;
 }
-static const char *const companion_endings[] = { "_mask",    "_tissue",    "_overlay",
-                                                 "_patches", "_label",     "_labels",
-                                                 "_macro",   "_thumbnail", NULL };
+static const char *const companion_endings[] = { "_mask",    "_tissue", "_overlay", "_patches",
+                                                 "_label",   "_labels", "_macro",   "_thumbnail",
+                                                 "_quality", NULL };
 
 /* By its name, something beside a slide. */
 static bool is_companion(const char *name)

@@ -15,18 +15,19 @@
 #define MAX_TABLE_BYTES ((tmsize_t)1 << 30)
 
 /* libtiff prints to standard error unless it is given a handler. */
-static int be_silent(TIFF *tiff, void *data, const char *module, const char *format, va_list ap)
-{
-    (void)tiff, (void)data, (void)module, (void)format, (void)ap;
-    return 1;
-}
-
 static int keep_text(TIFF *tiff, void *data, const char *module, const char *format, va_list ap)
 {
     (void)tiff, (void)module;
     if (data)
         vsnprintf(data, TIFF_FILE_TEXT, format, ap);
     return 1;
+}
+
+/* libjpeg's warnings mean that pixels were made up; others are about tags. */
+static int keep_jpeg_warning(TIFF *tiff, void *data, const char *module, const char *format,
+                             va_list ap)
+{
+    return module && strcmp(module, "JPEGLib") == 0 ? keep_text(tiff, data, module, format, ap) : 1;
 }
 
 static void silence(void)
@@ -46,7 +47,7 @@ struct tiff *tiff_file_handle(const char *path, char text[TIFF_FILE_TEXT])
     if (!options)
         return NULL;
     TIFFOpenOptionsSetErrorHandlerExtR(options, keep_text, text);
-    TIFFOpenOptionsSetWarningHandlerExtR(options, be_silent, NULL);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, keep_jpeg_warning, text);
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_TABLE_BYTES);
     TIFF *tiff =
         TIFFOpenExt(path, "rm", options); /* m: no mmap, a shrinking file must not crash us */
@@ -166,7 +167,7 @@ bool tiff_file_open(const char *path, struct tiff_file **out, struct err *err)
     file->size = status.st_size;
     tiff = tiff_file_handle(path, NULL);
     if (!tiff) {
-        err_set(err, ERR_FORMAT, "%s: not a TIFF file, or damaged", path);
+        cut_short(file, err);
         goto done;
     }
     if (!read_directories(file, tiff, err))

@@ -22,7 +22,8 @@ struct tiff_file {
 void tiff_file_silence(void);
 
 /* libtiff's handle of a file, opened without mmap and with bounded allocations; NULL if it is not a
- * TIFF. Prints nothing; the last error goes to `text`, unless that is NULL. */
+ * TIFF. Prints nothing; the last error goes to `text`, unless that is NULL, and so does a warning
+ * of libjpeg, which means that pixels were made up: the call succeeds then. */
 #define TIFF_FILE_TEXT 256
 struct tiff *tiff_file_handle(const char *path, char text[TIFF_FILE_TEXT]);
 

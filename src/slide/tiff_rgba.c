@@ -63,7 +63,8 @@ bool rgba_decode(struct rgba_decoder *decoder, int64_t column, int64_t row, uint
         tiff_directory_blank(d, dst, stride_bytes);
         return true;
     }
-    if (!TIFFReadRGBATileExt(decoder->tiff, (uint32_t)x, (uint32_t)y, decoder->raster, 1))
+    if (!TIFFReadRGBATileExt(decoder->tiff, (uint32_t)x, (uint32_t)y, decoder->raster, 1) ||
+        decoder->text[0]) /* a warning of libjpeg */
         return err_set(err, ERR_FORMAT, "damaged tile: %s",
                        decoder->text[0] ? decoder->text : "libtiff cannot decode it");
     for (int64_t i = 0; i < d->tile_height; i++)

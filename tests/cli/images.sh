@@ -9,13 +9,32 @@ head -c 5000 kinds/rgb.png >cut.png
 head -c 9000 kinds/baseline.jpg >cut.jpg
 head -c 9000 kinds/progressive.jpg >cut_progressive.jpg
 head -c 60000 kinds/bigtiff.tif >cut.tif
-for name in cut.png cut.jpg cut_progressive.jpg cut.tif; do microtome info --thumbnail t.png $name; done 2>&1 | grep -v '^  '
+/usr/bin/python3 - <<'END'
+import numpy, tifffile
+from PIL import Image
+px = numpy.asarray(Image.open("kinds/rgb.png").convert("RGB"))
+Image.fromarray(px).save("damaged.tif", compression="jpeg") # libtiff only warns
+data = bytearray(open("damaged.tif", "rb").read())
+data[len(data) // 2:len(data) // 2 + 40] = bytes(40)
+open("damaged.tif", "wb").write(data)
+with tifffile.TiffWriter("whole.tif") as writer:
+    writer.write(px, subifds=1, tile=(64, 64), photometric="rgb", metadata=None)
+    writer.write(px[::2, ::2], subfiletype=1, tile=(64, 64), photometric="rgb", metadata=None)
+    writer.write(px[::9, ::9], photometric="rgb", metadata=None)
+data = open("whole.tif", "rb").read()
+open("cut_subifd.tif", "wb").write(data[:len(data) // 3])
+with tifffile.TiffWriter("thumbnail_first.tif") as writer:
+    writer.write(px[::9, ::9], photometric="rgb", metadata=None)
+    writer.write(px, tile=(64, 64), photometric="rgb", metadata=None)
+END
+for name in cut.png cut.jpg cut_progressive.jpg cut.tif damaged.tif cut_subifd.tif thumbnail_first.tif; do microtome info --thumbnail t.png $name; done 2>&1 | grep -v '^  '
 echo "--- folders"
 mkdir fields slides results
 cp kinds/rgb.png fields/a.png
 cp kinds/baseline.jpg fields/b.JPG
 cp kinds/grey.png fields/a_mask.png
 cp kinds/grey.png fields/b_Label.png
+cp kinds/grey.png fields/a_quality.png
 cp fields/*.* slides/
 cp kinds/lzw.tif slides/c.tif
 cp fields/* results/

@@ -209,7 +209,7 @@ static void what_is_no_slide_is_refused(void **state)
     write_bytes(path, "", 0);
     expect_refused(path, "is empty");
     write_bytes(path, "just text\n", 10);
-    expect_refused(path, "not a slide");
+    expect_refused(path, "neither a slide");
     write_bytes(path, "II*\0\x08\0\0\0\xff\xff", 10);
     expect_refused(path, "truncated");
     if (geteuid() != 0) {
