@@ -48,8 +48,10 @@ static bool match_classes(struct work *work, struct err *err)
     for (int place = 0; place < class_map_n(map); place++) {
         char names[300];
         work->of_place[place] = class_list_find_name(classes, class_map_class(map, place));
-        if (work->of_place[place] < 0 && class_map_is_plain(map) && classes->n == 2)
-            work->of_place[place] = place; /* two classes by other names */
+        if (work->of_place[place] < 0 && class_map_is_plain(map) && classes->n == 2) {
+            int other = class_list_find_name(classes, class_map_class(map, 1 - place));
+            work->of_place[place] = other < 0 ? place : 1 - other; /* a class by another name */
+        }
         if (work->of_place[place] < 0)
             return err_set(
                 err, ERR_FORMAT,

@@ -64,6 +64,8 @@ static void count(struct pixel_counts *counts, float score, bool tumour, float t
     counts->missed += !called && tumour;
 }
 
+enum cell_truth { CELL_OTHER = 0, CELL_UNKNOWN = 1, CELL_TUMOUR = 255 };
+
 /* Classes that are neither normal nor tumor are compared by name. *place: that of the heatmap's
  * class in the truth; -1: tumour against the rest. */
 static bool find_place(const struct class_map *class_map, const struct heatmap_info *info,
@@ -81,7 +83,7 @@ static bool find_place(const struct class_map *class_map, const struct heatmap_i
                info->slide, info->class_names[class_index]);
 }
 
-/* rows [n, width]: 255 where the truth is that class. */
+/* rows [n, width]: what the truth is, as one of enum cell_truth. */
 static bool read_truth(const struct truth_source *truth, const struct heatmap_info *info, int place,
                        int64_t row, int64_t n, struct image *rows, struct err *err)
 {
@@ -90,7 +92,9 @@ static bool read_truth(const struct truth_source *truth, const struct heatmap_in
     if (!truth_source_classes(truth, info, row, n, rows, err))
         return false;
     for (int64_t i = 0; i < n * info->width; i++)
-        rows->px[i] = rows->px[i] == place ? 255 : 0;
+        rows->px[i] = rows->px[i] == place        ? CELL_TUMOUR
+                      : rows->px[i] == TRUTH_NONE ? CELL_UNKNOWN
+                                                  : CELL_OTHER;
     return true;
 }
 
@@ -115,8 +119,9 @@ bool pixel_counts_add(const struct heatmap *heatmap, int64_t class_index, const 
              heatmap_read_rows(heatmap, row, n, scores, err) &&
              read_truth(&truth, info, place, row, n, &rows, err);
         for (int64_t i = 0; ok && i < n * info->width; i++)
-            count(counts, scores[i * info->n_classes + class_index], rows.px[i] != 0,
-                  (float)threshold);
+            if (rows.px[i] != CELL_UNKNOWN)
+                count(counts, scores[i * info->n_classes + class_index], rows.px[i] == CELL_TUMOUR,
+                      (float)threshold);
         image_free(&rows);
     }
     free(scores);

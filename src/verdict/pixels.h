@@ -2,7 +2,7 @@
  * The area under the ROC curve is over scored cells (tissue). A cell is called tumour above the
  * threshold; cells without a score are not called. A cell is tumour if its centre is. With a class
  * map that has other classes than normal and tumor, "tumour" is the class of the truth that has the
- * name of the heatmap's class. */
+ * name of the heatmap's class, and cells without a true class are not counted. */
 #ifndef VERDICT_PIXELS_H
 #define VERDICT_PIXELS_H
 #include "base/ctx.h"

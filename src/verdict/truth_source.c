@@ -31,8 +31,9 @@ void truth_source_close(struct truth_source *source)
 static bool in_mask(const struct truth_source *source, double x_l0, double y_l0)
 {
     const struct image *mask = &source->mask.mask;
-    int64_t x = (int64_t)(x_l0 / source->downsample), y = (int64_t)(y_l0 / source->downsample);
-    return mask->px && x < mask->width && y < mask->height && *image_at(mask, x, y) != 0;
+    double x = x_l0 / source->downsample, y = y_l0 / source->downsample;
+    return mask->px && x >= 0 && y >= 0 && x < (double)mask->width && y < (double)mask->height &&
+           *image_at(mask, (int64_t)x, (int64_t)y) != 0;
 }
 
 /* `inside` where the centre of a cell is in the mask, `outside` elsewhere. */

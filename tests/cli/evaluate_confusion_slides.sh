@@ -49,6 +49,9 @@ printf 'slide,annotation\na,a.json\n' >list.csv
 microtome evaluate confusion two --truth list.csv -q --csv | head -n 3
 microtome evaluate confusion two --truth list.csv -q --csv --threshold 0.6 | head -n 3
 microtome evaluate confusion one --truth list.csv -q --csv | head -n 3
+echo "--- two classes, of which one has another name, in any order"
+make swapped/a 60 40 tumor,stroma 0,0,60,40,0.9,1 10,10,10,10,0.9,0
+microtome evaluate confusion swapped --truth list.csv -q --csv --class-map Stroma=ignore | head -n 3
 echo "--- tiles"
 mkdir tiles tiles/a
 cat >tiles/a/tiles.csv <<'END'
@@ -63,6 +66,20 @@ cp tiles/a/tiles.csv tiles/a.csv
 microtome evaluate confusion tiles/a/tiles.csv --truth list.csv --csv -q | head -n 3
 microtome evaluate confusion tiles/a.csv --truth list.csv --csv -q --tile majority | head -n 3
 microtome evaluate confusion tiles/a.csv --truth list.csv -q | tail -n 1
+mkdir masks && python3 -c "import struct, zlib
+def chunk(kind, data):
+    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+open('masks/a.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 10, 10, 8, 0, 0, 0, 0)) +
+                                chunk(b'IDAT', zlib.compress((b'\\0' + b'\\xff' * 10) * 10)) + chunk(b'IEND', b''))"
+cat >tiles/a.csv.beyond <<'END'
+minx,miny,width,height,prob_normal,prob_tumor
+0,0,32,32,0.1,0.9
+-900000,-900000,32,32,0.9,0.1
+-40,100,32,32,0.9,0.1
+1e300,0,32,32,0.9,0.1
+END
+mkdir beyond && mv tiles/a.csv.beyond beyond/a.csv
+for rule in centre majority; do microtome evaluate confusion beyond/a.csv --truth masks --tile $rule -q --csv | head -n 3; done
 echo "--- bad input"
 microtome evaluate confusion maps -q
 microtome evaluate confusion maps --truth truth -q
