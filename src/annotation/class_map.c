@@ -138,8 +138,10 @@ static bool parse_pairs(const char *text, struct class_map **out, struct err *er
         if (*end == '=')
             end = take(end + 1, word);
         else
-            ok =
-                map_draft_refuse(&draft, 0, err, "'%.127s' has no meaning; write NAME=tumor", name);
+            ok = map_draft_refuse(&draft, 0, err,
+                                  "'%.127s' has no meaning; write NAME=tumor, or pass a file whose "
+                                  "name ends in .yaml",
+                                  name);
         if (ok && *end == '=')
             ok = map_draft_refuse(
                 &draft, 0, err,

@@ -145,6 +145,8 @@ static bool check_class(const struct map_draft *draft, const struct map_word *it
     if (strchr(word, '/'))
         return map_draft_refuse(draft, item->line, err, "class '%s' has a slash; use another name",
                                 word);
+    if (word[strspn(word, ".")] == 0) /* of a store, "." is the group itself */
+        return map_draft_refuse(draft, item->line, err, "class '%s' is no name; use another", word);
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (!strcasecmp(word, reserved[i]))
             return map_draft_refuse(draft, item->line, err,

@@ -16,6 +16,7 @@
 
 struct reading {
     struct drawing *drawing;
+    const struct annotation_slide *slide;
     const json_t *categories;
     const json_t *image;
     double scale;
@@ -164,7 +165,7 @@ static bool read_box(const struct reading *reading, const json_t *box, struct er
            add_point(reading, x + width, y + height, err) && add_point(reading, x, y + height, err);
 }
 
-/* The mask has the size of the image. */
+/* The mask has the size of the image, or tells it. */
 static bool read_mask(const struct reading *reading, const json_t *rle, struct err *err)
 {
     struct raster_shape shape = { .drawing = reading->drawing,
@@ -181,6 +182,10 @@ static bool read_mask(const struct reading *reading, const json_t *rle, struct e
                               "the mask is %lld x %lld px, but the image is %lld x %lld px",
                               (long long)mask_width, (long long)mask_height, (long long)width,
                               (long long)height);
+    if ((width <= 0 || height <= 0) && coco_rle_size(rle, &mask_width, &mask_height) &&
+        !raster_scale(reading->drawing->path, mask_width, mask_height, reading->slide, &shape.scale,
+                      err))
+        return false;
     if (!coco_rle_read(rle, &shape, &any, err))
         return false;
     if (!any)
@@ -231,6 +236,7 @@ static bool read_annotation(struct reading *reading, const json_t *annotation, s
 static bool read_coco(const struct parsed_file *file, struct drawing *drawing, struct err *err)
 {
     struct reading reading = { .drawing = drawing,
+                               .slide = &file->slide,
                                .categories = json_object_get(file->json, "categories") };
     const json_t *annotations = json_object_get(file->json, "annotations");
     if (!find_image(file, &reading.image, err) ||

@@ -57,6 +57,8 @@ static bool unpack_text(const char *text, struct runs *runs)
         if (runs->n > 2)
             value += runs->lengths[runs->n - 2];
         runs->lengths[runs->n++] = value;
+        if (value < 0 || value > runs->width * runs->height)
+            return true; /* unpack() rejects it; further sums might overflow */
     }
     return true;
 }

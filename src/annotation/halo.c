@@ -101,12 +101,13 @@ static bool end_region(struct reading *reading, struct err *err)
 
 struct box {
     double x0, y0, x1, y1;
+    size_t region; /* of the layer */
 };
 
 static struct box box_of(const struct drawing *layer, size_t region)
 {
     const struct drawn_ring *ring = &layer->rings[layer->regions[region].first];
-    struct box box = { INFINITY, INFINITY, -INFINITY, -INFINITY };
+    struct box box = { INFINITY, INFINITY, -INFINITY, -INFINITY, region };
     for (size_t i = ring->first; i < ring->first + ring->n; i++) {
         box.x0 = fmin(box.x0, layer->xy[2 * i]), box.x1 = fmax(box.x1, layer->xy[2 * i]);
         box.y0 = fmin(box.y0, layer->xy[2 * i + 1]), box.y1 = fmax(box.y1, layer->xy[2 * i + 1]);
@@ -117,6 +118,51 @@ static struct box box_of(const struct drawing *layer, size_t region)
 static bool overlap(const struct box *a, const struct box *b)
 {
     return a->x0 < b->x1 && b->x0 < a->x1 && a->y0 < b->y1 && b->y0 < a->y1;
+}
+
+/* The holes of a layer, from top to bottom: a region needs to look only at those near it. */
+struct holes {
+    struct box *boxes; /* [n] */
+    size_t n;
+    double tallest; /* height */
+};
+
+static int from_top(const void *left, const void *right)
+{
+    const struct box *a = left, *b = right;
+    if (a->y0 != b->y0)
+        return a->y0 < b->y0 ? -1 : 1;
+    return (a->region > b->region) - (a->region < b->region);
+}
+
+static bool find_holes(const struct drawing *layer, struct holes *out, struct err *err)
+{
+    *out = (struct holes){ .boxes = calloc(layer->n_regions + 1, sizeof *out->boxes) };
+    if (!out->boxes)
+        return err_memory(err, layer->path);
+    for (size_t i = 0; i < layer->n_regions; i++) {
+        if (layer->regions[i].meaning != REGION_EXCLUSION)
+            continue;
+        struct box box = box_of(layer, i);
+        out->boxes[out->n++] = box;
+        out->tallest = fmax(out->tallest, box.y1 - box.y0);
+    }
+    qsort(out->boxes, out->n, sizeof *out->boxes, from_top);
+    return true;
+}
+
+/* The first hole that begins at y or below. */
+static size_t first_from(const struct holes *holes, double y)
+{
+    size_t low = 0, high = holes->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (holes->boxes[middle].y0 < y)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 static bool copy_ring(const struct drawing *layer, size_t region, struct drawing *to,
@@ -130,7 +176,7 @@ static bool copy_ring(const struct drawing *layer, size_t region, struct drawing
 }
 
 /* Region i of the layer with those holes of the layer that may touch it. */
-static bool add_region(const struct reading *reading, const struct box *boxes, size_t i,
+static bool add_region(const struct reading *reading, const struct holes *holes, size_t i,
                        struct err *err)
 {
     const struct drawing *layer = &reading->layer;
@@ -140,13 +186,15 @@ static bool add_region(const struct reading *reading, const struct box *boxes, s
         return true;
     if (!drawing_region(to, meaning, layer->regions[i].place, err) || !copy_ring(layer, i, to, err))
         return false;
-    for (size_t k = 0; k < layer->n_regions; k++) {
-        if (layer->regions[k].meaning != REGION_EXCLUSION || !overlap(&boxes[i], &boxes[k]))
+    struct box box = box_of(layer, i);
+    for (size_t k = first_from(holes, box.y0 - holes->tallest);
+         k < holes->n && holes->boxes[k].y0 < box.y1; k++) {
+        if (!overlap(&box, &holes->boxes[k]))
             continue;
         if (to->n_points > MOST_POINTS)
             return drawing_refuse(to->path, layer->regions[i].place, err,
                                   "more than %d points with the holes of the layer", MOST_POINTS);
-        if (!copy_ring(layer, k, to, err))
+        if (!copy_ring(layer, holes->boxes[k].region, to, err))
             return false;
     }
     return true;
@@ -155,20 +203,14 @@ static bool add_region(const struct reading *reading, const struct box *boxes, s
 static bool end_layer(struct reading *reading, struct err *err)
 {
     struct drawing *layer = &reading->layer;
-    struct box *boxes = calloc(layer->n_regions + 1, sizeof *boxes);
-    size_t outlines = 0;
-    bool ok = boxes || err_memory(err, layer->path);
+    struct holes holes;
+    bool ok = find_holes(layer, &holes, err);
     for (size_t i = 0; ok && i < layer->n_regions; i++)
-        boxes[i] = box_of(layer, i);
-    for (size_t i = 0; ok && i < layer->n_regions; i++)
-        if (layer->regions[i].meaning != REGION_EXCLUSION) {
-            ok = add_region(reading, boxes, i, err);
-            outlines++;
-        }
-    if (ok && outlines == 0 && layer->n_regions > 0)
+        ok = layer->regions[i].meaning == REGION_EXCLUSION || add_region(reading, &holes, i, err);
+    if (ok && holes.n == layer->n_regions && holes.n > 0)
         drawing_ignore(reading->drawing, "NegativeROA in a layer without other regions");
     layer->n_points = layer->n_rings = layer->n_regions = 0;
-    free(boxes);
+    free(holes.boxes);
     return ok;
 }
 

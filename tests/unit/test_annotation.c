@@ -449,6 +449,72 @@ static void bad_coco_is_refused_with_the_place(void **state)
     }
 }
 
+/* Packed numbers are differences, whose sums must not overflow. */
+static void huge_packed_numbers_are_refused(void **state)
+{
+    (void)state;
+    static const char number[] = "oooooooo?"; /* 2^44 - 1 */
+    enum { N = 1 << 21, LENGTH = sizeof number - 1 };
+    char *packed = malloc((size_t)N * LENGTH + 1);
+    assert_non_null(packed);
+    for (size_t i = 0; i < N; i++)
+        memcpy(packed + i * LENGTH, number, sizeof number);
+    char *text =
+        text_format(COCO(OBJECT("\"segmentation\":{\"size\":[3,4],\"counts\":\"%s\"}")), packed);
+    must_refuse(text, "more than its pixels");
+    free(text), free(packed);
+}
+
+static void a_mask_gives_the_size_if_the_image_does_not(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"images\":[{\"id\":1,\"file_name\":\"a.svs\"}],\"annotations\":[{\"image_id\":1,"
+        "\"segmentation\":{\"size\":[3,4],\"counts\":[4,1,7]}}]}";
+    struct annotation_slide slide = { "a", 40, 30 }, other = { "a", 40, 80 };
+    struct annotation *annotation = NULL;
+    assert_true(annotation_parse(text, strlen(text), "drawing", &slide, NULL, &annotation, NULL));
+    assert_true(annotation_contains(annotation, 15, 15));
+    assert_true(annotation_area_px(annotation) == 100);
+    annotation_free(annotation);
+    annotation = NULL;
+    struct err err = { 0 };
+    assert_false(annotation_parse(text, strlen(text), "drawing", &other, NULL, &annotation, &err));
+    assert_non_null(strstr(err.text, "of other proportions"));
+}
+
+/* Each hole of a layer is found by every region it may touch, whatever their order and size. */
+static void holes_of_many_regions_are_found(void **state)
+{
+    (void)state;
+    enum { N = 400 };
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    fprintf(out, "<Annotations><Annotation Name=\"Tumor\"><Regions>");
+    for (int i = 0; i < 2 * N; i++) { /* squares of 20 px with a hole of 2 or 18 px */
+        int k = i * 7 % (2 * N), hole = k % 2, inset = !hole ? 0 : k % 3 ? 1 : 9;
+        int x0 = 30 * (k / 2 % 20) + inset, y0 = 30 * (k / 2 / 20) + inset, side = 20 - 2 * inset;
+        fprintf(out,
+                "<Region Type=\"Rectangle\" HasEndcaps=\"0\" NegativeROA=\"%d\"><Vertices><V "
+                "X=\"%d\" Y=\"%d\"/><V X=\"%d\" Y=\"%d\"/></Vertices></Region>",
+                hole, x0, y0, x0 + side, y0 + side);
+    }
+    fprintf(out, "</Regions></Annotation></Annotations>");
+    assert_int_equal(fclose(out), 0);
+    struct annotation *annotation = must_parse(text);
+    for (int k = 0; k < N; k++) {
+        int large = (2 * k + 1) % 3 != 0;
+        double x = 30 * (k % 20), y = 30.0 * (k / 20);
+        assert_false(annotation_contains(annotation, x + 10, y + 10));
+        assert_int_equal(annotation_contains(annotation, x + 5, y + 5), !large);
+        assert_true(annotation_contains(annotation, x + 0.5, y + 0.5));
+    }
+    annotation_free(annotation);
+    free(text);
+}
+
 static void must_refuse_for(const char *text, const struct annotation_slide *slide,
                             const char *expected)
 {
@@ -704,6 +770,9 @@ int main(void)
         cmocka_unit_test(an_entity_bomb_is_refused_unopened),
         cmocka_unit_test(bad_json_is_refused_with_the_place),
         cmocka_unit_test(bad_coco_is_refused_with_the_place),
+        cmocka_unit_test(huge_packed_numbers_are_refused),
+        cmocka_unit_test(a_mask_gives_the_size_if_the_image_does_not),
+        cmocka_unit_test(holes_of_many_regions_are_found),
         cmocka_unit_test(an_image_is_found_by_the_slide_and_has_its_shape),
         cmocka_unit_test(bad_halo_is_refused_with_the_line),
         cmocka_unit_test(numbers_of_a_label_image_are_classes),
