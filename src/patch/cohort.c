@@ -34,9 +34,11 @@ static void count_store(const struct cohort *cohort, const struct store *store,
                         struct extract_result *out)
 {
     const struct patch_list *patches = store_patches(store);
+    const struct store_facts *facts = store_facts(store);
     *out = (struct extract_result){ .patches = patches->n,
                                     .groups = store_n_groups(store),
-                                    .mpp = store_facts(store)->mpp };
+                                    .mpp = facts->mpp,
+                                    .annotated = strstr(facts->inputs, " annotation=") != NULL };
     extract_count(cohort->request->options.class_map, patches, out);
 }
 
@@ -245,7 +247,7 @@ static void warn_of_annotations(const struct cohort *cohort, size_t n)
         annotated += result->annotated;
         asked = asked || (entry->annotation[0] && request->options.label_rule <= LABEL_CENTER);
         bool unlabelled = result->patches > 0 && extract_labelled(result) == 0;
-        if (unlabelled && !entry->label[0] && without++ == 0)
+        if (unlabelled && !result->annotated && !entry->label[0] && without++ == 0)
             first = i;
     }
     struct console *console = cohort->ctx->console;

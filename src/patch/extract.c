@@ -172,7 +172,7 @@ static bool read_annotation(struct work *work, struct err *err)
     bool ok =
         !path || (annotation_read(path, &slide, work->options->class_map, &work->annotation, err) &&
                   check_annotation(work, path, err));
-    if (ok && !path && work->slide_label > 0)
+    if (ok && !path && work->slide_label >= 0 && work->slide_label != class_map_unlabelled(map))
         console_warn(work->ctx->console,
                      "%s: labelled '%s' but has no annotation; its patches have no label",
                      work->entry->name, work->entry->label);
@@ -236,6 +236,20 @@ static bool measure_classes(struct work *work, const struct labeler *labeler, st
            label_fractions(labeler, &work->raster, &work->patches, work->fractions, work->ctx, err);
 }
 
+static bool refuse_empty_list(const struct work *work, struct err *err)
+{
+    bool omitted = class_map_unlabelled(work->options->class_map) < 0;
+    if (work->annotation && omitted && annotation_regions(work->annotation) == 0)
+        return err_set(
+            err, ERR_MISSING,
+            "%s: the annotation has no region of a class, and tissue that nobody drew on "
+            "is omitted; omit the slide as well, or set unlabelled in --class-map",
+            work->entry->path);
+    return err_set(err, ERR_MISSING,
+                   "%s: no patch qualifies; lower --tissue-fraction or raise --white",
+                   work->entry->path);
+}
+
 static bool list_patches(struct work *work, struct err *err)
 {
     const struct extract_options *options = work->options;
@@ -259,10 +273,7 @@ static bool list_patches(struct work *work, struct err *err)
              label_list(&labeler, &work->raster, &work->patches, work->ctx, err) &&
              screen_list(work, err);
     }
-    if (ok && work->patches.n == 0)
-        ok = err_set(err, ERR_MISSING,
-                     "%s: no patch qualifies; lower --tissue-fraction or raise --white",
-                     work->entry->path);
+    ok = ok && (work->patches.n > 0 || refuse_empty_list(work, err));
     return ok && measure_classes(work, &labeler, err);
 }
 

@@ -81,7 +81,7 @@ struct extract_result {
     int64_t patches, groups;
     int64_t per_class[CLASS_MOST]; /* patches; without other classes a label above 0 is tumor */
     double mpp;                    /* of the patches; 0 if unknown */
-    bool annotated;                /* an annotation was found; unknown for a store that was kept */
+    bool annotated;                /* an annotation was found */
 };
 
 /* Counts the labels of patches, in per_class. */

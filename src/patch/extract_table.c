@@ -169,7 +169,8 @@ const char *extract_other_cell(const struct slide_entry *entry,
             continue;
         *stale = true;
         for (size_t k = 0; k < sizeof used / sizeof *used; k++)
-            if (used[k] && slide_entry_value(entry, used[k]) == cell->value) /* this very cell */
+            if (used[k] && used[k][0] &&
+                slide_entry_value(entry, used[k]) == cell->value) /* this very cell */
                 other = used[k];
     }
     json_decref(then);

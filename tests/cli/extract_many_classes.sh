@@ -70,4 +70,12 @@ echo 'clases: [stroma, tumor]' >bad.yaml
 microtome extract $common -o no --dense --class-map bad.yaml
 microtome extract $common -o no --dense --class-map map.yaml --target coverage:fat
 ls no
+echo "--- no region, no class, no name"
+mkdir empty && echo '{"type":"FeatureCollection","features":[]}' >empty/a.geojson
+microtome extract -q slides -o nothing --random 5 --patch 64 --annotations empty --class-map map.yaml | table | tail -n 1
+microtome extract -q slides -o undrawn --dense --margin 0 --patch 64 --annotations empty --class-map map.yaml | table | tail -n 1
+printf 'slide,label\nslides/a.tiff,Normal\n' >normal.csv
+microtome extract -q normal.csv -o rest --dense --margin 0 --patch 256 --class-map '{classes: [tumor, normal]}' | table
+microtome extract -q slides -o dots --random 5 --class-map '{classes: [., tumor]}'
+microtome extract -q slides -o text --random 5 --class-map classes.txt
 exit 0
