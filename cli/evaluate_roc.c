@@ -69,10 +69,11 @@ static void tell(const struct roc_run *run, const struct roc_curve *curve)
                      curve->name, (long long)curve->all.n, (long long)curve->all.patients,
                      curve->all.roc.replicates > 0 ? "; the bootstrap draws patients" : "");
     if (curve->all.clustered && curve->all.patients == 1 && curve->all.roc.replicates > 0)
-        console_warn(console,
-                     "%s: all slides are of one patient: the bootstrap, which draws patients, gives "
-                     "an interval without width",
-                     curve->name);
+        console_warn(
+            console,
+            "%s: all slides are of one patient: the bootstrap, which draws patients, gives "
+            "an interval without width",
+            curve->name);
 }
 
 bool evaluate_roc_add(struct roc_run *run, const char *path, const char *column, char *name,
