@@ -84,7 +84,7 @@ static bool find_tissue(struct work *work, struct err *err)
     tissue.method = work->options->tissue_method;
     if (!tissue_find(work->slide, &tissue, work->ctx, &work->mask, err))
         return false;
-    if (work->mask.mpp <= 0)
+    if (work->mask.mpp <= 0 && (tissue.method != TISSUE_NONE || work->options->omit))
         console_warn(work->ctx->console, "%s: no um/px; tissue sizes assume %g um/px",
                      work->entry->path, TISSUE_ASSUMED_MPP);
     if (work->mask.tissue_px == 0 && work->annotation && annotation_regions(work->annotation) > 0)

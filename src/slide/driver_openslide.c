@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "slide/slide_private.h"
+#include "slide/tiff_file.h"
 
 #define OWN_TILE_PX 512 /* if the file's tiles are unknown or unsuitable */
 
@@ -47,8 +48,7 @@ static bool refuse(const char *path, struct err *err)
                        "%s: %s, but not a slide that OpenSlide %s can read: damaged, or not a "
                        "brightfield slide",
                        path, name, openslide_get_version());
-    if (size >= 4 && (memcmp(head, "II*\0", 4) == 0 || memcmp(head, "II+\0", 4) == 0 ||
-                      memcmp(head, "MM\0*", 4) == 0 || memcmp(head, "MM\0+", 4) == 0))
+    if (tiff_file_begins(head, size))
         return err_set(err, ERR_FORMAT,
                        "%s: a TIFF that OpenSlide cannot read: damaged, or its first page is not "
                        "tiled; store the page of the slide alone, for example: vips tiffsave "

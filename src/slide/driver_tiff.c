@@ -275,16 +275,12 @@ static enum driver_answer open_planned(struct slide *slide, struct err *err)
 
 static bool is_tiff(const char *path)
 {
-    static const char heads[4][5] = { "II*\0", "MM\0*", "II+\0", "MM\0+" };
     char head[4] = { 0 };
     FILE *stream = fopen(path, "rb");
-    bool full = stream && fread(head, 1, sizeof head, stream) == sizeof head;
+    size_t n = stream ? fread(head, 1, sizeof head, stream) : 0;
     if (stream)
         fclose(stream);
-    for (int i = 0; full && i < 4; i++)
-        if (memcmp(head, heads[i], sizeof head) == 0)
-            return true;
-    return false;
+    return tiff_file_begins(head, n);
 }
 
 static void tiff_close(struct slide *slide)

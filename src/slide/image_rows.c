@@ -3,30 +3,24 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "slide/tiff_file.h"
 
 #define MOST_IMAGE_MPP 10.0 /* 2540 dpi; printers and screens have fewer */
 #define LEAST_IMAGE_MPP 0.01
 
 const struct image_format *image_format_of(const char *path)
 {
-    static const struct {
-        char head[5];
-        int n;
-        const struct image_format *format;
-    } kinds[] = {
-        { "\x89PNG", 4, &image_png },  { "\xff\xd8\xff", 3, &image_jpeg },
-        { "II*\0", 4, &image_strips }, { "MM\0*", 4, &image_strips },
-        { "II+\0", 4, &image_strips }, { "MM\0+", 4, &image_strips },
-    };
+    static const char png[4] = "\x89PNG", jpeg[3] = "\xff\xd8\xff";
     char head[4] = { 0 };
     FILE *stream = fopen(path, "rb");
-    bool full = stream && fread(head, 1, sizeof head, stream) == sizeof head;
+    size_t n = stream ? fread(head, 1, sizeof head, stream) : 0;
     if (stream)
         fclose(stream);
-    for (size_t i = 0; full && i < sizeof kinds / sizeof *kinds; i++)
-        if (memcmp(head, kinds[i].head, (size_t)kinds[i].n) == 0)
-            return kinds[i].format;
-    return NULL;
+    return n < sizeof head                        ? NULL
+           : memcmp(head, png, sizeof png) == 0   ? &image_png
+           : memcmp(head, jpeg, sizeof jpeg) == 0 ? &image_jpeg
+           : tiff_file_begins(head, sizeof head)  ? &image_strips
+                                                  : NULL;
 }
 
 /* A sample over white. */

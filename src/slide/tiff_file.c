@@ -41,6 +41,15 @@ void tiff_file_silence(void)
     pthread_once(&once, silence);
 }
 
+bool tiff_file_begins(const void *head, size_t n)
+{
+    static const char heads[4][5] = { "II*\0", "MM\0*", "II+\0", "MM\0+" };
+    for (int i = 0; n >= 4 && i < 4; i++)
+        if (memcmp(head, heads[i], 4) == 0)
+            return true;
+    return false;
+}
+
 struct tiff *tiff_file_handle(const char *path, char text[TIFF_FILE_TEXT])
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();

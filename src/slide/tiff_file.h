@@ -21,6 +21,9 @@ struct tiff_file {
  * anything that matters is also an error. For the whole process; thread-safe. */
 void tiff_file_silence(void);
 
+/* By the first n bytes of a file: is it a TIFF or BigTIFF, in either byte order? */
+bool tiff_file_begins(const void *head, size_t n);
+
 /* libtiff's handle of a file, opened without mmap and with bounded allocations; NULL if it is not a
  * TIFF. Prints nothing; the last error goes to `text`, unless that is NULL, and so does a warning
  * of libjpeg, which means that pixels were made up: the call succeeds then. */

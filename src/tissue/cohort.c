@@ -239,7 +239,8 @@ static void tell_slide(void *arg, size_t i, const struct err *why, struct run_it
         row->quality = (struct quality_map){ 0 };
     } else {
         const struct tissue_mask *mask = &row->measures;
-        if (!(mask->mpp > 0))
+        bool sizes = cohort->request->options.method != TISSUE_NONE || cohort->request->quality;
+        if (!(mask->mpp > 0) && sizes)
             console_warn(cohort->ctx->console,
                          "%s: no resolution in the file; assumed %.2f um/px for sizes; pass "
                          "--slide-mpp",
