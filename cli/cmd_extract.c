@@ -361,6 +361,52 @@ static bool run_here(struct app *app, const struct extract_args *given,
     return ok;
 }
 
+static void free_line(char **line)
+{
+    for (char **word = line; word && *word; word++)
+        free(*word);
+    free(line);
+}
+
+/* The command line as typed, but with the class map itself: its file may change before the tasks
+ * run. NULL-terminated; free with free_line; NULL: no memory. */
+static char **line_for_tasks(const struct app *app, const char *typed_map,
+                             const struct class_map *map)
+{
+    static const char joined[] = "--class-map=";
+    const size_t start = strlen(joined);
+    char **line = calloc((size_t)app->argc + 1, sizeof *line);
+    for (int i = 0; line && i < app->argc; i++) {
+        const char *word = app->argv[i];
+        bool whole = word == typed_map;
+        bool part = typed_map && strncmp(word, joined, start) == 0 && word + start == typed_map;
+        line[i] = whole || part ? text_format("%s%s", part ? joined : "", class_map_text(map))
+                                : strdup(word);
+        if (!line[i]) {
+            free_line(line);
+            line = NULL;
+        }
+    }
+    return line;
+}
+
+static bool submit(struct app *app, const struct extract_args *given,
+                   const struct extract_request *request, struct err *err)
+{
+    char **line = line_for_tasks(app, given->class_map, request->options.class_map);
+    struct task_request tasks = { .kind = &extract_tasks,
+                                  .folder = given->output,
+                                  .argc = app->argc,
+                                  .argv = line,
+                                  .slides = request->slides,
+                                  .request = request,
+                                  .options = &given->cluster };
+    bool ok =
+        line ? cluster_submit(&tasks, &app->ctx, app->out, err) : err_memory(err, "the task list");
+    free_line(line);
+    return ok;
+}
+
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
@@ -377,15 +423,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
               make_options(given, &request.options, &class_map, err) &&
               slide_list_read(operands->operands, operands->n_operands, &slides, err) &&
               slide_list_label_by(&slides, given->label_column, err);
-    struct task_request tasks = { .kind = &extract_tasks,
-                                  .folder = given->output,
-                                  .argc = app->argc,
-                                  .argv = app->argv,
-                                  .slides = &slides,
-                                  .request = &request,
-                                  .options = &given->cluster };
     if (ok && given->cluster.on > 0)
-        ok = cluster_submit(&tasks, &app->ctx, app->out, err);
+        ok = submit(app, given, &request, err);
     else if (ok)
         ok = run_here(app, given, &request, err);
     slide_list_free(&slides);

@@ -23,6 +23,20 @@ echo "exit $?"
 states stores
 cmp here/"$(basename "${slides[2]}" .tiff)".h5 stores/"$(basename "${slides[2]}" .tiff)".h5
 
+echo "--- extract: the class map's file changes after the submission"
+cp kept.tiff "${slides[0]}"
+cp kept.tiff "${slides[1]}"
+extract="microtome extract -q cohort/slides/$(basename "${slides[0]}") --random 4 --patch 64 --annotations cohort/annotations"
+for form in "--class-map map.yaml" "--class-map=map.yaml"; do
+    echo 'classes: [stroma, tumor]' >map.yaml
+    $extract -o mapped --on slurm --dry-run $form >/dev/null || exit
+    echo 'classes: [other, tumor]' >map.yaml
+    microtome task -q mapped 1
+    microtome task -q mapped --finish | head -n 2 | sed 's/  */ /g' | cut -d' ' -f2-5
+    head -n 1 mapped/slides.csv
+    rm -r mapped
+done
+
 echo "--- predict: between two tasks of a slide, and after all of another's"
 cp kept.tiff "${slides[0]}"
 cp kept.tiff "${slides[1]}"
