@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tiffio.h>
+#include "slide/deflate_check.h"
 #include "slide/image_rows.h"
 #include "slide/tiff_family.h"
 #include "slide/tiff_file.h"
@@ -19,7 +20,8 @@ struct strip_rows {
     TIFF *planes[MOST_SAMPLES]; /* one, unless the samples are in planes */
     int n_planes;
     int64_t width, height, next;
-    int samples, bits; /* of a pixel; of a sample */
+    int64_t row_bytes, rows_a_strip; /* of a plane, as stored */
+    int samples, bits;               /* of a pixel; of a sample */
     uint16_t photometric, compression;
     bool premultiplied;
     uint8_t palette[256][3];
@@ -236,6 +238,10 @@ static bool strip_rows_open(const char *path, struct image_facts *facts, void **
     int64_t expected = r->width * (r->n_planes > 1 ? 1 : r->samples) * (r->bits / 8);
     if (row_bytes != expected)
         return err_set(err, ERR_FORMAT, "%s: has an unexpected pixel layout", path);
+    uint32_t rows = 0;
+    TIFFGetFieldDefaulted(r->planes[0], TIFFTAG_ROWSPERSTRIP, &rows);
+    r->rows_a_strip = rows > 0 && rows < r->height ? rows : r->height;
+    r->row_bytes = row_bytes;
     r->raw = calloc((size_t)row_bytes, 1);
     r->row = malloc((size_t)(r->width * r->samples));
     return (r->raw && r->row) || err_memory(err, path);
@@ -256,9 +262,27 @@ static void to_bytes(const struct strip_rows *r, int64_t n, uint8_t *to, int ste
     }
 }
 
+/* What is wrong with the strip that the next row begins, if that can be known; else NULL. */
+static const char *why_damaged(const struct strip_rows *r, int plane)
+{
+    TIFF *tiff = r->planes[plane];
+    int64_t rows = r->height - r->next;
+    if ((r->compression != COMPRESSION_ADOBE_DEFLATE && r->compression != COMPRESSION_DEFLATE) ||
+        r->next % r->rows_a_strip != 0)
+        return NULL;
+    uint32_t strip = TIFFComputeStrip(tiff, (uint32_t)r->next, (uint16_t)plane);
+    bool last = rows <= r->rows_a_strip; /* some programs fill it up with rows */
+    return deflate_check(TIFFFileno(tiff), TIFFGetStrileOffset(tiff, strip),
+                         TIFFGetStrileByteCount(tiff, strip),
+                         (last ? rows : r->rows_a_strip) * r->row_bytes, last);
+}
+
 static bool read_row(struct strip_rows *r, struct err *err)
 {
     for (int plane = 0; plane < r->n_planes; plane++) {
+        const char *damage = why_damaged(r, plane);
+        if (damage)
+            return image_row_failed(r->next, r->height, damage, err);
         r->text[0] = 0;
         if (TIFFReadScanline(r->planes[plane], r->raw, (uint32_t)r->next, (uint16_t)plane) != 1 ||
             r->text[0]) /* a warning of libjpeg */

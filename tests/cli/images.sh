@@ -17,6 +17,12 @@ Image.fromarray(px).save("damaged.tif", compression="jpeg") # libtiff only warns
 data = bytearray(open("damaged.tif", "rb").read())
 data[len(data) // 2:len(data) // 2 + 40] = bytes(40)
 open("damaged.tif", "wb").write(data)
+Image.fromarray(px).save("checksum.tif", compression="tiff_adobe_deflate") # libtiff decodes garbage
+data = bytearray(open("checksum.tif", "rb").read())
+with tifffile.TiffFile("checksum.tif") as tiff:
+    at = tiff.pages[0].dataoffsets[0] + tiff.pages[0].databytecounts[0] - 1
+data[at] ^= 1
+open("checksum.tif", "wb").write(data)
 with tifffile.TiffWriter("whole.tif") as writer:
     writer.write(px, subifds=1, tile=(64, 64), photometric="rgb", metadata=None)
     writer.write(px[::2, ::2], subfiletype=1, tile=(64, 64), photometric="rgb", metadata=None)
@@ -27,7 +33,7 @@ with tifffile.TiffWriter("thumbnail_first.tif") as writer:
     writer.write(px[::9, ::9], photometric="rgb", metadata=None)
     writer.write(px, tile=(64, 64), photometric="rgb", metadata=None)
 END
-for name in cut.png cut.jpg cut_progressive.jpg cut.tif damaged.tif cut_subifd.tif thumbnail_first.tif; do microtome info --thumbnail t.png $name; done 2>&1 | grep -v '^  '
+for name in cut.png cut.jpg cut_progressive.jpg cut.tif damaged.tif checksum.tif cut_subifd.tif thumbnail_first.tif; do microtome info --thumbnail t.png $name; done 2>&1 | grep -v '^  '
 echo "--- folders"
 mkdir fields slides results
 cp kinds/rgb.png fields/a.png
