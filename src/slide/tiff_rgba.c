@@ -25,10 +25,13 @@ bool rgba_decoder_new(const struct tiff_file *file, const struct tiff_directory 
     if (ok && (!decoder->tiff || !TIFFSetSubDirectory(decoder->tiff, directory->offset)))
         ok = err_set(err, ERR_FORMAT, "%s: libtiff cannot open it again: %s", file->path,
                      decoder->text);
-    if (ok)
+    /* libtiff would flip each tile by itself; pixels are used as stored, as in other tiles. */
+    if (ok) {
+        TIFFSetField(decoder->tiff, TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
         *out = decoder;
-    else
+    } else {
         rgba_decoder_free(decoder);
+    }
     return ok;
 }
 

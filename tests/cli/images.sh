@@ -32,8 +32,13 @@ open("cut_subifd.tif", "wb").write(data[:len(data) // 3])
 with tifffile.TiffWriter("thumbnail_first.tif") as writer:
     writer.write(px[::9, ::9], photometric="rgb", metadata=None)
     writer.write(px, tile=(64, 64), photometric="rgb", metadata=None)
+cmyk = numpy.asarray(Image.fromarray(px).convert("CMYK"))
+for name, turned in ("upright.tif", 1), ("turned.tif", 3): # read by libtiff, tile by tile
+    tifffile.imwrite(name, cmyk, tile=(64, 64), photometric="separated", extratags=[(274, "H", 1, turned, True)])
 END
 for name in cut.png cut.jpg cut_progressive.jpg cut.tif damaged.tif checksum.tif cut_subifd.tif thumbnail_first.tif; do microtome info --thumbnail t.png $name; done 2>&1 | grep -v '^  '
+for name in upright turned; do microtome info --thumbnail $name.png $name.tif >/dev/null; done
+cmp upright.png turned.png && echo "tiles as they are stored"
 echo "--- folders"
 mkdir fields slides results
 cp kinds/rgb.png fields/a.png
