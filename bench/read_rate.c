@@ -165,7 +165,8 @@ static bool list_blocks(struct slide *slide, const struct raster *raster, struct
     struct tissue_mask mask = { 0 };
     struct tissue_sums *sums = NULL;
     struct patch_list patches = { 0 };
-    bool ok = tissue_find(slide, &options, &mask, err) && tissue_sums_new(&mask, &sums, err) &&
+    bool ok = tissue_find(slide, &options, NULL, &mask, err) &&
+              tissue_sums_new(&mask, &sums, err) &&
               grid_list(&grid, raster, sums, 0.05, &patches, err) &&
               units_of_blocks(&patches, 2 * TILE_PX, TILE_PX, out, err);
     patch_list_free(&patches);
