@@ -1,7 +1,6 @@
 /* class_map.c: a class map in use, and "name=class,..." -> a draft of one. */
 #include "annotation/class_map.h"
 
-#include <ctype.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,21 +109,15 @@ void class_map_free(struct class_map *map)
     free(map);
 }
 
-/* Copies up to the first `,` or `=` not preceded by a backslash, without surrounding blanks.
- * Returns where it stopped. out has room for the whole text. */
+/* Copies up to the first `,` or `=` not preceded by a backslash. Returns where it stopped. out has
+ * room for the whole text. */
 static const char *take(const char *text, char *out)
 {
-    size_t n = 0, keep = 0; /* an escaped blank would be kept as well */
-    while (isspace((unsigned char)*text))
-        text++;
     for (; *text && *text != ',' && *text != '='; text++) {
-        bool escaped = *text == '\\' && text[1];
-        text += escaped;
-        out[n++] = *text;
-        if (escaped || !isspace((unsigned char)*text))
-            keep = n;
+        text += *text == '\\' && text[1];
+        *out++ = *text;
     }
-    out[keep] = 0;
+    *out = 0;
     return text;
 }
 

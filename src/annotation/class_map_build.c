@@ -21,6 +21,17 @@ static const char *const reserved[] = {
     "label",     "patient", "node",  "center",    "split",      "annotation"
 };
 
+/* Drawn names are compared without surrounding blanks, so a name with them would never be found. */
+static char *copy_trimmed(const char *text)
+{
+    while (isspace((unsigned char)*text))
+        text++;
+    size_t length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1]))
+        length--;
+    return strndup(text, length);
+}
+
 bool map_words_add(struct map_words *words, const char *name, const char *word, size_t line,
                    struct err *err)
 {
@@ -28,7 +39,7 @@ bool map_words_add(struct map_words *words, const char *name, const char *word, 
                     "the class map", err))
         return false;
     struct map_word *item = &words->items[words->n++];
-    *item = (struct map_word){ name ? strdup(name) : NULL, strdup(word), line };
+    *item = (struct map_word){ name ? copy_trimmed(name) : NULL, copy_trimmed(word), line };
     return ((item->name || !name) && item->word) || err_memory(err, "the class map");
 }
 

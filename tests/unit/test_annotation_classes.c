@@ -82,6 +82,13 @@ static void maps_list_classes_in_order(void **state)
     assert_true(class_map_is_plain(map)); /* as a=tumor,b=exclusion */
     assert_string_equal(class_map_text(map), "a=tumor,b=exclusion");
     class_map_free(map);
+    const char *const blanks[] = { " a = tumor , b =exclusion", "\\ a\\ =tumor,b\\ =exclusion",
+                                   "{names: {' a ': tumor, 'b ': exclusion}}" };
+    for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++) {
+        map = must_map(blanks[i]);
+        assert_string_equal(class_map_text(map), "a=tumor,b=exclusion");
+        class_map_free(map);
+    }
     map = must_map("b=stroma,a=exclusion");
     assert_string_equal(class_map_text(map),
                         "{\"classes\": [\"stroma\"], \"names\": {\"a\": \"exclusion\", \"b\": "
