@@ -12,26 +12,7 @@
 #include "annotation/annotation.h"
 #include "base/rng.h"
 #include "base/text.h"
-
-static struct class_map *must_map(const char *text)
-{
-    struct class_map *map = NULL;
-    struct err err = { 0 };
-    if (!class_map_parse(text, &map, &err))
-        fail_msg("%s", err.text);
-    return map;
-}
-
-static struct annotation *must_parse(const char *text, const char *map_text)
-{
-    struct class_map *map = must_map(map_text);
-    struct annotation *annotation = NULL;
-    struct err err = { 0 };
-    if (!annotation_parse(text, strlen(text), "drawing", NULL, map, &annotation, &err))
-        fail_msg("%s", err.text);
-    class_map_free(map); /* the annotation does not need it */
-    return annotation;
-}
+#include "tests/unit/support/drawings.h"
 
 static void must_have(const char *map_text, const char *json, const char *precedence,
                       int unlabelled, int positive)
@@ -180,12 +161,8 @@ static void bad_maps_are_refused(void **state)
     free(many);
 }
 
-#define FEATURE(class, ring)                                                                       \
-    "{\"type\":\"Feature\",\"properties\":{\"classification\":{\"name\":\"" class                  \
-        "\"}},\"geometry\":{\"type\":\"Polygon\",\"coordinates\":[" ring "]}}"
-
 #define BOX(class, left, right)                                                                    \
-    FEATURE(class, "[[" left ",0],[" right ",0],[" right ",10],[" left ",10]]")
+    FEATURE(NAMED(class), "[[" left ",0],[" right ",0],[" right ",10],[" left ",10]]")
 
 static const char boxes[] = "[" BOX("Stroma", "0", "20") "," BOX("Lymphoid", "5", "15") "," BOX(
     "Tumor", "10", "25") "," BOX("Fold", "18", "22") "]";

@@ -70,28 +70,34 @@ static float score_at(int column, int row)
     return (float)(0.05 + 0.9 * exp(-far * far / 8) + 0.6 * exp(-near * near / 4));
 }
 
+/* A heatmap whose texts but for the path are all `words`. */
+static struct heatmap_info heatmap_of(const char *words, char **class_names, int n_classes)
+{
+    return (struct heatmap_info){ .slide = (char *)words,
+                                  .path = (char *)"/no/such/slide.tiff",
+                                  .width_l0 = WIDTH,
+                                  .height_l0 = HEIGHT,
+                                  .mpp_l0 = 0.5,
+                                  .mpp = 0.5,
+                                  .downsample = 1,
+                                  .stride = STRIDE,
+                                  .origin_x = 8,
+                                  .origin_y = 8,
+                                  .window = 64,
+                                  .width = COLUMNS,
+                                  .height = ROWS,
+                                  .n_classes = n_classes,
+                                  .class_names = class_names,
+                                  .mode = (char *)"dense",
+                                  .models = (char *)words,
+                                  .model_hash = (char *)"0123456789abcdef",
+                                  .options = (char *)words };
+}
+
 static void write_heatmap(const char *folder, const char *words)
 {
     char *texts[2] = { (char *)"normal", (char *)words };
-    struct heatmap_info info = { .slide = (char *)words,
-                                 .path = (char *)"/no/such/slide.tiff",
-                                 .width_l0 = WIDTH,
-                                 .height_l0 = HEIGHT,
-                                 .mpp_l0 = 0.5,
-                                 .mpp = 0.5,
-                                 .downsample = 1,
-                                 .stride = STRIDE,
-                                 .origin_x = 8,
-                                 .origin_y = 8,
-                                 .window = 64,
-                                 .width = COLUMNS,
-                                 .height = ROWS,
-                                 .n_classes = 2,
-                                 .class_names = texts,
-                                 .mode = (char *)"dense",
-                                 .models = (char *)words,
-                                 .model_hash = (char *)"0123456789abcdef",
-                                 .options = (char *)words };
+    struct heatmap_info info = heatmap_of(words, texts, 2);
     struct err err = { 0 };
     struct heatmap_writer *writer;
     assert_true(file_make_folder(folder, &err));
@@ -338,25 +344,7 @@ static void heatmaps_alone_are_enough(void **state)
 static void write_three(const char *folder, const char *slide, const char *hostile)
 {
     char *names[3] = { (char *)"stroma", (char *)hostile, (char *)"tumor" };
-    struct heatmap_info info = { .slide = (char *)slide,
-                                 .path = (char *)"/no/such/slide.tiff",
-                                 .width_l0 = WIDTH,
-                                 .height_l0 = HEIGHT,
-                                 .mpp_l0 = 0.5,
-                                 .mpp = 0.5,
-                                 .downsample = 1,
-                                 .stride = STRIDE,
-                                 .origin_x = 8,
-                                 .origin_y = 8,
-                                 .window = 64,
-                                 .width = COLUMNS,
-                                 .height = ROWS,
-                                 .n_classes = 3,
-                                 .class_names = names,
-                                 .mode = (char *)"dense",
-                                 .models = (char *)"m",
-                                 .model_hash = (char *)"0123456789abcdef",
-                                 .options = (char *)"o" };
+    struct heatmap_info info = heatmap_of(slide, names, 3);
     struct err err = { 0 };
     struct heatmap_writer *writer;
     static float rows[ROWS][COLUMNS][3];
