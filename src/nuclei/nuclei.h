@@ -1,0 +1,63 @@
+/* nuclei.h: an H&E image -> its nuclei: a label image, and for each nucleus its place, shape,
+ * amount of haematoxylin and texture, in um. Stateless, thread-safe. */
+#ifndef NUCLEI_NUCLEI_H
+#define NUCLEI_NUCLEI_H
+#include "base/image.h"
+
+/* labels [height, width]: 0 outside, nuclei from 1 to n, in the order of their first pixel, row by
+ * row. */
+struct nuclei_labels {
+    int32_t *labels;
+    int64_t width, height;
+    int32_t n;
+};
+void nuclei_labels_free(struct nuclei_labels *labels); /* also fine on a zeroed struct */
+
+/* All lengths in um, so that one setting fits every magnification. */
+struct nuclei_settings {
+    double smooth_um; /* sigma of the Gaussian over haematoxylin */
+    double window_um; /* side of the window of the local threshold */
+    double offset;    /* above the local mean, in units of the local deviation */
+    double min_area_um2, max_area_um2;
+    double min_distance_um; /* between the centres of two nuclei that touch */
+};
+struct nuclei_settings nuclei_defaults(void);
+
+/* mpp: um/px of the image. An image without nuclei has n = 0, which is no error. *out is the
+ * caller's; free with nuclei_labels_free. */
+bool nuclei_find(const struct image *rgb, double mpp, const struct nuclei_settings *settings,
+                 struct nuclei_labels *out, struct err *err);
+
+/* The features of a nucleus, in the order of nucleus_features. */
+enum nucleus_feature {
+    NUCLEUS_AREA,         /* um2 */
+    NUCLEUS_PERIMETER,    /* um */
+    NUCLEUS_ECCENTRICITY, /* 0: a circle */
+    NUCLEUS_MAJOR_AXIS,   /* um */
+    NUCLEUS_MINOR_AXIS,
+    NUCLEUS_SOLIDITY,    /* area / area of the convex hull */
+    NUCLEUS_HEMATOXYLIN, /* mean optical density of haematoxylin */
+    NUCLEUS_ASM,         /* GLCM: angular second moment */
+    NUCLEUS_CONTRAST,
+    NUCLEUS_CORRELATION,
+    NUCLEUS_FEATURES
+};
+struct nucleus_feature_name {
+    const char *name;   /* "area", "major_axis", ..: as in nuclei.area.mean */
+    const char *column; /* of the table, with its unit: "area_um2" */
+    const char *title;  /* "nuclear area" */
+};
+extern const struct nucleus_feature_name nucleus_features[NUCLEUS_FEATURES];
+
+struct nucleus {
+    int32_t label;
+    double x_px, y_px;                 /* centroid; the centre of the first pixel is 0, 0 */
+    int64_t left, top, right, bottom;  /* px: [left, right) x [top, bottom) */
+    bool touches_border;               /* of the image: cut off, maybe */
+    double features[NUCLEUS_FEATURES]; /* NaN where not defined (texture of a single px) */
+};
+
+/* *out [labels->n], the caller's; NULL if there are none. */
+bool nuclei_measure(const struct image *rgb, double mpp, const struct nuclei_labels *labels,
+                    struct nucleus **out, struct err *err);
+#endif
