@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/class_colour.h"
-#include "report/html.h"
+#include "base/html.h"
 
 #define MOST_AREAS 24 /* classes listed with a slide; all are in areas.csv */
 

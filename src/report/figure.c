@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include "plot/axis.h"
-#include "report/html.h"
+#include "base/html.h"
 
 #define WIDTH 440.0
 #define HEIGHT 320.0

@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/console.h"
 #include "base/version.h"
-#include "report/html.h"
+#include "base/html.h"
 #include "report/page_sections.h"
 #include "report/page_style.h"
 #include "base/text.h"

@@ -1,7 +1,7 @@
 /* page_confusion.c: confusion matrices (page_sections.h). */
 #include <math.h>
 #include <stdlib.h>
-#include "report/html.h"
+#include "base/html.h"
 #include "report/page_sections.h"
 
 #define MOST_CLASSES 30 /* of a table that is readable */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/class_colour.h"
 #include "report/figure.h"
-#include "report/html.h"
+#include "base/html.h"
 #include "report/page_sections.h"
 
 /* How a kind of curve is drawn. */

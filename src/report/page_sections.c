@@ -3,7 +3,7 @@
 
 #include <math.h>
 #include <string.h>
-#include "report/html.h"
+#include "base/html.h"
 
 /* The facts of the first heatmap, which apply to all unless others differ. */
 static const struct heatmap_info *common_info(const struct page *page, bool *differ)

@@ -1,7 +1,7 @@
 /* page_sweep.c: the combinations of a sweep (page_sections.h). */
 #include <stdlib.h>
 #include <string.h>
-#include "report/html.h"
+#include "base/html.h"
 #include "report/page_sections.h"
 
 /* Numbers with four significant digits; other cells as they are. */

@@ -1,7 +1,7 @@
 /* slide_html.c: the section of one slide (slide_view.h). */
 #include <math.h>
 #include "report/class_html.h"
-#include "report/html.h"
+#include "base/html.h"
 #include "report/slide_view.h"
 
 static void put_fact(FILE *page, const char *name, const char *format, double value)

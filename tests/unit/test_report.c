@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include "base/file.h"
 #include "base/pool.h"
-#include "report/html.h"
+#include "base/html.h"
 #include "report/page.h"
 #include "report/picture.h"
 #include "report/results.h"

@@ -1,5 +1,5 @@
 /* html.c: see html.h. */
-#include "report/html.h"
+#include "base/html.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* html.h: text into a page. Whatever is put through here cannot become markup: slide names, labels
  * and messages come from files that others wrote. */
-#ifndef REPORT_HTML_H
-#define REPORT_HTML_H
+#ifndef BASE_HTML_H
+#define BASE_HTML_H
 #include <stdio.h>
 
 /* Escapes for text and for attributes in quotes: & < > " '. Bytes that are not UTF-8 and control
