@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/divide.h"
+#include "heatmap/model_window.h"
 #include "heatmap/scorer.h"
 
 #define HALO_SHARE 0.9 /* of what a network can see: the outer tenth adds less than 1e-3 to p */
@@ -77,29 +78,15 @@ static bool check_window(const struct ensemble_model *m, struct err *err)
 static bool init_model(struct ensemble_model *m, struct model *model, int64_t stride,
                        struct err *err)
 {
-    const struct model_config *config = &model->config;
-    const struct shape *input = graph_shape(model->graph, model->graph->inputs[0].value);
+    struct model_window window;
     *m = (struct ensemble_model){ .model = model };
-    int64_t side = input->dim[2], height = 0;
-    if (input->dim[2] != input->dim[3])
-        return err_set(err, ERR_USAGE,
-                       "%s: does not expect a square image, so it cannot score windows",
-                       model->name);
-    m->window = config->patch_size_pixels > 0 ? config->patch_size_pixels : side;
-    if (model_crop_only(config, m->window) > 0)
-        m->window = model_crop_only(config, m->window); /* nothing else is looked at */
-    if (!model_sized(config, config->n_sizings, m->window, m->window, &m->side, &height, err))
-        return err_prefix(err, model->name);
-    if (m->side != height)
-        return err_set(err, ERR_USAGE, "%s: its config.json does not give square images",
-                       model->name);
+    if (!model_window_of(model, &window, err))
+        return false;
+    m->window = window.window;
+    m->side = window.side;
+    memcpy(m->normal, window.normal, sizeof m->normal);
     if (!check_window(m, err))
         return false;
-    for (int c = 0; c < 3; c++) {
-        float mean = (float)config->mean[c], std = (float)config->std[c];
-        for (int v = 0; v < 256; v++)
-            m->normal[c][v] = ((float)v / 255.0f - mean) / std;
-    }
     struct graph *plain = NULL;
     bool ok = transform_remove_dropout(model->graph, &plain, err) &&
               transform_fold_batch_norm(plain, NULL, 0, &m->graph, err) &&

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/console.h"
+#include "heatmap/model_window.h"
 #include "heatmap/part_file.h"
 #include "heatmap/predict_state.h"
 #include "net/model/model_name.h"
@@ -102,39 +103,6 @@ static bool choose_exports(struct predict *predict, struct err *err)
     return true;
 }
 
-/* The network with its weights, what is done to a pixel before it, what its outputs are and what
- * the classes are called. */
-static uint64_t hash_model(uint64_t hash, const struct ensemble_model *m)
-{
-    const struct model_config *config = &m->model->config;
-    hash = graph_hash(m->model->graph, hash, true);
-    for (int64_t c = 0; c < config->num_classes; c++)
-        hash = part_hash(hash, config->class_names[c], strlen(config->class_names[c]) + 1);
-    if (model_predicts_number(m->model)) {
-        double numbers[] = { config->target.mean, config->target.std };
-        hash = part_hash(hash, numbers, sizeof numbers);
-    }
-    const char *outputs = model_outputs_word(m->model);
-    if (strcmp(outputs, "logits") != 0)
-        hash = part_hash(hash, outputs, strlen(outputs) + 1);
-    int64_t sizes[] = { m->window, m->side, (int64_t)config->padding };
-    hash = part_hash(hash, sizes, sizeof sizes);
-    for (int i = 0; m->side != m->window && i < config->n_sizings; i++) {
-        const struct model_sizing *step = &config->sizings[i];
-        int64_t numbers[] = { (int64_t)step->kind, step->height, step->width };
-        hash = part_hash(hash, numbers, sizeof numbers);
-    }
-    const struct model_stain *stain = &config->stain;
-    if (stain->method[0] && strcmp(stain->method, "none") != 0) {
-        hash = part_hash(hash, stain->method, strlen(stain->method) + 1);
-        hash = part_hash(hash, stain->matrix, sizeof stain->matrix);
-        hash = part_hash(hash, stain->concentration_p99, sizeof stain->concentration_p99);
-        hash = part_hash(hash, stain->lab_mean, sizeof stain->lab_mean);
-        hash = part_hash(hash, stain->lab_std, sizeof stain->lab_std);
-    }
-    return part_hash(hash, m->normal, sizeof m->normal);
-}
-
 /* Says, and notes for the record, what is unusual about the outputs of the models. */
 static bool look_at_outputs(struct predict *predict, const struct ctx *ctx, struct err *err)
 {
@@ -168,6 +136,7 @@ static bool look_at_outputs(struct predict *predict, const struct ctx *ctx, stru
 static bool name_models(struct predict *predict, struct err *err)
 {
     const struct ensemble *e = &predict->ensemble;
+    struct model_window window;
     uint64_t hash = PART_HASH_BEGIN;
     for (int i = 0; i < e->n; i++) {
         char *name = model_full_name(&predict->options->models[i], e->models[i].model);
@@ -179,7 +148,9 @@ static bool name_models(struct predict *predict, struct err *err)
         predict->model_names = joined;
         if (!joined)
             return err_memory(err, "the models");
-        hash = hash_model(hash, &e->models[i]);
+        if (!model_window_of(e->models[i].model, &window, err))
+            return false;
+        hash = model_window_hash(hash, e->models[i].model, &window);
     }
     predict->model_hash = text_format("%016" PRIx64, hash);
     return (predict->model_names && predict->model_hash) || err_memory(err, "the models");
