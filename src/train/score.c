@@ -12,11 +12,9 @@
 #include "net/model/model_run.h"
 #include "net/plan/shared_weights.h"
 #include "patch/patch.h"
-#include "prepare/stain_need.h"
-#include "train/dataset.h"
+#include "train/model_patches.h"
 
 #define CHUNK_FOR_EACH 16 /* patches of a chunk, for each worker */
-#define MPP_TOLERANCE 0.2 /* as in predict */
 
 struct worker {
     struct model_run run;
@@ -27,9 +25,7 @@ struct worker {
 struct scoring {
     const struct score_request *request;
     const struct ctx *ctx;
-    struct train_config config;
-    struct dataset dataset;
-    struct stain_need stain;
+    struct model_patches patches;
     struct plan_weights *weights; /* shared by all workers */
     struct worker *workers;
     int n_workers, threads_each;
@@ -42,72 +38,15 @@ struct scoring {
 
 /* --- setting up --- */
 
-/* What a data set must know: the classes by name. */
-static bool configure(struct scoring *s, struct err *err)
-{
-    bool number = model_predicts_number(s->request->model);
-    const struct model_config *model = &s->request->model->config;
-    struct texts *classes = &s->config.classes;
-    if (!config_read(NULL, NULL, 0, &s->config, err))
-        return false;
-    for (size_t i = 0; i < classes->n; i++)
-        free(classes->items[i]);
-    free(classes->items);
-    *classes = (struct texts){ calloc((size_t)model->num_classes, sizeof *classes->items), 0 };
-    bool ok = classes->items != NULL;
-    for (; ok && (int64_t)classes->n < model->num_classes; classes->n += ok)
-        ok = (classes->items[classes->n] = strdup(model->class_names[classes->n])) != NULL;
-    s->config.truth = number ? TRUTH_NONE : TRUTH_LABELS; /* labels are not those of a number */
-    s->config.network.input_px = 1;                       /* sizes are the model's business */
-    s->config.data.spacing_um_px = model->spacing_um_px > 0 ? model->spacing_um_px : 1;
-    return ok || err_memory(err, "the classes");
-}
-
-/* Of a data set with stores: the path of the first. */
-static const char *first_store(const struct dataset *dataset)
-{
-    int64_t i = 0;
-    while (i < dataset->n_samples - 1 && !dataset_in_group(dataset, i))
-        i++;
-    return dataset_origin_path(dataset, i);
-}
-
-/* Are these the patches that the model was trained for? */
-static bool check_data(struct scoring *s, struct err *err)
-{
-    const struct model *model = s->request->model;
-    double mpp = s->dataset.mpp, made_for = model->config.spacing_um_px;
-    if (mpp > 0 && made_for > 0 && fabs(mpp / made_for - 1) > MPP_TOLERANCE)
-        console_warn(s->ctx->console, "the patches have %g um/px, but the model expects %g", mpp,
-                     made_for);
-    if (!stain_need_of(&model->config, &s->stain, err))
-        return err_prefix(err, model->name);
-    if (s->request->any_stain || !s->stain.known) {
-        s->stain.per_patch = s->stain.per_patch && !s->request->any_stain;
-        return true;
-    }
-    if (s->dataset.has_images && !s->stain.per_patch && s->stain.target.method != STAIN_NONE)
-        return err_set(err, ERR_USAGE,
-                       "%s was trained on patches whose stains were normalised by %s, fitted to "
-                       "the slide, but images do not record whether theirs were; pass --any-stain "
-                       "if they were, or give stores from 'microtome extract --stain %s'",
-                       model->name, stain_method_names[s->stain.target.method],
-                       stain_method_names[s->stain.target.method]);
-    return !s->dataset.has_stores ||
-           stain_need_check(&s->stain, &s->dataset.stain, model->name, first_store(&s->dataset),
-                            "extract it like the training data, or pass --any-stain", err);
-}
-
 static bool open_all(struct scoring *s, struct err *err)
 {
     const struct score_request *request = s->request;
     int64_t classes = request->model->config.num_classes;
-    if (!configure(s, err) ||
-        !dataset_open_any(&s->config, request->paths, request->n_paths, &s->dataset, err) ||
-        !check_data(s, err))
+    if (!model_patches_open(request->model, request->paths, request->n_paths, request->any_stain,
+                            s->ctx, &s->patches, err))
         return false;
     int threads = pool_workers(s->ctx->pool);
-    bool one = s->dataset.n_samples == 1; /* has all threads for itself */
+    bool one = s->patches.dataset.n_samples == 1; /* has all threads for itself */
     s->n_workers = threads;
     s->threads_each = one ? threads : 1;
     size_t chunk = (size_t)threads * CHUNK_FOR_EACH;
@@ -133,8 +72,7 @@ static void close_all(struct scoring *s)
     free(s->scores);
     free(s->problems);
     free(s->group);
-    dataset_free(&s->dataset);
-    config_free(&s->config);
+    model_patches_free(&s->patches);
 }
 
 /* --- one patch --- */
@@ -172,7 +110,7 @@ static bool score_patch(const struct scoring *s, struct worker *worker, struct i
 {
     const struct model_config *config = &s->request->model->config;
     int ways = s->request->tta ? MODEL_WAYS : 1;
-    if (!stain_need_patch(&s->stain, patch, err) || !make_ready(s, worker, patch, err))
+    if (!stain_need_patch(&s->patches.stain, patch, err) || !make_ready(s, worker, patch, err))
         return false;
     float *input = plan_input(worker->run.plan, 0);
     if (!model_prepare(config, patch, worker->plain ? worker->plain : input, err))
@@ -206,7 +144,7 @@ static bool score_sample(void *arg, int64_t index, int worker, struct err *err)
     int64_t sample = s->first + index, classes = s->request->model->config.num_classes;
     struct image patch = { 0 };
     *problem = (struct err){ 0 };
-    if (dataset_read(&s->dataset, sample, s->group, &patch, problem))
+    if (dataset_read(&s->patches.dataset, sample, s->group, &patch, problem))
         score_patch(s, &s->workers[worker], &patch, s->scores + index * classes, problem);
     image_free(&patch);
     return true;
@@ -217,7 +155,7 @@ static bool score_sample(void *arg, int64_t index, int worker, struct err *err)
 /* The chunk that begins at s->first: of a store, patches of one group, which is read. */
 static bool begin_chunk(struct scoring *s, struct err *err)
 {
-    const struct dataset *dataset = &s->dataset;
+    const struct dataset *dataset = &s->patches.dataset;
     int32_t origin = dataset_origin(dataset, s->first), group = dataset_group(dataset, s->first);
     bool stored = dataset_in_group(dataset, s->first);
     int64_t most = (int64_t)s->n_workers * CHUNK_FOR_EACH;
@@ -244,9 +182,9 @@ static bool begin_chunk(struct scoring *s, struct err *err)
 static bool tell_row(struct scoring *s, int64_t index, score_fn fn, void *arg, struct err *err)
 {
     int64_t sample = s->first + index;
-    int32_t label = dataset_label(&s->dataset, sample);
-    struct sample_place place = dataset_place(&s->dataset, sample);
-    char *name = dataset_sample_name(&s->dataset, sample);
+    int32_t label = dataset_label(&s->patches.dataset, sample);
+    struct sample_place place = dataset_place(&s->patches.dataset, sample);
+    char *name = dataset_sample_name(&s->patches.dataset, sample);
     if (!name)
         return err_memory(err, "scores");
     struct score_row row = {
@@ -254,7 +192,7 @@ static bool tell_row(struct scoring *s, int64_t index, score_fn fn, void *arg, s
         .slide = place.slide,
         .x_l0 = place.x_l0,
         .y_l0 = place.y_l0,
-        .patient = dataset_patient(&s->dataset, sample),
+        .patient = dataset_patient(&s->patches.dataset, sample),
         .problem = s->problems[index].kind != ERR_NONE ? s->problems[index].text : NULL,
         .label = label == PATCH_UNLABELED ? -1 : label,
         .scores = s->scores + index * s->request->model->config.num_classes,
@@ -267,9 +205,9 @@ static bool tell_row(struct scoring *s, int64_t index, score_fn fn, void *arg, s
 static bool score_all(struct scoring *s, score_fn fn, void *arg, struct err *err)
 {
     bool ok = true;
-    struct console *console = s->dataset.n_samples > 1 ? s->ctx->console : NULL;
-    console_begin(console, "scoring", s->dataset.n_samples, "patches");
-    for (s->first = 0; ok && s->first < s->dataset.n_samples; s->first += s->n) {
+    struct console *console = s->patches.dataset.n_samples > 1 ? s->ctx->console : NULL;
+    console_begin(console, "scoring", s->patches.dataset.n_samples, "patches");
+    for (s->first = 0; ok && s->first < s->patches.dataset.n_samples; s->first += s->n) {
         ok = (!ctx_stopped(s->ctx) || err_stopped(err)) && begin_chunk(s, err) &&
              pool_for(s->ctx->pool, s->n, score_sample, s, s->ctx->stop, err);
         for (int64_t i = 0; ok && i < s->n; i++)
