@@ -17,15 +17,27 @@ static int by_score(const void *a, const void *b)
     return (x->x_l0 > y->x_l0) - (x->x_l0 < y->x_l0);
 }
 
-/* A lesion for every label, at its best cell. */
-static bool pick_cells(const struct regions_input *in, struct lesion_list *out, struct err *err)
+static int by_area_score(const void *a, const void *b)
+{
+    const struct lesion_area *x = a, *y = b;
+    return by_score(&x->best, &y->best);
+}
+
+/* Every label's best cell. */
+static bool pick_cells(const struct regions_input *in, struct lesion_area *out, struct err *err)
 {
     struct region_measure *regions = NULL;
     double *nearest = calloc((size_t)in->n + 1, sizeof *nearest);
     bool ok = (nearest || err_memory(err, "the lesions")) && regions_measure(in, &regions, err);
     for (int32_t k = 0; ok && k < in->n; k++) {
+        const struct region_measure *r = &regions[k];
         nearest[k] = INFINITY;
-        ok = lesions_add(out, (struct lesion){ regions[k].most, 0, 0 }, err);
+        out[k] = (struct lesion_area){ .best.score = r->most,
+                                       .label = k + 1,
+                                       .left = r->x0,
+                                       .top = r->y0,
+                                       .right = r->x1,
+                                       .bottom = r->y1 };
     }
     for (int64_t i = 0; ok && i < in->width * in->height; i++) {
         int32_t k = in->labels[i] - 1;
@@ -34,32 +46,57 @@ static bool pick_cells(const struct regions_input *in, struct lesion_list *out, 
         double x = (double)(i % in->width), y = (double)(i / in->width);
         double away = hypot(x - regions[k].centre_x, y - regions[k].centre_y);
         if (away < nearest[k])
-            nearest[k] = away, out->items[k].x_l0 = x, out->items[k].y_l0 = y;
+            nearest[k] = away, out[k].best.x_l0 = x, out[k].best.y_l0 = y;
     }
     free(regions), free(nearest);
     return ok;
 }
 
-bool lesions_by_components(const struct heat_field *field, double threshold, double open_cells,
-                           double close_cells, struct lesion_list *out, struct err *err)
+bool lesion_areas_find(const struct heat_field *field, double threshold, double open_cells,
+                       double close_cells, struct lesion_areas *out, struct err *err)
 {
     struct image mask;
-    int32_t *labels = NULL, n = 0;
+    int32_t n = 0;
     const float limit = (float)threshold;
-    *out = (struct lesion_list){ 0 };
+    *out = (struct lesion_areas){ 0 };
     if (!image_new(&mask, field->width, field->height, 1, err))
         return false;
     for (int64_t i = 0; i < field->width * field->height; i++)
         mask.px[i] = field->values[i] > limit ? 255 : 0;
     bool ok = morphology_open(&mask, open_cells, err) &&
               morphology_close(&mask, close_cells, err) &&
-              morphology_label(&mask, true, &labels, &n, err);
+              morphology_label(&mask, true, &out->labels, &n, err);
     image_free(&mask);
-    struct regions_input input = { labels, field->values, field->width, field->height, n };
-    ok = ok && pick_cells(&input, out, err);
-    free(labels);
-    if (ok && out->n > 1)
-        qsort(out->items, (size_t)out->n, sizeof *out->items, by_score);
+    struct regions_input input = { out->labels, field->values, field->width, field->height, n };
+    out->items = ok ? calloc((size_t)n + 1, sizeof *out->items) : NULL;
+    ok =
+        ok && (out->items || err_memory(err, "the lesions")) && pick_cells(&input, out->items, err);
+    out->n = n;
+    if (ok && n > 1)
+        qsort(out->items, (size_t)n, sizeof *out->items, by_area_score);
+    if (!ok)
+        lesion_areas_free(out);
+    return ok;
+}
+
+void lesion_areas_free(struct lesion_areas *areas)
+{
+    free(areas->labels);
+    free(areas->items);
+    *areas = (struct lesion_areas){ 0 };
+}
+
+bool lesions_by_components(const struct heat_field *field, double threshold, double open_cells,
+                           double close_cells, struct lesion_list *out, struct err *err)
+{
+    struct lesion_areas areas;
+    *out = (struct lesion_list){ 0 };
+    if (!lesion_areas_find(field, threshold, open_cells, close_cells, &areas, err))
+        return false;
+    bool ok = true;
+    for (int32_t i = 0; ok && i < areas.n; i++)
+        ok = lesions_add(out, areas.items[i].best, err);
+    lesion_areas_free(&areas);
     if (!ok)
         lesions_free(out);
     return ok;
@@ -139,13 +176,18 @@ void lesions_place(struct lesion_list *list, const struct heatmap_info *info)
 
 const char *const lesion_method_names[] = { "components", "nms", NULL };
 
+double lesion_cell_um(const struct heatmap_info *info, bool *assumed_mpp)
+{
+    *assumed_mpp = !(info->mpp > 0);
+    double mpp = info->mpp > 0 ? info->mpp : TISSUE_ASSUMED_MPP * info->downsample;
+    return mpp * (double)info->stride;
+}
+
 bool lesions_find(const struct heatmap_info *info, const struct heat_field *field,
                   const struct lesion_rules *rules, struct lesion_list *out, bool *assumed_mpp,
                   struct err *err)
 {
-    *assumed_mpp = !(info->mpp > 0);
-    double mpp = info->mpp > 0 ? info->mpp : TISSUE_ASSUMED_MPP * info->downsample;
-    double cell_um = mpp * (double)info->stride;
+    double cell_um = lesion_cell_um(info, assumed_mpp);
     bool ok =
         rules->method == LESIONS_COMPONENTS
             ? lesions_by_components(field, rules->threshold, rules->open_um / cell_um,

@@ -13,6 +13,23 @@
 bool lesions_by_components(const struct heat_field *field, double threshold, double open_cells,
                            double close_cells, struct lesion_list *out, struct err *err);
 
+/* The same with their cells. labels [height, width] of the field: 0 is none; items by score, whose
+ * place is in columns and rows; right and bottom are one beyond. *out is the caller's; free with
+ * lesion_areas_free. */
+struct lesion_area {
+    struct lesion best;
+    int32_t label;
+    int64_t left, top, right, bottom; /* columns and rows */
+};
+struct lesion_areas {
+    int32_t *labels;
+    struct lesion_area *items;
+    int32_t n;
+};
+bool lesion_areas_find(const struct heat_field *field, double threshold, double open_cells,
+                       double close_cells, struct lesion_areas *out, struct err *err);
+void lesion_areas_free(struct lesion_areas *areas); /* also fine on a zeroed struct */
+
 /* Repeatedly takes the highest remaining score above `stop` and removes all cells within the
  * radius. Among equals the first in row order. */
 bool lesions_by_suppression(const struct heat_field *field, double stop, double radius_cells,
@@ -20,6 +37,9 @@ bool lesions_by_suppression(const struct heat_field *field, double stop, double 
 
 /* Columns and rows -> level-0 px: the centre of the score's window. */
 void lesions_place(struct lesion_list *list, const struct heatmap_info *info);
+
+/* um from cell to cell. *assumed_mpp: um/px are not known; TISSUE_ASSUMED_MPP is used. */
+double lesion_cell_um(const struct heatmap_info *info, bool *assumed_mpp);
 
 enum lesion_method { LESIONS_COMPONENTS, LESIONS_SUPPRESSION };
 extern const char *const lesion_method_names[]; /* NULL-terminated, in the order of the enum */
