@@ -2,12 +2,14 @@
 #include <stddef.h>
 #include "cli/cluster.h"
 #include "phantom/phantom.h"
+#include "phantom/phantom_pen.h"
 
 struct options {
     struct common_options common;
     const char *output, *centers, *classes;
     int64_t slides, size, seed;
-    bool artefacts;
+    int pen;
+    bool artefacts, nuclei;
 };
 
 #define AT(field) offsetof(struct options, field)
@@ -34,6 +36,12 @@ static const struct arg args[] = {
     FLAG_ARG("artefacts", artefacts,
              "plant blurred areas, folds, pen strokes and air bubbles, and write where they are to "
              "artefacts/<slide>_quality.png"),
+    CHOICE_ARG("pen", pen, "WHERE", "some", phantom_pen_names,
+               "pen marks: some, on two slides of five, whatever is on them; none; tumor, across "
+               "every metastasis and nowhere else, so that a network can learn the ink instead"),
+    FLAG_ARG("nuclei", nuclei,
+             "write where the nuclei are, with their kind, to nuclei/<slide>.geojson; slides that "
+             "already exist get theirs too"),
     COMMON_ARGS,
 };
 
@@ -48,7 +56,9 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                        .seed = (uint64_t)o->seed,
                                        .centers = o->centers,
                                        .classes = o->classes,
-                                       .artefacts = o->artefacts };
+                                       .artefacts = o->artefacts,
+                                       .pen = o->pen,
+                                       .nuclei = o->nuclei };
     return cluster_check_idle(o->output, err) && phantom_cohort(&phantom, &app->ctx, err);
 }
 

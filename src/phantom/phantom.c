@@ -12,6 +12,8 @@
 #include "phantom/phantom_artefacts.h"
 #include "phantom/phantom_classes.h"
 #include "phantom/phantom_draw.h"
+#include "phantom/phantom_nuclei.h"
+#include "phantom/phantom_pen.h"
 #include "slide/tiff_pyramid.h"
 #include "base/text.h"
 
@@ -28,6 +30,13 @@ struct cohort {
     struct phantom_artefacts artefacts;    /* of the current slide */
 };
 
+static void make_scene(struct cohort *c, int64_t index)
+{
+    const struct phantom_options *o = c->options;
+    phantom_scene_make(o->seed, index, o->size_px, c->centers, &c->scene);
+    phantom_pen_apply(&c->scene, (enum phantom_pen_rule)o->pen);
+}
+
 static char *slide_path(const struct cohort *c)
 {
     return text_format("%s/slides/%s.tiff", c->options->folder, c->scene.name);
@@ -41,10 +50,13 @@ static char *describe(const struct cohort *c)
     if (c->centers)
         snprintf(center, sizeof center, ", center %d", scene->center);
     phantom_classes_text(&c->classes, ",", classes);
-    return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s%s%s%s",
+    char pen[32] = "";
+    if (c->options->pen != PEN_SOME)
+        snprintf(pen, sizeof pen, ", pen %s", phantom_pen_names[c->options->pen]);
+    return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s%s%s%s%s",
                        (unsigned long long)scene->seed, (long long)scene->index,
                        (long long)scene->size_px, center, classes[0] ? ", classes " : "", classes,
-                       c->options->artefacts ? ", artefacts" : "");
+                       c->options->artefacts ? ", artefacts" : "", pen);
 }
 
 static struct tiff_pyramid_options pyramid_options(const struct phantom_scene *scene)
@@ -79,8 +91,8 @@ static bool look_for_slide(const struct cohort *c, bool *complete, struct err *e
         if (ok && strcmp(found, want) != 0)
             ok = err_set(
                 err, ERR_USAGE,
-                "%s: was made with another --seed, --size, --centers, --classes or --artefacts; "
-                "choose another folder",
+                "%s: was made with another --seed, --size, --centers, --classes, --artefacts or "
+                "--pen; choose another folder",
                 path);
     }
     free(path), free(want), free(found);
@@ -153,7 +165,7 @@ static bool write_list(struct cohort *c, struct err *err)
         return false;
     fputs("slide,mpp,label,annotation,patient,node,center,split\n", out.stream);
     for (int64_t i = 0; i < c->options->n_slides; i++) {
-        phantom_scene_make(c->options->seed, i, c->options->size_px, c->centers, &c->scene);
+        make_scene(c, i);
         write_row(c, out.stream);
     }
     return file_out_commit(&out, err);
@@ -173,13 +185,16 @@ static bool write_classes(const struct cohort *c, struct err *err)
     return file_out_commit(&out, err);
 }
 
-static bool make_folders(const char *folder, bool artefacts, struct err *err)
+static bool make_folders(const struct phantom_options *options, struct err *err)
 {
-    static const char *const parts[] = { "slides", "annotations", "artefacts" };
+    static const char *const parts[] = { "slides", "annotations", "artefacts", "nuclei" };
+    const bool needed[] = { true, true, options->artefacts, options->nuclei };
     bool ok = true;
-    for (size_t i = 0; ok && i < (artefacts ? 3 : 2); i++) {
-        char *path = text_format("%s/%s", folder, parts[i]);
-        ok = path ? file_make_folder(path, err) : err_memory(err, folder);
+    for (size_t i = 0; ok && i < sizeof parts / sizeof *parts; i++) {
+        if (!needed[i])
+            continue;
+        char *path = text_format("%s/%s", options->folder, parts[i]);
+        ok = path ? file_make_folder(path, err) : err_memory(err, options->folder);
         free(path);
     }
     return ok;
@@ -191,7 +206,7 @@ static bool find_missing(struct cohort *c, bool *missing, int64_t *n, struct err
 {
     for (int64_t i = 0; i < c->options->n_slides; i++) {
         bool complete;
-        phantom_scene_make(c->options->seed, i, c->options->size_px, c->centers, &c->scene);
+        make_scene(c, i);
         if (!look_for_slide(c, &complete, err))
             return false;
         missing[i] = !complete;
@@ -208,8 +223,26 @@ static bool make_missing(struct cohort *c, const bool *missing, int64_t n, struc
     for (int64_t i = 0; ok && i < c->options->n_slides; i++) {
         if (!missing[i])
             continue;
-        phantom_scene_make(c->options->seed, i, c->options->size_px, c->centers, &c->scene);
+        make_scene(c, i);
         ok = make_slide(c, err);
+    }
+    console_end(c->ctx->console);
+    return ok;
+}
+
+/* The truth of all slides that have none, whenever they were made. */
+static bool make_nuclei(struct cohort *c, struct err *err)
+{
+    bool ok = true;
+    console_begin(c->ctx->console, "nuclei", c->options->n_slides, "slides");
+    for (int64_t i = 0; ok && i < c->options->n_slides; i++) {
+        make_scene(c, i);
+        char *path = text_format("%s/nuclei/%s.geojson", c->options->folder, c->scene.name);
+        ok = path || err_memory(err, c->options->folder);
+        if (ok && !file_exists(path))
+            ok = phantom_nuclei_write(path, &c->scene, c->ctx, err);
+        console_advance(c->ctx->console, 1);
+        free(path);
     }
     console_end(c->ctx->console);
     return ok;
@@ -239,13 +272,15 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
     if (n < 1 || options->size_px < PHANTOM_SIZE_MIN || options->size_px > PHANTOM_SIZE_MAX)
         return err_set(err, ERR_USAGE, "phantom: needs at least one slide of %d to %d px",
                        PHANTOM_SIZE_MIN, PHANTOM_SIZE_MAX);
+    if (options->artefacts && options->pen != PEN_SOME)
+        return err_set(err, ERR_USAGE,
+                       "--pen: not with --artefacts, which have their own pen marks");
     if (!parse_centers(options->centers, &c.centers, err) ||
         !phantom_classes_parse(options->classes, &c.classes, err))
         return false;
     bool *missing = calloc((size_t)n, sizeof *missing);
     struct claim *claim = NULL;
-    bool ok = (missing || err_memory(err, "phantom")) &&
-              make_folders(options->folder, options->artefacts, err) &&
+    bool ok = (missing || err_memory(err, "phantom")) && make_folders(options, err) &&
               claim_take(options->folder, &claim, err) &&
               phantom_painter_new(pool_workers(ctx->pool), &c.painter, err) &&
               (!options->artefacts ||
@@ -255,6 +290,7 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
         console_note(ctx->console, "%lld of %lld slides already exist and are kept",
                      (long long)(n - n_missing), (long long)n);
     ok = ok && (n_missing == 0 || make_missing(&c, missing, n_missing, err));
+    ok = ok && (!options->nuclei || make_nuclei(&c, err));
     ok = ok && write_classes(&c, err) && write_list(&c, err);
     phantom_painter_free(c.painter);
     phantom_artefact_painter_free(c.room);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/rng.h"
 #include "phantom/phantom_cells.h"
+#include "phantom/phantom_edges.h"
 
 enum {
     BLUR_RADIUS_PX = 4,
@@ -172,14 +173,14 @@ static void draw_ground(const struct phantom_painter *p, struct scratch *s,
     const struct phantom_textures *t = &p->textures;
     struct fat_cells fat_cells = { 0 };
     bool tumor = phantom_tumor_distances(p->scene, &s->lattice, canvas);
-    for (int j = 0; j < canvas->height; j++) {
-        int32_t y = (int32_t)(canvas->y + j);
+    for (int j = 0; j < canvas->rect.height; j++) {
+        int32_t y = (int32_t)(canvas->rect.y + j);
         for (size_t f = 0; f < sizeof needed / sizeof *needed; f++)
-            phantom_lattice_row(&s->lattice, needed[f], canvas->x, y, canvas->width,
+            phantom_lattice_row(&s->lattice, needed[f], canvas->rect.x, y, canvas->rect.width,
                                 s->rows[needed[f]]);
-        for (int i = 0; i < canvas->width; i++) {
-            int32_t x = (int32_t)(canvas->x + i);
-            size_t at = (size_t)(j * canvas->width + i);
+        for (int i = 0; i < canvas->rect.width; i++) {
+            int32_t x = (int32_t)(canvas->rect.x + i);
+            size_t at = (size_t)(j * canvas->rect.width + i);
             struct ground g = ground_at(t, s->rows, i, x, y);
             float within = tumor ? smoothstep(-12, 4, s->rows[FIELD_TUMOR][i]) : 0;
             if (within > 0)
@@ -197,28 +198,18 @@ static void draw_ground(const struct phantom_painter *p, struct scratch *s,
     }
 }
 
-/* Stain fades to nothing at the edge of the tissue, in clefts and in hollows. */
 static void cut_edges(const struct phantom_painter *p, struct scratch *s,
                       struct phantom_canvas *canvas)
 {
-    static const enum phantom_field needed[] = { FIELD_TISSUE, FIELD_TEAR, FIELD_TORN, FIELD_LUMEN,
-                                                 FIELD_DEPTH };
-    for (int j = 0; j < canvas->height; j++) {
-        int64_t y = canvas->y + j;
-        for (size_t f = 0; f < sizeof needed / sizeof *needed; f++)
-            phantom_lattice_row(&s->lattice, needed[f], canvas->x, y, canvas->width,
-                                s->rows[needed[f]]);
-        for (int i = 0; i < canvas->width; i++) {
-            float ragged = texture_at(p->textures.blobs, (int32_t)(canvas->x + i), (int32_t)y);
-            float keep = smoothstep(-3, 3, s->rows[FIELD_TISSUE][i] + 4 * ragged);
-            float closed =
-                smoothstep(0.012f, 0.035f, fabsf(s->rows[FIELD_TEAR][i]) + 0.005f * ragged);
-            keep *= 1 - s->rows[FIELD_TORN][i] * (1 - closed);
-            keep *= smoothstep(1.06f, 0.98f, s->rows[FIELD_LUMEN][i] + 0.02f * ragged);
-            keep *= s->rows[FIELD_DEPTH][i];
-            size_t at = (size_t)(j * canvas->width + i);
-            canvas->hematoxylin[at] *= keep;
-            canvas->eosin[at] *= keep;
+    float *keep = s->rows[FIELD_TISSUE], *depth = s->rows[FIELD_DEPTH];
+    for (int j = 0; j < canvas->rect.height; j++) {
+        int64_t y = canvas->rect.y + j;
+        phantom_edges_row(&s->lattice, &p->textures, canvas->rect.x, y, canvas->rect.width, keep);
+        phantom_lattice_row(&s->lattice, FIELD_DEPTH, canvas->rect.x, y, canvas->rect.width, depth);
+        for (int i = 0; i < canvas->rect.width; i++) {
+            size_t at = (size_t)(j * canvas->rect.width + i);
+            canvas->hematoxylin[at] *= keep[i] * depth[i];
+            canvas->eosin[at] *= keep[i] * depth[i];
         }
     }
 }
@@ -255,12 +246,12 @@ static void blur(struct scratch *s, struct phantom_canvas *c)
 {
     float *planes[2] = { c->hematoxylin, c->eosin };
     for (int k = 0; k < 2; k++) {
-        blur_plane(planes[k], c->spare_eosin, c->spare_hematoxylin, c->width, c->height);
-        for (int j = 0; j < c->height; j++) {
-            phantom_lattice_row(&s->lattice, FIELD_BLUR, c->x, c->y + j, c->width,
+        blur_plane(planes[k], c->spare_eosin, c->spare_hematoxylin, c->rect.width, c->rect.height);
+        for (int j = 0; j < c->rect.height; j++) {
+            phantom_lattice_row(&s->lattice, FIELD_BLUR, c->rect.x, c->rect.y + j, c->rect.width,
                                 s->rows[FIELD_BLUR]);
-            for (int i = 0; i < c->width; i++) {
-                size_t at = (size_t)(j * c->width + i);
+            for (int i = 0; i < c->rect.width; i++) {
+                size_t at = (size_t)(j * c->rect.width + i);
                 planes[k][at] += s->rows[FIELD_BLUR][i] * (c->spare_eosin[at] - planes[k][at]);
             }
         }
@@ -286,9 +277,10 @@ static void develop(const struct phantom_painter *p, const struct phantom_canvas
 {
     for (int j = 0; j < height; j++) {
         uint8_t *to = px + j * stride_bytes;
-        const int8_t *grain = p->textures.grain + ((c->y + j) & (TEXTURE_SIDE - 1)) * TEXTURE_SIDE;
+        const int8_t *grain =
+            p->textures.grain + ((c->rect.y + j) & (TEXTURE_SIDE - 1)) * TEXTURE_SIDE;
         for (int i = 0; i < width; i++, to += 3) {
-            size_t at = (size_t)((j + margin) * c->width + i + margin);
+            size_t at = (size_t)((j + margin) * c->rect.width + i + margin);
             const float *h = p->light_h[amount_index(c->hematoxylin[at])];
             const float *e = p->light_e[amount_index(c->eosin[at])];
             for (int k = 0; k < 3; k++)
@@ -307,10 +299,10 @@ static void paint_tissue(const struct phantom_painter *p, struct scratch *s, int
         phantom_lattice_fill(p->scene, x - margin, y - margin, width + 2 * margin,
                              height + 2 * margin, &s->lattice);
     }
-    struct phantom_canvas canvas = { .x = x - margin,
-                                     .y = y - margin,
-                                     .width = width + 2 * margin,
-                                     .height = height + 2 * margin,
+    struct phantom_canvas canvas = { .rect = { .x = x - margin,
+                                               .y = y - margin,
+                                               .width = width + 2 * margin,
+                                               .height = height + 2 * margin },
                                      .hematoxylin = s->planes[0],
                                      .eosin = s->planes[1],
                                      .nearest = s->planes[2],
@@ -354,8 +346,8 @@ static void paint_pen(const struct phantom_painter *p, int64_t x, int64_t y, int
     int near[MAX_PEN_POINTS], n_near = 0;
     float reach = pen->half_width * 1.3f + 0.75f * PHANTOM_TILE_PX;
     for (int i = 0; i + 1 < pen->n_points; i++)
-        if (distance_to_stroke(pen, i, (float)(x + width / 2), (float)(y + height / 2)) <
-            reach * reach)
+        if (!pen->lifted[i] && distance_to_stroke(pen, i, (float)(x + width / 2),
+                                                  (float)(y + height / 2)) < reach * reach)
             near[n_near++] = i;
     if (n_near == 0)
         return;

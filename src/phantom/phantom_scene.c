@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "phantom/phantom_noise.h"
 
-enum { NODES_PER_PATIENT = 2, AREA_SAMPLES = 128 };
+enum { NODES_PER_PATIENT = 2, AREA_SAMPLES = 128, RING_POINTS = 48 };
 
 static const double tau = 6.283185307179586;
 
@@ -207,12 +207,12 @@ static void mark_with_pen(struct phantom_scene *scene, struct rng *rng)
         pen->transmission[c] = ink[c];
     float size = (float)scene->size_px, turn = between(rng, 0.3, 1.05),
           start = between(rng, 0, tau);
-    pen->n_points = MAX_PEN_POINTS;
+    pen->n_points = RING_POINTS;
     pen->half_width = clamp(0.006f * size, 12, 140);
     struct phantom_curve c = make_curve(rng, s->x, s->y, s->half_long * 1.3f, s->half_short * 1.5f,
                                         atan2f(s->sine, s->cosine), 0.12);
-    for (int i = 0; i < MAX_PEN_POINTS; i++) {
-        double x, y, angle = start + tau * turn * i / (MAX_PEN_POINTS - 1);
+    for (int i = 0; i < RING_POINTS; i++) {
+        double x, y, angle = start + tau * turn * i / (RING_POINTS - 1);
         phantom_curve_point(&c, angle, &x, &y);
         pen->x[i] = (float)x + between(rng, -0.002, 0.002) * size;
         pen->y[i] = (float)y + between(rng, -0.002, 0.002) * size;

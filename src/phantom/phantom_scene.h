@@ -8,7 +8,7 @@
 
 #define PHANTOM_MPP 0.25
 
-enum { CURVE_WAVES = 5, MAX_ISLANDS = 5, MAX_LESIONS = 8, MAX_PEN_POINTS = 48, MAX_BLURS = 3 };
+enum { CURVE_WAVES = 5, MAX_ISLANDS = 5, MAX_LESIONS = 8, MAX_PEN_POINTS = 384, MAX_BLURS = 3 };
 
 /* A closed outline: an ellipse whose radius is 1 + sum of waves (2 to 6 a turn). Level-0 px. */
 struct phantom_curve {
@@ -40,6 +40,7 @@ struct phantom_stain {
 struct phantom_pen {
     int n_points; /* 0: no pen on this slide */
     float x[MAX_PEN_POINTS], y[MAX_PEN_POINTS], half_width;
+    bool lifted[MAX_PEN_POINTS]; /* no stroke from this point to the next */
     float transmission[3];
 };
 

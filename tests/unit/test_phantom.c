@@ -29,7 +29,9 @@ enum { PATCH = 224, COHORT = 20, PER_SLIDE = 16 };
 static bool make_cohort(const char *folder, int64_t n, uint64_t seed, int threads, struct err *err)
 {
     struct ctx ctx = { .pool = pool_new(threads) };
-    struct phantom_options options = { folder, n, PHANTOM_SIZE_MIN, seed, NULL, NULL, false };
+    struct phantom_options options = {
+        .folder = folder, .n_slides = n, .size_px = PHANTOM_SIZE_MIN, .seed = seed
+    };
     bool ok = phantom_cohort(&options, &ctx, err);
     pool_free(ctx.pool);
     return ok;
@@ -90,7 +92,7 @@ static void complete_slides_stay_and_others_are_refused(void **state)
     assert_false(make_cohort(folder, 1, 4, 2, &err));
     assert_int_equal(err.kind, ERR_USAGE);
     assert_non_null(
-        strstr(err.text, "another --seed, --size, --centers, --classes or --artefacts"));
+        strstr(err.text, "another --seed, --size, --centers, --classes, --artefacts or --pen"));
     free(slide), free(folder);
 }
 
@@ -178,7 +180,9 @@ static void centres_are_chosen(void **state)
     char *folder = scratch_path("phantom-centres");
     static const char *const wrong[] = { "5", "1,", "1,,2", "x", "12", ",1", "1 2" };
     remove_cohort(folder);
-    struct phantom_options options = { folder, 1, PHANTOM_SIZE_MIN, 3, "4", NULL, false };
+    struct phantom_options options = {
+        .folder = folder, .n_slides = 1, .size_px = PHANTOM_SIZE_MIN, .seed = 3, .centers = "4"
+    };
     assert_true(phantom_cohort(&options, &ctx, &err));
     options.centers = "2,4"; /* the slide would be of centre 2 */
     assert_false(phantom_cohort(&options, &ctx, &err));
@@ -352,7 +356,11 @@ static void classes_do_not_change_pixels(void **state)
     char *plain = scratch_path("phantom-1"), *three = scratch_path("phantom-classes");
     struct ctx ctx = { .pool = pool_new(2) };
     struct err err = { 0 };
-    struct phantom_options options = { three, 1, PHANTOM_SIZE_MIN, 3, NULL, "tumor,stroma", false };
+    struct phantom_options options = { .folder = three,
+                                       .n_slides = 1,
+                                       .size_px = PHANTOM_SIZE_MIN,
+                                       .seed = 3,
+                                       .classes = "tumor,stroma" };
     remove_cohort(three);
     assert_true(make_cohort(plain, 1, 3, 2, &err));
     assert_true(phantom_cohort(&options, &ctx, &err));
