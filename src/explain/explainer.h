@@ -48,6 +48,7 @@ struct explainer {
     bool positive;       /* never below 0; else signed: evidence against the class is negative */
     bool input_gradient; /* the probe needs it */
     bool forward_only;   /* the probe needs no gradients */
+    bool attention;      /* the probe needs it */
     /* Whether it can be used on this network and layer; NULL: always. MAPS_INPUT: layer is -1. */
     bool (*check)(const struct explain_settings *settings, const struct probe *probe, int layer,
                   struct err *err);

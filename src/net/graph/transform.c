@@ -99,6 +99,18 @@ bool transform_for_inference(const struct graph *graph, const char *const *keep,
     return ok;
 }
 
+bool transform_freeze(const struct graph *graph, struct graph **out, struct err *err)
+{
+    struct graph *copy = NULL;
+    if (!graph_copy(graph, &copy, err))
+        return false;
+    for (int32_t i = 0; i < copy->n_values; i++)
+        if (copy->values[i].kind == VALUE_PARAMETER)
+            copy->values[i].kind = VALUE_BUFFER;
+    *out = copy;
+    return true;
+}
+
 static bool check_activation(const struct graph *graph, value_id value, struct err *err)
 {
     if (value < 0 || value >= graph->n_values || graph_is_parameter(graph, value))

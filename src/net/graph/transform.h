@@ -35,6 +35,9 @@ bool transform_grey(const struct graph *graph, struct graph **out, struct err *e
 bool transform_bypass(const struct graph *graph, value_id value, struct graph **out,
                       struct err *err);
 
+/* With all parameters as buffers: nothing is learnt, and plans compute no gradients of weights. */
+bool transform_freeze(const struct graph *graph, struct graph **out, struct err *err);
+
 /* Splits the graph at `value`: *head has the values that cross the cut as outputs, *tail has them
  * as inputs, in the same order and with the same names. Nodes that `value` needs are in the head,
  * all others in the tail. */
