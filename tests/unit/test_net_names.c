@@ -192,6 +192,7 @@ static const struct example examples[] = {
     { "transformer_encoder", 16, 0, 0, { "layers.0", "layers.5", "norm", "head" } },
     { "unet", 16, 0, 0, { "stem", "down.3.1", "middle.0", "up.0.2" } },
     { "unet_small", 16, 0, 0, { "down.0.0", "down.2.0", "middle.1", "up.2.1" } },
+    { "segment_unet", 16, 0, 0, { "down.0", "down.2", "up.1", "up.0" } },
 };
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 

@@ -42,5 +42,6 @@ zoo_build_function zoo_densenet121, zoo_densenet161;
 zoo_build_function zoo_vgg16_bn;
 zoo_build_function zoo_scan_tiny, zoo_scan_small, zoo_scan_base;
 zoo_build_function zoo_unet, zoo_unet_small;
+zoo_build_function zoo_segment_unet;
 zoo_build_function zoo_vit_small, zoo_transformer;
 #endif

@@ -35,6 +35,8 @@ static const struct zoo_network networks[] = {
       64, 0, false },
     { "unet_small", "the same, but smaller, for CPUs", zoo_unet_small, ZOO_IMAGE_AND_TIME, 3, 32, 0,
       false },
+    { "segment_unet", "small U-Net that segments: a class for every pixel", zoo_segment_unet,
+      ZOO_IMAGE, 3, 256, 3, false },
 };
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
 

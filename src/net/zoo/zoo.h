@@ -39,7 +39,8 @@ const struct zoo_network *zoo_networks(size_t *count);
 const struct zoo_network *zoo_find(const char *name, struct err *err);
 
 /* The graph of a network (below 1 ms), its parameters not yet allocated: see graph_initialize. The
- * first output is the network's main result: "logits" [N, classes]; unet: "noise", an image.
+ * first output is the network's main result: "logits" [N, classes], segment_unet [N, classes,
+ * height, width]; unet: "noise", an image.
  * options NULL: all defaults. *out is the caller's; free with graph_free. */
 bool zoo_build(const char *name, const struct zoo_options *options, struct graph **out,
                struct err *err);

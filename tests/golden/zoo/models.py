@@ -1,6 +1,6 @@
 """The zoo's networks in PyTorch: torchvision's own where it has them; else definitions written for
 this comparison after the papers, with the parameter names of timm (inception_resnet_v2), of
-torch.nn.TransformerEncoder, or our own (resnet110_v2, scan, unet)."""
+torch.nn.TransformerEncoder, or our own (resnet110_v2, scan, unet, segment_unet)."""
 import torch
 import torch.nn.functional as F
 import torchvision.models as tv
@@ -278,6 +278,38 @@ class UNet(nn.Module):
         return self.out["conv"](F.silu(self.out["norm"](x)))
 
 
+class SegmentBlock(nn.Module):
+    def __init__(self, into, out):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(into, out, 3, padding=1, bias=False), nn.BatchNorm2d(out)
+        self.conv2, self.bn2 = nn.Conv2d(out, out, 3, padding=1, bias=False), nn.BatchNorm2d(out)
+
+    def forward(self, x):
+        return F.relu(self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x))))))
+
+
+class SegmentUNet(nn.Module):
+    """A block a level, max pooling on the way down, bilinear upsampling on the way up."""
+
+    def __init__(self, case, widths):
+        super().__init__()
+        self.down = nn.ModuleList(SegmentBlock(into, out) for into, out
+                                  in zip((case.channels,) + widths, widths))
+        self.up = nn.ModuleList(SegmentBlock(low + high, high)
+                                for high, low in zip(widths, widths[1:]))
+        self.out = nn.Conv2d(widths[0], case.classes, 1)
+
+    def forward(self, x):
+        skips = []
+        for level, block in enumerate(self.down):
+            x = block(F.max_pool2d(x, 2) if level else x)
+            skips.append(x)
+        for block, skip in zip(reversed(self.up), reversed(skips[:-1])):
+            x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
+            x = block(torch.cat([x, skip], 1))
+        return self.out(x)
+
+
 class Transformer(nn.TransformerEncoder):
     def __init__(self, case):
         width = case.channels
@@ -323,4 +355,5 @@ MODELS = {
     "transformer_encoder": Transformer,
     "unet": lambda c: UNet(c, 64, (1, 2, 3, 4), 2, 2, 32, 32),
     "unet_small": lambda c: UNet(c, 32, (1, 2, 4), 1, 1, 32, 8),
+    "segment_unet": lambda c: SegmentUNet(c, (16, 32, 64)),
 }
