@@ -8,6 +8,7 @@
 #include <tiffio.h>
 #include "base/file.h"
 #include "base/image.h"
+#include "base/label_image.h"
 #include "base/pool.h"
 #include "heatmap/part_file.h"
 #include "patch/h5.h"
@@ -354,6 +355,34 @@ static void write_odd_png(const char *name, int bits, int colours, int interlace
     free(path);
 }
 
+/* As numpy.save writes it. */
+static void write_npy(const char *name, const char *type, const void *data, size_t size)
+{
+    char bytes[256] = "\x93NUMPY\x01", *header = bytes + 10;
+    memset(header, ' ', 118);
+    int length =
+        snprintf(header, 118, "{'descr': '%s', 'fortran_order': False, 'shape': (2, 3), }", type);
+    header[length] = ' ';
+    header[117] = '\n';
+    bytes[8] = 118;
+    memcpy(header + 118, data, size);
+    write_seed("fuzz_label_image", name, bytes, 128 + size);
+}
+
+static void write_label_images(void)
+{
+    struct err err = { 0 };
+    int32_t px[6] = { 0, 1, 2, 65535, 7, 0 };
+    uint8_t small[6] = { 0, 1, 2, 255, 7, 0 };
+    int64_t large[6] = { 0, 1, 2, INT32_MAX, 7, 0 };
+    char *path = seed_path("fuzz_label_image", "wide.png");
+    check(label_image_write_png(path, &(struct label_image){ px, 3, 2 }, &err), &err);
+    free(path);
+    write_npy("bytes.npy", "|u1", small, sizeof small);
+    write_npy("ints.npy", "<i4", px, sizeof px);
+    write_npy("longs.npy", "<i8", large, sizeof large);
+}
+
 static void write_image_slides(void)
 {
     struct err err = { 0 };
@@ -509,6 +538,7 @@ int main(int argc, char **argv)
     tile_seeds_make(write_seed);
     write_images();
     write_image_slides();
+    write_label_images();
     write_tar();
     write_checkpoint();
     write_plan();
