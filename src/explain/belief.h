@@ -45,7 +45,7 @@ struct belief_order {
 /* maps [n_maps], each [height, width] of the network's input (attribution_resize; normalised or
  * not, the order is the same) and finite. The probe is any of settings->model at this size and
  * batch; only its forward pass is used: 2 (1 + random_orders) (steps - 1) images for each map, and
- * 3. out [n_maps]. The image of the view is not used, only its input. */
+ * 3. out [n_maps]. */
 bool belief_orders(const struct explain_settings *settings, const struct belief_settings *belief,
                    struct probe *probe, const struct explain_view *view, const float *const *maps,
                    int n_maps, const struct ctx *ctx, struct belief_order *out, struct err *err);

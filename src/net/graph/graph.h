@@ -254,6 +254,9 @@ bool graph_allocate(struct graph *graph, struct err *err);
 bool graph_initialize(struct graph *graph, uint64_t seed, struct err *err);
 /* The floats of a parameter or buffer; NULL before graph_allocate. */
 float *graph_data(const struct graph *graph, value_id parameter);
+/* Gives the graph a copy of the floats of a parameter that other graphs may share, so that they can
+ * be changed here alone. */
+bool graph_own(struct graph *graph, value_id parameter, struct err *err);
 
 /* --- identity --- */
 

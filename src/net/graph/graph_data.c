@@ -41,6 +41,19 @@ float *graph_data(const struct graph *graph, value_id parameter)
     return value->data ? buffer_data(value->data) : NULL;
 }
 
+bool graph_own(struct graph *graph, value_id parameter, struct err *err)
+{
+    struct value *value = &graph->values[parameter];
+    int64_t count = shape_count(&value->shape);
+    struct buffer *own = buffer_new_unset(count);
+    if (!own)
+        return err_memory(err, value->name);
+    memcpy(buffer_data(own), buffer_data(value->data), (size_t)count * sizeof(float));
+    buffer_release(value->data);
+    value->data = own;
+    return true;
+}
+
 /* Inputs (or outputs) that one output (input) of a weight [O, I, ..] is connected to. */
 static double fan(const struct shape *shape, bool out)
 {
