@@ -37,7 +37,7 @@ struct attribution {
 
 enum explainer_maps {
     MAPS_LAYER, /* one map for each layer, of its size */
-    MAPS_INPUT, /* one map of the input's size, whatever the layers */
+    MAPS_INPUT, /* one map whatever the layers: of the input's size, or of the grid of tokens */
 };
 
 struct explainer {
@@ -45,7 +45,8 @@ struct explainer {
     const char *title; /* "Grad-CAM++" */
     const char *help;  /* one line, no full stop */
     enum explainer_maps maps;
-    bool positive;       /* never below 0; else signed: evidence against the class is negative */
+    bool positive;       /* shown from 0 to 1: what is below 0 (CAM, HiResCAM) only in the raw map.
+                          * Else signed: evidence against the class is negative */
     bool input_gradient; /* the probe needs it */
     bool forward_only;   /* the probe needs no gradients */
     bool attention;      /* the probe needs it */
@@ -57,16 +58,30 @@ struct explainer {
     bool (*explain)(const struct explain_settings *settings, struct probe *probe, int layer,
                     const struct explain_view *view, const struct ctx *ctx, struct attribution *out,
                     struct err *err);
+    /* The maps of n <= settings->batch views at once, on all threads, with the same bytes; NULL:
+     * one view fills the threads. See explainer_run. */
+    bool (*explain_many)(const struct explain_settings *settings, struct probe *probe, int layer,
+                         const struct explain_view *views, int64_t n, const struct ctx *ctx,
+                         struct attribution *out, struct err *err);
 };
 
 extern const struct explainer *const explainers[]; /* NULL-terminated */
 /* By its name; the error lists all names. */
 const struct explainer *explainer_find(const char *name, struct err *err);
+/* The maps of any number of views: out [n], the caller's to free (attribution_free), none after a
+ * failure. */
+bool explainer_run(const struct explainer *explainer, const struct explain_settings *settings,
+                   struct probe *probe, int layer, const struct explain_view *views, int64_t n,
+                   const struct ctx *ctx, struct attribution *out, struct err *err);
+
+/* All zero; the caller's. */
+bool attribution_new(int64_t height, int64_t width, struct attribution *out, struct err *err);
+void attribution_free(struct attribution *map); /* also fine on a zeroed struct */
 
 /* To another size: bilinear with half-pixel centres, clamped at the borders (PyTorch's interpolate
  * with align_corners=False; widening only, no antialias). out [height, width]. */
 void attribution_resize(const struct attribution *map, int64_t height, int64_t width, float *out);
-/* In place: positive maps to (v - min) / (max - min), signed ones to v / max |v|; a constant map
- * becomes 0. */
+/* In place: positive maps, with what is below 0 set to 0, to (v - min) / (max - min), signed ones
+ * to v / max |v|; a constant map becomes 0. NaN stays and does not count. */
 void attribution_normalize(float *values, int64_t n, bool positive);
 #endif

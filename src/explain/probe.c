@@ -528,6 +528,11 @@ int probe_n_attention(const struct probe *probe)
 struct probe_attention probe_attention(const struct probe *probe, int i)
 {
     const struct view_of_watch *view = &probe->watches[probe->n_watches - probe->n_attention + i];
-    return (struct probe_attention){ view->watch.layer.channels, view->watch.layer.height,
-                                     view->activation };
+    const struct probe_layer *layer = &view->watch.layer;
+    return (struct probe_attention){ .heads = layer->channels,
+                                     .tokens = layer->height * layer->width + layer->class_token,
+                                     .height = layer->height,
+                                     .width = layer->width,
+                                     .class_token = layer->class_token,
+                                     .values = view->activation };
 }

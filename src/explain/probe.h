@@ -73,7 +73,9 @@ const float *probe_input_gradient(struct probe *probe, struct err *err);
  * from each other one. */
 struct probe_attention {
     int64_t heads, tokens;
-    const float *values; /* [n, heads, tokens, tokens] of the last pass; the probe's */
+    int64_t height, width; /* the tokens as an image, without the class token */
+    bool class_token;      /* the first one */
+    const float *values;   /* [n, heads, tokens, tokens] of the last pass; the probe's */
 };
 int probe_n_attention(const struct probe *probe); /* 0: not asked for, or not a transformer */
 struct probe_attention probe_attention(const struct probe *probe, int i);

@@ -74,6 +74,15 @@ static bool grid_of(int64_t tokens, const struct shape *input, struct probe_laye
     return true;
 }
 
+/* Tokens as an image; of no extent if they are none. */
+static void place_tokens(int64_t tokens, const struct shape *input, struct probe_layer *layer)
+{
+    bool without = grid_of(tokens, input, layer);
+    bool with = !without && grid_of(tokens - 1, input, layer);
+    layer->tokens = layer->height * layer->width > 1;
+    layer->class_token = with && layer->tokens;
+}
+
 static struct probe_layer layer_of(const struct graph *graph, value_id value)
 {
     const struct shape *shape = graph_shape(graph, value);
@@ -82,10 +91,7 @@ static struct probe_layer layer_of(const struct graph *graph, value_id value)
     if (shape->rank == 4) {
         layer.channels = shape->dim[1], layer.height = shape->dim[2], layer.width = shape->dim[3];
     } else if (shape->rank == 3) {
-        int64_t tokens = shape->dim[1];
-        layer.class_token = !grid_of(tokens, input, &layer) && grid_of(tokens - 1, input, &layer);
-        layer.tokens = layer.height * layer.width > 1;
-        layer.class_token = layer.class_token && layer.tokens;
+        place_tokens(shape->dim[1], input, &layer);
         layer.channels = layer.tokens ? shape->dim[2] : shape_count(shape);
     } else {
         layer.channels = shape_count(shape);
@@ -102,33 +108,33 @@ static struct probe_watch watch_of(const struct graph *graph, value_id value)
     return watch;
 }
 
-static bool is_attention(const struct graph *graph, const struct node *node)
+/* *out: its tokens, with the heads as channels. */
+static bool is_attention(const struct graph *graph, const struct node *node,
+                         struct probe_layer *out)
 {
     const struct shape *shape = graph_shape(graph, node->output);
     int last = shape->rank - 1;
-    return node->op->kind == OP_SOFTMAX && (shape->rank == 4 || shape->rank == 3) &&
-           axis_of(node->attr.axis.axis, shape->rank) == last && shape->dim[last] > 1 &&
-           shape->dim[last - 1] == shape->dim[last] && (shape->rank == 3 || shape->dim[0] == 1);
+    *out = (struct probe_layer){ .name = node->name, .height = 1, .width = 1 };
+    if (node->op->kind != OP_SOFTMAX || shape->rank < 3 || shape->rank > 4 ||
+        axis_of(node->attr.axis.axis, shape->rank) != last ||
+        shape->dim[last - 1] != shape->dim[last] || (shape->rank == 4 && shape->dim[0] != 1))
+        return false;
+    out->channels = shape->dim[last - 2];
+    place_tokens(shape->dim[last], graph_shape(graph, graph->inputs[0].value), out);
+    return out->tokens;
 }
 
 int probe_watch_attention(const struct graph *graph, struct probe_watch *out)
 {
     int n = 0;
     for (int32_t i = 0; i < graph->n_nodes; i++) {
+        struct probe_layer layer;
         const struct node *node = &graph->nodes[i];
-        if (!is_attention(graph, node))
+        if (!is_attention(graph, node, &layer))
             continue;
-        const struct shape *shape = graph_shape(graph, node->output);
-        int64_t tokens = shape->dim[shape->rank - 1], count = shape_count(shape);
-        out[n++] = (struct probe_watch){
-            .value = node->output,
-            .layer = { .name = node->name,
-                       .channels = count / (tokens * tokens),
-                       .height = tokens,
-                       .width = tokens },
-            .stored = count,
-            .floats = count,
-        };
+        int64_t count = shape_count(graph_shape(graph, node->output));
+        layer.tokens = false; /* handed over as it is */
+        out[n++] = (struct probe_watch){ node->output, layer, count, count };
     }
     return n;
 }
@@ -139,7 +145,8 @@ int probe_watch_attention(const struct graph *graph, struct probe_watch *out)
 static value_id tokens_attended(const struct graph *graph, bool *marks)
 {
     int32_t last = graph->n_nodes - 1;
-    while (last >= 0 && !is_attention(graph, &graph->nodes[last]))
+    struct probe_layer layer;
+    while (last >= 0 && !is_attention(graph, &graph->nodes[last], &layer))
         last--;
     if (last < 0)
         return NO_VALUE;

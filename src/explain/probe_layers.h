@@ -9,7 +9,7 @@ struct probe_watch {
     value_id value;
     struct probe_layer layer; /* name: the graph's, or as it was asked for */
     int64_t stored;           /* floats of an image as the network has them */
-    int64_t floats;           /* as they are handed over: without the class token */
+    int64_t floats;           /* as they are handed over: layers without the class token */
 };
 
 /* graph: the model's, at batch 1. name "": the last spatial layer. *out has the graph's strings.
@@ -22,8 +22,9 @@ bool probe_watch_layer(const struct graph *graph, const char *model_name, const 
 value_id probe_last_spatial(const struct graph *graph);
 /* The name that a user would type: the shortest alias, or the node's. */
 const char *probe_name_of(const struct graph *graph, value_id value);
-/* The attention matrices [1, heads, T, T] (or [heads, T, T]), in the order of the network, into
- * out [graph->n_nodes]; returns how many. heads and tokens are layer.channels and layer.height. */
+/* The attention matrices [1, heads, T, T] (or [heads, T, T]) of tokens that fill a grid, in the
+ * order of the network, into out [graph->n_nodes]; returns how many. layer has the grid, and the
+ * heads as channels. */
 int probe_watch_attention(const struct graph *graph, struct probe_watch *out);
 
 /* Of n images: from the network's order to that of struct probe_layer. Tokens only; images are the
