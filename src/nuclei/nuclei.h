@@ -13,18 +13,37 @@ struct nuclei_labels {
 };
 void nuclei_labels_free(struct nuclei_labels *labels); /* also fine on a zeroed struct */
 
+/* Clears nuclei of fewer than min_px or more than max_px pixels and numbers the others from 1, in
+ * the order of their first pixel. The labels before are from 1 to labels->n, in any order. */
+bool nuclei_labels_tidy(struct nuclei_labels *labels, int64_t min_px, int64_t max_px,
+                        struct err *err);
+
 /* All lengths in um, so that one setting fits every magnification. */
 struct nuclei_settings {
-    double smooth_um; /* sigma of the Gaussian over haematoxylin */
-    double window_um; /* side of the window of the local threshold */
-    double offset;    /* above the local mean, in units of the local deviation */
-    double min_area_um2, max_area_um2;
+    double smooth_um;       /* sigma of the Gaussian over haematoxylin */
+    double window_um;       /* side of the window of the local threshold */
+    double level;           /* of the threshold: 0 the local background, 1 the local nuclei */
+    double min_contrast;    /* optical density that the threshold is above the background */
+    double min_hematoxylin; /* optical density below which nothing is a nucleus */
+    double open_um;         /* radius of the disc that removes what is thinner */
+    double fill_um2;        /* holes smaller than this are filled */
+    double marker_um;       /* sigma of the Gaussian over the distance to the edge */
+    double split; /* nuclei touch if the neck between is narrower than this share of the smaller */
     double min_distance_um; /* between the centres of two nuclei that touch */
+    double min_area_um2, max_area_um2;
 };
 struct nuclei_settings nuclei_defaults(void);
 
-/* mpp: um/px of the image. An image without nuclei has n = 0, which is no error. *out is the
- * caller's; free with nuclei_labels_free. */
+/* How much of the image around a tile its nuclei depend on; nuclei that touch in long chains may
+ * still differ in how they are divided. */
+double nuclei_margin_um(const struct nuclei_settings *settings);
+
+/* Nuclei can be told apart up to this um/px. */
+#define NUCLEI_COARSEST_MPP 1.05
+
+/* mpp: um/px of the image. An image without nuclei has n = 0, which is no error. A nucleus depends
+ * on the pixels around it alone, so tiles with a margin give the nuclei of the whole. *out is the
+ * caller's; free with nuclei_labels_free. Memory: about 30 bytes per pixel. */
 bool nuclei_find(const struct image *rgb, double mpp, const struct nuclei_settings *settings,
                  struct nuclei_labels *out, struct err *err);
 
@@ -57,7 +76,9 @@ struct nucleus {
     double features[NUCLEUS_FEATURES]; /* NaN where not defined (texture of a single px) */
 };
 
-/* *out [labels->n], the caller's; NULL if there are none. */
+/* *out [labels->n], the caller's; NULL if there are none. The definitions are those of
+ * scikit-image's regionprops and graycoprops; see docs/nuclei.md. Labels may be anybody's, from 1
+ * to labels->n; one without pixels has area 0 and NaN for all else. */
 bool nuclei_measure(const struct image *rgb, double mpp, const struct nuclei_labels *labels,
                     struct nucleus **out, struct err *err);
 #endif
