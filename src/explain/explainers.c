@@ -4,11 +4,21 @@
 #include "explain/explainer.h"
 
 extern const struct explainer explainer_cam, explainer_gradcam, explainer_gradcampp,
-    explainer_hirescam, explainer_ig, explainer_smoothgrad, explainer_rollout;
+    explainer_hirescam, explainer_scorecam, explainer_ig, explainer_smoothgrad, explainer_occlusion,
+    explainer_lime, explainer_rollout;
 
 const struct explainer *const explainers[] = {
-    &explainer_cam, &explainer_gradcam,    &explainer_gradcampp, &explainer_hirescam,
-    &explainer_ig,  &explainer_smoothgrad, &explainer_rollout,   NULL,
+    &explainer_cam,
+    &explainer_gradcam,
+    &explainer_gradcampp,
+    &explainer_hirescam,
+    &explainer_scorecam,
+    &explainer_ig,
+    &explainer_smoothgrad,
+    &explainer_occlusion,
+    &explainer_lime,
+    &explainer_rollout,
+    NULL,
 };
 
 struct explain_settings explain_defaults(void)
