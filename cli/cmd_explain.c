@@ -1,0 +1,124 @@
+/* cmd_explain.c: microtome explain map: why a network gives a score. */
+#include <stddef.h>
+#include "cli/explain.h"
+
+#define AT(field) offsetof(struct explain_args, field)
+
+static const struct arg args[] = {
+    { .name = "model",
+      .letter = 'm',
+      .type = ARG_TEXT,
+      .offset = AT(model),
+      .value = "FILE",
+      .help = "safetensors with a config.json beside it, an ONNX file, or a folder with one of "
+              "these" },
+    TEXT_ARG("network", network, "NAME", NULL,
+             "a network from the zoo instead; see 'microtome model list'"),
+    TEXT_ARG("weights", weights, "FILE", NULL,
+             "safetensors for --network; default: random weights from --init-seed"),
+    INT_ARG("init-seed", init_seed, "N", "0", 0, 9e15, "seed of random weights, for benchmarks"),
+    INT_ARG("classes", classes, "N", "2", 1, 4096,
+            "number of classes of a network with random weights"),
+    SCORES_ARG,
+    OUTPUT_ARG("folder for the results"),
+    TEXT_ARG("layer", layers, "NAMES", NULL,
+             "layers, separated by commas, as in 'microtome model show --layers'; default: the "
+             "last one with an extent"),
+    TEXT_ARG("class", class_name, "NAME", NULL,
+             "the class whose score is explained; default: the last one"),
+    TEXT_ARG("method", methods, "NAMES", "gradcam",
+             "map: methods, separated by commas: cam, gradcam, gradcam++, hirescam, scorecam, ig, "
+             "smoothgrad, occlusion, lime and rollout"),
+    CHOICE_ARG("pick", pick, "WHICH", "strongest", subject_pick_names,
+               "map: which windows of each slide, or patches of each store: those with the highest "
+               "scores, those of each lesion (of heatmaps only), or random ones; windows do not "
+               "overlap"),
+    INT_ARG("top", top, "N", NULL, 1, 1000000,
+            "map: windows of each slide or lesion, or patches of each store (default: 4), or "
+            "images (default: all)"),
+    REAL_ARG("min-score", min_score, "P", "0.9", 0, 1,
+             "map of heatmaps: only windows with at least this score, and lesions above it, unless "
+             "they are picked at random"),
+    REAL_ARG("hot", hot, "F", "0.5", 0.01, 1,
+             "map: the hottest areas, which are outlined, have at least this part of the map's "
+             "highest value"),
+    INT_ARG("belief-subjects", belief_subjects, "N", "4", 1, 10000,
+            "map: images for which the maps are made again with redrawn weights"),
+    INT_ARG("belief-steps", belief_steps, "N", "16", 2, BELIEF_MOST_STEPS,
+            "map: steps in which pixels are deleted and inserted"),
+    INT_ARG("belief-orders", belief_orders, "N", "3", 1, 1000,
+            "map: random orders that a map is compared with"),
+    INT_ARG("lime-samples", lime_samples, "N", "1000", 2, 1e7, "map: images for a map of LIME"),
+    INT_ARG("lime-segments", lime_segments, "N", "50", 2, 100000,
+            "map: superpixels of LIME, about"),
+    INT_ARG("smooth-samples", smooth_samples, "N", "25", 1, 1e6,
+            "map: images for a map of SmoothGrad"),
+    REAL_ARG("smooth-noise", smooth_noise, "F", "0.15", 0, 10,
+             "map: noise of SmoothGrad, as a fraction of the range of the input"),
+    INT_ARG("ig-steps", ig_steps, "N", "50", 1, 1e6, "map: steps of integrated gradients"),
+    INT_ARG("occlusion", occlusion_px, "PX", NULL, 0, 65536,
+            "map: side of the square that occlusion moves over the image; default: an eighth of "
+            "its side"),
+    INT_ARG("occlusion-stride", occlusion_stride_px, "PX", NULL, 0, 65536,
+            "map: its step; default: half of the square"),
+    TEXT_ARG("template", stain_template, "PNG", NULL,
+             "map of heatmaps that were made with --template: the same image"),
+    FLAG_ARG("any-stain", any_stain,
+             "allow images and patch stores whose stains differ from the model's training"),
+    INT_ARG("batch", batch, "N", "64", 1, 65536, "images that run through the network together"),
+    INT_ARG("seed", seed, "S", "0", 0, 9e15, "same seed, same random choices"),
+    CACHE_ARG(CACHE_IN_RESULTS),
+    FLAG_ARG("overwrite", overwrite, "replace results made with other options"),
+    FLAG_ARG("json", json, "print the result as JSON"),
+    COMMON_ARGS,
+};
+
+bool explain_source(const struct explain_args *given, struct model_source *out, struct err *err)
+{
+    if (!given->model == !given->network)
+        return err_set(err, ERR_USAGE, "pass --model FILE or --network NAME%s",
+                       given->model ? ", not both" : "");
+    *out = (struct model_source){ .file = given->model,
+                                  .network = given->network,
+                                  .weights = given->weights,
+                                  .init_seed = (uint64_t)given->init_seed,
+                                  .classes = given->weights ? 0 : given->classes,
+                                  .outputs = (enum model_outputs)given->scores };
+    return true;
+}
+
+static bool run(struct app *app, const void *options, const struct args_result *operands,
+                struct err *err)
+{
+    static const struct action actions[] = {
+        { "map", explain_map, "images, patch stores or a results folder of predict" },
+    };
+    return action_run(actions, sizeof actions / sizeof *actions, "explain", app, options, operands,
+                      err);
+}
+
+const struct command cmd_explain = {
+    .spec = { .name = "explain",
+              .summary = "show why a network gives a score, and how far to believe that",
+              .operands = "map IMAGES...|STORES...|HEATMAPS...",
+              .min_operands = 1,
+              .max_operands = 1 << 20,
+              .description =
+                  "'map' shows which pixels a score comes from, by one or more methods side by "
+                  "side: of images (files, folders, tar files), of patches of stores, or of "
+                  "windows "
+                  "of slides that 'microtome predict' has scored. It writes the maps as .npy and "
+                  "PNG, one page (index.html), outlines of the hottest areas for QuPath, and "
+                  "explain.json, and always measures how far the maps can be believed: whether "
+                  "deleting what they mark lowers the score more than chance, whether they change "
+                  "when the network's weights are redrawn, and whether methods agree; see "
+                  "docs/explain.md. Run again, an interrupted run continues. The same options give "
+                  "the same bytes for any number of threads.",
+              .example = "microtome explain map patch.png --model run1 -o why\n"
+                         "microtome explain map heatmaps --model run1 --method gradcam,lime "
+                         "--pick lesions --class tumor -o why",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct explain_args),
+    .run = run,
+};

@@ -1,0 +1,171 @@
+/* explain_map.c: microtome explain map: images and a network -> maps, and how far to believe them.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include "base/claim.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/explain.h"
+#include "net/model/model_name.h"
+
+static void print_number(FILE *stream, double value)
+{
+    if (isfinite(value))
+        fprintf(stream, "  %8.3f", value);
+    else
+        fprintf(stream, "  %8s", "-");
+}
+
+static void print_table(FILE *stream, const struct map_run *run, const struct map_summary *summary)
+{
+    int width = 6;
+    for (int i = 0; i < run->n_columns; i++) {
+        int length = snprintf(NULL, 0, "%s", run->columns[i].name);
+        width = length > width ? length : width;
+    }
+    fprintf(stream, "%-*s  %8s  %8s  %8s  %8s  %10s  %8s  %s\n", width, "map", "deletion",
+            "(chance)", "insert", "(chance)", "better in", "redrawn", "verdict");
+    for (int i = 0; i < run->n_columns; i++) {
+        const struct map_summary_column *c = &summary->columns[i];
+        char better[48];
+        snprintf(better, sizeof better, "%lld of %lld", (long long)c->better, (long long)c->n);
+        fprintf(stream, "%-*s", width, run->columns[i].name);
+        print_number(stream, c->deletion);
+        print_number(stream, c->random_deletion);
+        print_number(stream, c->insertion);
+        print_number(stream, c->random_insertion);
+        fprintf(stream, "  %10s", better);
+        print_number(stream, c->redrawn ? c->correlation[BELIEF_DEPTHS - 1] : NAN);
+        fprintf(stream, "  %s\n", map_verdict(c));
+    }
+    for (int a = 0; a < run->n_columns; a++)
+        for (int b = a + 1; b < run->n_columns; b++) {
+            fprintf(stream, "agreement of %s and %s:", run->columns[a].name, run->columns[b].name);
+            print_number(stream, summary->agreement[a][b]);
+            fputc('\n', stream);
+        }
+    fprintf(stream, "%s/index.html: images: %lld", run->request->folder,
+            (long long)summary->subjects);
+    if (summary->failed > 0)
+        fprintf(stream, ", failed: %lld", (long long)summary->failed);
+    fputc('\n', stream);
+}
+
+static void print_json(FILE *stream, const struct map_run *run, const struct map_summary *summary)
+{
+    struct json_out json;
+    json_out_begin(&json, stream);
+    json_out_object(&json, NULL);
+    json_out_int(&json, "subjects", summary->subjects);
+    json_out_int(&json, "failed", summary->failed);
+    json_out_array(&json, "maps");
+    for (int i = 0; i < run->n_columns; i++) {
+        const struct map_summary_column *c = &summary->columns[i];
+        json_out_object_line(&json, NULL);
+        json_out_text(&json, "name", run->columns[i].name);
+        json_out_real(&json, "deletion", c->deletion);
+        json_out_real(&json, "random_deletion", c->random_deletion);
+        json_out_real(&json, "insertion", c->insertion);
+        json_out_real(&json, "random_insertion", c->random_insertion);
+        json_out_real(&json, "better_by", c->better_by);
+        json_out_int(&json, "better", c->better);
+        json_out_real(&json, "redrawn", c->redrawn ? c->correlation[BELIEF_DEPTHS - 1] : NAN);
+        json_out_bool(&json, "no_explanation", c->redrawn && c->no_explanation);
+        json_out_text(&json, "verdict", map_verdict(c));
+        json_out_close_object(&json);
+    }
+    json_out_close_array(&json);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
+static struct map_request request_of(const struct explain_args *given, const struct model *model,
+                                     const char *model_name)
+{
+    struct map_request request = { .model = model,
+                                   .model_name = model_name,
+                                   .methods = given->methods,
+                                   .layers = given->layers,
+                                   .method = explain_defaults(),
+                                   .belief = belief_defaults(),
+                                   .redrawn_subjects = given->belief_subjects,
+                                   .hot = given->hot,
+                                   .pick = (enum subject_pick)given->pick,
+                                   .seed = (uint64_t)given->seed,
+                                   .folder = given->output,
+                                   .overwrite = given->overwrite };
+    request.method.batch = given->batch;
+    request.method.lime_samples = given->lime_samples;
+    request.method.lime_segments = given->lime_segments;
+    request.method.smooth_samples = given->smooth_samples;
+    request.method.smooth_noise = given->smooth_noise;
+    request.method.ig_steps = given->ig_steps;
+    request.method.occlusion_px = given->occlusion_px;
+    request.method.occlusion_stride_px = given->occlusion_stride_px;
+    request.belief.steps = given->belief_steps;
+    request.belief.random_orders = given->belief_orders;
+    request.belief.seed = (uint64_t)given->seed;
+    return request;
+}
+
+static struct subject_request subjects_of(const struct explain_args *given,
+                                          const struct model *model, char *const *operands,
+                                          int n_operands)
+{
+    return (struct subject_request){ .model = model,
+                                     .paths = operands,
+                                     .n_paths = n_operands,
+                                     .class_name = given->class_name,
+                                     .pick = (enum subject_pick)given->pick,
+                                     .top = given->top,
+                                     .min_score = given->min_score,
+                                     .seed = (uint64_t)given->seed,
+                                     .any_stain = given->any_stain,
+                                     .stain_template = given->stain_template,
+                                     .cache = given->cache,
+                                     .results = given->output };
+}
+
+static bool make(struct app *app, const struct explain_args *given, struct map_run *run,
+                 struct err *err)
+{
+    struct map_summary *summary = calloc(1, sizeof *summary);
+    struct claim *claim = NULL;
+    bool ok = (summary || err_memory(err, "the maps")) && claim_take(given->output, &claim, err) &&
+              map_prepare(run, err) && map_make(run, 0, run->subjects->n, &app->ctx, err) &&
+              map_redraw(run, &app->ctx, err);
+    bool merged = ok;
+    ok = ok && map_merge(run, &app->ctx, summary, err);
+    if (merged && summary->subjects > 0) {
+        if (given->json)
+            print_json(app->out, run, summary);
+        else
+            print_table(app->out, run, summary);
+    }
+    claim_release(claim);
+    free(summary);
+    return ok;
+}
+
+bool explain_map(struct app *app, const void *options, char *const *operands, int n_operands,
+                 struct err *err)
+{
+    const struct explain_args *given = options;
+    struct model_source source;
+    struct model *model = NULL;
+    struct subjects subjects = { 0 };
+    struct map_run *run = NULL;
+    if (!explain_source(given, &source, err) || !model_open_classifier(&source, &model, err))
+        return false;
+    char *name = model_full_name(&source, model);
+    struct map_request request = request_of(given, model, name);
+    struct subject_request wanted = subjects_of(given, model, operands, n_operands);
+    bool ok = (name || err_memory(err, "the model")) &&
+              subjects_find(&wanted, &app->ctx, &subjects, err) &&
+              map_open(&request, &subjects, &app->ctx, &run, err) && make(app, given, run, err);
+    map_close(run);
+    subjects_free(&subjects);
+    model_close(model);
+    free(name);
+    return ok;
+}

@@ -1,0 +1,104 @@
+/* panel.c: see panel.h. */
+#include "explain/panel.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_SHARE 0.8 /* of the colour, at the highest value */
+
+static const uint8_t hot_line[3] = { 20, 20, 20 };
+
+/* Values 0 to 1 -> green over yellow-green to yellow, far from the pinks and violets of H&E. */
+static void warm_colour(double value, double out[3])
+{
+    static const double low[3] = { 0, 150, 110 }, high[3] = { 255, 235, 0 };
+    for (int c = 0; c < 3; c++)
+        out[c] = low[c] + value * (high[c] - low[c]);
+}
+
+static void cold_colour(double value, double out[3])
+{
+    static const double low[3] = { 80, 150, 230 }, high[3] = { 0, 40, 200 };
+    for (int c = 0; c < 3; c++)
+        out[c] = low[c] + value * (high[c] - low[c]);
+}
+
+static void mix(const uint8_t *px, float value, bool positive, uint8_t *out)
+{
+    double colour[3], size = fmin(fabs((double)value), 1);
+    double grey = 0.299 * px[0] + 0.587 * px[1] + 0.114 * px[2];
+    if (isnan(value)) { /* paler */
+        for (int c = 0; c < 3; c++)
+            out[c] = (uint8_t)lround(0.5 * grey + 0.5 * 255);
+        return;
+    }
+    if (positive || value >= 0)
+        warm_colour(size, colour);
+    else
+        cold_colour(size, colour);
+    double share = MOST_SHARE * size;
+    for (int c = 0; c < 3; c++)
+        out[c] = (uint8_t)lround(share * colour[c] + (1 - share) * px[c]);
+}
+
+bool panel_hottest(const float *map, int64_t width, int64_t height, double hot, struct image *out,
+                   struct err *err)
+{
+    double most = 0;
+    if (!image_new(out, width, height, 1, err))
+        return false;
+    for (int64_t i = 0; i < width * height; i++)
+        most = fmax(most, isnan(map[i]) ? 0 : (double)map[i]);
+    for (int64_t i = 0; i < width * height; i++)
+        out->px[i] = most > 0 && (double)map[i] >= hot * most ? 255 : 0;
+    return true;
+}
+
+static bool is_hot(const struct image *mask, int64_t x, int64_t y)
+{
+    return x >= 0 && y >= 0 && x < mask->width && y<mask->height && * image_at(mask, x, y)> 0;
+}
+
+/* The pixels just outside of the hottest areas. */
+static bool is_line(const struct image *mask, int64_t x, int64_t y)
+{
+    return !is_hot(mask, x, y) && (is_hot(mask, x - 1, y) || is_hot(mask, x + 1, y) ||
+                                   is_hot(mask, x, y - 1) || is_hot(mask, x, y + 1));
+}
+
+static void paint(const struct panel *panel, const struct image *mask, int64_t factor,
+                  struct image *out)
+{
+    const struct image *image = panel->image;
+    int64_t right = image->width * factor + PANEL_GAP_PX;
+    for (int64_t y = 0; y < out->height; y++)
+        for (int64_t x = 0; x < image->width * factor; x++) {
+            int64_t from_x = x / factor, from_y = y / factor;
+            const uint8_t *px = image_at(image, from_x, from_y);
+            uint8_t *over = image_at(out, right + x, y);
+            memcpy(image_at(out, x, y), px, 3);
+            if (is_line(mask, from_x, from_y))
+                memcpy(over, hot_line, 3);
+            else
+                mix(px, panel->map[from_y * image->width + from_x], panel->positive, over);
+        }
+}
+
+bool panel_write(const char *path, const struct panel *panel, struct err *err)
+{
+    const struct image *image = panel->image;
+    int64_t shorter = image->width < image->height ? image->width : image->height;
+    int64_t factor = shorter < PANEL_LEAST_PX ? (PANEL_LEAST_PX + shorter - 1) / shorter : 1;
+    struct image mask = { 0 }, out = { 0 };
+    bool ok =
+        panel_hottest(panel->map, image->width, image->height, panel->hot, &mask, err) &&
+        image_new(&out, 2 * image->width * factor + PANEL_GAP_PX, image->height * factor, 3, err);
+    if (ok) {
+        memset(out.px, 255, image_bytes(&out));
+        paint(panel, &mask, factor, &out);
+        ok = image_write_png(path, &out, err);
+    }
+    image_free(&mask);
+    image_free(&out);
+    return ok;
+}
