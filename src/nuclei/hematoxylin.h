@@ -1,6 +1,6 @@
 /* hematoxylin.h: a pixel -> its amount of haematoxylin, in optical density, -ln(v / 255). The stain
- * vectors are fixed (Ruifrok and Johnston 2001), so that a pixel means the same in every image and
- * in every tile of a slide. */
+ * vectors are fixed (those that QuPath begins with), so that a pixel means the same in every image
+ * and in every tile of a slide. */
 #ifndef NUCLEI_HEMATOXYLIN_H
 #define NUCLEI_HEMATOXYLIN_H
 #include "base/image.h"

@@ -17,6 +17,12 @@ struct disc {
     double x_um, y_um, radius_um;
 };
 
+static bool within(const struct disc *disc, double x_um, double y_um)
+{
+    double dx = x_um - disc->x_um, dy = y_um - disc->y_um;
+    return dx * dx + dy * dy <= disc->radius_um * disc->radius_um;
+}
+
 /* Purple discs on pink tissue. */
 static struct image draw(int64_t side, double mpp, const struct disc *discs, int n)
 {
@@ -27,8 +33,7 @@ static struct image draw(int64_t side, double mpp, const struct disc *discs, int
         for (int64_t x = 0; x < side; x++) {
             bool inside = false;
             for (int k = 0; k < n; k++)
-                inside |= hypot(((double)x + 0.5) * mpp - discs[k].x_um,
-                                ((double)y + 0.5) * mpp - discs[k].y_um) <= discs[k].radius_um;
+                inside |= within(&discs[k], ((double)x + 0.5) * mpp, ((double)y + 0.5) * mpp);
             static const uint8_t colours[2][3] = { { 225, 160, 200 }, { 90, 60, 140 } };
             for (int c = 0; c < 3; c++)
                 image_at(&rgb, x, y)[c] =
@@ -90,6 +95,28 @@ static void tissue_without_nuclei(void **state)
         nuclei_labels_free(&labels);
     }
     image_free(&rgb);
+}
+
+/* Nuclei are purple; discs as dark in the colours of eosin, red cells and ink are not nuclei. */
+static void other_colours_are_no_nuclei(void **state)
+{
+    (void)state;
+    static const uint8_t colours[][3] = { { 190, 40, 90 }, { 200, 60, 70 }, { 20, 140, 120 } };
+    static const struct disc disc = { 32, 32, 4 };
+    for (size_t k = 0; k < 3; k++) {
+        struct image rgb = draw(256, 0.25, &disc, 1);
+        struct nuclei_labels labels = find(&rgb, 0.25);
+        assert_int_equal(labels.n, 1);
+        nuclei_labels_free(&labels);
+        for (int64_t y = 0; y < 256; y++)
+            for (int64_t x = 0; x < 256; x++)
+                if (within(&disc, (double)x * 0.25, (double)y * 0.25))
+                    memcpy(image_at(&rgb, x, y), colours[k], 3);
+        labels = find(&rgb, 0.25);
+        assert_int_equal(labels.n, 0);
+        nuclei_labels_free(&labels);
+        image_free(&rgb);
+    }
 }
 
 static void the_smallest_image(void **state)
@@ -297,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nuclei_at_every_magnification),
         cmocka_unit_test(tissue_without_nuclei),
+        cmocka_unit_test(other_colours_are_no_nuclei),
         cmocka_unit_test(the_smallest_image),
         cmocka_unit_test(bad_requests),
         cmocka_unit_test(tiles_with_a_margin_give_the_nuclei_of_the_whole),

@@ -17,7 +17,7 @@ side, mpp, levels = 96, 0.25, 32
 noise = np.stack([gaussian(rng.normal(size=(side, side)), 1.5) for _ in range(2)])
 noise /= noise.std(axis=(1, 2), keepdims=True)
 amounts = np.clip([1.1 + 0.6 * noise[0], 0.5 + 0.2 * noise[1]], 0, None)
-stains = np.array([[0.65, 0.70, 0.29], [0.07, 0.99, 0.11]])
+stains = np.array([[0.651, 0.701, 0.290], [0.216, 0.801, 0.558]])
 stains /= np.linalg.norm(stains, axis=1, keepdims=True)
 rgb = np.clip(np.round(255 * np.exp(-np.einsum("khw,kc->hwc", amounts, stains))), 0, 255).astype(np.uint8)
 
