@@ -11,12 +11,16 @@
 
 /* Two are near the end: a third moves the threshold little. */
 #define THRESHOLD_ROUNDS 2
+/* Green above this is glass: both stains absorb green. */
+#define GLASS_GREEN 218
+/* Around a nucleus that was found; there its edge is blurred. */
+#define RIM_UM 0.75
 
 struct nuclei_settings nuclei_defaults(void)
 {
     return (struct nuclei_settings){
         .smooth_um = 0.35,
-        .window_um = 36,
+        .window_um = 30,
         .level = 0.43,
         .min_contrast = 0.1,
         .min_hematoxylin = 0.15,
@@ -30,14 +34,20 @@ struct nuclei_settings nuclei_defaults(void)
         .max_area_um2 = 600,
         .min_red = 0.42,
         .max_red = 1.2,
+        .pale_area_um2 = 15,
+        .pale_solidity = 0.85,
     };
 }
 
 double nuclei_margin_um(const struct nuclei_settings *s)
 {
     double widest = 2 * sqrt(s->max_area_um2 / M_PI);
-    return (THRESHOLD_ROUNDS + 1) * s->window_um / 2 + 4 * (s->smooth_um + s->tone_um) +
-           2 * s->open_um + widest;
+    return s->window_um + widest;
+}
+
+static bool has_second_search(const struct nuclei_settings *s)
+{
+    return s->pale_area_um2 <= s->max_area_um2;
 }
 
 static bool check(const struct image *rgb, double mpp, struct err *err)
@@ -58,41 +68,71 @@ static bool check(const struct image *rgb, double mpp, struct err *err)
     return true;
 }
 
-/* [height, width] each. */
-struct planes {
+/* An image on its way to labels. Planes are [height, width]. */
+struct search {
+    const struct image *rgb;
+    double mpp;
+    const struct nuclei_settings *s;
+    struct image skip; /* not 0: glass, or a nucleus that was found before */
+    struct image mask;
     float *hematoxylin, *land, *room;
 };
 
-/* Where nuclei are, touching ones together. */
-static bool find_mask(const struct image *rgb, double mpp, const struct nuclei_settings *s,
-                      const struct planes *p, struct image *mask, struct err *err)
+static bool search_begin(struct search *f, struct err *err)
 {
+    int64_t width = f->rgb->width, height = f->rgb->height, n = width * height;
+    f->hematoxylin = malloc((size_t)n * 3 * sizeof *f->hematoxylin);
+    if (!f->hematoxylin)
+        return err_memory(err, "haematoxylin");
+    f->land = f->hematoxylin + n, f->room = f->land + n;
+    if (!image_new(&f->skip, width, height, 1, err) || !image_new(&f->mask, width, height, 1, err))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        f->skip.px[i] = f->rgb->px[3 * i + 1] > GLASS_GREEN ? 255 : 0;
+    return true;
+}
+
+static void search_end(struct search *f)
+{
+    image_free(&f->mask);
+    image_free(&f->skip);
+    free(f->hematoxylin);
+}
+
+/* Where nuclei are, touching ones together. */
+static bool find_mask(struct search *f, struct err *err)
+{
+    const struct nuclei_settings *s = f->s;
+    int64_t width = f->rgb->width, height = f->rgb->height;
+    double mpp = f->mpp;
     struct planes_threshold threshold = { .half_px = (int64_t)(s->window_um / mpp / 2),
                                           .share = s->level,
                                           .rounds = THRESHOLD_ROUNDS,
                                           .contrast = s->min_contrast,
                                           .least = s->min_hematoxylin };
-    hematoxylin_of(rgb, p->hematoxylin);
-    return planes_smooth(p->hematoxylin, p->room, rgb->width, rgb->height, s->smooth_um / mpp,
-                         err) &&
-           planes_above_local(p->hematoxylin, rgb, &threshold, mask, err) &&
-           morphology_fill_holes(mask, s->fill_um2 / (mpp * mpp), err) &&
-           morphology_open(mask, s->open_um / mpp, err);
+    hematoxylin_of(f->rgb, f->hematoxylin);
+    for (int64_t i = 0; i < width * height; i++)
+        if (f->skip.px[i])
+            f->hematoxylin[i] = 0;
+    return planes_smooth(f->hematoxylin, f->room, width, height, s->smooth_um / mpp, err) &&
+           planes_above_local(f->hematoxylin, &f->skip, &threshold, &f->mask, err) &&
+           morphology_fill_holes(&f->mask, s->fill_um2 / (mpp * mpp), err) &&
+           morphology_open(&f->mask, s->open_um / mpp, err);
 }
 
-/* The landscape whose hills are nuclei: the distance to the edge, weighed by
- * haematoxylin, because between nuclei that touch there is often a little less of it. */
-static bool find_land(double mpp, const struct nuclei_settings *s, const struct image *mask,
-                      const struct planes *p, struct err *err)
+/* The landscape whose hills are nuclei: the distance to the edge, weighed by haematoxylin, because
+ * between nuclei that touch there is often a little less of it. */
+static bool find_land(struct search *f, struct err *err)
 {
-    int64_t width = mask->width, height = mask->height;
+    const struct nuclei_settings *s = f->s;
+    int64_t width = f->rgb->width, height = f->rgb->height;
     double deepest_um = 2 * sqrt(s->max_area_um2);
-    if (!planes_distance(mask, deepest_um / mpp, p->land, err) ||
-        !planes_smooth(p->land, p->room, width, height, s->marker_um / mpp, err) ||
-        !planes_smooth(p->hematoxylin, p->room, width, height, s->tone_um / mpp, err))
+    if (!planes_distance(&f->mask, deepest_um / f->mpp, f->land, err) ||
+        !planes_smooth(f->land, f->room, width, height, s->marker_um / f->mpp, err) ||
+        !planes_smooth(f->hematoxylin, f->room, width, height, s->tone_um / f->mpp, err))
         return false;
     for (int64_t i = 0; i < width * height; i++)
-        p->land[i] *= p->hematoxylin[i];
+        f->land[i] *= f->hematoxylin[i];
     return true;
 }
 
@@ -119,28 +159,70 @@ static bool drop_colours(const struct image *rgb, const struct nuclei_settings *
     return true;
 }
 
+static bool search_once(struct search *f, double min_area_um2, struct nuclei_labels *out,
+                        struct err *err)
+{
+    double px_um2 = f->mpp * f->mpp;
+    struct watershed_split split = { f->s->split, f->s->min_distance_um / f->mpp };
+    return find_mask(f, err) && find_land(f, err) &&
+           watershed_hills(f->land, &f->mask, &split, out, err) &&
+           drop_colours(f->rgb, f->s, out, err) &&
+           nuclei_labels_tidy(out, (int64_t)ceil(min_area_um2 / px_um2),
+                              (int64_t)(f->s->max_area_um2 / px_um2), err);
+}
+
+/* What the first search found, and a rim around it, has no part in the second. */
+static bool skip_found(struct search *f, const struct nuclei_labels *found, struct err *err)
+{
+    int64_t n = found->width * found->height;
+    for (int64_t i = 0; i < n; i++)
+        f->mask.px[i] = found->labels[i] ? 255 : 0;
+    if (!morphology_dilate(&f->mask, RIM_UM / f->mpp, err))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        f->skip.px[i] |= f->mask.px[i];
+    return true;
+}
+
+/* Adds those of `pale` that are convex enough. */
+static bool add_convex(const struct search *f, const struct nuclei_labels *pale,
+                       struct nuclei_labels *out, struct err *err)
+{
+    struct nucleus *nuclei;
+    if (!nuclei_measure(f->rgb, f->mpp, pale, &nuclei, err))
+        return false;
+    int64_t n = out->width * out->height;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t label = pale->labels[i];
+        if (label && nuclei[label - 1].features[NUCLEUS_SOLIDITY] >= f->s->pale_solidity)
+            out->labels[i] = out->n + label;
+    }
+    out->n += pale->n;
+    free(nuclei);
+    return nuclei_labels_tidy(out, 1, n, err);
+}
+
+static bool search_again(struct search *f, struct nuclei_labels *out, struct err *err)
+{
+    struct nuclei_labels pale = { 0 };
+    bool ok = skip_found(f, out, err) && search_once(f, f->s->pale_area_um2, &pale, err) &&
+              add_convex(f, &pale, out, err);
+    nuclei_labels_free(&pale);
+    return ok;
+}
+
 bool nuclei_find(const struct image *rgb, double mpp, const struct nuclei_settings *settings,
                  struct nuclei_labels *out, struct err *err)
 {
-    const struct nuclei_settings *s = settings;
+    struct search search = { .rgb = rgb, .mpp = mpp, .s = settings };
     *out = (struct nuclei_labels){ 0 };
     if (!check(rgb, mpp, err))
         return false;
-    int64_t width = rgb->width, height = rgb->height;
-    struct image mask = { 0 };
-    struct watershed_split split = { s->split, s->min_distance_um / mpp };
-    float *room = malloc((size_t)(width * height) * 3 * sizeof *room);
-    bool ok = room || err_memory(err, "haematoxylin");
-    struct planes planes = { room, ok ? room + width * height : NULL,
-                             ok ? room + 2 * width * height : NULL };
-    ok = ok && image_new(&mask, width, height, 1, err) &&
-         find_mask(rgb, mpp, s, &planes, &mask, err) && find_land(mpp, s, &mask, &planes, err) &&
-         watershed_hills(planes.land, &mask, &split, out, err) && drop_colours(rgb, s, out, err) &&
-         nuclei_labels_tidy(out, (int64_t)ceil(s->min_area_um2 / (mpp * mpp)),
-                            (int64_t)(s->max_area_um2 / (mpp * mpp)), err);
+    bool ok = search_begin(&search, err) &&
+              search_once(&search, settings->min_area_um2, out, err) &&
+              (!has_second_search(settings) || search_again(&search, out, err));
     if (!ok)
         nuclei_labels_free(out);
-    image_free(&mask);
-    free(room);
+    search_end(&search);
     return ok;
 }

@@ -35,11 +35,14 @@ struct nuclei_settings {
     /* Red over green, both in optical density, of a nucleus: stroma and red cells are below, ink is
      * above. */
     double min_red, max_red;
+    /* Pale nuclei beside dark ones are looked for in what the first search leaves: this large and
+     * this convex at least. An area above max_area_um2 omits the second search. */
+    double pale_area_um2, pale_solidity;
 };
 struct nuclei_settings nuclei_defaults(void);
 
-/* How much of the image around a tile its nuclei depend on; nuclei that touch in long chains may
- * still differ in how they are divided. */
+/* How much of the image around a tile its nuclei need to be those of the whole image. Means of
+ * windows within windows reach farther than this, but no nucleus was seen to change by it. */
 double nuclei_margin_um(const struct nuclei_settings *settings);
 
 /* Nuclei can be told apart up to this um/px. */
@@ -47,7 +50,7 @@ double nuclei_margin_um(const struct nuclei_settings *settings);
 
 /* mpp: um/px of the image. An image without nuclei has n = 0, which is no error. A nucleus depends
  * on the pixels around it alone, so tiles with a margin give the nuclei of the whole. *out is the
- * caller's; free with nuclei_labels_free. Memory: about 30 bytes per pixel. */
+ * caller's; free with nuclei_labels_free. Memory: about 40 bytes per pixel. */
 bool nuclei_find(const struct image *rgb, double mpp, const struct nuclei_settings *settings,
                  struct nuclei_labels *out, struct err *err);
 

@@ -72,8 +72,6 @@ done:
     return ok;
 }
 
-/* Green above this is glass: both stains absorb green. */
-#define GLASS_GREEN 218
 /* Values are counted in steps of 1 / STEPS, up to LARGEST. */
 #define STEPS 4096.0F
 #define LARGEST 15.0F
@@ -87,18 +85,18 @@ struct sums {
 /* A plane on its way to a mask. */
 struct division {
     const float *plane;
-    const struct image *rgb, *mask;
+    const struct image *skip, *mask;
     const struct planes_threshold *threshold;
     struct sums *columns; /* [width]: of the rows in the window */
 };
 
 static void add_row(struct division *d, int64_t y, int64_t sign)
 {
-    int64_t width = d->rgb->width;
+    int64_t width = d->skip->width;
     const float *plane = d->plane + y * width;
-    const uint8_t *rgb = image_at(d->rgb, 0, y), *mask = image_at(d->mask, 0, y);
+    const uint8_t *skip = image_at(d->skip, 0, y), *mask = image_at(d->mask, 0, y);
     for (int64_t x = 0; x < width; x++) {
-        if (rgb[3 * x + 1] > GLASS_GREEN)
+        if (skip[x])
             continue;
         float held = plane[x] < LARGEST ? plane[x] : LARGEST;
         int above = mask[x] != 0;
@@ -128,7 +126,7 @@ static double threshold_of(const struct sums *w, const struct planes_threshold *
 /* next [height, width, 1]: the pixels above the threshold of the classes of d->mask. */
 static void divide_again(struct division *d, struct image *next)
 {
-    int64_t width = d->rgb->width, height = d->rgb->height, half = d->threshold->half_px;
+    int64_t width = d->skip->width, height = d->skip->height, half = d->threshold->half_px;
     memset(d->columns, 0, (size_t)width * sizeof *d->columns);
     for (int64_t y = 0; y < half && y < height; y++)
         add_row(d, y, 1);
@@ -145,21 +143,22 @@ static void divide_again(struct division *d, struct image *next)
                 add_column(&window, &d->columns[x + half], 1);
             if (x - half - 1 >= 0)
                 add_column(&window, &d->columns[x - half - 1], -1);
-            bool above = (double)d->plane[y * width + x] > threshold_of(&window, d->threshold);
-            next->px[y * width + x] = above ? 255 : 0;
+            int64_t at = y * width + x;
+            bool above = (double)d->plane[at] > threshold_of(&window, d->threshold);
+            next->px[at] = above && !d->skip->px[at] ? 255 : 0;
         }
     }
 }
 
-bool planes_above_local(const float *plane, const struct image *rgb,
+bool planes_above_local(const float *plane, const struct image *skip,
                         const struct planes_threshold *threshold, struct image *mask,
                         struct err *err)
 {
     struct image next = { 0 };
-    struct division d = { plane, rgb, mask, threshold, NULL };
-    d.columns = malloc((size_t)rgb->width * sizeof *d.columns);
+    struct division d = { plane, skip, mask, threshold, NULL };
+    d.columns = malloc((size_t)skip->width * sizeof *d.columns);
     bool ok = d.columns || err_memory(err, "a local threshold");
-    ok = ok && image_new(&next, rgb->width, rgb->height, 1, err);
+    ok = ok && image_new(&next, skip->width, skip->height, 1, err);
     if (ok)
         memset(mask->px, 0, image_bytes(mask));
     for (int round = 0; ok && round <= threshold->rounds; round++) {

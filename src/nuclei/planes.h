@@ -20,10 +20,10 @@ struct planes_threshold {
     double contrast; /* it is at least so much above the mean below it */
     double least;    /* and never lower than this */
 };
-/* mask [height, width, 1]: 255 where the plane is above the threshold, 0 elsewhere. Glass in rgb
- * has no part in the means. Exact: sums are integers, so a pixel's result depends on what is within
- * (rounds + 1) half_px of it alone. */
-bool planes_above_local(const float *plane, const struct image *rgb,
+/* mask [height, width, 1]: 255 where the plane is above the threshold, 0 elsewhere and where skip
+ * [height, width, 1] is not 0: such pixels have no part in the means. Exact: sums are integers, so
+ * a pixel's result depends on what is within (rounds + 1) half_px of it alone. */
+bool planes_above_local(const float *plane, const struct image *skip,
                         const struct planes_threshold *threshold, struct image *mask,
                         struct err *err);
 
