@@ -42,6 +42,9 @@ static const struct arg args[] = {
     REAL_ARG("hot", hot, "F", "0.5", 0.01, 1,
              "map: the hottest areas, which are outlined, have at least this part of the map's "
              "highest value"),
+    TEXT_ARG("inside", inside, "PATH", NULL,
+             "map: outlined nuclei or areas: a GeoJSON file or a label image, or a folder of them "
+             "named as the slides or images; prints how much of each map is inside of them"),
     INT_ARG("belief-subjects", belief_subjects, "N", "4", 1, 10000,
             "map: images for which the maps are made again with redrawn weights"),
     INT_ARG("belief-steps", belief_steps, "N", "16", 2, BELIEF_MOST_STEPS,

@@ -14,7 +14,7 @@ struct explain_args {
     bool any_stain, overwrite, json;
     struct cluster_options cluster;
     /* map */
-    const char *methods, *stain_template;
+    const char *methods, *stain_template, *inside;
     int64_t top, lime_samples, lime_segments, smooth_samples, ig_steps, occlusion_px,
         occlusion_stride_px, belief_steps, belief_orders, belief_subjects;
     int pick;

@@ -38,6 +38,14 @@ static void print_table(FILE *stream, const struct map_run *run, const struct ma
         print_number(stream, c->redrawn ? c->correlation[BELIEF_DEPTHS - 1] : NAN);
         fprintf(stream, "  %s\n", map_verdict(c));
     }
+    for (int i = 0; run->inside && i < run->n_columns; i++) {
+        const struct map_summary_column *c = &summary->columns[i];
+        fprintf(stream, "%-*s  inside:", width, run->columns[i].name);
+        print_number(stream, c->map_share);
+        fputs(" of the map,", stream);
+        print_number(stream, c->area_share);
+        fputs(" of the area\n", stream);
+    }
     for (int a = 0; a < run->n_columns; a++)
         for (int b = a + 1; b < run->n_columns; b++) {
             fprintf(stream, "agreement of %s and %s:", run->columns[a].name, run->columns[b].name);
@@ -72,6 +80,8 @@ static void print_json(FILE *stream, const struct map_run *run, const struct map
         json_out_real(&json, "redrawn", c->redrawn ? c->correlation[BELIEF_DEPTHS - 1] : NAN);
         json_out_bool(&json, "no_explanation", c->redrawn && c->no_explanation);
         json_out_text(&json, "verdict", map_verdict(c));
+        if (run->inside)
+            map_put_inside(&json, c);
         json_out_close_object(&json);
     }
     json_out_close_array(&json);
@@ -89,6 +99,7 @@ static struct map_request request_of(const struct explain_args *given, const str
                                    .method = explain_defaults(),
                                    .belief = belief_defaults(),
                                    .redrawn_subjects = given->belief_subjects,
+                                   .inside = given->inside,
                                    .hot = given->hot,
                                    .pick = (enum subject_pick)given->pick,
                                    .seed = (uint64_t)given->seed,

@@ -34,6 +34,7 @@ struct map_request {
     struct explain_settings method; /* all but the model, the size and the threads */
     struct belief_settings belief;
     int64_t redrawn_subjects; /* that belief_redraw looks at */
+    const char *inside;       /* outlined nuclei or areas (inside.h); NULL: none */
     double hot;               /* of the highest value of a map: where its hottest areas begin */
     enum map_stitching stitching;
     enum subject_pick pick;
@@ -61,6 +62,7 @@ struct map_run {
     char **layers; /* [n_layers]; "" alone: the last spatial */
     int n_layers;
     struct model_window window;
+    struct inside *inside; /* NULL: none */
     char model_hash[MODEL_HASH_TEXT];
     char *options;              /* everything that decides the maps but the subject, in one line */
     struct map_worker *workers; /* [n_workers] */
@@ -94,8 +96,10 @@ bool map_stitch(struct map_run *run, int32_t source, const struct ctx *ctx, stru
 struct map_summary_column {
     int64_t n; /* subjects that have the numbers */
     double deletion, random_deletion, insertion, random_insertion, better_by; /* means */
-    int64_t better; /* subjects whose map is better than chance */
-    bool redrawn;   /* the next two are known */
+    int64_t better;               /* subjects whose map is better than chance */
+    int64_t n_inside;             /* subjects that have the next two */
+    double map_share, area_share; /* inside of what was outlined: means */
+    bool redrawn;                 /* the next two are known */
     double correlation[BELIEF_DEPTHS];
     bool no_explanation;
 };
@@ -107,6 +111,10 @@ struct map_summary {
 /* Everything that is there -> explain.json, index.html and outlines. False if subjects failed. */
 bool map_merge(const struct map_run *run, const struct ctx *ctx, struct map_summary *summary,
                struct err *err);
+
+/* What was found inside, as an object; NaN as null. */
+struct json_out;
+void map_put_inside(struct json_out *json, const struct map_summary_column *column);
 
 /* Of a rank correlation with redrawn weights, of an order, in words; for the page and terminals. */
 const char *map_verdict(const struct map_summary_column *column);

@@ -79,6 +79,7 @@ static bool make_subject(const struct map_run *run, struct map_worker *worker,
     ok = ok && file_make_folder(folder, err) && image_write_png(picture, &view.image, err) &&
          make_columns(run, worker, subject, &view, ctx, maps, numbers, err) &&
          believe(run, worker, &view, (const float *const *)maps, ctx, numbers, err) &&
+         map_measure_inside(run, subject, &view, maps, ctx, numbers, err) &&
          map_write_subject(run, subject, &view, numbers, err);
     for (int i = 0; i < run->n_columns; i++)
         free(maps[i]);

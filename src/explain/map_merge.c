@@ -62,6 +62,16 @@ static void add_order(struct map_summary_column *column, const json_t *order)
     column->better += better_by > 0;
 }
 
+static void add_inside(struct map_summary_column *column, const json_t *inside)
+{
+    double map_share = number(inside, "map_share");
+    if (isnan(map_share))
+        return;
+    column->n_inside++;
+    column->map_share += map_share;
+    column->area_share += number(inside, "area_share");
+}
+
 static void end_order(struct map_summary_column *column)
 {
     double n = (double)column->n;
@@ -70,6 +80,8 @@ static void end_order(struct map_summary_column *column)
     column->insertion /= n;
     column->random_insertion /= n;
     column->better_by /= n;
+    column->map_share /= (double)column->n_inside;
+    column->area_share /= (double)column->n_inside;
 }
 
 static void add_redrawn(const struct map_run *run, struct map_summary *summary)
@@ -101,7 +113,9 @@ static void summarise(const struct map_run *run, json_t *const *subjects, int64_
         out->failed += !maps;
         for (int a = 0; maps && a < run->n_columns; a++) {
             const json_t *row = json_array_get(agreement, (size_t)a);
-            add_order(&out->columns[a], json_object_get(json_array_get(maps, (size_t)a), "belief"));
+            const json_t *map = json_array_get(maps, (size_t)a);
+            add_order(&out->columns[a], json_object_get(map, "belief"));
+            add_inside(&out->columns[a], json_object_get(map, "inside"));
             for (int b = 0; b < run->n_columns; b++) {
                 const json_t *value = json_array_get(row, (size_t)b);
                 pairs[a][b] += json_is_number(value);
@@ -131,6 +145,16 @@ const char *map_verdict(const struct map_summary_column *column)
 }
 
 /* --- explain.json --- */
+
+void map_put_inside(struct json_out *json, const struct map_summary_column *column)
+{
+    json_out_object_line(json, "inside");
+    json_out_int(json, "subjects", column->n_inside);
+    json_out_real(json, "map_share", column->map_share);
+    json_out_real(json, "area_share", column->area_share);
+    json_out_real(json, "enrichment", column->map_share / column->area_share);
+    json_out_close_object(json);
+}
 
 static void put_columns(struct json_out *json, const struct map_run *run)
 {
@@ -168,6 +192,8 @@ static void put_summary(struct json_out *json, const struct map_run *run,
         json_out_real(json, "better_by", column->better_by);
         json_out_int(json, "better", column->better);
         json_out_text(json, "verdict", map_verdict(column));
+        if (run->inside)
+            map_put_inside(json, column);
         json_out_close_object(json);
     }
     json_out_close_array(json);

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "explain/inside.h"
 #include "explain/map_work.h"
 
 const char *const map_stitching_names[] = { "auto", "all", "none", NULL };
@@ -124,12 +125,13 @@ static bool describe(struct map_run *run, struct err *err)
     if (columns)
         run->options = text_format(
             "maps=%s class=%s model=%s seed=%llu hot=%g lime=%lld/%lld smooth=%lld/%g ig=%lld "
-            "occlusion=%lld/%lld belief=%lld/%lld",
+            "occlusion=%lld/%lld belief=%lld/%lld%s%s",
             columns, request->model->config.class_names[run->subjects->class_index],
             run->model_hash, (unsigned long long)request->seed, request->hot,
             (long long)s->lime_samples, (long long)s->lime_segments, (long long)s->smooth_samples,
             s->smooth_noise, (long long)s->ig_steps, (long long)s->occlusion_px,
-            (long long)s->occlusion_stride_px, (long long)b->steps, (long long)b->random_orders);
+            (long long)s->occlusion_stride_px, (long long)b->steps, (long long)b->random_orders,
+            request->inside ? " inside=" : "", request->inside ? request->inside : "");
     free(columns);
     return run->options || err_memory(err, "the options");
 }
@@ -172,6 +174,7 @@ bool map_open(const struct map_request *request, struct subjects *subjects, cons
     bool ok = model_window_of(request->model, &run->window, err) &&
               model_hash_text(request->model, run->model_hash, err) &&
               make_workers(run, ctx, err) && choose_columns(run, err) && describe(run, err) &&
+              (!request->inside || inside_new(request->inside, &run->inside, err)) &&
               file_make_folder(request->folder, err);
     if (ok)
         *out = run;
@@ -192,6 +195,7 @@ void map_close(struct map_run *run)
         free(run->columns[i].layer_name);
     }
     free_texts(run->layers, run->n_layers);
+    inside_free(run->inside);
     free(run->workers);
     free(run->options);
     free(run);

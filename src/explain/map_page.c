@@ -78,8 +78,11 @@ static void put_orders(FILE *page, const struct map_run *run, const struct map_s
              "<th scope=\"col\" class=\"n\">deletion</th><th scope=\"col\" class=\"n\">by chance"
              "</th><th scope=\"col\" class=\"n\">insertion</th><th scope=\"col\" class=\"n\">by "
              "chance</th><th scope=\"col\" class=\"n\">better than chance</th>"
-             "<th scope=\"col\" class=\"n\">still alike with random weights</th>"
-             "<th scope=\"col\">verdict</th></tr></thead><tbody>\n");
+             "<th scope=\"col\" class=\"n\">still alike with random weights</th>");
+    if (run->inside)
+        html_put(page, "<th scope=\"col\" class=\"n\">inside</th><th scope=\"col\" "
+                       "class=\"n\">of the area</th>");
+    html_put(page, "<th scope=\"col\">verdict</th></tr></thead><tbody>\n");
     for (int i = 0; i < run->n_columns; i++) {
         const struct map_summary_column *c = &summary->columns[i];
         html_put(page, "<tr><th scope=\"row\">");
@@ -91,6 +94,10 @@ static void put_orders(FILE *page, const struct map_run *run, const struct map_s
         put_number(page, c->random_insertion);
         html_put(page, "<td class=\"n\">%lld of %lld</td>", (long long)c->better, (long long)c->n);
         put_number(page, c->redrawn ? c->correlation[BELIEF_DEPTHS - 1] : NAN);
+        if (run->inside) {
+            put_number(page, c->map_share);
+            put_number(page, c->area_share);
+        }
         bool bad = c->no_explanation || !(c->better_by > 0);
         html_put(page, "<td class=\"%s\">%s</td></tr>\n", bad ? "bad" : "good", map_verdict(c));
     }
@@ -132,6 +139,9 @@ static void put_belief(FILE *page, const struct map_run *run, const struct map_s
              "at random. <b>With random weights</b>: the map of the same network after its "
              "weights were replaced by random ones, compared with the real map; near 1, the map "
              "does not depend on what the network learnt, and is no explanation.</p>\n");
+    if (run->inside)
+        html_put(page, "<p><b>Inside</b>: the share of the map that is inside the nuclei or areas "
+                       "that were outlined, next to their share of the area.</p>\n");
     put_orders(page, run, summary);
     put_agreement(page, run, summary);
 }

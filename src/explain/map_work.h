@@ -53,8 +53,14 @@ struct map_numbers {
     double low[MAP_MOST_COLUMNS], high[MAP_MOST_COLUMNS]; /* of the raw maps */
     int64_t height[MAP_MOST_COLUMNS], width[MAP_MOST_COLUMNS];
     struct belief_order orders[MAP_MOST_COLUMNS];
-    double *agreement; /* [columns, columns] */
+    struct belief_inside inside[MAP_MOST_COLUMNS]; /* NaN: not measured */
+    double *agreement;                             /* [columns, columns] */
 };
+
+/* maps [columns], of the input's size, before normalisation; nothing is outlined: NaN. */
+bool map_measure_inside(const struct map_run *run, const struct subject *subject,
+                        const struct map_view *view, float *const *maps, const struct ctx *ctx,
+                        struct map_numbers *numbers, struct err *err);
 
 /* Files of a subject: paths are the caller's; NULL if no memory. */
 char *map_path(const struct map_run *run, const struct subject *subject, const char *file);

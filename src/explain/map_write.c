@@ -68,6 +68,15 @@ static void put_belief(struct json_out *json, const struct belief_order *order)
     json_out_close_object(json);
 }
 
+static void put_inside(struct json_out *json, const struct belief_inside *inside)
+{
+    json_out_object_line(json, "inside");
+    json_out_real(json, "map_share", inside->map_share);
+    json_out_real(json, "area_share", inside->area_share);
+    json_out_real(json, "enrichment", inside->enrichment);
+    json_out_close_object(json);
+}
+
 static void put_maps(struct json_out *json, const struct map_run *run,
                      const struct map_numbers *numbers)
 {
@@ -85,6 +94,8 @@ static void put_maps(struct json_out *json, const struct map_run *run,
         json_out_real(json, "raw_min", numbers->low[i]);
         json_out_real(json, "raw_max", numbers->high[i]);
         put_belief(json, &numbers->orders[i]);
+        if (run->inside)
+            put_inside(json, &numbers->inside[i]);
         json_out_close_object(json);
     }
     json_out_close_array(json);
