@@ -43,10 +43,15 @@ def best(command, cores, log, repeats, before=lambda: None):
 
 def have_onnxruntime(python, site):
     """Whether ONNX Runtime is in the folder `site`; it is installed from PyPI if needed and possible."""
-    there = os.path.join(site, "onnxruntime")
+    return have_package(python, site, "onnxruntime", "ONNX Runtime", [])
+
+
+def have_package(python, site, package, title=None, options=("--no-deps",)):
+    """The same for any package; by default without what it requires, which the system's Python has."""
+    there = os.path.join(site, package)
     if not os.path.isdir(there):
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-warn-conflicts", "--root-user-action=ignore",
-                        "--target", site, "onnxruntime"])
+                        *options, "--target", site, package])
     if not os.path.isdir(there):
-        print("ONNX Runtime cannot be installed here: its rows are omitted")
+        print(f"{title or package} cannot be installed here: its rows are omitted")
     return os.path.isdir(there)

@@ -1,0 +1,135 @@
+/* explain_time.c: how long a method of `explain map` takes for one image.
+ *
+ *     explain_time NETWORK WEIGHTS.safetensors IMAGE METHOD BATCH THREADS REPEATS [SUPERPIXELS.png]
+ *
+ * Prints the milliseconds of a forward pass for each image of a batch, the best of four
+ * ("forward"), then the best seconds of REPEATS maps of class 0 and the seconds of processor time
+ * of that one
+ * ("seconds", "cpu"). The network is ready before. Writes the superpixels of LIME as a label image,
+ * for a peer. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/clock.h"
+#include "base/label_image.h"
+#include "base/pool.h"
+#include "explain/explainer.h"
+#include "explain/slic.h"
+#include "net/model/classifier.h"
+
+struct subject {
+    struct explain_settings settings;
+    struct model *model;
+    struct image image;
+    struct probe *probe;
+    struct explain_view view;
+    float *input;
+};
+
+static int64_t number(const char *text)
+{
+    return strtoll(text, NULL, 10);
+}
+
+static bool open_subject(char **argv, const struct explainer *explainer, struct subject *s,
+                         struct err *err)
+{
+    struct model_source source = { .network = argv[1], .weights = argv[2] };
+    s->settings = explain_defaults();
+    if (!image_read(argv[3], &s->image, err) || !model_open_classifier(&source, &s->model, err))
+        return false;
+    s->settings.model = s->model;
+    s->settings.height = s->image.height, s->settings.width = s->image.width;
+    s->settings.batch = number(argv[5]), s->settings.threads = (int)number(argv[6]);
+    s->input = malloc(image_bytes(&s->image) * sizeof *s->input);
+    struct probe_options options = { .height = s->image.height,
+                                     .width = s->image.width,
+                                     .batch = s->settings.batch,
+                                     .threads = s->settings.threads,
+                                     .input_gradient = explainer->input_gradient,
+                                     .forward_only = explainer->forward_only,
+                                     .attention = explainer->attention };
+    static const char *const last[] = { "" };
+    if (explainer->maps == MAPS_LAYER)
+        options.layers = last, options.n_layers = 1;
+    model_normalize(&s->model->config, &s->image, s->input);
+    s->view = (struct explain_view){ &s->image, s->input, 0, 0, 1 };
+    return probe_new(s->model, &options, &s->probe, err);
+}
+
+static bool time_maps(struct subject *s, const struct explainer *explainer, int repeats,
+                      const struct ctx *ctx, struct err *err)
+{
+    double best = 1e30, cpu = 0;
+    for (int i = 0; i < repeats; i++) {
+        struct attribution map;
+        double began = clock_monotonic_s(), cpu_began = clock_cpu_s();
+        if (!explainer_run(explainer, &s->settings, s->probe,
+                           explainer->maps == MAPS_LAYER ? 0 : -1, &s->view, 1, ctx, &map, err))
+            return false;
+        double seconds = clock_monotonic_s() - began;
+        attribution_free(&map);
+        if (seconds < best)
+            best = seconds, cpu = clock_cpu_s() - cpu_began;
+    }
+    printf("seconds %.6f\ncpu %.6f\n", best, cpu);
+    return true;
+}
+
+static bool time_forward(struct subject *s, struct err *err)
+{
+    int64_t n = s->settings.batch, floats = 3 * s->settings.height * s->settings.width;
+    float *images = malloc((size_t)(n * floats) * sizeof *images);
+    double best = 1e30;
+    for (int64_t i = 0; i < n * floats; i++)
+        images[i] = s->input[i % floats];
+    for (int i = 0; i < 5; i++) {
+        double began = clock_monotonic_s();
+        if (!probe_forward(s->probe, images, n, err))
+            return false;
+        double seconds = clock_monotonic_s() - began;
+        best = i && seconds < best ? seconds : best;
+    }
+    free(images);
+    printf("forward %.4f\n", 1e3 * best / (double)n);
+    return true;
+}
+
+static bool write_superpixels(const struct image *image, const char *path, struct err *err)
+{
+    struct slic_options options = slic_defaults();
+    struct label_image labels = { NULL, image->width, image->height };
+    int64_t n;
+    labels.px = malloc((size_t)(image->width * image->height) * sizeof *labels.px);
+    bool ok = (labels.px || err_memory(err, "superpixels")) &&
+              slic(image, &options, labels.px, &n, err) &&
+              label_image_write_png(path, &labels, err);
+    label_image_free(&labels);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    struct err err = { 0 };
+    struct subject subject = { 0 };
+    struct ctx ctx = { 0 };
+    if (argc < 8) {
+        fputs("usage: explain_time NETWORK WEIGHTS IMAGE METHOD BATCH THREADS REPEATS "
+              "[SUPERPIXELS.png]\n",
+              stderr);
+        return 2;
+    }
+    const struct explainer *explainer = explainer_find(argv[4], &err);
+    bool ok = explainer && open_subject(argv, explainer, &subject, &err);
+    ctx.pool = pool_new((int)number(argv[6]));
+    ok = ok && time_forward(&subject, &err) &&
+         time_maps(&subject, explainer, (int)number(argv[7]), &ctx, &err) &&
+         (argc < 9 || write_superpixels(&subject.image, argv[8], &err));
+    if (!ok)
+        fprintf(stderr, "explain_time: %s\n", err.text);
+    probe_free(subject.probe);
+    model_close(subject.model);
+    image_free(&subject.image);
+    free(subject.input);
+    pool_free(ctx.pool);
+    return !ok;
+}
