@@ -22,7 +22,8 @@ bool layer_maps_check(const struct explain_settings *settings, const struct prob
     return probe_need_spatial(probe, layer, err);
 }
 
-/* Runs the views; their inputs in a row, for the probe. */
+/* Runs the views one by one: the map of one must not depend on how many there are. Their inputs in
+ * a row, for the probe. */
 static bool run(const struct explain_settings *settings, struct probe *probe,
                 const struct explain_view *views, int64_t n, bool backward, struct err *err)
 {
@@ -36,8 +37,10 @@ static bool run(const struct explain_settings *settings, struct probe *probe,
             memcpy(inputs + i * floats, views[i].input, (size_t)floats * sizeof *inputs);
     }
     const float *input = n > 1 ? inputs : views->input;
+    probe_alone(probe, true);
     ok = ok && (backward ? probe_differentiate(probe, input, n, classes, err)
                          : probe_forward(probe, input, n, err));
+    probe_alone(probe, false);
     free(classes), free(inputs);
     return ok;
 }

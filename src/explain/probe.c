@@ -49,9 +49,10 @@ struct probe {
     char **names;   /* [n_layers] */
     int64_t classes, image_floats, most_stored;
     float *logits;
-    const float *input; /* of the last pass; the caller's */
-    int64_t n;          /* images of the last pass; 0: none yet */
-    uint64_t pass;      /* counts the forward passes */
+    const float *input;     /* of the last pass; the caller's */
+    int64_t n;              /* images of the last pass; 0: none yet */
+    uint64_t pass;          /* counts the forward passes */
+    bool alone, one_by_one; /* the last one; the next one: see probe_alone */
     bool differentiated;
     struct pool *pool;
 };
@@ -378,7 +379,7 @@ static bool lane_backward(const struct probe *probe, const struct size *size, st
 static int64_t groups_of(const struct probe *probe)
 {
     const struct size *together = &probe->sizes[TOGETHER];
-    return together->images ? probe->n / together->images : 0;
+    return together->images && !probe->alone ? probe->n / together->images : 0;
 }
 
 struct pass {
@@ -424,7 +425,7 @@ static bool start(struct probe *probe, const float *input, int64_t n, struct err
     if (n < 1 || n > probe->options.batch)
         return err_set(err, ERR_USAGE, "%s: a pass of %lld images in a probe for 1 to %lld",
                        probe->model->name, (long long)n, (long long)probe->options.batch);
-    probe->input = input, probe->n = n, probe->pass++;
+    probe->input = input, probe->n = n, probe->pass++, probe->alone = probe->one_by_one;
     return true;
 }
 
@@ -438,6 +439,11 @@ static bool check_classes(const struct probe *probe, const int64_t *classes, str
             return err_set(err, ERR_USAGE, "%s: no class %lld; it has %lld", probe->model->name,
                            (long long)classes[i], (long long)probe->classes);
     return true;
+}
+
+void probe_alone(struct probe *probe, bool alone)
+{
+    probe->one_by_one = alone;
 }
 
 bool probe_forward(struct probe *probe, const float *input, int64_t n, struct err *err)

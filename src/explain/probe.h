@@ -51,6 +51,10 @@ const struct probe_layer *probe_layer(const struct probe *probe, int layer);
 /* The layer if it has an extent of more than 1 x 1; an error otherwise that names one that has. */
 bool probe_need_spatial(const struct probe *probe, int layer, struct err *err);
 
+/* From the next forward pass on: whether images run one by one, on all threads, so that every image
+ * has the very bytes that it has in a pass of its own. Not at first. */
+void probe_alone(struct probe *probe, bool alone);
+
 /* Runs n <= batch images, input [n, 3, height, width] normalised as model_prepare does. */
 bool probe_forward(struct probe *probe, const float *input, int64_t n, struct err *err);
 /* [n, classes] of the last forward pass; the probe's. */

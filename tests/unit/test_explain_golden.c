@@ -124,6 +124,31 @@ static void compare_layer(const struct network *network, const char *layer)
     assert_int_equal(failures, 0);
 }
 
+/* The bytes of a map do not depend on what is made with it. */
+static void same_alone(const struct network *network, const char *method)
+{
+    enum { MANY = 9 };
+    struct err err = { 0 };
+    const struct explainer *explainer = explainer_find(method, &err);
+    struct probe *probe = probe_for(network, explainer, "layer4");
+    struct pool *pool = pool_new(1);
+    struct ctx ctx = { .pool = pool };
+    struct explain_view views[MANY];
+    struct attribution together[MANY], alone;
+    for (int i = 0; i < MANY; i++)
+        views[i] = network->views[i % network->n];
+    assert_true(
+        explainer_run(explainer, &network->settings, probe, 0, views, MANY, &ctx, together, &err));
+    for (int i = 0; i < MANY; i++) {
+        assert_true(explainer_run(explainer, &network->settings, probe, 0, views + i, 1, &ctx,
+                                  &alone, &err));
+        assert_memory_equal(alone.values, together[i].values,
+                            (size_t)(alone.height * alone.width) * sizeof(float));
+        attribution_free(&alone), attribution_free(&together[i]);
+    }
+    probe_free(probe), pool_free(pool);
+}
+
 static void test_resnet18(void **state)
 {
     (void)state;
@@ -132,6 +157,8 @@ static void test_resnet18(void **state)
     compare_layer(&network, "layer4");
     compare_layer(&network, "layer2");
     compare_layer(&network, "layer1.0.conv1");
+    same_alone(&network, "cam");
+    same_alone(&network, "gradcam");
     assert_int_equal(compare(&network, "ig", NULL, 1e-3), 0);
     assert_int_equal(compare(&network, "smoothgrad", NULL, 1e-3), 0);
     close_network(&network);
