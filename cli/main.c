@@ -20,12 +20,12 @@
 
 extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract, cmd_train, cmd_model,
     cmd_doctor, cmd_evaluate, cmd_predict, cmd_report, cmd_classify, cmd_task, cmd_status,
-    cmd_cancel, cmd_tune, cmd_explain;
+    cmd_cancel, cmd_tune, cmd_explain, cmd_nuclei;
 
 const struct command *const commands[] = {
-    &cmd_phantom,  &cmd_info,     &cmd_tissue,  &cmd_extract, &cmd_train, &cmd_predict,
-    &cmd_classify, &cmd_evaluate, &cmd_explain, &cmd_report,  &cmd_model, &cmd_doctor,
-    &cmd_tune,     &cmd_status,   &cmd_cancel,  &cmd_task,    NULL,
+    &cmd_phantom,  &cmd_info,     &cmd_tissue, &cmd_extract, &cmd_train,  &cmd_predict,
+    &cmd_classify, &cmd_evaluate, &cmd_nuclei, &cmd_explain, &cmd_report, &cmd_model,
+    &cmd_doctor,   &cmd_tune,     &cmd_status, &cmd_cancel,  &cmd_task,   NULL,
 };
 
 static atomic_bool stop_asked, told_to_end;

@@ -30,14 +30,35 @@ static void write_id(struct json_out *json, uint64_t name, uint64_t number)
     json_out_text(json, "id", text);
 }
 
-void geojson_feature(struct json_out *json, uint64_t name, uint64_t number)
+static void open_feature(struct json_out *json, const char *geometry, uint64_t name,
+                         uint64_t number)
 {
     json_out_object_line(json, NULL);
     json_out_text(json, "type", "Feature");
     write_id(json, name, number);
     json_out_object(json, "geometry");
-    json_out_text(json, "type", "Polygon");
+    json_out_text(json, "type", geometry);
     json_out_array_line(json, "coordinates");
+}
+
+void geojson_feature(struct json_out *json, uint64_t name, uint64_t number)
+{
+    open_feature(json, "Polygon", name, number);
+}
+
+void geojson_feature_of_many(struct json_out *json, uint64_t name, uint64_t number)
+{
+    open_feature(json, "MultiPolygon", name, number);
+}
+
+void geojson_polygon(struct json_out *json)
+{
+    json_out_array_line(json, NULL);
+}
+
+void geojson_close_polygon(struct json_out *json)
+{
+    json_out_close_array(json);
 }
 
 void geojson_ring(struct json_out *json)
@@ -76,6 +97,26 @@ void geojson_classification(struct json_out *json, const char *name, const uint8
         json_out_int(json, NULL, colour[c]);
     json_out_close_array(json);
     json_out_close_object(json);
+}
+
+void geojson_measurements(struct json_out *json)
+{
+    json_out_array_line(json, "measurements");
+}
+
+void geojson_measurement(struct json_out *json, const char *name, double value)
+{
+    if (!isfinite(value))
+        return;
+    json_out_object_line(json, NULL);
+    json_out_text(json, "name", name);
+    json_out_real(json, "value", value);
+    json_out_close_object(json);
+}
+
+void geojson_close_measurements(struct json_out *json)
+{
+    json_out_close_array(json);
 }
 
 void geojson_close_feature(struct json_out *json)

@@ -240,3 +240,27 @@ bool label_image_write_png(const char *path, const struct label_image *image, st
         file_out_discard(&out);
     return ok && file_out_commit(&out, err);
 }
+
+bool label_image_write_npy(const char *path, const struct label_image *image, struct err *err)
+{
+    enum { HEADER = 128 };
+    struct file_out out;
+    char text[HEADER];
+    if (!file_out_open(&out, path, err))
+        return false;
+    int n = snprintf(text, sizeof text,
+                     "{'descr': '<i4', 'fortran_order': False, 'shape': (%lld, %lld), }",
+                     (long long)image->height, (long long)image->width);
+    fwrite(NPY_MAGIC "\x01", 1, 7, out.stream);
+    fputc(0, out.stream);
+    fputc(HEADER - NPY_FIXED, out.stream);
+    fputc(0, out.stream);
+    fprintf(out.stream, "%s%*s\n", text, HEADER - NPY_FIXED - 1 - n, "");
+    for (int64_t i = 0; i < image->width * image->height; i++) {
+        uint32_t value = (uint32_t)image->px[i];
+        unsigned char bytes[4] = { (unsigned char)value, (unsigned char)(value >> 8),
+                                   (unsigned char)(value >> 16), (unsigned char)(value >> 24) };
+        fwrite(bytes, 1, sizeof bytes, out.stream);
+    }
+    return file_out_commit(&out, err);
+}

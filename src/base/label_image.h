@@ -19,4 +19,6 @@ bool label_image_read(const char *path, struct label_image *out, struct err *err
 
 /* A grey PNG of 16 bits, written to a temporary file and renamed. More than 65535 is an error. */
 bool label_image_write_png(const char *path, const struct label_image *image, struct err *err);
+/* A .npy of int32, likewise. */
+bool label_image_write_npy(const char *path, const struct label_image *image, struct err *err);
 #endif

@@ -67,6 +67,8 @@ bool outlines_kind(struct nuclei_outlines *o, const char *name, size_t length, s
         o->kinds[k] = strndup(name, length);
         if (!o->kinds[k])
             return err_memory(err, "the classes");
+        for (char *c = o->kinds[k]; *c; c++) /* shown in tables and on a terminal */
+            *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
         o->n_kinds++;
     }
     o->items[o->n - 1].kind = (int32_t)k;
