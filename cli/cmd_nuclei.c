@@ -7,6 +7,7 @@
 #include "tissue/quality.h"
 
 #define AT(field) offsetof(struct nuclei_args, field)
+#define BYTES_PER_PX 40 /* of a tile: pixels, labels, and what finding nuclei takes */
 
 /* TISSUE_FDA and the others follow auto. */
 static const char *const methods[] = { "auto", "fda", "process", "ncrf", "none", NULL };
@@ -130,12 +131,13 @@ void nuclei_print_slide(void *arg, const struct nuclei_row *row)
     }
     if (row->state == RUN_FAILED)
         return;
+    p->printed++;
     fprintf(p->out, "%s: ", row->entry->name);
     if (row->state == RUN_NO_TISSUE) {
         fputs("no tissue\n", p->out);
         return;
     }
-    fprintf(p->out, "%lld nuclei", (long long)s->n);
+    fprintf(p->out, "%lld %s", (long long)s->n, s->n == 1 ? "nucleus" : "nuclei");
     if (s->n > 0)
         fprintf(p->out, ", %.0f per mm2, area %.1f um2 (standard deviation %.1f)",
                 (double)s->n / s->tissue_mm2, s->mean[NUCLEUS_AREA], s->deviation[NUCLEUS_AREA]);
@@ -157,7 +159,7 @@ void nuclei_print_end(struct nuclei_printer *p, const struct nuclei_agreement *a
         }
         json_out_close_object(&p->json);
         json_out_end(&p->json);
-    } else if (p->truth && !p->as_json) {
+    } else if (p->truth && !p->as_json && p->printed > 0) {
         fprintf(p->out, "all: ");
         print_agreement(p->out, all);
         fputc('\n', p->out);
@@ -181,6 +183,16 @@ static bool run_here(struct app *app, const struct nuclei_args *given,
     return ok;
 }
 
+/* What a job needs: a tile with its margins for each thread, at 0.2 um/px at the finest, and a
+ * label image. */
+static double memory_mb(const struct nuclei_args *given)
+{
+    struct nuclei_settings settings = nuclei_defaults();
+    double mpp = given->mpp > 0 ? given->mpp : NUCLEI_FINEST_MPP;
+    double side = (double)given->tile + 2 * nuclei_margin_um(&settings) / mpp;
+    return 600 + (double)given->cluster.cpus * BYTES_PER_PX * side * side / (1 << 20);
+}
+
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
@@ -191,13 +203,16 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                       .overwrite = given->overwrite,
                                       .argc = app->argc,
                                       .argv = app->argv };
+    struct cluster_options cluster = given->cluster;
+    if (!(cluster.memory_mb > 0))
+        cluster.memory_mb = memory_mb(given);
     struct task_request tasks = { .kind = &nuclei_tasks,
                                   .folder = given->output,
                                   .argc = app->argc,
                                   .argv = app->argv,
                                   .slides = &slides,
                                   .request = &request,
-                                  .options = &given->cluster };
+                                  .options = &cluster };
     bool ok = cluster_check(&given->cluster, err) && nuclei_args_request(given, &request, err) &&
               slide_list_read(operands->operands, operands->n_operands, &slides, err);
     if (ok && given->cluster.on > 0)

@@ -18,6 +18,7 @@ struct nuclei_args {
 struct nuclei_printer {
     FILE *out;
     bool as_json, truth;
+    int64_t printed;
     struct json_out json; /* opened with the first slide */
 };
 void nuclei_print_slide(void *arg, const struct nuclei_row *row);

@@ -94,6 +94,13 @@ bool nuclei_same(const char *path, const char *how_then, const char *inputs_then
     return inputs_check(path, inputs_then, inputs_now, err);
 }
 
+bool nuclei_slide_hold(const struct nuclei_slide *s, struct err *err)
+{
+    char now[INPUTS_ROOM];
+    return find_inputs(s->options, s->entry, now, err) &&
+           inputs_hold(s->entry->path, s->inputs, now, "run again", err);
+}
+
 bool nuclei_slide_done(const struct nuclei_options *options, const struct slide_entry *entry,
                        const char *folder, bool *done, struct nuclei_summary *out, struct err *err)
 {

@@ -150,7 +150,7 @@ bool nuclei_slide_group(const struct nuclei_slide *s, int64_t group, const struc
         ok = g.labels.px || err_memory(err, "the label image");
     }
     bool opened = ok && file_out_open(&out, path, err);
-    ok = opened && make_tiles(&g, first, n, out.stream, err) &&
+    ok = opened && make_tiles(&g, first, n, out.stream, err) && nuclei_slide_hold(s, err) &&
          (!s->labelled || write_labels(&g, err));
     if (opened && !ok)
         file_out_discard(&out);

@@ -7,6 +7,9 @@
 bool nuclei_same(const char *path, const char *how_then, const char *inputs_then,
                  const char *how_now, const char *inputs_now, struct err *err);
 
+/* Fails if a file has changed since the slide was opened. */
+bool nuclei_slide_hold(const struct nuclei_slide *slide, struct err *err);
+
 /* <slide>_nuclei.json. Reading compares `how`, and the inputs unless they are "". */
 bool nuclei_summary_read(const struct nuclei_slide *slide, const char *path,
                          struct nuclei_summary *out, struct err *err);

@@ -10,6 +10,11 @@
 #include "base/outline.h"
 #include "base/rng.h"
 
+/* Sums over the pixels of a nucleus, in px of the raster: exact, whatever tile they are seen in. */
+struct centroid {
+    int64_t x, y, n;
+};
+
 /* A tile while it is made. */
 struct making {
     const struct nuclei_slide *slide;
@@ -17,7 +22,8 @@ struct making {
     int64_t left, top, width, height; /* px of the raster, with the margin */
     struct image rgb;
     struct nuclei_labels labels;
-    int64_t *sources; /* [labels.n]: nuclei of the slide's source; NULL: none */
+    struct centroid *centroids; /* [labels.n + 1], by label */
+    int64_t *sources;           /* [labels.n]: nuclei of the slide's source; NULL: none */
     struct nucleus *nuclei;
 };
 
@@ -78,10 +84,11 @@ static bool is_tissue(const struct making *m, double x_px, double y_px)
     return *image_at(&mask->mask, x, y) != 0;
 }
 
-struct centroid {
-    double x, y;
-    int64_t n;
-};
+/* Of the centres of pixels. */
+static double mean_of(int64_t sum, int64_t n)
+{
+    return (double)(2 * sum + n) / (double)(2 * n);
+}
 
 /* Whether the nucleus with this centroid, in px of the raster, is this tile's. */
 static bool is_ours(const struct making *m, const struct centroid *c)
@@ -89,34 +96,42 @@ static bool is_ours(const struct making *m, const struct centroid *c)
     const struct nuclei_tile *tile = &m->slide->tiles[m->tile];
     if (c->n == 0)
         return false;
-    double x = (double)m->left + c->x / (double)c->n + 0.5;
-    double y = (double)m->top + c->y / (double)c->n + 0.5;
+    double x = mean_of(c->x, c->n), y = mean_of(c->y, c->n);
     return x >= (double)tile->x && y >= (double)tile->y && x < (double)(tile->x + tile->width) &&
            y < (double)(tile->y + tile->height) && is_tissue(m, x, y);
+}
+
+static bool find_centroids(struct making *m, struct err *err)
+{
+    const struct nuclei_labels *labels = &m->labels;
+    m->centroids = calloc((size_t)labels->n + 1, sizeof *m->centroids);
+    if (!m->centroids)
+        return err_memory(err, "the nuclei of a tile");
+    for (int64_t y = 0; y < labels->height; y++)
+        for (int64_t x = 0; x < labels->width; x++) {
+            struct centroid *c = &m->centroids[labels->labels[y * labels->width + x]];
+            c->x += m->left + x, c->y += m->top + y, c->n++;
+        }
+    return true;
 }
 
 /* Clears the nuclei of other tiles and of glass before anything else is measured. */
 static bool keep_ours(struct making *m, struct err *err)
 {
     struct nuclei_labels *labels = &m->labels;
-    struct centroid *centroids = calloc((size_t)labels->n + 1, sizeof *centroids);
     int32_t *now = calloc((size_t)labels->n + 1, sizeof *now), kept = 0;
-    bool ok = (centroids && now) || err_memory(err, "the nuclei of a tile");
-    for (int64_t y = 0; ok && y < labels->height; y++)
-        for (int64_t x = 0; x < labels->width; x++) {
-            struct centroid *c = &centroids[labels->labels[y * labels->width + x]];
-            c->x += (double)x, c->y += (double)y, c->n++;
-        }
+    bool ok = (now || err_memory(err, "the nuclei of a tile")) && find_centroids(m, err);
     for (int32_t k = 1; ok && k <= labels->n; k++)
-        if (is_ours(m, &centroids[k])) {
+        if (is_ours(m, &m->centroids[k])) {
             now[k] = ++kept;
+            m->centroids[kept] = m->centroids[k];
             if (m->sources)
                 m->sources[kept - 1] = m->sources[k - 1];
         }
     for (int64_t i = 0; ok && i < labels->width * labels->height; i++)
         labels->labels[i] = now[labels->labels[i]];
     labels->n = ok ? kept : labels->n;
-    free(centroids), free(now);
+    free(now);
     return ok;
 }
 
@@ -127,8 +142,9 @@ static const char *kind_of(const struct making *m, const struct nucleus *n)
 
 static void write_row(const struct making *m, const struct nucleus *n, FILE *stream)
 {
-    double x = to_l0(m, (double)m->left + n->x_px + 0.5);
-    double y = to_l0(m, (double)m->top + n->y_px + 0.5), mpp = m->slide->mpp_l0;
+    const struct centroid *c = &m->centroids[n->label];
+    double x = to_l0(m, mean_of(c->x, c->n)), y = to_l0(m, mean_of(c->y, c->n));
+    double mpp = m->slide->mpp_l0;
     fprintf(stream, "%.2f,%.2f,%.3f,%.3f", x, y, x * mpp, y * mpp);
     for (int f = 0; f < NUCLEUS_FEATURES; f++) {
         if (isfinite(n->features[f]))
@@ -259,7 +275,7 @@ bool nuclei_tile_make(const struct nuclei_slide *slide, int64_t tile, int worker
     }
     image_free(&m.rgb);
     nuclei_labels_free(&m.labels);
-    free(m.sources), free(m.nuclei);
+    free(m.centroids), free(m.sources), free(m.nuclei);
     if (!ok)
         nuclei_tile_free(out);
     return ok;
