@@ -1,8 +1,12 @@
-/* cmd_explain.c: microtome explain map: why a network gives a score. */
+/* cmd_explain.c: microtome explain map | concepts: why a network gives a score. */
 #include <stddef.h>
 #include "cli/explain.h"
+#include "explain/concept_score.h"
 
 #define AT(field) offsetof(struct explain_args, field)
+
+static const char *const pool_choices[] = { "mean", "flat", NULL };
+static const char *const fit_choices[] = { "ridge", "pca", NULL };
 
 static const struct arg args[] = {
     { .name = "model",
@@ -66,6 +70,39 @@ static const struct arg args[] = {
             "map: its step; default: half of the square"),
     TEXT_ARG("template", stain_template, "PNG", NULL,
              "map of heatmaps that were made with --template: the same image"),
+    TEXT_ARG(
+        "concepts", concepts, "NAMES", NULL,
+        "concepts: their names, separated by commas: nuclei.count, nuclei.area.mean (or another "
+        "feature; mean, std or sum), colour.brightness, quality.pen, random, or columns of "
+        "--table; default: nuclear size, shape, number and texture with colours and a random "
+        "number as controls, or all columns of the table"),
+    TEXT_ARG("table", table, "FILE", NULL,
+             "concepts: CSV file with a row for each patch ('image', or 'slide', 'x' and 'y') and "
+             "columns of numbers, or of yes and no"),
+    TEXT_ARG("nuclei", nuclei, "DIR", NULL,
+             "concepts: label images or outlines of nuclei (GeoJSON, HoVer-Net) named after the "
+             "slides or images, instead of finding nuclei"),
+    REAL_ARG("slide-mpp", slide_mpp, "UM", NULL, 0.01, 100,
+             "concepts of images: um per pixel, for the sizes of nuclei; default: as the model "
+             "expects"),
+    CHOICE_ARG("pool", pool, "HOW", "mean", pool_choices,
+               "concepts: activations of a layer as the means of its channels, or flat, at every "
+               "position"),
+    CHOICE_ARG("fit", fit, "HOW", "ridge", fit_choices,
+               "concepts: ridge regression, or least squares on the principal components (pca)"),
+    REAL_ARG("ridge", ridge, "R", NULL, 1e-9, 1e9,
+             "concepts: penalty of the ridge, relative to the mean variance of the activations; "
+             "default: chosen in each fold by generalised cross-validation"),
+    INT_ARG("folds", folds, "N", "3", 2, CONCEPT_MOST_FOLDS,
+            "concepts: folds of patients for cross-validation"),
+    INT_ARG("permutations", permutations, "N", NULL, 1, 1e7,
+            "concepts: permuted concepts, and random directions, that each is compared with; "
+            "default: 1000, or more if many concepts and layers are tested"),
+    INT_ARG("most-patches", most_patches, "N", "1000", 10, 100000,
+            "concepts: maximum number of patches, drawn evenly from the patients"),
+    TEXT_ARG("patient", patient, "REGEX", NULL,
+             "concepts of images: extended regular expression for a file name, whose first group "
+             "is the patient; default: NAME_idx5_x1_y2 and NAME_x_y"),
     FLAG_ARG("any-stain", any_stain,
              "allow images and patch stores whose stains differ from the model's training"),
     INT_ARG("batch", batch, "N", "64", 1, 65536, "images that run through the network together"),
@@ -95,6 +132,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
 {
     static const struct action actions[] = {
         { "map", explain_map, "images, patch stores or a results folder of predict" },
+        { "concepts", explain_concepts, "images or patch stores" },
     };
     return action_run(actions, sizeof actions / sizeof *actions, "explain", app, options, operands,
                       err);
@@ -103,7 +141,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
 const struct command cmd_explain = {
     .spec = { .name = "explain",
               .summary = "show why a network gives a score, and how far to believe that",
-              .operands = "map IMAGES...|STORES...|HEATMAPS...",
+              .operands = "map IMAGES...|STORES...|HEATMAPS... | concepts IMAGES...|STORES...",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
@@ -114,12 +152,19 @@ const struct command cmd_explain = {
                   "PNG, one page (index.html), outlines of the hottest areas for QuPath, and "
                   "explain.json, and always measures how far the maps can be believed: whether "
                   "deleting what they mark lowers the score more than chance, whether they change "
-                  "when the network's weights are redrawn, and whether methods agree; see "
+                  "when the network's weights are redrawn, and whether methods agree. "
+                  "'concepts' shows what a network has learnt about its patches, layer by layer: "
+                  "whether the size, number and texture of nuclei, a colour, or any column of a "
+                  "table can be read from its activations (R2 by cross-validation over patients), "
+                  "and whether its score depends on them (TCAV, Br), each tested against chance; "
+                  "it writes concepts.csv, concepts.json, plots and the directions as .npy. See "
                   "docs/explain.md. Run again, an interrupted run continues. The same options give "
                   "the same bytes for any number of threads.",
               .example = "microtome explain map patch.png --model run1 -o why\n"
                          "microtome explain map heatmaps --model run1 --method gradcam,lime "
-                         "--pick lesions --class tumor -o why",
+                         "--pick lesions --class tumor -o why\n"
+                         "microtome explain concepts stores --model run1 --layer layer1,layer4 "
+                         "-o learnt",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct explain_args),

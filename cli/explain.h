@@ -19,6 +19,11 @@ struct explain_args {
         occlusion_stride_px, belief_steps, belief_orders, belief_subjects;
     int pick;
     double min_score, hot, smooth_noise;
+    /* concepts */
+    const char *concepts, *table, *nuclei, *patient;
+    int64_t folds, permutations, most_patches;
+    int pool, fit;
+    double ridge, slide_mpp;
 };
 
 extern const struct command cmd_explain;
@@ -26,5 +31,5 @@ extern const struct command cmd_explain;
 /* The model of the options, for model_open_classifier. Points into them. */
 bool explain_source(const struct explain_args *given, struct model_source *out, struct err *err);
 
-action_fn explain_map;
+action_fn explain_map, explain_concepts;
 #endif

@@ -68,12 +68,29 @@ static bool check_data(struct model_patches *patches, const struct model *model,
                             "extract it like the training data, or pass --any-stain", err);
 }
 
+/* The config's patient; its own memory. */
+static bool set_patient(struct train_config *config, const char *patient, struct err *err)
+{
+    if (!patient)
+        return true;
+    free(config->data.patient);
+    config->data.patient = strdup(patient);
+    return config->data.patient || err_memory(err, "the patients");
+}
+
 bool model_patches_open(const struct model *model, char *const *paths, size_t n_paths,
                         bool any_stain, const struct ctx *ctx, struct model_patches *out,
                         struct err *err)
 {
+    return model_patches_open_by(model, paths, n_paths, any_stain, NULL, ctx, out, err);
+}
+
+bool model_patches_open_by(const struct model *model, char *const *paths, size_t n_paths,
+                           bool any_stain, const char *patient, const struct ctx *ctx,
+                           struct model_patches *out, struct err *err)
+{
     *out = (struct model_patches){ 0 };
-    return configure(out, model, err) &&
+    return configure(out, model, err) && set_patient(&out->config, patient, err) &&
            dataset_open_any(&out->config, paths, n_paths, &out->dataset, err) &&
            check_data(out, model, any_stain, ctx, err);
 }

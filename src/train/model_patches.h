@@ -19,5 +19,10 @@ struct model_patches {
 bool model_patches_open(const struct model *model, char *const *paths, size_t n_paths,
                         bool any_stain, const struct ctx *ctx, struct model_patches *out,
                         struct err *err);
+/* The same with a regular expression for the file names of images, whose first group is the
+ * patient; NULL: the usual names. */
+bool model_patches_open_by(const struct model *model, char *const *paths, size_t n_paths,
+                           bool any_stain, const char *patient, const struct ctx *ctx,
+                           struct model_patches *out, struct err *err);
 void model_patches_free(struct model_patches *patches); /* also fine on a zeroed struct */
 #endif

@@ -1,0 +1,42 @@
+# Concepts of a small network with random weights on phantom patches: results, kept and replaced,
+# same bytes on any number of threads; columns of a table, among them the network's own logit.
+microtome phantom -q -o cohort --slides 6 --size 1024 --seed 1 || exit
+microtome extract cohort/slides.csv -q -o stores --random 12 --patch 160 --mpp 0.5 >/dev/null 2>&1 || exit
+run() {
+    microtome explain concepts stores -q --network scan_tiny --layer layer2,layer3 --permutations 400 "$@" || exit
+}
+echo "--- defaults"
+run -o out --most-patches 60 --threads 1 | cut -c1-25 | sed 's/ *$//'
+ls out out/activations | grep -v '^$'
+ls out/directions | grep -c npy
+head -n 1 out/concepts.csv
+wc -l <out/values.csv
+echo "--- again: kept; with other concepts: the activations are reused"
+run -o out --most-patches 60 >first.txt
+microtome explain concepts stores --network scan_tiny --layer layer2,layer3 --permutations 400 --most-patches 60 -o out 2>&1 >/dev/null
+microtome explain concepts stores -q --network scan_tiny --layer layer3 -o out 2>&1 | sed 's/^.*: out/out/'
+echo "--- threads"
+run -o two --most-patches 60 --threads 2 >/dev/null
+for file in concepts.csv values.csv sensitivities.csv learnt.svg matters.png activations/layer2.npy directions/layer2.colour.brightness.npy; do
+    cmp "out/$file" "two/$file"
+done
+echo "--- a table: the logit is read from the last layer and raises itself; yes and no"
+/usr/bin/python3 - <<'PY' || exit
+import csv
+rows = list(csv.DictReader(open("two/values.csv")))
+middle = sorted(float(row["logit"]) for row in rows)[len(rows) // 2]
+with open("table.csv", "w") as out:
+    print("slide,x,y,logit,positive,noise", file=out)
+    for i, row in enumerate(rows):
+        answer = "yes" if float(row["logit"]) > middle else "no"
+        print(row["slide"], row["x"], row["y"], row["logit"], answer, i * 7919 % 101, sep=",", file=out)
+PY
+run -o table --most-patches 60 --table table.csv --json >table.json
+cmp table.json table/concepts.json
+/usr/bin/python3 - <<'PY'
+import json
+for row in json.load(open("table.json"))["results"]:
+    found = "auc" if "auc" in row else "r2"
+    if row["layer"] == "layer3":
+        print(row["concept"], found, "high" if row[found] > 0.9 else "low", row["verdict"])
+PY
