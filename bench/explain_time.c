@@ -1,16 +1,19 @@
 /* explain_time.c: how long a method of `explain map` takes for one image.
  *
- *     explain_time NETWORK WEIGHTS.safetensors IMAGE METHOD BATCH THREADS REPEATS [SUPERPIXELS.png]
+ *     explain_time NETWORK WEIGHTS.safetensors IMAGE METHOD BATCH THREADS REPEATS [FILE]
  *
  * Prints the milliseconds of a forward pass for each image of a batch, the best of four
- * ("forward"), then the best seconds of REPEATS maps of class 0 and the seconds of processor time
- * of that one
- * ("seconds", "cpu"). The network is ready before. Writes the superpixels of LIME as a label image,
- * for a peer. */
+ * ("forward"), then the best seconds of REPEATS maps of class 0, at the size of the image and
+ * normalised, and the seconds of processor time of that one ("seconds", "cpu"). The network is
+ * ready before. For a peer writes FILE.npy, the map, or FILE.png, the superpixels of LIME as a
+ * label image. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/label_image.h"
+#include "base/npy.h"
 #include "base/pool.h"
 #include "explain/explainer.h"
 #include "explain/slic.h"
@@ -23,6 +26,7 @@ struct subject {
     struct probe *probe;
     struct explain_view view;
     float *input;
+    float *map; /* at the size of the image */
 };
 
 static int64_t number(const char *text)
@@ -41,6 +45,9 @@ static bool open_subject(char **argv, const struct explainer *explainer, struct 
     s->settings.height = s->image.height, s->settings.width = s->image.width;
     s->settings.batch = number(argv[5]), s->settings.threads = (int)number(argv[6]);
     s->input = malloc(image_bytes(&s->image) * sizeof *s->input);
+    s->map = malloc(image_bytes(&s->image) * sizeof *s->map);
+    if (!s->input || !s->map)
+        return err_memory(err, argv[3]);
     struct probe_options options = { .height = s->image.height,
                                      .width = s->image.width,
                                      .batch = s->settings.batch,
@@ -66,8 +73,10 @@ static bool time_maps(struct subject *s, const struct explainer *explainer, int 
         if (!explainer_run(explainer, &s->settings, s->probe,
                            explainer->maps == MAPS_LAYER ? 0 : -1, &s->view, 1, ctx, &map, err))
             return false;
-        double seconds = clock_monotonic_s() - began;
+        attribution_resize(&map, s->image.height, s->image.width, s->map);
+        attribution_normalize(s->map, s->image.height * s->image.width, explainer->positive);
         attribution_free(&map);
+        double seconds = clock_monotonic_s() - began;
         if (seconds < best)
             best = seconds, cpu = clock_cpu_s() - cpu_began;
     }
@@ -107,14 +116,20 @@ static bool write_superpixels(const struct image *image, const char *path, struc
     return ok;
 }
 
+static bool write_file(const struct subject *s, const char *path, struct err *err)
+{
+    if (strcmp(file_extension(path), ".npy") == 0)
+        return npy_write(path, s->map, s->image.height, s->image.width, err);
+    return write_superpixels(&s->image, path, err);
+}
+
 int main(int argc, char **argv)
 {
     struct err err = { 0 };
     struct subject subject = { 0 };
     struct ctx ctx = { 0 };
     if (argc < 8) {
-        fputs("usage: explain_time NETWORK WEIGHTS IMAGE METHOD BATCH THREADS REPEATS "
-              "[SUPERPIXELS.png]\n",
+        fputs("usage: explain_time NETWORK WEIGHTS IMAGE METHOD BATCH THREADS REPEATS [FILE]\n",
               stderr);
         return 2;
     }
@@ -123,13 +138,13 @@ int main(int argc, char **argv)
     ctx.pool = pool_new((int)number(argv[6]));
     ok = ok && time_forward(&subject, &err) &&
          time_maps(&subject, explainer, (int)number(argv[7]), &ctx, &err) &&
-         (argc < 9 || write_superpixels(&subject.image, argv[8], &err));
+         (argc < 9 || write_file(&subject, argv[8], &err));
     if (!ok)
         fprintf(stderr, "explain_time: %s\n", err.text);
     probe_free(subject.probe);
     model_close(subject.model);
     image_free(&subject.image);
-    free(subject.input);
+    free(subject.input), free(subject.map);
     pool_free(ctx.pool);
     return !ok;
 }

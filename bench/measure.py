@@ -46,9 +46,9 @@ def have_onnxruntime(python, site):
     return have_package(python, site, "onnxruntime", "ONNX Runtime", [])
 
 
-def have_package(python, site, package, title=None, options=("--no-deps",)):
+def have_package(python, site, package, title=None, options=("--no-deps",), module=None):
     """The same for any package; by default without what it requires, which the system's Python has."""
-    there = os.path.join(site, package)
+    there = os.path.join(site, module or package)
     if not os.path.isdir(there):
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-warn-conflicts", "--root-user-action=ignore",
                         *options, "--target", site, package])

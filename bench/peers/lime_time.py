@@ -5,7 +5,6 @@
 Prints the seconds of one explanation of class 0: SAMPLES copies of the image with superpixels (numbered from 0) set to
 their mean colour, in batches of BATCH, and the regression. The network and a first batch are ready before.
 """
-import json
 import sys
 import time
 
@@ -15,25 +14,11 @@ import torchvision
 from lime import lime_image
 from PIL import Image
 
+from torch_weights import read_weights
+
 network, weights, image, superpixels = sys.argv[1:5]
 samples, batch, threads = map(int, sys.argv[5:])
 torch.set_num_threads(threads)
-
-
-def read_weights(path):
-    """A safetensors file of float32 -> the names and tensors that PyTorch loads."""
-    with open(path, "rb") as stream:
-        header = json.loads(stream.read(int.from_bytes(stream.read(8), "little")))
-        data = stream.read()
-    header.pop("__metadata__", None)
-    tensors = {}
-    for name, entry in header.items():
-        first, past = entry["data_offsets"]
-        values = numpy.frombuffer(data[first:past], numpy.float32).reshape(entry["shape"])
-        tensors[name] = torch.from_numpy(values.copy())
-    return tensors
-
-
 model = getattr(torchvision.models, network)()
 model.load_state_dict(read_weights(weights), strict=False)
 model.eval()

@@ -131,28 +131,27 @@ struct redrawing {
     const struct ctx *ctx;
 };
 
-/* Adds up the correlations of all views at one depth. */
+/* The mean of the correlations of all views at one depth. */
 static bool compare_views(const struct redrawing *r, const struct explain_settings *settings,
                           struct probe *probe, int layer, int depth, struct belief_redrawn *out,
                           struct err *err)
 {
     double sum = 0;
-    for (int i = 0; i < r->n_views; i++) {
-        struct attribution map = { 0 };
+    struct attribution *maps = calloc((size_t)r->n_views + 1, sizeof *maps);
+    bool ok = (maps || err_memory(err, "maps")) &&
+              explainer_run(r->method->explainer, settings, probe, layer, r->views, r->n_views,
+                            r->ctx, maps, err);
+    for (int i = 0; ok && i < r->n_views; i++) {
         double correlation = NAN;
-        if (ctx_stopped(r->ctx))
-            return err_stopped(err);
-        if (!r->method->explainer->explain(settings, probe, layer, &r->views[i], r->ctx, &map, err))
-            return false;
-        bool ok = correlate_sizes(&r->maps[i], &map, &correlation, err);
-        free(map.values);
-        if (!ok)
-            return false;
-        if (!isnan(correlation))
+        ok = correlate_sizes(&r->maps[i], &maps[i], &correlation, err);
+        if (ok && !isnan(correlation))
             sum += correlation, out->views[depth]++;
     }
+    for (int i = 0; maps && i < r->n_views; i++)
+        attribution_free(&maps[i]);
+    free(maps);
     out->correlation[depth] = out->views[depth] ? sum / (double)out->views[depth] : NAN;
-    return true;
+    return ok;
 }
 
 static bool compare_method(const struct redrawing *r, const struct explain_settings *settings,
