@@ -2,7 +2,7 @@
 # nuclei, threads also the same bytes; existing results are kept; a slide without tissue.
 numbers() { sed -E 's/[0-9]+(\.[0-9]+)?/N/g'; }
 rows() { tail -n +2 "$1" | cut -d, -f2- | sort; }
-microtome phantom -q -o c --slides 2 --size 2048 --seed 3 --nuclei || exit
+microtome phantom -q -o c --slides 2 --size 1024 --seed 3 --nuclei || exit
 microtome nuclei -q c/slides.csv -o out --mpp 0.5 --tile 256 --truth c/nuclei --json >out.json || exit
 name=patient_000_node_0
 awk -F'[:,}]' '/"all"/ { print ($3 > 0.75 && $5 > 0.5 && $7 > 0.6) ? "found" : "not found: " $0 }' out.json

@@ -1,9 +1,9 @@
 # Killed or stopped in the middle of a slide: no half results, and the next run makes the same bytes
 # from the parts that are there. A damaged part, and one of other options.
 set -m # so that background jobs listen to SIGINT
-microtome phantom -q -o c --slides 1 --size 4096 --seed 1 || exit
+microtome phantom -q -o c --slides 1 --size 2048 --seed 1 || exit
 name=$(basename c/slides/*.tiff .tiff)
-find="microtome nuclei -q c/slides --tile 512 --group 2 --threads 1 --no-label-images --mpp 0.5"
+find="microtome nuclei -q c/slides --tile 256 --group 1 --threads 1 --no-label-images --mpp 0.5"
 stop() {
     $find -o "$2" >/dev/null 2>"$2.txt" &
     until ls "$2"/parts/*/2.nuclei >/dev/null 2>&1; do sleep 0.005; done

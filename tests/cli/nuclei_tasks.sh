@@ -1,8 +1,8 @@
 # As tasks of a cluster, in any order: the same bytes as here. The scheduler is only asked for the
 # size of its arrays.
 printf '#!/bin/sh\necho "MaxArraySize            = 1001"\n' >../bin/scontrol && chmod +x ../bin/scontrol
-microtome phantom -q -o c --slides 3 --size 2048 --seed 1 --nuclei || exit
-find="microtome nuclei -q c/slides.csv --tile 512 --mpp 0.5 --truth c/nuclei"
+microtome phantom -q -o c --slides 3 --size 1024 --seed 1 --nuclei || exit
+find="microtome nuclei -q c/slides.csv --tile 256 --mpp 0.5 --truth c/nuclei"
 $find -o here >here.txt || exit
 $find -o there --on slurm --dry-run >/dev/null || exit
 cut -d, -f1,2,3,5,6 there/tasks/list.csv
@@ -14,11 +14,11 @@ diff here.txt <(head -n "$(wc -l <here.txt)" there.txt) && echo "the same is pri
 diff -r -x run.json -x slides.csv -x tasks here there && echo "the same files"
 diff <(cut -d, -f2,5- here/slides.csv) <(cut -d, -f2,5- there/slides.csv) && echo "the same record"
 echo "--- without label images a slide is many tasks"
-find="microtome nuclei -q c/slides.csv --tile 256 --mpp 0.5 --no-label-images --group 2"
+find="microtome nuclei -q c/slides.csv --tile 256 --mpp 0.5 --no-label-images --group 1"
 $find -o one >/dev/null || exit
 $find -o many --on slurm --dry-run >/dev/null || exit
 n=$(tail -n 1 many/tasks/list.csv | cut -d, -f1)
-[ "$n" -gt 9 ] || echo "only $n tasks"
+[ "$n" -gt 5 ] || echo "only $n tasks"
 microtome task -q many $(seq "$n" -1 1)
 microtome task -q many --finish >/dev/null
 diff -r -x run.json -x slides.csv -x tasks one many && echo "the same files"
