@@ -17,13 +17,12 @@ struct setting {
     }
 
 static const struct setting settings_table[] = {
-    SETTING(smooth_um, 0, 20),     SETTING(window_um, 1, 1000),      SETTING(level, 0, 1),
-    SETTING(min_contrast, 0, 10),  SETTING(min_hematoxylin, 0, 10),  SETTING(open_um, 0, 100),
-    SETTING(fill_um2, 0, 1e6),     SETTING(marker_um, 0, 20),        SETTING(tone_um, 0, 20),
-    SETTING(split, 0, 1),          SETTING(min_distance_um, 0, 100), SETTING(min_area_um2, 0, 1e5),
-    SETTING(max_area_um2, 1, 1e5), SETTING(min_red, 0, 100),         SETTING(max_red, 0, 100),
-    SETTING(pale_area_um2, 0, 1e6),
-    SETTING(pale_solidity, 0, 1),
+    SETTING(smooth_um, 0, 20),      SETTING(window_um, 1, 1000),      SETTING(level, 0, 1),
+    SETTING(min_contrast, 0, 10),   SETTING(min_hematoxylin, 0, 10),  SETTING(open_um, 0, 100),
+    SETTING(fill_um2, 0, 1e6),      SETTING(marker_um, 0, 20),        SETTING(tone_um, 0, 20),
+    SETTING(split, 0, 1),           SETTING(min_distance_um, 0, 100), SETTING(min_area_um2, 0, 1e5),
+    SETTING(max_area_um2, 1, 1e5),  SETTING(min_red, 0, 100),         SETTING(max_red, 0, 100),
+    SETTING(pale_area_um2, 0, 1e6), SETTING(pale_solidity, 0, 1),
 };
 enum { N_SETTINGS = sizeof settings_table / sizeof *settings_table };
 _Static_assert(N_SETTINGS * sizeof(double) == sizeof(struct nuclei_settings),
