@@ -43,6 +43,10 @@ static const struct arg args[] = {
     REAL_ARG("min-score", min_score, "P", "0.9", 0, 1,
              "map of heatmaps: only windows with at least this score, and lesions above it, unless "
              "they are picked at random"),
+    CHOICE_ARG("stitch", stitch, "WHICH", "auto", map_stitching_names,
+               "map of heatmaps: maps of whole lesions, stitched from overlapping windows to a "
+               "heatmap of the slide with the exports of predict: of all methods, of none, or "
+               "(auto) with --pick lesions of those that take one backward pass for a window"),
     REAL_ARG("hot", hot, "F", "0.5", 0.01, 1,
              "map: the hottest areas, which are outlined, have at least this part of the map's "
              "highest value"),

@@ -17,7 +17,7 @@ struct explain_args {
     const char *methods, *stain_template, *inside;
     int64_t top, lime_samples, lime_segments, smooth_samples, ig_steps, occlusion_px,
         occlusion_stride_px, belief_steps, belief_orders, belief_subjects;
-    int pick;
+    int pick, stitch;
     double min_score, hot, smooth_noise;
     /* concepts */
     const char *concepts, *table, *nuclei, *patient;

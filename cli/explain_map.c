@@ -101,6 +101,7 @@ static struct map_request request_of(const struct explain_args *given, const str
                                    .redrawn_subjects = given->belief_subjects,
                                    .inside = given->inside,
                                    .hot = given->hot,
+                                   .stitching = (enum map_stitching)given->stitch,
                                    .pick = (enum subject_pick)given->pick,
                                    .seed = (uint64_t)given->seed,
                                    .folder = given->output,
@@ -131,6 +132,7 @@ static struct subject_request subjects_of(const struct explain_args *given,
                                      .top = given->top,
                                      .min_score = given->min_score,
                                      .seed = (uint64_t)given->seed,
+                                     .areas = given->stitch == STITCH_ALL,
                                      .any_stain = given->any_stain,
                                      .stain_template = given->stain_template,
                                      .cache = given->cache,
@@ -145,6 +147,8 @@ static bool make(struct app *app, const struct explain_args *given, struct map_r
     bool ok = (summary || err_memory(err, "the maps")) && claim_take(given->output, &claim, err) &&
               map_prepare(run, err) && map_make(run, 0, run->subjects->n, &app->ctx, err) &&
               map_redraw(run, &app->ctx, err);
+    for (int32_t i = 0; ok && i < run->subjects->n_sources; i++)
+        ok = map_stitch(run, i, &app->ctx, err);
     bool merged = ok;
     ok = ok && map_merge(run, &app->ctx, summary, err);
     if (merged && summary->subjects > 0) {

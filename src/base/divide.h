@@ -8,4 +8,10 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
 }
+
+/* a / b, rounded down; b is above 0. */
+static inline int64_t floor_div(int64_t a, int64_t b)
+{
+    return a >= 0 ? a / b : -ceil_div(-a, b);
+}
 #endif

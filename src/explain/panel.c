@@ -36,7 +36,7 @@ static void mix(const uint8_t *px, float value, bool positive, uint8_t *out)
         warm_colour(size, colour);
     else
         cold_colour(size, colour);
-    double share = MOST_SHARE * size;
+    double share = MOST_SHARE * size * sqrt(size); /* of low values the tissue is seen */
     for (int c = 0; c < 3; c++)
         out[c] = (uint8_t)lround(share * colour[c] + (1 - share) * px[c]);
 }

@@ -95,7 +95,9 @@ bool subjects_enter(struct subjects *subjects, int32_t source, struct err *err);
  * of size. *out is the caller's. Thread-safe. */
 bool subjects_read(struct subjects *subjects, const struct subject *subject, struct image *out,
                    struct err *err);
-/* The facts of a source's heatmap, and its pixels; NULL for images. */
+/* The facts of a source's heatmap, its folder, and the pixels of the source that was entered; NULL
+ * for images. */
 const struct heatmap_info *subjects_heatmap(const struct subjects *subjects, int32_t source);
+const char *subjects_folder(const struct subjects *subjects, int32_t source);
 struct window_source *subjects_pixels(const struct subjects *subjects);
 #endif

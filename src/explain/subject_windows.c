@@ -21,6 +21,7 @@
 
 struct window_slide {
     struct heatmap_info info;
+    char *folder; /* of the heatmap */
 };
 
 struct window_state {
@@ -60,7 +61,7 @@ static void windows_close(void *arg)
     struct window_state *state = arg;
     window_source_close(state->pixels);
     for (size_t i = 0; i < state->n; i++)
-        heatmap_info_free(&state->slides[i].info);
+        heatmap_info_free(&state->slides[i].info), free(state->slides[i].folder);
     free(state->slides);
     free(state);
 }
@@ -73,6 +74,12 @@ const struct heatmap_info *subjects_heatmap(const struct subjects *subjects, int
 {
     const struct window_state *state = subjects->state;
     return subjects->kind == &windows ? &state->slides[source].info : NULL;
+}
+
+const char *subjects_folder(const struct subjects *subjects, int32_t source)
+{
+    const struct window_state *state = subjects->state;
+    return subjects->kind == &windows ? state->slides[source].folder : NULL;
 }
 
 struct window_source *subjects_pixels(const struct subjects *subjects)
@@ -321,7 +328,9 @@ static bool add_slide(const struct subject_request *request, const char *folder,
     struct picking picking = { .top = top, .highest = -INFINITY, .ctx = ctx };
     const char *class_name = request->model->config.class_names[out->class_index];
     picking.cells = calloc((size_t)top, sizeof *picking.cells);
-    bool ok = (picking.cells || err_memory(err, folder)) && heatmap_open(folder, &heatmap, err);
+    state->slides[source].folder = strdup(folder);
+    bool ok = ((picking.cells && state->slides[source].folder) || err_memory(err, folder)) &&
+              heatmap_open(folder, &heatmap, err);
     if (ok) {
         picking.heatmap = heatmap;
         picking.info = heatmap_info(heatmap);

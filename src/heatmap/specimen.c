@@ -173,11 +173,6 @@ bool specimen_has_tissue(const struct specimen *specimen)
                            : specimen->mask.tissue_px > 0;
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a >= 0 ? a / b : -ceil_div(-a, b);
-}
-
 /* Tiles [*first, *last] whose patch holds all of [begin, end) in one direction. */
 static void holders(const struct specimen_store *s, int64_t begin, int64_t end, int64_t n,
                     int64_t *first, int64_t *last)

@@ -135,3 +135,9 @@ struct slide *window_source_slide(const struct window_source *source)
 {
     return source->specimen.slide;
 }
+
+void window_source_size(const struct window_source *source, int64_t *width, int64_t *height)
+{
+    *width = source->specimen.raster.width;
+    *height = source->specimen.raster.height;
+}

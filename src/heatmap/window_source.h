@@ -25,6 +25,8 @@ void window_source_close(struct window_source *source); /* NULL-safe */
  */
 bool window_source_read(struct window_source *source, int64_t x, int64_t y, int64_t width,
                         int64_t height, struct image *out, struct err *err);
+/* Of the raster. */
+void window_source_size(const struct window_source *source, int64_t *width, int64_t *height);
 /* The slide, for overviews; NULL if pixels come from a patch store. The source's. */
 struct slide *window_source_slide(const struct window_source *source);
 #endif
