@@ -114,6 +114,10 @@ static const struct arg args[] = {
     CACHE_ARG(CACHE_IN_RESULTS),
     FLAG_ARG("overwrite", overwrite, "replace results made with other options"),
     FLAG_ARG("json", json, "print the result as JSON"),
+    INT_ARG("group", group, "N", "16", 1, 1e9, "images of a task, on a cluster"),
+    CLUSTER_ARGS,
+    CLUSTER_ARRAY_ARGS,
+    CLUSTER_MEMORY_ARG,
     COMMON_ARGS,
 };
 

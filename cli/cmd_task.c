@@ -5,10 +5,11 @@
 #include <unistd.h>
 #include "cli/cluster.h"
 
-extern const struct task_kind extract_tasks, predict_tasks, train_tasks, nuclei_tasks;
+extern const struct task_kind extract_tasks, predict_tasks, train_tasks, nuclei_tasks,
+    explain_tasks;
 
 static const struct task_kind *const kinds[] = { &extract_tasks, &predict_tasks, &train_tasks,
-                                                 &nuclei_tasks };
+                                                 &nuclei_tasks, &explain_tasks };
 
 struct task_args {
     struct common_options common;

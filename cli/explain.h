@@ -9,7 +9,7 @@
 struct explain_args {
     struct common_options common;
     const char *output, *model, *network, *weights, *layers, *class_name, *cache;
-    int64_t init_seed, classes, seed, batch;
+    int64_t init_seed, classes, seed, batch, group;
     int scores;
     bool any_stain, overwrite, json;
     struct cluster_options cluster;
@@ -32,4 +32,34 @@ extern const struct command cmd_explain;
 bool explain_source(const struct explain_args *given, struct model_source *out, struct err *err);
 
 action_fn explain_map, explain_concepts;
+
+/* --- on a cluster (explain_tasks.c) --- */
+
+/* What tasks are listed for. */
+struct explain_job {
+    const struct explain_args *given;
+    const char *action;
+    char *const *operands; /* after the action */
+    int n_operands;
+};
+/* Hands the tasks of an action to the scheduler of the options. */
+bool explain_submit(struct app *app, const struct explain_job *job, struct err *err);
+
+/* The model, the subjects and the open run of `explain map`; its parts point at each other, so it
+ * stays where it is. Close with map_session_close, also after a failure. */
+struct map_session {
+    struct model_source source;
+    struct model *model;
+    char *name;
+    struct map_request request;
+    struct subject_request wanted;
+    struct subjects subjects;
+    struct map_run *run;
+};
+bool map_session_open(const struct explain_args *given, char *const *operands, int n_operands,
+                      const struct ctx *ctx, struct map_session *out, struct err *err);
+void map_session_close(struct map_session *session); /* also fine on a zeroed struct */
+/* When all subjects are made: redrawn weights, explain.json, the page; prints the table. */
+bool map_session_finish(const struct map_session *session, const struct explain_args *given,
+                        const struct ctx *ctx, FILE *out, struct err *err);
 #endif

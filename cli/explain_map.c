@@ -139,26 +139,61 @@ static struct subject_request subjects_of(const struct explain_args *given,
                                      .results = given->output };
 }
 
-static bool make(struct app *app, const struct explain_args *given, struct map_run *run,
-                 struct err *err)
+bool map_session_open(const struct explain_args *given, char *const *operands, int n_operands,
+                      const struct ctx *ctx, struct map_session *out, struct err *err)
+{
+    *out = (struct map_session){ 0 };
+    if (!explain_source(given, &out->source, err) ||
+        !model_open_classifier(&out->source, &out->model, err))
+        return false;
+    out->name = model_full_name(&out->source, out->model);
+    out->request = request_of(given, out->model, out->name);
+    out->wanted = subjects_of(given, out->model, operands, n_operands);
+    return (out->name || err_memory(err, "the model")) &&
+           subjects_find(&out->wanted, ctx, &out->subjects, err) &&
+           map_open(&out->request, &out->subjects, ctx, &out->run, err);
+}
+
+void map_session_close(struct map_session *session)
+{
+    map_close(session->run);
+    subjects_free(&session->subjects);
+    model_close(session->model);
+    free(session->name);
+    *session = (struct map_session){ 0 };
+}
+
+bool map_session_finish(const struct map_session *session, const struct explain_args *given,
+                        const struct ctx *ctx, FILE *out, struct err *err)
 {
     struct map_summary *summary = calloc(1, sizeof *summary);
-    struct claim *claim = NULL;
-    bool ok = (summary || err_memory(err, "the maps")) && claim_take(given->output, &claim, err) &&
-              map_prepare(run, err) && map_make(run, 0, run->subjects->n, &app->ctx, err) &&
-              map_redraw(run, &app->ctx, err);
-    for (int32_t i = 0; ok && i < run->subjects->n_sources; i++)
-        ok = map_stitch(run, i, &app->ctx, err);
+    bool ok = (summary || err_memory(err, "the maps")) && map_redraw(session->run, ctx, err);
     bool merged = ok;
-    ok = ok && map_merge(run, &app->ctx, summary, err);
+    ok = ok && map_merge(session->run, ctx, summary, err);
     if (merged && summary->subjects > 0) {
         if (given->json)
-            print_json(app->out, run, summary);
+            print_json(out, session->run, summary);
         else
-            print_table(app->out, run, summary);
+            print_table(out, session->run, summary);
     }
-    claim_release(claim);
     free(summary);
+    return ok;
+}
+
+static bool run_here(struct app *app, const struct explain_args *given, char *const *operands,
+                     int n_operands, struct err *err)
+{
+    struct map_session session;
+    struct claim *claim = NULL;
+    bool ok = cluster_check_idle(given->output, err) &&
+              map_session_open(given, operands, n_operands, &app->ctx, &session, err) &&
+              claim_take(given->output, &claim, err) && map_prepare(session.run, err) &&
+              map_make(session.run, 0, session.subjects.n, &app->ctx, err);
+    for (int32_t i = 0; ok && i < session.subjects.n_sources; i++)
+        ok = map_stitch(session.run, i, &app->ctx, err);
+    ok = ok && map_session_finish(&session, given, &app->ctx, app->out, err);
+    claim_release(claim);
+    map_session_close(&session);
     return ok;
 }
 
@@ -166,21 +201,9 @@ bool explain_map(struct app *app, const void *options, char *const *operands, in
                  struct err *err)
 {
     const struct explain_args *given = options;
-    struct model_source source;
-    struct model *model = NULL;
-    struct subjects subjects = { 0 };
-    struct map_run *run = NULL;
-    if (!explain_source(given, &source, err) || !model_open_classifier(&source, &model, err))
+    struct explain_job job = { given, "map", operands, n_operands };
+    if (!cluster_check(&given->cluster, err))
         return false;
-    char *name = model_full_name(&source, model);
-    struct map_request request = request_of(given, model, name);
-    struct subject_request wanted = subjects_of(given, model, operands, n_operands);
-    bool ok = (name || err_memory(err, "the model")) &&
-              subjects_find(&wanted, &app->ctx, &subjects, err) &&
-              map_open(&request, &subjects, &app->ctx, &run, err) && make(app, given, run, err);
-    map_close(run);
-    subjects_free(&subjects);
-    model_close(model);
-    free(name);
-    return ok;
+    return given->cluster.on > 0 ? explain_submit(app, &job, err)
+                                 : run_here(app, given, operands, n_operands, err);
 }
