@@ -64,8 +64,9 @@ struct map_run {
     struct model_window window;
     struct inside *inside; /* NULL: none */
     char model_hash[MODEL_HASH_TEXT];
-    char *options;              /* everything that decides the maps but the subject, in one line */
-    struct map_worker *workers; /* [n_workers] */
+    char *options;               /* everything that decides the maps but the subject, in one line */
+    struct map_worker *workers;  /* [n_workers] */
+    struct probe_shared *shared; /* of their probes */
     int n_workers, threads_each;
 };
 

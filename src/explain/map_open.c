@@ -152,7 +152,8 @@ static bool make_workers(struct map_run *run, const struct ctx *ctx, struct err 
     run->n_workers = n < threads ? (int)(n > 1 ? n : 1) : threads;
     run->threads_each = threads / run->n_workers;
     run->workers = calloc((size_t)threads, sizeof *run->workers);
-    if (!run->workers)
+    run->shared = probe_shared_new();
+    if (!run->workers || !run->shared)
         return err_memory(err, "the workers");
     for (int i = 0; i < run->n_workers; i++) {
         struct explain_settings *settings = &run->workers[i].settings;
@@ -190,6 +191,7 @@ void map_close(struct map_run *run)
     for (int i = 0; run->workers && i < run->n_workers; i++)
         for (int k = 0; k < MAP_PROBES; k++)
             probe_free(run->workers[i].probes[k]);
+    probe_shared_free(run->shared);
     for (int i = 0; i < run->n_columns; i++) {
         free(run->columns[i].name);
         free(run->columns[i].layer_name);

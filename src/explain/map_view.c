@@ -25,7 +25,8 @@ struct probe *map_probe(const struct map_run *run, struct map_worker *worker,
                                      .width = settings->width,
                                      .batch = settings->batch,
                                      .threads = settings->threads,
-                                     .forward_only = true };
+                                     .forward_only = true,
+                                     .shared = run->shared };
     if (explainer) {
         options.forward_only = explainer->forward_only;
         options.input_gradient = explainer->input_gradient;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/pool.h"
 #include "explain/probe_layers.h"
+#include "explain/probe_shared.h"
 #include "net/graph/transform.h"
 #include "net/model/classifier.h"
 #include "net/plan/plan.h"
@@ -41,7 +42,7 @@ struct probe {
     struct probe_options options;
     struct graph *graph; /* at batch 1, before the cut */
     struct size sizes[SIZES];
-    struct plan_weights *weights;
+    struct probe_shared *own;      /* NULL: the caller's, options.shared */
     struct view_of_watch *watches; /* layers, then the input if its gradient is wanted, then
                                       attention */
     int n_watches, n_layers, n_attention;
@@ -73,7 +74,7 @@ void probe_free(struct probe *probe)
         return;
     for (int i = 0; i < SIZES; i++)
         size_free(&probe->sizes[i], probe->options.threads);
-    plan_weights_free(probe->weights);
+    probe_shared_free(probe->own);
     if (probe->pool)
         pool_free(probe->pool);
     for (int i = 0; i < probe->n_watches; i++)
@@ -189,9 +190,8 @@ static bool make_graph(struct probe *probe, const struct graph *resized, struct 
         return err_memory(err, probe->model->name);
     for (int i = 0; i < probe->n_watches; i++)
         keep[n++] = resized->values[probe->watches[i].watch.value].name;
-    bool ok = probe->options.forward_only
-                  ? transform_for_inference(resized, keep, n, &probe->graph, err)
-                  : transform_fold_batch_norm(resized, keep, n, &probe->graph, err);
+    bool ok = probe_shared_graph(probe->options.shared, resized, probe->options.forward_only, keep,
+                                 n, &probe->graph, err);
     free(keep);
     for (int i = 0; ok && i < probe->n_watches; i++) {
         struct probe_watch *watch = &probe->watches[i].watch;
@@ -284,9 +284,11 @@ bool probe_new(const struct model *model, const struct probe_options *options, s
     if (!probe)
         return err_memory(err, model->name);
     probe->model = model, probe->options = *options;
-    probe->weights = plan_weights_new();
+    probe->own = options->shared ? NULL : probe_shared_new();
+    probe->options.shared = options->shared ? options->shared : probe->own;
     probe->pool = pool_new(options->threads);
-    bool ok = probe->weights && probe->pool ? begin(probe, err) : err_memory(err, model->name);
+    bool ok =
+        probe->options.shared && probe->pool ? begin(probe, err) : err_memory(err, model->name);
     if (!ok) {
         probe_free(probe);
         return false;
@@ -301,21 +303,21 @@ bool probe_new(const struct model *model, const struct probe_options *options, s
 static bool lane_open(const struct probe *probe, const struct size *size, struct lane *lane,
                       struct err *err)
 {
-    struct plan_options head = {
-        .mode = PLAN_INFER, .threads = 1, .weights = probe->weights, .by_image = true
-    };
+    struct plan_weights *weights = probe_shared_weights(probe->options.shared);
+    struct plan_options head = { .mode = PLAN_INFER, .threads = 1, .weights = weights };
     struct plan_options tail = { .mode = probe->options.forward_only ? PLAN_INFER : PLAN_TUNE,
                                  .threads = 1,
                                  .keep = size->values,
                                  .n_keep = probe->n_watches,
-                                 .weights = probe->weights,
+                                 .weights = weights,
                                  .by_image = probe->n_watches == 0 };
     if (lane->tail)
         return true;
     head.by_image = size->head && size->head->n_outputs == 1;
-    lane->scratch = floats_new(size->images, probe->most_stored + 1);
+    if (!lane->scratch)
+        lane->scratch = floats_new(size->images, probe->most_stored + 1);
     return (lane->scratch || err_memory(err, probe->model->name)) &&
-           (!size->head || plan_new(size->head, &head, &lane->head, err)) &&
+           (!size->head || lane->head || plan_new(size->head, &head, &lane->head, err)) &&
            plan_new(size->tail, &tail, &lane->tail, err);
 }
 

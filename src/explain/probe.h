@@ -13,6 +13,12 @@
 
 struct probe;
 
+/* The weights of a model as probes use them, for several probes of it that exist at the same time,
+ * such as those of several threads. Thread-safe; must outlive the probes. NULL if no memory. */
+struct probe_shared;
+struct probe_shared *probe_shared_new(void);
+void probe_shared_free(struct probe_shared *shared); /* NULL-safe */
+
 #define PROBE_MOST_LAYERS 32
 
 struct probe_options {
@@ -23,9 +29,10 @@ struct probe_options {
     int64_t height, width; /* of the network's input */
     int64_t batch;         /* images of a pass at most, 1 or more */
     int threads;
-    bool input_gradient; /* also with respect to the input */
-    bool forward_only;   /* no gradients at all: for scores and activations */
-    bool attention;      /* also the attention of a transformer; see probe_attention */
+    bool input_gradient;         /* also with respect to the input */
+    bool forward_only;           /* no gradients at all: for scores and activations */
+    bool attention;              /* also the attention of a transformer; see probe_attention */
+    struct probe_shared *shared; /* with other probes of the model; NULL: its own */
 };
 
 /* A layer as the probe sees it. Images are [N, C, h, w]. Tokens of a transformer [N, T, C] are

@@ -328,6 +328,44 @@ static void test_threads(void **state)
     free(first), free(x), graph_free(model.graph);
 }
 
+/* Probes that share weights, at several sizes and for several purposes, are as those that do not.
+ */
+static void test_shared(void **state)
+{
+    (void)state;
+    struct model model = model_of(branched());
+    struct err err = { 0 };
+    struct probe_shared *shared = probe_shared_new();
+    float *x = images(4);
+    static const char *const names[] = { "b.unit", "sum" };
+    for (int i = 0; i < 8; i++) {
+        struct probe *probes[2] = { NULL, NULL };
+        int64_t side = i & 4 ? SIDE / 2 : SIDE;
+        for (int k = 0; k < 2; k++) {
+            struct probe_options options = { .layers = names + (i & 1),
+                                             .n_layers = 1,
+                                             .height = side,
+                                             .width = side,
+                                             .batch = 4,
+                                             .threads = 1,
+                                             .forward_only = i & 2,
+                                             .shared = k ? shared : NULL };
+            if (!probe_new(&model, &options, &probes[k], &err) ||
+                !probe_forward(probes[k], x, 4, &err))
+                fail_msg("%s", err.text);
+        }
+        const struct probe_layer *layer = probe_layer(probes[0], 0);
+        assert_int_equal(layer->height, side / 2);
+        assert_memory_equal(probe_logits(probes[0]), probe_logits(probes[1]),
+                            4 * CLASSES * sizeof(float));
+        assert_memory_equal(
+            probe_activation(probes[0], 0, &err), probe_activation(probes[1], 0, &err),
+            (size_t)(4 * layer->channels * layer->height * layer->width) * sizeof(float));
+        probe_free(probes[0]), probe_free(probes[1]);
+    }
+    probe_shared_free(shared), graph_free(model.graph), free(x);
+}
+
 static void refused(const struct model *model, const char *layer, int side, const char *message)
 {
     struct err err = { 0 };
@@ -378,6 +416,7 @@ int main(void)
         cmocka_unit_test(test_layers),    cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_attention), cmocka_unit_test(test_differences),
         cmocka_unit_test(test_threads),   cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
