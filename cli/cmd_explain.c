@@ -6,6 +6,7 @@
 #define AT(field) offsetof(struct explain_args, field)
 
 static const char *const pool_choices[] = { "mean", "flat", NULL };
+static const char *const centre_choices[] = { "patient", "none", NULL };
 static const char *const fit_choices[] = { "ridge", "pca", NULL };
 
 static const struct arg args[] = {
@@ -94,9 +95,13 @@ static const struct arg args[] = {
                "position"),
     CHOICE_ARG("fit", fit, "HOW", "ridge", fit_choices,
                "concepts: ridge regression, or least squares on the principal components (pca)"),
-    REAL_ARG("ridge", ridge, "R", NULL, 1e-9, 1e9,
-             "concepts: penalty of the ridge, relative to the mean variance of the activations; "
-             "default: chosen in each fold by generalised cross-validation"),
+    REAL_ARG("ridge", ridge, "R", "1", 0, 1e9,
+             "concepts: penalty of the ridge, relative to the mean variance of the activations' "
+             "principal components; 0: chosen in each fold by generalised cross-validation over "
+             "patches"),
+    CHOICE_ARG("centre", centre, "WHAT", "patient", centre_choices,
+               "concepts: subtract each patient's mean from concepts and activations, so that "
+               "differences between patients, such as staining, do not count; or none"),
     INT_ARG("folds", folds, "N", "3", 2, CONCEPT_MOST_FOLDS,
             "concepts: folds of patients for cross-validation"),
     INT_ARG("permutations", permutations, "N", NULL, 1, 1e7,

@@ -22,7 +22,7 @@ struct explain_args {
     /* concepts */
     const char *concepts, *table, *nuclei, *patient;
     int64_t folds, permutations, most_patches;
-    int pool, fit;
+    int pool, fit, centre;
     double ridge, slide_mpp;
 };
 

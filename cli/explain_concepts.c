@@ -111,6 +111,7 @@ bool explain_concepts(struct app *app, const void *options, char *const *operand
         .nuclei = given->nuclei,
         .mpp = given->slide_mpp,
         .flat = given->pool == 1,
+        .within_patients = given->centre == 0,
         .fit = { .pca = given->fit == 1, .ridge = given->ridge },
         .folds = (int)given->folds,
         .permutations = given->permutations,

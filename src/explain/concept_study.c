@@ -120,6 +120,17 @@ static bool find_layers(struct concept_study *study, const struct ctx *ctx, stru
     return ok;
 }
 
+/* Patients with a single patch have nothing within. */
+static void find_centre(struct concept_study *study, const struct ctx *ctx)
+{
+    bool several = false;
+    for (int64_t i = 1; i < study->n && !several; i++)
+        several = study->patient[i] == study->patient[i - 1];
+    study->within_patients = study->request->within_patients && several;
+    if (study->request->within_patients && !several)
+        console_note(ctx->console, "every patient has a single patch: as with --centre none");
+}
+
 /* um/px of the patches, if nuclei are measured. */
 static bool find_mpp(struct concept_study *study, struct err *err)
 {
@@ -154,13 +165,13 @@ static bool describe(struct concept_study *study, struct err *err)
         study->model_hash, (unsigned long long)dataset_hash(&study->source.dataset),
         request->any_stain, (long long)study->class_index, layers, request->flat ? "flat" : "mean",
         (long long)request->most_patches, (unsigned long long)request->seed);
-    study->line =
-        text_format("%s mpp=%.9g fit=%s ridge=%.9g folds=%d permutations=%lld "
-                    "nuclei=%s table=%lld:%016llx concepts=%s",
-                    study->activations_line ? study->activations_line : "", study->mpp,
-                    request->fit.pca ? "pca" : "ridge", request->fit.ridge, request->folds,
-                    (long long)study->permutations, request->nuclei ? request->nuclei : "",
-                    (long long)table.bytes, (unsigned long long)table.hash, concepts);
+    study->line = text_format(
+        "%s mpp=%.9g fit=%s ridge=%.9g within=%d folds=%d permutations=%lld "
+        "nuclei=%s table=%lld:%016llx concepts=%s",
+        study->activations_line ? study->activations_line : "", study->mpp,
+        request->fit.pca ? "pca" : "ridge", request->fit.ridge, study->within_patients,
+        request->folds, (long long)study->permutations, request->nuclei ? request->nuclei : "",
+        (long long)table.bytes, (unsigned long long)table.hash, concepts);
     return (study->activations_line && study->line) || err_memory(err, "the settings");
 }
 
@@ -196,6 +207,7 @@ bool concept_study_open(const struct concept_request *request, const struct ctx 
               model_hash_text(request->model, out->model_hash, err);
     if (!ok)
         return false;
+    find_centre(out, ctx);
     tests = (int64_t)out->n_layers * out->list.n;
     out->permutations = request->permutations;
     if (out->permutations == 0) /* the least p, corrected, is half the level */
@@ -241,6 +253,52 @@ void concept_study_free(struct concept_study *study)
 
 /* --- scoring --- */
 
+/* Subtracts the patient's mean from each column of rows [n, p]. */
+static bool centre_activations(const struct concept_study *study, int64_t p, float *rows,
+                               struct err *err)
+{
+    int32_t n_patients = study->source.dataset.n_patients;
+    double *sums = calloc((size_t)(n_patients * p) + 1, sizeof *sums);
+    int64_t *counts = calloc((size_t)n_patients + 1, sizeof *counts);
+    bool ok = (sums && counts) || err_memory(err, "the means of patients");
+    for (int64_t i = 0; ok && i < study->n; i++) {
+        counts[study->patient[i]]++;
+        for (int64_t j = 0; j < p; j++)
+            sums[study->patient[i] * p + j] += (double)rows[i * p + j];
+    }
+    for (int64_t i = 0; ok && i < study->n; i++)
+        for (int64_t j = 0; j < p; j++)
+            rows[i * p + j] -=
+                (float)(sums[study->patient[i] * p + j] / (double)counts[study->patient[i]]);
+    free(counts);
+    free(sums);
+    return ok;
+}
+
+/* The same for the values of a concept, of which some are NaN. What is left of equal numbers is 0,
+ * not rounding. */
+static bool centre_values(const struct concept_study *study, double *values, struct err *err)
+{
+    int32_t n_patients = study->source.dataset.n_patients;
+    double *sums = calloc((size_t)n_patients + 1, sizeof *sums), largest = 0;
+    int64_t *counts = calloc((size_t)n_patients + 1, sizeof *counts);
+    bool ok = (sums && counts) || err_memory(err, "the means of patients");
+    for (int64_t i = 0; ok && i < study->n; i++)
+        if (!isnan(values[i])) {
+            counts[study->patient[i]]++;
+            sums[study->patient[i]] += values[i];
+            largest = fmax(largest, fabs(values[i]));
+        }
+    for (int64_t i = 0; ok && i < study->n; i++) {
+        values[i] -= sums[study->patient[i]] / (double)counts[study->patient[i]];
+        if (fabs(values[i]) < 1e-12 * largest)
+            values[i] = 0;
+    }
+    free(counts);
+    free(sums);
+    return ok;
+}
+
 /* Before any correction. */
 static enum concept_verdict first_verdict(enum concept_state state,
                                           const struct concept_score *score, bool answers)
@@ -280,6 +338,8 @@ static bool score_row(struct concept_study *study, const struct concept_space *s
     bool ok = (values && row->sensitivities && row->direction) || err_memory(err, "a concept");
     for (int64_t i = 0; ok && i < study->n; i++)
         values[i] = study->values[i * study->list.n + row->concept];
+    if (ok && study->within_patients && !concept->answers)
+        ok = centre_values(study, values, err);
     ok = ok && concept_score(&sample, &options, space, bases, ctx, &state, &row->score,
                              row->sensitivities, row->direction, err);
     row->verdict = first_verdict(state, &row->score, concept->answers);
@@ -307,13 +367,16 @@ static bool score_layer(struct concept_study *study, int number, const struct ct
                         struct err *err)
 {
     struct concept_layer *layer = &study->layers[number];
-    struct concept_space space;
+    struct concept_space space = { 0 };
     struct concept_bases bases = { 0 };
     bool done[CONCEPT_MOST] = { false };
     int n = study->list.n;
-    bool ok = concept_space_make(study->n, layer->p, layer->activations, layer->gradients, ctx,
-                                 &space, err);
-    layer->activations = layer->gradients = NULL; /* the space's now */
+    bool ok =
+        (!study->within_patients || centre_activations(study, layer->p, layer->activations, err)) &&
+        concept_space_make(study->n, layer->p, layer->activations, layer->gradients, ctx, &space,
+                           err);
+    if (space.activations) /* the space's now */
+        layer->activations = layer->gradients = NULL;
     for (int first = 0; ok && first < n; first++)
         for (int i = first; ok && i < n; i++) { /* those with the same patches, one by one */
             if (done[i] || !same_patches(study, first, i))

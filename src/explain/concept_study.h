@@ -29,6 +29,7 @@ struct concept_request {
     const char *nuclei;     /* folder of label images or outlines; NULL: nuclei are found */
     double mpp;             /* um/px of images; 0: that of the model */
     bool flat;              /* activations as they are; else their means over the positions */
+    bool within_patients;   /* concepts and activations relative to the patient's means */
     struct concept_fit_options fit;
     int folds;
     int64_t permutations; /* 0: 1000, or more if there are so many tests that significance would be
@@ -92,6 +93,7 @@ struct concept_study {
     float *logits;    /* [n] of the class */
     double *values;   /* [n, list.n] */
     int64_t permutations;
+    bool within_patients;     /* as requested, if patients have several patches at all */
     char *activations_line;   /* everything that decides the activations, in one line */
     char *line;               /* everything that decides the results */
     struct concept_row *rows; /* [n_layers * list.n], by layer */

@@ -226,6 +226,7 @@ static void put_settings(struct json_out *json, const struct concept_study *stud
     json_out_text(json, "pool", request->flat ? "flat" : "mean");
     json_out_text(json, "fit", request->fit.pca ? "pca" : "ridge");
     json_out_real(json, "ridge", request->fit.ridge > 0 ? request->fit.ridge : NAN);
+    json_out_text(json, "centre", study->within_patients ? "patient" : "none");
     json_out_int(json, "folds", request->folds);
     json_out_int(json, "permutations", study->permutations);
     json_out_int(json, "seed", (int64_t)request->seed);
