@@ -35,3 +35,19 @@ table() { tail -n +2 "$1/${name}_nuclei.csv" | cut -d, -f2-15 | sort; }
 cmp <(table outlines) <(table from_png) && cmp <(table outlines) <(table from_npy) && echo "the same measurements"
 cmp outlines/${name}_labels.png from_png/${name}_labels.png && echo "the same labels"
 tail -n +2 from_hover/${name}_nuclei.csv | cut -d, -f17 | sort -u | tr '\n' ' '; echo
+
+echo "--- more nuclei than 16 bits can number"
+$python -c '
+import os, numpy
+from PIL import Image
+os.makedirs("many")
+labels = numpy.zeros((130, 1032), numpy.int64)
+labels[:, ::2] = 1 + numpy.arange(130 * 516).reshape(130, 516)
+numpy.save("many/field.npy", labels)
+Image.fromarray(numpy.full((130, 1032, 3), 150, numpy.uint8)).save("field.png")'
+microtome nuclei field.png -o large --slide-mpp 1 --labels many --truth many 2>&1 | grep -v tiles
+$python -c '
+import numpy
+labels = numpy.load("large/field_labels.npy")
+print(labels.shape, labels.dtype, labels.max(), (labels > 0).sum(), sum(1 for _ in open("large/field_nuclei.csv")) - 1)'
+ls large

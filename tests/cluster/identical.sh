@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The same command on this computer with one thread and with two, on SLURM with four nodes and on
-# Grid Engine: identical bytes, of stores and of heatmaps. Then status, a second submission that has nothing to do, and cancel.
+# Grid Engine: identical bytes, of stores, of heatmaps and of
+# nuclei. Then status, a second submission that has nothing to do, and cancel.
 port=21000
 . "$(dirname "$0")/lib.sh"
 slurm_up 4
@@ -57,6 +58,24 @@ for folder in p_two p_slurm p_sge; do
 done
 grep -q 'no tissue' p_slurm/slides.csv || fail "$(cat p_slurm/slides.csv)"
 microtome status p_slurm | grep -q 'all results are merged' || fail "status of p_slurm"
+
+# Nuclei, in groups of tiles.
+nuclei() { # FOLDER OPTIONS...
+    local folder=$1
+    shift
+    microtome nuclei -q cohort/slides.csv -o "$folder" --mpp 0.5 --tile 256 --group 4 --no-label-images "$@" \
+        >"$folder.txt" || fail "$folder"
+}
+nuclei n_one --threads 1
+nuclei n_slurm --on slurm --wait
+nuclei n_sge --on sge --wait --jobs 3
+[ "$(wc -l <n_slurm/tasks/list.csv)" -gt 5 ] || fail "few tasks: $(cat n_slurm/tasks/list.csv)"
+for folder in n_slurm n_sge; do
+    diff -r -x run.json -x slides.csv -x tasks n_one $folder || fail "n_one and $folder differ"
+    diff n_one.txt <(head -n 5 $folder.txt) || fail "what $folder prints"
+    diff <(cut -d, -f1-3,5- n_one/slides.csv) <(cut -d, -f1-3,5- $folder/slides.csv) || fail "$folder/slides.csv"
+done
+microtome status n_sge | grep -q 'all results are merged' || fail "status of n_sge"
 
 echo 'sleep 600' >wrap
 site "$here/wrap"

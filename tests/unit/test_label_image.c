@@ -75,6 +75,22 @@ static void npy_is_read(void **state)
     free(path);
 }
 
+static void npy_is_written(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct label_image back;
+    int32_t many[6] = { 0, 1, 65536, 70000, 0, 2147483647 };
+    char *path = scratch_path("written.npy");
+    assert_true(label_image_write_npy(path, &(struct label_image){ many, 3, 2 }, &err));
+    assert_true(label_image_read(path, &back, &err));
+    assert_int_equal(back.width, 3);
+    assert_int_equal(back.height, 2);
+    assert_memory_equal(back.px, many, sizeof many);
+    label_image_free(&back);
+    free(path);
+}
+
 static void refused(const char *path, const char *want)
 {
     struct err err = { 0 };
@@ -118,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(png_keeps_16_bits),
         cmocka_unit_test(npy_is_read),
+        cmocka_unit_test(npy_is_written),
         cmocka_unit_test(others_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
