@@ -3,6 +3,7 @@
 #define CLI_EXPLAIN_H
 #include "cli/action.h"
 #include "cli/cluster.h"
+#include "explain/concept_study.h"
 #include "explain/map.h"
 #include "net/model/classifier.h"
 
@@ -62,4 +63,19 @@ void map_session_close(struct map_session *session); /* also fine on a zeroed st
 /* When all subjects are made: redrawn weights, explain.json, the page; prints the table. */
 bool map_session_finish(const struct map_session *session, const struct explain_args *given,
                         const struct ctx *ctx, FILE *out, struct err *err);
+
+/* The same for `explain concepts`; the command line is for its record. */
+struct concept_session {
+    struct model_source source;
+    struct model *model;
+    char *name;
+    struct concept_request request;
+    struct concept_study study;
+};
+bool concept_session_open(const struct explain_args *given, char *const *operands, int n_operands,
+                          int argc, char *const *argv, const struct ctx *ctx,
+                          struct concept_session *out, struct err *err);
+void concept_session_close(struct concept_session *session); /* also fine on a zeroed struct */
+/* The results in the folder, as a table or as JSON. */
+bool concept_session_print(const struct explain_args *given, FILE *out, struct err *err);
 #endif

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "cli/explain.h"
 #include "explain/concept_results.h"
-#include "explain/concept_study.h"
+#include "net/model/model_name.h"
 
 static void print_number(FILE *out, double value, int width, int decimals)
 {
@@ -60,46 +60,32 @@ static bool print_json(FILE *out, const char *path, struct err *err)
     return true;
 }
 
-static bool print(struct app *app, bool json, const char *path, struct err *err)
+static bool print(FILE *out, bool json, const char *folder, struct err *err)
 {
     struct concept_results results = { 0 };
-    if (json)
-        return print_json(app->out, path, err);
-    bool ok = concept_results_read(path, &results, err);
-    if (ok)
-        print_table(app->out, &results);
+    char *path = concept_results_path(folder);
+    if (!path)
+        return err_memory(err, "results");
+    bool ok = json ? print_json(out, path, err) : concept_results_read(path, &results, err);
+    if (ok && !json)
+        print_table(out, &results);
     concept_results_free(&results);
-    return ok;
-}
-
-static bool make(struct app *app, const struct explain_args *given,
-                 const struct concept_request *request, struct err *err)
-{
-    struct concept_study study = { 0 };
-    bool kept = false;
-    char *path = concept_results_path(request->folder);
-    bool ok = path || err_memory(err, "results");
-    ok = ok && concept_study_open(request, &app->ctx, &study, err) &&
-         file_make_folder(request->folder, err) &&
-         concept_study_make(&study, given->overwrite, &app->ctx, &kept, err);
-    if (ok && kept)
-        console_note(app->ctx.console, "existing results are kept; --overwrite makes them again");
-    ok = ok && print(app, given->json, path, err);
-    concept_study_free(&study);
     free(path);
     return ok;
 }
 
-bool explain_concepts(struct app *app, const void *options, char *const *operands, int n_operands,
-                      struct err *err)
+bool concept_session_open(const struct explain_args *given, char *const *operands, int n_operands,
+                          int argc, char *const *argv, const struct ctx *ctx,
+                          struct concept_session *out, struct err *err)
 {
-    const struct explain_args *given = options;
-    struct model_source source;
-    struct model *model = NULL;
-    bool ok = explain_source(given, &source, err) && model_open_classifier(&source, &model, err);
-    struct concept_request request = {
-        .model = model,
-        .model_name = ok ? model->name : NULL,
+    *out = (struct concept_session){ 0 };
+    if (!explain_source(given, &out->source, err) ||
+        !model_open_classifier(&out->source, &out->model, err))
+        return false;
+    out->name = model_full_name(&out->source, out->model);
+    out->request = (struct concept_request){
+        .model = out->model,
+        .model_name = out->name,
         .paths = operands,
         .n_paths = (size_t)n_operands,
         .any_stain = given->any_stain,
@@ -118,10 +104,50 @@ bool explain_concepts(struct app *app, const void *options, char *const *operand
         .most_patches = given->most_patches,
         .seed = (uint64_t)given->seed,
         .folder = given->output,
-        .argc = app->argc,
-        .argv = app->argv,
+        .argc = argc,
+        .argv = argv,
     };
-    ok = ok && make(app, given, &request, err);
-    model_close(model);
+    return (out->name || err_memory(err, "the model")) &&
+           concept_study_open(&out->request, ctx, &out->study, err) &&
+           file_make_folder(given->output, err);
+}
+
+void concept_session_close(struct concept_session *session)
+{
+    concept_study_free(&session->study);
+    model_close(session->model);
+    free(session->name);
+    *session = (struct concept_session){ 0 };
+}
+
+bool concept_session_print(const struct explain_args *given, FILE *out, struct err *err)
+{
+    return print(out, given->json, given->output, err);
+}
+
+static bool run_here(struct app *app, const struct explain_args *given, char *const *operands,
+                     int n_operands, struct err *err)
+{
+    struct concept_session session = { 0 };
+    bool kept = false;
+    bool ok = cluster_check_idle(given->output, err) &&
+              concept_session_open(given, operands, n_operands, app->argc, app->argv, &app->ctx,
+                                   &session, err) &&
+              concept_study_make(&session.study, given->overwrite, &app->ctx, &kept, err);
+    if (ok && kept)
+        console_note(app->ctx.console, "existing results are kept; --overwrite makes them again");
+    ok = ok && concept_session_print(given, app->out, err);
+    concept_session_close(&session);
     return ok;
+}
+
+bool explain_concepts(struct app *app, const void *options, char *const *operands, int n_operands,
+                      struct err *err)
+{
+    const struct explain_args *given = options;
+    struct explain_job job = { given, "concepts", operands, n_operands };
+    if (!cluster_check(&given->cluster, err))
+        return false;
+    return given->cluster.on > 0 ? explain_submit(app, &job, err)
+                                 : run_here(app, given, operands, n_operands, err);
 }

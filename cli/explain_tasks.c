@@ -1,6 +1,6 @@
 /* explain_tasks.c: microtome explain on a cluster. map: a task makes the maps of a group of images,
  * or the stitched maps of one slide's lesions; the end merges them. A task's file only says that it
- * is done: what it made is in the subjects' folders. */
+ * is done: what it made is in the subjects' folders. concepts: all of it is one task. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/console.h"
@@ -69,12 +69,39 @@ static bool list_lesions(const struct map_run *run, struct task_list *list, stru
     return ok;
 }
 
+/* "groups/concepts_<hash>.txt"; the caller's. */
+static char *study_file(const struct concept_study *study)
+{
+    uint64_t hash = identity_hash(IDENTITY_HASH_BEGIN, study->line, strlen(study->line));
+    return text_format("groups/concepts_%016llx.txt", (unsigned long long)hash);
+}
+
+static bool list_study(const struct explain_job *job, const struct ctx *ctx, struct task_list *list,
+                       struct err *err)
+{
+    struct concept_session session;
+    bool ok = concept_session_open(job->given, job->operands, job->n_operands, list->argc,
+                                   list->argv, ctx, &session, err);
+    char *results = ok ? concept_results_path(list->folder) : NULL;
+    char *file = ok ? study_file(&session.study) : NULL;
+    if (file && results && (job->given->overwrite || !file_exists(results)))
+        file_remove_in(list->folder, file);
+    ok = ok && (file && results ? list_add(list, "concepts", 0, 1, file, "", "", err)
+                                : err_memory(err, "the task list"));
+    free(file);
+    free(results);
+    concept_session_close(&session);
+    return ok;
+}
+
 static bool tasks_list(const void *request, const struct ctx *ctx, struct task_list *list,
                        struct err *err)
 {
     const struct explain_job *job = request;
     struct map_session session;
     int64_t group = job->given->group;
+    if (strcmp(job->action, "concepts") == 0)
+        return list_study(job, ctx, list, err);
     bool ok = map_session_open(job->given, job->operands, job->n_operands, ctx, &session, err) &&
               map_prepare(session.run, err);
     for (int64_t i = 0; ok && i < session.subjects.n; i += group) {
@@ -88,16 +115,46 @@ static bool tasks_list(const void *request, const struct ctx *ctx, struct task_l
 
 /* --- tasks --- */
 
+/* Of one of the actions; the other is empty. */
+struct explain_state {
+    struct map_session map;
+    struct concept_session study;
+};
+
+static bool is_study(const struct task_given *given)
+{
+    return strcmp(given->operands->operands[0], "concepts") == 0;
+}
+
 static bool tasks_open(const struct task_given *given, const struct ctx *ctx, struct err *err)
 {
-    const struct args_result *operands = given->operands;
-    return map_session_open(given->options, operands->operands + 1, operands->n_operands - 1, ctx,
-                            given->state, err);
+    struct explain_state *state = given->state;
+    char *const *operands = given->operands->operands + 1;
+    int n = given->operands->n_operands - 1;
+    return is_study(given) ? concept_session_open(given->options, operands, n, given->list->argc,
+                                                  given->list->argv, ctx, &state->study, err)
+                           : map_session_open(given->options, operands, n, ctx, &state->map, err);
 }
 
 static void tasks_close(void *state)
 {
-    map_session_close(state);
+    struct explain_state *both = state;
+    map_session_close(&both->map);
+    concept_session_close(&both->study);
+}
+
+static bool run_study(struct concept_session *session, const struct explain_args *options,
+                      const struct task *task, const struct ctx *ctx, struct err *err)
+{
+    bool kept = false;
+    char *file = study_file(&session->study);
+    bool same = file && strcmp(file, task->file) == 0;
+    free(file);
+    if (!same)
+        return err_set(err, ERR_FORMAT,
+                       "the patches, the table or the model changed since the task was submitted; "
+                       "submit again");
+    return concept_study_make(&session->study, options->overwrite, ctx, &kept, err);
 }
 
 static bool run_group(const struct map_session *session, const struct explain_args *options,
@@ -119,13 +176,15 @@ static bool run_group(const struct map_session *session, const struct explain_ar
 static bool tasks_run_one(const struct task_given *given, const struct task *task, const char *path,
                           const struct ctx *ctx, struct err *err)
 {
-    const struct map_session *session = given->state;
+    struct explain_state *state = given->state;
+    const struct map_session *session = &state->map;
     struct file_out out;
     bool lesions = strcmp(task->slide, "lesions") == 0 &&
                    strncmp(task->file, "groups/lesions_", strlen("groups/lesions_")) == 0;
-    if (!(lesions ? map_stitch(session->run, (int32_t)task->part, ctx, err)
-                  : run_group(session, given->options, task, ctx, err)) ||
-        !file_out_open(&out, path, err))
+    bool ok = is_study(given) ? run_study(&state->study, given->options, task, ctx, err)
+              : lesions       ? map_stitch(session->run, (int32_t)task->part, ctx, err)
+                              : run_group(session, given->options, task, ctx, err);
+    if (!ok || !file_out_open(&out, path, err))
         return false;
     fputs("done\n", out.stream);
     return file_out_commit(&out, err);
@@ -134,14 +193,16 @@ static bool tasks_run_one(const struct task_given *given, const struct task *tas
 static bool tasks_finish_all(const struct task_given *given, const struct task_end *ends,
                              const struct ctx *ctx, FILE *out, struct err *err)
 {
-    (void)ends; /* what is missing is missing in explain.json too */
-    return map_session_finish(given->state, given->options, ctx, out, err);
+    /* of maps, what is missing is missing in explain.json too */
+    const struct explain_state *state = given->state;
+    return is_study(given) ? ends[0].complete && concept_session_print(given->options, out, err)
+                           : map_session_finish(&state->map, given->options, ctx, out, err);
 }
 
 const struct task_kind explain_tasks = {
     .command = &cmd_explain.spec,
     .options_size = sizeof(struct explain_args),
-    .state_size = sizeof(struct map_session),
+    .state_size = sizeof(struct explain_state),
     .list = tasks_list,
     .open = tasks_open,
     .run = tasks_run_one,

@@ -40,3 +40,10 @@ for row in json.load(open("table.json"))["results"]:
     if row["layer"] == "layer3":
         print(row["concept"], found, "high" if row[found] > 0.9 else "low", row["verdict"])
 PY
+echo "--- as a task of a cluster: the same bytes"
+printf '#!/bin/sh\necho "MaxArraySize            = 1001"\n' >../bin/scontrol && chmod +x ../bin/scontrol
+run -o far --most-patches 60 --on slurm --dry-run >/dev/null
+cut -d, -f1,2 far/tasks/list.csv
+microtome task -q far 1 && microtome task -q far --finish >far.txt 2>/dev/null
+diff -r -x tasks -x groups -x run.json -x .lock out far
+diff first.txt <(head -n "$(wc -l <first.txt)" far.txt)
