@@ -77,6 +77,8 @@ static void print_json(FILE *stream, const struct map_run *run, const struct map
         json_out_real(&json, "random_insertion", c->random_insertion);
         json_out_real(&json, "better_by", c->better_by);
         json_out_int(&json, "better", c->better);
+        json_out_real(&json, "score", c->score);
+        json_out_real(&json, "blank_score", c->blank);
         json_out_real(&json, "redrawn", c->redrawn ? c->correlation[BELIEF_DEPTHS - 1] : NAN);
         json_out_bool(&json, "no_explanation", c->redrawn && c->no_explanation);
         json_out_text(&json, "verdict", map_verdict(c));

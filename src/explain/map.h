@@ -97,8 +97,9 @@ bool map_stitch(struct map_run *run, int32_t source, const struct ctx *ctx, stru
 struct map_summary_column {
     int64_t n; /* subjects that have the numbers */
     double deletion, random_deletion, insertion, random_insertion, better_by; /* means */
-    int64_t better;               /* subjects whose map is better than chance */
-    int64_t n_inside;             /* subjects that have the next two */
+    double score, blank; /* mean scores of the images, and of images of their mean colour */
+    int64_t better;      /* subjects whose map is better than chance */
+    int64_t n_inside;    /* subjects that have the next two */
     double map_share, area_share; /* inside of what was outlined: means */
     bool redrawn;                 /* the next two are known */
     double correlation[BELIEF_DEPTHS];

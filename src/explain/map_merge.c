@@ -60,6 +60,9 @@ static void add_order(struct map_summary_column *column, const json_t *order)
     column->random_insertion += number(order, "random_insertion");
     column->better_by += better_by;
     column->better += better_by > 0;
+    const json_t *curve = json_object_get(order, "deletion_curve");
+    column->score += json_number_value(json_array_get(curve, 0));
+    column->blank += json_number_value(json_array_get(curve, json_array_size(curve) - 1));
 }
 
 static void add_inside(struct map_summary_column *column, const json_t *inside)
@@ -80,6 +83,8 @@ static void end_order(struct map_summary_column *column)
     column->insertion /= n;
     column->random_insertion /= n;
     column->better_by /= n;
+    column->score /= n;
+    column->blank /= n;
     column->map_share /= (double)column->n_inside;
     column->area_share /= (double)column->n_inside;
 }
@@ -131,12 +136,18 @@ static void summarise(const struct map_run *run, json_t *const *subjects, int64_
     add_redrawn(run, out);
 }
 
+/* If an image without anything in it has more than this part of the score, nothing that is deleted
+ * can lower it much. */
+#define MOST_BLANK 0.5
+
 const char *map_verdict(const struct map_summary_column *column)
 {
     if (column->redrawn && column->no_explanation)
         return "no explanation: it hardly depends on what the network learnt";
     if (column->n == 0)
         return "no map says anything: they are all the same everywhere";
+    if (column->blank > MOST_BLANK * column->score)
+        return "cannot be told by deletion: a blank image has over half the score";
     if (column->better_by <= 0)
         return "no better than chance";
     if (2 * column->better <= column->n)
@@ -191,6 +202,8 @@ static void put_summary(struct json_out *json, const struct map_run *run,
         json_out_real(json, "random_insertion", column->random_insertion);
         json_out_real(json, "better_by", column->better_by);
         json_out_int(json, "better", column->better);
+        json_out_real(json, "score", column->score);
+        json_out_real(json, "blank_score", column->blank);
         json_out_text(json, "verdict", map_verdict(column));
         if (run->inside)
             map_put_inside(json, column);

@@ -32,6 +32,10 @@ for i, m in enumerate(e["subjects"][0]["maps"]):
     assert abs(got["enrichment"] - share / area) < 1e-5
     mean = e["summary"]["maps"][i]["inside"]  # y has none
     assert mean["subjects"] == 1 and mean["map_share"] == got["map_share"]
+for i, mean in enumerate(e["summary"]["maps"]):  # scores of the images, and of their mean colours
+    ends = np.mean([[s["maps"][i]["belief"]["deletion_curve"][k] for k in (0, -1)] for s in e["subjects"]], 0)
+    assert np.allclose([mean["score"], mean["blank_score"]], ends, rtol=1e-12)
+    assert mean["verdict"].startswith(("cannot be told by deletion", "no explanation")) == (2 * ends[1] > ends[0])
 print([m["inside"]["map_share"] for m in e["subjects"][1]["maps"]], "<b>Inside</b>" in open("out/index.html").read())
 PY
 run x.png -o none --inside missing || echo "exit $?"
