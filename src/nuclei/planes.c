@@ -13,14 +13,27 @@ static int64_t mirrored(int64_t i, int64_t n)
     return i;
 }
 
-/* weights [2 radius + 1]. */
+/* weights [radius + 1]: of the middle, and of the pixels k away on either side. */
 static void fill_weights(double sigma, int64_t radius, float *weights)
 {
-    double sum = 0;
-    for (int64_t k = -radius; k <= radius; k++)
-        sum += exp(-0.5 * (double)(k * k) / (sigma * sigma));
-    for (int64_t k = -radius; k <= radius; k++)
-        weights[k + radius] = (float)(exp(-0.5 * (double)(k * k) / (sigma * sigma)) / sum);
+    double sum = 1;
+    for (int64_t k = 1; k <= radius; k++)
+        sum += 2 * exp(-0.5 * (double)(k * k) / (sigma * sigma));
+    for (int64_t k = 0; k <= radius; k++)
+        weights[k] = (float)(exp(-0.5 * (double)(k * k) / (sigma * sigma)) / sum);
+}
+
+static void scale(float *restrict to, const float *restrict from, float weight, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = weight * from[i];
+}
+
+static void add_both(float *restrict to, const float *restrict before, const float *restrict after,
+                     float weight, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] += weight * (before[i] + after[i]);
 }
 
 /* line [width + 2 radius]: room. */
@@ -32,12 +45,9 @@ static void smooth_row(const float *from, float *to, int64_t width, const float 
         line[radius + width + x] = from[mirrored(width + x, width)];
     }
     memcpy(line + radius, from, (size_t)width * sizeof *line);
-    memset(to, 0, (size_t)width * sizeof *to);
-    for (int64_t k = 0; k <= 2 * radius; k++) {
-        float weight = weights[k];
-        for (int64_t x = 0; x < width; x++)
-            to[x] += weight * line[x + k];
-    }
+    scale(to, from, weights[0], width);
+    for (int64_t k = 1; k <= radius; k++)
+        add_both(to, line + radius - k, line + radius + k, weights[k], width);
 }
 
 bool planes_smooth(float *plane, float *room, int64_t width, int64_t height, double sigma_px,
@@ -46,7 +56,7 @@ bool planes_smooth(float *plane, float *room, int64_t width, int64_t height, dou
     int64_t radius = (int64_t)(4 * sigma_px + 0.5);
     if (radius < 1)
         return true;
-    float *weights = malloc((size_t)(2 * radius + 1) * sizeof *weights);
+    float *weights = malloc((size_t)(radius + 1) * sizeof *weights);
     float *line = malloc((size_t)(width + 2 * radius) * sizeof *line);
     bool ok = weights && line;
     if (!ok) {
@@ -57,14 +67,10 @@ bool planes_smooth(float *plane, float *room, int64_t width, int64_t height, dou
     for (int64_t y = 0; y < height; y++)
         smooth_row(plane + y * width, room + y * width, width, weights, radius, line);
     for (int64_t y = 0; y < height; y++) {
-        float *to = plane + y * width;
-        memset(to, 0, (size_t)width * sizeof *to);
-        for (int64_t k = -radius; k <= radius; k++) {
-            const float *from = room + mirrored(y + k, height) * width;
-            float weight = weights[k + radius];
-            for (int64_t x = 0; x < width; x++)
-                to[x] += weight * from[x];
-        }
+        scale(plane + y * width, room + y * width, weights[0], width);
+        for (int64_t k = 1; k <= radius; k++)
+            add_both(plane + y * width, room + mirrored(y - k, height) * width,
+                     room + mirrored(y + k, height) * width, weights[k], width);
     }
 done:
     free(line);
