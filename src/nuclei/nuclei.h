@@ -29,7 +29,7 @@ struct nuclei_settings {
     double fill_um2;        /* holes smaller than this are filled */
     double marker_um;       /* sigma of the Gaussian over the distance to the edge */
     double tone_um;         /* and over the haematoxylin that it is weighed by */
-    double split; /* nuclei touch if the neck between is narrower than this share of the smaller */
+    double split;           /* divided where the pass is below this share of the lower top */
     double min_distance_um; /* between the centres of two nuclei that touch */
     double min_area_um2, max_area_um2;
     /* Red over green, both in optical density, of a nucleus: stroma and red cells are below, ink is
