@@ -196,9 +196,11 @@ static void put_place(FILE *page, const json_t *subject)
 {
     const char *slide = json_string_value(json_object_get(subject, "slide"));
     double mpp = number(subject, "mpp"), width = number(subject, "width");
+    double half = number(subject, "downsample") / 2;
     if (slide)
-        html_put(page, "slide <bdi>%s</bdi>, at %.0f, %.0f px<br>", slide, number(subject, "x_l0"),
-                 number(subject, "y_l0"));
+        html_put(page, "slide <bdi>%s</bdi>, around %.0f, %.0f px<br>", slide,
+                 number(subject, "x_l0") + half * width,
+                 number(subject, "y_l0") + half * number(subject, "height"));
     if (isfinite(mpp))
         html_put(page, "%.0f \xC2\xB5m wide<br>", mpp * width);
     if (json_is_integer(json_object_get(subject, "lesion")))

@@ -108,12 +108,23 @@ static bool is_combination(const char *folder, const char *name)
     return is;
 }
 
+/* What is below has been summarised; the stitched maps there are no heatmaps of scores. */
+static bool is_explained(const char *folder)
+{
+    char *path = text_format("%s/explain.json", folder);
+    bool is = path && file_exists(path);
+    free(path);
+    return is;
+}
+
 static bool visit(struct results *results, const char *folder, const char *except, int depth,
                   struct err *err)
 {
     struct dirent **entries = NULL;
     if (same_folder(folder, except))
         return true;
+    if (is_explained(folder))
+        return results_take_explain(results, folder, err);
     int n = scandir(folder, &entries, is_visible, by_name);
     if (n < 0)
         return err_errno(err, folder, "read");
@@ -153,6 +164,7 @@ static void free_slide(struct result_slide *slide)
     free(slide->annotation);
     free(slide->lesions);
     free(slide->error);
+    results_free_whys(slide);
 }
 
 /* A slide list may name slides without results, such as those used for training. */
@@ -161,7 +173,8 @@ static void drop_bare_slides(struct results *results)
     size_t kept = 0;
     for (size_t i = 0; i < results->n_slides; i++) {
         struct result_slide *slide = &results->slides[i];
-        if (slide->heatmap || slide->error || slide->lesions || isfinite(slide->score))
+        if (slide->heatmap || slide->error || slide->lesions || isfinite(slide->score) ||
+            slide->n_whys > 0)
             results->slides[kept++] = *slide;
         else
             free_slide(slide);
@@ -191,10 +204,12 @@ bool results_read(char *const *folders, int n_folders, const char *except, const
     }
     if (ok && out->n_slides == 0 && out->n_trainings == 0 && out->n_sweeps == 0 &&
         out->n_curves == 0 && out->n_confusions == 0)
-        ok = err_set(err, ERR_MISSING,
-                     "%s: no results in this folder: no heatmaps (predict), slide scores "
-                     "(classify), curves (evaluate --plot or --points) or training run (train)",
-                     folders[0]);
+        ok = err_set(
+            err, ERR_MISSING,
+            "%s: no results in this folder: no heatmaps (predict), slide scores "
+            "(classify), curves (evaluate --plot or --points), training run (train) or maps of "
+            "slides (explain)",
+            folders[0]);
     if (ok && label_column && !out->has_labels)
         ok = err_set(err, ERR_MISSING, "--label-column: no table of slides has a column '%s'%s%s%s",
                      label_column, out->slide_columns[0] ? " (columns of the last one: " : "",

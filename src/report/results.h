@@ -10,12 +10,22 @@
  *   <slide>.csv with score, x, y     classify    lesions
  *   CSV of points of curves          evaluate    ROC, FROC, precision and recall, calibration
  *   CSV with truth and classes       evaluate    a confusion matrix
+ *   explain.json                     explain     maps of windows; folders below are not searched
  *
  * A file that looks like one of these but cannot be read is recorded as a problem. */
 #ifndef REPORT_RESULTS_H
 #define REPORT_RESULTS_H
 #include "base/csv.h"
 #include "verdict/confusion.h"
+
+/* A window or patch of a slide and the maps of it. */
+struct result_why {
+    double score;
+    int64_t x_l0, y_l0; /* centre */
+    char **pictures; /* [n]: files, the image beside its map */
+    char **titles;   /* [n]: of the maps, with what is known of their worth */
+    size_t n;
+};
 
 struct result_slide {
     char *name;
@@ -27,6 +37,10 @@ struct result_slide {
     double score;               /* of the slide; NAN: none */
     double tissue_mm2;          /* NAN: unknown */
     double seconds;             /* of predict; NAN: unknown, or predicted by an earlier run */
+    struct result_why *whys;    /* [n_whys], highest score first */
+    size_t n_whys;
+    int64_t whys_room;
+    char *why_class; /* whose scores these are; NULL: none */
 };
 
 struct result_run {
@@ -115,6 +129,9 @@ bool results_take_confusion(struct results *results, const char *path, struct er
 bool results_take_run(struct results *results, const char *folder, struct err *err);
 /* metrics.csv, with metrics.json and run.json beside it. */
 bool results_take_training(struct results *results, const char *folder, struct err *err);
+/* explain.json. */
+bool results_take_explain(struct results *results, const char *folder, struct err *err);
+void results_free_whys(struct result_slide *slide);
 /* sweep.csv. */
 bool results_take_sweep(struct results *results, const char *folder, struct err *err);
 bool results_problem(struct results *results, const char *text, struct err *err);

@@ -202,6 +202,7 @@ void slide_view_write(FILE *page, const struct result_slide *slide, const struct
         html_put(page, "</div>\n");
         put_peaks(page, view, number);
     }
+    slide_why_write(page, slide, view, number);
     put_lesions(page, view);
     html_put(page, "</article>\n");
 }

@@ -344,6 +344,8 @@ bool slide_view_make(const struct result_slide *slide, const struct class_map *c
     if (slide->error)
         note_problem(out, slide->error);
     read_lesions(slide, out);
+    if (!slide_why_make(slide, folder, out, err))
+        return false;
     if (!slide->heatmap)
         return true;
     if (!heatmap_open(slide->heatmap, &work.heatmap, &why)) {

@@ -9,6 +9,7 @@
 
 #define VIEW_LESIONS 10 /* listed and marked */
 #define VIEW_CLASSES 12 /* with pictures */
+#define VIEW_WHYS 6     /* windows with maps: why<number>-<map>.jpg */
 
 /* A class with pictures: heat<suffix>.png, overlay<suffix>.png and its windows of the highest
  * scores, peak<number><suffix>.jpg. */
@@ -33,6 +34,7 @@ struct slide_view {
     double tissue_mm2; /* that was scored; NAN: unknown */
     struct lesion lesions[VIEW_LESIONS];
     size_t n_lesions, all_lesions;
+    size_t n_whys;      /* of the slide's, that have pictures */
     char problem[1024]; /* what could not be read; "" if nothing */
 };
 
@@ -42,6 +44,12 @@ bool slide_view_make(const struct result_slide *slide, const struct class_map *c
                      const char *folder, const struct ctx *ctx, struct slide_view *out,
                      struct err *err);
 void slide_view_free(struct slide_view *view);
+
+/* Pictures of the slide's maps; a file that cannot be read ends them. */
+bool slide_why_make(const struct result_slide *slide, const char *folder, struct slide_view *view,
+                    struct err *err);
+void slide_why_write(FILE *page, const struct result_slide *slide, const struct slide_view *view,
+                     size_t number);
 
 /* The area in which a class has the highest score; NAN: unknown. */
 double slide_view_class_mm2(const struct slide_view *view, int64_t class_index);

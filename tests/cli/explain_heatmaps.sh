@@ -60,6 +60,12 @@ for folder in sorted(glob.glob("l1/maps/gradcam/*")):
     scored = s[np.ix_(at, at)]
     print(bool(np.isnan(a[..., 0][np.isnan(scored)]).all()), np.isfinite(a[..., 0]).sum() > 0)
 PY
+echo "== report: windows beside their maps; a stitched map is not taken for the scores"
+microtome report plain l1 -o page -q
+grep -o 'Why <bdi>[^<]*</bdi>[^<]*' page/index.html
+grep -o 'slides/1/why[^"]*' page/index.html
+ls page/slides/1/why*
+grep -c 'score of <bdi' page/index.html
 echo "== kept"
 touch -d 2001-01-01 l1/maps/gradcam/*/heatmap.npy
 run plain --pick lesions --min-score 0.5 --top 1 --method gradcam,cam -o l1 && stat -c %y l1/maps/gradcam/*/heatmap.npy | cut -c1-4 | sort -u
