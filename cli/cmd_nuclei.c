@@ -38,7 +38,7 @@ static const struct arg args[] = {
     FLAG_ARG("no-label-images", no_label_images, "do not write <slide>_labels.png"),
     INT_ARG("tile", tile, "PX", "2048", 256, 16384,
             "side of the squares that slides are cut into, without their margins; a thread needs "
-            "about 40 bytes per pixel of one"),
+            "about 25 bytes per pixel of one"),
     INT_ARG("group", group, "N", "16", 1, 1e6, "squares per task"),
     ICC_ARG,
     CACHE_ARG(CACHE_IN_RESULTS),

@@ -100,7 +100,8 @@ static void write_tiles(struct group *g, FILE *stream)
 
 static bool make_tiles(struct group *g, int64_t first, int64_t n, FILE *stream, struct err *err)
 {
-    int64_t at_once = pool_workers(g->ctx->pool), end = first + n;
+    /* Several for each thread, so that few wait for the last; label images are kept till then. */
+    int64_t at_once = pool_workers(g->ctx->pool) * (g->labels.px ? 2 : 4), end = first + n;
     bool ok = true;
     g->texts = calloc((size_t)at_once, sizeof *g->texts);
     if (!g->texts)
