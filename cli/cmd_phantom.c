@@ -7,7 +7,7 @@
 struct options {
     struct common_options common;
     const char *output, *centers, *classes;
-    int64_t slides, size, seed;
+    int64_t slides, size, seed, fields;
     int pen;
     bool artefacts, nuclei;
 };
@@ -42,6 +42,10 @@ static const struct arg args[] = {
     FLAG_ARG("nuclei", nuclei,
              "write where the nuclei are, with their kind, to nuclei/<slide>.geojson; slides that "
              "already exist get theirs too"),
+    INT_ARG("fields", fields, "N", "0", 0, 10000,
+            "write N fields of view of each slide, 256 px at 0.5 um/px, with label images of their "
+            "nuclei, to fields/<slide>_<x>_<y>.png and ..._labels.png: what train takes to segment "
+            "nuclei"),
     COMMON_ARGS,
 };
 
@@ -58,7 +62,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                        .classes = o->classes,
                                        .artefacts = o->artefacts,
                                        .pen = o->pen,
-                                       .nuclei = o->nuclei };
+                                       .nuclei = o->nuclei,
+                                       .n_fields = o->fields };
     return cluster_check_idle(o->output, err) && phantom_cohort(&phantom, &app->ctx, err);
 }
 

@@ -12,6 +12,7 @@
 #include "phantom/phantom_artefacts.h"
 #include "phantom/phantom_classes.h"
 #include "phantom/phantom_draw.h"
+#include "phantom/phantom_fields.h"
 #include "phantom/phantom_nuclei.h"
 #include "phantom/phantom_pen.h"
 #include "slide/tiff_pyramid.h"
@@ -187,8 +188,9 @@ static bool write_classes(const struct cohort *c, struct err *err)
 
 static bool make_folders(const struct phantom_options *options, struct err *err)
 {
-    static const char *const parts[] = { "slides", "annotations", "artefacts", "nuclei" };
-    const bool needed[] = { true, true, options->artefacts, options->nuclei };
+    static const char *const parts[] = { "slides", "annotations", "artefacts", "nuclei", "fields" };
+    const bool needed[] = { true, true, options->artefacts, options->nuclei,
+                            options->n_fields > 0 };
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof parts / sizeof *parts; i++) {
         if (!needed[i])
@@ -248,6 +250,25 @@ static bool make_nuclei(struct cohort *c, struct err *err)
     return ok;
 }
 
+/* Fields of all slides, whenever they were made. */
+static bool make_fields(struct cohort *c, struct err *err)
+{
+    char *folder = text_format("%s/fields", c->options->folder);
+    bool ok = folder || err_memory(err, c->options->folder);
+    console_begin(c->ctx->console, "fields", c->options->n_slides, "slides");
+    for (int64_t i = 0; ok && i < c->options->n_slides; i++) {
+        make_scene(c, i);
+        phantom_painter_use(c->painter, &c->scene);
+        ok = phantom_fields_write(folder, c->painter, &c->scene, c->options->n_fields, err);
+        if (ok && ctx_stopped(c->ctx))
+            ok = err_stopped(err);
+        console_advance(c->ctx->console, 1);
+    }
+    console_end(c->ctx->console);
+    free(folder);
+    return ok;
+}
+
 /* "0,3" -> bits 0 and 3. */
 static bool parse_centers(const char *text, unsigned *centers, struct err *err)
 {
@@ -275,6 +296,9 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
     if (options->artefacts && options->pen != PEN_SOME)
         return err_set(err, ERR_USAGE,
                        "--pen: not with --artefacts, which have their own pen marks");
+    if (options->artefacts && options->n_fields > 0)
+        return err_set(err, ERR_USAGE,
+                       "--fields: not with --artefacts, which fields do not show; use two folders");
     if (!parse_centers(options->centers, &c.centers, err) ||
         !phantom_classes_parse(options->classes, &c.classes, err))
         return false;
@@ -290,7 +314,8 @@ bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx
         console_note(ctx->console, "%lld of %lld slides already exist and are kept",
                      (long long)(n - n_missing), (long long)n);
     ok = ok && (n_missing == 0 || make_missing(&c, missing, n_missing, err));
-    ok = ok && (!options->nuclei || make_nuclei(&c, err));
+    ok = ok && (!options->nuclei || make_nuclei(&c, err)) &&
+         (options->n_fields == 0 || make_fields(&c, err));
     ok = ok && write_classes(&c, err) && write_list(&c, err);
     phantom_painter_free(c.painter);
     phantom_artefact_painter_free(c.room);
