@@ -44,7 +44,10 @@ static bool check_network(const struct train_config *config, struct err *err)
     struct graph *graph = NULL;
     if (config->distill.teacher[0])
         return true;
-    bool ok = network_build(config, 1, "a network that can be trained on patches", &graph, err);
+    bool ok =
+        config->truth == TRUTH_LABEL_IMAGES
+            ? network_build_pixels(config, 1, &graph, err)
+            : network_build(config, 1, "a network that can be trained on patches", &graph, err);
     graph_free(graph);
     return ok;
 }

@@ -136,29 +136,37 @@ static const struct {
     const char *name;
     bool (*apply)(const struct augment_options *options, struct rng *rng, struct image *patch,
                   struct err *err);
+    bool moves; /* pixels change places, and nothing else */
 } changes[] = {
-    { "crop", crop },
-    { "flip", flip },
-    { "rotate", rotate },
-    { "hsv noise", hsv_noise },
-    { "hed jitter", hed_jitter },
-    { "brightness", brightness },
-    { "contrast", contrast },
-    { "saturation", saturation },
-    { "hue", hue },
-    { "blur", blur },
+    { "crop", crop, true },
+    { "flip", flip, true },
+    { "rotate", rotate, true },
+    { "hsv noise", hsv_noise, false },
+    { "hed jitter", hed_jitter, false },
+    { "brightness", brightness, false },
+    { "contrast", contrast, false },
+    { "saturation", saturation, false },
+    { "hue", hue, false },
+    { "blur", blur, false },
 };
 
-bool augment_train(const struct augment_options *options, struct augment_key key,
-                   struct image *patch, struct err *err)
+bool augment_train_pair(const struct augment_options *options, struct augment_key key,
+                        struct image *patch, struct image *known, struct err *err)
 {
     if (!check(options, patch, err))
         return false;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         uint64_t stream = rng_hash(changes[i].name) ^ (key.epoch + 1) * 0x9E3779B97F4A7C15u;
-        struct rng rng = rng_new(key.seed, stream, key.sample);
-        if (!changes[i].apply(options, &rng, patch, err))
+        struct rng rng = rng_new(key.seed, stream, key.sample), again = rng;
+        if (!changes[i].apply(options, &rng, patch, err) ||
+            (known && changes[i].moves && !changes[i].apply(options, &again, known, err)))
             return false;
     }
     return true;
+}
+
+bool augment_train(const struct augment_options *options, struct augment_key key,
+                   struct image *patch, struct err *err)
+{
+    return augment_train_pair(options, key, patch, NULL, err);
 }

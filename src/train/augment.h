@@ -32,4 +32,8 @@ struct augment_key {
  * not reallocated). A patch smaller than the crop is an error. RGB only. */
 bool augment_train(const struct augment_options *options, struct augment_key key,
                    struct image *patch, struct err *err);
+/* The same for a patch and what is known of its pixels, as an image of the same size and three
+ * channels: its pixels change places with those of the patch, but never their values. */
+bool augment_train_pair(const struct augment_options *options, struct augment_key key,
+                        struct image *patch, struct image *known, struct err *err);
 #endif

@@ -24,7 +24,8 @@ enum train_monitor {
     MONITOR_LOSS,
     MONITOR_ACCURACY,
     MONITOR_LAST,
-    MONITOR_R2
+    MONITOR_R2,
+    MONITOR_DICE
 };
 enum network_activation {
     ACTIVATION_AUTO,
@@ -32,9 +33,9 @@ enum network_activation {
     ACTIVATION_SIGMOID,
     ACTIVATION_NONE
 };
-enum train_loss { LOSS_AUTO, LOSS_SOFTMAX, LOSS_SIGMOID, LOSS_MSE, LOSS_HUBER };
-/* What must be known of a sample: its class, nothing, or a number. */
-enum data_truth { TRUTH_LABELS, TRUTH_NONE, TRUTH_TARGETS };
+enum train_loss { LOSS_AUTO, LOSS_SOFTMAX, LOSS_SIGMOID, LOSS_MSE, LOSS_HUBER, LOSS_DICE };
+/* What must be known of a sample: its class, nothing, a number, or a number for every pixel. */
+enum data_truth { TRUTH_LABELS, TRUTH_NONE, TRUTH_TARGETS, TRUTH_LABEL_IMAGES };
 enum train_on_nan { NAN_STOP, NAN_SKIP };
 enum distill_loss { DISTILL_PROBABILITIES, DISTILL_LOGITS };
 
@@ -53,6 +54,7 @@ struct train_config {
         struct texts train, val, test;
         int split; /* enum data_split */
         double val_fraction;
+        int64_t folds, fold; /* 0: no folds; from 1 */
         char *patient, *hard_negatives, *stain_template;
         int stain;   /* enum stain_method */
         int balance; /* enum data_balance */

@@ -5,8 +5,9 @@
 static const char *const paddings[] = { "zero", "reflect", "replicate", "valid", NULL };
 static const char *const splits[] = { "patient", "attribute", NULL };
 static const char *const balances[] = { "none", "weights", "sampling", NULL };
-const char *const config_monitors[] = { "auto", "auc", "loss", "accuracy", "last", "r2", NULL };
-const char *const config_losses[] = { "auto", "softmax", "sigmoid", "mse", "huber", NULL };
+const char *const config_monitors[] = { "auto", "auc", "loss", "accuracy",
+                                        "last", "r2",  "dice", NULL };
+const char *const config_losses[] = { "auto", "softmax", "sigmoid", "mse", "huber", "dice", NULL };
 const char *const config_activations[] = { "auto", "softmax", "sigmoid", "none", NULL };
 static const char *const on_nan[] = { "stop", "skip", NULL };
 static const char *const savings[] = { "plain", "recompute", "half", NULL };
@@ -35,7 +36,8 @@ const struct config_key config_keys[] = {
         "random seed for weights, order and augmentation; the same seed gives the same run"),
     CHOICE("objective", objective, objective_names, "classify",
            "what is learnt: classify: the class of a patch; distill: see distill.teacher, which "
-           "implies it; regress: a number for a patch, from stores of 'extract --target'"),
+           "implies it; regress: a number for a patch, from stores of 'extract --target'; segment: "
+           "nuclei, from images NAME.png with label images NAME_labels.png beside them"),
     TEXTS(
         "classes", classes, "[normal, tumor]",
         "class names; with this default, those of the stores, if they have other ones. Label 0 in "
@@ -67,6 +69,11 @@ const struct config_key config_keys[] = {
            "the stores' attribute split (train, val, test)"),
     REAL("data.val_fraction", data.val_fraction, 0.01, 0.9, "0.2",
          "fraction of patients used for validation, with split: patient"),
+    INT("data.folds", data.folds, 0, 1000, "0",
+        "with split: patient: patients are dealt into this many folds, at random from the seed, "
+        "instead of drawing a fraction; data.fold says which one is for validation; 0: no folds"),
+    INT("data.fold", data.fold, 1, 1000, "1",
+        "the fold for validation, from 1 to data.folds; --sweep data.fold=1,2,3 trains them all"),
     TEXT("data.patient", data.patient, "''",
          "extended regular expression for an image's file name; its first group is the patient. "
          "'': NAME_idx5_x1_y2 and NAME_x_y. Stores record the patient themselves"),
@@ -124,7 +131,8 @@ const struct config_key config_keys[] = {
     CHOICE("train.loss", train.loss, config_losses, "auto",
            "softmax: cross-entropy of one class out of all; sigmoid: cross-entropy of every class "
            "by itself; mse and huber, for regress: squares of the differences, or these only up "
-           "to huber_delta; auto: softmax, or mse for regress"),
+           "to huber_delta; dice, for segment: softmax plus 1 - Dice of inside and boundary; auto: "
+           "softmax, or mse for regress"),
     REAL("train.huber_delta", train.huber_delta, 1e-6, 1e6, "1",
          "for huber: the difference beyond which the loss grows linearly, in standard deviations "
          "of the target"),
@@ -142,7 +150,7 @@ const struct config_key config_keys[] = {
     CHOICE("train.monitor", train.monitor, config_monitors, "auto",
            "measure that chooses the best weights, on the validation data (or, without any, on the "
            "training data); last: keep those of the last epoch; auto: auc for classify, r2 for "
-           "regress, and the loss for distill"),
+           "regress, dice for segment, and the loss for distill"),
     BOOL("train.tta", train.tta, "false",
          "evaluate the best weights at the end with the mean score over the eight rotations and "
          "reflections of a patch, as predict --tta does; epochs are evaluated without"),

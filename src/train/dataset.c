@@ -94,8 +94,15 @@ void dataset_put_sample(const struct dataset *dataset, int64_t sample, FILE *str
     free(name);
 }
 
+static uint64_t hash_size(uint64_t hash, const char *path)
+{
+    struct stat status;
+    int64_t bytes = path && stat(path, &status) == 0 ? (int64_t)status.st_size : -1;
+    return identity_hash(hash, &bytes, sizeof bytes);
+}
+
 /* Stores and tars by their size and a sample of their bytes, single images by their size. */
-static uint64_t hash_origin(const struct origin *origin)
+static uint64_t hash_origin(const struct origin *origin, bool label_images)
 {
     struct identity identity = { 0 };
     if (origin->kind != ORIGIN_FOLDER) {
@@ -104,11 +111,13 @@ static uint64_t hash_origin(const struct origin *origin)
     }
     uint64_t hash = IDENTITY_HASH_BEGIN;
     for (size_t i = 0; i < origin->n_files; i++) {
-        struct stat status;
         char *path = text_format("%s%s", origin->path, origin->files[i]);
-        int64_t bytes = path && stat(path, &status) == 0 ? (int64_t)status.st_size : -1;
-        hash = identity_hash(hash, &bytes, sizeof bytes);
+        char *labels = path && label_images ? label_image_of(path, NULL) : NULL;
+        hash = hash_size(hash, path);
+        if (label_images)
+            hash = hash_size(hash, labels);
         free(path);
+        free(labels);
     }
     return hash;
 }
@@ -117,7 +126,7 @@ uint64_t dataset_hash(const struct dataset *dataset)
 {
     uint64_t hash = UINT64_C(0x9E3779B97F4A7C15);
     for (int32_t i = 0; i < dataset->n_origins; i++) {
-        struct rng rng = rng_new(hash, hash_origin(&dataset->origins[i]), 0);
+        struct rng rng = rng_new(hash, hash_origin(&dataset->origins[i], dataset->label_images), 0);
         hash = rng_u64(&rng);
     }
     for (int64_t s = 0; s < dataset->n_spans; s++) {
@@ -215,25 +224,10 @@ static struct drawn_patient *draw_patients(const struct dataset *dataset, uint64
     return drawn;
 }
 
-/* Patients with a rare class and the others are drawn apart, so that both sides have it. What is
- * kept for the test stays there. */
-static bool split_patients(struct dataset *dataset, uint64_t seed, double fraction, struct err *err)
+/* The sides of n drawn patients: a fraction of those of each stratum for validation. */
+static void draw_fraction(const struct drawn_patient *drawn, int32_t n, double fraction,
+                          enum data_side *side)
 {
-    int32_t n = 0;
-    struct drawn_patient *drawn = draw_patients(dataset, seed, &n);
-    enum data_side *side = calloc((size_t)dataset->n_patients + 1, sizeof *side);
-    bool ok = (drawn && side) || err_memory(err, "the split");
-    if (ok && n < 2)
-        ok = err_set(
-            err, ERR_MISSING,
-            "all data%s come from one patient (%s), but validation needs another; set data.val",
-            n < dataset->n_patients ? ", except the test data," : "",
-            n ? dataset->patients[drawn[0].patient] : "none");
-    if (!ok) {
-        free(drawn);
-        free(side);
-        return false;
-    }
     for (int32_t first = 0, end; first < n; first = end) {
         for (end = first; end < n && drawn[end].stratum == drawn[first].stratum;)
             end++;
@@ -243,12 +237,52 @@ static bool split_patients(struct dataset *dataset, uint64_t seed, double fracti
         for (int32_t i = 0; i < end - first; i++)
             side[drawn[first + i].patient] = i < val ? DATA_VAL : DATA_TRAIN;
     }
-    for (int64_t i = 0; i < dataset->n_spans; i++)
+}
+
+/* The same for a fold: patients are dealt one by one, stratum by stratum. */
+static bool deal_folds(const struct train_config *config, const struct drawn_patient *drawn,
+                       int32_t n, enum data_side *side, struct err *err)
+{
+    int64_t folds = config->data.folds, fold = config->data.fold;
+    if (folds < 2 || fold > folds)
+        return err_set(err, ERR_USAGE,
+                       "data.fold: %lld of %lld folds; data.folds must be 2 or more, and data.fold "
+                       "at most that",
+                       (long long)fold, (long long)folds);
+    if (n < folds)
+        return err_set(err, ERR_MISSING,
+                       "data.folds: %lld folds need as many patients, but there are %d; use fewer",
+                       (long long)folds, n);
+    for (int32_t i = 0; i < n; i++)
+        side[drawn[i].patient] = i % folds == fold - 1 ? DATA_VAL : DATA_TRAIN;
+    return true;
+}
+
+/* Patients with a rare class and the others are drawn apart, so that both sides have it. What is
+ * kept for the test stays there. */
+static bool split_patients(struct dataset *dataset, const struct train_config *config,
+                           struct err *err)
+{
+    int32_t n = 0;
+    struct drawn_patient *drawn = draw_patients(dataset, (uint64_t)config->seed, &n);
+    enum data_side *side = calloc((size_t)dataset->n_patients + 1, sizeof *side);
+    bool ok = (drawn && side) || err_memory(err, "the split");
+    if (ok && n < 2)
+        ok = err_set(
+            err, ERR_MISSING,
+            "all data%s come from one patient (%s), but validation needs another; set data.val",
+            n < dataset->n_patients ? ", except the test data," : "",
+            n ? dataset->patients[drawn[0].patient] : "none");
+    if (ok && config->data.folds > 0)
+        ok = deal_folds(config, drawn, n, side, err);
+    else if (ok)
+        draw_fraction(drawn, n, config->data.val_fraction, side);
+    for (int64_t i = 0; ok && i < dataset->n_spans; i++)
         if (dataset->spans[i].side != DATA_TEST)
             dataset->spans[i].side = side[dataset->spans[i].patient];
     free(drawn);
     free(side);
-    return true;
+    return ok;
 }
 
 /* The sides that a patient with these bits is on, in words. */
@@ -360,21 +394,27 @@ static bool end_listing(struct listing *listing, bool ok)
 
 bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err)
 {
-    *out = (struct dataset){ .n_classes = (int64_t)config->classes.n };
+    *out = (struct dataset){ .n_classes = (int64_t)config->classes.n,
+                             .label_images = config->truth == TRUTH_LABEL_IMAGES };
     static const enum label_use labels[] = { [TRUTH_LABELS] = LABELS_NEEDED,
                                              [TRUTH_NONE] = LABELS_IGNORED,
-                                             [TRUTH_TARGETS] = LABELS_TARGETS };
+                                             [TRUTH_TARGETS] = LABELS_TARGETS,
+                                             [TRUTH_LABEL_IMAGES] = LABELS_IMAGES };
     bool labelled = config->truth == TRUTH_LABELS;
     struct listing listing = { .dataset = out, .config = config, .labels = labels[config->truth] };
     if (config->data.train.n == 0)
         return err_set(err, ERR_USAGE,
                        "data.train is empty; list patch stores, folders or tar files there");
+    if (config->data.folds > 0 && (config->data.val.n > 0 || config->data.split != SPLIT_PATIENT))
+        return err_set(err, ERR_USAGE,
+                       "data.folds: validation is already chosen by data.val or data.split; omit "
+                       "one of them");
     bool ok = compile_patterns(&listing, err) &&
               add_all(&listing, &config->data.train, DATA_TRAIN, err) &&
               add_all(&listing, &config->data.val, DATA_VAL, err) &&
               add_all(&listing, &config->data.test, DATA_TEST, err);
     if (ok && config->data.val.n == 0 && config->data.split == SPLIT_PATIENT)
-        ok = split_patients(out, (uint64_t)config->seed, config->data.val_fraction, err);
+        ok = split_patients(out, config, err);
     if (ok && labelled && config->data.hard_negatives[0])
         ok = dataset_add_hard(&listing, config->data.hard_negatives, err);
     ok = ok && check_leak(out, err) && check_classes(out, config, err);

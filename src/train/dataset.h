@@ -4,6 +4,7 @@
 #ifndef TRAIN_DATASET_H
 #define TRAIN_DATASET_H
 #include "base/image.h"
+#include "base/label_image.h"
 #include "patch/patch.h"
 #include "stain/stain.h"
 #include "train/config.h"
@@ -32,6 +33,7 @@ struct dataset {
     double mpp;        /* of the first store that states it; else 0 */
     double learnt_mpp; /* the same after data.resize_px */
     bool has_stores, has_images;
+    bool label_images;      /* beside every image: dataset_read_labels */
     bool icc;               /* the colours of all stores were converted to sRGB (extract --icc) */
     struct stain_fit stain; /* what the patches of all stores were normalised to, if anything */
     int64_t room_origins, room_spans, room_labels, room_targets;
@@ -105,6 +107,9 @@ int64_t dataset_group_bytes(const struct dataset *dataset, int64_t sample);
 /* The pixels of the sample's group to out [dataset_group_bytes]. */
 bool dataset_read_group(const struct dataset *dataset, int64_t sample, uint8_t *out,
                         struct err *err);
+/* The label image of a sample, of the patch's size. Thread-safe. *out is the caller's. */
+bool dataset_read_labels(const struct dataset *dataset, int64_t sample, struct label_image *out,
+                         struct err *err);
 /* The sample's patch as a separate image; group: from dataset_read_group, or NULL. */
 bool dataset_read(const struct dataset *dataset, int64_t sample, const uint8_t *group,
                   struct image *out, struct err *err);

@@ -46,6 +46,7 @@ static int32_t label_by_rule(const struct listing *listing, int32_t label)
     switch (listing->labels) {
     case LABELS_IGNORED:
     case LABELS_TARGETS:
+    case LABELS_IMAGES:
         return 0;
     case LABELS_NORMAL:
         return label == 0 ? 0 : PATCH_UNLABELED;
@@ -308,12 +309,20 @@ static bool keep_file(struct origin *origin, const char *name, struct err *err)
     return true;
 }
 
+static bool has_labels(const char *path, struct err *err)
+{
+    char *labels = label_image_of(path, err);
+    free(labels);
+    return labels != NULL;
+}
+
 /* Images below origin->path/below, at any depth. */
 static bool walk(struct listing *listing, int32_t number, const char *below, int depth,
                  struct err *err)
 {
     char **names = NULL;
     size_t n = 0;
+    bool needed = listing->labels == LABELS_IMAGES;
     char *folder = text_format("%s%s", listing->dataset->origins[number].path, below);
     bool ok = folder || err_memory(err, "a folder of images");
     if (ok && depth > MAX_DEPTH)
@@ -326,8 +335,8 @@ static bool walk(struct listing *listing, int32_t number, const char *below, int
         ok = path || err_memory(err, "a folder of images");
         if (ok && file_is_folder(path)) {
             ok = walk(listing, number, name, depth + 1, err);
-        } else if (ok && is_image(name)) {
-            ok = keep_file(origin, name, err) &&
+        } else if (ok && is_image(name) && !(needed && label_image_is(name))) {
+            ok = (!needed || has_labels(path, err)) && keep_file(origin, name, err) &&
                  add_image(listing, origin->path, name, (int64_t)origin->n_files - 1, err);
         }
         free(name);
@@ -344,7 +353,7 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
     size_t n = 0, stores = 0;
     bool ok = folder_names(path, NULL, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++) {
-        if (strcmp(file_extension(names[i]), ".h5") != 0)
+        if (strcmp(file_extension(names[i]), ".h5") != 0 || listing->labels == LABELS_IMAGES)
             continue;
         char *store = text_format("%s/%s", path, names[i]);
         ok = store ? add_store(listing, store, err) : err_memory(err, path);
@@ -358,7 +367,10 @@ static bool add_folder(struct listing *listing, const char *path, struct err *er
     return origin_new(listing->dataset, ORIGIN_FOLDER, path, err) &&
            walk(listing, listing->dataset->n_origins - 1, "", 0, err) &&
            (listing->dataset->n_samples > before ||
-            err_set(err, ERR_FORMAT, "%s: contains neither patch stores (.h5) nor images", path));
+            (listing->labels == LABELS_IMAGES
+                 ? err_set(err, ERR_FORMAT, "%s: contains no images (PNG, JPEG) to segment", path)
+                 : err_set(err, ERR_FORMAT, "%s: contains neither patch stores (.h5) nor images",
+                           path)));
 }
 
 /* Images that are named one by one are a folder without a name. Whether one can be read turns out
@@ -384,6 +396,11 @@ bool origin_add(struct listing *listing, const char *path, struct err *err)
 {
     if (file_is_folder(path))
         return add_folder(listing, path, err);
+    if (listing->labels == LABELS_IMAGES && file_exists(path))
+        return err_set(err, ERR_USAGE,
+                       "%s: not a folder; objective segment takes folders of images with label "
+                       "images beside them",
+                       path);
     if (listing->labels == LABELS_OPTIONAL && !is_store_or_tar(path))
         return add_file(listing, path, err);
     if (!file_exists(path))

@@ -48,6 +48,7 @@ enum label_use {
     LABELS_OPTIONAL, /* all are kept; patients need not be known, and a path may be an image */
     LABELS_NORMAL,   /* the first class; others, and patches without a label, are dropped */
     LABELS_TARGETS,  /* all get the first class; patches without a target are dropped */
+    LABELS_IMAGES,   /* all get the first class; an image has a label image beside it */
 };
 
 /* Where new samples go and how files are interpreted. */
@@ -88,6 +89,12 @@ void origin_free(struct origin *origin);
 /* Adds the patches listed in the file to the training side, except those of patients on another
  * side. Sides must have been assigned. */
 bool dataset_add_hard(struct listing *listing, const char *path, struct err *err);
+
+/* From dataset_labels.c: label images, which lie beside their images: NAME_labels.png or
+ * NAME_labels.npy for NAME.png. */
+bool label_image_is(const char *name); /* is this one, by its name? */
+/* That of an image, the caller's; NULL, with an error, if there is none or no memory. */
+char *label_image_of(const char *path, struct err *err);
 
 /* From dataset_index.c: */
 struct new_sample {

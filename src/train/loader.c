@@ -10,6 +10,7 @@
 #include "base/divide.h"
 #include "train/loss.h"
 #include "base/clock.h"
+#include "train/pixel_classes.h"
 
 #define AHEAD 3   /* batches in the ring */
 #define WINDOWS 2 /* in memory */
@@ -17,7 +18,8 @@
 struct place {
     float *pixels;
     int32_t *labels;
-    float *targets; /* NULL: the data set has none */
+    float *targets;         /* NULL: the data set has none */
+    int32_t *pixel_classes; /* NULL: the data set has no label images */
     int64_t *samples;
     int64_t left;   /* items not yet done */
     int64_t failed; /* the lowest item that failed, or -1 */
@@ -42,7 +44,7 @@ struct window {
 
 struct loader {
     struct loader_options options;
-    int64_t n_batches, sample_floats;
+    int64_t n_batches, sample_floats, sample_places;
     struct place ring[AHEAD];
     /* one epoch */
     struct order order;
@@ -97,7 +99,8 @@ bool loader_new(const struct loader_options *options, struct loader **out, struc
     struct order_options order = order_options(loader, 0);
     int64_t n = order_count(options->dataset, &order), global = options->batch * options->ranks;
     loader->n_batches = options->train ? n / global : ceil_div(n, global);
-    loader->sample_floats = 3 * options->input_px * options->input_px;
+    loader->sample_places = options->input_px * options->input_px;
+    loader->sample_floats = 3 * loader->sample_places;
     bool ok = true;
     for (int i = 0; i < AHEAD; i++) {
         struct place *place = &loader->ring[i];
@@ -107,8 +110,12 @@ bool loader_new(const struct loader_options *options, struct loader **out, struc
         place->samples = calloc(batch, sizeof *place->samples);
         if (options->dataset->targets)
             place->targets = calloc(batch, sizeof *place->targets);
+        if (options->dataset->label_images)
+            place->pixel_classes =
+                calloc(batch * (size_t)loader->sample_places, sizeof *place->pixel_classes);
         ok = ok && place->pixels && place->labels && place->samples &&
-             (place->targets || !options->dataset->targets);
+             (place->targets || !options->dataset->targets) &&
+             (place->pixel_classes || !options->dataset->label_images);
     }
     loader->workers = calloc((size_t)options->workers, sizeof *loader->workers);
     if (!ok || !loader->workers) {
@@ -129,6 +136,7 @@ void loader_free(struct loader *loader)
         free(loader->ring[i].labels);
         free(loader->ring[i].samples);
         free(loader->ring[i].targets);
+        free(loader->ring[i].pixel_classes);
     }
     free(loader->workers);
     pthread_mutex_destroy(&loader->lock);
@@ -148,9 +156,10 @@ double loader_waited_s(const struct loader *loader)
 
 /* --- workers --- */
 
-/* Stains, sizes and, for training, all that is drawn. */
+/* Stains, sizes and, for training, all that is drawn. classes: of the patch's pixels, or without
+ * any (px NULL); they follow the patch. */
 static bool prepare_patch(const struct loader_options *options, struct augment_key key,
-                          struct image *patch, struct err *err)
+                          struct image *patch, struct image *classes, struct err *err)
 {
     const struct model_config *config = options->prepare;
     int n_steps = config->n_sizings;
@@ -158,7 +167,9 @@ static bool prepare_patch(const struct loader_options *options, struct augment_k
         n_steps--; /* the crop is drawn instead */
     if ((options->stain && !stain_need_patch(options->stain, patch, err)) ||
         !model_resize(config, n_steps, patch, err) ||
-        (options->train && !augment_train(&options->augment, key, patch, err)))
+        (classes->px && !model_resize(config, n_steps, classes, err)) ||
+        (options->train &&
+         !augment_train_pair(&options->augment, key, patch, classes->px ? classes : NULL, err)))
         return false;
     if (patch->width == options->input_px && patch->height == options->input_px)
         return true;
@@ -166,28 +177,46 @@ static bool prepare_patch(const struct loader_options *options, struct augment_k
                    (long long)patch->width, (long long)patch->height, (long long)options->input_px);
 }
 
+/* The classes of a sample's pixels, in the first channel. */
+static bool read_classes(const struct loader_options *options, int64_t sample,
+                         const struct image *patch, struct image *out, struct err *err)
+{
+    struct label_image labels = { 0 };
+    if (!options->dataset->label_images)
+        return true;
+    bool ok = dataset_read_labels(options->dataset, sample, &labels, err) &&
+              pixel_classes(&labels, patch, options->prepare->spacing_um_px, out, err);
+    label_image_free(&labels);
+    return ok;
+}
+
+/* classes [input_px, input_px]: NULL without label images */
 static bool make_sample(const struct loader *loader, const struct window *window, int64_t position,
-                        float *out, struct err *err)
+                        float *out, int32_t *classes, struct err *err)
 {
     const struct loader_options *options = &loader->options;
     const struct order_item *item = &window->items[position - window->first];
     int32_t group = window->group_of[position - window->first];
-    struct image patch = { 0 };
+    struct image patch = { 0 }, known = { 0 };
     struct augment_key key = { .seed = options->seed,
                                .epoch = loader->epoch | (uint64_t)item->copy << 32,
                                .sample = (uint64_t)item->sample };
     bool ok = dataset_read(options->dataset, item->sample,
                            group >= 0 ? window->groups[group].px : NULL, &patch, err) &&
-              prepare_patch(options, key, &patch, err);
-    if (ok)
+              read_classes(options, item->sample, &patch, &known, err) &&
+              prepare_patch(options, key, &patch, &known, err);
+    for (int64_t i = 0; ok && classes && i < loader->sample_places; i++)
+        classes[i] = known.px[3 * i];
+    if (ok) {
         model_normalize(options->prepare, &patch, out);
-    else {
+    } else {
         char *name = dataset_sample_name(options->dataset, item->sample);
         if (err && name && !strstr(err->text, name))
             err_prefix(err, name);
         free(name);
     }
     image_free(&patch);
+    image_free(&known);
     return ok;
 }
 
@@ -228,19 +257,23 @@ static void do_item(struct loader *loader, struct window *window, int64_t item)
     int64_t position = position_of(loader, item), slot = item % options->batch;
     struct place *place = &loader->ring[item / options->batch % AHEAD];
     float *out = place->pixels + slot * loader->sample_floats;
+    int32_t *classes =
+        place->pixel_classes ? place->pixel_classes + slot * loader->sample_places : NULL;
     struct err problem = window ? window->err : (struct err){ 0 };
     bool ok = problem.kind == ERR_NONE;
     place->labels[slot] = LOSS_IGNORE;
     place->samples[slot] = -1;
     if (place->targets)
         place->targets[slot] = NAN;
+    for (int64_t i = 0; classes && !window && i < loader->sample_places; i++)
+        classes[i] = LOSS_IGNORE;
     if (window && ok) {
         int64_t sample = window->items[position - window->first].sample;
         place->labels[slot] = dataset_label(options->dataset, sample);
         place->samples[slot] = sample;
         if (place->targets)
             place->targets[slot] = options->dataset->targets[sample];
-        ok = make_sample(loader, window, position, out, &problem);
+        ok = make_sample(loader, window, position, out, classes, &problem);
     } else {
         memset(out, 0, (size_t)loader->sample_floats * sizeof *out);
     }
@@ -447,6 +480,9 @@ static void describe(const struct loader *loader, const struct place *place, str
     batch_put(out, (struct batch_item){ "sample", BATCH_INT64, SHAPE(n), place->samples });
     if (place->targets)
         batch_put(out, (struct batch_item){ "target", BATCH_FLOAT, SHAPE(n), place->targets });
+    if (place->pixel_classes)
+        batch_put(out, (struct batch_item){ "labels", BATCH_INT32, SHAPE(n, side, side),
+                                            place->pixel_classes });
 }
 
 bool loader_next(struct loader *loader, struct batch *out, struct err *err)

@@ -28,7 +28,9 @@ struct loader_options {
  *   image   float [batch, 3, input_px, input_px]; zeros where padded
  *   label   int32 [batch]; LOSS_IGNORE where padded
  *   sample  int64 [batch]: ids; -1 where padded
- *   target  float [batch]; NaN where padded; only if the data set has targets */
+ *   target  float [batch]; NaN where padded; only if the data set has targets
+ *   labels  int32 [batch, input_px, input_px]: enum segment_class (pixel_classes.h); LOSS_IGNORE
+ *           where padded; only if the data set has label images */
 
 struct loader;
 

@@ -81,6 +81,82 @@ bool loss_softmax(const struct loss_classes *spec, const float *scores, const in
     return true;
 }
 
+#define DICE_MOST_CLASSES 16
+
+/* p [classes] of one place */
+static void softmax_of(const struct loss_classes *spec, const float *s, double *p)
+{
+    double largest = -INFINITY, sum = 0;
+    for (int64_t c = 0; c < spec->classes; c++)
+        largest = fmax(largest, (double)s[c * spec->places]);
+    for (int64_t c = 0; c < spec->classes; c++)
+        sum += p[c] = exp((double)s[c * spec->places] - largest);
+    for (int64_t c = 0; c < spec->classes; c++)
+        p[c] /= sum;
+}
+
+struct dice_sums {
+    double both[DICE_MOST_CLASSES], all[DICE_MOST_CLASSES]; /* sum p t; sum p + sum t */
+    int64_t counted;
+};
+
+static struct dice_sums dice_sums(const struct loss_classes *spec, const float *scores,
+                                  const int32_t *labels)
+{
+    struct dice_sums sums = { 0 };
+    double p[DICE_MOST_CLASSES];
+    for (int64_t i = 0; i < spec->places; i++) {
+        if (labels[i] == LOSS_IGNORE)
+            continue;
+        softmax_of(spec, scores + i, p);
+        sums.counted++;
+        for (int64_t c = 0; c < spec->classes; c++)
+            sums.all[c] += p[c];
+        sums.both[labels[i]] += p[labels[i]];
+        sums.all[labels[i]]++;
+    }
+    return sums;
+}
+
+/* slope: of the sample's loss, divided. */
+static void dice_gradient(const struct loss_classes *spec, const struct dice_sums *sums,
+                          double slope, const float *scores, const int32_t *labels, float *gradient)
+{
+    double p[DICE_MOST_CLASSES], by_p[DICE_MOST_CLASSES];
+    for (int64_t i = 0; i < spec->places; i++) {
+        double mean = 0;
+        if (labels[i] == LOSS_IGNORE)
+            continue;
+        softmax_of(spec, scores + i, p);
+        for (int64_t c = 0; c < spec->classes; c++) {
+            double whole = sums->all[c] + 1;
+            by_p[c] =
+                c == 0 ? 0 : ((2 * sums->both[c] + 1) / whole - (c == labels[i] ? 2 : 0)) / whole;
+            mean += p[c] * by_p[c];
+        }
+        for (int64_t c = 0; c < spec->classes; c++)
+            gradient[c * spec->places + i] += (float)(slope * p[c] * (by_p[c] - mean));
+    }
+}
+
+void loss_dice(const struct loss_classes *spec, const float *scores, const int32_t *labels,
+               double *loss, float *gradient)
+{
+    double sum = 0, divisor = spec->divisor > 0 ? spec->divisor : (double)spec->count;
+    double others = (double)(spec->classes - 1);
+    for (int64_t n = 0; n < spec->count; n++) {
+        const float *s = scores + n * spec->classes * spec->places;
+        const int32_t *l = labels + n * spec->places;
+        struct dice_sums sums = dice_sums(spec, s, l);
+        for (int64_t c = 1; sums.counted > 0 && c < spec->classes; c++)
+            sum += (1 - (2 * sums.both[c] + 1) / (sums.all[c] + 1)) / others;
+        if (gradient && sums.counted > 0)
+            dice_gradient(spec, &sums, 1 / (others * divisor), s, l,
+                          gradient + n * spec->classes * spec->places);
+    }
+    *loss = sum / divisor;
+}
+
 void loss_sigmoid(const struct loss_classes *spec, const float *scores, const float *targets,
                   double *loss, float *gradient)
 {

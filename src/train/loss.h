@@ -27,6 +27,15 @@ struct loss_classes {
 bool loss_softmax(const struct loss_classes *spec, const float *scores, const int32_t *labels,
                   double *loss, float *gradient, struct err *err);
 
+/* Soft Dice: for each sample the mean over the classes but the first of 1 - (2 sum p t + 1) /
+ * (sum p + sum t + 1), where p is the softmax of the scores and t is 1 where the label is the
+ * class; places with LOSS_IGNORE count in no sum. The sum over samples is divided by divisor (0:
+ * count). A sample whose places are all ignored does not count. weights, smoothing and shares are
+ * not looked at; labels must be in range. The gradient is added to what is there; it may be NULL.
+ */
+void loss_dice(const struct loss_classes *spec, const float *scores, const int32_t *labels,
+               double *loss, float *gradient);
+
 /* Sigmoid cross-entropy: every class is an independent yes or no. targets [as scores] in [0, 1];
  * NaN does not count. weights multiply the loss of a class; without a divisor the mean is over the
  * elements that count (as PyTorch: weights are not in the denominator). */

@@ -37,27 +37,73 @@ static bool name_a_size(const struct train_config *config, const struct zoo_opti
     return err_prefix(err, setting);
 }
 
-bool network_build(const struct train_config *config, int64_t outputs, const char *what,
-                   struct graph **out, struct err *err)
+/* The network as the zoo has it. */
+static bool build_plain(const struct train_config *config, int64_t outputs, struct graph **out,
+                        struct err *err)
 {
-    struct graph *graph = NULL;
     struct zoo_options options = { .batch = config->train.batch,
                                    .height = config->network.input_px,
                                    .width = config->network.input_px,
                                    .classes = outputs };
-    const struct zoo_network *network = zoo_find(config->network.name, err);
-    if (!network)
+    if (!zoo_find(config->network.name, err))
         return err_prefix(err, "network.name");
-    if (!zoo_build(config->network.name, &options, &graph, err))
-        return name_a_size(config, &options, err);
-    const struct shape *logits = graph_shape(graph, graph->outputs[0].value);
-    bool ok = network->input == ZOO_IMAGE && logits->rank == 2 && logits->dim[1] == outputs;
-    if (!ok)
-        err_set(err, ERR_USAGE, "network.name: %s is not %s", config->network.name, what);
-    if (ok && config->network.padding != PADDING_ZERO)
-        ok = transform_padding(graph, (enum padding)config->network.padding, out, err);
-    else if (ok)
-        *out = graph, graph = NULL;
+    return zoo_build(config->network.name, &options, out, err) ||
+           name_a_size(config, &options, err);
+}
+
+/* *graph, which is used up, padded as configured. */
+static bool pad(const struct train_config *config, struct graph *graph, struct graph **out,
+                struct err *err)
+{
+    if (config->network.padding == PADDING_ZERO) {
+        *out = graph;
+        return true;
+    }
+    bool ok = transform_padding(graph, (enum padding)config->network.padding, out, err);
     graph_free(graph);
     return ok;
+}
+
+static bool refuse(struct graph *graph, const struct train_config *config, const char *what,
+                   struct err *err)
+{
+    graph_free(graph);
+    return err_set(err, ERR_USAGE, "network.name: %s is not %s", config->network.name, what);
+}
+
+static bool takes_images(const struct train_config *config)
+{
+    return zoo_find(config->network.name, NULL)->input == ZOO_IMAGE;
+}
+
+bool network_build(const struct train_config *config, int64_t outputs, const char *what,
+                   struct graph **out, struct err *err)
+{
+    struct graph *graph = NULL;
+    if (!build_plain(config, outputs, &graph, err))
+        return false;
+    const struct shape *logits = graph_shape(graph, graph->outputs[0].value);
+    if (!takes_images(config) || logits->rank != 2 || logits->dim[1] != outputs)
+        return refuse(graph, config, what, err);
+    return pad(config, graph, out, err);
+}
+
+bool network_build_pixels(const struct train_config *config, int64_t outputs, struct graph **out,
+                          struct err *err)
+{
+    struct graph *graph = NULL;
+    int64_t side = config->network.input_px;
+    if (!build_plain(config, outputs, &graph, err))
+        return false;
+    const struct shape wanted = SHAPE(config->train.batch, outputs, side, side);
+    if (!takes_images(config) || !shape_equal(graph_shape(graph, graph->outputs[0].value), &wanted))
+        return refuse(graph, config,
+                      "a network that gives a class for every pixel; use segment_unet", err);
+    if (config->network.padding == PADDING_VALID) {
+        graph_free(graph);
+        return err_set(err, ERR_USAGE,
+                       "network.padding: without any, the output would be smaller than the image; "
+                       "use zero, reflect or replicate");
+    }
+    return pad(config, graph, out, err);
 }

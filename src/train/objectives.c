@@ -10,7 +10,8 @@
 #define OBJECTIVES(LINE)                                                                           \
     LINE(classify)                                                                                 \
     LINE(distill)                                                                                  \
-    LINE(regress)
+    LINE(regress)                                                                                  \
+    LINE(segment)
 
 #define DECLARE(name) extern const struct objective objective_##name;
 OBJECTIVES(DECLARE)

@@ -164,6 +164,12 @@ static void examples_are_read(void **state)
     assert_int_equal(config.train.monitor, MONITOR_LAST);
     config_free(&config);
     free(path);
+    path = source_path("examples/nuclei.yaml");
+    if (!config_read(path, NULL, 0, &config, &err))
+        fail_msg("%s", err.text);
+    assert_string_equal(config.network.name, "segment_unet");
+    config_free(&config);
+    free(path);
 }
 
 int main(void)

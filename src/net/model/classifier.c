@@ -153,6 +153,11 @@ static bool accept_rgb(struct model *model, struct err *err)
 bool model_as_classifier(struct model *model, enum model_outputs given, struct err *err)
 {
     model->outputs = given;
+    if (model->config.objective == OBJECTIVE_SEGMENT)
+        return err_set(err, ERR_USAGE,
+                       "%s: segments nuclei: it gives a class for every pixel, not for an image; "
+                       "use microtome nuclei --model",
+                       model->name);
     if (!accept_rgb(model, err) || !model_check_classifies(model, model->graph, err))
         return false;
     if (model_predicts_number(model))

@@ -10,7 +10,9 @@
 #define CLASSES_LIMIT 100000
 #define PIXELS_LIMIT 1000000
 
-static const char *const objectives[] = { "classify", "distill", "regress", NULL };
+static const char *const objectives[] = { "classify", "distill", "regress", "segment", NULL };
+
+const char *const segment_class_names[SEGMENT_CLASSES] = { "background", "inside", "boundary" };
 
 const char *model_config_objective(enum model_objective objective)
 {
@@ -286,9 +288,12 @@ static bool read_objective(const struct reader *r, const json_t *own)
     if (!objectives[i])
         return err_set(r->err, ERR_FORMAT,
                        "%s: the model was trained with objective '%.60s'; this version knows "
-                       "classify, distill and regress",
+                       "classify, distill, regress and segment",
                        r->path, text);
     r->config->objective = (enum model_objective)i;
+    if (i == OBJECTIVE_SEGMENT && r->config->num_classes != SEGMENT_CLASSES)
+        return wrong(r, "num_classes",
+                     "3 in a model that segments: background, inside and boundary");
     return i != OBJECTIVE_REGRESS || read_predicted(r, json_object_get(own, "target"));
 }
 

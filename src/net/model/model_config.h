@@ -41,7 +41,13 @@ enum model_objective {
     OBJECTIVE_CLASSIFY,
     OBJECTIVE_DISTILL, /* a classifier, fitted to its own window scores */
     OBJECTIVE_REGRESS, /* one number for a patch: `target` */
+    OBJECTIVE_SEGMENT, /* one of enum segment_class for every pixel */
 };
+
+/* The classes of a model that segments, in this order: what is not in a nucleus, what is well
+ * within one, and the rim of one, which separates nuclei that touch. */
+enum segment_class { SEGMENT_BACKGROUND, SEGMENT_INSIDE, SEGMENT_BOUNDARY, SEGMENT_CLASSES };
+extern const char *const segment_class_names[SEGMENT_CLASSES];
 
 struct model_config {
     int64_t num_classes;       /* logits; one: sigmoid, more: softmax */
