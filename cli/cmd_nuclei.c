@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stddef.h>
 #include "base/json.h"
+#include "base/pool.h"
 #include "cli/nuclei.h"
 #include "nuclei/settings.h"
 #include "tissue/quality.h"
@@ -19,6 +20,9 @@ static const struct arg args[] = {
         "um/px at which nuclei are looked for; default: the finest level of 0.2 um/px or more, "
         "as it is stored"),
     SLIDE_MPP_ARG,
+    TEXT_ARG("model", model, "MODEL", NULL,
+             "find nuclei with this network instead, as trained with objective: segment; see "
+             "docs/nuclei.md for when it is better"),
     TEXT_ARG("labels", labels, "DIR", NULL,
              "measure these nuclei instead of finding some: <slide>.geojson of QuPath or StarDist, "
              "<slide>.json of HoVer-Net, <slide>.png or .npy with a number for each nucleus"),
@@ -50,8 +54,21 @@ static const struct arg args[] = {
     COMMON_ARGS,
 };
 
-bool nuclei_args_request(const struct nuclei_args *given, struct nuclei_request *out,
-                         struct err *err)
+static bool open_net(const struct nuclei_args *given, const struct ctx *ctx,
+                     struct nuclei_options *options, struct nuclei_net **net, struct err *err)
+{
+    if (!given->model)
+        return true;
+    if (given->labels)
+        return err_set(err, ERR_USAGE, "--model: finds nuclei, but --labels gives them; omit one");
+    if (!nuclei_net_open(given->model, &options->settings, pool_workers(ctx->pool), net, err))
+        return false;
+    options->finder = nuclei_net_finder(*net);
+    return true;
+}
+
+bool nuclei_args_request(const struct nuclei_args *given, const struct ctx *ctx,
+                         struct nuclei_request *out, struct nuclei_net **net, struct err *err)
 {
     out->options = nuclei_options_defaults();
     out->options.mpp = given->mpp;
@@ -72,7 +89,8 @@ bool nuclei_args_request(const struct nuclei_args *given, struct nuclei_request 
                        "--settings: of finding nuclei; with --labels they are only measured");
     if (given->settings && !nuclei_settings_parse(given->settings, &out->options.settings, err))
         return false;
-    return !given->omit || quality_parse(given->omit, "omit", &out->options.omit, err);
+    return (!given->omit || quality_parse(given->omit, "omit", &out->options.omit, err)) &&
+           open_net(given, ctx, &out->options, net, err);
 }
 
 /* --- printing --- */
@@ -203,6 +221,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                       .overwrite = given->overwrite,
                                       .argc = app->argc,
                                       .argv = app->argv };
+    struct nuclei_net *net = NULL;
     struct cluster_options cluster = given->cluster;
     if (!(cluster.memory_mb > 0))
         cluster.memory_mb = memory_mb(given);
@@ -213,13 +232,15 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                   .slides = &slides,
                                   .request = &request,
                                   .options = &cluster };
-    bool ok = cluster_check(&given->cluster, err) && nuclei_args_request(given, &request, err) &&
+    bool ok = cluster_check(&given->cluster, err) &&
+              nuclei_args_request(given, &app->ctx, &request, &net, err) &&
               slide_list_read(operands->operands, operands->n_operands, &slides, err);
     if (ok && given->cluster.on > 0)
         ok = cluster_submit(&tasks, &app->ctx, app->out, err);
     else if (ok)
         ok = run_here(app, given, &request, err);
     slide_list_free(&slides);
+    nuclei_net_close(net);
     return ok;
 }
 
@@ -235,7 +256,9 @@ const struct command cmd_nuclei = {
                   "area, perimeter, shape, stain and texture of each nucleus, in um), "
                   "<slide>_nuclei.geojson (the outlines as detections, for QuPath) and, up to 8192 "
                   "x 8192 px, <slide>_labels.png (16 bit: the number of each pixel's nucleus). "
-                  "Nuclei of other programs are measured with --labels. " SLIDES_ARE
+                  "A network finds them instead with --model; nuclei of other programs are "
+                  "measured "
+                  "with --labels. " SLIDES_ARE
                   " Run again, an interrupted run continues; complete slides are kept, and those "
                   "that cannot be read are recorded in slides.csv and skipped. The same options "
                   "give the same bytes for any number of threads and tasks.",

@@ -2,12 +2,13 @@
 #ifndef CLI_NUCLEI_H
 #define CLI_NUCLEI_H
 #include "cli/cluster.h"
+#include "nuclei/learnt.h"
 #include "nuclei/nuclei_cohort.h"
 
 struct nuclei_args {
     struct common_options common;
     struct cluster_options cluster;
-    const char *output, *cache, *tissue, *omit, *labels, *truth, *settings;
+    const char *output, *cache, *tissue, *omit, *labels, *truth, *settings, *model;
     int method;
     bool icc, no_label_images, overwrite, json;
     double mpp, slide_mpp;
@@ -24,9 +25,10 @@ struct nuclei_printer {
 void nuclei_print_slide(void *arg, const struct nuclei_row *row);
 void nuclei_print_end(struct nuclei_printer *printer, const struct nuclei_agreement *all);
 
-/* The options of a request; slides, folder and command line are left to the caller. */
-bool nuclei_args_request(const struct nuclei_args *given, struct nuclei_request *out,
-                         struct err *err);
+/* The options of a request; slides, folder and command line are left to the caller. *net: the
+ * network that finds nuclei, the caller's; NULL: none. */
+bool nuclei_args_request(const struct nuclei_args *given, const struct ctx *ctx,
+                         struct nuclei_request *out, struct nuclei_net **net, struct err *err);
 
 extern const struct command cmd_nuclei;
 extern const struct task_kind nuclei_tasks;

@@ -8,23 +8,24 @@
 struct nuclei_work {
     struct nuclei_request request;
     struct nuclei_slide slide; /* of the last task; its entry NULL: none yet */
+    struct nuclei_net *net;    /* NULL: none */
 };
 
 static void tasks_close(void *state)
 {
     struct nuclei_work *work = state;
     nuclei_slide_close(&work->slide);
+    nuclei_net_close(work->net);
 }
 
 static bool tasks_open(const struct task_given *given, const struct ctx *ctx, struct err *err)
 {
-    (void)ctx;
     struct nuclei_work *work = given->state;
     work->request.slides = given->slides;
     work->request.folder = given->list->folder;
     work->request.argc = given->list->argc;
     work->request.argv = given->list->argv;
-    return nuclei_args_request(given->options, &work->request, err);
+    return nuclei_args_request(given->options, ctx, &work->request, &work->net, err);
 }
 
 static bool find_slide(const struct slide_list *slides, const char *name, size_t *out,
