@@ -46,12 +46,17 @@ static void print_table(FILE *stream, const struct map_run *run, const struct ma
         print_number(stream, c->area_share);
         fputs(" of the area\n", stream);
     }
-    for (int a = 0; a < run->n_columns; a++)
-        for (int b = a + 1; b < run->n_columns; b++) {
-            fprintf(stream, "agreement of %s and %s:", run->columns[a].name, run->columns[b].name);
-            print_number(stream, summary->agreement[a][b]);
-            fputc('\n', stream);
+    for (int a = 1; a < run->n_columns; a++) {
+        fprintf(stream, "agreement of %s with", run->columns[a].name);
+        for (int b = 0; b < a; b++) {
+            fprintf(stream, "%s %s", b ? "," : "", run->columns[b].name);
+            if (isfinite(summary->agreement[a][b]))
+                fprintf(stream, " %.2f", summary->agreement[a][b]);
+            else
+                fprintf(stream, " -");
         }
+        fputc('\n', stream);
+    }
     fprintf(stream, "%s/index.html: images: %lld", run->request->folder,
             (long long)summary->subjects);
     if (summary->failed > 0)

@@ -138,7 +138,7 @@ static bool describe(struct map_run *run, struct err *err)
 
 char *map_identity(const struct map_run *run, const struct subject *subject)
 {
-    return text_format("%s at=%lld,%lld,%lld of=%s", run->options, (long long)subject->sample,
+    return text_format("%s at=%lld,%lld,%lld of=%s", run->options, (long long)subject->item,
                        (long long)subject->x, (long long)subject->y, subject->inputs);
 }
 

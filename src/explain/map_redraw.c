@@ -197,6 +197,7 @@ bool map_redraw(struct map_run *run, const struct ctx *ctx, struct err *err)
     if (ok && r.n > 0 && !is_there(run, identity)) {
         console_begin(ctx->console, "redrawing weights", 1, "network");
         ok = redraw(run, &r, identity, ctx, err);
+        console_advance(ctx->console, ok);
         console_end(ctx->console);
     }
     free(identity);

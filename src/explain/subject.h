@@ -22,6 +22,7 @@ struct subject {
     char inputs[INPUTS_ROOM]; /* the files that it is made from */
     int32_t source;           /* what it is read from: subjects of one source follow each other */
     int64_t sample;           /* images: of the data set */
+    int64_t item;             /* in its file: the patch of a store, the entry of a tar; else 0 */
     int64_t x, y;             /* windows: top left, raster px */
 };
 

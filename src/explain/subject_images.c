@@ -155,8 +155,12 @@ static int64_t pick(const struct subject_request *request, const struct scores *
 /* "dir/x.png" and "a.tar: dir/x.png" -> "x"; "s.h5 patch 12" -> "s_12". */
 static char *subject_name(const struct dataset *dataset, int64_t sample, const char *file)
 {
+    const char *origin = dataset_origin_path(dataset, sample);
     bool stored = dataset_in_group(dataset, sample);
-    char *stem = file_stem(stored ? dataset_origin_path(dataset, sample) : file), *name = stem;
+    size_t length = strlen(origin);
+    if (length > 0 && strncmp(file, origin, length) == 0 && strncmp(file + length, ": ", 2) == 0)
+        file += length + 2; /* an entry of a tar */
+    char *stem = file_stem(stored ? origin : file), *name = stem;
     if (stem && stored) {
         name = text_format("%s_%lld", stem, (long long)dataset_item(dataset, sample));
         free(stem);
@@ -217,6 +221,8 @@ static bool add_sample(const struct dataset *dataset, const struct candidate *ca
         struct identity identity = facts->identity;
         if (!facts->stored && file_exists(file))
             ok = identity_of_file(file, &identity, err);
+        else
+            subject->item = dataset_item(dataset, sample);
         inputs_add(subject->inputs, facts->stored ? "store" : "image", &identity);
     }
     free(file);

@@ -59,5 +59,23 @@ diff -r t1 t3 && echo same
 ls t1
 grep -o '<h3>.*</h3>' t1/index.html
 grep -c 'src="y%20%26%20%3Cb%3E/gradcam.png"' t1/index.html
+touch -d 2001-01-01 t1/y*/gradcam.npy
+run y*.png --method gradcam,ig,smoothgrad --ig-steps 4 --smooth-samples 3 -o t1 >/dev/null && stat -c %y t1/y*/gradcam.npy | cut -c1-4 # alone: kept too
 echo "== layers side by side"
 run x.png --layer layer2,layer3.0 -o layers >/dev/null && ls layers/x/*.npy
+echo "== a model that resizes and crops: NaN where it does not look; from a tar"
+mkdir run7 && echo '{"spec_version": "1.0", "architecture": "scan_tiny", "num_classes": 2, "patch_size_pixels": 128,
+"spacing_um_px": 0.25, "class_names": ["normal", "tumor"], "transform": [{"name": "Resize", "arguments": {"size": 256}},
+{"name": "CenterCrop", "arguments": {"size": 224}}, {"name": "ToTensor"}], "microtome": {"network": "scan_tiny"}}' >run7/config.json
+microtome model convert --network scan_tiny --init-seed 1 --classes 2 -o run7/model.safetensors -q
+python3 -c 'from PIL import Image; Image.open("x.png").crop((0, 0, 128, 128)).save("small.png")'
+tar cf images.tar small.png
+microtome explain map images.tar --model run7 --belief-steps 4 --belief-orders 1 --belief-subjects 1 --class tumor -o crop -q >/dev/null
+microtome model run small.png --model run7 --json >scores.json
+python3 - <<'PY'
+import json, numpy as np
+s = json.load(open("crop/explain.json"))["subjects"][0]
+a = np.load("crop/small/gradcam.npy")
+print(s["name"], s["file"], s["seen"], s["input_size"], a.shape, np.isnan(a).sum() == 128 ** 2 - 112 ** 2, np.isfinite(a[8:120, 8:120]).all())
+print(abs(json.load(open("scores.json"))[0]["scores"]["tumor"] - s["score"]) < 1e-6)
+PY
