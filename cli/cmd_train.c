@@ -212,7 +212,8 @@ const struct command cmd_train = {
               .description =
                   "Trains a network from the zoo on patch stores, folders of images or tar files, "
                   "configured by a YAML file; no patient is in more than one of training, "
-                  "validation and test. It learns classes, or a number (objective: regress). DIR "
+                  "validation and test. It learns classes, a number (objective: regress) or nuclei "
+                  "(objective: segment). DIR "
                   "gets the best weights (safetensors with config.json, and ONNX), metrics, "
                   "curves, the scores of validation and checkpoints. SIGTERM or "
                   "Ctrl-C saves and exits with code 75; the same command with --resume continues "

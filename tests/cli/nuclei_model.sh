@@ -32,6 +32,10 @@ done && echo "the same bytes on two threads"
 slide=cohort/slides/patient_000_node_0.tiff
 microtome nuclei "$slide" -o slide --model run --tile 256 --threads 1 -q >/dev/null || exit
 awk 'END { print (NR > 20) ? "many nuclei on a slide" : NR " lines" }' slide/patient_000_node_0_nuclei.csv
+printf '#!/bin/sh\necho "MaxArraySize            = 1001"\n' >../bin/scontrol && chmod +x ../bin/scontrol
+microtome nuclei "$slide" -o tasks --model run --tile 256 -q --on slurm --dry-run >/dev/null || exit
+microtome task -q tasks 1 && microtome task -q tasks --finish >/dev/null
+diff -r -x run.json -x slides.csv -x tasks slide tasks && echo "the same files from tasks"
 echo "--- refused"
 try() {
     microtome "$@" >/dev/null
