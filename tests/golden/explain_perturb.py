@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Writes explain/perturb.bin: what PyPI's lime, captum's Occlusion and pytorch-grad-cam's ScoreCAM give
-for ResNet-18 (weights of zoo/make_zoo_golden.py, 3 classes) on a corner of explain/slic.png, 64 px.
+for ResNet-18, GoogLeNet and ViT-S (weights of zoo/make_zoo_golden.py, 3 classes; ScoreCAM: ResNet-18)
+on a corner of explain/slic.png, 64 px.
 lime 0.2.0.1, captum 0.6.0, grad-cam 1.4.8, scikit-image 0.20, torch 1.13. Class 1 is explained.
 
 ScoreCAM of the package gives NaN where a channel is constant; here such channels have no weight. It
@@ -24,9 +25,8 @@ sys.path[:0] = [here, os.path.join(here, "zoo")]
 from make_zoo_golden import Case, make_model  # noqa: E402
 from records import writer  # noqa: E402
 
-CLASS, SIDE, SAMPLES = 1, 64, 150
-net, _ = make_model(Case("resnet18", "resnet18", 1, 3, SIDE, SIDE, 3, 0, 1.0), "eval", torch.float32)
-net.eval()
+CLASS, SIDE, SAMPLES = 1, 64, 60
+NETWORKS = {"resnet18": ("resnet18", 1.0), "googlenet": ("googlenet", 1.4), "vit_small": ("vit_small_patch16_224", 1.0)}
 rgb = np.array(Image.open(os.path.join(here, "explain", "slic.png")))[:SIDE, :SIDE]
 record = writer(os.path.join("explain", "perturb.bin"))
 
@@ -37,11 +37,13 @@ def prepared(images):
     return ((x - 0.5) / 0.25).permute(0, 3, 1, 2).float()
 
 
-def scores(x):
-    return torch.softmax(net(x).double(), 1)
+def network(case):
+    name, gain = NETWORKS[case]
+    net, _ = make_model(Case(case, name, 1, 3, SIDE, SIDE, 3, 0, gain), "eval", torch.float32)
+    return net.eval()
 
 
-def lime_case(x):
+def lime_case(case, scores):
     segments = slic(rgb, n_segments=12, compactness=20, sigma=1, start_label=0)
     n = segments.max() + 1
     explainer = lime_image.LimeImageExplainer(random_state=3)
@@ -51,22 +53,23 @@ def lime_case(x):
             top_labels=None, num_samples=SAMPLES, segmentation_fn=lambda image: segments, random_seed=1)
     on = np.random.RandomState(3).randint(0, 2, SAMPLES * n).reshape(SAMPLES, n)  # as it drew them
     on[0] = 1
-    record("lime.segments", torch.as_tensor(segments))
-    record("lime.on", torch.as_tensor(on))
-    record("lime.coef", torch.tensor([dict(found.local_exp[CLASS])[k] for k in range(n)]))
-    record("lime.intercept", torch.tensor([found.intercept[CLASS]]))
+    if case == "resnet18":
+        record("lime.segments", torch.as_tensor(segments))
+        record("lime.on", torch.as_tensor(on))
+    record(case + ".lime.coef", torch.tensor([dict(found.local_exp[CLASS])[k] for k in range(n)]))
+    record(case + ".lime.intercept", torch.tensor([found.intercept[CLASS]]))
 
 
-def occlusion_case(x, side, stride):
+def occlusion_case(case, scores, x, side, stride):
     mean = x.mean((2, 3), keepdim=True).expand_as(x)
     with torch.no_grad():
-        found = Occlusion(lambda images: scores(images)).attribute(
+        found = Occlusion(scores).attribute(
             x, sliding_window_shapes=(3, side, side), strides=(3, stride, stride), baselines=mean,
             target=CLASS)
-    record("occlusion.%d.%d" % (side, stride), found[0, 0])
+    record("%s.occlusion.%d.%d" % (case, side, stride), found[0, 0])
 
 
-def scorecam_case(x, layer):
+def scorecam_case(net, x, layer):
     found = {}
 
     class Raw(ScoreCAM):
@@ -90,11 +93,14 @@ def scorecam_case(x, layer):
         record("scorecam." + layer, raw())
 
 
-torch.manual_seed(0)
 x = prepared(rgb[None])
-with torch.no_grad():
-    record("score", scores(x)[0])
-lime_case(x)
-occlusion_case(x, 16, 8)
-occlusion_case(x, 20, 9)
-scorecam_case(x, "layer2")
+for case in NETWORKS:
+    net = network(case)
+    scores = lambda images: torch.softmax(net(images).double(), 1)
+    with torch.no_grad():
+        record(case + ".score", scores(x)[0])
+    lime_case(case, scores)
+    occlusion_case(case, scores, x, 20, 9)
+    if case == "resnet18":
+        occlusion_case(case, scores, x, 16, 8)
+        scorecam_case(net, x, "layer2")

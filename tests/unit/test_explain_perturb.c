@@ -22,7 +22,16 @@
 #define PLANE (SIDE * SIDE)
 enum { CLASSES = 3, EXPLAINED = 1 };
 
-/* The network and the image of the golden file. */
+static const struct network {
+    const char *name, *zoo;
+    double gain;
+} networks[] = {
+    { "resnet18", "resnet18", 1.0 },
+    { "googlenet", "googlenet", 1.4 },
+    { "vit_small", "vit_small_patch16_224", 1.0 },
+};
+
+/* The image of the golden file, and one of its networks. */
 static struct fixture {
     struct golden golden;
     struct model model;
@@ -38,21 +47,30 @@ static void prepare(const struct image *image, float *input)
             input[c * PLANE + i] = (float)((image->px[3 * i + c] / 255.0 - 0.5) / 0.25);
 }
 
-static int set_up(void **state)
+static void use_network(const struct network *network)
 {
-    (void)state;
     struct err err = { 0 };
     struct zoo_options options = {
         .batch = 1, .channels = 3, .height = SIDE, .width = SIDE, .classes = CLASSES
     };
+    graph_free(f.model.graph);
+    if (!zoo_build(network->zoo, &options, &f.model.graph, &err) ||
+        !graph_allocate(f.model.graph, &err))
+        fail_msg("%s", err.text);
+    zoo_fill_parameters(f.model.graph, network->gain, false);
+    f.model.name = f.model.graph->name;
+    f.model.config.num_classes = CLASSES;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
     struct image whole = golden_image("explain", "slic", 3);
     golden_open(&f.golden, "tests/golden/explain/perturb.bin");
-    if (!zoo_build("resnet18", &options, &f.model.graph, &err) ||
-        !graph_allocate(f.model.graph, &err) || !image_new(&f.image, SIDE, SIDE, 3, &err))
+    if (!image_new(&f.image, SIDE, SIDE, 3, &err))
         fail_msg("%s", err.text);
-    zoo_fill_parameters(f.model.graph, 1.0, false);
-    f.model.name = (char[]){ "resnet18" };
-    f.model.config.num_classes = CLASSES;
+    use_network(&networks[0]);
     for (int64_t y = 0; y < SIDE; y++)
         memcpy(image_at(&f.image, 0, y), image_at(&whole, 0, y), 3 * SIDE);
     prepare(&f.image, f.input);
@@ -104,11 +122,11 @@ static struct explain_view view_of(struct probe *probe)
     return (struct explain_view){ &f.image, f.input, EXPLAINED, scores[EXPLAINED], 77 };
 }
 
-static const struct golden_tensor *want(const char *name)
+static const struct golden_tensor *want(const char *network, const char *name)
 {
-    const struct golden_tensor *tensor = golden_find(&f.golden, "%s", name);
+    const struct golden_tensor *tensor = golden_find(&f.golden, "%s%s", network, name);
     if (!tensor)
-        fail_msg("no %s in the golden file", name);
+        fail_msg("no %s%s in the golden file", network, name);
     return tensor;
 }
 
@@ -178,49 +196,54 @@ static void masks_are_drawn_by_key_and_row(void **state)
 
 /* --- against the packages --- */
 
-static void lime_is_that_of_the_package(void **state)
+static void check_lime(const char *network, const struct lime_samples *samples)
 {
-    (void)state;
     struct explain_settings settings = settings_of(1);
-    const struct golden_tensor *segments = want("lime.segments"), *on = want("lime.on");
-    int64_t n = on->shape.dim[0], columns = on->shape.dim[1];
-    int32_t labels[PLANE];
-    uint8_t *masks = malloc((size_t)(n * columns));
-    double coef[64], intercept, most = 0;
-    struct err err = { 0 };
-    for (int64_t i = 0; i < PLANE; i++)
-        labels[i] = (int32_t)segments->data[i];
-    for (int64_t i = 0; i < n * columns; i++)
-        masks[i] = on->data[i] > 0;
     struct probe *probe = probe_of(&settings, NULL);
     struct explain_view view = view_of(probe);
-    struct lime_samples samples = { labels, columns, masks, n };
-    assert_near(view.score, (double)want("score")->data[EXPLAINED], 1e-5, "score");
-    if (!lime_explain(&settings, probe, &view, &samples, &f.ctx, coef, &intercept, &err))
+    double coef[64], intercept, most = 0;
+    struct err err = { 0 };
+    assert_near(view.score, (double)want(network, ".score")->data[EXPLAINED], 1e-5, "score");
+    if (!lime_explain(&settings, probe, &view, samples, &f.ctx, coef, &intercept, &err))
         fail_msg("%s", err.text);
-    for (int64_t k = 0; k < columns; k++)
-        most = fmax(most, fabs(coef[k] - (double)want("lime.coef")->data[k]));
-    print_message("coefficients of lime: within %.1e\n", most);
+    for (int64_t k = 0; k < samples->segments; k++)
+        most = fmax(most, fabs(coef[k] - (double)want(network, ".lime.coef")->data[k]));
+    print_message("%s: LIME within %.1e\n", network, most);
     assert_true(most < 1e-6);
-    assert_near(intercept, (double)want("lime.intercept")->data[0], 1e-6, "intercept");
+    assert_near(intercept, (double)want(network, ".lime.intercept")->data[0], 1e-6, "intercept");
     probe_free(probe);
-    free(masks);
 }
 
-static void occlusion_is_that_of_captum(void **state)
+static void check_occlusion(const char *network, int64_t side, int64_t stride, const char *name)
+{
+    struct explain_settings settings = settings_of(1);
+    settings.occlusion_px = side, settings.occlusion_stride_px = stride;
+    struct attribution map = explain(&settings, "occlusion", NULL);
+    double error = relative_error(map.values, want(network, name)->data, PLANE);
+    print_message("%s: occlusion within %.1e of the largest\n", network, error);
+    assert_true(error < 1e-4);
+    attribution_free(&map);
+}
+
+static void lime_and_occlusion_are_those_of_the_packages(void **state)
 {
     (void)state;
-    static const int64_t cases[][2] = { { 16, 8 }, { 20, 9 } };
-    static const char *const names[] = { "occlusion.16.8", "occlusion.20.9" };
-    for (int i = 0; i < 2; i++) {
-        struct explain_settings settings = settings_of(1);
-        settings.occlusion_px = cases[i][0], settings.occlusion_stride_px = cases[i][1];
-        struct attribution map = explain(&settings, "occlusion", NULL);
-        double error = relative_error(map.values, want(names[i])->data, PLANE);
-        print_message("%s: within %.1e of the largest\n", names[i], error);
-        assert_true(error < 1e-4);
-        attribution_free(&map);
+    const struct golden_tensor *segments = want("", "lime.segments"), *on = want("", "lime.on");
+    int32_t labels[PLANE];
+    uint8_t *masks = malloc((size_t)shape_count(&on->shape));
+    struct lime_samples samples = { labels, on->shape.dim[1], masks, on->shape.dim[0] };
+    for (int64_t i = 0; i < PLANE; i++)
+        labels[i] = (int32_t)segments->data[i];
+    for (int64_t i = 0; i < shape_count(&on->shape); i++)
+        masks[i] = on->data[i] > 0;
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        use_network(&networks[i]);
+        check_lime(networks[i].name, &samples);
+        check_occlusion(networks[i].name, 20, 9, ".occlusion.20.9");
     }
+    use_network(&networks[0]);
+    check_occlusion("resnet18", 16, 8, ".occlusion.16.8");
+    free(masks);
 }
 
 static void score_cam_is_that_of_its_package(void **state)
@@ -228,7 +251,7 @@ static void score_cam_is_that_of_its_package(void **state)
     (void)state;
     struct explain_settings settings = settings_of(1);
     struct attribution map = explain(&settings, "scorecam", "layer2");
-    const struct golden_tensor *tensor = want("scorecam.layer2");
+    const struct golden_tensor *tensor = want("", "scorecam.layer2");
     assert_int_equal(map.height, tensor->shape.dim[0]);
     assert_int_equal(map.width, tensor->shape.dim[1]);
     double error = relative_error(map.values, tensor->data, map.height * map.width);
@@ -311,8 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_toy_of_three_superpixels),
         cmocka_unit_test(masks_are_drawn_by_key_and_row),
-        cmocka_unit_test(lime_is_that_of_the_package),
-        cmocka_unit_test(occlusion_is_that_of_captum),
+        cmocka_unit_test(lime_and_occlusion_are_those_of_the_packages),
         cmocka_unit_test(score_cam_is_that_of_its_package),
         cmocka_unit_test(threads_change_no_bytes),
         cmocka_unit_test(a_constant_image_has_no_evidence),
