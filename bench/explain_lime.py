@@ -13,7 +13,7 @@ from measure import have_package, output
 from setting import PYTHON, build, folder, here, microtome, site
 
 SAMPLES = 1000  # explain_time's too: the default of microtome
-NETWORKS = ["resnet18", "resnet50"]
+NETWORKS = ["googlenet", "resnet18", "resnet50"]
 
 
 def numbers(text):

@@ -19,7 +19,8 @@ from torch_weights import read_weights
 network, weights, image, superpixels = sys.argv[1:5]
 samples, batch, threads = map(int, sys.argv[5:])
 torch.set_num_threads(threads)
-model = getattr(torchvision.models, network)()
+arguments = dict(aux_logits=False, init_weights=False) if network == "googlenet" else {}
+model = getattr(torchvision.models, network)(**arguments)
 model.load_state_dict(read_weights(weights), strict=False)
 model.eval()
 
