@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""What explain says of networks whose reasons are known: the tables of docs/explain.md, section Results.
+
+    bench/study_explain.py BUILD FOLDER [IDC]
+
+Phantoms of three kinds: without pen marks (plain), the same with colours jittered in training (jitter), and with a pen
+mark on every metastasis (pen). A ResNet-18 learns each on 13 patients and is explained on 7 others. With the folder IDC
+(train.tar and val.tar), the network of examples/idc.yaml too. What is in FOLDER already is not made again. About 40 CPU
+minutes, half of them for LIME, Score-CAM and their redrawn weights.
+"""
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import numpy
+from PIL import Image, ImageDraw, ImageFont
+
+build, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+idc = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else None
+microtome = os.path.join(build, "microtome")
+source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SLIDES, SIZE_PX, PATCH_PX, MPP = 40, 4096, 128, 0.5
+# Patches filled with tissue: glass and fat are mostly in normal ones, and brightness would be a cue.
+WHITE = 0.1
+LAYERS = "layer1,layer2,layer3,layer4"
+CONCEPTS = ("nuclei.count,nuclei.area.mean,nuclei.area.std,nuclei.eccentricity.mean,nuclei.hematoxylin.mean,"
+            "nuclei.contrast.mean,nuclei.correlation.mean,colour.red,colour.green,colour.blue,colour.saturation,random")
+METHODS = "cam,gradcam,gradcam++,hirescam,scorecam,ig,smoothgrad,occlusion,lime"
+FEWER_METHODS = "gradcam,gradcam++,ig,smoothgrad,occlusion,lime"
+JITTER = "{ hed_jitter: 0.15, brightness: 0.25, saturation: 0.3 }"
+TRAIN = """seed: 1
+network: {{ name: resnet18, input_px: {patch} }}
+data: {{ train: [{store}], val_fraction: 0.2 }}
+augment: {augment}
+train: {{ epochs: {epochs}, batch: 32, ema: 0.97 }}
+schedule: {{ learning_rate: 0.003, warmup_epochs: 1 }}
+"""
+
+
+def place(*parts):
+    return os.path.join(folder, *parts)
+
+
+def run(done, *arguments):
+    """Runs a command unless its result is there."""
+    if not os.path.exists(done):
+        print("$ microtome", *arguments, file=sys.stderr, flush=True)
+        subprocess.run([microtome, *arguments, "-q"], check=True, stdout=subprocess.DEVNULL)
+
+
+def cohort(name, pen):
+    """Slides, and patches to learn from and to explain; the slides with tumour among the latter."""
+    run(place(name, "slides.csv"), "phantom", "-o", place(name), "--slides", str(SLIDES), "--size", str(SIZE_PX),
+        "--seed", "1", "--pen", pen, *(("--nuclei",) if pen == "none" else ()))
+    with open(place(name, "slides.csv")) as file:
+        rows = list(csv.DictReader(file))
+    for seed, side, store in ((1, "train", "learn"), (2, "test", "test")):
+        with open(place(name, side + ".csv"), "w") as out:
+            writer = csv.DictWriter(out, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(row for row in rows if row["split"] == side)
+        run(place(f"{name}-{store}", "slides.csv"), "extract", place(name, side + ".csv"), "-o",
+            place(f"{name}-{store}"), "--random", "35", "--patch", str(PATCH_PX), "--mpp", str(MPP), "--white",
+            str(WHITE), "--seed", str(seed))
+    return [os.path.splitext(os.path.basename(row["slide"]))[0] for row in rows
+            if row["split"] == "test" and row["label"] == "tumor"]
+
+
+def train(name, store, epochs, augment="{}"):
+    with open(place(name + ".yaml"), "w") as out:
+        out.write(TRAIN.format(patch=PATCH_PX, store=place(store), augment=augment, epochs=epochs))
+    run(place(name, "model.safetensors"), "train", place(name + ".yaml"), "-o", place(name), "--resume")
+
+
+def ink(slides):
+    """Where the ink is: where slides with and without it differ; 8-bit label images."""
+    os.makedirs(place("ink"), exist_ok=True)
+    for slide in slides:
+        path = place("ink", slide + "_labels.png")
+        if not os.path.exists(path):
+            one, other = (numpy.asarray(Image.open(place(name, "slides", slide + ".tiff")).convert("RGB")).astype(int)
+                          for name in ("plain", "pen"))
+            Image.fromarray((abs(one - other).max(-1) > 40).astype(numpy.uint8)).save(path)
+
+
+def concepts(name, model, patches, more=""):
+    """(layer, concept) -> row of the table."""
+    run(place(name, "concepts.csv"), "explain", "concepts", *patches, "--model", place(model), "--layer", LAYERS,
+        "--concepts", CONCEPTS + more, "-o", place(name))
+    with open(place(name, "concepts.csv")) as file:
+        return {(row["layer"], row["concept"]): row for row in csv.DictReader(file)}
+
+
+def maps(name, model, stores, methods, inside, top, redrawn, samples=500):
+    run(place(name, "explain.json"), "explain", "map", *stores, "--model", place(model), "--class", "tumor", "--top",
+        str(top), "--method", methods, "--lime-samples", str(samples), "--belief-subjects", str(redrawn),
+        "--inside", inside, "-o", place(name))
+    with open(place(name, "explain.json")) as file:
+        return json.load(file)["summary"]
+
+
+def cell(row):
+    """R2, and what the concept does to the score."""
+    if not row["mean_s"]:
+        return "–"
+    sign = {"raises": " ↑", "lowers": " ↓"}.get(row["verdict"].split()[1] if "," in row["verdict"] else "", "")
+    return f"{float(row['r2']):.2f}{sign}"
+
+
+def print_concepts(title, rows):
+    layers = LAYERS.split(",")
+    print(f"\n{title}\n\n| concept | {' | '.join(layers)} |\n|---|{'---|' * len(layers)}")
+    for concept in dict.fromkeys(key[1] for key in rows):
+        print(f"| {concept} | {' | '.join(cell(rows[layer, concept]) for layer in layers)} |")
+
+
+def print_maps(title, summary):
+    first = summary["maps"][0]
+    print(f"\n{title}: score {first['score']:.3f}, of a blank image {first['blank_score']:.3f}\n\n"
+          "| map | deletion | by chance | insertion | by chance | better | redrawn | inside | of the area |\n"
+          "|---|---|---|---|---|---|---|---|---|")
+    for row, redrawn in zip(summary["maps"], summary["redrawn"]["maps"]):
+        alike = redrawn["correlation"][-1]
+        print(f"| {row['name']} | {row['deletion']:.3f} | {row['random_deletion']:.3f} | {row['insertion']:.3f} "
+              f"| {row['random_insertion']:.3f} | {row['better']} of {row['subjects']} "
+              f"| {'–' if alike is None else format(alike, '.2f')} | {row['inside']['map_share']:.2f} "
+              f"| {row['inside']['area_share']:.2f} |")
+
+
+def picture(name, rows, methods, side_px=112, gap_px=4):
+    """FOLDER/NAME: for each (results folder, subject) a row, the patch and the maps over it."""
+    font = ImageFont.load_default()
+    out = Image.new("RGB", ((len(methods) + 1) * (side_px + gap_px), 14 + len(rows) * (side_px + gap_px)), "white")
+    for column, title in enumerate(["patch", *methods]):
+        ImageDraw.Draw(out).text((column * (side_px + gap_px), 1), title, fill="black", font=font)
+        for row, (results, subject) in enumerate(rows):
+            path = place(results, subject, "image.png" if column == 0 else title + ".png")
+            image = Image.open(path).convert("RGB")  # a map's picture: the image, then the map over it
+            image = image.crop((image.width - image.height, 0, image.width, image.height))
+            out.paste(image.resize((side_px, side_px), Image.LANCZOS),
+                      (column * (side_px + gap_px), 14 + row * (side_px + gap_px)))
+    out.quantize(160).save(place(name), optimize=True)
+
+
+def subjects(results, n):
+    """The first of each slide."""
+    with open(place(results, "explain.json")) as file:
+        found = {subject["slide"]: subject["name"] for subject in reversed(json.load(file)["subjects"])}
+    return [(results, found[slide]) for slide in sorted(found)][:n]
+
+
+def main():
+    os.makedirs(folder, exist_ok=True)
+    tumour = cohort("plain", "none")
+    cohort("pen", "tumor")
+    ink(tumour)
+    train("plain-net", "plain-learn", 4)
+    train("pen-net", "pen-learn", 4)
+    train("jitter-net", "plain-learn", 6, JITTER)
+    stores = {name: [place(name + "-test", slide + ".h5") for slide in tumour] for name in ("plain", "pen")}
+    for name, patches in (("plain", "plain"), ("jitter", "plain"), ("pen", "pen")):
+        print_concepts(name, concepts(name + "-concepts", name + "-net", [place(patches + "-test")],
+                                      ",quality.pen" if name == "pen" else ""))
+    for name, methods, top, redrawn in (("plain", METHODS, 2, 4), ("jitter", FEWER_METHODS, 1, 2)):
+        print_maps(name, maps(name + "-maps", name + "-net", stores["plain"], methods, place("plain", "nuclei"), top,
+                              redrawn))
+    for name in ("pen", "plain"):
+        print_maps(f"{name}, on patches with pen, inside the ink",
+                   maps(name + "-ink", name + "-net", stores["pen"], "gradcam,occlusion,lime", place("ink"), 1, 2, 300))
+    picture("explain-maps.png", subjects("jitter-maps", 3), ["gradcam", "gradcam++", "ig", "smoothgrad", "occlusion",
+                                                            "lime"])
+    picture("explain-ink.png", subjects("pen-ink", 2) + subjects("plain-ink", 2), ["gradcam", "occlusion", "lime"])
+    if idc:
+        tars = {side: os.path.join(idc, side + ".tar") for side in ("train", "val")}
+        run(place("idc-net", "model.safetensors"), "train", os.path.join(source, "examples", "idc.yaml"), "--set",
+            "data.train=" + tars["train"], "--set", "data.val=" + tars["val"], "-o", place("idc-net"), "--resume")
+        print_concepts("IDC", concepts("idc-concepts", "idc-net", [tars["val"]]))
+
+
+main()
