@@ -22,8 +22,8 @@
 struct result_why {
     double score;
     int64_t x_l0, y_l0; /* centre */
-    char **pictures; /* [n]: files, the image beside its map */
-    char **titles;   /* [n]: of the maps, with what is known of their worth */
+    char **pictures;    /* [n]: files, the image beside its map */
+    char **titles;      /* [n]: of the maps, with what is known of their worth */
     size_t n;
 };
 
