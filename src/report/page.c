@@ -74,6 +74,7 @@ static bool write_page(const struct page *page, struct err *err)
         slide_view_write(out, &page->results.slides[i], &page->views[i], i + 1);
     if (page->results.n_slides > 0)
         html_put(out, "</section>\n");
+    page_put_concepts(out, page);
     page_put_sweeps(out, page);
     page_put_training(out, page);
     page_put_runs(out, page);
@@ -109,7 +110,8 @@ bool page_make(const struct page_request *request, const struct ctx *ctx, struct
     bool ok = results_read(request->folders, request->n_folders, request->output,
                            request->label_column, &page.results, err) &&
               file_make_folder(request->output, err) && claim_take(request->output, &claim, err) &&
-              picture_all(&page, err) && page_write_areas(&page, err) && write_page(&page, err);
+              picture_all(&page, err) && page_write_areas(&page, err) &&
+              page_copy_concepts(&page, err) && write_page(&page, err);
     if (ok)
         count(&page, out);
     claim_release(claim);

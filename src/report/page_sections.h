@@ -24,9 +24,13 @@ void page_put_curves(FILE *out, const struct page *page);
 void page_put_confusions(FILE *out, const struct page *page); /* in the section of the curves */
 void page_put_training(FILE *out, const struct page *page);
 void page_put_sweeps(FILE *out, const struct page *page);
+void page_put_concepts(FILE *out, const struct page *page);
 void page_put_runs(FILE *out, const struct page *page);
 
 /* OUT/areas.csv: the area in which each class has the highest score, for slides with more than two
  * classes; removed if there are none. */
 bool page_write_areas(const struct page *page, struct err *err);
+
+/* The plots of concepts, to OUT/concepts. */
+bool page_copy_concepts(const struct page *page, struct err *err);
 #endif

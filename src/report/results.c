@@ -73,6 +73,35 @@ static bool ends_with(const char *text, const char *end)
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
+bool results_take_concepts(struct results *results, const char *folder, const char *path,
+                           struct err *err)
+{
+    struct err why = { 0 };
+    if (!results_room(&results->concepts, results->n_concepts, &results->concepts_room,
+                      sizeof *results->concepts, err))
+        return false;
+    struct result_concepts *concepts = &results->concepts[results->n_concepts];
+    *concepts = (struct result_concepts){ .folder = strdup(folder) };
+    if (!concepts->folder)
+        return err_memory(err, "the results");
+    if (concept_results_read(path, &concepts->results, &why)) {
+        results->n_concepts++;
+        return true;
+    }
+    concept_results_free(&concepts->results);
+    free(concepts->folder);
+    return results_problem(results, why.text, err);
+}
+
+/* Tables of patches, which are no tables of slides. */
+static bool beside_concepts(const char *folder)
+{
+    char *path = text_format("%s/concepts.json", folder);
+    bool beside = path && file_exists(path);
+    free(path);
+    return beside;
+}
+
 static bool take_file(struct results *results, const char *folder, const char *name,
                       const char *path, struct err *err)
 {
@@ -82,7 +111,9 @@ static bool take_file(struct results *results, const char *folder, const char *n
         return results_take_run(results, folder, err);
     if (strcmp(name, "sweep.csv") == 0)
         return results_take_sweep(results, folder, err);
-    if (ends_with(name, ".csv"))
+    if (strcmp(name, "concepts.json") == 0)
+        return results_take_concepts(results, folder, path, err);
+    if (ends_with(name, ".csv") && !beside_concepts(folder))
         return results_take_table(results, path, err);
     return true;
 }
@@ -203,12 +234,12 @@ bool results_read(char *const *folders, int n_folders, const char *except, const
             qsort(out->slides, out->n_slides, sizeof *out->slides, by_slide_name);
     }
     if (ok && out->n_slides == 0 && out->n_trainings == 0 && out->n_sweeps == 0 &&
-        out->n_curves == 0 && out->n_confusions == 0)
+        out->n_curves == 0 && out->n_confusions == 0 && out->n_concepts == 0)
         ok = err_set(
             err, ERR_MISSING,
             "%s: no results in this folder: no heatmaps (predict), slide scores "
-            "(classify), curves (evaluate --plot or --points), training run (train) or maps of "
-            "slides (explain)",
+            "(classify), curves (evaluate --plot or --points), training run (train), maps of "
+            "slides or concepts (explain)",
             folders[0]);
     if (ok && label_column && !out->has_labels)
         ok = err_set(err, ERR_MISSING, "--label-column: no table of slides has a column '%s'%s%s%s",
@@ -241,6 +272,11 @@ void results_free(struct results *results)
         free(results->curves[i].name);
         free(results->curves[i].x); /* y is the second half */
     }
+    for (size_t i = 0; i < results->n_concepts; i++) {
+        free(results->concepts[i].folder);
+        concept_results_free(&results->concepts[i].results);
+    }
+    free(results->concepts);
     for (size_t i = 0; i < results->n_confusions; i++) {
         free(results->confusions[i].name);
         confusion_free(&results->confusions[i].matrix);

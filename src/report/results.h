@@ -11,11 +11,13 @@
  *   CSV of points of curves          evaluate    ROC, FROC, precision and recall, calibration
  *   CSV with truth and classes       evaluate    a confusion matrix
  *   explain.json                     explain     maps of windows; folders below are not searched
+ *   concepts.json                    explain     concepts; other tables beside it are its own
  *
  * A file that looks like one of these but cannot be read is recorded as a problem. */
 #ifndef REPORT_RESULTS_H
 #define REPORT_RESULTS_H
 #include "base/csv.h"
+#include "explain/concept_results.h"
 #include "verdict/confusion.h"
 
 /* A window or patch of a slide and the maps of it. */
@@ -78,6 +80,11 @@ struct result_confusion {
     struct confusion matrix;
 };
 
+struct result_concepts {
+    char *folder;
+    struct concept_results results;
+};
+
 struct result_list {
     char **items;
     size_t n;
@@ -103,6 +110,9 @@ struct results {
     struct result_confusion *confusions;
     size_t n_confusions;
     int64_t confusions_room;
+    struct result_concepts *concepts;
+    size_t n_concepts;
+    int64_t concepts_room;
     struct result_list problems;
     const char *label_column; /* of tables with a column 'slide'; the caller's */
     bool has_labels;          /* a table has that column */
@@ -134,6 +144,9 @@ bool results_take_explain(struct results *results, const char *folder, struct er
 void results_free_whys(struct result_slide *slide);
 /* sweep.csv. */
 bool results_take_sweep(struct results *results, const char *folder, struct err *err);
+/* concepts.json. */
+bool results_take_concepts(struct results *results, const char *folder, const char *path,
+                           struct err *err);
 bool results_problem(struct results *results, const char *text, struct err *err);
 /* Room for one more element of an array of the results; items of the given size. */
 bool results_room(void *array, size_t n, int64_t *room, size_t size, struct err *err);

@@ -47,3 +47,12 @@ cut -d, -f1,2 far/tasks/list.csv
 microtome task -q far 1 && microtome task -q far --finish >far.txt 2>/dev/null
 diff -r -x tasks -x groups -x run.json -x .lock out far
 diff first.txt <(head -n "$(wc -l <first.txt)" far.txt)
+echo "--- in a report"
+microtome report out table -o page -q
+grep -o '<h[23]>[^/]*' page/index.html
+grep -c '<td><bdi>layer' page/index.html
+grep -o '<img src="concepts[^"]*"' page/index.html
+cmp out/learnt.svg page/concepts/1_learnt.svg
+cp -r out broken && echo '{"results": []}' >broken/concepts.json
+microtome report out broken -o page -q
+grep -o 'class="problem">[^<]*' page/index.html
