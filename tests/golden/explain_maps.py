@@ -21,7 +21,7 @@ from records import writer  # noqa: E402
 
 LAYERS = {
     "resnet18": {"layer4": "layer4", "layer2": "layer2", "layer1.0.conv1": "layer1.0.conv1"},
-    "googlenet": {"inception5b": "inception5b", "inception4a.branch1.conv": "inception4a.branch1.conv"},
+    "googlenet": {"inception5b": "inception5b", "inception4b.branch1.conv": "inception4b.branch1.conv"},
     "vit_small": {"blocks.11.norm1": "encoder.layers.encoder_layer_11.ln_1",
                   "blocks.5": "encoder.layers.encoder_layer_5"},
 }
@@ -74,6 +74,7 @@ def layer_maps(record, case, model, x, classes):
         if case != "vit_small":
             theirs = LayerGradCam(model, modules[module]).attribute(x, classes, relu_attributions=True)
             close(theirs.detach().numpy()[:, 0], np.maximum(raw, 0))
+        assert (raw.max(axis=(1, 2)) > 0).any(), "nothing to compare: choose another layer"
         record(f"{case}/gradcam/{name}", np.maximum(raw, 0))
         hires, a, g = Raw(HiResCAM, model, modules[module])(x, classes)
         record(f"{case}/hirescam/{name}", hires)

@@ -170,7 +170,7 @@ static void test_googlenet(void **state)
     struct network network;
     open_network("googlenet", &network);
     compare_layer(&network, "inception5b");
-    compare_layer(&network, "inception4a.branch1.conv");
+    compare_layer(&network, "inception4b.branch1.conv");
     assert_int_equal(compare(&network, "ig", NULL, 1e-3), 0);
     assert_int_equal(compare(&network, "smoothgrad", NULL, 1e-3), 0);
     close_network(&network);

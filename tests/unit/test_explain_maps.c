@@ -13,6 +13,8 @@
 #include "base/pool.h"
 #include "base/rng.h"
 #include "explain/explainer.h"
+#include "net/model/classifier.h"
+#include "support/paths.h"
 
 #define SIDE 24
 #define FLOATS (3 * SIDE * SIDE)
@@ -257,6 +259,48 @@ static void test_rollout(void **state)
     close_scene(&s);
 }
 
+/* A file that ends in softmax: the gradient is that of the logits before it. */
+static void test_onnx(void **state)
+{
+    (void)state;
+    enum { INPUT = 16, MAP = 6 };
+    struct err err = { 0 };
+    struct model *model = NULL;
+    char *path = source_path("tests/golden/onnx_scores/softmax.onnx");
+    if (!model_open_classifier(&(struct model_source){ .file = path }, &model, &err))
+        fail_msg("%s", err.text);
+    struct scene s;
+    open_scene(&s, network(MEAN_AND_LINEAR), CLASSES);
+    s.settings.model = model, s.settings.height = s.settings.width = INPUT;
+    static const char *const methods[] = { "cam", "gradcam" };
+    struct attribution maps[2];
+    for (int i = 0; i < 2; i++) {
+        const struct explainer *e = explainer_find(methods[i], &err);
+        struct probe_options options = { .layers = (const char *const[]){ "" },
+                                         .n_layers = 1,
+                                         .height = INPUT,
+                                         .width = INPUT,
+                                         .batch = 1,
+                                         .threads = 1,
+                                         .forward_only = e->forward_only };
+        struct probe *probe = NULL;
+        if (!probe_new(model, &options, &probe, &err) ||
+            !e->explain(&s.settings, probe, 0, s.views, &s.ctx, &maps[i], &err))
+            fail_msg("%s", err.text);
+        assert_string_equal(probe_layer(probe, 0)->name, "r"); /* the node's name in the file */
+        probe_free(probe);
+    }
+    float most = 0;
+    for (int k = 0; k < MAP * MAP; k++) {
+        float expected = fmaxf(0, maps[0].values[k] / (MAP * MAP));
+        assert_true(fabsf(maps[1].values[k] - expected) < 1e-6f);
+        most = fmaxf(most, expected);
+    }
+    assert_true(most > 1e-3f);
+    free_maps(maps, 2), model_close(model), free(path);
+    close_scene(&s);
+}
+
 /* A regressor, or a network with one logit, is explained as class 0. */
 static void test_one_number(void **state)
 {
@@ -348,8 +392,8 @@ int main(void)
         cmocka_unit_test(test_gradcam_is_cam), cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_integrated),     cmocka_unit_test(test_smoothgrad),
         cmocka_unit_test(test_rollout),        cmocka_unit_test(test_one_number),
-        cmocka_unit_test(test_bad_input),      cmocka_unit_test(test_resize),
-        cmocka_unit_test(test_normalize),
+        cmocka_unit_test(test_onnx),           cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_resize),         cmocka_unit_test(test_normalize),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
