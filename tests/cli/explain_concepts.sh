@@ -26,10 +26,11 @@ import csv
 rows = list(csv.DictReader(open("two/values.csv")))
 middle = sorted(float(row["logit"]) for row in rows)[len(rows) // 2]
 with open("table.csv", "w") as out:
-    print("slide,x,y,logit,positive,noise", file=out)
+    print("slide,x,y,logit,against,positive,noise", file=out)
     for i, row in enumerate(rows):
         answer = "yes" if float(row["logit"]) > middle else "no"
-        print(row["slide"], row["x"], row["y"], row["logit"], answer, i * 7919 % 101, sep=",", file=out)
+        against = -2 * float(row["logit"])
+        print(row["slide"], row["x"], row["y"], row["logit"], against, answer, i * 7919 % 101, sep=",", file=out)
 PY
 run -o table --most-patches 60 --table table.csv --json >table.json
 cmp table.json table/concepts.json
@@ -47,6 +48,19 @@ cut -d, -f1,2 far/tasks/list.csv
 microtome task -q far 1 && microtome task -q far --finish >far.txt 2>/dev/null
 diff -r -x tasks -x groups -x run.json -x .lock out far
 diff first.txt <(head -n "$(wc -l <first.txt)" far.txt)
+echo "--- nuclei from the phantom's truth: more of them are where more were planted"
+microtome phantom -q -o cohort --slides 6 --size 1024 --seed 1 --nuclei
+run -o truth --most-patches 60 --concepts nuclei.count,nuclei.area.mean --nuclei cohort/nuclei >/dev/null
+/usr/bin/python3 - <<'PY'
+import csv
+planted, found = (list(csv.DictReader(open(name + "/values.csv"))) for name in ("truth", "out"))
+pairs = [(float(a["nuclei.count"]), float(b["nuclei.count"])) for a, b in zip(planted, found)]
+mean = [sum(pair[k] for pair in pairs) / len(pairs) for k in (0, 1)]
+product = sum((a - mean[0]) * (b - mean[1]) for a, b in pairs)
+squares = [sum((pair[k] - mean[k]) ** 2 for pair in pairs) for k in (0, 1)]
+print("correlated" if product / (squares[0] * squares[1]) ** 0.5 > 0.8 else "not correlated")
+PY
+microtome explain concepts stores -q --network scan_tiny --nuclei cohort/slides -o none 2>&1 | cut -c1-90
 echo "--- in a report"
 microtome report out table -o page -q
 grep -o '<h[23]>[^/]*' page/index.html
