@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 
+import h5py
 import numpy
 from PIL import Image, ImageDraw, ImageFont
 
@@ -101,6 +102,60 @@ def maps(name, model, stores, methods, inside, top, redrawn, samples=500):
         return json.load(file)["summary"]
 
 
+def scores(model, patches):
+    """Rows of `model run`: labels and scores of the tumour class."""
+    table = place(f"{model}-of-{os.path.basename(patches)}.csv")
+    run(table, "model", "run", patches, "--model", place(model), "-o", table)
+    with open(table) as file:
+        rows = list(csv.DictReader(file))
+    labels = numpy.array([row["label"] == "1" for row in rows])
+    return labels, numpy.array([float(row["prob_tumor"]) for row in rows])
+
+
+def auc(labels, values):
+    """The chance that a positive is above a negative; ties count half."""
+    above = values[labels][:, None] - values[~labels][None]
+    return (above > 0).mean() + (above == 0).mean() / 2
+
+
+def print_scores(model, store):
+    labels, found = scores(model, place(store))
+    print(f"{model} on {store}: AUC {auc(labels, found):.3f}, sensitivity at 0.5 {(found[labels] > 0.5).mean():.2f}, "
+          f"specificity {(found[~labels] <= 0.5).mean():.2f}")
+
+
+def print_reddened(model):
+    """How the logit changes with 8 grey levels more of red, in four patches of each slide."""
+    logits = []
+    for name, more in (("as-is", 0), ("redder", 8)):
+        os.makedirs(place(name), exist_ok=True)
+        rng = numpy.random.default_rng(0)
+        for store in sorted(os.listdir(place("plain-test"))):
+            if store.endswith(".h5"):
+                with h5py.File(place("plain-test", store)) as file:
+                    for i in rng.choice(len(file["labels"]), 4, False):
+                        patch = numpy.clip(file["blocks"][i].astype(int) + [more, 0, 0], 0, 255).astype(numpy.uint8)
+                        Image.fromarray(patch).save(place(name, f"{store[:-3]}-{i}.png"))
+        found = scores(model, place(name))[1]
+        logits.append(numpy.log(found / (1 - found)))
+    change = logits[1] - logits[0]
+    print(f"{model}, 8 grey levels redder: logit {change.mean():+.2f} ± {change.std():.2f} of {logits[0].std():.2f}")
+
+
+def print_values(name):
+    """Concepts by class, and how well each tells the classes apart."""
+    with open(place(name, "values.csv")) as file:
+        rows = list(csv.DictReader(file))
+    labels = numpy.array([row["label"] == "1" for row in rows])
+    print(f"\n{name}\n\n| concept | normal | tumour | AUC |\n|---|---|---|---|")
+    for concept in CONCEPTS.split(","):
+        values = numpy.array([float(row[concept] or "nan") for row in rows])
+        known = ~numpy.isnan(values)
+        normal, tumour = values[known & ~labels], values[known & labels]
+        print(f"| {concept} | {normal.mean():.3g} ± {normal.std():.2g} | {tumour.mean():.3g} ± {tumour.std():.2g} "
+              f"| {auc(labels[known], values[known]):.2f} |")
+
+
 def cell(row):
     """R2, and what the concept does to the score."""
     if not row["mean_s"]:
@@ -163,6 +218,12 @@ def main():
     for name, patches in (("plain", "plain"), ("jitter", "plain"), ("pen", "pen")):
         print_concepts(name, concepts(name + "-concepts", name + "-net", [place(patches + "-test")],
                                       ",quality.pen" if name == "pen" else ""))
+    print_values("plain-concepts")
+    for model, store in (("plain-net", "plain-test"), ("jitter-net", "plain-test"), ("pen-net", "pen-test"),
+                         ("pen-net", "plain-test")):
+        print_scores(model, store)
+    for model in ("plain-net", "jitter-net"):
+        print_reddened(model)
     for name, methods, top, redrawn in (("plain", METHODS, 2, 4), ("jitter", FEWER_METHODS, 1, 2)):
         print_maps(name, maps(name + "-maps", name + "-net", stores["plain"], methods, place("plain", "nuclei"), top,
                               redrawn))
