@@ -1,6 +1,7 @@
 /* cmd_nuclei.c: microtome nuclei: slides or images -> a table of their nuclei, outlines, labels. */
 #include <math.h>
 #include <stddef.h>
+#include "base/file.h"
 #include "base/json.h"
 #include "base/pool.h"
 #include "cli/nuclei.h"
@@ -67,6 +68,19 @@ static bool open_net(const struct nuclei_args *given, const struct ctx *ctx,
     return true;
 }
 
+static bool check_folder(const char *option, const char *path, struct err *err)
+{
+    return !path || file_is_folder(path) ||
+           err_set(err, ERR_USAGE, "--%s: %s: %s", option, path,
+                   file_exists(path) ? "is not a folder" : "no such folder");
+}
+
+static bool check_folders(const struct nuclei_args *given, struct err *err)
+{
+    return check_folder("labels", given->labels, err) && check_folder("truth", given->truth, err) &&
+           check_folder("tissue", given->tissue, err);
+}
+
 bool nuclei_args_request(const struct nuclei_args *given, const struct ctx *ctx,
                          struct nuclei_request *out, struct nuclei_net **net, struct err *err)
 {
@@ -83,13 +97,15 @@ bool nuclei_args_request(const struct nuclei_args *given, const struct ctx *ctx,
     out->options.group_tiles = given->group;
     out->truth = given->truth;
     if (given->truth && given->no_label_images)
-        return err_set(err, ERR_USAGE, "--truth: compares label images; omit --no-label-images");
+        return err_set(err, ERR_USAGE, "--truth compares label images; omit --no-label-images");
     if (given->labels && given->settings)
-        return err_set(err, ERR_USAGE,
-                       "--settings: of finding nuclei; with --labels they are only measured");
+        return err_set(
+            err, ERR_USAGE,
+            "--settings: change how nuclei are found; with --labels they are only measured");
     if (given->settings && !nuclei_settings_parse(given->settings, &out->options.settings, err))
         return false;
-    return (!given->omit || quality_parse(given->omit, "omit", &out->options.omit, err)) &&
+    return check_folders(given, err) &&
+           (!given->omit || quality_parse(given->omit, "omit", &out->options.omit, err)) &&
            open_net(given, ctx, &out->options, net, err);
 }
 

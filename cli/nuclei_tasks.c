@@ -123,7 +123,7 @@ static bool list_slide(const struct nuclei_request *request, size_t index, const
         return true;
     if (nuclei_slide_open(&request->options, entry, request->folder, ctx, &slide, &why)) {
         ok = list_groups(&slide, list, err);
-    } else if (why.kind == ERR_STOPPED || why.kind == ERR_USAGE) {
+    } else if (why.kind == ERR_STOPPED) {
         *err = why;
         ok = false;
     } else {

@@ -85,14 +85,17 @@ static bool read_header(const char *text, const char *path, struct npy *npy, str
     char order = 0, kind = 0, end = 0;
     long long height = 0, width = 0;
     const char *descr = strstr(text, "'descr':"), *shape = strstr(text, "'shape':");
-    if (!descr || !shape || !strstr(text, "'fortran_order': False"))
-        return wrong_npy(path, "not a .npy in C order", err);
+    if (!descr || !shape)
+        return wrong_npy(path, "its header has no type or no shape", err);
+    if (!strstr(text, "'fortran_order': False"))
+        return err_set(err, ERR_FORMAT,
+                       "%s: is in Fortran order; save numpy.ascontiguousarray of the array", path);
     if (sscanf(descr, "'descr': '%c%c%d'", &order, &kind, &npy->bytes) != 3 || order == '>' ||
         !strchr("iub", kind) ||
         (npy->bytes != 1 && npy->bytes != 2 && npy->bytes != 4 && npy->bytes != 8))
         return wrong_npy(path, "its numbers are not whole numbers in little endian", err);
     if (sscanf(shape, "'shape': (%lld, %lld%c", &height, &width, &end) != 3 || end != ')')
-        return wrong_npy(path, "it has not two axes", err);
+        return wrong_npy(path, "it does not have two axes", err);
     npy->is_signed = kind == 'i';
     npy->width = width;
     npy->height = height;

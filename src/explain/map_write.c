@@ -238,28 +238,11 @@ bool map_done(const struct map_run *run, const struct subject *subject)
     return done;
 }
 
-/* The words of one line that another does not have. */
-static void other_words(const char *line, const char *than, char *out, size_t room)
-{
-    size_t used = 0;
-    out[0] = 0;
-    while (*(line += strspn(line, " "))) {
-        size_t length = strcspn(line, " ");
-        bool there = false;
-        for (const char *at = than; !there && *(at += strspn(at, " ")); at += strcspn(at, " "))
-            there = strcspn(at, " ") == length && strncmp(at, line, length) == 0;
-        if (!there && used + length + 2 < room)
-            used += (size_t)snprintf(out + used, room - used, "%s%.*s", used ? " " : "",
-                                     (int)length, line);
-        line += length;
-    }
-}
-
 static bool refuse(const char *path, const char *then, const char *now, struct err *err)
 {
     char was[300], is[300];
-    other_words(then, now, was, sizeof was);
-    other_words(now, then, is, sizeof is);
+    text_other_words(then, now, was, sizeof was);
+    text_other_words(now, then, is, sizeof is);
     return err_set(err, ERR_USAGE,
                    "%.400s: was made with other options, another model or from another file; pass "
                    "--overwrite or another -o folder\n  then: %s\n  now:  %s",

@@ -1,5 +1,6 @@
 /* measure.c: nuclei_measure: a label image -> the features of its nuclei. The pixels are sorted by
- * label first, so that the time is proportional to the pixels, however the labels lie. */
+ * label first, so that the time is proportional to the pixels, unless the parts of labels are far
+ * apart: a hull takes time for each of its rows. */
 #include <math.h>
 #include <stdlib.h>
 #include "nuclei/glcm.h"

@@ -41,15 +41,15 @@ struct nuclei_settings {
 };
 struct nuclei_settings nuclei_defaults(void);
 
-/* How much of the image around a tile its nuclei need to be those of the whole image. Means of
- * windows within windows reach farther than this, but no nucleus was seen to change by it. */
+/* How much of the image around a tile its nuclei need to be those of the whole image, but for very
+ * few: means of windows within windows reach farther (see "Tiles" in docs/nuclei.md). */
 double nuclei_margin_um(const struct nuclei_settings *settings);
 
 /* Nuclei can be told apart up to this um/px. */
 #define NUCLEI_COARSEST_MPP 1.05
 
 /* mpp: um/px of the image. An image without nuclei has n = 0, which is no error. A nucleus depends
- * on the pixels around it alone, so tiles with a margin give the nuclei of the whole. *out is the
+ * on the pixels around it alone: see nuclei_margin_um. *out is the
  * caller's; free with nuclei_labels_free. Memory: about 40 bytes per pixel. */
 bool nuclei_find(const struct image *rgb, double mpp, const struct nuclei_settings *settings,
                  struct nuclei_labels *out, struct err *err);

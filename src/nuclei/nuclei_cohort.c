@@ -47,6 +47,19 @@ bool nuclei_prepare(const struct nuclei_request *request, struct err *err)
 
 /* --- agreement with a truth --- */
 
+/* The file may have been edited or replaced since it was written. */
+static bool check_found(const char *path, const struct label_image *image,
+                        const struct nuclei_summary *summary, struct err *err)
+{
+    bool ok = image->width == summary->width && image->height == summary->height;
+    for (int64_t i = 0; ok && i < image->width * image->height; i++)
+        ok = image->px[i] <= summary->n;
+    return ok || err_set(err, ERR_FORMAT,
+                         "%s: is not the label image that was written with the other results; "
+                         "pass --overwrite to find the nuclei again",
+                         path);
+}
+
 static bool read_found(const struct nuclei_request *request, const char *name,
                        const struct nuclei_summary *summary, struct nuclei_labels *out,
                        struct err *err)
@@ -64,10 +77,12 @@ static bool read_found(const struct nuclei_request *request, const char *name,
                     "%s: --truth compares label images, which are written up to 8192 x 8192 px; "
                     "this one would have %lld x %lld px: pass a larger --mpp or cut fields from it",
                     name, (long long)summary->width, (long long)summary->height);
-    ok = ok && label_image_read(path, &image, err);
+    ok = ok && label_image_read(path, &image, err) && check_found(path, &image, summary, err);
     free(path);
     if (ok)
         *out = (struct nuclei_labels){ image.px, image.width, image.height, (int32_t)summary->n };
+    else
+        label_image_free(&image);
     return ok;
 }
 

@@ -15,9 +15,7 @@
 #include "tissue/quality.h"
 
 #define NOTE_BAR " | "
-#define COARSEST_LEVEL_MPP                                                                         \
-    0.55 /* a level coarser than this is not taken without being asked for                         \
-          */
+#define COARSEST_LEVEL_MPP 0.55 /* coarser levels are used only if --mpp requests them */
 #define USUAL_MPP 0.25
 
 struct nuclei_options nuclei_options_defaults(void)
@@ -86,11 +84,15 @@ static bool find_inputs(const struct nuclei_options *options, const struct slide
 bool nuclei_same(const char *path, const char *how_then, const char *inputs_then,
                  const char *how_now, const char *inputs_now, struct err *err)
 {
-    if (strcmp(how_then, how_now) != 0)
+    if (strcmp(how_then, how_now) != 0) {
+        char was[300], is[300];
+        text_other_words(how_then, how_now, was, sizeof was);
+        text_other_words(how_now, how_then, is, sizeof is);
         return err_set(err, ERR_USAGE,
-                       "%s: was made with other options; pass --overwrite or another -o folder\n"
-                       "  then: %.400s\n  now:  %.400s",
-                       path, how_then, how_now);
+                       "%.350s: was made with other options; pass --overwrite or another -o "
+                       "folder\n  then: %s\n  now:  %s",
+                       path, was, is);
+    }
     return inputs_check(path, inputs_then, inputs_now, err);
 }
 
@@ -164,10 +166,12 @@ static bool open_raster(struct nuclei_slide *s, struct err *err)
         return err_set(err, ERR_MISSING, "%s: no um/px in the file; pass --slide-mpp", info->path);
     if (!raster_open(s->slide, &request, &s->raster, err))
         return false;
-    if (s->raster.mpp > NUCLEI_COARSEST_MPP && !s->options->labels)
+    double coarsest_mpp = fmax(info->mpp, s->raster.mpp); /* enlarging does not help */
+    if (coarsest_mpp > NUCLEI_COARSEST_MPP && !s->options->labels)
         return err_set(err, ERR_USAGE,
-                       "%s: %g um/px; nuclei cannot be told apart at more than %g um/px",
-                       info->path, s->raster.mpp, NUCLEI_COARSEST_MPP);
+                       "%s: %g um/px; nuclei cannot be told apart at more than %g um/px; use a "
+                       "finer scan, or --slide-mpp if the file is wrong",
+                       info->path, coarsest_mpp, NUCLEI_COARSEST_MPP);
     double margin_um = s->options->finder ? s->options->finder->margin_um
                                           : nuclei_margin_um(&s->options->settings);
     s->margin_px = (int64_t)ceil(margin_um / s->raster.mpp);

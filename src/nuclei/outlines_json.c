@@ -22,6 +22,8 @@ static bool refuse(struct walk *w, const char *why)
     long line = 1;
     for (const char *c = w->start; c < w->at && c < w->end; c++)
         line += *c == '\n';
+    if (w->at > w->start && w->at >= w->end)
+        why = "the file is truncated";
     return err_set(w->err, ERR_FORMAT, "%s:%ld: %s", w->path, line, why);
 }
 
@@ -358,6 +360,8 @@ static bool hover_nucleus(struct walk *w)
         if (is(name, length, "type"))
             type = at, type_length = (size_t)(w->at - at);
     }
+    if (type && *type == '"') /* a name instead of a number */
+        type++, type_length -= 2;
     const char *end = w->at;
     if (!ok || !contour)
         return ok && refuse(w, "a nucleus of HoVer-Net without \"contour\"");

@@ -28,6 +28,7 @@ try microtome nuclei -q images/one.png -o labelled2 --labels nowhere --slide-mpp
 echo "--- wrong options"
 try microtome nuclei -q images/one.png -o o
 try microtome nuclei -q images/one.png -o o --slide-mpp 3
+try microtome nuclei -q images/one.png -o o --slide-mpp 3 --mpp 0.5
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --settings size=3
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --settings level=high
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --settings level=7
@@ -36,6 +37,18 @@ try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --settings level=0.
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --truth labels --no-label-images
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --omit rain
 try microtome nuclei -q nothing -o o
+echo "--- a label image that was edited since"
+microtome nuclei -q images/one.png -o edited --slide-mpp 0.25
+$python -c '
+import numpy
+from PIL import Image
+labels = numpy.array(Image.open("edited/one_labels.png"))
+labels[0, 0] = 60000
+Image.fromarray(labels).save("edited/one_labels.png")'
+mkdir same && cp edited/one_nuclei.geojson same
+try microtome nuclei -q images/one.png -o edited --slide-mpp 0.25 --truth same
+echo "--- other options: only those are shown"
+try microtome nuclei -q images/one.png -o edited --slide-mpp 0.25 --settings level=0.5,window_um=40
 echo "--- a truth without the image's, and an image without labels"
 try microtome nuclei -q images/one.png -o out2 --slide-mpp 0.25 --truth images
 ls out2

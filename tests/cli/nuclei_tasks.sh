@@ -23,3 +23,11 @@ microtome task -q many $(seq "$n" -1 1)
 microtome task -q many --finish >/dev/null
 diff -r -x run.json -x slides.csv -x tasks one many && echo "the same files"
 microtome status many | tail -n 1
+echo "--- an image that is too coarse does not stop the slides"
+microtome phantom -q -o f --slides 1 --size 1024 --seed 1 --fields 1 || exit
+cp f/fields/*_labels.png c/coarse.png # any image without um/px
+{ echo slide,mpp; echo coarse.png,3; tail -n +2 c/slides.csv | cut -d, -f1,2; } >c/mixed.csv
+microtome nuclei -q c/mixed.csv --tile 256 --mpp 0.5 -o mixed --on slurm --dry-run 2>&1 >/dev/null | tail -n 1
+microtome task -q mixed 1-3
+microtome task -q mixed --finish >/dev/null 2>&1
+cut -d, -f2,3 mixed/slides.csv

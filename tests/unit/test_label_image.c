@@ -111,14 +111,14 @@ static void others_are_refused(void **state)
     write_npy(path, HEADER("<f4", "(2, 3)"), numbers, sizeof numbers);
     refused(path, "its numbers are not whole numbers");
     write_npy(path, HEADER("<i4", "(1, 2, 3)"), numbers, sizeof numbers);
-    refused(path, "it has not two axes");
+    refused(path, "it does not have two axes");
     write_npy(path, HEADER("<i4", "(2, 4)"), numbers, sizeof numbers);
     refused(path, "its shape does not fit the length of the file");
     write_npy(path, HEADER("<i4", "(1000000, 1000000)"), numbers, sizeof numbers);
     refused(path, "a label image has from 1 to 2^30 pixels");
     write_npy(path, "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }", numbers,
               sizeof numbers);
-    refused(path, "not a .npy in C order");
+    refused(path, "is in Fortran order; save numpy.ascontiguousarray");
     assert_true(image_new(&colour, 3, 2, 3, NULL) && image_write_png(path, &colour, NULL));
     image_free(&colour);
     refused(path, "a colour image");

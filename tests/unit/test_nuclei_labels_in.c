@@ -122,14 +122,16 @@ static void contours_of_hover_net_include_their_pixels(void **state)
     static const char text[] = "{\"mag\": 20, \"nuc\": {\"1\": {\"bbox\": [[1, 1], [4, 4]], "
                                "\"centroid\": [2, 2], \"contour\": [[1,1],[1,3],[3,3],[3,1]], "
                                "\"type_prob\": 0.9, \"type\": 2}, "
-                               "\"7\": {\"contour\": [[5,0],[5,3],[7,3]], \"type\": null}, "
-                               "\"8\": {\"contour\": [[0,7],[1,7]]}}}";
+                               "\"7\": {\"contour\": [[5,0],[5,3],[7,3]], \"type\": \"stroma\"}, "
+                               "\"8\": {\"contour\": [[0,7],[1,7]]}, "
+                               "\"9\": {\"contour\": [[0,9],[0,10],[1,9]], \"type\": null}}}";
     static const char *const want[] = { "00000200", "01110220", "01110220", "01110222",
                                         "00000000" };
     struct nuclei_source *source = parsed(text, 0);
-    assert_int_equal(nuclei_source_count(source), 2);
+    assert_int_equal(nuclei_source_count(source), 3);
     assert_string_equal(nuclei_source_kind(source, 0), "2");
-    assert_string_equal(nuclei_source_kind(source, 1), "");
+    assert_string_equal(nuclei_source_kind(source, 1), "stroma");
+    assert_string_equal(nuclei_source_kind(source, 2), "");
     struct nuclei_labels labels = window(source, 0, 0, 1, 8, 5);
     /* numbered by first pixels: the second begins above */
     for (int y = 0; y < 5; y++)
@@ -214,7 +216,8 @@ static void wrong_files_are_refused(void **state)
           "a.json:1: a coordinate beyond the extent of any slide" },
         { "{\"nuc\": {\"1\": {\"contour\": [[1, 2], [3]]}}}",
           "a.json:1: a point [x, y] is expected" },
-        { "{\"features\": [\n\n{\"geometry\": {", "a.json:3: not JSON: a value is expected" },
+        { "{\"features\": [\n\n{\"geometry\": {", "a.json:3: the file is truncated" },
+        { "{\"features\": [{\"id\": \"abc", "a.json:1: the file is truncated" },
         { "{\"features\": [3]}", "a.json:1: a feature is expected" },
         { "{\"features\": [{]}", "a.json:1: not JSON: a bracket that nothing opened" },
         { "{\"features\": {}}", "a.json:1: a list of features is expected" },
