@@ -41,7 +41,7 @@ try() {
     microtome "$@" >/dev/null
     echo "exit $?" >&2
 }
-microtome nuclei fields -o one --slide-mpp 0.5 -q 2>&1 | sed 's/: *nuclei 1,.*//; s/_[0-9]*_[0-9]*_nuclei/_X_Y_nuclei/'
+microtome nuclei fields -o one --slide-mpp 0.5 -q 2>&1 | sed -E 's/(then|now): .*/\1/; s/_[0-9]*_[0-9]*_nuclei/_X_Y_nuclei/'
 try nuclei fields -o other --model run --labels truth --slide-mpp 0.5 -q
 try predict "$slide" -o other --model run -q
 try model run fields --model run -o other.csv -q
