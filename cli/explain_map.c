@@ -57,10 +57,10 @@ static void print_table(FILE *stream, const struct map_run *run, const struct ma
         }
         fputc('\n', stream);
     }
-    fprintf(stream, "%s/index.html: images: %lld", run->request->folder,
-            (long long)summary->subjects);
+    fprintf(stream, "%s/index.html: %lld image%s", run->request->folder,
+            (long long)summary->subjects, summary->subjects == 1 ? "" : "s");
     if (summary->failed > 0)
-        fprintf(stream, ", failed: %lld", (long long)summary->failed);
+        fprintf(stream, ", %lld failed", (long long)summary->failed);
     fputc('\n', stream);
 }
 
@@ -190,7 +190,7 @@ bool map_session_finish(const struct map_session *session, const struct explain_
 static bool run_here(struct app *app, const struct explain_args *given, char *const *operands,
                      int n_operands, struct err *err)
 {
-    struct map_session session;
+    struct map_session session = { 0 };
     struct claim *claim = NULL;
     bool ok = cluster_check_idle(given->output, err) &&
               map_session_open(given, operands, n_operands, &app->ctx, &session, err) &&

@@ -73,7 +73,8 @@ extern const char *const belief_depth_names[BELIEF_DEPTHS]; /* "head", "quarter"
  * parameter have, so that the statistics of batch norm, which stay, still fit; keyed by seed and
  * name. maps [n_methods, n_views]: those of the network itself, before any normalisation, as
  * explainer->explain returned them. The views' classes stay, their scores are not used. Takes
- * BELIEF_DEPTHS times as long as making the maps. out [n_methods]. */
+ * BELIEF_DEPTHS times as long as making the maps, and advances the console by as many maps. out
+ * [n_methods]. */
 bool belief_redraw(const struct explain_settings *settings, const struct belief_settings *belief,
                    const struct belief_method *methods, int n_methods,
                    const struct explain_view *views, int n_views, const struct attribution *maps,

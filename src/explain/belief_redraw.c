@@ -2,6 +2,7 @@
  * the weights are redrawn from the top down (Adebayo et al. 2018). */
 #include <math.h>
 #include <stdlib.h>
+#include "base/console.h"
 #include "base/correlation.h"
 #include "base/rng.h"
 #include "explain/belief.h"
@@ -196,6 +197,7 @@ bool belief_redraw(const struct explain_settings *settings, const struct belief_
             out[k].share[depth] =
                 (double)layers_of_share(layers, depth_shares[depth]) / (double)layers;
             ok = compare_method(&r, &with_redrawn, depth, &out[k], err);
+            console_advance(ctx->console, n_views);
         }
         belief_model_free(redrawn);
     }

@@ -1,14 +1,15 @@
 /* map.h: `microtome explain map`: maps of subjects by several methods -> a results folder:
  *
- *   <subject>/image.png               the image, with the stains that the network sees
- *   <subject>/<column>.npy            float32 of the image's size, normalised for viewing; NaN
- * where the network does not see the image <subject>/<column>_raw.npy        float32 of the layer's
- * size, before any normalisation <subject>/<column>.png            the image beside the map laid
- * over it <subject>/subject.json            facts and numbers, written last: it exists if all is
- * there redrawn.json                      maps of the network with redrawn weights, in numbers
- *   maps/<column>/<slide>/            stitched maps of lesions: heatmaps with the exports of
- * predict <slide>.geojson                   outlines of the hottest areas (images:
- * <subject>/hottest.geojson) explain.json, index.html          all of it
+ * - <subject>/image.png: the image, with the stains that the network sees
+ * - <subject>/<column>.npy: float32 of the image's size, normalised for viewing; NaN where the
+ *   network does not see the image
+ * - <subject>/<column>_raw.npy: float32 of the layer's size, before any normalisation
+ * - <subject>/<column>.png: the image beside the map laid over it
+ * - <subject>/subject.json: facts and numbers, written last: it exists if all is there
+ * - redrawn.json: maps of the network with redrawn weights, in numbers
+ * - maps/<column>/<slide>/: stitched maps of lesions: heatmaps with the exports of predict
+ * - <slide>.geojson: outlines of the hottest areas (images: <subject>/hottest.geojson)
+ * - explain.json, index.html: all of it
  *
  * A column is a method, or a method at one of several layers: "gradcam", "gradcam_layer4". */
 #ifndef EXPLAIN_MAP_H
@@ -119,5 +120,7 @@ struct json_out;
 void map_put_inside(struct json_out *json, const struct map_summary_column *column);
 
 /* Of a rank correlation with redrawn weights, of an order, in words; for the page and terminals. */
+bool map_is_better(
+    const struct map_summary_column *column); /* than chance, as far as can be told */
 const char *map_verdict(const struct map_summary_column *column);
 #endif

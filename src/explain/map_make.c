@@ -42,15 +42,17 @@ static bool believe(const struct map_run *run, struct map_worker *worker,
                             err);
 }
 
-/* All columns of one subject, written, and the maps at the input's size for believe(). */
+/* All columns of one subject, written, and the maps at the input's size for believe(). *advanced:
+ * how many the progress has counted. */
 static bool make_columns(const struct map_run *run, struct map_worker *worker,
                          const struct subject *subject, const struct map_view *view,
                          const struct ctx *ctx, float **maps, struct map_numbers *numbers,
-                         struct err *err)
+                         int *advanced, struct err *err)
 {
     bool ok = true;
     for (int i = 0; ok && i < run->n_columns; i++) {
         struct attribution raw;
+        map_make_room(run, worker, i);
         ok = (!ctx_stopped(ctx) || err_stopped(err)) &&
              map_explain(run, worker, i, &view->view, ctx, &raw, err);
         if (!ok)
@@ -62,12 +64,15 @@ static bool make_columns(const struct map_run *run, struct map_worker *worker,
         if (ok)
             attribution_resize(&raw, view->sized.height, view->sized.width, maps[i]);
         free(raw.values);
+        if (ok && i + 1 < run->n_columns) /* the last one is done when it has been measured */
+            console_advance(ctx->console, 1), ++*advanced;
     }
     return ok;
 }
 
 static bool make_subject(const struct map_run *run, struct map_worker *worker,
-                         const struct subject *subject, const struct ctx *ctx, struct err *err)
+                         const struct subject *subject, const struct ctx *ctx, int *advanced,
+                         struct err *err)
 {
     struct map_view view;
     struct map_numbers *numbers = calloc(1, sizeof *numbers);
@@ -77,7 +82,7 @@ static bool make_subject(const struct map_run *run, struct map_worker *worker,
     bool ok = map_view_make(run, worker, subject, &view, err);
     ok = ok && ((numbers && folder && picture) || err_memory(err, "a map"));
     ok = ok && file_make_folder(folder, err) && image_write_png(picture, &view.image, err) &&
-         make_columns(run, worker, subject, &view, ctx, maps, numbers, err) &&
+         make_columns(run, worker, subject, &view, ctx, maps, numbers, advanced, err) &&
          believe(run, worker, &view, (const float *const *)maps, ctx, numbers, err) &&
          map_measure_inside(run, subject, &view, maps, ctx, numbers, err) &&
          map_write_subject(run, subject, &view, numbers, err);
@@ -99,8 +104,9 @@ static bool make_piece(void *arg, int64_t index, int worker, struct err *err)
     struct map_run *run = making->run;
     const struct subject *subject = &run->subjects->items[making->first + index];
     struct err why = { 0 };
+    int advanced = 0;
     bool ok = map_done(run, subject) ||
-              make_subject(run, &run->workers[worker], subject, making->ctx, &why);
+              make_subject(run, &run->workers[worker], subject, making->ctx, &advanced, &why);
     if (!ok && why.kind != ERR_STOPPED && why.kind != ERR_IO && why.kind != ERR_MEMORY) {
         if (!strstr(why.text, subject->file))
             err_prefix(&why, subject->file);
@@ -109,7 +115,8 @@ static bool make_piece(void *arg, int64_t index, int worker, struct err *err)
     } else if (!ok) {
         *err = why;
     }
-    console_advance(making->ctx->console, 1);
+    if (ok)
+        console_advance(making->ctx->console, run->n_columns - advanced);
     return ok;
 }
 
@@ -122,7 +129,7 @@ static bool make_source(struct map_run *run, int64_t first, int64_t end, const s
     for (int64_t i = first; i < end; i++)
         missing = missing || !map_done(run, &run->subjects->items[i]);
     if (!missing) {
-        console_advance(ctx->console, end - first);
+        console_advance(ctx->console, (end - first) * run->n_columns);
         return true;
     }
     struct err why = { 0 };
@@ -130,7 +137,7 @@ static bool make_source(struct map_run *run, int64_t first, int64_t end, const s
         console_warn(ctx->console, "%s", why.text);
         for (int64_t i = first; ok && i < end; i++)
             ok = map_write_failure(run, &run->subjects->items[i], &why, err);
-        console_advance(ctx->console, end - first);
+        console_advance(ctx->console, (end - first) * run->n_columns);
         return ok;
     }
     if (run->n_workers == pool_workers(ctx->pool))
@@ -147,7 +154,7 @@ bool map_make(struct map_run *run, int64_t first, int64_t end, const struct ctx 
 {
     const struct subject *items = run->subjects->items;
     bool ok = true;
-    console_begin(ctx->console, "maps", end - first, "images");
+    console_begin(ctx->console, "explaining", (end - first) * run->n_columns, "maps");
     for (int64_t i = first, next; ok && i < end; i = next) {
         for (next = i + 1; next < end && items[next].source == items[i].source;)
             next++;

@@ -140,8 +140,17 @@ static void summarise(const struct map_run *run, json_t *const *subjects, int64_
  * can lower it much. */
 #define MOST_BLANK 0.5
 
+bool map_is_better(const struct map_summary_column *column)
+{
+    return !(column->redrawn && column->no_explanation) && column->n > 0 &&
+           column->blank <= MOST_BLANK * column->score && column->better_by > 0 &&
+           2 * column->better > column->n;
+}
+
 const char *map_verdict(const struct map_summary_column *column)
 {
+    if (map_is_better(column))
+        return "better than chance";
     if (column->redrawn && column->no_explanation)
         return "no explanation: it hardly depends on what the network learnt";
     if (column->n == 0)
@@ -150,9 +159,7 @@ const char *map_verdict(const struct map_summary_column *column)
         return "cannot be told by deletion: a blank image has over half the score";
     if (column->better_by <= 0)
         return "no better than chance";
-    if (2 * column->better <= column->n)
-        return "better than chance for few images only";
-    return "better than chance";
+    return "better than chance for few images only";
 }
 
 /* --- explain.json --- */

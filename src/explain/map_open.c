@@ -144,6 +144,9 @@ char *map_identity(const struct map_run *run, const struct subject *subject)
 
 /* --- opening --- */
 
+/* More images at once are no faster, but take memory for each; groups of the probe are full. */
+#define IMAGES_PER_THREAD 16
+
 /* As many workers as threads; where there are fewer subjects, each has several. */
 static bool make_workers(struct map_run *run, const struct ctx *ctx, struct err *err)
 {
@@ -161,6 +164,8 @@ static bool make_workers(struct map_run *run, const struct ctx *ctx, struct err 
         settings->model = run->request->model;
         settings->height = settings->width = run->window.side;
         settings->threads = run->threads_each;
+        if (settings->batch > IMAGES_PER_THREAD * run->threads_each)
+            settings->batch = IMAGES_PER_THREAD * run->threads_each;
     }
     return true;
 }

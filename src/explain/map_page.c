@@ -98,8 +98,8 @@ static void put_orders(FILE *page, const struct map_run *run, const struct map_s
             put_number(page, c->map_share);
             put_number(page, c->area_share);
         }
-        bool bad = c->no_explanation || !(c->better_by > 0) || 2 * c->better <= c->n;
-        html_put(page, "<td class=\"%s\">%s</td></tr>\n", bad ? "bad" : "good", map_verdict(c));
+        html_put(page, "<td class=\"%s\">%s</td></tr>\n", map_is_better(c) ? "good" : "bad",
+                 map_verdict(c));
     }
     html_put(page, "</tbody></table></div>\n");
 }

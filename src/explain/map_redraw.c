@@ -77,7 +77,7 @@ static bool load(struct map_run *run, struct redrawing *r, struct err *err)
     int n = r->n, kept = 0;
     bool ok = true;
     for (int i = 0; ok && i < n; i++) {
-        struct map_view view;
+        struct map_view view = { 0 };
         r->subjects[kept] = r->subjects[i];
         ok = subjects_enter(run->subjects, r->subjects[i]->source, err) &&
              map_view_make(run, worker, r->subjects[i], &view, err);
@@ -176,13 +176,16 @@ static bool redraw(struct map_run *run, struct redrawing *r, const char *identit
     struct belief_settings belief = run->request->belief;
     settings.threads = run->threads_each * run->n_workers;
     bool ok = redrawn || err_memory(err, "the maps");
-    ok = ok && load(run, r, err);
+    ok = ok && load(run, r, err) && map_forget(run, err);
     if (ok) {
         settings.width = r->views[0].sized.width;
         settings.height = r->views[0].sized.height;
+        console_begin(ctx->console, "with redrawn weights",
+                      (int64_t)BELIEF_DEPTHS * run->n_columns * r->n, "maps");
         ok = belief_redraw(&settings, &belief, methods, run->n_columns, r->plain, r->n, r->maps,
                            ctx, redrawn, err) &&
              save(run, r, identity, redrawn, err);
+        console_end(ctx->console);
     }
     free(redrawn);
     return ok;
@@ -195,10 +198,7 @@ bool map_redraw(struct map_run *run, const struct ctx *ctx, struct err *err)
     char *identity = ok ? redrawn_identity(run, &r) : NULL;
     ok = ok && (identity || err_memory(err, "the maps"));
     if (ok && r.n > 0 && !is_there(run, identity)) {
-        console_begin(ctx->console, "redrawing weights", 1, "network");
         ok = redraw(run, &r, identity, ctx, err);
-        console_advance(ctx->console, ok);
-        console_end(ctx->console);
     }
     free(identity);
     redrawing_free(&r, run->n_columns);

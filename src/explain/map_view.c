@@ -8,9 +8,11 @@
 
 /* --- probes --- */
 
+/* Methods that only need scores use the probe for scores. */
 static int probe_index(const struct explainer *explainer)
 {
-    if (!explainer)
+    if (!explainer || (explainer->maps == MAPS_INPUT && explainer->forward_only &&
+                       !explainer->input_gradient && !explainer->attention))
         return 0;
     return 1 + (explainer->maps == MAPS_INPUT) + 2 * explainer->forward_only +
            4 * explainer->input_gradient + 8 * explainer->attention;
@@ -41,16 +43,37 @@ struct probe *map_probe(const struct map_run *run, struct map_worker *worker,
     return *probe;
 }
 
+/* All from `first` on, except one; -1: none. */
+static void drop_probes(struct map_worker *worker, int first, int except)
+{
+    for (int i = first; i < MAP_PROBES; i++)
+        if (i != except) {
+            probe_free(worker->probes[i]);
+            worker->probes[i] = NULL;
+        }
+}
+
+void map_make_room(const struct map_run *run, struct map_worker *worker, int column)
+{
+    drop_probes(worker, 1, probe_index(run->columns[column].explainer));
+}
+
+bool map_forget(struct map_run *run, struct err *err)
+{
+    for (int i = 0; i < run->n_workers; i++)
+        drop_probes(&run->workers[i], 0, -1);
+    probe_shared_free(run->shared);
+    run->shared = probe_shared_new();
+    return run->shared || err_memory(err, "the network");
+}
+
 /* Probes are made for one size. */
 static void set_size(struct map_worker *worker, int64_t width, int64_t height)
 {
     struct explain_settings *settings = &worker->settings;
     if (settings->width == width && settings->height == height)
         return;
-    for (int i = 0; i < MAP_PROBES; i++) {
-        probe_free(worker->probes[i]);
-        worker->probes[i] = NULL;
-    }
+    drop_probes(worker, 0, -1);
     settings->width = width;
     settings->height = height;
 }

@@ -39,6 +39,10 @@ void map_view_free(struct map_view *view); /* also fine on a zeroed struct */
 /* The probe that a column needs, made if it is not there; explainer NULL: for scores. */
 struct probe *map_probe(const struct map_run *run, struct map_worker *worker,
                         const struct explainer *explainer, struct err *err);
+/* Frees the probes that neither this column nor scores need: only what is in use takes memory. */
+void map_make_room(const struct map_run *run, struct map_worker *worker, int column);
+/* Frees all probes and their weights, before something else needs the memory. */
+bool map_forget(struct map_run *run, struct err *err);
 bool map_explain(const struct map_run *run, struct map_worker *worker, int column,
                  const struct explain_view *view, const struct ctx *ctx, struct attribution *out,
                  struct err *err);

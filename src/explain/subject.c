@@ -77,8 +77,9 @@ void subject_name_file(char *name)
 
 static bool is_reserved(const char *name)
 {
-    static const char *const reserved[] = { "",       "cache",        "tasks",      "maps",
-                                            "groups", "explain.json", "index.html", "run.json" };
+    static const char *const reserved[] = { "",           "cache",    "tasks",
+                                            "maps",       "groups",   "explain.json",
+                                            "index.html", "run.json", "redrawn.json" };
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (strcmp(name, reserved[i]) == 0)
             return true;

@@ -61,8 +61,11 @@ grep -o '<h3>.*</h3>' t1/index.html
 grep -c 'src="y%20%26%20%3Cb%3E/gradcam.png"' t1/index.html
 touch -d 2001-01-01 t1/y*/gradcam.npy
 run y*.png --method gradcam,ig,smoothgrad --ig-steps 4 --smooth-samples 3 -o t1 >/dev/null && stat -c %y t1/y*/gradcam.npy | cut -c1-4 # alone: kept too
-echo "== layers side by side"
-run x.png --layer layer2,layer3.0 -o layers >/dev/null && ls layers/x/*.npy
+grep -c 'class="good">cannot be told' t1/index.html
+echo "== layers side by side; an image called as a file of the results"
+cp x.png redrawn.json.png
+run redrawn.json.png --layer layer2,layer3.0 -o layers | tail -n 1
+ls layers layers/redrawn.json~1/*.npy
 echo "== a model that resizes and crops: NaN where it does not look; from a tar"
 mkdir run7 && echo '{"spec_version": "1.0", "architecture": "scan_tiny", "num_classes": 2, "patch_size_pixels": 128,
 "spacing_um_px": 0.25, "class_names": ["normal", "tumor"], "transform": [{"name": "Resize", "arguments": {"size": 256}},
