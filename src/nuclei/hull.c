@@ -2,6 +2,8 @@
  * is two chains from the top to the bottom: the left one and the right one. */
 #include "nuclei/hull.h"
 
+#include "base/divide.h"
+
 /* Above 0: o, a, b turn one way; below: the other. */
 static int64_t turn(struct hull_point o, struct hull_point a, struct hull_point b)
 {
@@ -35,12 +37,6 @@ static void make_chain(const struct hull_row *rows, int64_t n, int side, struct 
     }
 }
 
-/* a / b rounded down; b > 0. */
-static int64_t divide_down(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
 /* The first (side 1) or last (side -1) px of row y on the inner side of a chain; *at: a segment at
  * or above the row. */
 static int64_t end_of_row(const struct hull_point *chain, int64_t *at, int64_t y, int side)
@@ -49,7 +45,7 @@ static int64_t end_of_row(const struct hull_point *chain, int64_t *at, int64_t y
         (*at)++;
     struct hull_point a = chain[*at], b = chain[*at + 1];
     int64_t tall = b.y - a.y, across = a.x * tall + (b.x - a.x) * (2 * y - a.y); /* x * tall */
-    return side > 0 ? -divide_down(-across, 2 * tall) : divide_down(across, 2 * tall);
+    return side > 0 ? -floor_div(-across, 2 * tall) : floor_div(across, 2 * tall);
 }
 
 int64_t hull_count_px(const struct hull_row *rows, int64_t n, struct hull_point *points)

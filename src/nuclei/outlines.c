@@ -7,6 +7,9 @@
 #include "base/array.h"
 
 #define MOST_NUCLEI ((int64_t)1 << 30)
+/* An edge this near to the centre of a pixel runs through it: rounding, which depends on where the
+ * window begins, must not decide. */
+#define TIE_PX 1e-6
 
 void outlines_free(struct nuclei_outlines *o)
 {
@@ -175,7 +178,7 @@ static bool find_crossings(const struct nuclei_outlines *o, const struct nucleus
 /* The first pixel of a row or column whose centre is at or beyond a position, within 0 to end. */
 static int64_t first_px(double at_l0, double origin_l0, double step_l0, int64_t end)
 {
-    double px = ceil((at_l0 - origin_l0) / step_l0 - 0.5);
+    double px = ceil((at_l0 - origin_l0) / step_l0 - 0.5 - TIE_PX);
     return px < 0 ? 0 : px > (double)end ? end : (int64_t)px;
 }
 
@@ -192,8 +195,8 @@ static void draw_contour(const struct nuclei_outlines *o, const struct nucleus_o
             double steps = fmin(fmax(fabs(dx), fabs(dy)) / o->pixel_l0 + 0.5, 1e5);
             for (int64_t k = 0; k < (int64_t)steps; k++) {
                 double share = (double)k / floor(steps);
-                double x = floor((ax + share * dx - w->x_l0) / w->step_l0);
-                double y = floor((ay + share * dy - w->y_l0) / w->step_l0);
+                double x = floor((ax + share * dx - w->x_l0) / w->step_l0 + TIE_PX);
+                double y = floor((ay + share * dy - w->y_l0) / w->step_l0 + TIE_PX);
                 if (x >= 0 && y >= 0 && x < (double)w->width && y < (double)w->height)
                     w->px[(int64_t)y * w->width + (int64_t)x] = label;
             }
