@@ -1,6 +1,5 @@
 /* nuclei_tasks.c: microtome nuclei on a cluster: a task is a group of tiles of a slide. */
 #include <stdlib.h>
-#include <string.h>
 #include "base/console.h"
 #include "base/text.h"
 #include "cli/nuclei.h"
@@ -28,17 +27,6 @@ static bool tasks_open(const struct task_given *given, const struct ctx *ctx, st
     return nuclei_args_request(given->options, ctx, &work->request, &work->net, err);
 }
 
-static bool find_slide(const struct slide_list *slides, const char *name, size_t *out,
-                       struct err *err)
-{
-    for (size_t i = 0; i < slides->n; i++)
-        if (strcmp(slides->entries[i].name, name) == 0) {
-            *out = i;
-            return true;
-        }
-    return err_set(err, ERR_FORMAT, "%s: not in tasks/slides.csv; submit again", name);
-}
-
 static bool tasks_make(const struct task_given *given, const struct task *task, const char *path,
                        const struct ctx *ctx, struct err *err)
 {
@@ -46,7 +34,7 @@ static bool tasks_make(const struct task_given *given, const struct task *task, 
     struct nuclei_work *work = given->state;
     struct nuclei_slide *slide = &work->slide;
     size_t index = 0;
-    if (!find_slide(given->slides, task->slide, &index, err))
+    if (!task_given_slide(given, task, &index, err))
         return false;
     if (slide->entry != &given->slides->entries[index]) {
         nuclei_slide_close(slide);
@@ -67,21 +55,12 @@ static bool tasks_merge(const struct task_given *given, const struct task_end *e
 {
     struct nuclei_work *work = given->state;
     const struct nuclei_args *options = given->options;
-    const struct task_list *list = given->list;
     struct nuclei_printer printer = { .out = out,
                                       .as_json = options->json,
                                       .truth = options->truth != NULL };
-    struct run_outcome *tasks = calloc(given->slides->n + 1, sizeof *tasks);
+    struct run_outcome *tasks = task_given_outcomes(given, ends, err);
     struct nuclei_agreement all = { 0 };
-    size_t slide = 0;
-    bool ok = tasks || err_memory(err, "the slides");
-    for (int64_t i = 0; ok && i < list->n; i++) {
-        ok = find_slide(given->slides, list->items[i].slide, &slide, err);
-        tasks[slide].seconds += ends[i].seconds;
-        tasks[slide].cpu_s += ends[i].cpu_s;
-        if (!tasks[slide].error)
-            tasks[slide].error = ends[i].error;
-    }
+    bool ok = tasks != NULL;
     work->request.tasks = tasks;
     work->request.on_slide = nuclei_print_slide;
     work->request.arg = &printer;

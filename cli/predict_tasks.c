@@ -1,6 +1,5 @@
 /* predict_tasks.c: microtome predict on a cluster: a task is a group of blocks of a slide. */
 #include <stdlib.h>
-#include <string.h>
 #include "base/console.h"
 #include "cli/predict.h"
 #include "base/text.h"
@@ -29,17 +28,6 @@ static bool tasks_open(const struct task_given *given, const struct ctx *ctx, st
     return predict_args_options(given->options, &work->request.options, err);
 }
 
-static bool find_slide(const struct slide_list *slides, const char *name, size_t *out,
-                       struct err *err)
-{
-    for (size_t i = 0; i < slides->n; i++)
-        if (strcmp(slides->entries[i].name, name) == 0) {
-            *out = i;
-            return true;
-        }
-    return err_set(err, ERR_FORMAT, "%s: not in tasks/slides.csv; submit again", name);
-}
-
 static bool tasks_score(const struct task_given *given, const struct task *task, const char *path,
                         const struct ctx *ctx, struct err *err)
 {
@@ -47,7 +35,7 @@ static bool tasks_score(const struct task_given *given, const struct task *task,
     struct predict_work *work = given->state;
     struct predict_request *request = &work->request;
     size_t slide = 0;
-    if (!find_slide(given->slides, task->slide, &slide, err))
+    if (!task_given_slide(given, task, &slide, err))
         return false;
     if (!work->predict &&
         !predict_open(&request->options, given->slides, request->folder, ctx, &work->predict, err))
@@ -70,19 +58,11 @@ static bool tasks_stitch(const struct task_given *given, const struct task_end *
                          const struct ctx *ctx, FILE *out, struct err *err)
 {
     struct predict_work *work = given->state;
-    const struct task_list *list = given->list;
-    struct run_outcome *tasks = calloc(given->slides->n + 1, sizeof *tasks);
+    struct run_outcome *tasks = task_given_outcomes(given, ends, err);
     struct predict_row *rows = calloc(given->slides->n + 1, sizeof *rows);
     struct predict_times times = { 0 };
-    size_t n_rows = 0, slide = 0;
-    bool ok = (tasks && rows) || err_memory(err, "the slides");
-    for (int64_t i = 0; ok && i < list->n; i++) {
-        ok = find_slide(given->slides, list->items[i].slide, &slide, err);
-        tasks[slide].seconds += ends[i].seconds;
-        tasks[slide].cpu_s += ends[i].cpu_s;
-        if (!tasks[slide].error)
-            tasks[slide].error = ends[i].error;
-    }
+    size_t n_rows = 0;
+    bool ok = tasks && (rows || err_memory(err, "the slides"));
     work->request.tasks = tasks;
     ok = ok && predict_cohort(&work->request, ctx, rows, &n_rows, &times, err);
     predict_args_print(given->options, out, rows, n_rows, &times);

@@ -77,3 +77,37 @@ void task_given_close(const struct task_kind *kind, struct task_given *given)
     free(given->parsed);
     *given = (struct task_given){ 0 };
 }
+
+bool task_given_slide(const struct task_given *given, const struct task *task, size_t *out,
+                      struct err *err)
+{
+    for (size_t i = 0; i < given->slides->n; i++)
+        if (strcmp(given->slides->entries[i].name, task->slide) == 0) {
+            *out = i;
+            return true;
+        }
+    return err_set(err, ERR_FORMAT, "%s: not in tasks/slides.csv; submit again", task->slide);
+}
+
+struct run_outcome *task_given_outcomes(const struct task_given *given, const struct task_end *ends,
+                                        struct err *err)
+{
+    const struct task_list *list = given->list;
+    struct run_outcome *outcomes = calloc(given->slides->n + 1, sizeof *outcomes);
+    size_t slide = 0;
+    bool ok = outcomes || err_memory(err, "the slides");
+    for (int64_t i = 0; ok && i < list->n; i++) {
+        ok = task_given_slide(given, &list->items[i], &slide, err);
+        if (!ok)
+            break;
+        outcomes[slide].seconds += ends[i].seconds;
+        outcomes[slide].cpu_s += ends[i].cpu_s;
+        if (!outcomes[slide].error)
+            outcomes[slide].error = ends[i].error;
+    }
+    if (!ok) {
+        free(outcomes);
+        outcomes = NULL;
+    }
+    return outcomes;
+}

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include "base/args.h"
 #include "base/ctx.h"
+#include "base/run.h"
 #include "cluster/list.h"
 #include "cluster/record.h"
 #include "slide/slide_list.h"
@@ -64,6 +65,14 @@ bool task_slides_save(const struct task_list *list, const struct slide_list *sli
 bool task_given_open(const struct task_list *list, const struct task_kind *kind,
                      const struct ctx *ctx, struct task_given *out, struct err *err);
 void task_given_close(const struct task_kind *kind, struct task_given *given);
+
+/* The place of a task's slide in given->slides. */
+bool task_given_slide(const struct task_given *given, const struct task *task, size_t *out,
+                      struct err *err);
+/* For each slide the times of its tasks, added up, and their first error: [slides], the caller's;
+ * NULL on failure. */
+struct run_outcome *task_given_outcomes(const struct task_given *given, const struct task_end *ends,
+                                        struct err *err);
 
 /* The job around the tasks. */
 struct task_job {
