@@ -19,13 +19,6 @@ static bool explain_many(const struct explain_settings *settings, struct probe *
     return layer_maps(settings, probe, layer, views, n, ctx, &rule, out, err);
 }
 
-static bool explain(const struct explain_settings *settings, struct probe *probe, int layer,
-                    const struct explain_view *view, const struct ctx *ctx, struct attribution *out,
-                    struct err *err)
-{
-    return explain_many(settings, probe, layer, view, 1, ctx, out, err);
-}
-
 extern const struct explainer explainer_hirescam;
 const struct explainer explainer_hirescam = {
     .name = "hirescam",
@@ -34,6 +27,5 @@ const struct explainer explainer_hirescam = {
     .maps = MAPS_LAYER,
     .positive = true,
     .check = layer_maps_check,
-    .explain = explain,
     .explain_many = explain_many,
 };

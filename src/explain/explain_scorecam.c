@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "explain/layer_maps.h"
 #include "explain/perturb.h"
 
 struct channels {
@@ -120,13 +121,6 @@ static bool explain(const struct explain_settings *settings, struct probe *probe
     return ok;
 }
 
-static bool check(const struct explain_settings *settings, const struct probe *probe, int layer,
-                  struct err *err)
-{
-    (void)settings;
-    return probe_need_spatial(probe, layer, err);
-}
-
 extern const struct explainer explainer_scorecam;
 const struct explainer explainer_scorecam = {
     .name = "scorecam",
@@ -135,6 +129,6 @@ const struct explainer explainer_scorecam = {
     .maps = MAPS_LAYER,
     .positive = true,
     .forward_only = true,
-    .check = check,
+    .check = layer_maps_check,
     .explain = explain,
 };

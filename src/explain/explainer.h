@@ -53,13 +53,14 @@ struct explainer {
     /* Whether it can be used on this network and layer; NULL: always. MAPS_INPUT: layer is -1. */
     bool (*check)(const struct explain_settings *settings, const struct probe *probe, int layer,
                   struct err *err);
-    /* The map of one view; out->values is the caller's to free. The probe is one of
-     * settings->model at this size and batch, with what the flags above ask for. */
+    /* The map of one view, for methods that fill the threads with it; out->values is the caller's
+     * to free. The probe is one of settings->model at this size and batch, with what the flags
+     * above ask for. NULL: explain_many. See explainer_run. */
     bool (*explain)(const struct explain_settings *settings, struct probe *probe, int layer,
                     const struct explain_view *view, const struct ctx *ctx, struct attribution *out,
                     struct err *err);
-    /* The maps of n <= settings->batch views at once, on all threads, with the same bytes; NULL:
-     * one view fills the threads. See explainer_run. */
+    /* The maps of n <= settings->batch views at once, with the same bytes as one by one; NULL:
+     * explain. */
     bool (*explain_many)(const struct explain_settings *settings, struct probe *probe, int layer,
                          const struct explain_view *views, int64_t n, const struct ctx *ctx,
                          struct attribution *out, struct err *err);

@@ -69,7 +69,15 @@ static bool add_column(struct map_run *run, const struct explainer *explainer, i
     for (char *at = column->name; at && *at; at++) /* names of layers may be anything */
         if (*at == '/' || *at == '\\' || iscntrl((unsigned char)*at))
             *at = '_';
-    return (column->name && column->layer_name) || err_memory(err, "the methods");
+    if (!column->name || !column->layer_name)
+        return err_memory(err, "the methods");
+    for (int i = 0; i + 1 < run->n_columns; i++)
+        if (strcmp(run->columns[i].name, column->name) == 0)
+            return err_set(err, ERR_USAGE,
+                           "--layer: '%s' and '%s' would both be written to %s.npy; name one of "
+                           "them",
+                           run->columns[i].layer_name, layer_name, column->name);
+    return true;
 }
 
 /* Can the network be looked at in this way? The probe is made once for all columns that need it. */

@@ -85,7 +85,8 @@ bool map_explain(const struct map_run *run, struct map_worker *worker, int colum
     const struct map_column *c = &run->columns[column];
     struct probe *probe = map_probe(run, worker, c->explainer, err);
     *out = (struct attribution){ 0 };
-    return probe && c->explainer->explain(&worker->settings, probe, c->layer, view, ctx, out, err);
+    return probe &&
+           explainer_run(c->explainer, &worker->settings, probe, c->layer, view, 1, ctx, out, err);
 }
 
 /* --- the input --- */

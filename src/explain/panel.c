@@ -59,11 +59,30 @@ static bool is_hot(const struct image *mask, int64_t x, int64_t y)
     return x >= 0 && y >= 0 && x < mask->width && y<mask->height && * image_at(mask, x, y)> 0;
 }
 
-/* The pixels just outside of the hottest areas. */
+/* Are all of the 3 x 3 px around it hot? */
+static bool is_inner(const struct image *mask, int64_t x, int64_t y)
+{
+    bool all = true;
+    for (int64_t i = 0; all && i < 9; i++)
+        all = is_hot(mask, x + i % 3 - 1, y + i / 3 - 1);
+    return all;
+}
+
+/* Is it hot, and not alone: in an area that is 3 px wide there? */
+static bool is_wide(const struct image *mask, int64_t x, int64_t y)
+{
+    bool any = false;
+    for (int64_t i = 0; !any && is_hot(mask, x, y) && i < 9; i++)
+        any = is_inner(mask, x + i % 3 - 1, y + i / 3 - 1);
+    return any;
+}
+
+/* The pixels just outside of the hottest areas. Single pixels, of which maps of gradients have
+ * many, have no line: it would hide them. */
 static bool is_line(const struct image *mask, int64_t x, int64_t y)
 {
-    return !is_hot(mask, x, y) && (is_hot(mask, x - 1, y) || is_hot(mask, x + 1, y) ||
-                                   is_hot(mask, x, y - 1) || is_hot(mask, x, y + 1));
+    return !is_hot(mask, x, y) && (is_wide(mask, x - 1, y) || is_wide(mask, x + 1, y) ||
+                                   is_wide(mask, x, y - 1) || is_wide(mask, x, y + 1));
 }
 
 static void paint(const struct panel *panel, const struct image *mask, int64_t factor,

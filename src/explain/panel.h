@@ -1,7 +1,7 @@
 /* panel.h: a map over its image, for viewing: the image as it is, and beside it with the map in
  * colour. The higher the value, the less shows through, so that tissue stays visible. Positive maps
  * are yellow where they are highest; signed ones are yellow for the class and blue against it. A
- * dark line is around the hottest areas. */
+ * dark line is around the hottest areas that are at least 3 px wide. */
 #ifndef EXPLAIN_PANEL_H
 #define EXPLAIN_PANEL_H
 #include "base/image.h"

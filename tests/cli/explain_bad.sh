@@ -18,6 +18,7 @@ echo "== methods, layers, classes"
 run x.png --method gradcm
 run x.png --layer fc
 run x.png --layer layr3
+run x.png --layer ,layer3
 run x.png --class tumour
 run x.png --method rollout
 microtome explain map x.png --network vit_small_patch16_224 --method cam -q -o out || echo "exit $?"

@@ -285,7 +285,7 @@ static void test_onnx(void **state)
                                          .forward_only = e->forward_only };
         struct probe *probe = NULL;
         if (!probe_new(model, &options, &probe, &err) ||
-            !e->explain(&s.settings, probe, 0, s.views, &s.ctx, &maps[i], &err))
+            !explainer_run(e, &s.settings, probe, 0, s.views, 1, &s.ctx, &maps[i], &err))
             fail_msg("%s", err.text);
         assert_string_equal(probe_layer(probe, 0)->name, "r"); /* the node's name in the file */
         probe_free(probe);
