@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What explain says of networks whose reasons are known: the tables of docs/explain.md, section Results.
 
-    bench/study_explain.py BUILD FOLDER [IDC]
+    bench/study_explain.py BUILD FOLDER [IDC] [--seed N] [--concepts-only] [--threads N]
 
 Phantoms of three kinds: without pen marks (plain), the same with colours jittered in training (jitter), and with a pen
 mark on every metastasis (pen). A ResNet-18 learns each on 13 patients and is explained on 7 others. With the folder IDC
 (train.tar and val.tar), the network of examples/idc.yaml too. What is in FOLDER already is not made again. About 40 CPU
-minutes, half of them for LIME, Score-CAM and their redrawn weights.
+minutes, half of them for LIME, Score-CAM and their redrawn weights, which --concepts-only leaves out. --seed (1) draws
+other slides, patches and weights; a seed needs its own FOLDER.
 """
+import argparse
 import csv
 import json
 import os
@@ -18,9 +20,16 @@ import h5py
 import numpy
 from PIL import Image, ImageDraw, ImageFont
 
-build, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-idc = os.path.abspath(sys.argv[3]) if len(sys.argv) > 3 else None
-microtome = os.path.join(build, "microtome")
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("build", type=os.path.abspath, metavar="BUILD")
+parser.add_argument("folder", type=os.path.abspath, metavar="FOLDER")
+parser.add_argument("idc", type=os.path.abspath, metavar="IDC", nargs="?")
+parser.add_argument("--seed", type=int, default=1, help="of slides, patches and training (1)")
+parser.add_argument("--concepts-only", action="store_true", help="no maps")
+parser.add_argument("--threads", type=int, default=0, help="of microtome (0: as many as it likes)")
+options = parser.parse_args()
+folder, idc, seed = options.folder, options.idc, options.seed
+microtome = os.path.join(options.build, "microtome")
 source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SLIDES, SIZE_PX, PATCH_PX, MPP = 40, 4096, 128, 0.5
 # Patches filled with tissue: glass and fat are mostly in normal ones, and brightness would be a cue.
@@ -31,7 +40,7 @@ CONCEPTS = ("nuclei.count,nuclei.area.mean,nuclei.area.std,nuclei.eccentricity.m
 METHODS = "cam,gradcam,gradcam++,hirescam,scorecam,ig,smoothgrad,occlusion,lime"
 FEWER_METHODS = "gradcam,gradcam++,ig,smoothgrad,occlusion,lime"
 JITTER = "{ hed_jitter: 0.15, brightness: 0.25, saturation: 0.3 }"
-TRAIN = """seed: 1
+TRAIN = """seed: {seed}
 network: {{ name: resnet18, input_px: {patch} }}
 data: {{ train: [{store}], val_fraction: 0.2 }}
 augment: {augment}
@@ -48,30 +57,44 @@ def run(done, *arguments):
     """Runs a command unless its result is there."""
     if not os.path.exists(done):
         print("$ microtome", *arguments, file=sys.stderr, flush=True)
-        subprocess.run([microtome, *arguments, "-q"], check=True, stdout=subprocess.DEVNULL)
+        threads = ("--threads", str(options.threads)) if options.threads else ()
+        subprocess.run([microtome, *arguments, *threads, "-q"], check=True, stdout=subprocess.DEVNULL)
+
+
+def claim_folder():
+    """Results of another seed would be taken for those of this one."""
+    os.makedirs(folder, exist_ok=True)
+    path = place("seed.txt")
+    if not os.path.exists(path):
+        with open(path, "w") as out:
+            out.write(f"{1 if os.path.exists(place('plain')) else seed}\n")
+    with open(path) as file:
+        found = int(file.read())
+    if found != seed:
+        sys.exit(f"{folder} has results of seed {found}: give another folder for seed {seed}")
 
 
 def cohort(name, pen):
     """Slides, and patches to learn from and to explain; the slides with tumour among the latter."""
     run(place(name, "slides.csv"), "phantom", "-o", place(name), "--slides", str(SLIDES), "--size", str(SIZE_PX),
-        "--seed", "1", "--pen", pen, *(("--nuclei",) if pen == "none" else ()))
+        "--seed", str(seed), "--pen", pen, *(("--nuclei",) if pen == "none" else ()))
     with open(place(name, "slides.csv")) as file:
         rows = list(csv.DictReader(file))
-    for seed, side, store in ((1, "train", "learn"), (2, "test", "test")):
+    for patches_seed, side, store in ((seed, "train", "learn"), (seed + 1, "test", "test")):
         with open(place(name, side + ".csv"), "w") as out:
             writer = csv.DictWriter(out, rows[0].keys())
             writer.writeheader()
             writer.writerows(row for row in rows if row["split"] == side)
         run(place(f"{name}-{store}", "slides.csv"), "extract", place(name, side + ".csv"), "-o",
             place(f"{name}-{store}"), "--random", "35", "--patch", str(PATCH_PX), "--mpp", str(MPP), "--white",
-            str(WHITE), "--seed", str(seed))
+            str(WHITE), "--seed", str(patches_seed))
     return [os.path.splitext(os.path.basename(row["slide"]))[0] for row in rows
             if row["split"] == "test" and row["label"] == "tumor"]
 
 
 def train(name, store, epochs, augment="{}"):
     with open(place(name + ".yaml"), "w") as out:
-        out.write(TRAIN.format(patch=PATCH_PX, store=place(store), augment=augment, epochs=epochs))
+        out.write(TRAIN.format(seed=seed, patch=PATCH_PX, store=place(store), augment=augment, epochs=epochs))
     run(place(name, "model.safetensors"), "train", place(name + ".yaml"), "-o", place(name), "--resume")
 
 
@@ -206,24 +229,10 @@ def subjects(results, n):
     return [(results, found[slide]) for slide in sorted(found)][:n]
 
 
-def main():
-    os.makedirs(folder, exist_ok=True)
-    tumour = cohort("plain", "none")
-    cohort("pen", "tumor")
+def study_maps(tumour):
+    """The tables and pictures of maps of patches with tumour."""
     ink(tumour)
-    train("plain-net", "plain-learn", 4)
-    train("pen-net", "pen-learn", 4)
-    train("jitter-net", "plain-learn", 6, JITTER)
     stores = {name: [place(name + "-test", slide + ".h5") for slide in tumour] for name in ("plain", "pen")}
-    for name, patches in (("plain", "plain"), ("jitter", "plain"), ("pen", "pen")):
-        print_concepts(name, concepts(name + "-concepts", name + "-net", [place(patches + "-test")],
-                                      ",quality.pen" if name == "pen" else ""))
-    print_values("plain-concepts")
-    for model, store in (("plain-net", "plain-test"), ("jitter-net", "plain-test"), ("pen-net", "pen-test"),
-                         ("pen-net", "plain-test")):
-        print_scores(model, store)
-    for model in ("plain-net", "jitter-net"):
-        print_reddened(model)
     for name, methods, top, redrawn in (("plain", METHODS, 2, 4), ("jitter", FEWER_METHODS, 1, 2)):
         print_maps(name, maps(name + "-maps", name + "-net", stores["plain"], methods, place("plain", "nuclei"), top,
                               redrawn))
@@ -233,6 +242,26 @@ def main():
     picture("explain-maps.png", subjects("jitter-maps", 3), ["gradcam", "gradcam++", "ig", "smoothgrad", "occlusion",
                                                             "lime"])
     picture("explain-ink.png", subjects("pen-ink", 2) + subjects("plain-ink", 2), ["gradcam", "occlusion", "lime"])
+
+
+def main():
+    claim_folder()
+    tumour = cohort("plain", "none")
+    cohort("pen", "tumor")
+    train("plain-net", "plain-learn", 4)
+    train("pen-net", "pen-learn", 4)
+    train("jitter-net", "plain-learn", 6, JITTER)
+    for name, patches in (("plain", "plain"), ("jitter", "plain"), ("pen", "pen")):
+        print_concepts(name, concepts(name + "-concepts", name + "-net", [place(patches + "-test")],
+                                      ",quality.pen" if name == "pen" else ""))
+    print_values("plain-concepts")
+    for model, store in (("plain-net", "plain-test"), ("jitter-net", "plain-test"), ("pen-net", "pen-test"),
+                         ("pen-net", "plain-test")):
+        print_scores(model, store)
+    for model in ("plain-net", "jitter-net"):
+        print_reddened(model)
+    if not options.concepts_only:
+        study_maps(tumour)
     if idc:
         tars = {side: os.path.join(idc, side + ".tar") for side in ("train", "val")}
         run(place("idc-net", "model.safetensors"), "train", os.path.join(source, "examples", "idc.yaml"), "--set",
