@@ -4,8 +4,9 @@
     bench/study_explain.py BUILD FOLDER [IDC] [--seed N] [--concepts-only] [--threads N]
 
 Phantoms of three kinds: without pen marks (plain), the same with colours jittered in training (jitter), and with a pen
-mark on every metastasis (pen). A ResNet-18 learns each on 13 patients and is explained on 7 others. With the folder IDC
-(train.tar and val.tar), the network of examples/idc.yaml too. What is in FOLDER already is not made again. About 40 CPU
+mark on every metastasis (pen). A ResNet-18 learns each on 13 patients and is explained on 7 others; as a control, the one
+that never saw ink is also explained on slides with it. With the folder IDC (train.tar and val.tar), the network of
+examples/idc.yaml too. What is in FOLDER already is not made again. About 40 CPU
 minutes, half of them for LIME, Score-CAM and their redrawn weights, which --concepts-only leaves out. --seed (1) draws
 other slides, patches and weights; a seed needs its own FOLDER.
 """
@@ -192,6 +193,10 @@ def print_concepts(title, rows):
     print(f"\n{title}\n\n| concept | {' | '.join(layers)} |\n|---|{'---|' * len(layers)}")
     for concept in dict.fromkeys(key[1] for key in rows):
         print(f"| {concept} | {' | '.join(cell(rows[layer, concept]) for layer in layers)} |")
+    strongest = sorted((row for row in rows.values() if row["verdict"].endswith(" raises the score") and row["br"]),
+                       key=lambda row: -float(row["br"]))
+    print("\nHighest Br:", ", ".join(f"{row['concept']} {float(row['br']):.1f} ({row['layer']})"
+                                     for row in strongest[:6]))
 
 
 def print_maps(title, summary):
@@ -251,12 +256,13 @@ def main():
     train("plain-net", "plain-learn", 4)
     train("pen-net", "pen-learn", 4)
     train("jitter-net", "plain-learn", 6, JITTER)
-    for name, patches in (("plain", "plain"), ("jitter", "plain"), ("pen", "pen")):
-        print_concepts(name, concepts(name + "-concepts", name + "-net", [place(patches + "-test")],
-                                      ",quality.pen" if name == "pen" else ""))
+    for name, model, patches in (("plain", "plain", "plain"), ("jitter", "jitter", "plain"), ("pen", "pen", "pen"),
+                                 ("control", "plain", "pen")):
+        print_concepts(name, concepts(name + "-concepts", model + "-net", [place(patches + "-test")],
+                                      ",quality.pen" if patches == "pen" else ""))
     print_values("plain-concepts")
     for model, store in (("plain-net", "plain-test"), ("jitter-net", "plain-test"), ("pen-net", "pen-test"),
-                         ("pen-net", "plain-test")):
+                         ("pen-net", "plain-test"), ("plain-net", "pen-test")):
         print_scores(model, store)
     for model in ("plain-net", "jitter-net"):
         print_reddened(model)
