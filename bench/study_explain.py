@@ -4,11 +4,11 @@
     bench/study_explain.py BUILD FOLDER [IDC] [--seed N] [--concepts-only] [--threads N]
 
 Phantoms of three kinds: without pen marks (plain), the same with colours jittered in training (jitter), and with a pen
-mark on every metastasis (pen). A ResNet-18 learns each on 13 patients and is explained on 7 others; as a control, the one
-that never saw ink is also explained on slides with it. With the folder IDC (train.tar and val.tar), the network of
-examples/idc.yaml too. What is in FOLDER already is not made again. About 40 CPU
-minutes, half of them for LIME, Score-CAM and their redrawn weights, which --concepts-only leaves out. --seed (1) draws
-other slides, patches and weights; a seed needs its own FOLDER.
+mark on every metastasis (pen). A ResNet-18 learns each on 13 patients and is explained on 7 others; as a control, the
+one that never saw ink is also explained on slides with it. With the folder IDC (train.tar and val.tar), the network of
+examples/idc.yaml too. What is in FOLDER already is not made again. About 40 CPU minutes, half of them for LIME,
+Score-CAM and their redrawn weights, which --concepts-only leaves out. --seed (1) draws other slides, patches and
+weights; a seed needs its own FOLDER. Needs numpy, h5py and Pillow.
 """
 import argparse
 import csv
@@ -144,7 +144,7 @@ def auc(labels, values):
 
 def print_scores(model, store):
     labels, found = scores(model, place(store))
-    print(f"{model} on {store}: AUC {auc(labels, found):.3f}, sensitivity at 0.5 {(found[labels] > 0.5).mean():.2f}, "
+    print(f"\n{model} on {store}: AUC {auc(labels, found):.3f}, sensitivity at 0.5 {(found[labels] > 0.5).mean():.2f}, "
           f"specificity {(found[~labels] <= 0.5).mean():.2f}")
 
 
@@ -182,7 +182,7 @@ def print_values(name):
 
 def cell(row):
     """R2, and what the concept does to the score."""
-    if not row["mean_s"]:
+    if row["verdict"].startswith("not learnt"):
         return "–"
     sign = {"raises": " ↑", "lowers": " ↓"}.get(row["verdict"].split()[1] if "," in row["verdict"] else "", "")
     return f"{float(row['r2']):.2f}{sign}"
@@ -234,6 +234,12 @@ def subjects(results, n):
     return [(results, found[slide]) for slide in sorted(found)][:n]
 
 
+def study_concepts(name, model, store, more=""):
+    print_scores(model, store)
+    print_concepts(name, concepts(name + "-concepts", model, [place(store)], more))
+    sys.stdout.flush()
+
+
 def study_maps(tumour):
     """The tables and pictures of maps of patches with tumour."""
     ink(tumour)
@@ -252,20 +258,18 @@ def study_maps(tumour):
 def main():
     claim_folder()
     tumour = cohort("plain", "none")
-    cohort("pen", "tumor")
     train("plain-net", "plain-learn", 4)
-    train("pen-net", "pen-learn", 4)
-    train("jitter-net", "plain-learn", 6, JITTER)
-    for name, model, patches in (("plain", "plain", "plain"), ("jitter", "jitter", "plain"), ("pen", "pen", "pen"),
-                                 ("control", "plain", "pen")):
-        print_concepts(name, concepts(name + "-concepts", model + "-net", [place(patches + "-test")],
-                                      ",quality.pen" if patches == "pen" else ""))
+    study_concepts("plain", "plain-net", "plain-test")
     print_values("plain-concepts")
-    for model, store in (("plain-net", "plain-test"), ("jitter-net", "plain-test"), ("pen-net", "pen-test"),
-                         ("pen-net", "plain-test"), ("plain-net", "pen-test")):
-        print_scores(model, store)
+    train("jitter-net", "plain-learn", 6, JITTER)
+    study_concepts("jitter", "jitter-net", "plain-test")
     for model in ("plain-net", "jitter-net"):
         print_reddened(model)
+    cohort("pen", "tumor")
+    train("pen-net", "pen-learn", 4)
+    study_concepts("pen", "pen-net", "pen-test", ",quality.pen")
+    print_scores("pen-net", "plain-test")
+    study_concepts("control", "plain-net", "pen-test", ",quality.pen")
     if not options.concepts_only:
         study_maps(tumour)
     if idc:
