@@ -124,7 +124,8 @@ static bool explain(const struct explain_settings *settings, struct probe *probe
                     const struct explain_view *view, const struct ctx *ctx, struct attribution *out,
                     struct err *err)
 {
-    (void)layer;
+    if (!check(settings, probe, layer, err)) /* images differ in size */
+        return false;
     struct windows w = windows_of(settings, view);
     struct perturbation copies = { .n = w.rows * w.columns, .write = write_occluded, .arg = &w };
     double *scores = malloc((size_t)copies.n * sizeof *scores);

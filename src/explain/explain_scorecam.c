@@ -101,6 +101,8 @@ static bool explain(const struct explain_settings *settings, struct probe *probe
     struct channels s;
     double *weights = NULL;
     *out = (struct attribution){ 0 };
+    if (!probe_need_spatial(probe, layer, err))
+        return false;
     bool ok = channels_new(settings, probe, layer, view, &s, err);
     if (ok) {
         weights = malloc((size_t)s.n * sizeof *weights + 1);

@@ -52,7 +52,8 @@ bool layer_maps(const struct explain_settings *settings, struct probe *probe, in
     (void)ctx;
     const struct probe_layer *at = probe_layer(probe, layer);
     int64_t pixels = at->height * at->width, floats = at->channels * pixels;
-    if (!run(settings, probe, views, n, !rule->weights, err))
+    if (!probe_need_spatial(probe, layer, err) ||
+        !run(settings, probe, views, n, !rule->weights, err))
         return false;
     const float *activation = probe_activation(probe, layer, err);
     const float *gradient = rule->weights ? NULL : probe_gradient(probe, layer, err);

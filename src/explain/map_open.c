@@ -80,6 +80,16 @@ static bool add_column(struct map_run *run, const struct explainer *explainer, i
     return true;
 }
 
+/* The last spatial layer becomes a layer like others: it is the same for images of all sizes. */
+static bool name_layer(struct map_run *run, int layer, const char *name, struct err *err)
+{
+    if (run->layers[layer][0])
+        return true;
+    free(run->layers[layer]);
+    run->layers[layer] = strdup(name);
+    return run->layers[layer] || err_memory(err, "the layers");
+}
+
 /* Can the network be looked at in this way? The probe is made once for all columns that need it. */
 static bool check_method(struct map_run *run, const struct explainer *explainer, struct err *err)
 {
@@ -91,7 +101,8 @@ static bool check_method(struct map_run *run, const struct explainer *explainer,
         return (!explainer->check || explainer->check(&worker->settings, probe, -1, err)) &&
                add_column(run, explainer, -1, "", err);
     for (int i = 0; i < run->n_layers; i++)
-        if (!probe_need_spatial(probe, i, err) ||
+        if (!name_layer(run, i, probe_layer(probe, i)->name, err) ||
+            !probe_need_spatial(probe, i, err) ||
             (explainer->check && !explainer->check(&worker->settings, probe, i, err)) ||
             !add_column(run, explainer, i, probe_layer(probe, i)->name, err))
             return false;

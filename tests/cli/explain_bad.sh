@@ -33,6 +33,11 @@ run heat --min-score 1
 run heat --pick lesions --min-score 1
 run heat --network scan_small
 run heat --class stroma
+echo "== images that are too small for the square, or for the layer, fail alone"
+python3 -c 'from PIL import Image; i = Image.open("x.png"); i.crop((0, 0, 64, 64)).save("s64.png"); i.crop((0, 0, 32, 32)).save("s32.png")'
+for small in "s64.png --method occlusion --occlusion 200" "s32.png"; do
+    microtome explain map x.png $small --network resnet18 --init-seed 1 --belief-steps 2 --belief-orders 1 --belief-subjects 1 -q -o sizes --overwrite --occlusion-stride 20 >/dev/null || echo "exit $?"
+done
 echo "== an image that is too small fails alone"
 run x.png small.png >/dev/null
 ls out
