@@ -159,6 +159,11 @@ static bool drop_colours(const struct image *rgb, const struct nuclei_settings *
     return true;
 }
 
+static int64_t least_px(const struct search *f, double area_um2)
+{
+    return (int64_t)ceil(area_um2 / (f->mpp * f->mpp));
+}
+
 static bool search_once(struct search *f, double min_area_um2, struct nuclei_labels *out,
                         struct err *err)
 {
@@ -167,7 +172,7 @@ static bool search_once(struct search *f, double min_area_um2, struct nuclei_lab
     return find_mask(f, err) && find_land(f, err) &&
            watershed_hills(f->land, &f->mask, &split, out, err) &&
            drop_colours(f->rgb, f->s, out, err) &&
-           nuclei_labels_tidy(out, (int64_t)ceil(min_area_um2 / px_um2),
+           nuclei_labels_tidy(out, least_px(f, min_area_um2),
                               (int64_t)(f->s->max_area_um2 / px_um2), err);
 }
 
@@ -184,7 +189,8 @@ static bool skip_found(struct search *f, const struct nuclei_labels *found, stru
     return true;
 }
 
-/* Adds those of `pale` that are convex enough. */
+/* Adds those of `pale` that are convex enough. One that was filled may cover a nucleus of the first
+ * search: what is left of that is cleared if it is too small. */
 static bool add_convex(const struct search *f, const struct nuclei_labels *pale,
                        struct nuclei_labels *out, struct err *err)
 {
@@ -199,7 +205,7 @@ static bool add_convex(const struct search *f, const struct nuclei_labels *pale,
     }
     out->n += pale->n;
     free(nuclei);
-    return nuclei_labels_tidy(out, 1, n, err);
+    return nuclei_labels_tidy(out, least_px(f, f->s->min_area_um2), n, err);
 }
 
 static bool search_again(struct search *f, struct nuclei_labels *out, struct err *err)
