@@ -102,7 +102,8 @@ bool nuclei_args_request(const struct nuclei_args *given, const struct ctx *ctx,
         return err_set(
             err, ERR_USAGE,
             "--settings: change how nuclei are found; with --labels they are only measured");
-    if (given->settings && !nuclei_settings_parse(given->settings, &out->options.settings, err))
+    if (given->settings &&
+        !nuclei_settings_parse(given->settings, given->model != NULL, &out->options.settings, err))
         return false;
     return check_folders(given, err) &&
            (!given->omit || quality_parse(given->omit, "omit", &out->options.omit, err)) &&

@@ -53,7 +53,18 @@ static bool refuse_name(const char *name, size_t length, struct err *err)
                    (int)length, name, all);
 }
 
-static bool set_one(const char *text, size_t length, struct nuclei_settings *settings,
+/* The settings that nuclei_net_find uses. */
+static bool is_of_learnt(const struct setting *setting)
+{
+    static const char *const names[] = { "fill_um2", "min_distance_um", "min_area_um2",
+                                         "max_area_um2" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], setting->name) == 0)
+            return true;
+    return false;
+}
+
+static bool set_one(const char *text, size_t length, bool learnt, struct nuclei_settings *settings,
                     struct err *err)
 {
     const char *equal = memchr(text, '=', length);
@@ -65,6 +76,11 @@ static bool set_one(const char *text, size_t length, struct nuclei_settings *set
     if (i == N_SETTINGS)
         return refuse_name(text, name, err);
     const struct setting *setting = &settings_table[i];
+    if (learnt && !is_of_learnt(setting))
+        return err_set(err, ERR_USAGE,
+                       "--settings: %s does not apply with --model; fill_um2, min_distance_um, "
+                       "min_area_um2 and max_area_um2 do",
+                       setting->name);
     char *end = NULL;
     double value = equal ? strtod(equal + 1, &end) : 0;
     if (!equal || end == equal + 1 || end != text + length)
@@ -77,12 +93,13 @@ static bool set_one(const char *text, size_t length, struct nuclei_settings *set
     return true;
 }
 
-bool nuclei_settings_parse(const char *text, struct nuclei_settings *settings, struct err *err)
+bool nuclei_settings_parse(const char *text, bool learnt, struct nuclei_settings *settings,
+                           struct err *err)
 {
     bool ok = true;
     while (ok && *text) {
         size_t length = strcspn(text, ",");
-        ok = set_one(text, length, settings, err);
+        ok = set_one(text, length, learnt, settings, err);
         text += length + (text[length] == ',');
     }
     if (ok && settings->min_area_um2 > settings->max_area_um2)

@@ -34,6 +34,7 @@ try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --settings level=hi
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --settings level=7
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --settings min_area_um2=50,max_area_um2=20
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --settings level=0.4 --labels labels
+try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --settings min_area_um2=9,level=0.4 --model any
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --truth labels --no-label-images
 try microtome nuclei -q images/one.png -o o --slide-mpp 0.25 --omit rain
 try microtome nuclei -q nothing -o o
