@@ -32,7 +32,7 @@ static bool name_a_size(const struct train_config *config, const struct zoo_opti
     if (px > 0 && err)
         err->kind = ERR_USAGE; /* the network is right, the setting is not */
     if (px > 0)
-        snprintf(setting, sizeof setting, "network.input_px: %lld is too small (%lld fits)",
+        snprintf(setting, sizeof setting, "network.input_px: %lld does not fit (%lld does)",
                  (long long)config->network.input_px, (long long)px);
     return err_prefix(err, setting);
 }

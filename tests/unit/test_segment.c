@@ -456,7 +456,7 @@ static void what_does_not_fit_is_named(void **state)
     job.settings[3] = "network.name=segment_unet";
     job.settings[4] = "network.input_px=30";
     assert_false(run_job(&job, &result, &err));
-    assert_non_null(strstr(err.text, "network.input_px: 30 is too small (32 fits)"));
+    assert_non_null(strstr(err.text, "network.input_px: 30 does not fit (32 does)"));
     free(folder), free(train), free(labels), free(out);
 }
 
