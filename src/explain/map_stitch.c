@@ -64,7 +64,7 @@ static bool make_window(void *arg, int64_t index, int worker, struct err *err)
     if (!window_source_read(s->pixels, w->x, w->y, side, side, &image, err))
         return false;
     w->made = map_view_of(s->run, own, &image, name, &view, &why);
-    bool ok = w->made || why.kind == ERR_FORMAT; /* all of one colour: glass */
+    bool ok = w->made || why.kind == ERR_MISSING; /* all of one colour: glass */
     if (!ok)
         *err = why;
     for (int i = 0; ok && w->made && i < s->n_columns; i++)

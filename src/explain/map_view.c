@@ -181,9 +181,9 @@ bool map_view_of(const struct map_run *run, struct map_worker *worker, struct im
     if (!out->scores)
         return err_memory(err, "an image");
     if (is_constant(&out->image))
-        return err_set(err, ERR_FORMAT,
+        return err_set(err, ERR_MISSING,
                        "all its pixels have the same colour, so there is nothing to explain; "
-                       "leave it out");
+                       "omit it");
     if (!make_input(run, out, err))
         return false;
     set_size(worker, out->sized.width, out->sized.height);

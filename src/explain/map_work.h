@@ -31,7 +31,7 @@ struct map_view {
  * failure. */
 bool map_view_make(const struct map_run *run, struct map_worker *worker,
                    const struct subject *subject, struct map_view *out, struct err *err);
-/* The same of pixels that were read; takes the image. */
+/* The same of pixels that were read; takes the image. ERR_MISSING: all are of one colour. */
 bool map_view_of(const struct map_run *run, struct map_worker *worker, struct image *image,
                  const char *name, struct map_view *out, struct err *err);
 void map_view_free(struct map_view *view); /* also fine on a zeroed struct */
