@@ -2,6 +2,7 @@
 #include "explain/panel.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_SHARE 0.8 /* of the colour, at the highest value */
@@ -21,6 +22,29 @@ static void cold_colour(double value, double out[3])
     static const double low[3] = { 80, 150, 230 }, high[3] = { 0, 40, 200 };
     for (int c = 0; c < 3; c++)
         out[c] = low[c] + value * (high[c] - low[c]);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* The value that has the strongest colour: 99 % of the pixels that are not 0 are lower. Few pixels
+ * of maps of gradients are near the highest value; the others would not be seen. */
+static bool strongest(const float *map, int64_t n, double *out, struct err *err)
+{
+    int64_t count = 0;
+    float *sizes = malloc((size_t)(n + 1) * sizeof *sizes);
+    if (!sizes)
+        return err_memory(err, "a map");
+    for (int64_t i = 0; i < n; i++)
+        if (fabsf(map[i]) > 0)
+            sizes[count++] = fabsf(map[i]);
+    qsort(sizes, (size_t)count, sizeof *sizes, by_size);
+    *out = count > 0 ? (double)sizes[count - 1 - count / 100] : 1;
+    free(sizes);
+    return true;
 }
 
 static void mix(const uint8_t *px, float value, bool positive, uint8_t *out)
@@ -85,7 +109,7 @@ static bool is_line(const struct image *mask, int64_t x, int64_t y)
                                    is_wide(mask, x, y - 1) || is_wide(mask, x, y + 1));
 }
 
-static void paint(const struct panel *panel, const struct image *mask, int64_t factor,
+static void paint(const struct panel *panel, const struct image *mask, double most, int64_t factor,
                   struct image *out)
 {
     const struct image *image = panel->image;
@@ -99,7 +123,8 @@ static void paint(const struct panel *panel, const struct image *mask, int64_t f
             if (is_line(mask, from_x, from_y))
                 memcpy(over, hot_line, 3);
             else
-                mix(px, panel->map[from_y * image->width + from_x], panel->positive, over);
+                mix(px, (float)((double)panel->map[from_y * image->width + from_x] / most),
+                    panel->positive, over);
         }
 }
 
@@ -109,12 +134,14 @@ bool panel_write(const char *path, const struct panel *panel, struct err *err)
     int64_t shorter = image->width < image->height ? image->width : image->height;
     int64_t factor = shorter < PANEL_LEAST_PX ? (PANEL_LEAST_PX + shorter - 1) / shorter : 1;
     struct image mask = { 0 }, out = { 0 };
+    double most = 1;
     bool ok =
+        strongest(panel->map, image->width * image->height, &most, err) &&
         panel_hottest(panel->map, image->width, image->height, panel->hot, &mask, err) &&
         image_new(&out, 2 * image->width * factor + PANEL_GAP_PX, image->height * factor, 3, err);
     if (ok) {
         memset(out.px, 255, image_bytes(&out));
-        paint(panel, &mask, factor, &out);
+        paint(panel, &mask, most, factor, &out);
         ok = image_write_png(path, &out, err);
     }
     image_free(&mask);

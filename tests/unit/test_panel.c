@@ -58,10 +58,36 @@ static void areas_have_a_line_and_single_pixels_none(void **state)
     free(path);
 }
 
+/* One pixel that is ten times the others must not make them invisible. */
+static void a_single_pixel_does_not_hide_the_others(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct image image = { 0 }, panel = { 0 };
+    float *map = calloc((size_t)SIDE * SIDE, sizeof *map);
+    char *path = scratch_path("panel-single.png");
+    assert_non_null(map);
+    assert_true(image_new(&image, SIDE, SIDE, 3, &err));
+    memset(image.px, 200, image_bytes(&image));
+    for (int i = 0; i < SIDE; i++)
+        map[10 * SIDE + i] = 0.1f;
+    map[100 * SIDE + 100] = 1;
+    struct panel wanted = { .image = &image, .map = map, .positive = true, .hot = 0.5 };
+    assert_true(panel_write(path, &wanted, &err));
+    assert_true(image_read_png(path, 3, &panel, &err));
+    assert_true(over(&panel, 50, 10)[2] < 60);
+    assert_true(over(&panel, 100, 100)[2] < 60);
+    image_free(&panel);
+    image_free(&image);
+    free(map);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(areas_have_a_line_and_single_pixels_none),
+        cmocka_unit_test(a_single_pixel_does_not_hide_the_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
