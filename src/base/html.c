@@ -79,7 +79,12 @@ static const char *put_value(FILE *page, const char *format, va_list *args)
         fputc('%', page);
         break;
     default:
-        fprintf(page, spec, va_arg(*args, double));
+        if (strchr(spec, '*')) { /* the precision is an argument too */
+            int precision = va_arg(*args, int);
+            fprintf(page, spec, precision, va_arg(*args, double));
+        } else {
+            fprintf(page, spec, va_arg(*args, double));
+        }
     }
     return format + length;
 }

@@ -9,7 +9,7 @@
 void html_text(FILE *page, const char *text);
 
 /* printf for markup: the format is trusted and written as it is, every %s is escaped. Conversions:
- * %s, %d, %lld, %zu, and %f, %g, %e with width and precision; %%. */
+ * %s, %d, %lld, %zu, and %f, %g, %e with width and precision, also %.*f; %%. */
 void html_put(FILE *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Seconds in readable form: "12 s", "3 min 20 s", "2 h 05 min"; "" if not a number. */

@@ -113,6 +113,7 @@ const struct explainer explainer_ig = {
     .title = "Integrated gradients",
     .help = "the gradient of the logit, integrated from a blank image to this one",
     .maps = MAPS_INPUT,
+    .pixelwise = true,
     .input_gradient = true,
     .explain = explain,
 };

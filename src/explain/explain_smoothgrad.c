@@ -88,6 +88,7 @@ const struct explainer explainer_smoothgrad = {
     .help = "the gradient of the logit at each pixel, averaged over noisy copies",
     .maps = MAPS_INPUT,
     .positive = true,
+    .pixelwise = true,
     .input_gradient = true,
     .explain = explain,
 };

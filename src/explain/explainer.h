@@ -47,6 +47,7 @@ struct explainer {
     enum explainer_maps maps;
     bool positive;       /* shown from 0 to 1: what is below 0 (CAM, HiResCAM) only in the raw map.
                           * Else signed: evidence against the class is negative */
+    bool pixelwise;      /* differs from pixel to pixel: smoothed before people look at it */
     bool input_gradient; /* the probe needs it */
     bool forward_only;   /* the probe needs no gradients */
     bool attention;      /* the probe needs it */

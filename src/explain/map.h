@@ -123,4 +123,7 @@ void map_put_inside(struct json_out *json, const struct map_summary_column *colu
 bool map_is_better(
     const struct map_summary_column *column); /* than chance, as far as can be told */
 const char *map_verdict(const struct map_summary_column *column);
+/* Whether deletion cannot tell what the maps are worth: a blank image has over half of the score,
+ * and fewer than nine in ten maps are better than chance all the same. */
+bool map_untold(const struct map_summary_column *column);
 #endif

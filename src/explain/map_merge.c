@@ -140,11 +140,16 @@ static void summarise(const struct map_run *run, json_t *const *subjects, int64_
  * can lower it much. */
 #define MOST_BLANK 0.5
 
+bool map_untold(const struct map_summary_column *column)
+{
+    return column->n > 0 && !(column->redrawn && column->no_explanation) &&
+           column->blank > MOST_BLANK * column->score && 10 * column->better < 9 * column->n;
+}
+
 bool map_is_better(const struct map_summary_column *column)
 {
-    return !(column->redrawn && column->no_explanation) && column->n > 0 &&
-           column->blank <= MOST_BLANK * column->score && column->better_by > 0 &&
-           2 * column->better > column->n;
+    return !(column->redrawn && column->no_explanation) && column->n > 0 && !map_untold(column) &&
+           column->better_by > 0 && 2 * column->better > column->n;
 }
 
 const char *map_verdict(const struct map_summary_column *column)
@@ -155,7 +160,7 @@ const char *map_verdict(const struct map_summary_column *column)
         return "no explanation: it hardly depends on what the network learnt";
     if (column->n == 0)
         return "no map says anything: they are all the same everywhere";
-    if (column->blank > MOST_BLANK * column->score)
+    if (map_untold(column))
         return "cannot be told by deletion: a blank image has over half the score";
     if (column->better_by <= 0)
         return "no better than chance";

@@ -62,9 +62,12 @@ static bool trace_column(struct tracing *t, struct err *err)
     int64_t height = 0, width = 0, ring = 0;
     struct image mask = { 0 };
     struct outline outline = { 0 };
-    bool ok = (path || err_memory(err, "outlines")) && npy_read(path, &map, &height, &width, err) &&
-              panel_hottest(map, width, height, t->run->request->hot, &mask, err) &&
-              outline_trace(&mask, &outline, err);
+    const struct explainer *explainer = t->run->columns[t->column].explainer;
+    bool ok =
+        (path || err_memory(err, "outlines")) && npy_read(path, &map, &height, &width, err) &&
+        (!explainer->pixelwise || panel_soften(map, width, height, explainer->positive, err)) &&
+        panel_hottest(map, width, height, t->run->request->hot, &mask, err) &&
+        outline_trace(&mask, &outline, err);
     while (ok && ring < outline.n_rings)
         put_piece(t, &outline, &ring);
     outline_free(&outline);

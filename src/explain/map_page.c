@@ -19,8 +19,10 @@ static const char style[] =
     "overflow-wrap:anywhere}p{margin:.4rem 0;max-width:75ch}\n"
     ".scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}\n"
     "th,td{text-align:left;padding:.3rem .7rem;border-bottom:1px solid var(--rule);"
-    "vertical-align:top}td.n,th.n{text-align:right;white-space:nowrap}\n"
-    ".bad{color:var(--bad);font-weight:600}.good{color:var(--good)}.soft{color:var(--soft)}\n"
+    "vertical-align:top}td.n,th.n{text-align:right}td.n{white-space:nowrap}thead "
+    "th{vertical-align:bottom}\n"
+    ".verdict{min-width:16rem}.bad{color:var(--bad);font-weight:600}.good{color:var(--good)}.soft{"
+    "color:var(--soft)}\n"
     "article{background:var(--card);border-radius:.8rem;padding:1rem;margin:0 0 1.2rem;"
     "content-visibility:auto;contain-intrinsic-size:auto 480px}\n"
     ".row{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0;width:256px}\n"
@@ -71,6 +73,12 @@ static void put_number(FILE *page, double value)
 
 /* --- how far to believe it --- */
 
+/* The colour of the verdict. */
+static const char *verdict_class(const struct map_summary_column *column)
+{
+    return map_untold(column) ? "soft" : map_is_better(column) ? "good" : "bad";
+}
+
 static void put_orders(FILE *page, const struct map_run *run, const struct map_summary *summary)
 {
     html_put(page,
@@ -98,8 +106,7 @@ static void put_orders(FILE *page, const struct map_run *run, const struct map_s
             put_number(page, c->map_share);
             put_number(page, c->area_share);
         }
-        html_put(page, "<td class=\"%s\">%s</td></tr>\n", map_is_better(c) ? "good" : "bad",
-                 map_verdict(c));
+        html_put(page, "<td class=\"%s verdict\">%s</td></tr>\n", verdict_class(c), map_verdict(c));
     }
     html_put(page, "</tbody></table></div>\n");
 }
@@ -161,10 +168,12 @@ static void put_words(FILE *page, const json_t *map)
     html_put(page,
              "<span class=\"%s\">%s</span><br><span class=\"soft\">deletion %.2f, by chance "
              "%.2f; insertion %.2f, by chance %.2f</span>",
-             better_by > 0 ? "good" : "bad",
-             better_by > 0.05 ? "What is marked matters for the score."
-             : better_by > 0  ? "What is marked matters little more than the rest."
-                              : "What is marked matters no more than the rest.",
+             better_by > 0.05   ? "good"
+             : better_by > 0.01 ? "soft"
+                                : "bad",
+             better_by > 0.05   ? "What is marked matters for the score."
+             : better_by > 0.01 ? "What is marked matters little more than the rest."
+                                : "What is marked matters no more than the rest.",
              number(order, "deletion"), number(order, "random_deletion"),
              number(order, "insertion"), number(order, "random_insertion"));
 }

@@ -41,7 +41,9 @@ bool map_write_column(const struct map_run *run, const struct subject *subject, 
                            .hot = run->request->hot };
     bool ok = (shown && map && as_is && picture) || err_memory(err, "a map");
     ok = ok && npy_write(as_is, raw->values, raw->height, raw->width, err) &&
-         npy_write(map, shown, height, width, err) && panel_write(picture, &panel, err);
+         npy_write(map, shown, height, width, err) &&
+         (!explainer->pixelwise || panel_soften(shown, width, height, explainer->positive, err)) &&
+         panel_write(picture, &panel, err);
     free(shown);
     free(map);
     free(as_is);

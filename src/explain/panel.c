@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "explain/explainer.h"
+#include "nuclei/planes.h"
 
 #define MOST_SHARE 0.8 /* of the colour, at the highest value */
 
@@ -63,6 +65,26 @@ static void mix(const uint8_t *px, float value, bool positive, uint8_t *out)
     double share = MOST_SHARE * size * sqrt(size); /* of low values the tissue is seen */
     for (int c = 0; c < 3; c++)
         out[c] = (uint8_t)lround(share * colour[c] + (1 - share) * px[c]);
+}
+
+bool panel_soften(float *map, int64_t width, int64_t height, bool positive, struct err *err)
+{
+    int64_t n = width * height, shorter = width < height ? width : height;
+    float *room = malloc((size_t)n * sizeof *room);
+    bool *seen = malloc((size_t)n * sizeof *seen);
+    bool ok = (room && seen) || err_memory(err, "a map");
+    for (int64_t i = 0; ok && i < n; i++) {
+        seen[i] = !isnan(map[i]);
+        map[i] = seen[i] ? map[i] : 0;
+    }
+    ok = ok && planes_smooth(map, room, width, height, (double)shorter / 64, err);
+    for (int64_t i = 0; ok && i < n; i++)
+        map[i] = seen[i] ? map[i] : NAN;
+    if (ok)
+        attribution_normalize(map, n, positive);
+    free(room);
+    free(seen);
+    return ok;
 }
 
 bool panel_hottest(const float *map, int64_t width, int64_t height, double hot, struct image *out,

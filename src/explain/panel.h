@@ -16,6 +16,10 @@ struct panel {
     double hot; /* of the highest value */
 };
 
+/* A map that differs from pixel to pixel, as a person can read it: smoothed by a Gaussian of 1/64
+ * of the shorter side, and scaled as it was. In place; NaN stays. */
+bool panel_soften(float *map, int64_t width, int64_t height, bool positive, struct err *err);
+
 /* 255 where the map is at least `hot` of its highest value, which is above 0. [height, width] */
 bool panel_hottest(const float *map, int64_t width, int64_t height, double hot, struct image *out,
                    struct err *err);

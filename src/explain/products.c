@@ -41,8 +41,11 @@ void product_matrix(const double *a, const double *b, int64_t m, int64_t k, int6
         matrix_rest(a, b, k, n, row, 0, out);
 }
 
-static double sum_of(eight v)
+/* By address: as an argument a vector needs AVX. */
+static double sum_of(const eight *vector)
 {
+    float v[8];
+    memcpy(v, vector, sizeof v);
     return (double)(((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])));
 }
 
@@ -66,7 +69,7 @@ static void rows_some(const float *a, const float *b, int64_t m, int64_t n, int6
         block(a_rows, b_rows, whole, floats);
         for (int row = 0; row < 2; row++)
             for (int column = 0; column < 4; column++) {
-                sums[row][column] += sum_of(floats[row][column]);
+                sums[row][column] += sum_of(&floats[row][column]);
                 for (int64_t i = whole; i < count; i++)
                     sums[row][column] += (double)a_rows[row][i] * (double)b_rows[column][i];
             }

@@ -1,5 +1,5 @@
 /* planes.h: what nuclei are found with: planes of numbers [height, width] -> smoothed planes,
- * a local threshold, distances. Private to this folder. */
+ * a local threshold, distances. Of others only maps of explain are smoothed with it. */
 #ifndef NUCLEI_PLANES_H
 #define NUCLEI_PLANES_H
 #include "base/image.h"

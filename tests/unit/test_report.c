@@ -40,8 +40,8 @@ static void print_nasty(FILE *stream)
 
 static void print_formats(FILE *stream)
 {
-    html_put(stream, "<b>%s</b> %d %lld %zu %.2f %g %%", "<i>", -3, (long long)1 << 40, (size_t)7,
-             1.25, 0.5);
+    html_put(stream, "<b>%s</b> %d %lld %zu %.2f %.*f %g %%", "<i>", -3, (long long)1 << 40,
+             (size_t)7, 1.25, 1, 2.25, 0.5);
 }
 
 static void text_is_escaped(void **state)
@@ -53,7 +53,7 @@ static void text_is_escaped(void **state)
                               " \xc2\xb5 \xe2\x82\xac\xf0\x9f\x94\xac\t");
     free(text);
     text = printed(print_formats);
-    assert_string_equal(text, "<b>&lt;i&gt;</b> -3 1099511627776 7 1.25 0.5 %");
+    assert_string_equal(text, "<b>&lt;i&gt;</b> -3 1099511627776 7 1.25 2.2 0.5 %");
     free(text);
 }
 
