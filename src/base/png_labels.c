@@ -76,9 +76,10 @@ static void ask_for_labels(png_structp png, png_infop info)
 static bool row_to_labels(struct reading *reading, png_const_bytep row, png_uint_32 width,
                           int64_t y, int depth)
 {
-    for (png_uint_32 x = 0; x < width; x++)
-        reading->labels[x] =
-            depth == 16 ? (uint16_t)(row[2 * x] | row[2 * x + 1] << 8) : (uint16_t)row[x];
+    for (png_uint_32 x = 0; x < width; x++) {
+        unsigned label = depth == 16 ? row[2 * x] | (unsigned)row[2 * x + 1] << 8 : row[x];
+        reading->labels[x] = (uint16_t)label;
+    }
     reading->told = !reading->taker->row(reading->taker->arg, y, reading->labels, reading->err);
     return !reading->told;
 }
