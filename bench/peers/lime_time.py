@@ -37,6 +37,6 @@ scores([rgb] * batch)
 explainer = lime_image.LimeImageExplainer(random_state=1)
 began, cpu_began = time.monotonic(), time.process_time()
 explainer.explain_instance(rgb, scores, labels=(0,), top_labels=None, num_samples=samples, batch_size=batch,
-                           segmentation_fn=lambda image: segments)
+                           segmentation_fn=lambda image: segments, progress_bar=False)
 print("seconds", time.monotonic() - began)
 print("cpu", time.process_time() - cpu_began)
