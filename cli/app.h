@@ -95,6 +95,16 @@ struct common_options {
                "type of the network's outputs: logits, to which softmax or sigmoid is applied, "   \
                "or probabilities, which are used unchanged; auto: probabilities if the network "   \
                "ends in Softmax, LogSoftmax or Sigmoid")
+/* A network of the zoo in place of --model. */
+#define NETWORK_ARGS                                                                               \
+    TEXT_ARG("network", network, "NAME", NULL,                                                     \
+             "a network from the zoo instead; see 'microtome model list'"),                        \
+        TEXT_ARG("weights", weights, "FILE", NULL,                                                 \
+                 "safetensors for --network; default: random weights from --init-seed"),           \
+        INT_ARG("init-seed", init_seed, "N", "0", 0, 9e15,                                         \
+                "seed of random weights, for benchmarks"),                                         \
+        INT_ARG("classes", classes, "N", "2", 1, 4096,                                             \
+                "number of classes of a network with random weights")
 
 struct app {
     struct ctx ctx;
