@@ -24,9 +24,13 @@ bool npy_write(const char *path, const float *values, int64_t height, int64_t wi
     header[HEADER_BYTES - 1] = '\n';
     if (!file_out_open(&out, path, err))
         return false;
-    fwrite(header, 1, HEADER_BYTES, out.stream);
-    fwrite(values, sizeof *values, (size_t)(height * width), out.stream);
-    return file_out_commit(&out, err);
+    size_t count = (size_t)(height * width);
+    if (fwrite(header, 1, HEADER_BYTES, out.stream) == HEADER_BYTES &&
+        fwrite(values, sizeof *values, count, out.stream) == count)
+        return file_out_commit(&out, err);
+    err_errno(err, path, "write");
+    file_out_discard(&out);
+    return false;
 }
 
 bool npy_read(const char *path, float **values, int64_t *height, int64_t *width, struct err *err)

@@ -96,7 +96,8 @@ bool map_stitch(struct map_run *run, int32_t source, const struct ctx *ctx, stru
 
 /* Of one column, over all subjects. */
 struct map_summary_column {
-    int64_t n; /* subjects that have the numbers */
+    int64_t made; /* subjects that have the map */
+    int64_t n;    /* subjects that have the numbers: maps that are not the same everywhere */
     double deletion, random_deletion, insertion, random_insertion, better_by; /* means */
     double score, blank; /* mean scores of the images, and of images of their mean colour */
     int64_t better;      /* subjects whose map is better than chance */

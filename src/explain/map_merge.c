@@ -119,6 +119,7 @@ static void summarise(const struct map_run *run, json_t *const *subjects, int64_
         for (int a = 0; maps && a < run->n_columns; a++) {
             const json_t *row = json_array_get(agreement, (size_t)a);
             const json_t *map = json_array_get(maps, (size_t)a);
+            out->columns[a].made++;
             add_order(&out->columns[a], json_object_get(map, "belief"));
             add_inside(&out->columns[a], json_object_get(map, "inside"));
             for (int b = 0; b < run->n_columns; b++) {
@@ -158,6 +159,8 @@ const char *map_verdict(const struct map_summary_column *column)
         return "better than chance";
     if (column->redrawn && column->no_explanation)
         return "no explanation: it hardly depends on what the network learnt";
+    if (column->made == 0)
+        return "no image could be explained";
     if (column->n == 0)
         return "no map says anything: they are all the same everywhere";
     if (map_untold(column))

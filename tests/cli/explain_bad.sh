@@ -41,3 +41,6 @@ done
 echo "== an image that is too small fails alone"
 run x.png small.png >/dev/null
 ls out
+echo "== no image can be read"
+: >nothing.png
+microtome explain map nothing.png --network scan_tiny --init-seed 1 -q -o nothing || echo "exit $?"
