@@ -49,6 +49,48 @@ enum plan_ends {
     PLAN_ENDS_BLOCKED_INPUTS, /* inputs in the blocked layout that kernels use for images */
 };
 
+/* An image that is not in memory as a whole. */
+struct plan_source {
+    void *arg;
+    /* Writes rows [y, y + h), columns [x, x + w) of input 0 of the graph, [C, h, w] plain, at batch
+     * 1. Within the image; any order; the same floats every time. Not called from two threads at
+     * once, but from another one than the plan's. */
+    bool (*read)(void *arg, int64_t y, int64_t x, int64_t h, int64_t w, float *out,
+                 struct err *err);
+};
+
+/* Takes output `output` of the graph, a map [1, C, H, W], part by part: every cell once. */
+struct plan_sink {
+    void *arg;
+    bool (*write)(void *arg, int output, int64_t y, int64_t x, int64_t h, int64_t w,
+                  const float *map, struct err *err);
+};
+
+/* A network run tile by tile on one large image, each cell of every map computed once a pass: what
+ * a tile needs of its neighbours above and to the left (strips) is kept from when they were
+ * computed. Then only plan_output of small outputs (not maps) can be accessed, plan_input only
+ * without a source. Batch 1; batch norm must be frozen (PLAN_TUNE) or absent. */
+struct plan_stream {
+    const struct plan_source *source; /* NULL: plan_input has the image */
+    const struct plan_sink *sink;     /* for outputs that are maps; NULL: plan_output has them */
+    int64_t tile_px;                  /* side of a tile; 0: the largest that fits the budget */
+    size_t budget; /* bytes of everything the plan allocates; 0: no limit. One that cannot be met
+                      is refused with the least that can */
+    const char *spill; /* folder for strips that exceed the budget; NULL: they stay in memory */
+    bool bf16;         /* strips are kept as bfloat16: gradients change by 0.1 to 0.3 % */
+    const int64_t *band_rows; /* [bands + 1]: rows of the image that peers[PEERS_BANDS] divide it
+                                 at; NULL: as equal as possible */
+};
+
+/* What a streamed plan did. */
+struct plan_streamed {
+    int64_t tile_px, tiles_down, tiles_across;
+    int64_t tiles_still;                /* skipped in the last backward pass: no gradient */
+    size_t predicted_bytes;             /* of all that it allocates */
+    size_t strip_bytes, strips_spilled; /* of all tiles; in the file */
+    double waited_source_s, waited_strips_s, strip_io_s; /* over all passes */
+};
+
 struct plan_options {
     enum plan_mode mode;
     int threads;          /* >= 1 */
@@ -86,10 +128,12 @@ struct plan_options {
     bool by_image; /* PLAN_INFER: the first layers may process the batch image by image, one thread
                     * each: faster. Then only plan_input and plan_output can be accessed, and
                     * parameters must not change */
-    bool per_sample;     /* PLAN_TRAIN, PLAN_TUNE: every sample of the batch runs alone; see
-                          * plan_sample_gradients. No values can be kept */
-    enum plan_ends ends; /* of parts of a network */
-    bool profile;        /* measure every step (its shortest run); see plan_print */
+    bool per_sample; /* PLAN_TRAIN, PLAN_TUNE: every sample of the batch runs alone; see
+                      * plan_sample_gradients. No values can be kept */
+    const struct plan_stream *stream; /* tile by tile; copied, with what it points to outliving the
+                                       * plan. NULL: not */
+    enum plan_ends ends;              /* of parts of a network */
+    bool profile;                     /* measure every step (its shortest run); see plan_print */
 };
 
 /* *out is the caller's; free with plan_free. The graph's parameters must have been allocated.
@@ -176,6 +220,8 @@ struct plan_memory {
     bool gradients_lent; /* they are in options.gradients */
 };
 struct plan_memory plan_memory(const struct plan *plan);
+/* False: the plan is not streamed. */
+bool plan_streamed(const struct plan *plan, struct plan_streamed *out);
 int plan_steps(const struct plan *plan);
 /* One line per step: node, kernel, shape, memory and, with options.profile, time, GFLOP/s and its
  * share of the processor's peak (measured now, for about 20 ms). Operations are counted as those of
