@@ -26,7 +26,7 @@ struct rank_grid {
 };
 
 /* The extents of a grid of `size` ranks; asked >= 1, or 0 for data: what the others leave. An error
- * names the numbers, as the config's ranks.grid. Not collective. */
+ * names the numbers, as the config's section `parallel`. Not collective. */
 bool rank_grid_extents(const int64_t asked[GRID_AXES], int size, int extent[GRID_AXES],
                        struct err *err);
 /* Where a rank is in it. Not collective. */

@@ -15,11 +15,17 @@
 #define MAX_TEXTS 100000
 #define MAX_PATH_TEXT 128
 
+/* How a file names a key. */
+enum seen { SEEN_NOT, SEEN_NOW, SEEN_FORMER };
+
+/* A section of older configs and checkpoints, and its present name. */
+static const char former_section[] = "ranks.grid", present_section[] = "parallel";
+
 struct reading {
     yaml_document_t document;
     const char *name; /* of the file, or of the setting */
     bool lines;       /* a file: messages say the line */
-    bool *seen;       /* [config_n_keys]; NULL: not looked at */
+    char *seen;       /* [config_n_keys] of enum seen; NULL: not looked at */
     struct train_config *config;
 };
 
@@ -183,16 +189,35 @@ static bool set_key(const struct reading *reading, const struct config_key *key,
     return *(char **)slot ? true : err_memory(err, "the config");
 }
 
-const struct config_key *config_key_at(const char *path)
+static bool is_within(const char *path, const char *section)
 {
+    size_t length = strlen(section);
+    return strncmp(path, section, length) == 0 && (path[length] == '.' || path[length] == 0);
+}
+
+/* The path by which the table has a key or a section. */
+static const char *present_path(const char *path, char out[MAX_PATH_TEXT])
+{
+    if (!is_within(path, former_section))
+        return path;
+    snprintf(out, MAX_PATH_TEXT, "%s%.100s", present_section, path + strlen(former_section));
+    return out;
+}
+
+const struct config_key *config_key_at(const char *given)
+{
+    char now[MAX_PATH_TEXT];
+    const char *path = present_path(given, now);
     for (size_t i = 0; i < config_n_keys; i++)
         if (strcmp(config_keys[i].path, path) == 0)
             return &config_keys[i];
     return NULL;
 }
 
-static bool is_section(const char *path)
+static bool is_section(const char *given)
 {
+    char now[MAX_PATH_TEXT];
+    const char *path = present_path(given, now);
     size_t length = strlen(path);
     for (size_t i = 0; i < config_n_keys; i++)
         if (strncmp(config_keys[i].path, path, length) == 0 && config_keys[i].path[length] == '.')
@@ -201,12 +226,14 @@ static bool is_section(const char *path)
 }
 
 /* Names the nearest key, or lists those of the section. */
-static bool unknown_key(const struct reading *reading, const yaml_node_t *node, const char *path,
+static bool unknown_key(const struct reading *reading, const yaml_node_t *node, const char *given,
                         struct err *err)
 {
-    const char *paths[128];
+    char now[MAX_PATH_TEXT];
+    const char *path = present_path(given, now);
+    const char *paths[256];
     char text[800];
-    for (size_t i = 0; i < config_n_keys && i < 128; i++)
+    for (size_t i = 0; i < config_n_keys; i++)
         paths[i] = config_keys[i].path;
     const char *nearest = names_nearest(path, paths, config_n_keys);
     if (nearest) {
@@ -228,6 +255,30 @@ static bool unknown_key(const struct reading *reading, const yaml_node_t *node, 
     return complain(reading, node, text, err);
 }
 
+/* A key is given once, and a section by one of its names. */
+static bool see(const struct reading *reading, const struct config_key *key, const char *path,
+                const yaml_node_t *node, struct err *err)
+{
+    char text[2 * MAX_PATH_TEXT];
+    enum seen how = is_within(path, former_section) ? SEEN_FORMER : SEEN_NOW;
+    for (size_t i = 0; is_within(key->path, present_section) && i < config_n_keys; i++) {
+        if (!is_within(config_keys[i].path, present_section) || !reading->seen[i] ||
+            reading->seen[i] == (char)how)
+            continue;
+        snprintf(text, sizeof text,
+                 "'%s' and '%s' are given, but the first is only the former name of the second; "
+                 "give '%s' alone",
+                 former_section, present_section, present_section);
+        return complain(reading, node, text, err);
+    }
+    if (reading->seen[key - config_keys]) {
+        snprintf(text, sizeof text, "'%s' is given twice", path);
+        return complain(reading, node, text, err);
+    }
+    reading->seen[key - config_keys] = (char)how;
+    return true;
+}
+
 static bool read_section(const struct reading *reading, const yaml_node_t *node, const char *prefix,
                          int depth, struct err *err)
 {
@@ -240,12 +291,8 @@ static bool read_section(const struct reading *reading, const yaml_node_t *node,
             return complain(reading, name, "a key must be a name", err);
         snprintf(path, sizeof path, "%s%s%.100s", prefix, *prefix ? "." : "", scalar(name));
         const struct config_key *key = config_key_at(path);
-        if (key && reading->seen && reading->seen[key - config_keys]) {
-            snprintf(text, sizeof text, "'%s' is given twice", path);
-            return complain(reading, name, text, err);
-        }
-        if (key && reading->seen)
-            reading->seen[key - config_keys] = true;
+        if (key && reading->seen && !see(reading, key, path, name, err))
+            return false;
         bool ok = false;
         if (key) {
             ok = set_key(reading, key, value, err);

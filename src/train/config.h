@@ -79,8 +79,8 @@ struct train_config {
         bool overlap, scale_rate, shard_optimizer, sync_bn, compress;
         int64_t bucket_mb, compress_warmup;
         double compress_keep;
-        int64_t grid[GRID_AXES];
     } ranks;
+    int64_t parallel[GRID_AXES]; /* the grid of ranks */
     struct {
         int64_t every_steps, keep;
     } checkpoint;

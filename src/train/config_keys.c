@@ -209,17 +209,19 @@ const struct config_key config_keys[] = {
     INT("ranks.compress_warmup", ranks.compress_warmup, 0, 1000, "4",
         "epochs over which the fraction sent falls to compress_keep"),
     INT("ranks.bucket_mb", ranks.bucket_mb, 1, 4096, "25", "MB of gradients summed in one message"),
-    INT("ranks.grid.data", ranks.grid[GRID_DATA], 0, 1 << 20, "0",
-        "the ranks as a grid; the product of its extents is their number. Copies of the network "
-        "that learn from different patches; 0: what the others leave, which is all ranks as long "
-        "as the others are 1"),
-    INT("ranks.grid.stage", ranks.grid[GRID_STAGE], 1, 1 << 20, "1",
+
+    INT("parallel.data", parallel[GRID_DATA], 0, 1 << 20, "0",
+        "how several ranks divide the work: a grid whose extents multiply to their number. data: "
+        "copies of the network that learn from different patches or slides; 0: what the others "
+        "leave, which is all ranks as long as the others are 1"),
+    INT("parallel.stage", parallel[GRID_STAGE], 1, 1 << 20, "1",
         "parts of the network, one after another"),
-    INT("ranks.grid.space", ranks.grid[GRID_SPACE], 1, 1 << 20, "1",
+    INT("parallel.space", parallel[GRID_SPACE], 1, 1 << 20, "1",
         "parts of one image along one side"),
-    INT("ranks.grid.bands", ranks.grid[GRID_BANDS], 1, 1 << 20, "1",
-        "parts of one image along the other side"),
-    INT("ranks.grid.heads", ranks.grid[GRID_HEADS], 1, 1 << 20, "1",
+    INT("parallel.bands", parallel[GRID_BANDS], 1, 1 << 20, "1",
+        "parts of one slide from top to bottom, a band of rows on each rank; for train.memory: "
+        "stream"),
+    INT("parallel.heads", parallel[GRID_HEADS], 1, 1 << 20, "1",
         "heads or channels of a layer. Neighbouring ranks differ in heads, then in bands, space, "
         "stage, data"),
 

@@ -31,14 +31,13 @@ bool trainer_lead(const struct trainer *trainer, trainer_write_fn write, struct 
 
 bool trainer_place(struct trainer *trainer, struct err *err)
 {
-    const int64_t *asked = trainer->config->ranks.grid;
+    const int64_t *asked = trainer->config->parallel;
     bool ok = true;
     for (int a = 0; ok && a < GRID_AXES; a++)
         if (a != GRID_DATA && asked[a] > 1)
-            ok =
-                err_set(err, ERR_USAGE,
-                        "ranks.grid.%s: %lld is not supported by the objective %s yet; use 1",
-                        rank_grid_names[a], (long long)asked[a], trainer->learning.objective->name);
+            ok = err_set(
+                err, ERR_USAGE, "parallel.%s: %lld is not supported by the objective %s yet; use 1",
+                rank_grid_names[a], (long long)asked[a], trainer->learning.objective->name);
     return trainer_agree(trainer, ok, err) &&
            rank_grid_new(trainer->request->ranks, asked, &trainer->grid, err);
 }

@@ -72,7 +72,7 @@ until_step sync2 fewer 2 3
 microtome train run.yaml -q --threads 1 -o fewer --resume --set ranks.sync_bn=true --set train.batch=12 >/dev/null
 apart sync2 fewer "<5e-3"
 until_step sync2 more 2 3
-train -o more --ranks 4 --resume --set ranks.sync_bn=true --set train.batch=3 --set ranks.grid.data=4
+train -o more --ranks 4 --resume --set ranks.sync_bn=true --set train.batch=3 --set parallel.data=4
 apart sync2 more "<5e-3"
 ls more/checkpoints | grep -c step
 train -o more --resume --set ranks.sync_bn=true --set train.batch=5 --set schedule.learning_rate=0.1

@@ -1,4 +1,4 @@
-# ranks.grid: extents that do not fit, and axes that nothing uses yet, are refused by name before data are
+# parallel: extents that do not fit, and axes that nothing uses yet, are refused by name before data are
 # opened; what fits reaches the data.
 command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0
@@ -11,13 +11,13 @@ try() {
     cat err.txt
 }
 for axis in stage space bands heads; do
-    try --set ranks.grid.$axis=2
+    try --set parallel.$axis=2
 done
-try --ranks 2 --set ranks.grid.stage=2
-try --ranks 2 --set ranks.grid.data=3
-try --set ranks.grid.data=2
-try --ranks 2 --set ranks.grid.data=2
-try --set ranks.grid.stages=2
-try --set ranks.grid.heads=0
+try --ranks 2 --set parallel.stage=2
+try --ranks 2 --set parallel.data=3
+try --set parallel.data=2
+try --ranks 2 --set parallel.data=2
+try --set parallel.stages=2
+try --set parallel.heads=0
 printf 'ranks: { grid: { data: 1, stage: 4 } }\ndata: { train: data }\n' >run.yaml
 try

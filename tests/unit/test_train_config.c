@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "tests/unit/support/paths.h"
-#include "train/config.h"
+#include "train/objectives.h"
 
 static bool parse(const char *text, const char *setting, struct train_config *out, struct err *err)
 {
@@ -67,7 +67,7 @@ static void mistakes_are_named(void **state)
         { "xyzzyplugh: 1\n", NULL,
           "run.yaml:1: no key 'xyzzyplugh'; the keys are: seed objective classes network data "
           "augment train "
-          "optimizer schedule ranks checkpoint distill mine" },
+          "optimizer schedule ranks parallel checkpoint distill mine" },
         { "train: {batch: 0}\n", NULL,
           "run.yaml:1: train.batch: '0' is not a whole number from 1 to 65536" },
         { "train: {batch: 1.5}\n", NULL,
@@ -85,6 +85,18 @@ static void mistakes_are_named(void **state)
         { "data:\n  train: {a: b}\n", NULL,
           "run.yaml:2: data.train: 'a list or a section' is not a list of names" },
         { "seed: 1\nseed: 2\n", NULL, "run.yaml:2: 'seed' is given twice" },
+        { "parallel: {data: 2}\nranks: {grid: {data: 2}}\n", NULL,
+          "run.yaml:2: 'ranks.grid' and 'parallel' are given, but the first is only the former "
+          "name of the second; give 'parallel' alone" },
+        { "ranks: {grid: {stage: 2}}\nparallel: {bands: 2}\n", NULL,
+          "run.yaml:2: 'ranks.grid' and 'parallel' are given, but the first is only the former "
+          "name of the second; give 'parallel' alone" },
+        { "ranks: {grid: {data: 2, data: 2}}\n", NULL,
+          "run.yaml:1: 'ranks.grid.data' is given twice" },
+        { "ranks: {grid: {date: 2}}\n", NULL,
+          "run.yaml:1: no key 'parallel.date'; did you mean 'parallel.data'?" },
+        { "ranks: {grid: 2}\n", NULL,
+          "run.yaml:1: 'ranks.grid' is a section; its keys go below it" },
         { "seed: [1\n", NULL, "run.yaml:2: not YAML: did not find expected ',' or ']'" },
         { "- a\n- b\n", NULL, "run.yaml:1: not a mapping of keys to values" },
         { "classes: [one]\n", NULL, "run.yaml: classes: at least two are required" },
@@ -151,6 +163,31 @@ static void template_is_the_defaults(void **state)
     free(text);
 }
 
+/* The section `parallel` under the name that it had before. */
+static void former_names_are_read(void **state)
+{
+    (void)state;
+    struct train_config now, then;
+    struct err err = { 0 };
+    assert_true(parse("parallel: {data: 2, bands: 3}\n", "parallel.heads=4", &now, &err));
+    assert_true(parse("ranks: {grid: {data: 2, bands: 3}}\n", "ranks.grid.heads=4", &then, &err));
+    assert_int_equal(then.parallel[GRID_DATA], 2);
+    assert_int_equal(then.parallel[GRID_BANDS], 3);
+    assert_int_equal(then.parallel[GRID_HEADS], 4);
+    assert_memory_equal(then.parallel, now.parallel, sizeof now.parallel);
+    assert_true(objective_resolve(&now, &err));
+    char *text = config_text(&now);
+    assert_true(
+        config_same("run", "ranks: {grid: {data: 2, bands: 3, heads: 4}}\n", text, true, &err));
+    assert_false(config_same("run", "ranks: {grid: {bands: 3, heads: 4}}\n", text, true, &err));
+    assert_true(config_same("run", "ranks: {grid: {bands: 3, heads: 4}}\n", text, false, &err));
+    assert_false(
+        config_same("run", "ranks: {grid: {data: 2, bands: 2, heads: 4}}\n", text, false, &err));
+    free(text);
+    config_free(&now);
+    config_free(&then);
+}
+
 /* The examples are configs. */
 static void examples_are_read(void **state)
 {
@@ -175,9 +212,8 @@ static void examples_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_taken),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(template_is_the_defaults),
+        cmocka_unit_test(values_are_taken),         cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(template_is_the_defaults), cmocka_unit_test(former_names_are_read),
         cmocka_unit_test(examples_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
