@@ -55,6 +55,7 @@ struct plan_ops {
     void (*on_gradient)(struct plan *plan, plan_gradient_hook hook, void *arg);
     bool (*sample_gradients)(struct plan *plan, const struct plan_samples *samples,
                              struct err *err);
+    bool (*streamed)(const struct plan *plan, struct plan_streamed *out);
     /* As part of another execution; both or none. */
     struct plan_end (*end)(const struct plan *plan, enum plan_port port, int i);
     void (*move)(struct plan *plan, enum plan_port port, int i, void *at);

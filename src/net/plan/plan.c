@@ -176,6 +176,11 @@ struct plan_memory plan_memory(const struct plan *plan)
     return plan->ops->memory(plan);
 }
 
+bool plan_streamed(const struct plan *plan, struct plan_streamed *out)
+{
+    return plan->ops->streamed && plan->ops->streamed(plan, out);
+}
+
 int plan_steps(const struct plan *plan)
 {
     return plan->ops->steps(plan);
