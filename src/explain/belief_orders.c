@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "explain/belief.h"
 #include "net/model/classifier.h"
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 
 /* Equal pixels of a map are ordered by areas of this fraction of a side. */
 enum { TIE_AREAS = 8 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "stain/stain_fit.h"
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 
 #define ITERATIONS 10
 #define SMALLEST 0.5 /* of the mean size */

@@ -7,7 +7,7 @@
 #include "dist/rank_grid.h"
 #include "net/graph/transform.h"
 #include "stain/stain.h"
-#include "train/augment.h"
+#include "prepare/augment.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 

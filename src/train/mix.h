@@ -5,7 +5,7 @@
  * by (seed, epoch, sample). */
 #ifndef TRAIN_MIX_H
 #define TRAIN_MIX_H
-#include "train/augment.h"
+#include "prepare/augment.h"
 #include "train/loader.h"
 
 /* shares [count]: drawn; others [count]: the neighbours' labels; pixels [count, floats]: blended.

@@ -13,8 +13,8 @@
 #include "base/pool.h"
 #include "net/model/model_prepare.h"
 #include "support/golden_image.h"
-#include "train/augment.h"
-#include "train/augment_ops.h"
+#include "prepare/augment.h"
+#include "prepare/augment_ops.h"
 
 static struct image golden(const char *name)
 {

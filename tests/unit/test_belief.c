@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "explain/belief.h"
 #include "support/golden_json.h"
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 
 enum { SIDE = 16, PIXELS = SIDE * SIDE };
 

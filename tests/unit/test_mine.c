@@ -13,7 +13,7 @@
 #include "net/model/model_run.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/drawn_model.h"
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 #include "train/dataset.h"
 #include "train/mine.h"
 #include "base/text.h"

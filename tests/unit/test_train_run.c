@@ -17,7 +17,7 @@
 #include "net/zoo/zoo.h"
 #include "tests/unit/support/cohort.h"
 #include "tests/unit/support/train_job.h"
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 #include "train/checkpoint.h"
 #include "train/train.h"
 #include "base/text.h"

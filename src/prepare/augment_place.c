@@ -1,6 +1,6 @@
 /* augment_place.c: crops, flips and quarter turns: pixels only change places. */
 #include <string.h>
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 
 void augment_crop(struct image *patch, int64_t left, int64_t top, int64_t side_px)
 {

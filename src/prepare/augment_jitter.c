@@ -1,6 +1,6 @@
 /* augment_jitter.c: brightness, contrast, saturation and hue. */
 #include <math.h>
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 
 static uint8_t cut(float value)
 {

@@ -1,7 +1,7 @@
 /* augment_ops.h: the changes that augment.c applies, with their parameters given. All work in place
  * on RGB pixels, rows packed. Thread-safe. */
-#ifndef TRAIN_AUGMENT_OPS_H
-#define TRAIN_AUGMENT_OPS_H
+#ifndef PREPARE_AUGMENT_OPS_H
+#define PREPARE_AUGMENT_OPS_H
 #include "base/image.h"
 
 /* augment_place.c */

@@ -1,8 +1,8 @@
 /* augment.h: an RGB patch -> the augmented, cropped patch the network learns from. All random
  * choices are keyed by (seed, epoch, sample): the result is the same in any batch and on any
  * thread. No state: all functions are thread-safe. */
-#ifndef TRAIN_AUGMENT_H
-#define TRAIN_AUGMENT_H
+#ifndef PREPARE_AUGMENT_H
+#define PREPARE_AUGMENT_H
 #include "base/image.h"
 
 /* Zero (or false) disables a change. Changes are applied in the order of the fields.

@@ -1,9 +1,9 @@
 /* augment.c: draws the changes of one sample and applies them in order. Every change has its own
  * random stream, so that switching one off does not affect the others. */
-#include "train/augment.h"
+#include "prepare/augment.h"
 
 #include "base/rng.h"
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 
 #define BLUR_SIGMA_LEAST_PX 0.1
 

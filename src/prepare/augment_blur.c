@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 
 int64_t augment_blur_radius(double sigma_px, int64_t width, int64_t height)
 {

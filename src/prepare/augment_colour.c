@@ -1,7 +1,7 @@
 /* augment_colour.c: HSV noise and stain jitter. */
 #include <math.h>
 #include "stain/colour.h"
-#include "train/augment_ops.h"
+#include "prepare/augment_ops.h"
 
 static uint8_t to_byte(float value)
 {
