@@ -21,5 +21,8 @@ size_t ahead_bytes(int64_t most);
 void ahead_begin(struct ahead *ahead, const struct ahead_part *parts, int64_t n);
 /* The next part; valid until the call after. */
 bool ahead_next(struct ahead *ahead, const float **pixels, struct err *err);
+/* Passes over the next part, which need not be read; what ahead_next gave is no longer valid. */
+void ahead_skip(struct ahead *ahead);
+/* Time that ahead_next took, over all passes. */
 double ahead_waited_s(const struct ahead *ahead);
 #endif

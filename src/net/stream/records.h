@@ -1,8 +1,9 @@
 /* records.h: what the forward pass of each tile leaves for its backward pass (the strips of its
  * neighbours), one record of bytes a tile: written in order, read in the opposite order. Records
- * are in memory as far as the budget allows; the rest are in one file, written behind and read
- * ahead by one thread while tiles are computed, several records at a time (a group), past the page
- * cache where the file system allows it. Used by one thread. */
+ * are in memory as far as the budget allows; the rest, the first ones, which are needed last, are
+ * in one file, written behind and read ahead by one thread while tiles are computed, several
+ * records at a time (a group), past the page cache where the file system allows it. Where a record
+ * is changes no bit of it. Used by one thread. */
 #ifndef NET_STREAM_RECORDS_H
 #define NET_STREAM_RECORDS_H
 #include <stdbool.h>
@@ -27,6 +28,8 @@ struct records_stats {
     size_t memory, spilled;   /* where they are; memory includes the buffers */
     double written_s, read_s; /* time of the transfers */
     double waited_s;          /* of that, not hidden behind computing */
+    int64_t groups;           /* in the file */
+    bool direct;              /* transfers went past the page cache */
 };
 
 /* The least `memory` that can work, for messages and planning. */
