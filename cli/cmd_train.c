@@ -4,7 +4,7 @@
 #include "base/pool.h"
 #include "cli/train.h"
 #include "dist/launch.h"
-#include "train/start.h"
+#include "train/outline.h"
 
 /* ": accuracy 0.9000, AUC 0.9500" */
 static void print_main(FILE *out, const struct objective *objective, const double *values)
@@ -129,6 +129,19 @@ bool train_here(struct app *app, const struct train_args *given, const struct ar
     return ok;
 }
 
+/* --dry-run without --on: what the ranks of this machine would get. */
+static bool outline(const struct app *app, const struct train_args *given,
+                    const struct args_result *operands, struct err *err)
+{
+    struct train_start start = train_args_start(given, operands);
+    struct cluster_options others = given->cluster;
+    int threads = pool_workers(app->ctx.pool), ranks = (int)given->ranks;
+    others.dry_run = false;
+    if (given->common.threads == 0)
+        threads = launch_threads(threads, ranks);
+    return cluster_check(&others, err) && train_outline(&start, ranks, threads, app->out, err);
+}
+
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
@@ -140,6 +153,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
     }
     if (operands->n_operands == 0 && given->settings.n == 0)
         return err_set(err, ERR_USAGE, "needs CONFIG.yaml; --template prints one");
+    if (given->cluster.dry_run && given->cluster.on == 0 && !is_rank && given->sweeps.n == 0)
+        return outline(app, given, operands, err);
     if (!given->output)
         return err_set(err, ERR_USAGE, "--output DIR is required");
     if (!is_rank && !cluster_check(&given->cluster, err))
@@ -178,7 +193,9 @@ static const struct arg args[] = {
       .type = ARG_TEXT,
       .offset = AT(output),
       .value = "DIR",
-      .help = "folder for weights, metrics and checkpoints (required, except with --template)" },
+      .help = "folder for weights, metrics and checkpoints (required, except with --template or a "
+              "local "
+              "--dry-run)" },
     TEXTS_ARG("set", settings, "KEY=VALUE",
               "set a config key, e.g. train.epochs=20; may be repeated"),
     TEXTS_ARG("sweep", sweeps, "KEY=VALUES",
@@ -217,7 +234,10 @@ const struct command cmd_train = {
                   "gets the best weights (safetensors with config.json, and ONNX), metrics, "
                   "curves, the scores of validation and checkpoints. SIGTERM or "
                   "Ctrl-C saves and exits with code 75; the same command with --resume continues "
-                  "as if nothing had happened. See docs/training.md.",
+                  "as if nothing had happened. --dry-run shows what each rank would get (its part "
+                  "of "
+                  "the grid, NUMA node, threads); with --on, the job scripts. See "
+                  "docs/training.md.",
               .example =
                   "microtome train --template > run.yaml\n"
                   "microtome train run.yaml -o run\n"
@@ -226,6 +246,7 @@ const struct command cmd_train = {
                   "microtome train run.yaml -o sweep --sweep lr=0.01,0.03 "
                   "--sweep network.name=resnet50,inception_v3\n"
                   "microtome train run.yaml -o run --ranks 4\n"
+                  "microtome train run.yaml --ranks 4 --dry-run\n"
                   "microtome train run.yaml -o run --on slurm --ranks 16 --cpus 8 --time 12h\n"
                   "mpirun -n 64 microtome train run.yaml -o run --threads 8\n"
                   "microtome train run.yaml --mine run -o run-hard\n"

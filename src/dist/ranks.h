@@ -71,7 +71,9 @@ struct ranks {
     const char *name;     /* of the group, for messages: "stage"; NULL: all ranks */
     struct ranks *parent; /* the group it was split from; NULL: all ranks */
     int local_size;       /* ranks of the group on this machine */
+    int local_rank;       /* this one among them */
     int processors;       /* that these may use together */
+    bool placed;          /* not all of these may use the same ones: their launcher bound them */
     int64_t piece;      /* most elements (in messages: bytes) in one call of MPI, which counts with
                            int; the same on all ranks of the group */
     int started, ended; /* sums started by ranks_start_sum, and those that are done */

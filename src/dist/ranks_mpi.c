@@ -327,21 +327,27 @@ static bool look_around(struct ranks *ranks, struct err *err)
 {
     static const char finding[] = "finding ranks on this machine";
     MPI_Comm local = MPI_COMM_NULL;
-    cpu_set_t set;
+    cpu_set_t set, own;
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) != 0)
         CPU_SET(0, &set);
+    own = set;
     bool ok =
         check_all(
             ranks,
             MPI_Comm_split_type(group_of(ranks), MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local),
             finding, err) &&
         check_all(ranks, MPI_Comm_size(local, &ranks->local_size), finding, err) &&
+        check_all(ranks, MPI_Comm_rank(local, &ranks->local_rank), finding, err) &&
         check_all(ranks, MPI_Allreduce(MPI_IN_PLACE, &set, sizeof set, MPI_BYTE, MPI_BOR, local),
                   finding, err);
+    int placed = !CPU_EQUAL(&set, &own);
+    ok = ok && check_all(ranks, MPI_Allreduce(MPI_IN_PLACE, &placed, 1, MPI_INT, MPI_MAX, local),
+                         finding, err);
     if (local != MPI_COMM_NULL)
         MPI_Comm_free(&local);
     ranks->processors = CPU_COUNT(&set);
+    ranks->placed = placed;
     return ok;
 }
 

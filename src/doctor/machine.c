@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "dist/numa.h"
 #include "doctor/doctor.h"
 #include "base/text.h"
 
@@ -97,6 +98,37 @@ static void look_at_processors(struct doctor_list *list, const char *root)
                               : "the quota allows all usable processors");
     if (tight)
         DOCTOR_REMEDY(found, "pass --threads %d", quota < 1 ? 1 : (int)quota);
+}
+
+/* "--ranks 2: 1 on each NUMA node, .." for the numbers of ranks that fill all nodes. */
+static void look_at_nodes(struct doctor_list *list)
+{
+    struct numa *numa = NULL;
+    struct err err = { 0 };
+    if (!numa_new(NULL, &numa, &err)) {
+        struct doctor_finding *lost =
+            doctor_add(list, "machine", "NUMA", DOCTOR_NOTE, "%.150s", err.text);
+        DOCTOR_MEANS(lost, "ranks of a training are not bound to processors");
+        DOCTOR_REMEDY(lost, "unset HWLOC_SYNTHETIC and other variables of hwloc");
+        return;
+    }
+    int nodes = numa_nodes(numa);
+    struct doctor_finding *found =
+        doctor_add(list, "machine", "NUMA", DOCTOR_OK, "%d node%s, %d core%s, %d processor%s",
+                   nodes, nodes == 1 ? "" : "s", numa_cores(numa), numa_cores(numa) == 1 ? "" : "s",
+                   numa_processors(numa), numa_processors(numa) == 1 ? "" : "s");
+    struct numa_place place = numa_place(numa, nodes, 0);
+    if (nodes == 1)
+        DOCTOR_MEANS(found, "all memory is equally near; ranks of a training are not bound");
+    else if (place.bound)
+        DOCTOR_MEANS(found,
+                     "train --ranks %d: each rank is bound to one node and its memory, rank 0 to "
+                     "%s, with %d thread%s (ranks.bind)",
+                     nodes, place.words, numa_processors(numa) / nodes,
+                     numa_processors(numa) / nodes == 1 ? "" : "s");
+    else
+        DOCTOR_MEANS(found, "train --ranks %d: %s", nodes, place.words);
+    numa_free(numa);
 }
 
 static void look_at_instructions(struct doctor_list *list)
@@ -196,6 +228,7 @@ static void look_at_disk(struct doctor_list *list, const char *folder)
 void doctor_machine(struct doctor_list *list, const char *folder, const char *root)
 {
     look_at_processors(list, root);
+    look_at_nodes(list);
     look_at_instructions(list);
     look_at_memory(list, root);
     look_at_disk(list, folder);

@@ -37,6 +37,7 @@ enum train_loss { LOSS_AUTO, LOSS_SOFTMAX, LOSS_SIGMOID, LOSS_MSE, LOSS_HUBER, L
 /* What must be known of a sample: its class, nothing, a number, or a number for every pixel. */
 enum data_truth { TRUTH_LABELS, TRUTH_NONE, TRUTH_TARGETS, TRUTH_LABEL_IMAGES };
 enum train_on_nan { NAN_STOP, NAN_SKIP };
+enum ranks_bind { BIND_AUTO, BIND_NONE };
 enum distill_loss { DISTILL_PROBABILITIES, DISTILL_LOGITS };
 
 struct train_config {
@@ -77,6 +78,7 @@ struct train_config {
     struct schedule_options schedule;   /* epochs is set by the trainer */
     struct {
         bool overlap, scale_rate, shard_optimizer, sync_bn, compress;
+        int bind; /* enum ranks_bind */
         int64_t bucket_mb, compress_warmup;
         double compress_keep;
     } ranks;

@@ -11,6 +11,7 @@ const char *const config_losses[] = { "auto", "softmax", "sigmoid", "mse", "hube
 const char *const config_activations[] = { "auto", "softmax", "sigmoid", "none", NULL };
 static const char *const on_nan[] = { "stop", "skip", NULL };
 static const char *const savings[] = { "plain", "recompute", "half", NULL };
+static const char *const binds[] = { "auto", "none", NULL };
 static const char *const distill_losses[] = { "probabilities", "logits", NULL };
 
 #define AT(field) offsetof(struct train_config, field)
@@ -209,6 +210,10 @@ const struct config_key config_keys[] = {
     INT("ranks.compress_warmup", ranks.compress_warmup, 0, 1000, "4",
         "epochs over which the fraction sent falls to compress_keep"),
     INT("ranks.bucket_mb", ranks.bucket_mb, 1, 4096, "25", "MB of gradients summed in one message"),
+    CHOICE("ranks.bind", ranks.bind, binds, "auto",
+           "auto: on a machine with several NUMA nodes every rank uses the processors and the "
+           "memory of one, unless the launcher has already bound it; none: as the system decides. "
+           "'microtome doctor' shows the nodes; results are bitwise the same"),
 
     INT("parallel.data", parallel[GRID_DATA], 0, 1 << 20, "0",
         "how several ranks divide the work: a grid whose extents multiply to their number. data: "

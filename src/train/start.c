@@ -5,9 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/claim.h"
+#include "base/console.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "dist/numa.h"
 #include "train/mine.h"
 #include "train/objectives.h"
 
@@ -70,6 +72,17 @@ static bool own_threads(const struct train_start *start, const struct ranks *ran
     return *out || err_memory(err, "threads");
 }
 
+/* Before memory is allocated and threads begin to work. */
+static void bind(const struct train_config *config, const struct ranks *ranks,
+                 const struct ctx *ctx)
+{
+    char text[400] = "";
+    if (config->ranks.bind == BIND_AUTO)
+        numa_settle(ranks, text, sizeof text);
+    if (text[0])
+        console_note(ctx->console, "%s", text);
+}
+
 static bool mine(const struct train_start *start, const struct ranks *ranks, const struct ctx *ctx,
                  const struct train_config *config, struct err *err)
 {
@@ -96,6 +109,8 @@ bool train_start(const struct train_start *start, struct ranks *ranks, const str
         ctx.console = NULL;
     else
         ok = ok && claim_folder(start, &ctx, &made, &claim, err);
+    if (ok)
+        bind(&config, ranks, &ctx);
     ok = ok && mine(start, ranks, &ctx, &config, err);
     struct train_request request = { .config = &config,
                                      .folder = start->folder,

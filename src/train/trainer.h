@@ -79,7 +79,9 @@ bool trainer_agree(const struct trainer *trainer, bool ok, struct err *err);
 typedef bool (*trainer_write_fn)(const struct trainer *trainer, struct err *err);
 /* Only the first rank calls `write`; all ranks get its result. */
 bool trainer_lead(const struct trainer *trainer, trainer_write_fn write, struct err *err);
-/* Makes the grid (parallel); an axis that no objective uses yet must be 1. */
+/* An axis of `parallel` that the objective cannot use must be 1. Not collective. */
+bool trainer_axes(const struct train_config *config, struct err *err);
+/* Makes the grid. */
 bool trainer_place(struct trainer *trainer, struct err *err);
 /* Checks that all ranks have the same program and config; the same data and weights. */
 bool trainer_check_program(const struct trainer *trainer, struct err *err);

@@ -9,6 +9,7 @@
 #include "base/console.h"
 #include "base/identity.h"
 #include "base/rng.h"
+#include "train/objectives.h"
 #include "train/peers.h"
 #include "train/trainer_state.h"
 
@@ -29,17 +30,20 @@ bool trainer_lead(const struct trainer *trainer, trainer_write_fn write, struct 
     return trainer_agree(trainer, !trainer_leads(trainer) || write(trainer, err), err);
 }
 
+bool trainer_axes(const struct train_config *config, struct err *err)
+{
+    for (int a = 0; a < GRID_AXES; a++)
+        if (a != GRID_DATA && config->parallel[a] > 1)
+            return err_set(
+                err, ERR_USAGE, "parallel.%s: %lld is not supported by the objective %s yet; use 1",
+                rank_grid_names[a], (long long)config->parallel[a], objective_of(config)->name);
+    return true;
+}
+
 bool trainer_place(struct trainer *trainer, struct err *err)
 {
-    const int64_t *asked = trainer->config->parallel;
-    bool ok = true;
-    for (int a = 0; ok && a < GRID_AXES; a++)
-        if (a != GRID_DATA && asked[a] > 1)
-            ok = err_set(
-                err, ERR_USAGE, "parallel.%s: %lld is not supported by the objective %s yet; use 1",
-                rank_grid_names[a], (long long)asked[a], trainer->learning.objective->name);
-    return trainer_agree(trainer, ok, err) &&
-           rank_grid_new(trainer->request->ranks, asked, &trainer->grid, err);
+    return trainer_agree(trainer, trainer_axes(trainer->config, err), err) &&
+           rank_grid_new(trainer->request->ranks, trainer->config->parallel, &trainer->grid, err);
 }
 
 /* --- the same on all ranks --- */
