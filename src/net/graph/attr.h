@@ -59,17 +59,7 @@ struct adaptive_attr {
     int64_t size[2];
 };
 
-/* global_lse_pool: y = 1/r log mean exp(r x) over height and width: the mean for a small r, the
- * maximum for a large one. With the default of 5 (Pinheiro and Collobert, 2015) a score that only 1
- * % of the cells have counts log(100) / 5 = 0.9 less than if all had it; with 1 it would be 4.6,
- * and the gradient would reach the highest of them hardly more than the others. */
-struct lse_attr {
-    float r; /* above 0; 0 means LSE_DEFAULT_R */
-};
-#define LSE_DEFAULT_R 5
-
-/* batch_norm, group_norm, layer_norm, standardize: y = gain (w - mean) / sqrt(n (variance +
- * epsilon)) for the n weights of every output. */
+/* batch_norm, group_norm, layer_norm. */
 struct norm_attr {
     float epsilon;
     float momentum; /* batch_norm: running = (1 - momentum) running + momentum batch */
@@ -179,13 +169,20 @@ struct all_gather_attr {
     bool sum_backward;
 };
 
+/* carry: a tile of an image with the cells of its neighbours that it needs, without those of its
+ * own that it does not need (yet). The cells come from whoever runs the tiles (struct plan_carry).
+ */
+struct carry_attr {
+    int64_t index;     /* of the cells, for the one who runs the tiles */
+    int64_t extent[2]; /* of the output */
+};
+
 union attr {
     struct conv_attr conv;
     struct linear_attr linear;
     struct matmul_attr matmul;
     struct pool_attr pool;
     struct adaptive_attr adaptive;
-    struct lse_attr lse;
     struct norm_attr norm;
     struct leaky_attr leaky;
     struct gelu_attr gelu;
@@ -203,5 +200,6 @@ union attr {
     struct halo_attr halo;
     struct all_reduce_attr all_reduce;
     struct all_gather_attr all_gather;
+    struct carry_attr carry;
 };
 #endif

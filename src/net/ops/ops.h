@@ -31,12 +31,10 @@ extern const struct op op_dropout;
 extern const struct op op_upsample;
 /* convert.c */
 extern const struct op op_convert;
+/* carry.c */
+extern const struct op op_carry;
 /* collective.c */
 extern const struct op op_halo, op_all_reduce, op_all_gather;
-/* soft_pool.c */
-extern const struct op op_global_lse_pool, op_attention_pool;
-/* standardize.c */
-extern const struct op op_standardize;
 
 /* Up to this limit, products of extents, strides and kernels stay within 64 bits. */
 #define ATTR_LIMIT ((double)(1 << 20))

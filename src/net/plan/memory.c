@@ -179,14 +179,19 @@ static bool place_slots(struct tape *tape, struct err *err)
     return ok || err_memory(err, "plan");
 }
 
-/* Zeroed memory, on large pages where the system has them; NULL if there is none. */
-static char *reserve(size_t bytes)
+char *memory_reserve(size_t bytes)
 {
     void *at = mmap(NULL, bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return NULL;
     madvise(at, bytes + 1, MADV_HUGEPAGE); /* only a hint; nothing is lost if it is rejected */
     return at;
+}
+
+void memory_return(char *at, size_t bytes)
+{
+    if (at)
+        munmap(at, bytes + 1);
 }
 
 /* Weights that other plans have filled already are taken as they are. */
@@ -227,10 +232,9 @@ void tape_release(struct tape *tape)
     for (int i = 0; i < tape->n_slots; i++)
         if (tape->slots[i].entry)
             plan_weights_return(tape->options.weights, tape->slots[i].entry);
-    if (tape->arena && !tape->arena_lent)
-        munmap(tape->arena, tape->arena_bytes + 1);
-    if (tape->weights)
-        munmap(tape->weights, tape->weights_bytes + 1);
+    if (!tape->arena_lent)
+        memory_return(tape->arena, tape->arena_bytes);
+    memory_return(tape->weights, tape->weights_bytes);
     tape->arena = tape->weights = NULL;
 }
 
@@ -289,8 +293,8 @@ bool tape_place(struct tape *tape, struct err *err)
     if (!take_shared(tape, err) || !tape_arrange(tape, err))
         return false;
     tape->arena_lent = tape->options.arena && tape->options.arena_room >= tape->arena_bytes;
-    tape->arena = tape->arena_lent ? tape->options.arena : reserve(tape->arena_bytes);
-    tape->weights = reserve(tape->weights_bytes);
+    tape->arena = tape->arena_lent ? tape->options.arena : memory_reserve(tape->arena_bytes);
+    tape->weights = memory_reserve(tape->weights_bytes);
     if (!tape->arena || !tape->weights)
         return err_set(err, ERR_MEMORY, "out of memory: the plan needs %zu MB",
                        (tape->arena_bytes + tape->weights_bytes) >> 20);

@@ -5,7 +5,7 @@
 #include "net/plan/execution.h"
 
 /* In the order in which they are asked; the last one accepts everything. */
-static const struct plan_ops *const executions[] = { &plan_per_sample, &plan_by_image,
+static const struct plan_ops *const executions[] = { &plan_stream, &plan_per_sample, &plan_by_image,
                                                      &plan_whole };
 
 static bool check_options(const struct graph *graph, const struct plan_options *options,
@@ -48,12 +48,6 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
         }
     }
     return true;
-}
-
-bool plan_estimate(const struct graph *graph, const struct plan_options *options,
-                   struct plan_estimate *out, struct err *err)
-{
-    return check_options(graph, options, err) && whole_estimate(graph, options, out, err);
 }
 
 void plan_free(struct plan *plan)

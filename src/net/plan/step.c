@@ -62,6 +62,11 @@ bool layout_is_same(const struct tape *tape, const struct shape *shape)
     return shape->rank == 4 && shape->dim[2] * shape->dim[3] == 1 && layout_is_whole(tape, shape);
 }
 
+enum layout carry_layout(const struct tape *tape, const struct shape *shape)
+{
+    return shape->dim[1] >= tape->block ? LAYOUT_BLOCKED : LAYOUT_PLAIN;
+}
+
 void layout_extents(const struct tape *tape, const struct shape *shape, enum layout layout,
                     int64_t extents[5])
 {

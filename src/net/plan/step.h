@@ -198,6 +198,10 @@ bool layout_is_whole(const struct tape *tape, const struct shape *shape);
 void layout_extents(const struct tape *tape, const struct shape *shape, enum layout layout,
                     int64_t extents[5]);
 
+/* The layout of what an op carry takes and gives: it follows from the channels alone, so that it is
+ * the same in all tiles of an image. */
+enum layout carry_layout(const struct tape *tape, const struct shape *shape);
+
 /* --- values --- */
 
 const struct shape *in_shape(const struct plan_node *pn, int i);

@@ -19,6 +19,11 @@ bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, stru
 
 /* --- memory.c --- */
 
+/* Zeroed memory, on large pages where the system has them; NULL if there is none. Taken from the
+ * system as it is touched. */
+char *memory_reserve(size_t bytes);
+void memory_return(char *at, size_t bytes); /* NULL-safe */
+
 /* Lifetimes, sharing, the place of every slot in the arena and its size. */
 bool tape_arrange(struct tape *tape, struct err *err);
 /* The same; then allocates the arena, gives every slot its address and binds the steps. */
@@ -38,10 +43,8 @@ bool tape_recompute(struct tape *tape, int segments, struct err *err);
 /* budget.c: the bytes of the arena that the tape, which has begun and is not finished, would take
  * if finished with so many segments. No kernel is made; a few ms for a large network. */
 bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct err *err);
-/* The fewest segments with which the arena is no larger than the budget. *bytes: what it is then,
- * or the least that it can be. */
-bool tape_fit(const struct tape *tape, size_t budget, int *segments, size_t *bytes,
-              struct err *err);
+/* The fewest segments with which the arena is no larger than the budget. */
+bool tape_fit(const struct tape *tape, size_t budget, int *segments, struct err *err);
 /* half.c: activations are kept as bfloat16 between the passes. */
 bool tape_half(struct tape *tape, struct err *err);
 

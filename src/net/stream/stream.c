@@ -1,0 +1,485 @@
+/* stream.c: an execution for images that are too large to be run whole: the body of the network
+ * runs tile by tile, each cell of every map computed once a pass, and the tail behind its poolings
+ * as an ordinary plan. Equal to the whole graph to rounding, at any size of tiles. See axis.h for
+ * the arithmetic, frontier.h for what tiles hand over to each other, pass.c for how they run. */
+#include "net/stream/stream.h"
+#include <stdlib.h>
+#include <string.h>
+#include "net/plan/tape.h"
+
+#define TILE_PX 1024
+
+static bool trains(const struct stream *s)
+{
+    return s->options.mode != PLAN_INFER;
+}
+
+static int n_kinds(const struct stream *s)
+{
+    return s->tiles.axes[0].n_kinds * s->tiles.axes[1].n_kinds;
+}
+
+static void free_parts(struct stream *s)
+{
+    for (int p = 0; p < s->body.n_poolings; p++) {
+        if (s->reductions)
+            reduction_free(s->reductions[p]);
+        if (s->pooled)
+            free(s->pooled[p]);
+    }
+    for (int e = 0; s->spare && e < s->body.n_ends; e++)
+        free(s->spare[e]);
+    for (int o = 0; s->outputs && o < s->body.graph->n_outputs; o++)
+        free(s->outputs[o].map), free(s->outputs[o].gradient);
+    free(s->reductions), free(s->pooled), free(s->spare), free(s->outputs), free(s->readers);
+}
+
+static void stream_free(struct plan *plan)
+{
+    struct stream *s = stream_of(plan);
+    plan_free(s->tail);
+    for (int k = 0; s->plans && k < n_kinds(s); k++)
+        plan_free(s->plans[k]);
+    for (int k = 0; s->graphs && k < n_kinds(s); k++)
+        graph_free(s->graphs[k]);
+    plan_weights_free(s->weights);
+    memory_return(s->arena, s->arena_bytes);
+    ahead_free(s->ahead);
+    records_free(s->records);
+    free_parts(s);
+    free(s->plans), free(s->graphs), free(s->parts), free(s->record), free(s->image);
+    free(s->sums);
+    if (!s->gradients_lent)
+        free(s->gradients);
+    frontier_free(&s->frontier);
+    tiles_free(&s->tiles);
+    body_free(&s->body);
+    free(s);
+}
+
+/* --- the geometry and the tiles' plans --- */
+
+/* The rows of the image that this process computes. */
+static bool find_band(const struct stream *s, struct span *rows, struct err *err)
+{
+    int64_t height = graph_shape(s->body.graph, s->body.maps[0])->dim[2];
+    *rows = (struct span){ 0, height };
+    if (!s->bands)
+        return true;
+    int64_t step = stream_axis_step(s->body.edges[0], s->body.n_edges, s->body.n_maps);
+    const int64_t *given = s->settings.band_rows;
+    int64_t ends[2];
+    for (int k = 0; k < 2; k++) {
+        int64_t at = s->bands->rank + k;
+        ends[k] = given ? given[at] : height * at / s->bands->size;
+        ends[k] = at == s->bands->size ? height : ends[k] / step * step;
+    }
+    *rows = (struct span){ ends[0], ends[1] };
+    return ends[0] < ends[1] ||
+           err_set(err, ERR_USAGE, "%s: %lld rows are too few for %d bands; use fewer",
+                   s->body.graph->name, (long long)height, s->bands->size);
+}
+
+static bool make_tiles(struct stream *s, int64_t tile_px, struct err *err)
+{
+    struct tiles_spec spec = { .tile_px = tile_px };
+    if (!find_band(s, &spec.rows, err) || !tiles_new(&s->body, &spec, &s->tiles, err))
+        return false;
+    int columns = s->tiles.axes[1].n_kinds;
+    s->graphs = calloc((size_t)n_kinds(s), sizeof(struct graph *));
+    s->plans = calloc((size_t)n_kinds(s), sizeof(struct plan *));
+    if (!s->graphs || !s->plans)
+        return err_memory(err, "tiles");
+    for (int k = 0; k < n_kinds(s); k++)
+        if (!tiles_graph(&s->tiles, k / columns, k % columns, &s->graphs[k], err))
+            return false;
+    return true;
+}
+
+static struct plan_options tile_options(const struct stream *s)
+{
+    struct plan_options options = {
+        .mode = trains(s) ? PLAN_TUNE : PLAN_INFER, /* the body has nothing that is random */
+        .threads = s->options.threads,
+        .weights = s->weights,
+        .arena = s->arena,
+        .arena_room = s->arena_bytes,
+        .gradients = s->gradients,
+        .weights_budget = s->options.weights_budget,
+        .winograd_tile = s->options.winograd_tile,
+        .fast = s->options.fast,
+        .direct = s->options.direct,
+        .profile = s->options.profile,
+        .carry = &s->carry,
+    };
+    return options;
+}
+
+/* The arena that suffices for every kind of tile, and with the first of them the frontier, whose
+ * layouts follow from the processor. Nothing is allocated. */
+static bool measure(struct stream *s, struct err *err)
+{
+    struct plan_options options = tile_options(s);
+    for (int k = 0; k < n_kinds(s); k++) {
+        struct tape tape;
+        size_t bytes = 0;
+        bool ok = tape_begin(&tape, s->graphs[k], &options, err) &&
+                  tape_estimate(&tape, 1, &bytes, err) &&
+                  (k > 0 || frontier_new(&s->tiles, &tape, s->options.threads, &s->frontier, err));
+        tape_free(&tape);
+        if (!ok)
+            return false;
+        s->arena_bytes = bytes > s->arena_bytes ? bytes : s->arena_bytes;
+    }
+    return true;
+}
+
+static bool make_plans(struct stream *s, struct err *err)
+{
+    s->arena = memory_reserve(s->arena_bytes);
+    s->weights = trains(s) ? NULL : plan_weights_new();
+    if (!s->arena || (!trains(s) && !s->weights))
+        return err_set(err, ERR_MEMORY, "out of memory: tiles need %zu MB", s->arena_bytes >> 20);
+    struct plan_options options = tile_options(s);
+    for (int k = 0; k < n_kinds(s); k++)
+        if (!plan_new(s->graphs[k], &options, &s->plans[k], err))
+            return false;
+    return true;
+}
+
+/* --- what is around them --- */
+
+static bool make_gradients(struct stream *s, struct err *err)
+{
+    if (!trains(s))
+        return true;
+    s->n_gradients = graph_parameter_count(s->body.graph);
+    s->gradients_lent = s->options.gradients != NULL;
+    s->gradients = s->gradients_lent ? s->options.gradients
+                                     : calloc((size_t)s->n_gradients + 1, sizeof *s->gradients);
+    s->sums = calloc((size_t)s->n_gradients + 1, sizeof *s->sums);
+    return (s->gradients && s->sums) || err_memory(err, "gradients");
+}
+
+static bool make_records(struct stream *s, struct err *err)
+{
+    int64_t n = stream_tiles(s), columns = s->tiles.axes[1].tiles;
+    size_t *bytes = calloc((size_t)n, sizeof *bytes);
+    if (!bytes)
+        return err_memory(err, "strips");
+    for (int64_t k = 0; k < n; k++) {
+        bytes[k] = frontier_record_bytes(&s->frontier, k / columns, k % columns);
+        s->record_bytes = bytes[k] > s->record_bytes ? bytes[k] : s->record_bytes;
+    }
+    struct records_options options = {
+        .n = n, .bytes = bytes, .folder = s->settings.spill, .bf16 = s->settings.bf16
+    };
+    bool ok;
+    if (trains(s)) {
+        ok = records_new(&options, &s->records, err);
+    } else {
+        s->record = malloc(s->record_bytes + 1);
+        ok = s->record || err_memory(err, "strips");
+    }
+    free(bytes);
+    return ok;
+}
+
+/* Cells of a map in the tile that has most of them. */
+static int64_t most_cells(const struct stream *s, int map)
+{
+    int64_t most = 0;
+    for (int k = 0; k < n_kinds(s); k++) {
+        int columns = s->tiles.axes[1].n_kinds;
+        struct stream_region r =
+            tiles_region(&s->tiles, map, s->tiles.axes[0].examples[k / columns],
+                         s->tiles.axes[1].examples[k % columns]);
+        most = r.h * r.w > most ? r.h * r.w : most;
+    }
+    return most;
+}
+
+static bool make_input(struct stream *s, struct err *err)
+{
+    const struct shape *image = graph_shape(s->body.graph, s->body.maps[0]);
+    if (!s->settings.source) {
+        s->image = calloc((size_t)shape_count(image), sizeof *s->image);
+        return s->image || err_memory(err, "the image");
+    }
+    s->parts = calloc((size_t)stream_tiles(s), sizeof *s->parts);
+    if (!s->parts)
+        return err_memory(err, "tiles");
+    return ahead_new(s->settings.source, image->dim[1], image->dim[1] * most_cells(s, 0), &s->ahead,
+                     err);
+}
+
+static bool make_outputs(struct stream *s, struct err *err)
+{
+    const struct graph *graph = s->body.graph;
+    int tail = 0;
+    s->outputs = calloc((size_t)graph->n_outputs, sizeof *s->outputs);
+    if (!s->outputs)
+        return err_memory(err, "outputs");
+    for (int o = 0; o < graph->n_outputs; o++) {
+        value_id value = graph->outputs[o].value;
+        struct stream_output *output = &s->outputs[o];
+        bool map = s->body.parts[value] == PART_MAP, whole = map && !s->settings.sink;
+        size_t floats = (size_t)shape_count(graph_shape(graph, value));
+        *output = (struct stream_output){
+            .end = map ? body_end(&s->body, s->body.map_of[value]) : -1,
+            .tail = map ? -1 : tail++,
+            .map = whole ? calloc(floats, sizeof *output->map) : NULL,
+            .gradient = whole && trains(s) ? calloc(floats, sizeof *output->gradient) : NULL,
+        };
+        if (whole && (!output->map || (trains(s) && !output->gradient)))
+            return err_memory(err, graph->outputs[o].name);
+    }
+    return true;
+}
+
+/* How many gradients of a tile meet at each end. */
+static void count_readers(struct stream *s)
+{
+    const struct graph *graph = s->body.graph;
+    for (int p = 0; p < s->body.n_poolings; p++) {
+        const struct node *node = &graph->nodes[s->body.poolings[p]];
+        for (int k = 0; k < node->n_inputs; k++)
+            s->readers[body_end(&s->body, s->body.map_of[node->inputs[k]])]++;
+    }
+    for (int o = 0; o < graph->n_outputs; o++)
+        if (s->outputs[o].end >= 0)
+            s->readers[s->outputs[o].end]++;
+}
+
+static bool make_ends(struct stream *s, struct err *err)
+{
+    const struct graph *graph = s->body.graph;
+    size_t poolings = (size_t)s->body.n_poolings + 1, ends = (size_t)s->body.n_ends;
+    s->reductions = calloc(poolings, sizeof(struct reduction *));
+    s->pooled = calloc(poolings, sizeof(float *));
+    s->spare = calloc(ends, sizeof(float *));
+    s->readers = calloc(ends, sizeof *s->readers);
+    if (!s->reductions || !s->pooled || !s->spare || !s->readers)
+        return err_memory(err, "poolings");
+    for (int p = 0; p < s->body.n_poolings; p++) {
+        const struct node *node = &graph->nodes[s->body.poolings[p]];
+        if (!reduction_new(graph, node, s->options.threads, &s->reductions[p], err))
+            return false;
+        s->pooled[p] = calloc((size_t)shape_count(graph_shape(graph, node->output)), sizeof(float));
+        if (!s->pooled[p])
+            return err_memory(err, "poolings");
+    }
+    count_readers(s);
+    for (int e = 0; trains(s) && e < s->body.n_ends; e++) {
+        int map = s->body.ends[e];
+        int64_t channels = graph_shape(graph, s->body.maps[map])->dim[1];
+        if (s->readers[e] < 2)
+            continue;
+        s->spare[e] = calloc((size_t)(channels * most_cells(s, map)), sizeof(float));
+        if (!s->spare[e])
+            return err_memory(err, "gradients");
+    }
+    return true;
+}
+
+static bool make_tail(struct stream *s, struct err *err)
+{
+    struct plan_options options = s->options;
+    options.stream = NULL;
+    options.arena = NULL, options.arena_room = 0;
+    options.gradients = s->gradients;
+    options.input_gradients = trains(s);
+    options.saving = SAVING_ALL;
+    return !s->body.tail || plan_new(s->body.tail, &options, &s->tail, err);
+}
+
+static bool check_options(const struct graph *graph, const struct plan_options *options,
+                          struct err *err)
+{
+    if (options->n_keep > 0)
+        return err_set(err, ERR_USAGE, "%s: a streamed plan keeps no values", graph->name);
+    if (options->input_gradients)
+        return err_set(err, ERR_USAGE, "%s: a streamed plan has no gradient of the image",
+                       graph->name);
+    if (options->per_sample)
+        return err_set(err, ERR_USAGE, "%s: a streamed plan has one sample", graph->name);
+    if (options->stream->tile_px < 0)
+        return err_set(err, ERR_USAGE, "%s: the side of a tile cannot be %lld px", graph->name,
+                       (long long)options->stream->tile_px);
+    return true;
+}
+
+static bool stream_make(const struct graph *graph, const struct plan_options *options,
+                        struct plan **out, struct err *err)
+{
+    if (!options->stream)
+        return true;
+    if (!check_options(graph, options, err))
+        return false;
+    struct stream *s = calloc(1, sizeof *s);
+    if (!s)
+        return err_memory(err, graph->name);
+    const struct plan_peers *bands = options->peers[PEERS_BANDS];
+    s->options = *options, s->settings = *options->stream;
+    s->bands = bands && bands->size > 1 ? bands : NULL;
+    s->carry = (struct plan_carry){ &s->frontier, frontier_forward, frontier_backward };
+    int64_t tile_px = s->settings.tile_px ? s->settings.tile_px : TILE_PX;
+    if (!body_new(graph, options->mode, &s->body, err) || !make_tiles(s, tile_px, err) ||
+        !make_gradients(s, err) || !measure(s, err) || !make_plans(s, err) ||
+        !frontier_allocate(&s->frontier, err) || !make_records(s, err) || !make_input(s, err) ||
+        !make_outputs(s, err) || !make_ends(s, err) || !make_tail(s, err)) {
+        stream_free(&s->plan);
+        return false;
+    }
+    *out = &s->plan;
+    return true;
+}
+
+/* --- access --- */
+
+static const struct stream *of_const(const struct plan *plan)
+{
+    return (const struct stream *)plan;
+}
+
+static float *stream_input(struct plan *plan, int i)
+{
+    (void)i;
+    return stream_of(plan)->image;
+}
+
+static const float *stream_output(const struct plan *plan, int i)
+{
+    const struct stream_output *output = &of_const(plan)->outputs[i];
+    return output->end >= 0 ? output->map : plan_output(of_const(plan)->tail, output->tail);
+}
+
+static float *stream_output_gradient(struct plan *plan, int i)
+{
+    const struct stream_output *output = &stream_of(plan)->outputs[i];
+    return output->end >= 0 ? output->gradient
+                            : plan_output_gradient(stream_of(plan)->tail, output->tail);
+}
+
+static float *stream_gradients(struct plan *plan, int64_t *count)
+{
+    *count = stream_of(plan)->n_gradients;
+    return stream_of(plan)->gradients;
+}
+
+static float *stream_parameter_gradient(struct plan *plan, value_id parameter)
+{
+    const struct graph *graph = stream_of(plan)->body.graph;
+    int64_t offset = 0;
+    if (graph->values[parameter].kind != VALUE_PARAMETER)
+        return NULL;
+    for (value_id i = 0; i < parameter; i++)
+        if (graph->values[i].kind == VALUE_PARAMETER)
+            offset += shape_count(&graph->values[i].shape);
+    return stream_of(plan)->gradients + offset;
+}
+
+static void stream_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg)
+{
+    stream_of(plan)->hook = hook, stream_of(plan)->hook_arg = arg;
+}
+
+static void stream_set_random(struct plan *plan, struct plan_random random)
+{
+    if (stream_of(plan)->tail)
+        plan_set_random(stream_of(plan)->tail, random.seed, random.first_sample);
+}
+
+static bool stream_refresh(struct plan *plan, struct err *err)
+{
+    struct stream *s = stream_of(plan);
+    for (int k = 0; k < n_kinds(s); k++)
+        if (!plan_refresh(s->plans[k], err))
+            return false;
+    return !s->tail || plan_refresh(s->tail, err);
+}
+
+static struct plan_memory stream_memory(const struct plan *plan)
+{
+    const struct stream *s = of_const(plan);
+    struct plan_memory sum = { .arena = s->arena_bytes + frontier_bytes(&s->frontier) };
+    if (s->records)
+        sum.arena += records_stats(s->records).memory;
+    for (int k = 0; k < n_kinds(s); k++) {
+        struct plan_memory m = plan_memory(s->plans[k]);
+        sum.unshared = m.unshared > sum.unshared ? m.unshared : sum.unshared;
+        sum.shared = m.shared > sum.shared ? m.shared : sum.shared;
+        sum.winograd = m.winograd > sum.winograd ? m.winograd : sum.winograd;
+    }
+    if (s->tail)
+        plan_memory_add(&sum, s->tail);
+    sum.lent = false;
+    sum.gradients = (size_t)s->n_gradients * (sizeof(float) + sizeof(double));
+    sum.gradients_lent = s->gradients_lent;
+    return sum;
+}
+
+static bool stream_streamed(const struct plan *plan, struct plan_streamed *out)
+{
+    const struct stream *s = of_const(plan);
+    *out = (struct plan_streamed){ .tile_px = s->tiles.axes[0].tile,
+                                   .tiles_down = s->tiles.axes[0].tiles,
+                                   .tiles_across = s->tiles.axes[1].tiles,
+                                   .tiles_still = s->tiles_still,
+                                   .predicted_bytes = s->predicted_bytes };
+    if (s->records) {
+        struct records_stats stats = records_stats(s->records);
+        out->strip_bytes = stats.bytes, out->strips_spilled = stats.spilled;
+        out->waited_strips_s = stats.waited_s, out->strip_io_s = stats.written_s + stats.read_s;
+    }
+    if (s->ahead)
+        out->waited_source_s = ahead_waited_s(s->ahead);
+    return true;
+}
+
+/* The plan of the most frequent kind of tiles. */
+static const struct plan *middle(const struct stream *s)
+{
+    const struct stream_axis *rows = &s->tiles.axes[0], *columns = &s->tiles.axes[1];
+    return s->plans[rows->kinds[rows->tiles / 2] * columns->n_kinds +
+                    columns->kinds[columns->tiles / 2]];
+}
+
+static int stream_steps(const struct plan *plan)
+{
+    const struct stream *s = of_const(plan);
+    return plan_steps(middle(s)) + (s->tail ? plan_steps(s->tail) : 0);
+}
+
+static void stream_print(const struct plan *plan, FILE *stream)
+{
+    const struct stream *s = of_const(plan);
+    fprintf(stream, "%lld x %lld tiles of %lld px, of %d kinds; most of them:\n",
+            (long long)s->tiles.axes[0].tiles, (long long)s->tiles.axes[1].tiles,
+            (long long)s->tiles.axes[0].tile, n_kinds(s));
+    plan_print(middle(s), stream);
+    if (s->tail) {
+        fprintf(stream, "behind the poolings:\n");
+        plan_print(s->tail, stream);
+    }
+}
+
+const struct plan_ops plan_stream = {
+    .name = "stream",
+    .make = stream_make,
+    .free = stream_free,
+    .input = stream_input,
+    .output = stream_output,
+    .forward = stream_forward,
+    .memory = stream_memory,
+    .steps = stream_steps,
+    .print = stream_print,
+    .refresh = stream_refresh,
+    .set_random = stream_set_random,
+    .backward = stream_backward,
+    .output_gradient = stream_output_gradient,
+    .gradients = stream_gradients,
+    .parameter_gradient = stream_parameter_gradient,
+    .on_gradient = stream_on_gradient,
+    .streamed = stream_streamed,
+};
