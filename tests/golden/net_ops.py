@@ -5,6 +5,8 @@ Format: records.py. For a case NAME there are NAME/x0, x1, .. (inputs and parame
 the node's inputs), NAME/y, NAME/g (the gradient by y) and NAME/d0, d1, .. (by x0, x1, ..);
 test_net_ops.c builds the same node.
 """
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -127,3 +129,7 @@ loss("loss_huber", torch.randn(4, 3).double() * 2, [targets], lambda s, t: F.hub
 # Behind all others, whose numbers stay as they are.
 case("log_softmax", lambda x: x.log_softmax(-1), (2, 3, 7))
 case("log_softmax_channels", lambda x: x.log_softmax(1), (2, 5, 3, 2))
+case("lse", lambda x: ((5 * x).logsumexp((2, 3), keepdim=True) - math.log(20)) / 5, (2, 16, 4, 5))
+case("lse_soft", lambda x: ((0.5 * x).logsumexp((2, 3), keepdim=True) - math.log(42)) / 0.5, (2, 5, 7, 6))
+case("attention_pool", lambda x, s: (x * s.flatten(1).softmax(1).view_as(s)).sum((2, 3), keepdim=True), (2, 16, 4, 5), (2, 1, 4, 5))
+case("standardize", lambda w, g: g[:, None, None, None] * (w - w.mean((1, 2, 3), True)) / (45 * (w.var((1, 2, 3), False, True) + 1e-3)) ** 0.5, (6, 5, 3, 3), (6,))

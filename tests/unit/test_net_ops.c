@@ -129,6 +129,10 @@ static const struct op_case cases[] = {
       OP_UPSAMPLE,
       { .upsample = { .mode = UPSAMPLE_BILINEAR, .size = { 7, 9 }, .align_corners = true } } },
     { "upsample_broken", OP_UPSAMPLE, { .upsample = { UPSAMPLE_BILINEAR, { 1.5, 1.5 } } } },
+    { "lse", OP_GLOBAL_LSE_POOL, { .lse = { 0 } } },
+    { "lse_soft", OP_GLOBAL_LSE_POOL, { .lse = { 0.5f } } },
+    { "attention_pool", OP_ATTENTION_POOL, { .linear = { 0 } } },
+    { "standardize", OP_STANDARDIZE, { .norm = { .epsilon = 1e-3f } } },
     { "attention", OP_KINDS, { .linear = { 0 } } },
 };
 

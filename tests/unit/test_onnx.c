@@ -115,6 +115,18 @@ static struct graph *groups(void)
     return g;
 }
 
+/* Heads of whole images. */
+static struct graph *heads(void)
+{
+    struct graph *g = graph_new("heads");
+    value_id x = graph_input(g, "image", SHAPE(2, 3, 9, 7));
+    x = graph_conv(g, x, "conv", 8, true, conv_square(3, 1, 1));
+    value_id scores = graph_conv(g, graph_tanh(g, x), "head.w", 1, true, conv_square(1, 1, 0));
+    graph_output(g, "attention", graph_flatten(g, graph_attention_pool(g, x, scores)));
+    graph_output(g, "lse", graph_flatten(g, graph_global_lse_pool(g, x, 3)));
+    return g;
+}
+
 /* Residual blocks as they run: batch norm folded, activation and sum fused into the convolutions.
  */
 static struct graph *fused(void)
@@ -296,6 +308,12 @@ static void groups_there_and_back(void **state)
 {
     (void)state;
     round_trip(groups(), true);
+}
+
+static void heads_there_and_back(void **state)
+{
+    (void)state;
+    round_trip(heads(), true);
 }
 
 static void fused_there_and_back(void **state)
@@ -556,6 +574,7 @@ int main(void)
         cmocka_unit_test(images_there_and_back),
         cmocka_unit_test(tokens_there_and_back),
         cmocka_unit_test(groups_there_and_back),
+        cmocka_unit_test(heads_there_and_back),
         cmocka_unit_test(fused_there_and_back),
         cmocka_unit_test(stored_there_and_back),
         cmocka_unit_test(what_is_wrong_is_said),

@@ -31,6 +31,7 @@ static const struct {
     { "training mode is not supported", "training mode" },
     { "not supported at this scale", "pixel coordinates of Resize that differ from ours" },
     { "only the exponents", "other powers than 1, 2 and 3" },
+    { "only over height and width", "log-sum-exp of other axes than those of an image" },
     { "steps below 1", "a reversing slice" },
     { "without elements", "tensors without elements" },
     { "has extent 0", "tensors without elements" },

@@ -22,7 +22,7 @@
 #define MOST_INPUTS 2
 #define BANDS 3
 
-enum pooling { AVERAGE, ADAPTIVE, MEAN_KEPT, MEAN_REMOVED, MAXIMUM, POOLINGS };
+enum pooling { AVERAGE, ADAPTIVE, MEAN_KEPT, MEAN_REMOVED, MAXIMUM, LSE, ATTENTION, POOLINGS };
 
 /* A graph of one pooling, and what a plain plan makes of it. */
 struct whole {
@@ -42,6 +42,8 @@ static float number(uint64_t what, int64_t index)
 
 static value_id add_pooling(struct graph *g, enum pooling pooling, value_id x)
 {
+    if (pooling == ATTENTION)
+        return graph_attention_pool(g, x, graph_input(g, "scores", SHAPE(1, 1, HEIGHT, WIDTH)));
     switch (pooling) {
     case AVERAGE:
         return graph_global_average_pool(g, x);
@@ -51,6 +53,8 @@ static value_id add_pooling(struct graph *g, enum pooling pooling, value_id x)
         return graph_reduce_mean(g, x, 1u << 2 | 1u << 3, true);
     case MEAN_REMOVED:
         return graph_reduce_mean(g, x, 1u << 2 | 1u << 3, false);
+    case LSE:
+        return graph_global_lse_pool(g, x, 2);
     default:
         return graph_global_max_pool(g, x);
     }
@@ -70,7 +74,7 @@ static void draw(struct whole *w, enum pooling pooling)
         w->x[k] = floats(w->channels[k] * CELLS), w->dx[k] = floats(w->channels[k] * CELLS);
         for (int64_t i = 0; i < w->channels[k] * CELLS; i++) {
             float value = number((uint64_t)k, i);
-            w->x[k][i] = pooling == MAXIMUM ? floorf(value) : value;
+            w->x[k][i] = pooling == MAXIMUM ? floorf(value) : k == 1 ? 20 * value : value;
         }
     }
     for (int64_t c = 0; c < CHANNELS; c++)
@@ -79,7 +83,7 @@ static void draw(struct whole *w, enum pooling pooling)
 
 static void whole_new(struct whole *w, enum pooling pooling)
 {
-    *w = (struct whole){ .inputs = 1, .channels = { CHANNELS, 1 } };
+    *w = (struct whole){ .inputs = pooling == ATTENTION ? 2 : 1, .channels = { CHANNELS, 1 } };
     w->graph = graph_new("pooling");
     value_id x = graph_input(w->graph, "x", SHAPE(1, CHANNELS, HEIGHT, WIDTH));
     graph_output(w->graph, "y", add_pooling(w->graph, pooling, x));

@@ -187,6 +187,9 @@ value_id graph_max_pool(struct graph *graph, value_id x, struct pool_attr attr);
 value_id graph_average_pool(struct graph *graph, value_id x, struct pool_attr attr);
 value_id graph_global_max_pool(struct graph *graph, value_id x);
 value_id graph_global_average_pool(struct graph *graph, value_id x);
+/* r 0: the default, see struct lse_attr. */
+value_id graph_global_lse_pool(struct graph *graph, value_id x, float r);
+value_id graph_attention_pool(struct graph *graph, value_id x, value_id scores);
 value_id graph_adaptive_average_pool(struct graph *graph, value_id x, int64_t height,
                                      int64_t width);
 value_id graph_lrn(struct graph *graph, value_id x, struct lrn_attr attr);

@@ -232,6 +232,16 @@ value_id graph_global_average_pool(struct graph *graph, value_id x)
     return unary(graph, OP_GLOBAL_AVERAGE_POOL, x, NULL);
 }
 
+value_id graph_global_lse_pool(struct graph *graph, value_id x, float r)
+{
+    return unary(graph, OP_GLOBAL_LSE_POOL, x, &(union attr){ .lse = { r } });
+}
+
+value_id graph_attention_pool(struct graph *graph, value_id x, value_id scores)
+{
+    return binary(graph, OP_ATTENTION_POOL, x, scores, NULL);
+}
+
 value_id graph_adaptive_average_pool(struct graph *graph, value_id x, int64_t height, int64_t width)
 {
     return unary(graph, OP_ADAPTIVE_AVERAGE_POOL, x,

@@ -46,11 +46,14 @@ enum op_kind {
     OP_LOG_SOFTMAX,
     OP_DROPOUT,
     OP_UPSAMPLE,
-    OP_CONVERT,    /* x rounded to what its attributes can store, and kept so */
-    OP_HALO,       /* [N, C, H, W], one part of an image: with the borders of its neighbours */
-    OP_ALL_REDUCE, /* summed over peers */
-    OP_ALL_GATHER, /* the parts of all peers joined */
-    OP_CARRY,      /* [N, C, H, W], one tile of an image: with cells of its neighbours */
+    OP_CONVERT,         /* x rounded to what its attributes can store, and kept so */
+    OP_HALO,            /* [N, C, H, W], one part of an image: with the borders of its neighbours */
+    OP_ALL_REDUCE,      /* summed over peers */
+    OP_ALL_GATHER,      /* the parts of all peers joined */
+    OP_GLOBAL_LSE_POOL, /* [N, C, H, W] -> [N, C, 1, 1]: log-sum-exp */
+    OP_ATTENTION_POOL,  /* x [N, C, H, W], scores [N, 1, H, W] -> [N, C, 1, 1] */
+    OP_STANDARDIZE,     /* weight [O, ..], gain O -> a weight of the same shape */
+    OP_CARRY,           /* [N, C, H, W], one tile of an image: with cells of its neighbours */
     OP_KINDS
 };
 

@@ -257,6 +257,8 @@ static bool dense_node(struct dense *d, const struct node *node, struct err *err
     case OP_HALO:
     case OP_ALL_REDUCE:
     case OP_ALL_GATHER:
+    case OP_GLOBAL_LSE_POOL:
+    case OP_ATTENTION_POOL:
     case OP_CARRY:
         return refuse(node, "", err);
     default:

@@ -38,6 +38,8 @@ static struct window window_of(const struct graph *graph, const struct node *nod
     }
     case OP_GLOBAL_AVERAGE_POOL:
     case OP_GLOBAL_MAX_POOL:
+    case OP_GLOBAL_LSE_POOL:
+    case OP_ATTENTION_POOL:
         w.kernel = in->dim[2];
         break;
     case OP_ADAPTIVE_AVERAGE_POOL:
@@ -75,6 +77,8 @@ static bool sees_all(const struct node *node)
     case OP_HALO:
     case OP_ALL_REDUCE:
     case OP_ALL_GATHER:
+    case OP_GLOBAL_LSE_POOL:
+    case OP_ATTENTION_POOL:
     case OP_CARRY:
         return true;
     default:

@@ -172,3 +172,24 @@ bool onnx_reduce_mean(struct onnx_import *im, onnx_node *node, struct err *err)
     union attr attr = { .reduce = { axes, keep } };
     return onnx_bind(im, node, 0, onnx_add(im, node, NULL, OP_REDUCE_MEAN, &x, 1, &attr, err), err);
 }
+
+/* The mean of exponentials, and what a sum has more. */
+bool onnx_reduce_log_sum_exp(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    value_id x = onnx_value(im, node, 0, err);
+    uint32_t axes;
+    bool given;
+    if (x == NO_VALUE)
+        return false;
+    const struct shape *shape = onnx_shape(im, x);
+    if (!onnx_axes(im, node, 18, shape->rank, &axes, &given, err))
+        return false;
+    if (shape->rank != 4 || !given || axes != 12 || !onnx_int(node, "keepdims", 1))
+        return err_set(err, ERR_FORMAT,
+                       "only over height and width of [N, C, H, W], which are kept");
+    float more = (float)log((double)(shape->dim[2] * shape->dim[3]));
+    union attr lse = { .lse = { 1 } }, offset = { .scale = { 1, more } };
+    value_id y = onnx_add(im, node, ".pool", OP_GLOBAL_LSE_POOL, &x, 1, &lse, err);
+    return y != NO_VALUE &&
+           onnx_bind(im, node, 0, onnx_add(im, node, NULL, OP_SCALE, &y, 1, &offset, err), err);
+}

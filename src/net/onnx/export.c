@@ -44,11 +44,25 @@ static void name_values(struct onnx_builder *b)
     }
 }
 
+/* Whether the file has use for a weight: one that is standardised is written as it then is. */
+static bool is_written(const struct graph *graph, value_id parameter)
+{
+    for (int i = 0; i < graph->n_outputs; i++)
+        if (graph->outputs[i].value == parameter)
+            return true;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        for (int k = 0; k < graph->nodes[i].n_inputs; k++)
+            if (graph->nodes[i].inputs[k] == parameter &&
+                graph->nodes[i].op->kind != OP_STANDARDIZE)
+                return true;
+    return false;
+}
+
 static bool add_weights(struct onnx_builder *b)
 {
     const struct graph *graph = b->graph;
     for (int32_t i = 0; i < graph->n_values; i++) {
-        if (!graph_is_parameter(graph, i) || graph_users(graph, i) == 0)
+        if (!graph_is_parameter(graph, i) || !is_written(graph, i))
             continue;
         const float *floats = graph_data(graph, i);
         if (!floats)

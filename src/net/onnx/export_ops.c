@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/divide.h"
+#include "net/kernels/standardize.h"
 #include "net/onnx/build.h"
 
 static const char *in(const struct onnx_builder *b, const struct node *node, int i)
@@ -411,6 +412,61 @@ static void reduce_mean(struct onnx_builder *b, const struct node *node)
     onnx_set_int(b, proto, "keepdims", node->attr.reduce.keep);
 }
 
+/* (log sum exp(r x) - log n) / r, where n is the number of cells at this size. */
+static void lse_pool(struct onnx_builder *b, const struct node *node)
+{
+    const struct shape *x = in_shape(b, node, 0);
+    double r = (double)node->attr.lse.r;
+    const char *sum = part(b, node, "ReduceLogSumExp");
+    const char *scaled = with_number(b, node, "Mul", "Mul", in(b, node, 0), r);
+    Onnx__NodeProto *proto = emit1(b, "ReduceLogSumExp", sum, scaled, sum);
+    onnx_set_ints(b, proto, "axes", (int64_t[]){ 2, 3 }, 2);
+    onnx_set_int(b, proto, "keepdims", 1);
+    const char *mean =
+        with_number(b, node, "Sub", "Sub", sum, log((double)(x->dim[2] * x->dim[3])));
+    emit2(b, "Div", node->name, mean, onnx_const_number(b, part(b, node, "r"), (float)r),
+          out(b, node));
+}
+
+/* Input i as [N, channels, cells]. */
+static const char *cells(struct onnx_builder *b, const struct node *node, int i)
+{
+    const char *y = part(b, node, i ? "Scores" : "Cells");
+    const char *shape = onnx_const_ints(b, onnx_text(b, "%s.shape", y), (int64_t[]){ 0, 0, -1 }, 3);
+    emit2(b, "Reshape", y, in(b, node, i), shape, y);
+    return y;
+}
+
+/* The cells [C, cells] times the softmax of the scores [cells, 1]. */
+static void attention_pool(struct onnx_builder *b, const struct node *node)
+{
+    const char *weights = part(b, node, "Softmax"), *turned = part(b, node, "Transpose");
+    const char *sum = part(b, node, "MatMul");
+    Onnx__NodeProto *proto = emit1(b, "Softmax", weights, cells(b, node, 1), weights);
+    onnx_set_int(b, proto, "axis", -1);
+    proto = emit1(b, "Transpose", turned, weights, turned);
+    onnx_set_ints(b, proto, "perm", (int64_t[]){ 0, 2, 1 }, 3);
+    emit2(b, "MatMul", sum, cells(b, node, 0), turned, sum);
+    const char *shape = onnx_const_ints(b, part(b, node, "shape"), (int64_t[]){ 0, 0, 1, 1 }, 4);
+    emit2(b, "Reshape", node->name, sum, shape, out(b, node));
+}
+
+/* The weight as it is now. */
+static void standardize(struct onnx_builder *b, const struct node *node)
+{
+    const struct shape *shape = in_shape(b, node, 0);
+    const float *weight = graph_data(b->graph, node->inputs[0]);
+    const float *gain = graph_data(b->graph, node->inputs[1]);
+    float *floats = onnx_keep(b, (size_t)shape_count(shape) * sizeof *floats);
+    struct standardize rows = { shape->dim[0], shape_span(shape, 1, shape->rank),
+                                node->attr.norm.epsilon, 1 };
+    if (!weight || !gain)
+        err_set(&b->err, ERR_USAGE, "%s: only weights can be standardised in ONNX", node->name);
+    else if (floats)
+        standardize_run(&rows, weight, gain, floats);
+    onnx_weight(b, out(b, node), shape, floats);
+}
+
 static void dropout(struct onnx_builder *b, const struct node *node)
 {
     emit2(b, "Dropout", node->name, in(b, node, 0),
@@ -511,6 +567,9 @@ static void (*const exporters[OP_KINDS])(struct onnx_builder *, const struct nod
     [OP_DROPOUT] = dropout,
     [OP_UPSAMPLE] = upsample,
     [OP_CONVERT] = convert,
+    [OP_GLOBAL_LSE_POOL] = lse_pool,
+    [OP_ATTENTION_POOL] = attention_pool,
+    [OP_STANDARDIZE] = standardize,
 };
 
 void onnx_export_node(struct onnx_builder *b, const struct node *node)

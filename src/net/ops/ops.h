@@ -35,6 +35,10 @@ extern const struct op op_convert;
 extern const struct op op_carry;
 /* collective.c */
 extern const struct op op_halo, op_all_reduce, op_all_gather;
+/* soft_pool.c */
+extern const struct op op_global_lse_pool, op_attention_pool;
+/* standardize.c */
+extern const struct op op_standardize;
 
 /* Up to this limit, products of extents, strides and kernels stay within 64 bits. */
 #define ATTR_LIMIT ((double)(1 << 20))

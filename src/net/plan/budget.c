@@ -44,26 +44,27 @@ bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct 
     struct tape sketch;
     if (!sketch_of(tape, &sketch, err))
         return false;
-    bool ok =
-        (segments == 1 || tape_recompute(&sketch, segments, err)) && tape_arrange(&sketch, err);
+    bool half = tape->options.saving == SAVING_HALF && tape->options.mode != PLAN_INFER;
+    bool ok = (segments == 1 || tape_recompute(&sketch, segments, err)) &&
+              (!half || tape_half(&sketch, err)) && tape_arrange(&sketch, err);
     *bytes = sketch.arena_bytes;
     sketch_free(&sketch);
     return ok;
 }
 
-bool tape_fit(const struct tape *tape, size_t budget, int *segments, struct err *err)
+bool tape_fit(const struct tape *tape, size_t budget, int *segments, size_t *bytes, struct err *err)
 {
     static const int tried[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
-        size_t bytes;
-        if (!tape_estimate(tape, tried[i], &bytes, err))
+        if (!tape_estimate(tape, tried[i], bytes, err))
             return false;
         *segments = tried[i];
-        if (bytes <= budget)
+        if (*bytes <= budget)
             return true;
-        least = bytes < least ? bytes : least;
+        least = *bytes < least ? *bytes : least;
     }
+    *bytes = least;
     return err_set(err, ERR_MEMORY,
                    "%s: activations need %zu MB even when recomputed, but only %zu MB are allowed; "
                    "use a smaller batch or image",

@@ -92,6 +92,9 @@ bool loan_plan(struct loan *loan, const struct graph *graph, const struct plan_o
 /* Adds what a part of a plan takes to what the others take. */
 void plan_memory_add(struct plan_memory *sum, const struct plan *part);
 
+/* See plan_estimate. */
+bool whole_estimate(const struct graph *graph, const struct plan_options *options,
+                    struct plan_estimate *out, struct err *err);
 /* The tape of a plan that runs its graph whole; NULL for others. */
 const struct tape *plan_tape(const struct plan *plan);
 #endif

@@ -50,6 +50,12 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
     return true;
 }
 
+bool plan_estimate(const struct graph *graph, const struct plan_options *options,
+                   struct plan_estimate *out, struct err *err)
+{
+    return check_options(graph, options, err) && whole_estimate(graph, options, out, err);
+}
+
 void plan_free(struct plan *plan)
 {
     if (plan)

@@ -80,6 +80,8 @@ struct plan_stream {
     bool bf16;         /* strips are kept as bfloat16: gradients change by 0.1 to 0.3 % */
     const int64_t *band_rows; /* [bands + 1]: rows of the image that peers[PEERS_BANDS] divide it
                                  at; NULL: as equal as possible */
+    size_t besides; /* bytes that the process takes besides the plan, of which messages speak too:
+                       see net/stream/budget.h */
 };
 
 /* Whoever runs the tiles of an image: gives the cells that the op carry adds to a tile, and takes
@@ -157,6 +159,16 @@ struct plan_options {
 bool plan_new(const struct graph *graph, const struct plan_options *options, struct plan **out,
               struct err *err);
 void plan_free(struct plan *plan);
+
+/* What plan_new would take if it ran the whole graph at once, found without making it. */
+struct plan_estimate {
+    size_t arena; /* bytes of activations, their gradients and scratch */
+    int segments; /* of the forward pass, all but the last of which are recomputed; 1: none is */
+};
+/* False also if options.arena_budget cannot be met: ERR_MEMORY, with the least that can in *out.
+ * Takes milliseconds. */
+bool plan_estimate(const struct graph *graph, const struct plan_options *options,
+                   struct plan_estimate *out, struct err *err);
 
 /* The floats of input and output i of the graph, plain, of the shape of the value. They belong to
  * the plan and do not move. */

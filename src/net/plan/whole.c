@@ -32,8 +32,9 @@ static bool choose_segments(const struct tape *tape, int *segments, struct err *
     *segments = 1;
     if (options->saving != SAVING_RECOMPUTE || options->mode == PLAN_INFER)
         return true;
+    size_t bytes;
     if (options->arena_budget)
-        return tape_fit(tape, options->arena_budget, segments, err);
+        return tape_fit(tape, options->arena_budget, segments, &bytes, err);
     *segments = (int)ceil(sqrt((double)tape->graph->n_nodes));
     return true;
 }
@@ -53,6 +54,22 @@ static bool whole_make(const struct graph *graph, const struct plan_options *opt
     }
     *out = &whole->plan;
     return true;
+}
+
+bool whole_estimate(const struct graph *graph, const struct plan_options *options,
+                    struct plan_estimate *out, struct err *err)
+{
+    struct tape tape;
+    bool fit = options->saving == SAVING_RECOMPUTE && options->mode != PLAN_INFER &&
+               options->arena_budget > 0;
+    bool ok = tape_begin(&tape, graph, options, err);
+    if (ok && fit)
+        ok = tape_fit(&tape, options->arena_budget, &out->segments, &out->arena, err);
+    else if (ok)
+        ok = choose_segments(&tape, &out->segments, err) &&
+             tape_estimate(&tape, out->segments, &out->arena, err);
+    tape_free(&tape);
+    return ok;
 }
 
 static bool whole_forward(struct plan *plan, struct err *err)

@@ -145,7 +145,6 @@ static bool max_is_still(const struct reduction *r, const struct stream_region *
 
 static const struct reduction_kind mean_kind = {
     .per_channel = 1,
-    .inputs = 1,
     .begin = mean_begin,
     .add = mean_add,
     .merge = mean_merge,
@@ -155,7 +154,6 @@ static const struct reduction_kind mean_kind = {
 
 static const struct reduction_kind max_kind = {
     .per_channel = 2,
-    .inputs = 1,
     .begin = max_begin,
     .add = max_add,
     .merge = max_merge,
@@ -180,6 +178,10 @@ static const struct reduction_kind *kind_of(const struct graph *graph, const str
         return node->attr.reduce.axes == (1u << 2 | 1u << 3) ? &mean_kind : NULL;
     case OP_GLOBAL_MAX_POOL:
         return &max_kind;
+    case OP_GLOBAL_LSE_POOL:
+        return &reduction_lse;
+    case OP_ATTENTION_POOL:
+        return graph_is_parameter(graph, node->inputs[1]) ? NULL : &reduction_attention;
     default:
         return NULL;
     }
@@ -210,7 +212,8 @@ bool reduction_new(const struct graph *graph, const struct node *node, int threa
                              .threads = threads,
                              .channels = x->dim[1],
                              .height = x->dim[2],
-                             .width = x->dim[3] };
+                             .width = x->dim[3],
+                             .r = kind == &reduction_lse ? node->attr.lse.r : 0 };
     r->n_state = kind->per_channel * r->channels + kind->besides;
     r->state = calloc((size_t)r->n_state, sizeof *r->state);
     r->out = calloc((size_t)r->channels, sizeof *r->out);

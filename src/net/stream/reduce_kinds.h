@@ -7,7 +7,6 @@
 struct reduction_kind {
     /* Doubles kept: of every channel, and besides. */
     int64_t per_channel, besides;
-    int inputs;
     /* The state of a pooling that has seen no cell. */
     void (*begin)(struct reduction *r);
     void (*add)(struct reduction *r, const struct stream_region *region,
@@ -25,8 +24,12 @@ struct reduction {
     const struct reduction_kind *kind;
     int threads;
     int64_t channels, height, width; /* of the whole map */
+    float r;                         /* log-sum-exp: its attribute */
     double *state;                   /* [n_state] */
     int64_t n_state;
     float *out, *gradient; /* [channels]: the result, and the gradient of the loss by it */
 };
+
+/* reduce_soft.c */
+extern const struct reduction_kind reduction_lse, reduction_attention;
 #endif
