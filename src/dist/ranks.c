@@ -95,6 +95,12 @@ bool ranks_finish(struct ranks *ranks, int64_t handle, struct err *err)
     return ranks->size == 1 || ranks->ops->finish(ranks, handle, err);
 }
 
+void ranks_abandon(struct ranks *ranks)
+{
+    if (ranks->size > 1)
+        ranks->ops->abandon(ranks);
+}
+
 bool ranks_broadcast(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err)
 {
     return ranks->size == 1 || ranks->ops->broadcast(ranks, data, bytes, root, err);

@@ -56,6 +56,7 @@ struct ranks_ops {
                           struct err *err);
     bool (*progress)(struct ranks *ranks, struct err *err);
     bool (*finish)(struct ranks *ranks, int64_t handle, struct err *err);
+    void (*abandon)(struct ranks *ranks);
     bool (*broadcast)(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err);
     bool (*gather_parts)(struct ranks *ranks, float *data, const int64_t *begin, struct err *err);
     bool (*gather_equal)(struct ranks *ranks, const void *own, size_t bytes, void *all,
@@ -143,6 +144,9 @@ bool ranks_progress(struct ranks *ranks, struct err *err);
 /* Waits for one message, or for all messages and sums of the group. A handle that was finished
  * before stays finished. Collective only if sums were started. */
 bool ranks_finish(struct ranks *ranks, int64_t handle, struct err *err);
+/* After a failure of another kind, as after one in a message: everything in flight in the group is
+ * left, and its data are the caller's again. The group can only be freed. Not collective. */
+void ranks_abandon(struct ranks *ranks);
 
 /* Broadcasts the root's bytes. */
 bool ranks_broadcast(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err);

@@ -230,6 +230,11 @@ static bool mpi_progress(struct ranks *ranks, struct err *err)
     return advance(ranks, false, 0, err);
 }
 
+static void mpi_abandon(struct ranks *ranks)
+{
+    abandon(ranks);
+}
+
 static bool mpi_finish(struct ranks *ranks, int64_t handle, struct err *err)
 {
     return advance(ranks, true, handle, err);
@@ -390,6 +395,7 @@ bool ranks_begin(struct ranks *out, struct err *err)
                                           .start_receive = mpi_start_receive,
                                           .progress = mpi_progress,
                                           .finish = mpi_finish,
+                                          .abandon = mpi_abandon,
                                           .broadcast = mpi_broadcast,
                                           .gather_parts = mpi_gather_parts,
                                           .gather_equal = mpi_gather_equal,

@@ -45,6 +45,33 @@ static bool gather(void *arg, const void *own, size_t bytes, void *all, struct e
     return ranks_gather_equal(arg, own, bytes, all, err);
 }
 
+static bool start_send(void *arg, int to, const void *data, size_t bytes, int64_t *handle,
+                       struct err *err)
+{
+    return ranks_start_send(arg, to, data, bytes, handle, err);
+}
+
+static bool start_receive(void *arg, int from, void *data, size_t bytes, int64_t *handle,
+                          struct err *err)
+{
+    return ranks_start_receive(arg, from, data, bytes, handle, err);
+}
+
+static bool progress(void *arg, struct err *err)
+{
+    return ranks_progress(arg, err);
+}
+
+static bool finish(void *arg, int64_t handle, struct err *err)
+{
+    return ranks_finish(arg, handle, err);
+}
+
+static void abandon(void *arg)
+{
+    ranks_abandon(arg);
+}
+
 struct plan_peers peers_of_ranks(struct ranks *ranks)
 {
     return (struct plan_peers){ .arg = ranks,
@@ -55,7 +82,12 @@ struct plan_peers peers_of_ranks(struct ranks *ranks)
                                 .send = send,
                                 .receive = receive,
                                 .exchange = exchange,
-                                .gather = gather };
+                                .gather = gather,
+                                .start_send = start_send,
+                                .start_receive = start_receive,
+                                .progress = progress,
+                                .finish = finish,
+                                .abandon = abandon };
 }
 
 void peers_of_grid(struct rank_grid *grid, struct plan_peers out[GRID_AXES])

@@ -299,6 +299,25 @@ static void try_failure(struct ranks *all)
     ranks_free(&whole);
 }
 
+/* What nobody sends is no longer awaited, and its memory can be freed. */
+static void try_abandon(struct ranks *all)
+{
+    struct ranks group;
+    struct err err = { 0 };
+    CHECK_OK(all, ranks_split(all, 0, all->rank, "lost", &group, &err), &err);
+    char *data = calloc(LARGE, 1);
+    CHECK(all, data);
+    if (group.size > 1)
+        CHECK_OK(
+            all,
+            ranks_start_receive(&group, (group.rank + 1) % group.size, data, LARGE, NULL, &err),
+            &err);
+    ranks_abandon(&group);
+    free(data);
+    CHECK_OK(all, ranks_finish(&group, RANKS_ALL, &err), &err);
+    ranks_free(&group);
+}
+
 /* The last rank exits alone. One waits for its message, in a group; the others for a sum of all. */
 static void leave_alone(struct ranks *all)
 {
@@ -334,6 +353,7 @@ int main(int argc, char **argv)
     try_pieces(&ranks);
     try_wrong(&ranks);
     try_failure(&ranks);
+    try_abandon(&ranks);
     ranks_end(&ranks, true);
     return 0;
 }

@@ -44,5 +44,17 @@ struct plan_peers {
     bool (*exchange)(void *arg, const struct peers_exchange *exchange, struct err *err);
     /* all [size][bytes]: what every peer gave, in the order of the ranks. */
     bool (*gather)(void *arg, const void *own, size_t bytes, void *all, struct err *err);
+    /* The same as send and receive, while the plan computes: the data belong to the message until
+     * `finish` with its handle, which waits for it. In one order with the others. Nothing may move
+     * without `progress`, which does not wait. */
+    bool (*start_send)(void *arg, int to, const void *data, size_t bytes, int64_t *handle,
+                       struct err *err);
+    bool (*start_receive)(void *arg, int from, void *data, size_t bytes, int64_t *handle,
+                          struct err *err);
+    bool (*progress)(void *arg, struct err *err);
+    bool (*finish)(void *arg, int64_t handle, struct err *err);
+    /* After a failure: the data of started messages are the caller's again, and the peers are lost.
+     */
+    void (*abandon)(void *arg);
 };
 #endif
