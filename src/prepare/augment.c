@@ -34,13 +34,19 @@ static bool crop(const struct augment_options *options, struct rng *rng, struct 
     return true;
 }
 
+static struct augment_placing draw_flip(struct rng *rng)
+{
+    uint32_t bits = rng_u32(rng);
+    return (struct augment_placing){ .left_right = bits & 1, .top_bottom = bits & 2 };
+}
+
 static bool flip(const struct augment_options *options, struct rng *rng, struct image *patch,
                  struct err *err)
 {
     (void)err;
-    uint32_t bits = rng_u32(rng);
+    struct augment_placing drawn = draw_flip(rng);
     if (options->flip)
-        augment_flip(patch, bits & 1, bits & 2);
+        augment_flip(patch, drawn.left_right, drawn.top_bottom);
     return true;
 }
 
@@ -121,14 +127,21 @@ static bool hue(const struct augment_options *options, struct rng *rng, struct i
     return true;
 }
 
+/* 0: not blurred. */
+static double draw_blur(const struct augment_options *options, struct rng *rng)
+{
+    if (!(rng_uniform(rng) < options->blur))
+        return 0;
+    double highest =
+        options->blur_sigma > BLUR_SIGMA_LEAST_PX ? options->blur_sigma : BLUR_SIGMA_LEAST_PX;
+    return rng_between(rng, BLUR_SIGMA_LEAST_PX, highest);
+}
+
 static bool blur(const struct augment_options *options, struct rng *rng, struct image *patch,
                  struct err *err)
 {
-    if (!(rng_uniform(rng) < options->blur))
-        return true;
-    double highest =
-        options->blur_sigma > BLUR_SIGMA_LEAST_PX ? options->blur_sigma : BLUR_SIGMA_LEAST_PX;
-    return augment_blur(patch, rng_between(rng, BLUR_SIGMA_LEAST_PX, highest), err);
+    double sigma_px = draw_blur(options, rng);
+    return sigma_px == 0 || augment_blur(patch, sigma_px, err);
 }
 
 /* In the order of augment.h. The name is the random stream: renaming one changes what it draws. */
@@ -150,14 +163,18 @@ static const struct {
     { "blur", blur, false },
 };
 
+static struct rng rng_of(const char *name, struct augment_key key)
+{
+    return rng_new(key.seed, rng_hash(name) ^ (key.epoch + 1) * 0x9E3779B97F4A7C15u, key.sample);
+}
+
 bool augment_train_pair(const struct augment_options *options, struct augment_key key,
                         struct image *patch, struct image *known, struct err *err)
 {
     if (!check(options, patch, err))
         return false;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
-        uint64_t stream = rng_hash(changes[i].name) ^ (key.epoch + 1) * 0x9E3779B97F4A7C15u;
-        struct rng rng = rng_new(key.seed, stream, key.sample), again = rng;
+        struct rng rng = rng_of(changes[i].name, key), again = rng;
         if (!changes[i].apply(options, &rng, patch, err) ||
             (known && changes[i].moves && !changes[i].apply(options, &again, known, err)))
             return false;
@@ -169,4 +186,60 @@ bool augment_train(const struct augment_options *options, struct augment_key key
                    struct image *patch, struct err *err)
 {
     return augment_train_pair(options, key, patch, NULL, err);
+}
+
+struct augment_placing augment_placing(const struct augment_options *options,
+                                       struct augment_key key)
+{
+    struct rng flips = rng_of("flip", key), turns = rng_of("rotate", key);
+    struct augment_placing placing = { 0 };
+    if (options->flip)
+        placing = draw_flip(&flips);
+    if (options->rotate)
+        placing.quarters = (int)(rng_u32(&turns) & 3);
+    return placing;
+}
+
+int64_t augment_reach_px(const struct augment_options *options, struct augment_key key)
+{
+    struct rng rng = rng_of("blur", key);
+    double sigma_px = draw_blur(options, &rng);
+    return sigma_px > 0 ? augment_blur_radius(sigma_px, INT64_MAX, INT64_MAX) : 0;
+}
+
+/* Colours up to contrast, or with `grey` all of them. */
+static bool colour_part(const struct augment_options *options, struct augment_key key,
+                        const double *grey, struct image *part, struct err *err)
+{
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        struct rng rng = rng_of(changes[i].name, key);
+        if (changes[i].moves)
+            continue;
+        if (changes[i].apply != contrast) {
+            if (!changes[i].apply(options, &rng, part, err))
+                return false;
+            continue;
+        }
+        if (!grey)
+            return true;
+        if (options->contrast > 0)
+            augment_contrast_about(
+                part, rng_between(&rng, 1 - options->contrast, 1 + options->contrast), *grey);
+    }
+    return true;
+}
+
+bool augment_part(const struct augment_options *options, struct augment_key key, double grey,
+                  struct image *part, struct err *err)
+{
+    return colour_part(options, key, &grey, part, err);
+}
+
+bool augment_grey(const struct augment_options *options, struct augment_key key,
+                  struct image *sample, double *grey, struct err *err)
+{
+    if (!colour_part(options, key, NULL, sample, err))
+        return false;
+    *grey = augment_mean_grey(sample);
+    return true;
 }

@@ -36,4 +36,22 @@ bool augment_train(const struct augment_options *options, struct augment_key key
  * channels: its pixels change places with those of the patch, but never their values. */
 bool augment_train_pair(const struct augment_options *options, struct augment_key key,
                         struct image *patch, struct image *known, struct err *err);
+
+/* The same for an image that is augmented part by part: what is drawn is the same for all parts.
+ * First mirrored, then turned counter-clockwise; also where the image is not square. */
+struct augment_placing {
+    bool left_right, top_bottom;
+    int quarters;
+};
+struct augment_placing augment_placing(const struct augment_options *options,
+                                       struct augment_key key);
+/* How many pixels around a part its pixels depend on (blur). */
+int64_t augment_reach_px(const struct augment_options *options, struct augment_key key);
+/* Colours and blur of a part, mirrored at its edges as a patch is. grey: of augment_grey. */
+bool augment_part(const struct augment_options *options, struct augment_key key, double grey,
+                  struct image *part, struct err *err);
+/* What contrast is about: the mean grey of `sample`, pixels of the image before augmentation, whose
+ * colours are changed here. */
+bool augment_grey(const struct augment_options *options, struct augment_key key,
+                  struct image *sample, double *grey, struct err *err);
 #endif

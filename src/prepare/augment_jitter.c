@@ -8,7 +8,7 @@ static uint8_t cut(float value)
     return (uint8_t)(value > 255 ? 255 : value);
 }
 
-static uint8_t grey(const uint8_t *px)
+static uint8_t grey_of(const uint8_t *px)
 {
     return (uint8_t)(0.2989f * (float)px[0] + 0.587f * (float)px[1] + 0.114f * (float)px[2]);
 }
@@ -28,20 +28,29 @@ void augment_brightness(struct image *patch, double factor)
     map_bytes(patch, (float)factor, 0);
 }
 
-void augment_contrast(struct image *patch, double factor)
+double augment_mean_grey(const struct image *patch)
 {
     int64_t sum = 0, n = patch->width * patch->height;
     for (int64_t i = 0; i < n; i++)
-        sum += grey(patch->px + 3 * i);
-    double mean = n ? (double)sum / (double)n : 0;
-    map_bytes(patch, (float)factor, (float)((1 - factor) * mean));
+        sum += grey_of(patch->px + 3 * i);
+    return n ? (double)sum / (double)n : 0;
+}
+
+void augment_contrast_about(struct image *patch, double factor, double grey)
+{
+    map_bytes(patch, (float)factor, (float)((1 - factor) * grey));
+}
+
+void augment_contrast(struct image *patch, double factor)
+{
+    augment_contrast_about(patch, factor, augment_mean_grey(patch));
 }
 
 void augment_saturation(struct image *patch, double factor)
 {
     const float own = (float)factor, other = (float)(1 - factor);
     for (uint8_t *px = patch->px, *end = px + image_bytes(patch); px < end; px += 3) {
-        const float added = other * (float)grey(px);
+        const float added = other * (float)grey_of(px);
         for (int c = 0; c < 3; c++)
             px[c] = cut(own * (float)px[c] + added);
     }

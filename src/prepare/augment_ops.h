@@ -24,6 +24,9 @@ void augment_hed(struct image *patch, const double scale[3], const double shift[
  * whole numbers. */
 void augment_brightness(struct image *patch, double factor);
 void augment_contrast(struct image *patch, double factor);
+/* The same about another grey than the patch's mean. */
+void augment_contrast_about(struct image *patch, double factor, double grey);
+double augment_mean_grey(const struct image *patch);
 void augment_saturation(struct image *patch, double factor);
 void augment_hue(struct image *patch, double turn); /* of the circle, in [-0.5, 0.5] */
 

@@ -23,6 +23,7 @@ struct slide_image_options {
     int64_t long_side_px;      /* of the image, if mpp is 0; both 0: level 0 as it is */
     enum tissue_method method; /* TISSUE_NONE: all of the slide, nothing is made white */
     const char *mask;          /* PNG of the tissue instead; NULL: it is found */
+    unsigned omit;             /* kinds of bad areas that are not tissue (tissue/quality.h) */
     double margin_um;          /* what is as near as this to tissue counts as tissue */
     bool background;           /* pixels without tissue stay as they are in the file */
     struct stain_fit target;   /* what stains are normalised to; STAIN_NONE: as they are */

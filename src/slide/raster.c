@@ -6,6 +6,7 @@
 #include "slide/band.h"
 
 #define TOLERANCE 0.01
+#define EXACT 1e-9
 #define MAX_SHRINK 64
 #define MAX_ENLARGE 8
 
@@ -51,24 +52,26 @@ static bool check_finest(const struct slide_info *info, const struct raster_requ
                    info->path, info->mpp, request->mpp, info->mpp, ceil(100 * over) / 100);
 }
 
-static bool resample_level(const struct slide_info *info, const struct raster_request *request,
+/* A level whose scale differs by up to `tolerance` is taken as it is. */
+static bool resample_level(const struct slide_info *info, double downsample, double tolerance,
                            struct raster *out, struct err *err)
 {
-    double mpp = request->mpp;
-    double downsample = mpp / info->mpp;
     int level = best_level(info, downsample);
     take_level(info, level, out);
     double ratio = downsample / out->downsample;
-    if (fabs(ratio - 1) <= TOLERANCE)
+    if (fabs(ratio - 1) <= tolerance)
         return true;
-    if (ratio > MAX_SHRINK || ratio < 1.0 / MAX_ENLARGE)
-        return err_set(err, ERR_USAGE,
-                       "%s: %g um/px is too far from the resolution of its levels (%g to %g um/px)",
-                       info->path, mpp, info->mpp,
-                       info->mpp * info->levels[info->n_levels - 1].downsample);
+    if (ratio > MAX_SHRINK || ratio < 1.0 / MAX_ENLARGE) {
+        double unit = info->mpp > 0 ? info->mpp : 1;
+        return err_set(
+            err, ERR_USAGE, "%s: %g %s is too far from the resolution of its levels (%g to %g %s)",
+            info->path, downsample * unit, info->mpp > 0 ? "um/px" : "pixels of level 0 per pixel",
+            unit, unit * info->levels[info->n_levels - 1].downsample,
+            info->mpp > 0 ? "um/px" : "pixels of level 0");
+    }
     out->ratio = out->ratio_y = ratio;
     out->downsample = downsample;
-    out->mpp = mpp;
+    out->mpp = info->mpp * downsample;
     out->width = size_at(out->width, ratio);
     out->height = size_at(out->height, ratio);
     return true;
@@ -83,8 +86,15 @@ bool raster_open(struct slide *slide, const struct raster_request *request, stru
         if (info->mpp <= 0)
             return err_set(err, ERR_MISSING, "%s: no um/px in the file; pass --slide-mpp",
                            info->path);
-        return check_finest(info, request, err) && resample_level(info, request, out, err);
+        if (!check_finest(info, request, err) ||
+            !resample_level(info, request->mpp / info->mpp, TOLERANCE, out, err))
+            return false;
+        if (out->ratio != 1)
+            out->mpp = request->mpp;
+        return true;
     }
+    if (request->downsample > 0)
+        return resample_level(info, request->downsample, EXACT, out, err);
     if (request->level < 0 || request->level >= info->n_levels)
         return err_set(err, ERR_USAGE, "%s: no level %d; the slide has levels 0 to %d", info->path,
                        request->level, info->n_levels - 1);

@@ -5,9 +5,10 @@
 #include "slide/slide.h"
 
 struct raster_request {
-    double mpp;           /* target um/px; 0: use level */
+    double mpp;           /* target um/px; 0: use downsample or level */
     double mpp_tolerance; /* how much coarser the slide may be, as a fraction of mpp */
-    int level;            /* used when mpp is 0 */
+    double downsample;    /* level-0 pixels per raster pixel, exactly; 0: use level */
+    int level;            /* used when both are 0 */
 };
 
 /* ratio, downsample and mpp describe the same scale: downsample = ratio x that of the level, mpp =
@@ -24,10 +25,10 @@ struct raster {
     int64_t width, height; /* raster pixels */
 };
 
-/* Chooses the level: the coarsest that is still at least as fine as requested (within 1 % it is
- * used without resampling); the finest if all are coarser, which is an error beyond mpp_tolerance.
- * Shrinks at most 64-fold and enlarges at most 8-fold. If mpp is requested of a slide without
- * um/px, the error names --slide-mpp. Reads nothing. */
+/* Chooses the level: the coarsest that is still at least as fine as requested (within 1 % of mpp it
+ * is used without resampling); the finest if all are coarser, which is an error beyond
+ * mpp_tolerance. Shrinks at most 64-fold and enlarges at most 8-fold. If mpp is requested of a
+ * slide without um/px, the error names --slide-mpp. Reads nothing. */
 bool raster_open(struct slide *slide, const struct raster_request *request, struct raster *out,
                  struct err *err);
 
