@@ -7,18 +7,6 @@
 #include <string.h>
 #include "net/plan/tape.h"
 
-#define TILE_PX 1024
-
-static bool trains(const struct stream *s)
-{
-    return s->options.mode != PLAN_INFER;
-}
-
-static int n_kinds(const struct stream *s)
-{
-    return s->tiles.axes[0].n_kinds * s->tiles.axes[1].n_kinds;
-}
-
 static void free_parts(struct stream *s)
 {
     for (int p = 0; p < s->body.n_poolings; p++) {
@@ -38,120 +26,43 @@ static void stream_free(struct plan *plan)
 {
     struct stream *s = stream_of(plan);
     plan_free(s->tail);
-    for (int k = 0; s->plans && k < n_kinds(s); k++)
+    for (int k = 0; s->plans && k < stream_kinds(s); k++)
         plan_free(s->plans[k]);
-    for (int k = 0; s->graphs && k < n_kinds(s); k++)
-        graph_free(s->graphs[k]);
     plan_weights_free(s->weights);
     memory_return(s->arena, s->arena_bytes);
     ahead_free(s->ahead);
     records_free(s->records);
     free_parts(s);
-    free(s->plans), free(s->graphs), free(s->parts), free(s->record), free(s->image);
+    free(s->plans), free(s->parts), free(s->record), free(s->image);
     free(s->sums);
     if (!s->gradients_lent)
         free(s->gradients);
-    frontier_free(&s->frontier);
-    tiles_free(&s->tiles);
+    stream_forget_layout(s);
     body_free(&s->body);
     free(s);
 }
 
-/* --- the geometry and the tiles' plans --- */
-
-/* The rows of the image that this process computes. */
-static bool find_band(const struct stream *s, struct span *rows, struct err *err)
-{
-    int64_t height = graph_shape(s->body.graph, s->body.maps[0])->dim[2];
-    *rows = (struct span){ 0, height };
-    if (!s->bands)
-        return true;
-    int64_t step = stream_axis_step(s->body.edges[0], s->body.n_edges, s->body.n_maps);
-    const int64_t *given = s->settings.band_rows;
-    int64_t ends[2];
-    for (int k = 0; k < 2; k++) {
-        int64_t at = s->bands->rank + k;
-        ends[k] = given ? given[at] : height * at / s->bands->size;
-        ends[k] = at == s->bands->size ? height : ends[k] / step * step;
-    }
-    *rows = (struct span){ ends[0], ends[1] };
-    return ends[0] < ends[1] ||
-           err_set(err, ERR_USAGE, "%s: %lld rows are too few for %d bands; use fewer",
-                   s->body.graph->name, (long long)height, s->bands->size);
-}
-
-static bool make_tiles(struct stream *s, int64_t tile_px, struct err *err)
-{
-    struct tiles_spec spec = { .tile_px = tile_px };
-    if (!find_band(s, &spec.rows, err) || !tiles_new(&s->body, &spec, &s->tiles, err))
-        return false;
-    int columns = s->tiles.axes[1].n_kinds;
-    s->graphs = calloc((size_t)n_kinds(s), sizeof(struct graph *));
-    s->plans = calloc((size_t)n_kinds(s), sizeof(struct plan *));
-    if (!s->graphs || !s->plans)
-        return err_memory(err, "tiles");
-    for (int k = 0; k < n_kinds(s); k++)
-        if (!tiles_graph(&s->tiles, k / columns, k % columns, &s->graphs[k], err))
-            return false;
-    return true;
-}
-
-static struct plan_options tile_options(const struct stream *s)
-{
-    struct plan_options options = {
-        .mode = trains(s) ? PLAN_TUNE : PLAN_INFER, /* the body has nothing that is random */
-        .threads = s->options.threads,
-        .weights = s->weights,
-        .arena = s->arena,
-        .arena_room = s->arena_bytes,
-        .gradients = s->gradients,
-        .weights_budget = s->options.weights_budget,
-        .winograd_tile = s->options.winograd_tile,
-        .fast = s->options.fast,
-        .direct = s->options.direct,
-        .profile = s->options.profile,
-        .carry = &s->carry,
-    };
-    return options;
-}
-
-/* The arena that suffices for every kind of tile, and with the first of them the frontier, whose
- * layouts follow from the processor. Nothing is allocated. */
-static bool measure(struct stream *s, struct err *err)
-{
-    struct plan_options options = tile_options(s);
-    for (int k = 0; k < n_kinds(s); k++) {
-        struct tape tape;
-        size_t bytes = 0;
-        bool ok = tape_begin(&tape, s->graphs[k], &options, err) &&
-                  tape_estimate(&tape, 1, &bytes, err) &&
-                  (k > 0 || frontier_new(&s->tiles, &tape, s->options.threads, &s->frontier, err));
-        tape_free(&tape);
-        if (!ok)
-            return false;
-        s->arena_bytes = bytes > s->arena_bytes ? bytes : s->arena_bytes;
-    }
-    return true;
-}
+/* --- the plans of tiles and what is around them --- */
 
 static bool make_plans(struct stream *s, struct err *err)
 {
     s->arena = memory_reserve(s->arena_bytes);
-    s->weights = trains(s) ? NULL : plan_weights_new();
-    if (!s->arena || (!trains(s) && !s->weights))
+    s->weights = stream_trains(s) ? NULL : plan_weights_new();
+    if (!s->arena || (!stream_trains(s) && !s->weights))
         return err_set(err, ERR_MEMORY, "out of memory: tiles need %zu MB", s->arena_bytes >> 20);
-    struct plan_options options = tile_options(s);
-    for (int k = 0; k < n_kinds(s); k++)
+    s->plans = calloc((size_t)stream_kinds(s), sizeof(struct plan *));
+    if (!s->plans)
+        return err_memory(err, "tiles");
+    struct plan_options options = stream_tile_options(s);
+    for (int k = 0; k < stream_kinds(s); k++)
         if (!plan_new(s->graphs[k], &options, &s->plans[k], err))
             return false;
     return true;
 }
 
-/* --- what is around them --- */
-
 static bool make_gradients(struct stream *s, struct err *err)
 {
-    if (!trains(s))
+    if (!stream_trains(s))
         return true;
     s->n_gradients = graph_parameter_count(s->body.graph);
     s->gradients_lent = s->options.gradients != NULL;
@@ -163,40 +74,15 @@ static bool make_gradients(struct stream *s, struct err *err)
 
 static bool make_records(struct stream *s, struct err *err)
 {
-    int64_t n = stream_tiles(s), columns = s->tiles.axes[1].tiles;
-    size_t *bytes = calloc((size_t)n, sizeof *bytes);
-    if (!bytes)
-        return err_memory(err, "strips");
-    for (int64_t k = 0; k < n; k++) {
-        bytes[k] = frontier_record_bytes(&s->frontier, k / columns, k % columns);
-        s->record_bytes = bytes[k] > s->record_bytes ? bytes[k] : s->record_bytes;
-    }
-    struct records_options options = {
-        .n = n, .bytes = bytes, .folder = s->settings.spill, .bf16 = s->settings.bf16
-    };
-    bool ok;
-    if (trains(s)) {
-        ok = records_new(&options, &s->records, err);
-    } else {
-        s->record = malloc(s->record_bytes + 1);
-        ok = s->record || err_memory(err, "strips");
-    }
-    free(bytes);
-    return ok;
-}
-
-/* Cells of a map in the tile that has most of them. */
-static int64_t most_cells(const struct stream *s, int map)
-{
-    int64_t most = 0;
-    for (int k = 0; k < n_kinds(s); k++) {
-        int columns = s->tiles.axes[1].n_kinds;
-        struct stream_region r =
-            tiles_region(&s->tiles, map, s->tiles.axes[0].examples[k / columns],
-                         s->tiles.axes[1].examples[k % columns]);
-        most = r.h * r.w > most ? r.h * r.w : most;
-    }
-    return most;
+    struct records_options options = { .n = stream_tiles(s),
+                                       .bytes = s->record_bytes,
+                                       .memory = s->records_memory,
+                                       .folder = s->settings.spill,
+                                       .bf16 = s->settings.bf16 };
+    if (stream_trains(s))
+        return records_new(&options, &s->records, err);
+    s->record = malloc(stream_record_most(s) + 1);
+    return s->record || err_memory(err, "strips");
 }
 
 static bool make_input(struct stream *s, struct err *err)
@@ -209,8 +95,8 @@ static bool make_input(struct stream *s, struct err *err)
     s->parts = calloc((size_t)stream_tiles(s), sizeof *s->parts);
     if (!s->parts)
         return err_memory(err, "tiles");
-    return ahead_new(s->settings.source, image->dim[1], image->dim[1] * most_cells(s, 0), &s->ahead,
-                     err);
+    return ahead_new(s->settings.source, image->dim[1], image->dim[1] * stream_most_cells(s, 0),
+                     &s->ahead, err);
 }
 
 static bool make_outputs(struct stream *s, struct err *err)
@@ -229,9 +115,9 @@ static bool make_outputs(struct stream *s, struct err *err)
             .end = map ? body_end(&s->body, s->body.map_of[value]) : -1,
             .tail = map ? -1 : tail++,
             .map = whole ? calloc(floats, sizeof *output->map) : NULL,
-            .gradient = whole && trains(s) ? calloc(floats, sizeof *output->gradient) : NULL,
+            .gradient = whole && stream_trains(s) ? calloc(floats, sizeof *output->gradient) : NULL,
         };
-        if (whole && (!output->map || (trains(s) && !output->gradient)))
+        if (whole && (!output->map || (stream_trains(s) && !output->gradient)))
             return err_memory(err, graph->outputs[o].name);
     }
     return true;
@@ -270,12 +156,12 @@ static bool make_ends(struct stream *s, struct err *err)
             return err_memory(err, "poolings");
     }
     count_readers(s);
-    for (int e = 0; trains(s) && e < s->body.n_ends; e++) {
+    for (int e = 0; stream_trains(s) && e < s->body.n_ends; e++) {
         int map = s->body.ends[e];
         int64_t channels = graph_shape(graph, s->body.maps[map])->dim[1];
         if (s->readers[e] < 2)
             continue;
-        s->spare[e] = calloc((size_t)(channels * most_cells(s, map)), sizeof(float));
+        s->spare[e] = calloc((size_t)(channels * stream_most_cells(s, map)), sizeof(float));
         if (!s->spare[e])
             return err_memory(err, "gradients");
     }
@@ -288,7 +174,7 @@ static bool make_tail(struct stream *s, struct err *err)
     options.stream = NULL;
     options.arena = NULL, options.arena_room = 0;
     options.gradients = s->gradients;
-    options.input_gradients = trains(s);
+    options.input_gradients = stream_trains(s);
     options.saving = SAVING_ALL;
     return !s->body.tail || plan_new(s->body.tail, &options, &s->tail, err);
 }
@@ -323,9 +209,8 @@ static bool stream_make(const struct graph *graph, const struct plan_options *op
     s->options = *options, s->settings = *options->stream;
     s->bands = bands && bands->size > 1 ? bands : NULL;
     s->carry = (struct plan_carry){ &s->frontier, frontier_forward, frontier_backward };
-    int64_t tile_px = s->settings.tile_px ? s->settings.tile_px : TILE_PX;
-    if (!body_new(graph, options->mode, &s->body, err) || !make_tiles(s, tile_px, err) ||
-        !make_gradients(s, err) || !measure(s, err) || !make_plans(s, err) ||
+    if (!body_new(graph, options->mode, &s->body, err) || !make_gradients(s, err) ||
+        !stream_choose_layout(s, err) || !make_plans(s, err) ||
         !frontier_allocate(&s->frontier, err) || !make_records(s, err) || !make_input(s, err) ||
         !make_outputs(s, err) || !make_ends(s, err) || !make_tail(s, err)) {
         stream_free(&s->plan);
@@ -393,7 +278,7 @@ static void stream_set_random(struct plan *plan, struct plan_random random)
 static bool stream_refresh(struct plan *plan, struct err *err)
 {
     struct stream *s = stream_of(plan);
-    for (int k = 0; k < n_kinds(s); k++)
+    for (int k = 0; k < stream_kinds(s); k++)
         if (!plan_refresh(s->plans[k], err))
             return false;
     return !s->tail || plan_refresh(s->tail, err);
@@ -405,7 +290,7 @@ static struct plan_memory stream_memory(const struct plan *plan)
     struct plan_memory sum = { .arena = s->arena_bytes + frontier_bytes(&s->frontier) };
     if (s->records)
         sum.arena += records_stats(s->records).memory;
-    for (int k = 0; k < n_kinds(s); k++) {
+    for (int k = 0; k < stream_kinds(s); k++) {
         struct plan_memory m = plan_memory(s->plans[k]);
         sum.unshared = m.unshared > sum.unshared ? m.unshared : sum.unshared;
         sum.shared = m.shared > sum.shared ? m.shared : sum.shared;
@@ -456,7 +341,7 @@ static void stream_print(const struct plan *plan, FILE *stream)
     const struct stream *s = of_const(plan);
     fprintf(stream, "%lld x %lld tiles of %lld px, of %d kinds; most of them:\n",
             (long long)s->tiles.axes[0].tiles, (long long)s->tiles.axes[1].tiles,
-            (long long)s->tiles.axes[0].tile, n_kinds(s));
+            (long long)s->tiles.axes[0].tile, stream_kinds(s));
     plan_print(middle(s), stream);
     if (s->tail) {
         fprintf(stream, "behind the poolings:\n");

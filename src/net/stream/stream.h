@@ -30,12 +30,13 @@ struct stream {
     struct plan **plans;
     struct plan_weights *weights; /* PLAN_INFER */
     char *arena;
-    size_t arena_bytes;
+    size_t arena_bytes, weights_bytes;
 
     struct records *records; /* NULL: no backward pass; then `record` is that of the current tile */
     float *record;
-    size_t record_bytes;
-    float *image; /* [C, H, W] without a source */
+    size_t *record_bytes;  /* [tiles] */
+    size_t records_memory; /* bytes that records may take; 0: no limit */
+    float *image;          /* [C, H, W] without a source */
     struct ahead *ahead;
     struct ahead_part *parts; /* [tiles]: in the order of the current pass */
 
@@ -67,6 +68,26 @@ static inline int64_t stream_tiles(const struct stream *s)
 {
     return s->tiles.axes[0].tiles * s->tiles.axes[1].tiles;
 }
+
+static inline bool stream_trains(const struct stream *s)
+{
+    return s->options.mode != PLAN_INFER;
+}
+
+static inline int stream_kinds(const struct stream *s)
+{
+    return s->tiles.axes[0].n_kinds * s->tiles.axes[1].n_kinds;
+}
+
+/* layout.c: the tiles, their graphs, and what all of it takes: nothing of it is allocated yet, but
+ * for the gradients. Within the budget, where there is one. */
+bool stream_choose_layout(struct stream *s, struct err *err);
+void stream_forget_layout(struct stream *s);
+struct plan_options stream_tile_options(const struct stream *s);
+/* Cells of a map in the tile that has most of them. */
+int64_t stream_most_cells(const struct stream *s, int map);
+/* Bytes of the largest record. */
+size_t stream_record_most(const struct stream *s);
 
 /* pass.c: the two passes over all tiles. */
 bool stream_forward(struct plan *plan, struct err *err);

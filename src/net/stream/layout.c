@@ -1,0 +1,194 @@
+/* layout.c: how a network is cut into tiles, and the memory that this takes, found before any of it
+ * is allocated, so that the size of the tiles can be chosen by a budget. */
+#include <stdlib.h>
+#include "net/plan/tape.h"
+#include "net/stream/budget.h"
+#include "net/stream/stream.h"
+
+/* The rows of the image that this process computes. */
+static bool find_band(const struct stream *s, struct span *rows, struct err *err)
+{
+    int64_t height = graph_shape(s->body.graph, s->body.maps[0])->dim[2];
+    *rows = (struct span){ 0, height };
+    if (!s->bands)
+        return true;
+    int64_t step = stream_axis_step(s->body.edges[0], s->body.n_edges, s->body.n_maps);
+    const int64_t *given = s->settings.band_rows;
+    int64_t ends[2];
+    for (int k = 0; k < 2; k++) {
+        int64_t at = s->bands->rank + k;
+        ends[k] = given ? given[at] : height * at / s->bands->size;
+        ends[k] = at == s->bands->size ? height : ends[k] / step * step;
+    }
+    *rows = (struct span){ ends[0], ends[1] };
+    return ends[0] < ends[1] ||
+           err_set(err, ERR_USAGE, "%s: %lld rows are too few for %d bands; use fewer",
+                   s->body.graph->name, (long long)height, s->bands->size);
+}
+
+static bool make_tiles(struct stream *s, int64_t tile_px, struct err *err)
+{
+    struct tiles_spec spec = { .tile_px = tile_px };
+    if (!find_band(s, &spec.rows, err) || !tiles_new(&s->body, &spec, &s->tiles, err))
+        return false;
+    int columns = s->tiles.axes[1].n_kinds;
+    s->graphs = calloc((size_t)stream_kinds(s), sizeof(struct graph *));
+    if (!s->graphs)
+        return err_memory(err, "tiles");
+    for (int k = 0; k < stream_kinds(s); k++)
+        if (!tiles_graph(&s->tiles, k / columns, k % columns, &s->graphs[k], err))
+            return false;
+    return true;
+}
+
+struct plan_options stream_tile_options(const struct stream *s)
+{
+    struct plan_options options = {
+        .mode = stream_trains(s) ? PLAN_TUNE : PLAN_INFER, /* the body has nothing that is random */
+        .threads = s->options.threads,
+        .weights = s->weights,
+        .arena = s->arena,
+        .arena_room = s->arena_bytes,
+        .gradients = s->gradients,
+        .weights_budget = s->options.weights_budget,
+        .winograd_tile = s->options.winograd_tile,
+        .fast = s->options.fast,
+        .direct = s->options.direct,
+        .profile = s->options.profile,
+        .carry = &s->carry,
+    };
+    return options;
+}
+
+/* The arena that suffices for every kind of tile, and with the first of them the frontier, whose
+ * layouts follow from the processor. Nothing is allocated. */
+static bool measure_kinds(struct stream *s, struct err *err)
+{
+    struct plan_options options = stream_tile_options(s);
+    for (int k = 0; k < stream_kinds(s); k++) {
+        struct tape tape;
+        size_t bytes = 0, weights = 0;
+        bool ok = tape_begin(&tape, s->graphs[k], &options, err) &&
+                  tape_estimate(&tape, 1, &bytes, err) &&
+                  (k > 0 || frontier_new(&s->tiles, &tape, s->options.threads, &s->frontier, err));
+        for (int i = 0; i < tape.n_slots; i++)
+            weights += tape.slots[i].home == SLOT_WEIGHTS ? tape.slots[i].bytes : 0;
+        tape_free(&tape);
+        if (!ok)
+            return false;
+        s->arena_bytes = bytes > s->arena_bytes ? bytes : s->arena_bytes;
+        s->weights_bytes = weights > s->weights_bytes ? weights : s->weights_bytes;
+    }
+    return true;
+}
+
+static bool measure_records(struct stream *s, struct err *err)
+{
+    int64_t n = stream_tiles(s), columns = s->tiles.axes[1].tiles;
+    s->record_bytes = calloc((size_t)n, sizeof *s->record_bytes);
+    if (!s->record_bytes)
+        return err_memory(err, "strips");
+    for (int64_t k = 0; k < n; k++)
+        s->record_bytes[k] = frontier_record_bytes(&s->frontier, k / columns, k % columns);
+    return true;
+}
+
+size_t stream_record_most(const struct stream *s)
+{
+    size_t most = 0;
+    for (int64_t k = 0; k < stream_tiles(s); k++)
+        most = s->record_bytes[k] > most ? s->record_bytes[k] : most;
+    return most;
+}
+
+int64_t stream_most_cells(const struct stream *s, int map)
+{
+    int64_t most = 0;
+    for (int k = 0; k < stream_kinds(s); k++) {
+        int columns = s->tiles.axes[1].n_kinds;
+        struct stream_region r =
+            tiles_region(&s->tiles, map, s->tiles.axes[0].examples[k / columns],
+                         s->tiles.axes[1].examples[k % columns]);
+        most = r.h * r.w > most ? r.h * r.w : most;
+    }
+    return most;
+}
+
+void stream_forget_layout(struct stream *s)
+{
+    for (int k = 0; s->graphs && k < stream_kinds(s); k++)
+        graph_free(s->graphs[k]);
+    free(s->graphs), free(s->record_bytes);
+    frontier_free(&s->frontier);
+    tiles_free(&s->tiles);
+    s->graphs = NULL, s->record_bytes = NULL;
+    s->arena_bytes = s->weights_bytes = 0;
+}
+
+static bool lay_out(struct stream *s, int64_t tile_px, struct err *err)
+{
+    stream_forget_layout(s);
+    return make_tiles(s, tile_px, err) && measure_kinds(s, err) && measure_records(s, err);
+}
+
+/* Bytes of the image, or of the parts of it that are read ahead. */
+static size_t input_bytes(const struct stream *s)
+{
+    const struct shape *image = graph_shape(s->body.graph, s->body.maps[0]);
+    if (s->settings.source)
+        return ahead_bytes(image->dim[1] * stream_most_cells(s, 0));
+    return (size_t)shape_count(image) * sizeof(float);
+}
+
+static size_t output_bytes(const struct stream *s)
+{
+    const struct graph *graph = s->body.graph;
+    size_t bytes = 0;
+    for (int o = 0; o < graph->n_outputs && !s->settings.sink; o++)
+        if (s->body.parts[graph->outputs[o].value] == PART_MAP)
+            bytes += (size_t)shape_count(graph_shape(graph, graph->outputs[o].value)) *
+                     sizeof(float) * (stream_trains(s) ? 2 : 1);
+    return bytes;
+}
+
+/* What a plan of these tiles allocates, but for records and what is negligible. */
+static size_t bytes_of_all(const struct stream *s)
+{
+    size_t parameter = (s->gradients_lent ? 0 : sizeof(float)) + sizeof(double);
+    return s->arena_bytes + s->weights_bytes + frontier_bytes(&s->frontier) + input_bytes(s) +
+           output_bytes(s) + (size_t)s->n_gradients * parameter;
+}
+
+static bool ask(void *arg, int64_t tile_px, struct budget_need *out, struct err *err)
+{
+    struct stream *s = arg;
+    if (!lay_out(s, tile_px, err))
+        return false;
+    *out = (struct budget_need){ .bytes = bytes_of_all(s),
+                                 .records = s->record_bytes,
+                                 .n = stream_trains(s) ? stream_tiles(s) : 0 };
+    if (!stream_trains(s))
+        out->bytes += stream_record_most(s);
+    return true;
+}
+
+bool stream_choose_layout(struct stream *s, struct err *err)
+{
+    const struct shape *image = graph_shape(s->body.graph, s->body.maps[0]);
+    int64_t step[2];
+    for (int a = 0; a < 2; a++)
+        step[a] = stream_axis_step(s->body.edges[a], s->body.n_edges, s->body.n_maps);
+    struct budget_options options = { .name = s->body.graph->name,
+                                      .height = image->dim[2],
+                                      .width = image->dim[3],
+                                      .step = step[0] > step[1] ? step[0] : step[1],
+                                      .stream = &s->settings,
+                                      .ask = ask,
+                                      .arg = s };
+    struct budget_choice choice;
+    if (!budget_choose(&options, &choice, err))
+        return false;
+    s->records_memory = choice.records;
+    s->predicted_bytes = choice.bytes;
+    return s->tiles.axes[0].tile == choice.tile_px || lay_out(s, choice.tile_px, err);
+}
