@@ -75,7 +75,7 @@ bool slide_image_rgb(struct slide_image *image, int64_t y, int64_t x, int64_t h,
 
 /* Closes the file and frees what reading has allocated. The next read opens it again. */
 void slide_image_rest(struct slide_image *image);
-/* The most bytes that reading has allocated at a time, besides the caller's floats and what the
+/* The most bytes that reading allocates, besides the caller's floats and what the
  * file's reader keeps; for any regions. At rest it takes a bit for every pixel of the mask. */
 size_t slide_image_bytes(const struct slide_image *image);
 /* Tiles of the file that were decoded so far. */

@@ -66,8 +66,12 @@ bool slide_image_wake(struct slide_image *image, struct err *err)
         image->part = part;
         image->part_bytes = part_room(image);
     }
-    return image->reader ||
-           region_reader_open(&image->raster, image->options.cache_bytes, &image->reader, err);
+    if (image->reader)
+        return true;
+    if (!region_reader_open(&image->raster, image->options.cache_bytes, &image->reader, err))
+        return false;
+    image->reader_bytes = region_reader_bytes(image->reader);
+    return true;
 }
 
 void slide_image_rest(struct slide_image *image)

@@ -485,7 +485,8 @@ static double reading_mb(const char *path, bool read)
         for (int64_t y = 0; read && y + 512 <= facts->height; y += 512)
             for (int64_t x = 0; x + 512 <= facts->width; x += 512)
                 read_to(image, y, x, 512, 512, part);
-        _exit(slide_image_bytes(image) < 8 << 20 ? 0 : 1);
+        size_t bytes = slide_image_bytes(image);
+        _exit(bytes > 15 << 17 && bytes < 8 << 20 ? 0 : 1);
     }
     struct rusage used;
     int status;
