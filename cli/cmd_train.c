@@ -62,8 +62,9 @@ static void print_result(struct app *app, const struct train_args *given,
         fputs("; test", app->out);
         print_main(app->out, result->objective, result->test.values);
     }
-    fprintf(app->out, "; %.1f patches/s, waiting for data %.0f %%; %s/model.safetensors\n",
-            result->images_per_s, 100 * result->waiting, given->output);
+    fprintf(app->out, "; %.*f %s/s, waiting for data %.0f %%; %s/model.safetensors\n",
+            result->images_per_s < 1 ? 3 : 1, result->images_per_s, result->samples,
+            100 * result->waiting, given->output);
 }
 
 /* Ranks that get the same options: without --ranks, and with a number of threads. */

@@ -22,6 +22,8 @@ struct console {
     char label[64];
     char unit[24];
     int64_t total, done;
+    char part[24]; /* of a unit */
+    int64_t part_total, part_done;
     double began_s, shown_s;
 };
 
@@ -65,9 +67,17 @@ static void erase_bar(struct console *console)
     console->bar_drawn = false;
 }
 
+/* Units done, with the part of the next. */
+static double units_done(const struct console *console)
+{
+    double part =
+        console->part_total > 0 ? (double)console->part_done / (double)console->part_total : 0;
+    return (double)console->done + (part < 1 ? part : 1);
+}
+
 static double rate_per_s(const struct console *console, double elapsed_s)
 {
-    return elapsed_s > 0 ? (double)console->done / elapsed_s : 0;
+    return elapsed_s > 0 ? units_done(console) / elapsed_s : 0;
 }
 
 /* Three significant digits: "0.52", "8.79", "41.3", "1490". */
@@ -80,23 +90,27 @@ static void show(struct console *console, double now_s)
 {
     double elapsed_s = now_s - console->began_s;
     double rate = rate_per_s(console, elapsed_s);
-    char left[32] = "?", speed[32];
+    char left[32] = "?", speed[32], part[80] = "";
     format_rate(rate, speed, sizeof speed);
     if (rate > 0)
-        format_duration((double)(console->total - console->done) / rate, left, sizeof left);
-    double share = console->total > 0 ? (double)console->done / (double)console->total : 0;
+        format_duration(((double)console->total - units_done(console)) / rate, left, sizeof left);
+    double share = console->total > 0 ? units_done(console) / (double)console->total : 0;
+    if (console->part_total > 0)
+        snprintf(part, sizeof part, " (%s %lld of %lld)", console->part,
+                 (long long)console->part_done, (long long)console->part_total);
     if (console->mode == CONSOLE_TERMINAL) {
         char bar[BAR_CELLS + 1];
         int full = (int)(share * BAR_CELLS);
         for (int i = 0; i < BAR_CELLS; i++)
             bar[i] = i < full ? '#' : '.';
         bar[BAR_CELLS] = 0;
-        fprintf(console->stream, "\r\033[K%s [%s] %3.0f %%  %s %s/s  %s left", console->label, bar,
-                100 * share, speed, console->unit, left);
+        fprintf(console->stream, "\r\033[K%s [%s] %3.0f %%  %s %s/s  %s left%s", console->label,
+                bar, 100 * share, speed, console->unit, left, part);
         console->bar_drawn = true;
     } else {
-        fprintf(console->stream, "%s: %lld of %lld %s, %s/s, %s left\n", console->label,
-                (long long)console->done, (long long)console->total, console->unit, speed, left);
+        fprintf(console->stream, "%s: %lld of %lld %s%s, %s/s, %s left\n", console->label,
+                (long long)console->done, (long long)console->total, console->unit, part, speed,
+                left);
     }
     fflush(console->stream);
     console->shown_s = now_s;
@@ -110,10 +124,19 @@ void console_begin(struct console *console, const char *label, int64_t total, co
     plain_copy(console->label, sizeof console->label, label);
     snprintf(console->unit, sizeof console->unit, "%s", unit);
     console->total = total;
-    console->done = 0;
+    console->done = console->part_total = 0;
     console->active = true;
     console->began_s = console->shown_s = clock_monotonic_s();
     pthread_mutex_unlock(&console->mutex);
+}
+
+/* With the mutex held. */
+static void show_now_and_then(struct console *console)
+{
+    double now_s = clock_monotonic_s();
+    double every_s = console->mode == CONSOLE_TERMINAL ? REDRAW_S : LINE_S;
+    if (console->active && console->mode != CONSOLE_QUIET && now_s - console->shown_s >= every_s)
+        show(console, now_s);
 }
 
 void console_advance(struct console *console, int64_t units)
@@ -122,10 +145,20 @@ void console_advance(struct console *console, int64_t units)
         return;
     pthread_mutex_lock(&console->mutex);
     console->done += units;
-    double now_s = clock_monotonic_s();
-    double every_s = console->mode == CONSOLE_TERMINAL ? REDRAW_S : LINE_S;
-    if (console->active && console->mode != CONSOLE_QUIET && now_s - console->shown_s >= every_s)
-        show(console, now_s);
+    console->part_total = 0;
+    show_now_and_then(console);
+    pthread_mutex_unlock(&console->mutex);
+}
+
+void console_inside(struct console *console, int64_t done, int64_t total, const char *part)
+{
+    if (!console)
+        return;
+    pthread_mutex_lock(&console->mutex);
+    snprintf(console->part, sizeof console->part, "%s", part);
+    console->part_done = done;
+    console->part_total = total;
+    show_now_and_then(console);
     pthread_mutex_unlock(&console->mutex);
 }
 
@@ -134,6 +167,7 @@ void console_end(struct console *console)
     if (!console)
         return;
     pthread_mutex_lock(&console->mutex);
+    console->part_total = 0;
     if (console->active && console->mode != CONSOLE_QUIET) {
         erase_bar(console);
         double elapsed_s = clock_monotonic_s() - console->began_s;

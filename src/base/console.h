@@ -20,6 +20,9 @@ void console_free(struct console *console);
 /* Starts a piece of work of `total` units. One at a time; starts over when called again. */
 void console_begin(struct console *console, const char *label, int64_t total, const char *unit);
 void console_advance(struct console *console, int64_t units);
+/* How much of the next unit is done, for one that takes long: "3 of 12 slides (tile 57 of 220)".
+ * Counts for the rate and the time left; forgotten when the work advances. part: "tile". */
+void console_inside(struct console *console, int64_t done, int64_t total, const char *part);
 /* Ends the piece of work and leaves one line with count, time and rate. */
 void console_end(struct console *console);
 

@@ -26,6 +26,11 @@ const struct batch_item *batch_find(const struct batch *batch, const char *name)
     return i < batch->n_items ? &batch->items[i] : NULL;
 }
 
+int64_t batch_rows(const struct batch *batch)
+{
+    return batch->items[0].shape.dim[0];
+}
+
 static const void *data_of(const struct batch *batch, const char *name, enum batch_type type)
 {
     const struct batch_item *item = batch_find(batch, name);

@@ -22,6 +22,8 @@ struct batch {
     int64_t n; /* real samples, at the front; the rest is padding */
 };
 
+/* Samples that the tensors have room for, with padding; the batch must not be empty. */
+int64_t batch_rows(const struct batch *batch);
 /* Adds a tensor, whose data the caller keeps; one of the same name is replaced. */
 void batch_put(struct batch *batch, struct batch_item item);
 

@@ -9,7 +9,6 @@
 #include <yaml.h>
 #include "base/file.h"
 #include "base/names.h"
-#include "net/plan/plan.h"
 
 #define MAX_CONFIG_BYTES (1 << 20)
 #define MAX_TEXTS 100000
@@ -393,10 +392,11 @@ bool config_parse(const char *text, size_t size, const char *path, const char *c
         ok = apply_setting(out, settings[i], err);
     if (ok && out->classes.n < 2)
         ok = err_set(err, ERR_USAGE, "%s: classes: at least two are required", path);
-    if (ok && out->train.memory_mb > 0 && out->train.memory != SAVING_RECOMPUTE)
+    if (ok && out->train.memory_mb > 0 &&
+        (out->train.memory == MEMORY_PLAIN || out->train.memory == MEMORY_HALF))
         ok = err_set(err, ERR_USAGE,
-                     "%s: train.memory_mb: only train.memory: recompute keeps to a budget; set it, "
-                     "or omit train.memory_mb",
+                     "%s: train.memory_mb: only train.memory: recompute, stream and auto keep to a "
+                     "budget; set one of them, or omit train.memory_mb",
                      path);
     if (!ok)
         config_free(out);

@@ -37,6 +37,8 @@ enum train_loss { LOSS_AUTO, LOSS_SOFTMAX, LOSS_SIGMOID, LOSS_MSE, LOSS_HUBER, L
 /* What must be known of a sample: its class, nothing, a number, or a number for every pixel. */
 enum data_truth { TRUTH_LABELS, TRUTH_NONE, TRUTH_TARGETS, TRUTH_LABEL_IMAGES };
 enum train_on_nan { NAN_STOP, NAN_SKIP };
+enum train_memory { MEMORY_PLAIN, MEMORY_RECOMPUTE, MEMORY_HALF, MEMORY_STREAM, MEMORY_AUTO };
+enum train_store { STORE_SINGLE, STORE_BF16 };
 enum ranks_bind { BIND_AUTO, BIND_NONE };
 enum distill_loss { DISTILL_PROBABILITIES, DISTILL_LOGITS };
 
@@ -52,7 +54,10 @@ struct train_config {
         struct texts fresh;
     } network;
     struct {
-        struct texts train, val, test;
+        struct texts train, slides, val, test;
+        char *label; /* column of the slide lists */
+        double mpp;  /* of whole slides; 0: long_side_px says their size */
+        int64_t long_side_px;
         int split; /* enum data_split */
         double val_fraction;
         int64_t folds, fold; /* 0: no folds; from 1 */
@@ -68,8 +73,10 @@ struct train_config {
         int64_t epochs, batch, accumulate;
         double clip, huber_delta, smoothing, mixup, ema;
         int loss;   /* enum train_loss */
-        int memory; /* enum plan_saving */
-        int64_t memory_mb;
+        int memory; /* enum train_memory */
+        int store;  /* enum train_store */
+        int64_t memory_mb, tile_px;
+        char *spill;
         int monitor; /* enum train_monitor */
         int on_nan;  /* enum train_on_nan */
         bool tta;
@@ -143,11 +150,22 @@ const struct config_key *config_key_at(const char *path);
 bool config_set(struct train_config *config, const struct config_key *key, const char *yaml,
                 const char *name, struct err *err);
 
+/* Whether what is learnt from is whole slides (data.slides) instead of patches. */
+static inline bool config_whole(const struct train_config *config)
+{
+    return config->data.slides.n > 0;
+}
+/* Refuses settings that are for patches alone where slides are given, and the other way round. */
+bool config_check_slides(const struct train_config *config, struct err *err);
+
 /* Are the classes the default, normal and tumor? */
 bool config_default_classes(const struct train_config *config);
 /* Then they are replaced by those of the first store in the data; a store that names none has these
  * two. */
 bool config_adopt_classes(struct train_config *config, struct err *err);
+
+/* The same for the labels of slide lists that are not these two: the classes are those, sorted. */
+bool config_adopt_labels(struct train_config *config, struct err *err);
 
 /* Two configs as texts of config_print: true if they differ only in what changes no result, or, on
  * another number of ranks, in how a step is made up. The error, with `path`, has the first line

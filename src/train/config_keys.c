@@ -10,7 +10,8 @@ const char *const config_monitors[] = { "auto", "auc", "loss", "accuracy",
 const char *const config_losses[] = { "auto", "softmax", "sigmoid", "mse", "huber", "dice", NULL };
 const char *const config_activations[] = { "auto", "softmax", "sigmoid", "none", NULL };
 static const char *const on_nan[] = { "stop", "skip", NULL };
-static const char *const savings[] = { "plain", "recompute", "half", NULL };
+static const char *const memories[] = { "plain", "recompute", "half", "stream", "auto", NULL };
+static const char *const stores[] = { "single", "bf16", NULL };
 static const char *const binds[] = { "auto", "none", NULL };
 static const char *const distill_losses[] = { "probabilities", "logits", NULL };
 
@@ -61,7 +62,18 @@ const struct config_key config_keys[] = {
 
     TEXTS("data.train", data.train, "[]",
           "patch stores (.h5), folders of them, folders of images, tar files"),
-    TEXTS("data.val", data.val, "[]", "the same for validation; empty: split from data.train"),
+    TEXTS("data.slides", data.slides, "[]",
+          "instead of data.train: slide lists (CSV with the columns slide and label, and perhaps "
+          "patient, mpp, split); each slide is one image, learnt from its label alone"),
+    TEXT("data.label", data.label, "label",
+         "for data.slides: column with the class, or with the number for regress"),
+    REAL("data.mpp", data.mpp, 0, 1000, "0",
+         "for data.slides: um per pixel at which slides are read; 0: data.long_side_px"),
+    INT("data.long_side_px", data.long_side_px, 0, 1 << 20, "0",
+        "for data.slides: the tissue's bounding box is scaled so that its longer side has this "
+        "many pixels; 0: data.mpp"),
+    TEXTS("data.val", data.val, "[]",
+          "the same for validation; empty: split from data.train or data.slides"),
     TEXTS("data.test", data.test, "[]",
           "the same for testing: evaluated once, with the weights that are kept, and never used to "
           "choose them"),
@@ -143,11 +155,21 @@ const struct config_key config_keys[] = {
          "Beta(this, this); 0.2 is usual; 0: off"),
     REAL("train.ema", train.ema, 0, 0.999999, "0",
          "decay of the moving average of the weights, which is then evaluated and kept; 0: off"),
-    CHOICE("train.memory", train.memory, savings, "plain",
+    CHOICE("train.memory", train.memory, memories, "plain",
            "how activations are kept for the backward pass; recompute: some are computed twice, "
-           "with the same gradients; half: as bfloat16"),
+           "with the same gradients; half: as bfloat16; stream, for data.slides: tile by tile, "
+           "for images of any size; auto: the first of plain, recompute and stream that fits "
+           "memory_mb"),
     INT("train.memory_mb", train.memory_mb, 0, 1048576, "0",
-        "for recompute: budget for activations and their gradients; 0: about the minimum"),
+        "for recompute: budget for activations and their gradients; 0: about the minimum. For "
+        "stream and auto: for all that training an image allocates; 0: no limit"),
+    CHOICE("train.store", train.store, stores, "single",
+           "for stream: how strips between tiles are kept; bf16: half the memory, gradients "
+           "change by 0.1 to 0.3 %"),
+    INT("train.tile_px", train.tile_px, 0, 65536, "0",
+        "for stream: side of a tile; 0: the largest that fits memory_mb"),
+    TEXT("train.spill", train.spill, "''",
+         "for stream: folder for a file of the strips that exceed memory_mb; '': that of the run"),
     CHOICE("train.monitor", train.monitor, config_monitors, "auto",
            "measure that chooses the best weights, on the validation data (or, without any, on the "
            "training data); last: keep those of the last epoch; auto: auc for classify, r2 for "

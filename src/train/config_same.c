@@ -13,9 +13,10 @@ static size_t line_of(const char *text)
 static bool same_lines(const char *path, const char *then, const char *now, bool same_ranks,
                        struct err *err)
 {
-    static const char *const free_keys[] = { "  workers:", "  every_steps:", "  keep:",
-                                             "  bind:",    "  overlap:",     "  shard_optimizer:",
-                                             "  batch:",   "  accumulate:",  "  data:" };
+    static const char *const free_keys[] = {
+        "  workers:", "  every_steps:",     "  keep:",  "  bind:",       "  spill:",
+        "  overlap:", "  shard_optimizer:", "  batch:", "  accumulate:", "  data:"
+    };
     const size_t n_free = sizeof free_keys / sizeof *free_keys - (same_ranks ? 3 : 0);
     while (*then || *now) {
         size_t a = line_of(then), b = line_of(now);

@@ -105,6 +105,8 @@ static uint64_t hash_size(uint64_t hash, const char *path)
 static uint64_t hash_origin(const struct origin *origin, bool label_images)
 {
     struct identity identity = { 0 };
+    if (origin->kind == ORIGIN_SLIDES)
+        return origin_hash_slides(origin);
     if (origin->kind != ORIGIN_FOLDER) {
         identity_of_sample(origin->path, &identity, NULL);
         return identity.hash ^ (uint64_t)identity.bytes;
@@ -402,15 +404,17 @@ bool dataset_open(const struct train_config *config, struct dataset *out, struct
                                              [TRUTH_LABEL_IMAGES] = LABELS_IMAGES };
     bool labelled = config->truth == TRUTH_LABELS;
     struct listing listing = { .dataset = out, .config = config, .labels = labels[config->truth] };
-    if (config->data.train.n == 0)
-        return err_set(err, ERR_USAGE,
-                       "data.train is empty; list patch stores, folders or tar files there");
+    const struct texts *train = config_whole(config) ? &config->data.slides : &config->data.train;
+    if (train->n == 0)
+        return err_set(
+            err, ERR_USAGE,
+            "data.train is empty; list patch stores, folders or tar files there, or slides "
+            "in data.slides");
     if (config->data.folds > 0 && (config->data.val.n > 0 || config->data.split != SPLIT_PATIENT))
         return err_set(err, ERR_USAGE,
                        "data.folds: validation is already chosen by data.val or data.split; omit "
                        "one of them");
-    bool ok = compile_patterns(&listing, err) &&
-              add_all(&listing, &config->data.train, DATA_TRAIN, err) &&
+    bool ok = compile_patterns(&listing, err) && add_all(&listing, train, DATA_TRAIN, err) &&
               add_all(&listing, &config->data.val, DATA_VAL, err) &&
               add_all(&listing, &config->data.test, DATA_TEST, err);
     if (ok && config->data.val.n == 0 && config->data.split == SPLIT_PATIENT)

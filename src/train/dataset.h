@@ -1,6 +1,6 @@
-/* dataset.h: patch stores, folders of images and tar files -> one table of labelled samples, split
- * into sides: training, validation and test. Only the table is in memory; pixels are read on
- * demand. A patient (or slide) is never on two sides. */
+/* dataset.h: patch stores, folders of images and tar files, or lists of whole slides -> one table
+ * of labelled samples, split into sides: training, validation and test. Only the table is in
+ * memory; pixels are read on demand. A patient (or slide) is never on two sides. */
 #ifndef TRAIN_DATASET_H
 #define TRAIN_DATASET_H
 #include "base/image.h"
@@ -11,7 +11,8 @@
 
 enum data_side { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_NONE };
 
-struct origin;      /* one store, folder or tar; see dataset_origin.h */
+struct slide_entry;
+struct origin;      /* one store, folder, tar or slide list; see dataset_origin.h */
 struct sample_span; /* samples in a row of one origin, patient and side; see dataset_origin.h */
 
 /* A sample is its id: 0, 1, .., n_samples - 1, by origin, then by item. Nothing is kept for each
@@ -78,7 +79,7 @@ struct sample_range {
 struct sample_range dataset_range(const struct dataset *dataset, int64_t sample);
 
 /* How many samples of each class [n_classes] a side has; returns the number of all. Looks at every
- * sample. */
+ * sample, unless per_class is NULL. */
 int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class);
 /* A number that changes with names, labels, patients, sides or file contents (base/identity.h; for
  * single images only the file size). */
@@ -95,6 +96,9 @@ struct sample_place dataset_place(const struct dataset *dataset, int64_t sample)
 char *dataset_sample_name(const struct dataset *dataset, int64_t sample);
 /* The cells of a CSV that say which sample this is: its name and patient. */
 void dataset_put_sample(const struct dataset *dataset, int64_t sample, FILE *stream);
+
+/* Where samples are whole slides: its line of the slide list, the data set's; else NULL. */
+const struct slide_entry *dataset_slide(const struct dataset *dataset, int64_t sample);
 
 /* Width of the sample's patch as stored; an image is opened to find it. */
 bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err);

@@ -197,14 +197,14 @@ const char *dataset_patient(const struct dataset *dataset, int64_t sample)
 int64_t dataset_count(const struct dataset *dataset, enum data_side side, int64_t *per_class)
 {
     int64_t n = 0;
-    for (int64_t c = 0; c < dataset->n_classes; c++)
+    for (int64_t c = 0; per_class && c < dataset->n_classes; c++)
         per_class[c] = 0;
     for (int64_t s = 0; s < dataset->n_spans; s++) {
         int64_t end = dataset_span_end(dataset, s);
         if (dataset->spans[s].side != side)
             continue;
         n += end - dataset->spans[s].first;
-        for (int64_t i = dataset->spans[s].first; i < end; i++) {
+        for (int64_t i = dataset->spans[s].first; per_class && i < end; i++) {
             int32_t label = dataset_label(dataset, i);
             if (label != PATCH_UNLABELED)
                 per_class[label]++;

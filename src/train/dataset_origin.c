@@ -24,6 +24,7 @@ void origin_free(struct origin *origin)
     for (size_t i = 0; i < origin->n_files; i++)
         free(origin->files[i]);
     free(origin->files);
+    slide_list_free(&origin->slides);
     free(origin->path);
 }
 
@@ -60,21 +61,24 @@ static int32_t label_by_rule(const struct listing *listing, int32_t label)
 
 /* --- stores --- */
 
+enum data_side side_of_split(const char *split)
+{
+    static const struct {
+        const char *word;
+        enum data_side side;
+    } words[] = { { "train", DATA_TRAIN }, { "training", DATA_TRAIN }, { "val", DATA_VAL },
+                  { "valid", DATA_VAL },   { "validation", DATA_VAL }, { "tune", DATA_VAL },
+                  { "test", DATA_TEST },   { "testing", DATA_TEST } };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(split, words[i].word) == 0)
+            return words[i].side;
+    return DATA_NONE;
+}
+
 static bool side_of_attribute(const struct store_facts *facts, const char *path,
                               enum data_side *out, struct err *err)
 {
-    static const char *const val[] = { "val", "validation", "valid", "tune" };
-    if (strcmp(facts->split, "train") == 0 || strcmp(facts->split, "training") == 0) {
-        *out = DATA_TRAIN;
-        return true;
-    }
-    for (size_t i = 0; i < sizeof val / sizeof *val; i++)
-        if (strcmp(facts->split, val[i]) == 0) {
-            *out = DATA_VAL;
-            return true;
-        }
-    *out = strcmp(facts->split, "test") == 0 || strcmp(facts->split, "testing") == 0 ? DATA_TEST
-                                                                                     : DATA_NONE;
+    *out = side_of_split(facts->split);
     if (facts->split[0])
         return true;
     return err_set(err, ERR_MISSING,
@@ -394,6 +398,8 @@ static bool is_store_or_tar(const char *path)
 
 bool origin_add(struct listing *listing, const char *path, struct err *err)
 {
+    if (config_whole(listing->config))
+        return origin_add_slides(listing, path, err);
     if (file_is_folder(path))
         return add_folder(listing, path, err);
     if (listing->labels == LABELS_IMAGES && file_exists(path))
@@ -539,5 +545,7 @@ char *dataset_sample_name(const struct dataset *dataset, int64_t sample)
         return text_format("%s patch %lld", origin->path, (long long)item);
     if (origin->kind == ORIGIN_FOLDER)
         return text_format("%s%s", origin->path, origin->files[item]);
+    if (origin->kind == ORIGIN_SLIDES)
+        return strdup(origin->slides.entries[item].path);
     return text_format("%s: %s", origin->path, origin->tar.entries[item].name);
 }

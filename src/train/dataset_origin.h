@@ -5,11 +5,12 @@
 #include <regex.h>
 #include "patch/store.h"
 #include "prepare/stain_need.h"
+#include "slide/slide_list.h"
 #include "train/dataset.h"
 #include "train/kept.h"
 #include "train/tar.h"
 
-enum origin_kind { ORIGIN_STORE, ORIGIN_FOLDER, ORIGIN_TAR };
+enum origin_kind { ORIGIN_STORE, ORIGIN_FOLDER, ORIGIN_TAR, ORIGIN_SLIDES };
 
 struct place_l0 {
     int32_t x, y;
@@ -31,6 +32,8 @@ struct origin {
     struct tar tar;
     char **files; /* folder: paths below path */
     size_t n_files;
+    /* list of slides: every one is a sample */
+    struct slide_list slides;
 };
 
 /* Ids first, first + 1, .. up to the next span. */
@@ -81,6 +84,14 @@ int32_t label_of_store(const struct listing *listing, int32_t label);
 /* Sets the error about a label beyond the config's classes. Returns false. */
 bool refuse_label(const struct listing *listing, const struct origin *origin, int64_t patch,
                   int32_t label, struct err *err);
+
+/* The side that the word of a split names; DATA_NONE: another word, or none. */
+enum data_side side_of_split(const char *split);
+
+/* From dataset_slides.c: the slides of a list as samples; a number that changes with their
+ * content. */
+bool origin_add_slides(struct listing *listing, const char *path, struct err *err);
+uint64_t origin_hash_slides(const struct origin *origin);
 
 /* The group of a patch of a store, or -1; of an image: its item. */
 int32_t origin_group(const struct origin *origin, int64_t item);

@@ -41,7 +41,7 @@ static bool name_a_size(const struct train_config *config, const struct zoo_opti
 static bool build_plain(const struct train_config *config, int64_t outputs, struct graph **out,
                         struct err *err)
 {
-    struct zoo_options options = { .batch = config->train.batch,
+    struct zoo_options options = { .batch = config_whole(config) ? 1 : config->train.batch,
                                    .height = config->network.input_px,
                                    .width = config->network.input_px,
                                    .classes = outputs };

@@ -88,7 +88,7 @@ static bool classify_loss(struct learning *learning, const struct comparison *c,
     const struct train_config *config = learning->config;
     const struct classify *own = learning->own;
     const int32_t *labels = batch_int32(c->batch, "label");
-    struct loss_classes spec = { .count = config->train.batch,
+    struct loss_classes spec = { .count = batch_rows(c->batch),
                                  .classes = learning->outputs,
                                  .places = 1,
                                  .divisor = c->divisor };

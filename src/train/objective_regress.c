@@ -115,7 +115,7 @@ static bool regress_loss(struct learning *learning, const struct comparison *c, 
     const struct regress *own = learning->own;
     const struct train_config *config = learning->config;
     const float *targets = batch_floats(c->batch, "target");
-    int64_t n = config->train.batch;
+    int64_t n = batch_rows(c->batch);
     (void)err;
     for (int64_t i = 0; i < n; i++)
         own->wanted[i] = (float)(((double)targets[i] - own->target.mean) / own->target.std);

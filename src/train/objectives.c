@@ -161,7 +161,7 @@ static bool check_data(const struct train_config *config, struct err *err)
     const struct texts *const lists[] = { &config->data.train, &config->data.val,
                                           &config->data.test };
     static const char *const keys[] = { "data.train", "data.val", "data.test" };
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 3 && !config_whole(config); k++)
         for (size_t i = 0; i < lists[k]->n; i++) {
             const char *path = lists[k]->items[i], *other = other_data(path);
             if (other && !file_is_folder(path))
@@ -174,7 +174,8 @@ static bool check_data(const struct train_config *config, struct err *err)
 
 bool objective_settle(struct train_config *config, const char *path, struct err *err)
 {
-    if (!objective_resolve(config, err) || !check_data(config, err))
+    if (!objective_resolve(config, err) || !config_check_slides(config, err) ||
+        !check_data(config, err))
         return path ? err_prefix(err, path) : false;
     return !objective_of(config)->settle || objective_of(config)->settle(config, err);
 }

@@ -45,7 +45,8 @@ struct train_result {
                               is no validation */
     struct quality test; /* with the same weights; if tested */
     bool tested;
-    double seconds; /* of this process */
+    const char *samples; /* "patches", "slides" */
+    double seconds;      /* of this process */
     double images_per_s,
         waiting; /* of training: rate, and the fraction of time spent waiting for a batch */
 };

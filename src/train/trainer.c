@@ -22,6 +22,12 @@ static bool build_network(struct trainer *trainer, struct err *err)
     return trainer_check_ports(trainer, err);
 }
 
+void runner_free(struct runner *runner)
+{
+    if (runner)
+        runner->kind->free(runner);
+}
+
 const struct graph *trainer_model(const struct trainer *trainer)
 {
     const struct learning *learning = &trainer->learning;
@@ -34,22 +40,17 @@ static bool new_buffers(struct trainer *trainer, struct err *err)
     for (value_id v = 0; v < trainer->graph->n_values; v++)
         if (trainer->graph->values[v].kind == VALUE_BUFFER)
             count += (size_t)shape_count(&trainer->graph->values[v].shape);
-    if (trainer->config->train.on_nan == NAN_SKIP)
+    bool needed = trainer->config->train.on_nan == NAN_SKIP || trainer->kind->slow;
+    if (needed) /* to take a step back that was not finished */
         trainer->buffers = calloc(count, sizeof *trainer->buffers);
-    return trainer->buffers || trainer->config->train.on_nan != NAN_SKIP ||
-           err_memory(err, "batch norm's statistics");
+    return trainer->buffers || !needed || err_memory(err, "batch norm's statistics");
 }
 
-static bool new_mix(struct trainer *trainer, struct err *err)
+static bool new_gradients(struct trainer *trainer, struct err *err)
 {
-    size_t batch = (size_t)trainer->config->train.batch, side = (size_t)trainer->learning.crop_px;
-    if (trainer->config->train.mixup <= 0)
-        return true;
-    trainer->mix_shares = calloc(batch, sizeof *trainer->mix_shares);
-    trainer->mix_others = calloc(batch, sizeof *trainer->mix_others);
-    trainer->mix_images = calloc(batch * 3 * side * side, sizeof *trainer->mix_images);
-    return (trainer->mix_shares && trainer->mix_others && trainer->mix_images) ||
-           err_memory(err, "mixed patches");
+    trainer->n_gradients = graph_parameter_count(trainer->graph);
+    trainer->gradients = calloc((size_t)trainer->n_gradients + 1, sizeof *trainer->gradients);
+    return trainer->gradients || err_memory(err, "gradients");
 }
 
 static bool new_optimizer(struct trainer *trainer, struct err *err)
@@ -68,12 +69,6 @@ static bool new_optimizer(struct trainer *trainer, struct err *err)
 static bool set_up(struct trainer *trainer, struct err *err)
 {
     const struct train_config *config = trainer->config;
-    struct plan_options plan = { .mode = trainer->learning.objective->mode,
-                                 .peers = { [PEERS_DATA] = trainer_peers(trainer) },
-                                 .norm_peers = 1u << PEERS_DATA,
-                                 .threads = trainer->threads,
-                                 .saving = (enum plan_saving)config->train.memory,
-                                 .arena_budget = (size_t)config->train.memory_mb << 20 };
     trainer->schedule = config->schedule;
     trainer->schedule.epochs = (double)config->train.epochs;
     if (config->ranks.scale_rate)
@@ -82,9 +77,11 @@ static bool set_up(struct trainer *trainer, struct err *err)
     char *checkpoints = trainer_path(trainer, "checkpoints");
     bool ok = checkpoints || err_memory(err, "the trainer");
     ok = ok && trainer_open_data(trainer, err) && build_network(trainer, err) &&
-         plan_new(trainer->graph, &plan, &trainer->plan, err) &&
+         new_gradients(trainer, err) &&
+         trainer->kind->use(trainer->train, trainer->graph, trainer->learning.objective->mode,
+                            err) &&
          trainer_share_parts(trainer, err) && new_optimizer(trainer, err) &&
-         new_buffers(trainer, err) && new_mix(trainer, err) && trainer_share_new(trainer, err) &&
+         new_buffers(trainer, err) && trainer_share_new(trainer, err) &&
          (config->train.ema <= 0 ||
           ema_new(trainer->graph, config->train.ema, trainer->threads, &trainer->ema, err)) &&
          (!trainer_leads(trainer) || file_make_folder(checkpoints, err));
@@ -98,10 +95,10 @@ static void tear_down(struct trainer *trainer)
     free(trainer->statistics);
     free(trainer->parts);
     sparse_free(trainer->sparse);
-    loader_free(trainer->train_loader);
-    loader_free(trainer->val_loader);
-    loader_free(trainer->test_loader);
-    plan_free(trainer->plan);
+    runner_free(trainer->train);
+    runner_free(trainer->val);
+    runner_free(trainer->tester);
+    free(trainer->gradients);
     optimizer_free(trainer->optimizer);
     ema_free(trainer->ema);
     graph_free(trainer->graph);
@@ -109,9 +106,6 @@ static void tear_down(struct trainer *trainer)
         trainer->learning.objective->free(&trainer->learning);
     dataset_free(&trainer->dataset);
     predictions_free(&trainer->seen);
-    free(trainer->mix_shares);
-    free(trainer->mix_others);
-    free(trainer->mix_images);
     free(trainer->buffers);
     free(trainer->rows);
     rank_grid_free(&trainer->grid);
@@ -155,9 +149,9 @@ static bool run_steps(struct trainer *trainer, struct err *err)
 {
     const struct train_request *request = trainer->request;
     int64_t every = trainer->config->checkpoint.every_steps;
-    int64_t images = trainer_step_images(trainer);
-    bool ok = loader_begin(trainer->train_loader, (uint64_t)trainer->epoch,
-                           trainer->step * trainer->config->train.accumulate, err);
+    bool ok =
+        trainer->kind->begin(trainer->train, (uint64_t)trainer->epoch,
+                             trainer->step * trainer->kind->step_batches(trainer->config), err);
     trainer->stop = ctx_stopped(trainer->ctx);
     if (!ranks_agree(request->ranks, ok, &trainer->stop, err))
         return false;
@@ -167,8 +161,7 @@ static bool run_steps(struct trainer *trainer, struct err *err)
         if (trainer->stop)
             return leave(trainer, err);
         if (!trainer_step(trainer, err))
-            return false;
-        console_advance(trainer->ctx->console, images);
+            return err->kind == ERR_STOPPED ? leave(trainer, err) : false;
         int64_t total = trainer_steps(trainer);
         if (every > 0 && total % every == 0 && trainer->step < trainer->steps_per_epoch &&
             !trainer_save(trainer, err))
@@ -186,11 +179,11 @@ static bool train_epoch(struct trainer *trainer, struct err *err)
     snprintf(label, sizeof label, "epoch %lld of %lld", (long long)trainer->epoch + 1,
              (long long)trainer->config->train.epochs);
     trainer->epoch_began_s = clock_monotonic_s();
-    trainer->epoch_waited_s = loader_waited_s(trainer->train_loader);
+    trainer->epoch_waited_s = trainer->kind->waited_s(trainer->train);
     console_begin(trainer->ctx->console, label, (trainer->steps_per_epoch - trainer->step) * images,
-                  "patches");
+                  trainer->kind->samples);
     bool ok = run_steps(trainer, err);
-    loader_end(trainer->train_loader);
+    trainer->kind->end(trainer->train);
     console_end(trainer->ctx->console);
     trainer->train_s += clock_monotonic_s() - trainer->epoch_began_s;
     return ok;
@@ -213,7 +206,7 @@ static bool judge_predictions(const struct trainer *trainer, const struct predic
  * AUC of only one class) it is the loss. */
 static double monitored(const struct trainer *trainer, const struct epoch_row *row)
 {
-    const struct quality *quality = trainer->val_loader ? &row->val : &row->train;
+    const struct quality *quality = trainer->val ? &row->val : &row->train;
     int monitor = trainer->config->train.monitor;
     int measure = objective_measure(trainer->learning.objective, config_monitors[monitor]);
     if (monitor == MONITOR_LAST)
@@ -239,7 +232,7 @@ static void say_row(const struct trainer *trainer, const struct epoch_row *row, 
     char train[200], val[200] = "", validation[250] = "";
     put_main(trainer->learning.objective, &row->train, train, sizeof train);
     put_main(trainer->learning.objective, &row->val, val, sizeof val);
-    if (trainer->val_loader)
+    if (trainer->val)
         snprintf(validation, sizeof validation, "; validation: %s%s", val, best ? " (best)" : "");
     console_note(trainer->ctx->console, "epoch %lld: rate %.3g, %s%s; %.1f s, waiting %.0f %%",
                  (long long)trainer->epoch + 1, row->learning_rate, train, validation, row->seconds,
@@ -250,7 +243,7 @@ static void say_row(const struct trainer *trainer, const struct epoch_row *row, 
 static bool remark(struct trainer *trainer, const struct predictions *val, struct err *err)
 {
     struct learning *learning = &trainer->learning;
-    return !learning->objective->remark || !trainer->val_loader ||
+    return !learning->objective->remark || !trainer->val ||
            learning->objective->remark(learning, val, err);
 }
 
@@ -258,9 +251,9 @@ static bool remark(struct trainer *trainer, const struct predictions *val, struc
 static bool judge_start(struct trainer *trainer, struct err *err)
 {
     struct predictions val = { 0 };
-    if (!trainer->learning.objective->remark || !trainer->val_loader)
+    if (!trainer->learning.objective->remark || !trainer->val)
         return true;
-    if (!trainer_evaluate(trainer, trainer->val_loader, false, &val, err)) {
+    if (!trainer_evaluate(trainer, trainer->val, false, &val, err)) {
         trainer->request->ranks->failed = true;
         return false;
     }
@@ -280,7 +273,7 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
     row->learning_rate =
         schedule_rate(&trainer->schedule, &trainer->judged, (double)trainer->epoch);
     row->seconds = clock_monotonic_s() - trainer->epoch_began_s;
-    double waited = loader_waited_s(trainer->train_loader) - trainer->epoch_waited_s;
+    double waited = trainer->kind->waited_s(trainer->train) - trainer->epoch_waited_s;
     row->waiting = row->seconds > 0 ? waited / row->seconds : 0;
     trainer->n_rows++;
     struct predictions seen = { 0 };
@@ -297,7 +290,7 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
     struct predictions val = { .outputs = trainer->learning.outputs };
     if (!trainer_check_weights(trainer, err) || !trainer_count_waiting(trainer, err))
         return false;
-    if (trainer->val_loader && !trainer_evaluate(trainer, trainer->val_loader, false, &val, err))
+    if (trainer->val && !trainer_evaluate(trainer, trainer->val, false, &val, err))
         return err && err->kind == ERR_STOPPED ? leave(trainer, err) : false;
     bool ok = add_row(trainer, &val, err);
     ok = ok && remark(trainer, &val, err);
@@ -337,14 +330,14 @@ static bool finish_epoch(struct trainer *trainer, struct err *err)
 
 /* Evaluates the current weights on one side; the objective's files have names that start with
  * `prefix`. Collective. */
-static bool judge_side(struct trainer *trainer, struct loader *loader, const char *prefix,
+static bool judge_side(struct trainer *trainer, struct runner *runner, const char *prefix,
                        struct quality *out, struct err *err)
 {
     const struct learning *learning = &trainer->learning;
     struct predictions found = { .outputs = learning->outputs };
     char *path = trainer_path(trainer, prefix);
     bool ok = trainer_agree(trainer, path || err_memory(err, "the scores"), err) &&
-              trainer_evaluate(trainer, loader, trainer->config->train.tta, &found, err) &&
+              trainer_evaluate(trainer, runner, trainer->config->train.tta, &found, err) &&
               judge_predictions(trainer, &found, out, err) &&
               trainer_agree(trainer,
                             !trainer_leads(trainer) ||
@@ -361,10 +354,10 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
     bool ok = trainer_load_best(trainer, err);
     out->val = trainer->rows[trainer->judged.best_epoch].train;
     out->val.loss = NAN;
-    if (ok && trainer->val_loader)
-        ok = judge_side(trainer, trainer->val_loader, "", &out->val, err);
-    if (ok && trainer->test_loader) {
-        ok = judge_side(trainer, trainer->test_loader, "test_", &trainer->test, err);
+    if (ok && trainer->val)
+        ok = judge_side(trainer, trainer->val, "", &out->val, err);
+    if (ok && trainer->tester) {
+        ok = judge_side(trainer, trainer->tester, "test_", &trainer->test, err);
         trainer->tested = out->tested = ok;
         out->test = trainer->test;
     }
@@ -427,6 +420,8 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     struct trainer trainer = { .request = request,
                                .config = request->config,
                                .ctx = ctx,
+                               .kind =
+                                   config_whole(request->config) ? &runner_slides : &runner_patches,
                                .threads = pool_workers(ctx->pool),
                                .data_ranks = &trainer.grid.group[GRID_DATA],
                                .began_s = clock_monotonic_s() };
@@ -451,8 +446,11 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     out->train_loss = trainer.n_rows ? trainer.rows[trainer.n_rows - 1].train.loss : NAN;
     out->seconds = clock_monotonic_s() - trainer.began_s;
     out->images_per_s = trainer.train_s > 0 ? (double)trainer.images / trainer.train_s : 0;
-    if (trainer.train_loader && trainer.train_s > 0)
-        out->waiting = loader_waited_s(trainer.train_loader) / trainer.train_s;
+    out->samples = trainer.kind->samples;
+    if (trainer.train && trainer.train_s > 0)
+        out->waiting = trainer.kind->waited_s(trainer.train) / trainer.train_s;
+    if (trainer.train && trainer.kind->remark)
+        trainer.kind->remark(trainer.train);
     tear_down(&trainer);
     return ok;
 }

@@ -1,14 +1,15 @@
 /* trainer.h: private to the trainer: its state, shared by trainer.c (setup and the loop over
- * epochs), trainer_data.c (training data), trainer_step.c (a step, an evaluation), trainer_ranks.c
- * (collective operations), trainer_save.c and trainer_resume.c (checkpoints) and trainer_output.c
- * (output files). */
+ * epochs), trainer_data.c (training data), trainer_step.c (a step, an evaluation; how a batch is
+ * run: runner.h), trainer_ranks.c (collective operations), trainer_save.c and trainer_resume.c
+ * (checkpoints) and trainer_output.c (output files). */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include "dist/buckets.h"
 #include "dist/sparse.h"
-#include "net/plan/plan.h"
-#include "train/loader.h"
+#include "prepare/stain_need.h"
 #include "train/objective.h"
+#include "train/runner.h"
+#include "train/schedule.h"
 #include "train/train.h"
 
 /* One line of metrics.csv. */
@@ -26,26 +27,25 @@ struct trainer {
     const struct ctx *ctx;
     struct rank_grid grid; /* of all ranks, which are request->ranks */
     struct ranks
-        *data_ranks; /* its group that has the same weights and learns from other patches */
+        *data_ranks; /* its group that has the same weights and learns from other samples */
     int threads;
     struct dataset dataset;
     uint64_t data_hash;
     struct learning learning; /* what is learnt, and from what */
     struct stain_need stain;
-    struct model_config prepare; /* how patches are prepared; without what is predicted */
+    struct model_config prepare; /* how images are prepared; without what is predicted */
     struct graph *graph;         /* to be trained */
-    struct plan *plan;
+    float *gradients;            /* of all its parameters: plan_gradients */
+    int64_t n_gradients;
     struct optimizer *optimizer;
-    struct ema *ema; /* NULL without */
-    struct loader *train_loader;
-    struct loader *val_loader, *test_loader; /* NULL: no such data */
-    float *mix_shares;                       /* [batch]; NULL: patches are not mixed */
-    int32_t *mix_others;                     /* [batch] */
-    float *mix_images;                       /* as the batch's */
-    float *buffers;                          /* a copy of the graph's buffers; NULL: not needed */
-    struct buckets *buckets;                 /* NULL on one rank */
-    struct sparse *sparse;                   /* NULL: everything is sent */
-    float *statistics;                       /* batch norm's, exchanged between ranks */
+    struct ema *ema;                /* NULL without */
+    const struct runner_kind *kind; /* of all runners */
+    struct runner *train;
+    struct runner *val, *tester; /* NULL: no such data */
+    float *buffers;              /* a copy of the graph's buffers; NULL: not needed */
+    struct buckets *buckets;     /* NULL on one rank */
+    struct sparse *sparse;       /* NULL: everything is sent */
+    float *statistics;           /* batch norm's, exchanged between ranks */
     int64_t n_statistics;
     bool statistics_sent, stop; /* stop: any rank was asked to */
     struct plan_peers peers;    /* ranks.sync_bn */
@@ -100,7 +100,8 @@ const struct plan_peers *trainer_peers(struct trainer *trainer);
 bool trainer_share_parts(struct trainer *trainer, struct err *err);
 bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err *err);
 void trainer_share_begin(struct trainer *trainer);
-bool trainer_share_backward(struct trainer *trainer, bool last, struct err *err);
+/* plan_backward; where it can, with `last`, sums of gradients start within it. */
+bool trainer_share_backward(struct trainer *trainer, struct plan *plan, bool last, struct err *err);
 bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err);
 /* All ranks' predictions on every rank, by sample; *all is the caller's. loss_sum is that of
  * `mine`. */
@@ -120,34 +121,30 @@ bool trainer_compress_load(const struct trainer *trainer, bool same_ranks, struc
 void trainer_compress_remove(const struct trainer *trainer, int64_t step);
 
 /* trainer_data.c */
-/* Opens the data, reports how much there is, and creates the loaders. Sets learning, stain, prepare
+/* Opens the data, reports how much there is, and creates the runners. Sets learning, stain, prepare
  * and steps_per_epoch. */
 bool trainer_open_data(struct trainer *trainer, struct err *err);
 
 /* trainer_step.c */
 bool trainer_step(struct trainer *trainer, struct err *err);
-/* On the side of a loader; tta: the mean over the eight rotations and reflections of a patch. */
-bool trainer_evaluate(struct trainer *trainer, struct loader *loader, bool tta,
+/* On the side of a runner; tta: the mean over the eight rotations and reflections of an image. */
+bool trainer_evaluate(struct trainer *trainer, struct runner *runner, bool tta,
                       struct predictions *out, struct err *err);
 /* The network as used and written. */
 const struct graph *trainer_model(const struct trainer *trainer);
 
-/* trainer_feed.c: batches and the ports of the network, or of the one that is made from it for an
- * evaluation */
+/* trainer_ports.c: the ports of the network, or of the one that is made from it for an evaluation.
+ */
 bool trainer_check_ports(const struct trainer *trainer, struct err *err);
 /* Index of the objective's output. */
 int trainer_output(const struct trainer *trainer, const struct graph *graph);
-/* The tensors that the objective names to the plan's inputs; images in one of MODEL_WAYS. */
-void trainer_feed(const struct trainer *trainer, const struct batch *batch,
-                  const struct graph *graph, int way, struct plan *plan);
-/* Blends the batch (train.mixup): it then has other images, and "share" and "other_label" (mix.h).
- */
-void trainer_mix(struct trainer *trainer, struct batch *batch);
+/* Index of an input; -1: none of this name. */
+int trainer_input(const struct graph *graph, const char *port);
 
 /* trainer_save.c, trainer_resume.c */
 /* Steps done in total. */
 int64_t trainer_steps(const struct trainer *trainer);
-/* Patches in a step, over all ranks. */
+/* Samples in a step, over all ranks. */
 int64_t trainer_step_images(const struct trainer *trainer);
 /* Saves to checkpoints/, as the newest or as the best so far. */
 bool trainer_save(struct trainer *trainer, struct err *err);

@@ -38,8 +38,8 @@ static double share(const struct trainer *trainer)
 bool trainer_compress_sum(struct trainer *trainer, bool ok, double sums[2], struct err *err)
 {
     struct ranks *ranks = trainer->data_ranks;
-    int64_t count = 0, bad = 0;
-    float *gradients = plan_gradients(trainer->plan, &count);
+    int64_t count = trainer->n_gradients, bad = 0;
+    float *gradients = trainer->gradients;
     double norm = optimizer_norm(gradients, count, trainer->threads);
     bad = !ok || !isfinite(norm) || !isfinite(sums[0]);
     if (!ranks_finish(ranks, RANKS_ALL, err) || !ranks_sum_reals(ranks, sums, 2, err) ||

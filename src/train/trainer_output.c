@@ -257,7 +257,7 @@ static void write_data(const struct trainer *trainer, struct json_out *json)
     json_out_int(json, "patients", trainer->dataset.n_patients);
     for (int side = DATA_TRAIN; count && side <= DATA_TEST; side++) {
         int64_t all = dataset_count(&trainer->dataset, (enum data_side)side, count);
-        if (side == DATA_TEST && !trainer->test_loader)
+        if (side == DATA_TEST && !trainer->tester)
             continue;
         json_out_object_line(json, names[side]);
         if (!labelled)
@@ -306,6 +306,8 @@ bool trainer_write_run(const struct trainer *trainer, const char *state, struct 
     write_data(trainer, &json);
     json_out_int(&json, "ranks", request->ranks->size);
     write_sums(trainer, &json);
+    if (trainer->kind->record)
+        trainer->kind->record(trainer->train, &json);
     json_out_int(&json, "threads", trainer->threads);
     json_out_int(&json, "steps_per_epoch", trainer->steps_per_epoch);
     json_out_int(&json, "epochs", trainer->epoch);

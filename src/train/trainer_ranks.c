@@ -169,7 +169,6 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
     const struct graph *graph = trainer->graph;
     int64_t n = 0, count = 0, *at = calloc((size_t)graph->n_values + 1, sizeof *at);
     bool *whole = calloc((size_t)graph->n_values + 1, sizeof *whole);
-    const float *gradients = plan_gradients(trainer->plan, &count);
     if (trainer->data_ranks->size == 1) {
         free(at);
         free(whole);
@@ -180,13 +179,11 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
     trainer->statistics = calloc((size_t)trainer->n_statistics + 1, sizeof *trainer->statistics);
     bool ok = (at && whole && trainer->statistics) || err_memory(err, "gradient buckets");
     for (value_id v = 0; ok && v < graph->n_values; v++) {
-        const float *gradient = graph->values[v].kind == VALUE_PARAMETER
-                                    ? plan_parameter_gradient(trainer->plan, v)
-                                    : NULL;
-        if (gradient) {
-            whole[n] = graph->values[v].shape.rank < 2;
-            at[n++] = gradient - gradients;
-        }
+        if (graph->values[v].kind != VALUE_PARAMETER)
+            continue;
+        whole[n] = graph->values[v].shape.rank < 2;
+        at[n++] = count;
+        count += shape_count(&graph->values[v].shape);
     }
     if (ok)
         at[n] = count;
@@ -249,10 +246,9 @@ static void move_statistics(struct trainer *trainer, bool back, float scale)
 
 void trainer_share_begin(struct trainer *trainer)
 {
-    int64_t count = 0;
     if (!trainer->buckets)
         return;
-    buckets_begin(trainer->buckets, plan_gradients(trainer->plan, &count));
+    buckets_begin(trainer->buckets, trainer->gradients);
     trainer->statistics_sent = false;
 }
 
@@ -269,19 +265,17 @@ static bool send_statistics(struct trainer *trainer, struct err *err)
 static void on_gradient(void *arg, value_id parameter, float *gradient, int64_t count)
 {
     struct trainer *trainer = arg;
-    int64_t all = 0;
     (void)parameter, (void)count;
-    buckets_ready(trainer->buckets, trainer->data_ranks,
-                  gradient - plan_gradients(trainer->plan, &all));
+    buckets_ready(trainer->buckets, trainer->data_ranks, gradient - trainer->gradients);
 }
 
-bool trainer_share_backward(struct trainer *trainer, bool last, struct err *err)
+bool trainer_share_backward(struct trainer *trainer, struct plan *plan, bool last, struct err *err)
 {
     bool overlap = trainer->buckets && last && trainer->config->ranks.overlap && !trainer->sparse;
     if (overlap && !send_statistics(trainer, err))
         return false;
-    plan_on_gradient(trainer->plan, overlap ? on_gradient : NULL, trainer);
-    return plan_backward(trainer->plan, err);
+    plan_on_gradient(plan, overlap ? on_gradient : NULL, trainer);
+    return plan_backward(plan, err);
 }
 
 /* Sums what is left to sum over the data group. */

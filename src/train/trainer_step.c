@@ -23,48 +23,51 @@ static void move_buffers(struct trainer *trainer, bool back)
     }
 }
 
+/* A batch of a step that was run. */
+struct learnt {
+    struct batch batch;
+    const float *outputs;
+    double loss;
+};
+
 /* Forward, loss and backward of one batch; its gradients are added to those that are there. */
-static bool learn_batch(struct trainer *trainer, int64_t number, struct batch *batch, double *loss,
+static bool learn_batch(struct trainer *trainer, int64_t number, struct learnt *out,
                         struct err *err)
 {
+    const struct runner_kind *kind = trainer->kind;
     const struct train_config *config = trainer->config;
-    int64_t size = config->train.batch, ranks = trainer->data_ranks->size;
-    int output = trainer_output(trainer, trainer->graph);
-    struct comparison c = { .batch = batch,
-                            .divisor = (double)(size * config->train.accumulate * ranks),
+    int64_t size = kind->batch(config), ranks = trainer->data_ranks->size;
+    struct comparison c = { .batch = &out->batch,
+                            .divisor = (double)trainer_step_images(trainer),
                             .epoch = (uint64_t)trainer->epoch };
-    bool ok = loader_next(trainer->train_loader, batch, err);
+    bool ok = kind->next(trainer->train, &out->batch, err);
     if (trainer->peers.sum) /* ranks wait for each other within the passes */
         ok = trainer_agree(trainer, ok, err);
     if (!ok)
         return false;
     uint64_t sequence =
-        (uint64_t)((trainer->epoch * loader_n_batches(trainer->train_loader) + number) * ranks +
+        (uint64_t)((trainer->epoch * kind->n_batches(trainer->train) + number) * ranks +
                    trainer->data_ranks->rank);
-    plan_set_random(trainer->plan, (uint64_t)config->seed, sequence * (uint64_t)size);
-    if (trainer->mix_shares)
-        trainer_mix(trainer, batch);
-    trainer_feed(trainer, batch, trainer->graph, 0, trainer->plan);
-    ok = plan_forward(trainer->plan, err);
-    c.outputs = plan_output(trainer->plan, output);
-    c.gradient = plan_output_gradient(trainer->plan, output);
-    ok = ok && trainer->learning.objective->loss(&trainer->learning, &c, loss, err) &&
-         trainer_share_backward(trainer, (number + 1) % config->train.accumulate == 0, err);
+    struct run_key key = { .first_sample = sequence * (uint64_t)size };
+    out->outputs = c.outputs = kind->forward(trainer->train, &out->batch, &key, err);
+    c.gradient = c.outputs ? kind->gradient(trainer->train) : NULL;
+    ok = c.outputs && trainer->learning.objective->loss(&trainer->learning, &c, &out->loss, err) &&
+         kind->backward(trainer->train, (number + 1) % kind->step_batches(config) == 0, err);
     trainer->torn = !ok && trainer->peers.sum;
     return ok;
 }
 
 /* The first sample of the batch whose outputs are not numbers, for the message; NULL if there is
  * none. The caller's. */
-static char *bad_sample(const struct trainer *trainer, const struct batch *batch)
+static char *bad_sample(const struct trainer *trainer, const struct learnt *learnt)
 {
     int output = trainer_output(trainer, trainer->graph);
-    const float *outputs = plan_output(trainer->plan, output);
     const struct shape *shape = graph_shape(trainer->graph, trainer->graph->outputs[output].value);
     int64_t each = shape_count(shape) / shape->dim[0];
-    for (int64_t i = 0; i < batch->n * each; i++)
-        if (!isfinite(outputs[i]))
-            return dataset_sample_name(&trainer->dataset, batch_int64(batch, "sample")[i / each]);
+    for (int64_t i = 0; i < learnt->batch.n * each; i++)
+        if (!isfinite(learnt->outputs[i]))
+            return dataset_sample_name(&trainer->dataset,
+                                       batch_int64(&learnt->batch, "sample")[i / each]);
     return NULL;
 }
 
@@ -95,40 +98,39 @@ static bool not_a_number(struct trainer *trainer, const char *sample, double los
  * names a sample whose outputs are not numbers; the caller's. */
 static bool learn_batches(struct trainer *trainer, double sums[2], char **bad, struct err *err)
 {
-    int64_t accumulate = trainer->config->train.accumulate;
-    double scale =
-        (double)(trainer->config->train.batch * accumulate) * (double)trainer->data_ranks->size;
+    int64_t batches = trainer->kind->step_batches(trainer->config);
+    int64_t images = trainer_step_images(trainer);
     double before = trainer->seen.loss_sum; /* of all ranks */
-    int output = trainer_output(trainer, trainer->graph);
     trainer->seen.loss_sum = 0;
-    for (int64_t i = 0; i < accumulate; i++) {
-        double part = 0;
-        struct batch batch = { 0 };
-        if (!learn_batch(trainer, trainer->step * accumulate + i, &batch, &part, err))
+    for (int64_t i = 0; i < batches; i++) {
+        struct learnt learnt = { 0 };
+        if (!learn_batch(trainer, trainer->step * batches + i, &learnt, err))
             return false;
-        sums[0] += part;
-        if (!isfinite(part) && !*bad)
-            *bad = bad_sample(trainer, &batch);
-        struct comparison c = { .batch = &batch, .outputs = plan_output(trainer->plan, output) };
-        if (isfinite(part) && !trainer->learning.objective->keep(&trainer->learning, &c,
-                                                                 part * scale, &trainer->seen, err))
+        sums[0] += learnt.loss;
+        if (!isfinite(learnt.loss) && !*bad)
+            *bad = bad_sample(trainer, &learnt);
+        struct comparison c = { .batch = &learnt.batch, .outputs = learnt.outputs };
+        if (isfinite(learnt.loss) &&
+            !trainer->learning.objective->keep(&trainer->learning, &c, learnt.loss * (double)images,
+                                               &trainer->seen, err))
             return false;
+        console_advance(trainer->ctx->console, images / batches);
     }
     sums[1] = trainer->seen.loss_sum;
     trainer->seen.loss_sum = before;
     return true;
 }
 
-static bool update(struct trainer *trainer, float *gradients, int64_t count, double norm,
-                   struct err *err)
+static bool update(struct trainer *trainer, double norm, struct err *err)
 {
     double place =
         (double)trainer->epoch + (double)trainer->step / (double)trainer->steps_per_epoch;
     if (!trainer->sparse) /* else clipped before it was sent */
-        optimizer_clip(gradients, count, norm, trainer->config->train.clip, trainer->threads);
-    optimizer_step(trainer->optimizer, gradients,
+        optimizer_clip(trainer->gradients, trainer->n_gradients, norm, trainer->config->train.clip,
+                       trainer->threads);
+    optimizer_step(trainer->optimizer, trainer->gradients,
                    schedule_rate(&trainer->schedule, &trainer->judged, place));
-    if (trainer->parts && !trainer_share_weights(trainer, gradients, err))
+    if (trainer->parts && !trainer_share_weights(trainer, trainer->gradients, err))
         return false;
     if (trainer->ema)
         ema_update(trainer->ema);
@@ -137,22 +139,30 @@ static bool update(struct trainer *trainer, float *gradients, int64_t count, dou
 
 bool trainer_step(struct trainer *trainer, struct err *err)
 {
-    int64_t count = 0;
     double sums[2] = { 0 };
+    int64_t seen = trainer->seen.n;
+    double seen_loss = trainer->seen.loss_sum;
     char *bad = NULL;
     if (trainer->buffers)
         move_buffers(trainer, false);
-    plan_zero_gradients(trainer->plan);
-    float *gradients = plan_gradients(trainer->plan, &count);
+    memset(trainer->gradients, 0, (size_t)trainer->n_gradients * sizeof *trainer->gradients);
     trainer_share_begin(trainer);
     bool ok = learn_batches(trainer, sums, &bad, err);
     ok = trainer_share_finish(trainer, ok, sums, err);
+    if (!ok) { /* as before the step: one that was stopped is done again */
+        trainer->seen.n = seen;
+        trainer->seen.loss_sum = seen_loss;
+        if (trainer->buffers)
+            move_buffers(trainer, true);
+    }
     if (ok) {
         double loss = sums[0];
-        double norm = isfinite(loss) ? optimizer_norm(gradients, count, trainer->threads) : loss;
+        double norm = isfinite(loss) ? optimizer_norm(trainer->gradients, trainer->n_gradients,
+                                                      trainer->threads)
+                                     : loss;
         trainer->seen.loss_sum += sums[1];
         if (isfinite(norm))
-            ok = update(trainer, gradients, count, norm, err);
+            ok = update(trainer, norm, err);
         else
             ok = not_a_number(trainer, bad, loss, err);
         trainer->step++;
@@ -166,9 +176,9 @@ bool trainer_step(struct trainer *trainer, struct err *err)
 
 /* What an evaluation works with. */
 struct evaluation {
-    const struct graph *graph;
-    struct plan *plan;
-    int ways;               /* to lay a patch: 1, or the 8 of train.tta */
+    struct runner *runner;
+    int64_t batch;          /* samples */
+    int ways;               /* to lay an image: 1, or the 8 of train.tta */
     double *means, *values; /* [batch, outputs], over the ways; [outputs], of one */
     float *outputs;         /* [batch, outputs], of the means */
 };
@@ -179,16 +189,13 @@ static const float *evaluate_batch(struct trainer *trainer, struct evaluation *e
                                    const struct batch *batch, struct err *err)
 {
     const struct learning *learning = &trainer->learning;
-    int64_t count = trainer->config->train.batch, each = learning->outputs;
-    int output = trainer_output(trainer, evaluation->graph);
+    int64_t count = evaluation->batch, each = learning->outputs;
     double *values = evaluation->values, *means = evaluation->means;
     memset(means, 0, (size_t)(count * each) * sizeof *means);
     for (int way = 0; way < evaluation->ways; way++) {
-        trainer_feed(trainer, batch, evaluation->graph, way, evaluation->plan);
-        if (!plan_forward(evaluation->plan, err))
-            return NULL;
-        const float *outputs = plan_output(evaluation->plan, output);
-        if (evaluation->ways == 1)
+        struct run_key key = { .way = way };
+        const float *outputs = trainer->kind->forward(evaluation->runner, batch, &key, err);
+        if (!outputs || evaluation->ways == 1)
             return outputs;
         for (int64_t i = 0; i < count * each; i++) {
             if (i % each == 0)
@@ -201,15 +208,16 @@ static const float *evaluate_batch(struct trainer *trainer, struct evaluation *e
     return evaluation->outputs;
 }
 
-static bool run_batches(struct trainer *trainer, struct loader *loader,
-                        struct evaluation *evaluation, struct predictions *out, struct err *err)
+static bool run_batches(struct trainer *trainer, struct evaluation *evaluation,
+                        struct predictions *out, struct err *err)
 {
     struct learning *learning = &trainer->learning;
-    for (int64_t i = 0; i < loader_n_batches(loader); i++) {
-        struct batch batch;
+    for (int64_t i = 0; i < trainer->kind->n_batches(evaluation->runner); i++) {
+        struct batch batch = { 0 };
         double loss = 0;
         struct comparison c = { .batch = &batch, .divisor = 1 };
-        bool stop = ctx_stopped(trainer->ctx), ok = loader_next(loader, &batch, err);
+        bool stop = ctx_stopped(trainer->ctx);
+        bool ok = trainer->kind->next(evaluation->runner, &batch, err);
         c.outputs = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
         ok = c.outputs && learning->objective->loss(learning, &c, &loss, err) &&
              learning->objective->keep(learning, &c, loss, out, err);
@@ -217,37 +225,47 @@ static bool run_batches(struct trainer *trainer, struct loader *loader,
             return false;
         if (stop)
             return err_stopped(err);
+        if (trainer->kind->slow)
+            console_advance(trainer->ctx->console, batch.n * trainer->data_ranks->size);
     }
     return ranks_sum_reals(trainer->data_ranks, &out->loss_sum, 1, err);
 }
 
-static bool evaluation_new(struct trainer *trainer, int ways, const struct graph *graph,
+static bool evaluation_new(const struct trainer *trainer, struct runner *runner, int ways,
                            struct evaluation *out, struct err *err)
 {
-    struct plan_options options = { .mode = PLAN_INFER, .threads = trainer->threads };
     size_t each = (size_t)trainer->learning.outputs;
-    size_t n = (size_t)trainer->config->train.batch * each;
-    *out = (struct evaluation){ .graph = graph,
+    int64_t batch = trainer->kind->batch(trainer->config);
+    size_t n = (size_t)batch * each;
+    *out = (struct evaluation){ .runner = runner,
+                                .batch = batch,
                                 .ways = ways,
                                 .means = calloc(n, sizeof *out->means),
                                 .values = calloc(each, sizeof *out->values),
                                 .outputs = calloc(n, sizeof *out->outputs) };
-    if (!out->means || !out->values || !out->outputs)
-        return err_memory(err, "an evaluation");
-    return plan_new(graph, &options, &out->plan, err);
+    return (out->means && out->values && out->outputs) || err_memory(err, "an evaluation");
 }
 
 static void evaluation_free(struct evaluation *evaluation)
 {
-    plan_free(evaluation->plan);
     free(evaluation->means);
     free(evaluation->values);
     free(evaluation->outputs);
 }
 
-bool trainer_evaluate(struct trainer *trainer, struct loader *loader, bool tta,
+/* Where one sample takes long, an evaluation is a piece of work of its own to the user. */
+static void begin_progress(const struct trainer *trainer, const struct runner *runner)
+{
+    int64_t samples = dataset_count(&trainer->dataset, runner->side, NULL);
+    if (trainer->kind->slow)
+        console_begin(trainer->ctx->console, runner->side == DATA_TEST ? "testing" : "validation",
+                      samples, trainer->kind->samples);
+}
+
+bool trainer_evaluate(struct trainer *trainer, struct runner *runner, bool tta,
                       struct predictions *out, struct err *err)
 {
+    const struct runner_kind *kind = trainer->kind;
     struct graph *graph = NULL;
     struct evaluation evaluation = { 0 };
     struct predictions mine = { .outputs = trainer->learning.outputs };
@@ -255,13 +273,17 @@ bool trainer_evaluate(struct trainer *trainer, struct loader *loader, bool tta,
     if (trainer->ema)
         ema_swap(trainer->ema);
     bool ok = transform_for_inference(trainer->graph, NULL, 0, &graph, err) &&
-              evaluation_new(trainer, tta ? MODEL_WAYS : 1, graph, &evaluation, err) &&
-              loader_begin(loader, 0, 0, err);
-    ok = trainer_agree(trainer, ok, err) && run_batches(trainer, loader, &evaluation, &mine, err) &&
+              evaluation_new(trainer, runner, tta ? MODEL_WAYS : 1, &evaluation, err) &&
+              kind->use(runner, graph, PLAN_INFER, err) && kind->begin(runner, 0, 0, err);
+    begin_progress(trainer, runner);
+    ok = trainer_agree(trainer, ok, err) && run_batches(trainer, &evaluation, &mine, err) &&
          trainer_gather(trainer, &mine, out, err);
-    loader_end(loader);
+    kind->end(runner);
+    if (kind->slow)
+        console_end(trainer->ctx->console);
     if (trainer->ema)
         ema_swap(trainer->ema);
+    kind->use(runner, NULL, PLAN_INFER, NULL);
     evaluation_free(&evaluation);
     graph_free(graph);
     predictions_free(&mine);

@@ -101,8 +101,8 @@ static void mistakes_are_named(void **state)
         { "- a\n- b\n", NULL, "run.yaml:1: not a mapping of keys to values" },
         { "classes: [one]\n", NULL, "run.yaml: classes: at least two are required" },
         { "train: {memory: half, memory_mb: 100}\n", NULL,
-          "run.yaml: train.memory_mb: only train.memory: recompute keeps to a budget; set it, or "
-          "omit train.memory_mb" },
+          "run.yaml: train.memory_mb: only train.memory: recompute, stream and auto keep to a "
+          "budget; set one of them, or omit train.memory_mb" },
         { "", "train.bach=3", "--set: no key 'train.bach'; did you mean 'train.batch'?" },
         { "", "train.batch", "--set: 'train.batch' is not key=value" },
         { "", "train.batch=x", "--set: train.batch: 'x' is not a whole number from 1 to 65536" },

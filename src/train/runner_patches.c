@@ -1,0 +1,309 @@
+/* runner_patches.c: patches of one size: batches from a loader, run in one plan (runner.h). */
+#include <stdlib.h>
+#include <string.h>
+#include "base/console.h"
+#include "net/model/model.h"
+#include "train/loader.h"
+#include "train/mix.h"
+#include "train/trainer.h"
+
+struct patches {
+    struct runner runner;
+    struct loader *loader;
+    const struct graph *graph; /* that the plan is of */
+    struct plan *plan;
+    /* train.mixup; NULL: patches are not mixed */
+    float *mix_shares;   /* [batch] */
+    int32_t *mix_others; /* [batch] */
+    float *mix_images;   /* as the batch's */
+    uint64_t epoch;
+};
+
+static struct patches *of(struct runner *runner)
+{
+    return (struct patches *)runner;
+}
+
+static const struct patches *of_const(const struct runner *runner)
+{
+    return (const struct patches *)runner;
+}
+
+static int64_t patches_batch(const struct train_config *config)
+{
+    return config->train.batch;
+}
+
+static int64_t patches_step_batches(const struct train_config *config)
+{
+    return config->train.accumulate;
+}
+
+/* --- how patches are prepared --- */
+
+/* How the stains of the patches are normalised: what the model expects from then on. */
+static bool choose_stain(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    const struct dataset *dataset = &trainer->dataset;
+    const char *method = stain_method_names[config->data.stain],
+               *stored = stain_method_names[dataset->stain.method];
+    trainer->stain = (struct stain_need){ .known = true, .target = dataset->stain };
+    if (dataset->stain.method != STAIN_NONE && dataset->has_images)
+        return err_set(err, ERR_USAGE,
+                       "the stores were extracted with --stain %s, but images do not record how "
+                       "their stains were normalised; train on stores or on images, not both",
+                       stored);
+    if (config->data.stain == STAIN_NONE)
+        return true;
+    if (dataset->stain.method != STAIN_NONE)
+        return err_set(err, ERR_USAGE,
+                       "data.stain: the stores were already extracted with --stain %s; omit it",
+                       stored);
+    if (dataset->has_stores)
+        console_warn(trainer->ctx->console,
+                     "data.stain fits every patch separately, but predict fits the whole slide; "
+                     "stores from 'extract --stain %s' match what the model sees in predict",
+                     method);
+    trainer->stain.per_patch = true;
+    return stain_need_target((enum stain_method)config->data.stain, config->data.stain_template,
+                             &trainer->stain.target, err);
+}
+
+static bool patches_look(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    if (config->data.resize_px > 0 && config->data.resize_px < config->network.input_px)
+        return err_set(err, ERR_USAGE,
+                       "data.resize_px %lld is smaller than network.input_px %lld; it must be at "
+                       "least as large",
+                       (long long)config->data.resize_px, (long long)config->network.input_px);
+    if (config->data.spacing_um_px <= 0 && trainer->dataset.mpp <= 0)
+        return err_set(err, ERR_USAGE, "the um/px of the data is unknown; set data.spacing_um_px");
+    return dataset_patch_px(&trainer->dataset, 0, &trainer->learning.patch_px, err);
+}
+
+/* One description for training, validation and the model's config.json. Resized patches are cut as
+ * they are in the data; others as large as the network sees them. */
+static bool patches_describe(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *given = trainer->config;
+    struct model_config *config = &trainer->prepare;
+    int64_t resized = given->data.resize_px, crop = trainer->learning.crop_px;
+    if (!choose_stain(trainer, err))
+        return false;
+    config->patch_size_pixels = resized > 0 ? trainer->learning.patch_px : crop;
+    if (resized > 0)
+        config->sizings[config->n_sizings++] =
+            (struct model_sizing){ MODEL_RESIZE, resized, resized };
+    if (resized != crop)
+        config->sizings[config->n_sizings++] =
+            (struct model_sizing){ MODEL_CENTER_CROP, crop, crop };
+    config->spacing_um_px =
+        given->data.spacing_um_px > 0 ? given->data.spacing_um_px : trainer->dataset.mpp;
+    stain_need_put(&trainer->stain, config);
+    config->icc = trainer->dataset.icc;
+    return true;
+}
+
+/* --- opening --- */
+
+static bool new_loader(struct trainer *trainer, enum data_side side, struct loader **out,
+                       struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    struct loader_options options = {
+        .dataset = &trainer->dataset,
+        .side = side,
+        .train = side == DATA_TRAIN,
+        .balanced = side == DATA_TRAIN && config->data.balance == BALANCE_SAMPLING,
+        .batch = config->train.batch,
+        .input_px = trainer->learning.crop_px,
+        .window_bytes = config->data.window_mb << 20,
+        .workers = (int)config->data.workers,
+        .seed = (uint64_t)config->seed,
+        .augment = config->augment,
+        .prepare = &trainer->prepare,
+        .stain = &trainer->stain,
+        .rank = trainer->data_ranks->rank,
+        .ranks = trainer->data_ranks->size,
+    };
+    return loader_new(&options, out, err);
+}
+
+static bool new_mix(struct patches *patches, struct err *err)
+{
+    const struct trainer *trainer = patches->runner.trainer;
+    size_t batch = (size_t)trainer->config->train.batch, side = (size_t)trainer->learning.crop_px;
+    if (trainer->config->train.mixup <= 0 || patches->runner.side != DATA_TRAIN)
+        return true;
+    patches->mix_shares = calloc(batch, sizeof *patches->mix_shares);
+    patches->mix_others = calloc(batch, sizeof *patches->mix_others);
+    patches->mix_images = calloc(batch * 3 * side * side, sizeof *patches->mix_images);
+    return (patches->mix_shares && patches->mix_others && patches->mix_images) ||
+           err_memory(err, "mixed patches");
+}
+
+static void patches_free(struct runner *runner)
+{
+    struct patches *patches = of(runner);
+    loader_free(patches->loader);
+    plan_free(patches->plan);
+    free(patches->mix_shares);
+    free(patches->mix_others);
+    free(patches->mix_images);
+    free(patches);
+}
+
+static bool patches_open(struct trainer *trainer, enum data_side side, struct runner **out,
+                         struct err *err)
+{
+    struct patches *patches = calloc(1, sizeof *patches);
+    if (!patches)
+        return err_memory(err, "batches");
+    patches->runner = (struct runner){ &runner_patches, trainer, side };
+    if (!new_loader(trainer, side, &patches->loader, err) || !new_mix(patches, err)) {
+        patches_free(&patches->runner);
+        return false;
+    }
+    *out = &patches->runner;
+    return true;
+}
+
+/* --- batches --- */
+
+static int64_t patches_n_batches(const struct runner *runner)
+{
+    return loader_n_batches(of_const(runner)->loader);
+}
+
+static bool patches_begin(struct runner *runner, uint64_t epoch, int64_t first, struct err *err)
+{
+    of(runner)->epoch = epoch;
+    return loader_begin(of(runner)->loader, epoch, first, err);
+}
+
+static void patches_end(struct runner *runner)
+{
+    loader_end(of(runner)->loader);
+}
+
+static double patches_waited_s(const struct runner *runner)
+{
+    return loader_waited_s(of_const(runner)->loader);
+}
+
+/* Blends the batch (train.mixup): it then has other images, and "share" and "other_label" (mix.h).
+ */
+static void mix(struct patches *patches, struct batch *batch)
+{
+    const struct train_config *config = patches->runner.trainer->config;
+    const struct batch_item *image = batch_find(batch, "image");
+    int64_t count = config->train.batch, n = shape_count(&image->shape);
+    struct augment_key key = { .seed = (uint64_t)config->seed, .epoch = patches->epoch };
+    mix_batch(batch, count, n / count, config->train.mixup, key, patches->mix_shares,
+              patches->mix_others, patches->mix_images);
+    batch_put(batch,
+              (struct batch_item){ "image", BATCH_FLOAT, image->shape, patches->mix_images });
+    batch_put(batch,
+              (struct batch_item){ "share", BATCH_FLOAT, SHAPE(count), patches->mix_shares });
+    batch_put(batch,
+              (struct batch_item){ "other_label", BATCH_INT32, SHAPE(count), patches->mix_others });
+}
+
+static bool patches_next(struct runner *runner, struct batch *out, struct err *err)
+{
+    struct patches *patches = of(runner);
+    if (!loader_next(patches->loader, out, err))
+        return false;
+    if (patches->mix_shares)
+        mix(patches, out);
+    return true;
+}
+
+/* --- the network --- */
+
+static enum plan_saving saving_of(const struct train_config *config)
+{
+    static const enum plan_saving savings[] = { [MEMORY_PLAIN] = SAVING_ALL,
+                                                [MEMORY_RECOMPUTE] = SAVING_RECOMPUTE,
+                                                [MEMORY_HALF] = SAVING_HALF };
+    return savings[config->train.memory];
+}
+
+static bool patches_use(struct runner *runner, const struct graph *graph, enum plan_mode mode,
+                        struct err *err)
+{
+    struct patches *patches = of(runner);
+    struct trainer *trainer = runner->trainer;
+    struct plan_options options = { .mode = mode, .threads = trainer->threads };
+    plan_free(patches->plan);
+    patches->plan = NULL;
+    patches->graph = graph;
+    if (mode != PLAN_INFER) {
+        options.peers[PEERS_DATA] = trainer_peers(trainer);
+        options.norm_peers = 1u << PEERS_DATA;
+        options.gradients = trainer->gradients;
+        options.saving = saving_of(trainer->config);
+        options.arena_budget = (size_t)trainer->config->train.memory_mb << 20;
+    }
+    return !graph || plan_new(graph, &options, &patches->plan, err);
+}
+
+/* The tensors that the objective names to the inputs of the network; images in one of MODEL_WAYS.
+ */
+static void feed(const struct patches *patches, const struct batch *batch, int way)
+{
+    const struct objective_feed *feed = patches->runner.trainer->learning.objective->feeds;
+    for (; feed->tensor; feed++) {
+        const struct batch_item *item = batch_find(batch, feed->tensor);
+        float *input = plan_input(patches->plan, trainer_input(patches->graph, feed->port));
+        if (way == 0)
+            memcpy(input, item->data, (size_t)shape_count(&item->shape) * sizeof *input);
+        else
+            model_lay(item->data, item->shape.dim[0] * item->shape.dim[1], item->shape.dim[2], way,
+                      input);
+    }
+}
+
+static const float *patches_forward(struct runner *runner, const struct batch *batch,
+                                    const struct run_key *key, struct err *err)
+{
+    struct patches *patches = of(runner);
+    const struct trainer *trainer = runner->trainer;
+    plan_set_random(patches->plan, (uint64_t)trainer->config->seed, key->first_sample);
+    feed(patches, batch, key->way);
+    return plan_forward(patches->plan, err)
+               ? plan_output(patches->plan, trainer_output(trainer, patches->graph))
+               : NULL;
+}
+
+static float *patches_gradient(struct runner *runner)
+{
+    struct patches *patches = of(runner);
+    return plan_output_gradient(patches->plan, trainer_output(runner->trainer, patches->graph));
+}
+
+static bool patches_backward(struct runner *runner, bool last, struct err *err)
+{
+    return trainer_share_backward(runner->trainer, of(runner)->plan, last, err);
+}
+
+const struct runner_kind runner_patches = {
+    .samples = "patches",
+    .batch = patches_batch,
+    .step_batches = patches_step_batches,
+    .look = patches_look,
+    .describe = patches_describe,
+    .open = patches_open,
+    .free = patches_free,
+    .n_batches = patches_n_batches,
+    .begin = patches_begin,
+    .end = patches_end,
+    .next = patches_next,
+    .waited_s = patches_waited_s,
+    .use = patches_use,
+    .forward = patches_forward,
+    .gradient = patches_gradient,
+    .backward = patches_backward,
+};

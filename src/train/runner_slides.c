@@ -1,0 +1,465 @@
+/* runner_slides.c: whole slides, one at a time: each is read region by region while it is computed,
+ * in a plan for its size (runner.h). A batch is one slide; those of a step add to the same
+ * gradients. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/console.h"
+#include "base/divide.h"
+#include "base/json.h"
+#include "base/room.h"
+#include "prepare/slide_image.h"
+#include "train/loss.h"
+#include "train/order.h"
+#include "train/trainer.h"
+
+/* The largest plan so far. */
+struct largest {
+    int64_t height, width;
+    struct plan_streamed streamed;
+};
+
+struct slides {
+    struct runner runner;
+    struct slide_image **images; /* [samples of the data set]; NULL: of another side */
+    struct slide_access access;
+    /* one epoch */
+    struct order order;
+    struct order_item *items; /* of the order, [order.n] */
+    uint64_t epoch;
+    int64_t next; /* batch */
+    /* the batch */
+    struct slide_image *image; /* NULL: padding */
+    struct augment_key key;
+    int32_t label;
+    int64_t sample;
+    float target;
+    float *nothing; /* outputs of padding */
+    /* the network */
+    const struct graph *graph;
+    enum plan_mode mode;
+    struct graph *sized; /* for the image */
+    struct plan *plan;
+    int64_t height, width; /* of the plan */
+    struct plan_source source;
+    /* reads of the plan's image so far, and in one pass, for the progress within a slide */
+    atomic_int_least64_t reads;
+    int64_t tiles;
+    double waited_s;
+    struct largest largest;
+};
+
+static struct slides *of(struct runner *runner)
+{
+    return (struct slides *)runner;
+}
+
+static const struct slides *of_const(const struct runner *runner)
+{
+    return (const struct slides *)runner;
+}
+
+static int64_t slides_batch(const struct train_config *config)
+{
+    (void)config;
+    return 1;
+}
+
+static int64_t slides_step_batches(const struct train_config *config)
+{
+    return config->train.batch * config->train.accumulate;
+}
+
+static bool slides_look(struct trainer *trainer, struct err *err)
+{
+    (void)err;
+    trainer->learning.patch_px = trainer->config->network.input_px; /* nothing is cropped */
+    return true;
+}
+
+static bool slides_describe(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    trainer->stain = (struct stain_need){ .known = true };
+    if (config->data.stain != STAIN_NONE &&
+        !stain_need_target((enum stain_method)config->data.stain, config->data.stain_template,
+                           &trainer->stain.target, err))
+        return false;
+    trainer->prepare.patch_size_pixels = config->network.input_px;
+    trainer->prepare.spacing_um_px = config->data.mpp;
+    stain_need_put(&trainer->stain, &trainer->prepare);
+    return true;
+}
+
+/* --- opening --- */
+
+static struct slide_image_options image_options(const struct trainer *trainer)
+{
+    const struct train_config *config = trainer->config;
+    struct slide_image_options options = slide_image_defaults();
+    options.mpp = config->data.mpp;
+    options.long_side_px = config->data.long_side_px;
+    options.target = trainer->stain.target;
+    memcpy(options.mean, config->data.mean, sizeof options.mean);
+    memcpy(options.std, config->data.std, sizeof options.std);
+    return options;
+}
+
+/* Finds the tissue of all slides of the side: one without any is told before work begins. */
+static bool open_images(struct slides *slides, struct err *err)
+{
+    const struct trainer *trainer = slides->runner.trainer;
+    const struct dataset *dataset = &trainer->dataset;
+    const struct slide_image_options options = image_options(trainer);
+    static const char *const labels[] = { "tissue for training", "tissue for validation",
+                                          "tissue for testing" };
+    bool ok = true;
+    console_begin(trainer->ctx->console, labels[slides->runner.side],
+                  dataset_count(dataset, slides->runner.side, NULL), "slides");
+    for (int64_t i = 0; ok && i < dataset->n_samples; i++) {
+        if (dataset_side(dataset, i) != slides->runner.side)
+            continue;
+        ok = slide_image_open(dataset_slide(dataset, i), &slides->access, &options, trainer->ctx,
+                              &slides->images[i], err);
+        if (ok)
+            slide_image_rest(slides->images[i]);
+        console_advance(trainer->ctx->console, 1);
+        if (ctx_stopped(trainer->ctx))
+            ok = err_stopped(err);
+    }
+    console_end(trainer->ctx->console);
+    return ok;
+}
+
+static void drop_plan(struct slides *slides)
+{
+    plan_free(slides->plan);
+    graph_free(slides->sized);
+    slides->plan = NULL;
+    slides->sized = NULL;
+}
+
+static void end_order(struct slides *slides)
+{
+    order_free(&slides->order);
+    free(slides->items);
+    slides->items = NULL;
+}
+
+static void slides_free(struct runner *runner)
+{
+    struct slides *slides = of(runner);
+    drop_plan(slides);
+    end_order(slides);
+    for (int64_t i = 0; slides->images && i < runner->trainer->dataset.n_samples; i++)
+        slide_image_close(slides->images[i]);
+    free(slides->images);
+    free(slides->nothing);
+    free(slides);
+}
+
+static bool read_pixels(void *arg, int64_t y, int64_t x, int64_t h, int64_t w, float *out,
+                        struct err *err);
+
+static bool slides_open(struct trainer *trainer, enum data_side side, struct runner **out,
+                        struct err *err)
+{
+    struct slides *slides = calloc(1, sizeof *slides);
+    if (!slides)
+        return err_memory(err, "slides");
+    slides->runner = (struct runner){ &runner_slides, trainer, side };
+    slides->access = (struct slide_access){ .results = trainer->request->folder };
+    slides->source = (struct plan_source){ slides, read_pixels };
+    slides->images = calloc((size_t)trainer->dataset.n_samples, sizeof *slides->images);
+    bool ok = slides->images ? open_images(slides, err) : err_memory(err, "slides");
+    if (!ok) {
+        slides_free(&slides->runner);
+        return false;
+    }
+    *out = &slides->runner;
+    return true;
+}
+
+/* --- batches --- */
+
+static struct order_options order_options(const struct runner *runner, uint64_t epoch)
+{
+    const struct train_config *config = runner->trainer->config;
+    bool train = runner->side == DATA_TRAIN;
+    return (struct order_options){ .side = runner->side,
+                                   .shuffle = train,
+                                   .balanced = train && config->data.balance == BALANCE_SAMPLING,
+                                   .seed = (uint64_t)config->seed,
+                                   .epoch = epoch };
+}
+
+static int64_t slides_n_batches(const struct runner *runner)
+{
+    struct order_options options = order_options(runner, 0);
+    int64_t n = order_count(&runner->trainer->dataset, &options);
+    int64_t ranks = runner->trainer->data_ranks->size;
+    return runner->side == DATA_TRAIN ? n / ranks : ceil_div(n, ranks);
+}
+
+static bool slides_begin(struct runner *runner, uint64_t epoch, int64_t first, struct err *err)
+{
+    struct slides *slides = of(runner);
+    struct order_options options = order_options(runner, epoch);
+    end_order(slides);
+    if (!order_new(&runner->trainer->dataset, &options, &slides->order, err))
+        return false;
+    slides->epoch = epoch;
+    slides->next = first;
+    slides->items = calloc((size_t)slides->order.n + 1, sizeof *slides->items);
+    bool ok = slides->items || err_memory(err, "the order of slides");
+    for (int32_t w = 0; ok && w < slides->order.n_windows; w++)
+        ok = order_window(&slides->order, w, slides->items + slides->order.windows[w].first, err);
+    return ok;
+}
+
+static void slides_end(struct runner *runner)
+{
+    struct slides *slides = of(runner);
+    if (slides->image)
+        slide_image_rest(slides->image);
+    slides->image = NULL;
+    end_order(slides);
+}
+
+static void describe_batch(struct slides *slides, struct batch *out)
+{
+    *out = (struct batch){ .n = slides->image ? 1 : 0 };
+    batch_put(out, (struct batch_item){ "label", BATCH_INT32, SHAPE(1), &slides->label });
+    batch_put(out, (struct batch_item){ "sample", BATCH_INT64, SHAPE(1), &slides->sample });
+    if (slides->runner.trainer->dataset.targets)
+        batch_put(out, (struct batch_item){ "target", BATCH_FLOAT, SHAPE(1), &slides->target });
+}
+
+static bool slides_next(struct runner *runner, struct batch *out, struct err *err)
+{
+    struct slides *slides = of(runner);
+    const struct dataset *dataset = &runner->trainer->dataset;
+    const struct ranks *ranks = runner->trainer->data_ranks;
+    int64_t position = slides->next++ * ranks->size + ranks->rank;
+    (void)err;
+    if (slides->image)
+        slide_image_rest(slides->image);
+    slides->image = NULL;
+    slides->label = LOSS_IGNORE;
+    slides->sample = -1;
+    if (position < slides->order.n) {
+        struct order_item item = slides->items[position];
+        slides->image = slides->images[item.sample];
+        slides->sample = item.sample;
+        slides->label = dataset_label(dataset, item.sample);
+        slides->target = dataset->targets ? dataset->targets[item.sample] : 0;
+        slides->key = (struct augment_key){ .seed = order_options(runner, 0).seed,
+                                            .epoch = slides->epoch | (uint64_t)item.copy << 32,
+                                            .sample = (uint64_t)item.sample };
+    }
+    describe_batch(slides, out);
+    return true;
+}
+
+static double slides_waited_s(const struct runner *runner)
+{
+    const struct slides *slides = of_const(runner);
+    struct plan_streamed now = { 0 };
+    if (slides->plan)
+        plan_streamed(slides->plan, &now);
+    return slides->waited_s + now.waited_source_s;
+}
+
+/* --- the network --- */
+
+/* Pixels of the current slide, and how far it is. */
+static bool read_pixels(void *arg, int64_t y, int64_t x, int64_t h, int64_t w, float *out,
+                        struct err *err)
+{
+    struct slides *slides = arg;
+    const struct ctx *ctx = slides->runner.trainer->ctx;
+    struct plan_source source = slide_image_source(slides->image);
+    if (ctx_stopped(ctx))
+        return err_stopped(err);
+    int64_t done = atomic_fetch_add(&slides->reads, 1), passes = slides->mode == PLAN_INFER ? 1 : 2;
+    if (slides->tiles > 1)
+        console_inside(ctx->console, done, slides->tiles * passes, "tile");
+    return source.read(source.arg, y, x, h, w, out, err);
+}
+
+static bool slides_use(struct runner *runner, const struct graph *graph, enum plan_mode mode,
+                       struct err *err)
+{
+    struct slides *slides = of(runner);
+    slides->waited_s = slides_waited_s(runner);
+    drop_plan(slides);
+    slides->graph = graph;
+    slides->mode = mode;
+    free(slides->nothing);
+    slides->nothing = calloc((size_t)runner->trainer->learning.outputs + 1, sizeof(float));
+    return slides->nothing || err_memory(err, "slides");
+}
+
+static bool streams(const struct train_config *config)
+{
+    return config->train.memory == MEMORY_STREAM || config->train.memory == MEMORY_AUTO;
+}
+
+/* Keeps the largest of all plans, for the record. */
+static void note_plan(struct slides *slides)
+{
+    const struct trainer *trainer = slides->runner.trainer;
+    struct plan_streamed now = { 0 };
+    bool first = slides->largest.height == 0 && slides->mode != PLAN_INFER;
+    bool streamed = plan_streamed(slides->plan, &now);
+    slides->tiles = now.tiles_down * now.tiles_across;
+    if (slides->height * slides->width <= slides->largest.height * slides->largest.width)
+        return;
+    slides->largest = (struct largest){ slides->height, slides->width, now };
+    if (first && streamed)
+        console_note(trainer->ctx->console,
+                     "%s: %lld x %lld px in %lld x %lld tiles of %lld px; %.0f MB predicted",
+                     dataset_slide(&trainer->dataset, slides->sample)->name,
+                     (long long)slides->width, (long long)slides->height,
+                     (long long)now.tiles_across, (long long)now.tiles_down, (long long)now.tile_px,
+                     (double)now.predicted_bytes / 1e6);
+}
+
+/* The plan for the current image; the one before is kept if it has the same size. */
+static bool fit_plan(struct slides *slides, struct err *err)
+{
+    struct trainer *trainer = slides->runner.trainer;
+    const struct train_config *config = trainer->config;
+    int64_t height, width;
+    slide_image_size(slides->image, &height, &width);
+    if (slides->plan && height == slides->height && width == slides->width)
+        return true;
+    struct plan_stream stream = { .source = &slides->source,
+                                  .tile_px = config->train.tile_px,
+                                  .budget = (size_t)config->train.memory_mb << 20,
+                                  .spill = config->train.spill[0] ? config->train.spill
+                                                                  : trainer->request->folder,
+                                  .bf16 = config->train.store == STORE_BF16 };
+    struct plan_options options = { .mode = slides->mode, .threads = trainer->threads };
+    options.gradients = slides->mode == PLAN_INFER ? NULL : trainer->gradients;
+    if (streams(config))
+        options.stream = &stream;
+    else if (config->train.memory == MEMORY_HALF || stream.bf16)
+        options.saving = SAVING_HALF;
+    else if (config->train.memory == MEMORY_RECOMPUTE)
+        options.saving = SAVING_RECOMPUTE, options.arena_budget = stream.budget;
+    slides->waited_s = slides_waited_s(&slides->runner);
+    drop_plan(slides);
+    slides->height = height;
+    slides->width = width;
+    if (!transform_resize(slides->graph, 1, height, width, &slides->sized, err) ||
+        !plan_new(slides->sized, &options, &slides->plan, err))
+        return false;
+    note_plan(slides);
+    return true;
+}
+
+static bool run(struct slides *slides, const struct run_key *key, struct err *err)
+{
+    const struct trainer *trainer = slides->runner.trainer;
+    bool learns = slides->mode != PLAN_INFER;
+    if (!slide_image_view(slides->image, learns ? &trainer->config->augment : NULL, slides->key,
+                          err) ||
+        !fit_plan(slides, err))
+        return false;
+    atomic_store(&slides->reads, 0);
+    if (!streams(trainer->config)) {
+        double began_s = clock_monotonic_s();
+        float *input = plan_input(slides->plan, trainer_input(slides->sized, "input"));
+        if (!read_pixels(slides, 0, 0, slides->height, slides->width, input, err))
+            return false;
+        slides->waited_s += clock_monotonic_s() - began_s;
+    }
+    plan_set_random(slides->plan, (uint64_t)trainer->config->seed, key->first_sample);
+    return plan_forward(slides->plan, err);
+}
+
+/* Errors name the slide. */
+static bool named(const struct slides *slides, bool ok, struct err *err)
+{
+    const struct slide_entry *entry =
+        dataset_slide(&slides->runner.trainer->dataset, slides->sample);
+    if (!ok && err && err->kind != ERR_STOPPED && !strstr(err->text, entry->path))
+        err_prefix(err, entry->path);
+    return ok;
+}
+
+static const float *slides_forward(struct runner *runner, const struct batch *batch,
+                                   const struct run_key *key, struct err *err)
+{
+    struct slides *slides = of(runner);
+    (void)batch;
+    if (!slides->image)
+        return slides->nothing;
+    return named(slides, run(slides, key, err), err)
+               ? plan_output(slides->plan, trainer_output(runner->trainer, slides->sized))
+               : NULL;
+}
+
+static float *slides_gradient(struct runner *runner)
+{
+    const struct slides *slides = of(runner);
+    return plan_output_gradient(slides->plan, trainer_output(runner->trainer, slides->sized));
+}
+
+static bool slides_backward(struct runner *runner, bool last, struct err *err)
+{
+    (void)last; /* all gradients are complete with the last tile: there is nothing to hide behind */
+    return named(of(runner), plan_backward(of(runner)->plan, err), err);
+}
+
+/* --- what it did --- */
+
+static void slides_record(const struct runner *runner, struct json_out *json)
+{
+    const struct largest *largest = &of_const(runner)->largest;
+    json_out_object_line(json, "largest_slide");
+    json_out_int(json, "width_px", largest->width);
+    json_out_int(json, "height_px", largest->height);
+    json_out_int(json, "tile_px", largest->streamed.tile_px);
+    json_out_int(json, "tiles", largest->streamed.tiles_down * largest->streamed.tiles_across);
+    json_out_int(json, "predicted_bytes", (int64_t)largest->streamed.predicted_bytes);
+    json_out_int(json, "strip_bytes", (int64_t)largest->streamed.strip_bytes);
+    json_out_int(json, "spilled_bytes", (int64_t)largest->streamed.strips_spilled);
+    json_out_close_object(json);
+    json_out_int(json, "peak_bytes", (int64_t)room_peak());
+}
+
+static void slides_remark(const struct runner *runner)
+{
+    const struct largest *largest = &of_const(runner)->largest;
+    if (largest->height > 0)
+        console_note(runner->trainer->ctx->console,
+                     "largest slide: %lld x %lld px; %.0f MB predicted, %.0f MB of the process "
+                     "measured at most",
+                     (long long)largest->width, (long long)largest->height,
+                     (double)largest->streamed.predicted_bytes / 1e6, (double)room_peak() / 1e6);
+}
+
+const struct runner_kind runner_slides = {
+    .samples = "slides",
+    .slow = true,
+    .batch = slides_batch,
+    .step_batches = slides_step_batches,
+    .look = slides_look,
+    .describe = slides_describe,
+    .open = slides_open,
+    .free = slides_free,
+    .n_batches = slides_n_batches,
+    .begin = slides_begin,
+    .end = slides_end,
+    .next = slides_next,
+    .waited_s = slides_waited_s,
+    .use = slides_use,
+    .forward = slides_forward,
+    .gradient = slides_gradient,
+    .backward = slides_backward,
+    .record = slides_record,
+    .remark = slides_remark,
+};
