@@ -9,6 +9,7 @@
 #ifndef PREPARE_SLIDE_IMAGE_H
 #define PREPARE_SLIDE_IMAGE_H
 #include "base/ctx.h"
+#include "net/model/model_config.h"
 #include "net/plan/plan.h"
 #include "prepare/augment.h"
 #include "slide/slide_list.h"
@@ -35,6 +36,13 @@ struct slide_image_options {
 #define SLIDE_IMAGE_CACHE_BYTES ((size_t)64 << 20)
 /* mpp, long_side_px and target unset; mean 0 and std 1; the rest as usual. */
 struct slide_image_options slide_image_defaults(void);
+
+/* As a model of whole slides expects them, without its stains (stain_need.h): its config says so.
+ */
+bool slide_image_of_model(const struct model_config *config, struct slide_image_options *out,
+                          struct err *err);
+/* Writes to the config of a model how its slides were read: all but stains. */
+void slide_image_put(const struct slide_image_options *options, struct model_config *config);
 
 /* Opens the slide, finds its tissue and, where stains are normalised, its stains. A slide without
  * tissue is an error. The strings of entry and access must outlive *out, which is the caller's;

@@ -444,6 +444,42 @@ static void plain_images_work_too(void **state)
     free(slide_path), free(path);
 }
 
+/* What a training wrote is what a prediction reads. */
+static void a_model_says_how_its_slides_are_read(void **state)
+{
+    (void)state;
+    char *names[] = { (char *)"normal", (char *)"tumor" }, *path = scratch_path("config.json");
+    for (int by_side = 0; by_side < 2; by_side++) {
+        struct err err = { 0 };
+        struct slide_image_options options = options_at(by_side ? 0 : 1.5), again;
+        struct model_config config, read;
+        options.long_side_px = by_side ? 4096 : 0;
+        options.method = TISSUE_NCRF;
+        options.margin_um = 12.5;
+        options.background = by_side;
+        model_config_init(&config);
+        config.num_classes = 2;
+        config.class_names = names;
+        config.patch_size_pixels = 224;
+        config.network = (char *)"resnet18";
+        slide_image_put(&options, &config);
+        if (!model_config_write(path, &config, &err) || !model_config_read(path, &read, &err) ||
+            !slide_image_of_model(&read, &again, &err))
+            fail_msg("%s", err.text);
+        assert_true(read.whole.set && read.n_sizings == 0);
+        assert_true(again.mpp == options.mpp && again.long_side_px == options.long_side_px);
+        assert_true(again.method == options.method && again.margin_um == options.margin_um);
+        assert_true(again.background == options.background);
+        assert_memory_equal(again.mean, options.mean, sizeof again.mean);
+        assert_memory_equal(again.std, options.std, sizeof again.std);
+        snprintf(read.whole.tissue, sizeof read.whole.tissue, "guess");
+        assert_false(slide_image_of_model(&read, &again, &err));
+        assert_non_null(strstr(err.text, "'guess', which this version does not know"));
+        model_config_free(&read);
+    }
+    free(path);
+}
+
 static void refusals_say_why(void **state)
 {
     (void)state;
@@ -521,6 +557,7 @@ int main(void)
         cmocka_unit_test(a_turn_swaps_height_and_width),
         cmocka_unit_test(the_image_is_the_box_of_the_tissue),
         cmocka_unit_test(plain_images_work_too),
+        cmocka_unit_test(a_model_says_how_its_slides_are_read),
         cmocka_unit_test(refusals_say_why),
     };
     pool = pool_new(2);

@@ -301,6 +301,12 @@ static void config_errors_name_the_key(void **state)
           "stain' must be an object that describes what stains are normalised to" },
         { "\"architecture\": \"resnet34\"", "\"microtome\": {\"padding\": \"none\"}",
           "padding' must be zero, reflect, replicate or valid" },
+        { "\"architecture\": \"resnet34\"",
+          "\"microtome\": {\"whole\": {\"mpp\": 1, \"long_side_px\": 9}}",
+          "whole' must be an object with either mpp or long_side_px" },
+        { "\"architecture\": \"resnet34\"",
+          "\"microtome\": {\"whole\": {\"mpp\": 1, \"margin_um\": 5, \"tissue\": \"\"}}",
+          "whole: tissue' must be the name of a method" },
         { "{\"spec_version\"", "[\"spec_version\"", "not JSON" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

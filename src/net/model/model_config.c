@@ -229,7 +229,7 @@ static bool read_stain(const struct reader *r, const json_t *json)
 static bool add_known_crop(struct model_config *config)
 {
     int64_t side = config->patch_size_pixels;
-    if (config->network && config->n_sizings == 0)
+    if (config->network && config->n_sizings == 0 && !config->whole.set)
         config->sizings[config->n_sizings++] =
             (struct model_sizing){ MODEL_CENTER_CROP, side, side };
     return true;
@@ -297,6 +297,34 @@ static bool read_objective(const struct reader *r, const json_t *own)
     return i != OBJECTIVE_REGRESS || read_predicted(r, json_object_get(own, "target"));
 }
 
+static bool read_slides(const struct reader *r, const json_t *json)
+{
+    struct model_whole *whole = &r->config->whole;
+    const json_t *mpp = json_object_get(json, "mpp"), *margin = json_object_get(json, "margin_um");
+    const json_t *side = json_object_get(json, "long_side_px");
+    const char *tissue = json_string_value(json_object_get(json, "tissue"));
+    const char *background = json_string_value(json_object_get(json, "background"));
+    if (!json)
+        return true;
+    whole->mpp = json_number_value(mpp);
+    whole->margin_um = json_number_value(margin);
+    if (!(whole->mpp > 0 && isfinite(whole->mpp)) == !side)
+        return wrong(r, "microtome: whole", "an object with either mpp or long_side_px");
+    if (side &&
+        !read_whole(r, side, "microtome: whole: long_side_px", PIXELS_LIMIT, &whole->long_side_px))
+        return false;
+    if (!json_is_number(margin) || !(whole->margin_um >= 0 && isfinite(whole->margin_um)))
+        return wrong(r, "microtome: whole: margin_um", "a number from 0");
+    if (!tissue || !tissue[0] || strlen(tissue) >= sizeof whole->tissue)
+        return wrong(r, "microtome: whole: tissue", "the name of a method");
+    memcpy(whole->tissue, tissue, strlen(tissue) + 1);
+    whole->background = background && strcmp(background, "kept") == 0;
+    if (!background || (!whole->background && strcmp(background, "white") != 0))
+        return wrong(r, "microtome: whole: background", "white or kept");
+    whole->set = true;
+    return true;
+}
+
 static bool read_own(const struct reader *r, const json_t *json)
 {
     if (!json)
@@ -323,10 +351,25 @@ static bool read_own(const struct reader *r, const json_t *json)
         return wrong(r, "microtome: icc", "true or false");
     r->config->icc = json_is_true(icc);
     return read_stain(r, json_object_get(json, "stain")) &&
+           read_slides(r, json_object_get(json, "whole")) &&
            read_activation(r, json_object_get(json, "activation")) && read_objective(r, json) &&
            read_text(r, json_object_get(json, "network"), "microtome: network",
                      &r->config->network) &&
            add_known_crop(r->config);
+}
+
+/* Slides that are scaled to a long side have no um/px in common. */
+static bool read_spacing(const struct reader *r, const json_t *root)
+{
+    const json_t *spacing = json_object_get(root, "spacing_um_px");
+    const json_t *whole = json_object_get(json_object_get(root, "microtome"), "whole");
+    r->config->spacing_um_px = json_number_value(spacing);
+    if (!spacing && json_object_get(whole, "long_side_px"))
+        return true;
+    if (!spacing)
+        return err_set(r->err, ERR_MISSING, "%s: the key 'spacing_um_px' is missing", r->path);
+    return (json_is_number(spacing) && r->config->spacing_um_px > 0) ||
+           wrong(r, "spacing_um_px", "a number above 0");
 }
 
 static bool read_all(const struct reader *r, const json_t *root)
@@ -340,12 +383,8 @@ static bool read_all(const struct reader *r, const json_t *root)
                     &n_classes))
         return false;
     config->num_classes = n_classes;
-    const json_t *spacing = json_object_get(root, "spacing_um_px");
-    if (!spacing)
-        return err_set(r->err, ERR_MISSING, "%s: the key 'spacing_um_px' is missing", r->path);
-    config->spacing_um_px = json_number_value(spacing);
-    if (!json_is_number(spacing) || !(config->spacing_um_px > 0))
-        return wrong(r, "spacing_um_px", "a number above 0");
+    if (!read_spacing(r, root))
+        return false;
     return read_whole(r, json_object_get(root, "patch_size_pixels"), "patch_size_pixels",
                       PIXELS_LIMIT, &config->patch_size_pixels) &&
            read_class_names(r, json_object_get(root, "class_names")) &&

@@ -29,6 +29,16 @@ struct model_stain {
     double matrix[6], concentration_p99[2], lab_mean[3], lab_std[3]; /* the target */
 };
 
+/* How slides are read for a network that takes them whole (prepare/slide_image.h). */
+struct model_whole {
+    bool set;             /* it does; else it takes patches */
+    double mpp;           /* um/px; 0: long_side_px decides */
+    int64_t long_side_px; /* of the tissue's bounding box */
+    char tissue[16];      /* the method by which tissue is found */
+    double margin_um;     /* what is as near as this to tissue counts as tissue */
+    bool background;      /* pixels without tissue stay as they are; else they are white */
+};
+
 /* The number that a model predicts: its output * std + mean. */
 struct model_target {
     char *name, *unit; /* "tumor_coverage", "fraction"; the unit may be "" */
@@ -52,8 +62,8 @@ extern const char *const segment_class_names[SEGMENT_CLASSES];
 struct model_config {
     int64_t num_classes;       /* logits; one: sigmoid, more: softmax */
     int64_t patch_size_pixels; /* side of a patch as it is cut, at spacing_um_px */
-    double spacing_um_px;
-    char **class_names; /* [num_classes] */
+    double spacing_um_px;      /* 0 only if slides are scaled to a long side */
+    char **class_names;        /* [num_classes] */
     struct model_sizing
         sizings[MODEL_MAX_SIZINGS]; /* in this order; none: the patch as it is cut */
     int n_sizings;
@@ -67,6 +77,7 @@ struct model_config {
     struct model_target target; /* OBJECTIVE_REGRESS; num_classes is 1 and the class its name */
     bool independent;           /* every class is scored by itself, with a sigmoid ("activation") */
     struct model_stain stain;
+    struct model_whole whole;
     bool icc; /* trained on colours converted to sRGB by ICC profiles */
 };
 

@@ -87,6 +87,19 @@ static void write_target(struct json_out *json, const struct model_target *targe
     json_out_close_object(json);
 }
 
+static void write_whole(struct json_out *json, const struct model_whole *whole)
+{
+    json_out_object(json, "whole");
+    if (whole->mpp > 0)
+        json_out_real(json, "mpp", whole->mpp);
+    else
+        json_out_int(json, "long_side_px", whole->long_side_px);
+    json_out_text(json, "tissue", whole->tissue);
+    json_out_real(json, "margin_um", whole->margin_um);
+    json_out_text(json, "background", whole->background ? "kept" : "white");
+    json_out_close_object(json);
+}
+
 static void write_all(FILE *stream, const struct model_config *config)
 {
     struct json_out json;
@@ -97,7 +110,8 @@ static void write_all(FILE *stream, const struct model_config *config)
     json_out_text(&json, "architecture", architecture ? architecture : "unknown");
     json_out_int(&json, "num_classes", config->num_classes);
     json_out_int(&json, "patch_size_pixels", config->patch_size_pixels);
-    json_out_real(&json, "spacing_um_px", config->spacing_um_px);
+    if (config->spacing_um_px > 0)
+        json_out_real(&json, "spacing_um_px", config->spacing_um_px);
     json_out_array_line(&json, "class_names");
     for (int64_t i = 0; i < config->num_classes; i++)
         json_out_text(&json, NULL, config->class_names[i]);
@@ -115,6 +129,8 @@ static void write_all(FILE *stream, const struct model_config *config)
     if (config->independent)
         json_out_text(&json, "activation", "sigmoid");
     write_stain(&json, &config->stain);
+    if (config->whole.set)
+        write_whole(&json, &config->whole);
     if (config->icc)
         json_out_bool(&json, "icc", true);
     json_out_close_object(&json);
@@ -125,7 +141,7 @@ static void write_all(FILE *stream, const struct model_config *config)
 static bool is_complete(const struct model_config *config, const char *path, struct err *err)
 {
     if (config->num_classes > 0 && config->class_names && config->patch_size_pixels > 0 &&
-        config->spacing_um_px > 0)
+        (config->spacing_um_px > 0 || config->whole.long_side_px > 0))
         return true;
     return err_set(err, ERR_USAGE, "%s: the classes, the patch size and the spacing must be known",
                    path);
