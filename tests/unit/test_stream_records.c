@@ -164,7 +164,7 @@ static void spilled(void **state)
                 options.bf16 = bf16, options.wait = wait;
                 options.group_bytes = (int64_t[]){ 0, 1, 300000 }[group];
                 size_t least = records_least(&options);
-                for (size_t memory = least; memory < total_bytes(); memory += MB) {
+                for (size_t memory = least; memory < total_bytes(); memory += 3 * MB) {
                     options.memory = memory;
                     whole_passes(&options);
                 }
@@ -196,7 +196,7 @@ static void abandoned(void **state)
 {
     (void)state;
     for (int wait = 0; wait < 2; wait++)
-        for (int64_t upto = 1; upto <= N; upto += 11) {
+        for (int64_t upto = 1; upto <= N; upto += 19) {
             struct records_options options = options_of(MB);
             options.wait = wait;
             options.group_bytes = 100000;
