@@ -66,6 +66,14 @@ struct plan_sink {
                   const float *map, struct err *err);
 };
 
+/* How strips that exceed the budget come to the disk and back. The first is the fastest; the others
+ * are there to be compared with it. */
+enum plan_spilling {
+    SPILLING_AHEAD,  /* several tiles together, while others are computed */
+    SPILLING_GROUPS, /* several tiles together, waited for */
+    SPILLING_TILES,  /* tile by tile, waited for */
+};
+
 /* A network run tile by tile on one large image, each cell of every map computed once a pass: what
  * a tile needs of its neighbours above and to the left (strips) is kept from when they were
  * computed. Then only plan_output of small outputs (not maps) can be accessed, plan_input only
@@ -80,6 +88,7 @@ struct plan_stream {
     bool bf16;         /* strips are kept as bfloat16: gradients change by 0.1 to 0.3 % */
     const int64_t *band_rows; /* [bands + 1]: rows of the image that peers[PEERS_BANDS] divide it
                                  at; NULL: as equal as possible */
+    enum plan_spilling spilling;
     size_t besides; /* bytes that the process takes besides the plan, of which messages speak too:
                        see net/stream/budget.h */
 };
