@@ -78,7 +78,9 @@ static bool make_records(struct stream *s, struct err *err)
                                        .bytes = s->record_bytes,
                                        .memory = s->records_memory,
                                        .folder = s->settings.spill,
-                                       .bf16 = s->settings.bf16 };
+                                       .bf16 = s->settings.bf16,
+                                       .group_bytes = s->settings.spilling == SPILLING_TILES,
+                                       .wait = s->settings.spilling != SPILLING_AHEAD };
     if (stream_trains(s))
         return records_new(&options, &s->records, err);
     s->record = malloc(stream_record_most(s) + 1);
