@@ -1,11 +1,9 @@
 /* cmd_model.c: microtome model list | show | convert | run | bench: networks and their weights. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
 #include "base/json.h"
 #include "base/names.h"
-#include "base/pool.h"
 #include "base/console.h"
 #include "cli/model.h"
 #include "net/model/classifier.h"
@@ -15,23 +13,11 @@
 #include "net/model/weights.h"
 #include "net/zoo/zoo.h"
 #include "base/text.h"
-#include "base/clock.h"
 
 static const char *const kernel_choices[] = { "auto",      "direct",    "winograd2",
                                               "winograd4", "winograd6", NULL };
-static const char *const memory_choices[] = { "plain", "recompute", "half", NULL };
 
-static struct plan_options plan_options_of(const struct app *app, const struct model_args *given)
-{
-    static const int tiles[] = { 0, 0, 2, 4, 6 };
-    return (struct plan_options){ .threads = pool_workers(app->ctx.pool),
-                                  .saving = (enum plan_saving)given->memory,
-                                  .direct = given->kernels == 1,
-                                  .fast = given->fast,
-                                  .winograd_tile = tiles[given->kernels] };
-}
-
-static struct model_source source_of(const struct model_args *given)
+struct model_source model_source_of(const struct model_args *given)
 {
     return (struct model_source){ .file = given->model,
                                   .network = given->network,
@@ -79,15 +65,6 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
         json_out_end(&json);
     }
     return true;
-}
-
-/* The network's own input size, unless --size is given. */
-static void input_size(const struct model *model, const struct model_args *given, int64_t *height,
-                       int64_t *width)
-{
-    const struct shape *input = graph_shape(model->graph, model->graph->inputs[0].value);
-    *height = given->size ? given->size : input->dim[2];
-    *width = given->size ? given->size : input->dim[3];
 }
 
 static void print_field(struct app *app, const struct model *model, int64_t window)
@@ -155,44 +132,20 @@ static void print_outputs(struct app *app, const struct model_args *given, struc
         fprintf(app->out, "scores: none: %s\n", err.text);
 }
 
-/* A plan for inference, or for training with --train. */
-static bool make_ready(struct app *app, const struct model_args *given, const struct model *model,
-                       bool profile, struct model_run *out, struct err *err)
-{
-    int64_t height = 0, width = 0;
-    struct plan_options options = plan_options_of(app, given);
-    options.profile = profile;
-    input_size(model, given, &height, &width);
-    if (!given->train)
-        return model_run_with(model, given->batch, height, width, &options, out, err);
-    options.mode = PLAN_TRAIN;
-    *out = (struct model_run){ .batch = given->batch, .height = height, .width = width };
-    bool ok = transform_resize(model->graph, given->batch, height, width, &out->graph, err);
-    double began_s = clock_monotonic_s();
-    ok = ok && plan_new(out->graph, &options, &out->plan, err);
-    out->plan_s = clock_monotonic_s() - began_s;
-    return ok;
-}
-
-/* One forward pass, or one training step without the update. */
-static bool run_once(struct plan *plan, bool train, struct err *err)
-{
-    return plan_forward(plan, err) && (!train || plan_backward(plan, err));
-}
-
 static bool run_show(struct app *app, const struct model_args *given, struct err *err)
 {
     struct model *model = NULL;
     struct model_run ready = { 0 };
-    struct model_source source = source_of(given);
+    struct model_drawn drawn;
+    struct model_source source = model_source_of(given);
     int64_t height = 0, width = 0;
     if (!model_open(&source, &model, err))
         return false;
     bool ok = true;
     if (given->plan) {
-        ok = make_ready(app, given, model, true, &ready, err);
+        ok = model_make_ready(app, given, model, &drawn, true, &ready, err);
         for (int64_t i = 0; ok && i < given->repeats; i++)
-            ok = run_once(ready.plan, given->train, err);
+            ok = model_run_once(given, &ready, err);
         if (ok)
             plan_print(ready.plan, app->out);
     } else if (given->layers && given->json) {
@@ -200,10 +153,10 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
     } else if (given->layers) {
         graph_print_layers(model->graph, app->out);
     } else if (given->layer) {
-        input_size(model, given, &height, &width);
+        model_input_side(model, given, &height, &width);
         ok = print_layer(app, model, given->layer, width, err);
     } else {
-        input_size(model, given, &height, &width);
+        model_input_side(model, given, &height, &width);
         graph_print(model->graph, app->out);
         print_field(app, model, width);
         print_outputs(app, given, model);
@@ -249,7 +202,7 @@ static bool run_convert(struct app *app, const struct model_args *given, struct 
         return err_set(err, ERR_USAGE, "--output: '%s' is neither .onnx nor .safetensors",
                        given->output);
     struct model *model = NULL;
-    struct model_source source = source_of(given);
+    struct model_source source = model_source_of(given);
     if (!model_open(&source, &model, err))
         return false;
     bool ok =
@@ -268,7 +221,7 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
             err, ERR_USAGE,
             "run: pass images (PNG or JPEG), folders or tar files of images, or patch stores");
     struct model *model = NULL;
-    struct model_source source = source_of(given);
+    struct model_source source = model_source_of(given);
     if (!model_open_classifier(&source, &model, err))
         return false;
     bool usual = true;
@@ -277,51 +230,6 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
     if (!usual)
         console_note(app->ctx.console, "%s: %s", model->name, text);
     bool ok = model_run_patches(app, given, model, paths, n_paths, err);
-    model_close(model);
-    return ok;
-}
-
-static bool bench_plan(struct app *app, const struct model_args *given, struct plan *plan,
-                       double plan_s, double ready_s, struct err *err)
-{
-    double best_s = INFINITY;
-    bool ok = run_once(plan, given->train, err);
-    for (int64_t i = 0; ok && i < given->repeats; i++) {
-        double began_s = clock_monotonic_s();
-        ok = run_once(plan, given->train, err);
-        best_s = fmin(best_s, clock_monotonic_s() - began_s);
-    }
-    if (!ok)
-        return false;
-    struct plan_memory memory = plan_memory(plan);
-    struct json_out json;
-    json_out_begin(&json, app->out);
-    json_out_object(&json, NULL);
-    json_out_text(&json, "mode", given->train ? "train" : "infer");
-    json_out_int(&json, "batch", given->batch);
-    json_out_int(&json, "threads", pool_workers(app->ctx.pool));
-    json_out_real(&json, "plan_ms", 1e3 * plan_s);   /* plan_new */
-    json_out_real(&json, "ready_ms", 1e3 * ready_s); /* with resizing, folding and fusing */
-    json_out_real(&json, "best_ms", 1e3 * best_s);
-    json_out_real(&json, "images_per_s", (double)given->batch / best_s);
-    json_out_real(&json, "arena_mb", (double)memory.arena / 1e6);
-    json_out_real(&json, "weights_mb", (double)memory.weights / 1e6);
-    json_out_close_object(&json);
-    json_out_end(&json);
-    return true;
-}
-
-static bool run_bench(struct app *app, const struct model_args *given, struct err *err)
-{
-    struct model *model = NULL;
-    struct model_run ready = { 0 };
-    struct model_source source = source_of(given);
-    if (!model_open(&source, &model, err))
-        return false;
-    double began_s = clock_monotonic_s();
-    bool ok = make_ready(app, given, model, false, &ready, err) &&
-              bench_plan(app, given, ready.plan, ready.plan_s, clock_monotonic_s() - began_s, err);
-    model_run_free(&ready);
     model_close(model);
     return ok;
 }
@@ -343,7 +251,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
     if (strcmp(action, "run") == 0)
         return run_run(app, given, operands->operands + 1, operands->n_operands - 1, err);
     if (strcmp(action, "bench") == 0)
-        return run_bench(app, given, err);
+        return model_bench(app, given, err);
     return names_refuse(action, actions, sizeof actions / sizeof *actions, err);
 }
 
@@ -389,10 +297,21 @@ static const struct arg args[] = {
                "method with tiles of 2x2, 4x4 or 6x6"),
     FLAG_ARG("fast", fast,
              "for show --plan and bench: let --kernels auto use 6x6 tiles, which are less exact"),
-    CHOICE_ARG("memory", memory, "HOW", "plain", memory_choices,
-               "with --train: how activations are kept, like train.memory in a config"),
+    CHOICE_ARG("memory", memory, "HOW", "plain", model_memory_choices,
+               "how activations are kept in training, like train.memory in a config; stream also "
+               "without --train and for run: the image goes through the network tile by tile"),
+    INT_ARG("memory-mb", memory_mb, "MB", NULL, 1, 1e9,
+            "with --memory stream: what the program may take, in millions of bytes; the size of "
+            "tiles follows from it"),
+    INT_ARG("tile-px", tile_px, "PX", NULL, 1, 65536,
+            "with --memory stream: the side of a tile; default: the largest that fits"),
+    TEXT_ARG("spill", spill, "DIR", NULL,
+             "with --memory stream: folder for what tiles keep of their neighbours, as far as it "
+             "exceeds --memory-mb; default: it stays in memory"),
     FLAG_ARG("train", train,
              "for show --plan and bench: run forward and backward in training mode"),
+    FLAG_ARG("frozen", frozen,
+             "with --train: batch norm is frozen, as it always is with --memory stream"),
     INT_ARG("repeats", repeats, "N", "10", 1, 1000000, "for show --plan and bench: number of runs"),
     FLAG_ARG("json", json, "print the result as JSON"),
     COMMON_ARGS,
@@ -418,7 +337,9 @@ const struct command cmd_model = {
                          "microtome model run test.tar --model run -o scores.csv\n"
                          "microtome evaluate roc scores.csv --slide sample --score prob_tumor\n"
                          "microtome model convert --network resnet18 --weights w.safetensors "
-                         "-o resnet18.onnx",
+                         "-o resnet18.onnx\n"
+                         "microtome model bench --network resnet50 --train --memory stream "
+                         "--memory-mb 4000 --size 10000 --repeats 1",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct model_args),

@@ -2,15 +2,46 @@
 #ifndef CLI_MODEL_H
 #define CLI_MODEL_H
 #include "cli/app.h"
+#include "net/model/drawn_image.h"
 #include "net/model/model.h"
+#include "net/model/model_run.h"
+
+/* Of --memory: those of enum plan_saving, then this. */
+#define MODEL_MEMORY_STREAM 3
+extern const char *const model_memory_choices[];
 
 struct model_args {
     struct common_options common;
-    const char *model, *network, *weights, *output, *layer;
-    int64_t init_seed, classes, size, batch, repeats;
-    int kernels, memory, scores; /* indices in kernel_choices, memory_choices, .. */
-    bool plan, layers, train, fast, json, tta, any_stain, overwrite;
+    const char *model, *network, *weights, *output, *layer, *spill;
+    int64_t init_seed, classes, size, batch, repeats, memory_mb, tile_px;
+    int kernels, memory, scores; /* indices in kernel_choices, model_memory_choices, .. */
+    bool plan, layers, train, frozen, fast, json, tta, any_stain, overwrite;
 };
+
+struct model_source model_source_of(const struct model_args *given);
+/* The network's own input size, unless --size is given. */
+void model_input_side(const struct model *model, const struct model_args *given, int64_t *height,
+                      int64_t *width);
+
+/* A drawn image as a source of pixels; stays where it is while a plan reads it. */
+struct model_drawn {
+    struct drawn_image image;
+    struct plan_source source;
+    struct plan_stream stream;
+};
+/* A plan for inference, or for training with --train; of a drawn image with --memory stream. */
+bool model_make_ready(struct app *app, const struct model_args *given, const struct model *model,
+                      struct model_drawn *drawn, bool profile, struct model_run *out,
+                      struct err *err);
+/* One forward pass, or one training step without the update. */
+bool model_run_once(const struct model_args *given, const struct model_run *run, struct err *err);
+
+/* Whether options that belong to --memory stream are given with it only. */
+bool model_check_memory(const struct model_args *given, struct err *err);
+/* Tile size, folder for strips and budget: --memory-mb without what the process has already. */
+struct plan_stream model_stream_of(const struct model_args *given);
+
+bool model_bench(struct app *app, const struct model_args *given, struct err *err);
 
 /* `model run`: scores of patches in images, folders, tar files and stores. */
 bool model_run_patches(struct app *app, const struct model_args *given, const struct model *model,
