@@ -220,16 +220,22 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
         return err_set(
             err, ERR_USAGE,
             "run: pass images (PNG or JPEG), folders or tar files of images, or patch stores");
+    if (given->layer && given->memory != MODEL_MEMORY_STREAM)
+        return err_set(err, ERR_USAGE, "run: --layer: only with --memory stream");
     struct model *model = NULL;
     struct model_source source = model_source_of(given);
-    if (!model_open_classifier(&source, &model, err))
+    if (!(given->layer ? model_open(&source, &model, err)
+                       : model_open_classifier(&source, &model, err)))
         return false;
     bool usual = true;
     char text[MODEL_OUTPUTS_TEXT];
-    model_outputs_text(model, text, &usual);
+    if (!given->layer)
+        model_outputs_text(model, text, &usual);
     if (!usual)
         console_note(app->ctx.console, "%s: %s", model->name, text);
-    bool ok = model_run_patches(app, given, model, paths, n_paths, err);
+    bool ok = given->memory == MODEL_MEMORY_STREAM
+                  ? model_run_whole(app, given, model, paths, n_paths, err)
+                  : model_run_patches(app, given, model, paths, n_paths, err);
     model_close(model);
     return ok;
 }
@@ -279,7 +285,7 @@ static const struct arg args[] = {
       .offset = AT(output),
       .value = "FILE",
       .help = "for convert: FILE.onnx or FILE.safetensors; for run: FILE.csv, a table of scores "
-              "that 'evaluate roc' reads" },
+              "that 'evaluate roc' reads, or, with --layer, FILE.npy" },
     FLAG_ARG("tta", tta,
              "for run: average the scores over the eight rotations and reflections of a patch"),
     FLAG_ARG(
@@ -289,7 +295,8 @@ static const struct arg args[] = {
     SCORES_ARG,
     FLAG_ARG("layers", layers, "for show: list the layers that have names, with their shapes"),
     TEXT_ARG("layer", layer, "NAME", NULL,
-             "for show: one layer only, e.g. layer4: its shape, receptive field and stride"),
+             "for show: one layer only, e.g. layer4: its shape, receptive field and stride; for "
+             "run --memory stream: its numbers instead of scores, to --output FILE.npy"),
     FLAG_ARG("plan", plan,
              "for show: print the kernels with their memory, time and rate instead of the graph"),
     CHOICE_ARG("kernels", kernels, "WHICH", "auto", kernel_choices,
@@ -329,13 +336,20 @@ const struct command cmd_model = {
                   "ONNX or safetensors; 'run' classifies patches (PNG or JPEG images, folders or "
                   "tar files of images, patch stores), prepared as in the model's training, and "
                   "prints the score of every class; 'bench' times a network. Without a "
-                  "config.json, images are used as RGB / 255 at their own size.",
+                  "config.json, images are used as RGB / 255 at their own size. 'run --memory "
+                  "stream' "
+                  "takes whole slides and images of any size, such as 20,000 x 20,000 px, in "
+                  "bounded "
+                  "memory.",
               .example = "microtome model list\n"
                          "microtome model show --network resnet18\n"
                          "microtome model show --network resnet18 --layers\n"
                          "microtome model run patch.png --model model.onnx --json\n"
                          "microtome model run test.tar --model run -o scores.csv\n"
                          "microtome evaluate roc scores.csv --slide sample --score prob_tumor\n"
+                         "microtome model run large.png --network resnet50 --weights w.safetensors "
+                         "--memory "
+                         "stream --memory-mb 2000 --layer layer4 -o features.npy\n"
                          "microtome model convert --network resnet18 --weights w.safetensors "
                          "-o resnet18.onnx\n"
                          "microtome model bench --network resnet50 --train --memory stream "

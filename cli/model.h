@@ -46,4 +46,7 @@ bool model_bench(struct app *app, const struct model_args *given, struct err *er
 /* `model run`: scores of patches in images, folders, tar files and stores. */
 bool model_run_patches(struct app *app, const struct model_args *given, const struct model *model,
                        char **paths, int n_paths, struct err *err);
+/* `model run --memory stream`: scores, or the map of a layer, of whole images. */
+bool model_run_whole(struct app *app, const struct model_args *given, const struct model *model,
+                     char **paths, int n_paths, struct err *err);
 #endif

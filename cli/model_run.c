@@ -1,10 +1,12 @@
 /* model_run.c: `microtome model run`: the scores of patches, printed or as a table. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
 #include "base/json.h"
 #include "base/console.h"
 #include "cli/model.h"
+#include "prepare/whole_run.h"
 #include "train/score.h"
 
 struct printing {
@@ -132,4 +134,66 @@ bool model_run_patches(struct app *app, const struct model_args *given, const st
         return false;
     return to.failed == 0 || err_set(err, ERR_FORMAT, "%lld of %lld patches failed",
                                      (long long)to.failed, (long long)(to.failed + to.scored));
+}
+
+static struct whole_request whole_request_of(const struct model_args *given,
+                                             const struct model *model)
+{
+    return (struct whole_request){ .model = model,
+                                   .layer = given->layer,
+                                   .npy = given->layer ? given->output : NULL,
+                                   .memory_mb = given->memory_mb,
+                                   .tile_px = given->tile_px };
+}
+
+/* A layer of one image, in a file. */
+static bool run_layer(struct app *app, const struct model_args *given, const struct model *model,
+                      char **paths, int n_paths, struct err *err)
+{
+    struct whole_request request = whole_request_of(given, model);
+    struct whole_result result;
+    char text[SHAPE_TEXT];
+    if (n_paths != 1)
+        return err_set(err, ERR_USAGE, "--layer: one image at a time");
+    if (!given->output || strcmp(file_extension(given->output), ".npy") != 0)
+        return err_set(err, ERR_USAGE, "--layer: pass --output FILE.npy for its numbers");
+    if (file_exists(given->output) && !given->overwrite)
+        return err_set(err, ERR_USAGE, "%s: is there already; pass --overwrite to replace it",
+                       given->output);
+    if (!whole_run(&request, paths[0], &app->ctx, NULL, &result, err))
+        return false;
+    fprintf(app->out, "%s of %lld x %lld px, %s: %s\n", given->layer, (long long)result.width,
+            (long long)result.height, shape_text(&result.shape, text), given->output);
+    return true;
+}
+
+bool model_run_whole(struct app *app, const struct model_args *given, const struct model *model,
+                     char **paths, int n_paths, struct err *err)
+{
+    struct printing to = { .app = app, .given = given, .config = &model->config };
+    struct whole_request request = whole_request_of(given, model);
+    if (!model_check_memory(given, err))
+        return false;
+    if (given->tta)
+        return err_set(err, ERR_USAGE, "--tta: not with --memory stream");
+    if (given->layer)
+        return run_layer(app, given, model, paths, n_paths, err);
+    double *scores = calloc((size_t)model->config.num_classes, sizeof *scores);
+    bool ok = (scores || err_memory(err, model->name)) && begin(&to, err);
+    for (int i = 0; ok && i < n_paths; i++) {
+        struct whole_result result;
+        struct score_row row = { .name = paths[i],
+                                 .slide = "",
+                                 .patient = "",
+                                 .x_l0 = -1,
+                                 .y_l0 = -1,
+                                 .label = -1,
+                                 .scores = scores };
+        ok = whole_run(&request, paths[i], &app->ctx, scores, &result, err) &&
+             put_row(&to, &row, err);
+    }
+    free(scores);
+    if (!ok && given->output)
+        file_out_discard(&to.table);
+    return ok && end(&to, err);
 }

@@ -57,15 +57,16 @@ def write_safetensors(path, tensors):
 
 
 class Attention(torch.nn.Module):
-    """Gated attention: the mean of all cells, weighted by softmax(w tanh(V x) * sigmoid(U x))."""
+    """Gated attention: the mean of all cells, weighted by softmax(w (tanh(V x) sigmoid(U x)))."""
 
-    def __init__(self, weights):
+    def __init__(self, channels, hidden):
         super().__init__()
-        self.weights = torch.nn.ParameterDict({name.replace(".", "_"): torch.nn.Parameter(value)
-                                               for name, value in weights.items()})
+        self.v, self.u = torch.nn.Conv2d(channels, hidden, 1), torch.nn.Conv2d(channels, hidden, 1)
+        self.w = torch.nn.Conv2d(hidden, 1, 1, bias=False)
 
     def forward(self, x):
-        raise NotImplementedError
+        scores = self.w(torch.tanh(self.v(x)) * torch.sigmoid(self.u(x)))
+        return (x * scores.flatten(1).softmax(1).view_as(scores)).sum((2, 3), keepdim=True)
 
 
 class Largest(torch.nn.Module):
@@ -130,19 +131,26 @@ def keep_less(module):
             setattr(module, name, Twice(child))
 
 
-def gradients(model, state, head, image, dtype):
-    """Output and gradients by name. Weights of the head that are not in the network are those named head.*"""
-    model.load_state_dict({name: value for name, value in state.items() if not name.startswith("head.")}, strict=False)
+def load(network, head, state):
+    """The weights of the head are called head.* in ours, avgpool.* here."""
+    model = make(network)
     if head == "max":
         model.avgpool = Largest()
     elif head == "attention":
-        model.avgpool = Attention({name: value for name, value in state.items() if name.startswith("head.")})
+        model.avgpool = Attention(state["head.v.weight"].shape[1], state["head.v.weight"].shape[0])
+    model.load_state_dict({name.replace("head.", "avgpool."): value for name, value in state.items()}, strict=False)
+    return model
+
+
+def gradients(network, head, state, image, dtype):
+    """Outputs, and gradients by our names."""
+    model = load(network, head, state)
     model = model.to(dtype).eval()
     if image.shape[2] * image.shape[3] > LARGE_PX:
         keep_less(model)
     outputs = model(image.to(dtype))
     outputs.backward(OUTPUT_GRADIENT.to(dtype))
-    return outputs.detach().numpy(), {name.replace(".inner", ""): parameter.grad.numpy()
+    return outputs.detach().numpy(), {name.replace(".inner", "").replace("avgpool.", "head."): parameter.grad.numpy()
                                       for name, parameter in model.named_parameters()}
 
 
@@ -155,14 +163,13 @@ class Case:
         initial, pixels = os.path.join(folder, "initial.safetensors"), os.path.join(folder, "image")
         self.ours("initial.safetensors", weights=None, image=pixels)
         image = torch.from_numpy(numpy.fromfile(pixels, numpy.float32).reshape(1, 3, height, width))
-        state, model = read_safetensors(initial), make(network)
-        model.load_state_dict({name: value for name, value in state.items() if not name.startswith("head.")},
-                              strict=False)
+        state = read_safetensors(initial)
+        model = load(network, head, state)
         calibrate(model, image[:, :, :384, :384], kinks)
-        known = model.state_dict()
+        known = {name.replace("avgpool.", "head."): value for name, value in model.state_dict().items()}
         state = {name: known.get(name, value) for name, value in state.items()}
         write_safetensors(self.weights, state)
-        self.outputs, self.double = gradients(make(network), state, head, image, torch.float64)
+        self.outputs, self.double = gradients(network, head, state, image, torch.float64)
         self.plain = self.errors(self.ours("plain", tile=0)[0])
 
     def ours(self, name, **settings):
