@@ -161,8 +161,9 @@ const struct config_key config_keys[] = {
            "for images of any size; auto: the first of plain, recompute and stream that fits "
            "memory_mb"),
     INT("train.memory_mb", train.memory_mb, 0, 1048576, "0",
-        "for recompute: budget for activations and their gradients; 0: about the minimum. For "
-        "stream and auto: for all that training an image allocates; 0: no limit"),
+        "for recompute: budget for activations and their gradients; 0: about the minimum. With "
+        "data.slides: the most memory that the process may take, in millions of bytes; 0: no "
+        "limit"),
     CHOICE("train.store", train.store, stores, "single",
            "for stream: how strips between tiles are kept; bf16: half the memory, gradients "
            "change by 0.1 to 0.3 %"),

@@ -44,6 +44,7 @@ static bool refuse_patch_keys(const struct train_config *config, struct err *err
         { "data.hard_negatives", config->data.hard_negatives[0] != 0 },
         { "augment.blur", config->augment.blur > 0 },
         { "train.mixup", config->train.mixup > 0 },
+        { "train.tta", config->train.tta },
         { "ranks.sync_bn", config->ranks.sync_bn },
     };
     const char *key = first_given(keys, sizeof keys / sizeof *keys);
@@ -64,6 +65,10 @@ static bool check_whole(const struct train_config *config, struct err *err)
         return err_set(err, ERR_USAGE,
                        "data.slides: set either data.mpp or data.long_side_px: at which size "
                        "slides are read");
+    if (config->train.memory == MEMORY_AUTO && config->train.memory_mb == 0)
+        return err_set(err, ERR_USAGE,
+                       "train.memory: auto chooses what fits train.memory_mb; set it, or use "
+                       "stream");
     return refuse_patch_keys(config, err);
 }
 

@@ -9,6 +9,8 @@
 #include "base/divide.h"
 #include "base/json.h"
 #include "base/room.h"
+#include "net/stream/budget.h"
+#include "net/stream/choose.h"
 #include "prepare/slide_image.h"
 #include "train/loss.h"
 #include "train/order.h"
@@ -17,7 +19,9 @@
 /* The largest plan so far. */
 struct largest {
     int64_t height, width;
-    struct plan_streamed streamed;
+    struct memory_chosen chosen;
+    struct plan_streamed streamed; /* zeros: not tile by tile */
+    char text[CHOSEN_TEXT];
 };
 
 struct slides {
@@ -78,22 +82,6 @@ static bool slides_look(struct trainer *trainer, struct err *err)
     return true;
 }
 
-static bool slides_describe(struct trainer *trainer, struct err *err)
-{
-    const struct train_config *config = trainer->config;
-    trainer->stain = (struct stain_need){ .known = true };
-    if (config->data.stain != STAIN_NONE &&
-        !stain_need_target((enum stain_method)config->data.stain, config->data.stain_template,
-                           &trainer->stain.target, err))
-        return false;
-    trainer->prepare.patch_size_pixels = config->network.input_px;
-    trainer->prepare.spacing_um_px = config->data.mpp;
-    stain_need_put(&trainer->stain, &trainer->prepare);
-    return true;
-}
-
-/* --- opening --- */
-
 static struct slide_image_options image_options(const struct trainer *trainer)
 {
     const struct train_config *config = trainer->config;
@@ -105,6 +93,23 @@ static struct slide_image_options image_options(const struct trainer *trainer)
     memcpy(options.std, config->data.std, sizeof options.std);
     return options;
 }
+
+static bool slides_describe(struct trainer *trainer, struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    trainer->stain = (struct stain_need){ .known = true };
+    if (config->data.stain != STAIN_NONE &&
+        !stain_need_target((enum stain_method)config->data.stain, config->data.stain_template,
+                           &trainer->stain.target, err))
+        return false;
+    struct slide_image_options options = image_options(trainer);
+    trainer->prepare.patch_size_pixels = config->network.input_px;
+    slide_image_put(&options, &trainer->prepare);
+    stain_need_put(&trainer->stain, &trainer->prepare);
+    return true;
+}
+
+/* --- opening --- */
 
 /* Finds the tissue of all slides of the side: one without any is told before work begins. */
 static bool open_images(struct slides *slides, struct err *err)
@@ -288,6 +293,28 @@ static bool read_pixels(void *arg, int64_t y, int64_t x, int64_t h, int64_t w, f
     return source.read(source.arg, y, x, h, w, out, err);
 }
 
+/* What is left of train.memory_mb for the plan of a slide. */
+static bool set_budget(const struct slides *slides, struct err *err)
+{
+    struct trainer *trainer = slides->runner.trainer;
+    const struct train_config *config = trainer->config;
+    struct plan_stream stream = { 0 };
+    size_t copies = 3 + (config->train.ema > 0); /* gradients and what the optimizer keeps */
+    size_t reading = 0;
+    for (int64_t i = 0; i < trainer->dataset.n_samples; i++)
+        if (slides->images[i] && slide_image_bytes(slides->images[i]) > reading)
+            reading = slide_image_bytes(slides->images[i]);
+    budget_of_process(config->train.memory_mb,
+                      copies * (size_t)trainer->n_gradients * sizeof(float) + reading, &stream);
+    trainer->plan_besides = stream.besides;
+    trainer->plan_budget = stream.budget;
+    return stream.budget != 1 ||
+           err_set(err, ERR_USAGE,
+                   "train.memory_mb: %lld is less than the %zu MB that training takes besides the "
+                   "tiles of a slide; raise it",
+                   (long long)config->train.memory_mb, stream.besides / 1000000 + 1);
+}
+
 static bool slides_use(struct runner *runner, const struct graph *graph, enum plan_mode mode,
                        struct err *err)
 {
@@ -298,78 +325,103 @@ static bool slides_use(struct runner *runner, const struct graph *graph, enum pl
     slides->mode = mode;
     free(slides->nothing);
     slides->nothing = calloc((size_t)runner->trainer->learning.outputs + 1, sizeof(float));
-    return slides->nothing || err_memory(err, "slides");
+    return (slides->nothing || err_memory(err, "slides")) &&
+           (mode == PLAN_INFER || set_budget(slides, err));
 }
 
-static bool streams(const struct train_config *config)
-{
-    return config->train.memory == MEMORY_STREAM || config->train.memory == MEMORY_AUTO;
-}
-
-/* Keeps the largest of all plans, for the record. */
-static void note_plan(struct slides *slides)
+/* Keeps the largest of all plans, for the record; the first is told. */
+static void note_plan(struct slides *slides, struct memory_chosen chosen)
 {
     const struct trainer *trainer = slides->runner.trainer;
+    struct largest *largest = &slides->largest;
     struct plan_streamed now = { 0 };
-    bool first = slides->largest.height == 0 && slides->mode != PLAN_INFER;
-    bool streamed = plan_streamed(slides->plan, &now);
+    bool first = largest->height == 0 && slides->mode != PLAN_INFER;
+    plan_streamed(slides->plan, &now);
     slides->tiles = now.tiles_down * now.tiles_across;
-    if (slides->height * slides->width <= slides->largest.height * slides->largest.width)
+    if (slides->height * slides->width <= largest->height * largest->width)
         return;
-    slides->largest = (struct largest){ slides->height, slides->width, now };
-    if (first && streamed)
-        console_note(trainer->ctx->console,
-                     "%s: %lld x %lld px in %lld x %lld tiles of %lld px; %.0f MB predicted",
+    *largest = (struct largest){ slides->height, slides->width, chosen, now, "" };
+    choose_describe(slides->plan, &chosen, largest->text);
+    if (first)
+        console_note(trainer->ctx->console, "%s: %lld x %lld px: %s",
                      dataset_slide(&trainer->dataset, slides->sample)->name,
-                     (long long)slides->width, (long long)slides->height,
-                     (long long)now.tiles_across, (long long)now.tiles_down, (long long)now.tile_px,
-                     (double)now.predicted_bytes / 1e6);
+                     (long long)slides->width, (long long)slides->height, largest->text);
+}
+
+/* The plan for the graph at its size, in the way that train.memory says. */
+static bool make_plan(struct slides *slides, struct memory_chosen *chosen, struct err *err)
+{
+    const struct trainer *trainer = slides->runner.trainer;
+    const struct train_config *config = trainer->config;
+    bool bf16 = config->train.store == STORE_BF16;
+    struct plan_stream stream = { .source = &slides->source,
+                                  .tile_px = config->train.tile_px,
+                                  .budget = trainer->plan_budget,
+                                  .besides = trainer->plan_besides,
+                                  .spill = config->train.spill[0] ? config->train.spill
+                                                                  : trainer->request->folder,
+                                  .bf16 = bf16 };
+    struct memory_limit limit = { .peak_mb = config->train.memory_mb,
+                                  .budget = trainer->plan_budget,
+                                  .besides = trainer->plan_besides,
+                                  .bf16 = bf16 };
+    struct plan_options options = { .mode = slides->mode, .threads = trainer->threads };
+    options.gradients = slides->mode == PLAN_INFER ? NULL : trainer->gradients;
+    if (config->train.memory == MEMORY_AUTO || config->train.memory == MEMORY_STREAM)
+        options.stream = &stream;
+    if (config->train.memory == MEMORY_AUTO)
+        return choose_plan(slides->sized, &options, &limit, &slides->plan, chosen, err);
+    static const enum memory_way ways[] = { [MEMORY_PLAIN] = WAY_PLAIN,
+                                            [MEMORY_RECOMPUTE] = WAY_RECOMPUTE,
+                                            [MEMORY_HALF] = WAY_HALF,
+                                            [MEMORY_STREAM] = WAY_STREAM };
+    static const enum plan_saving savings[] = { [MEMORY_PLAIN] = SAVING_ALL,
+                                                [MEMORY_RECOMPUTE] = SAVING_RECOMPUTE,
+                                                [MEMORY_HALF] = SAVING_HALF,
+                                                [MEMORY_STREAM] = SAVING_ALL };
+    chosen->way = ways[config->train.memory];
+    options.saving = savings[config->train.memory];
+    if (options.saving == SAVING_RECOMPUTE)
+        options.arena_budget = trainer->plan_budget;
+    if (!plan_new(slides->sized, &options, &slides->plan, err))
+        return false;
+    struct plan_streamed streamed = { 0 };
+    chosen->predicted = trainer->plan_besides + (plan_streamed(slides->plan, &streamed)
+                                                     ? streamed.predicted_bytes
+                                                     : plan_memory(slides->plan).arena);
+    return true;
 }
 
 /* The plan for the current image; the one before is kept if it has the same size. */
 static bool fit_plan(struct slides *slides, struct err *err)
 {
-    struct trainer *trainer = slides->runner.trainer;
-    const struct train_config *config = trainer->config;
+    struct memory_chosen chosen = { 0 };
     int64_t height, width;
     slide_image_size(slides->image, &height, &width);
     if (slides->plan && height == slides->height && width == slides->width)
         return true;
-    struct plan_stream stream = { .source = &slides->source,
-                                  .tile_px = config->train.tile_px,
-                                  .budget = (size_t)config->train.memory_mb << 20,
-                                  .spill = config->train.spill[0] ? config->train.spill
-                                                                  : trainer->request->folder,
-                                  .bf16 = config->train.store == STORE_BF16 };
-    struct plan_options options = { .mode = slides->mode, .threads = trainer->threads };
-    options.gradients = slides->mode == PLAN_INFER ? NULL : trainer->gradients;
-    if (streams(config))
-        options.stream = &stream;
-    else if (config->train.memory == MEMORY_HALF || stream.bf16)
-        options.saving = SAVING_HALF;
-    else if (config->train.memory == MEMORY_RECOMPUTE)
-        options.saving = SAVING_RECOMPUTE, options.arena_budget = stream.budget;
     slides->waited_s = slides_waited_s(&slides->runner);
     drop_plan(slides);
     slides->height = height;
     slides->width = width;
     if (!transform_resize(slides->graph, 1, height, width, &slides->sized, err) ||
-        !plan_new(slides->sized, &options, &slides->plan, err))
+        !make_plan(slides, &chosen, err))
         return false;
-    note_plan(slides);
+    note_plan(slides, chosen);
     return true;
 }
 
 static bool run(struct slides *slides, const struct run_key *key, struct err *err)
 {
     const struct trainer *trainer = slides->runner.trainer;
+    struct plan_streamed streamed;
     bool learns = slides->mode != PLAN_INFER;
     if (!slide_image_view(slides->image, learns ? &trainer->config->augment : NULL, slides->key,
                           err) ||
         !fit_plan(slides, err))
         return false;
     atomic_store(&slides->reads, 0);
-    if (!streams(trainer->config)) {
+    if (!plan_streamed(slides->plan, &streamed)) {
         double began_s = clock_monotonic_s();
         float *input = plan_input(slides->plan, trainer_input(slides->sized, "input"));
         if (!read_pixels(slides, 0, 0, slides->height, slides->width, input, err))
@@ -419,16 +471,22 @@ static bool slides_backward(struct runner *runner, bool last, struct err *err)
 static void slides_record(const struct runner *runner, struct json_out *json)
 {
     const struct largest *largest = &of_const(runner)->largest;
+    const struct plan_streamed *streamed = &largest->streamed;
+    if (largest->height == 0)
+        return;
+    json_out_object(json, "memory");
     json_out_object_line(json, "largest_slide");
     json_out_int(json, "width_px", largest->width);
     json_out_int(json, "height_px", largest->height);
-    json_out_int(json, "tile_px", largest->streamed.tile_px);
-    json_out_int(json, "tiles", largest->streamed.tiles_down * largest->streamed.tiles_across);
-    json_out_int(json, "predicted_bytes", (int64_t)largest->streamed.predicted_bytes);
-    json_out_int(json, "strip_bytes", (int64_t)largest->streamed.strip_bytes);
-    json_out_int(json, "spilled_bytes", (int64_t)largest->streamed.strips_spilled);
+    json_out_text(json, "how", largest->text);
+    json_out_int(json, "tile_px", streamed->tile_px);
+    json_out_int(json, "tiles", streamed->tiles_down * streamed->tiles_across);
+    json_out_int(json, "strip_bytes", (int64_t)streamed->strip_bytes);
+    json_out_int(json, "spilled_bytes", (int64_t)streamed->strips_spilled);
     json_out_close_object(json);
+    json_out_int(json, "predicted_bytes", (int64_t)largest->chosen.predicted);
     json_out_int(json, "peak_bytes", (int64_t)room_peak());
+    json_out_close_object(json);
 }
 
 static void slides_remark(const struct runner *runner)
@@ -436,10 +494,9 @@ static void slides_remark(const struct runner *runner)
     const struct largest *largest = &of_const(runner)->largest;
     if (largest->height > 0)
         console_note(runner->trainer->ctx->console,
-                     "largest slide: %lld x %lld px; %.0f MB predicted, %.0f MB of the process "
-                     "measured at most",
-                     (long long)largest->width, (long long)largest->height,
-                     (double)largest->streamed.predicted_bytes / 1e6, (double)room_peak() / 1e6);
+                     "largest slide: %lld x %lld px: %s, measured peak %.0f MB",
+                     (long long)largest->width, (long long)largest->height, largest->text,
+                     (double)room_peak() / 1e6);
 }
 
 const struct runner_kind runner_slides = {

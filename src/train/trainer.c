@@ -86,7 +86,8 @@ static bool set_up(struct trainer *trainer, struct err *err)
           ema_new(trainer->graph, config->train.ema, trainer->threads, &trainer->ema, err)) &&
          (!trainer_leads(trainer) || file_make_folder(checkpoints, err));
     free(checkpoints);
-    return trainer_agree(trainer, ok, err) && trainer_check_data(trainer, err);
+    return trainer_agree(trainer, ok, err) && trainer_check_data(trainer, err) &&
+           trainer_share_budget(trainer, err);
 }
 
 static void tear_down(struct trainer *trainer)

@@ -37,6 +37,9 @@ struct trainer {
     struct graph *graph;         /* to be trained */
     float *gradients;            /* of all its parameters: plan_gradients */
     int64_t n_gradients;
+    /* train.memory_mb for whole slides: bytes that the plan of a slide may take, and those that the
+     * process takes besides; 0: no limit. Kept in checkpoints: the same plans after --resume. */
+    size_t plan_budget, plan_besides;
     struct optimizer *optimizer;
     struct ema *ema;                /* NULL without */
     const struct runner_kind *kind; /* of all runners */
@@ -93,6 +96,8 @@ bool trainer_count_waiting(const struct trainer *trainer, struct err *err);
  * statistics their means, and `sums` are summed. ok: this rank has not failed so far; it takes part
  * in any case, so that all fail together. Sets trainer->stop. */
 bool trainer_share_new(struct trainer *trainer, struct err *err);
+/* The smallest plan_budget for all. */
+bool trainer_share_budget(struct trainer *trainer, struct err *err);
 /* For the plan: batch norm over all ranks, or NULL. Not collective. */
 const struct plan_peers *trainer_peers(struct trainer *trainer);
 /* With ranks.shard_optimizer: the parts; after a step, shares every rank's new weights with all.

@@ -97,8 +97,9 @@ static bool hash_data(const struct trainer *trainer, uint64_t *hash, struct err 
     const struct dataset *dataset = &trainer->dataset;
     int64_t looks = dataset->n_origins < LOOK_AT_ORIGINS ? dataset->n_origins : LOOK_AT_ORIGINS;
     bool ok = true;
-    *hash = trainer->data_hash;
-    for (int64_t i = 0; ok && i < looks && dataset->n_samples > 0; i++)
+    *hash = trainer->data_hash; /* of slides it has the pixels */
+    for (int64_t i = 0; ok && !config_whole(trainer->config) && i < looks && dataset->n_samples > 0;
+         i++)
         ok = hash_pixels(dataset, i * dataset->n_samples / looks, hash, err);
     return ok;
 }
@@ -192,6 +193,15 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
     free(at);
     free(whole);
     return ok;
+}
+
+bool trainer_share_budget(struct trainer *trainer, struct err *err)
+{
+    int64_t most = -(int64_t)trainer->plan_budget;
+    if (!ranks_most(trainer->request->ranks, &most, 1, err))
+        return false;
+    trainer->plan_budget = (size_t)-most;
+    return true;
 }
 
 bool trainer_share_parts(struct trainer *trainer, struct err *err)

@@ -200,6 +200,7 @@ static bool load_state(struct trainer *trainer, const struct checkpoint *checkpo
     trainer->other_steps = get_int(state, "steps") - trainer_steps(trainer);
     trainer->schedule.learning_rate = rate_of(trainer, state);
     trainer->skipped = get_int(state, "skipped");
+    trainer->plan_budget = (size_t)get_int(state, "plan_budget");
     trainer->finished = json_is_true(json_object_get(state, "finished"));
     trainer->judged =
         (struct schedule_state){ .best = get_real(judged, "best"),

@@ -141,6 +141,7 @@ static void put_state(struct json_out *json, const struct trainer *trainer,
     json_out_int(json, "steps", trainer_steps(trainer));
     put_real(json, "learning_rate", trainer->schedule.learning_rate);
     json_out_int(json, "threads", trainer->threads);
+    json_out_int(json, "plan_budget", (int64_t)trainer->plan_budget);
     json_out_text(json, "config", config);
     put_judged(json, &trainer->judged);
     put_rows(json, trainer);

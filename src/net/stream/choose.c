@@ -61,7 +61,9 @@ bool choose_plan(const struct graph *graph, const struct plan_options *options,
 {
     struct plan_options made = *options;
     struct plan_stream stream = options->stream ? *options->stream : (struct plan_stream){ 0 };
-    budget_of_process(limit->peak_mb, limit->coming, &stream);
+    stream.budget = limit->budget, stream.besides = limit->besides;
+    if (limit->budget == 0)
+        budget_of_process(limit->peak_mb, limit->coming, &stream);
     size_t besides = stream.besides + gradient_bytes(graph, options), arena;
     size_t taken = stream.besides + stream.budget, room = taken > besides ? taken - besides : 0;
     made.stream = NULL;

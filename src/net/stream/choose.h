@@ -10,7 +10,10 @@ enum memory_way { WAY_PLAIN, WAY_HALF, WAY_RECOMPUTE, WAY_STREAM };
 struct memory_limit {
     int64_t peak_mb; /* of the process: peak resident memory, 10^6 bytes; > 0 */
     size_t coming;   /* bytes that will be allocated besides the plan: see budget.h */
-    bool bf16;       /* bfloat16 is allowed for what is stored */
+    /* What a plan may take of it and what the process takes besides, where they were found before;
+     * budget 0: found now. */
+    size_t budget, besides;
+    bool bf16; /* bfloat16 is allowed for what is stored */
 };
 
 struct memory_chosen {
