@@ -26,7 +26,9 @@ struct model_source model_source_of(const struct model_args *given)
                                   .classes = given->classes,
                                   .height = given->size,
                                   .width = given->size,
-                                  .outputs = (enum model_outputs)given->scores };
+                                  .outputs = (enum model_outputs)given->scores,
+                                  .head = (enum head_kind)given->head,
+                                  .norm = (enum norm_rule)given->norm };
 }
 
 static bool run_list(struct app *app, const struct model_args *given, struct err *err)
@@ -276,6 +278,10 @@ static const struct arg args[] = {
     INT_ARG("init-seed", init_seed, "N", "0", 0, 9e15, "seed of random weights"),
     INT_ARG("classes", classes, "N", NULL, 1, 100000,
             "number of classes of a network with random weights"),
+    CHOICE_ARG("head", head, "KIND", "auto", head_names,
+               "of --network: how its last map becomes classes, like network.head in a config"),
+    CHOICE_ARG("norm", norm, "RULE", "batch", norm_names,
+               "of --network: batch norm or what replaces it, like network.norm in a config"),
     INT_ARG("size", size, "PX", NULL, 1, 65536,
             "height and width of the input; default: the network's own"),
     INT_ARG("batch", batch, "N", "1", 1, 65536, "for show --plan and bench: images per batch"),

@@ -15,6 +15,7 @@ struct model_args {
     const char *model, *network, *weights, *output, *layer, *spill;
     int64_t init_seed, classes, size, batch, repeats, memory_mb, tile_px;
     int kernels, memory, scores; /* indices in kernel_choices, model_memory_choices, .. */
+    int head, norm;
     bool plan, layers, train, frozen, fast, json, tta, any_stain, overwrite;
 };
 

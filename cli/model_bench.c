@@ -48,8 +48,9 @@ static bool ready_to_train(struct app *app, const struct model_args *given,
                            const struct model *model, struct plan_options *options,
                            struct model_run *out, struct err *err)
 {
-    options->mode = options->stream || given->frozen ? PLAN_TUNE : PLAN_TRAIN;
-    if (options->stream && !given->frozen)
+    bool frozen = given->frozen || given->norm == NORM_FROZEN;
+    options->mode = options->stream || frozen ? PLAN_TUNE : PLAN_TRAIN;
+    if (options->stream && !frozen && given->norm == NORM_BATCH)
         console_note(app->ctx.console, "--memory stream: batch norm is frozen");
     bool ok =
         transform_resize(model->graph, given->batch, out->height, out->width, &out->graph, err);

@@ -49,6 +49,7 @@ struct train_config {
     struct {
         char *name, *weights;
         int padding;    /* enum padding */
+        int head, norm; /* enum head_kind, enum norm_rule */
         int activation; /* enum network_activation */
         int64_t input_px;
         struct texts fresh;

@@ -52,6 +52,14 @@ const struct config_key config_keys[] = {
         "side of the network's input; patches are cropped to it"),
     CHOICE("network.padding", network.padding, paddings, "zero",
            "padding of convolutions and pooling; valid: none, for exact heatmaps"),
+    CHOICE("network.head", network.head, head_names, "auto",
+           "how the last map becomes classes; auto: as the network does it; mean, lse "
+           "(log-sum-exp), max: pooled so, then the linear layer; attention: a mean with learnt "
+           "weights; classes: the linear layer at every cell, then log-sum-exp"),
+    CHOICE("network.norm", network.norm, norm_names, "batch",
+           "batch: batch norm, where the network has it; frozen: with the statistics of the "
+           "starting weights; ws: standardised weights instead of it; fixup: none, with initial "
+           "values that suit residual networks"),
     CHOICE("network.activation", network.activation, config_activations, "auto",
            "how the last layer's outputs become predictions; auto: what train.loss needs"),
     TEXT("network.weights", network.weights, "''",

@@ -101,6 +101,7 @@ static bool adopt(struct train_config *config, const struct model_config *teache
                        path, (long long)patch, (long long)resize->height);
     config->network.input_px = side;
     config->network.padding = (int)teacher->padding;
+    config->network.head = (int)teacher->head, config->network.norm = (int)teacher->norm;
     config->data.balance = BALANCE_NONE;
     config->train.monitor = MONITOR_LOSS;
     config->data.spacing_um_px = teacher->spacing_um_px;

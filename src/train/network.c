@@ -1,9 +1,25 @@
 /* network.c: see network.h. */
 #include "train/network.h"
 
-#include "net/graph/transform.h"
+#include <stdio.h>
+#include <string.h>
+#include "net/model/variant.h"
 #include "net/model/weights.h"
 #include "net/zoo/zoo.h"
+
+/* Weights do not fit: perhaps because of what replaces batch norm. */
+static bool name_norm(const struct train_config *config, struct err *err)
+{
+    enum norm_rule norm = (enum norm_rule)config->network.norm;
+    if (err && (norm == NORM_WS || norm == NORM_FIXUP)) {
+        size_t n = strlen(err->text);
+        snprintf(err->text + n, sizeof err->text - n,
+                 ". network.norm: %s has other parameters than batch norm: it starts from weights "
+                 "that were trained with it, or from none",
+                 norm_names[norm]);
+    }
+    return false;
+}
 
 bool network_start(const struct train_config *config, struct graph *graph, struct console *console,
                    struct err *err)
@@ -16,7 +32,8 @@ bool network_start(const struct train_config *config, struct graph *graph, struc
                                        .n_fresh = config->network.fresh.n,
                                        .any_unexpected = true };
     struct weights_report report = { 0 };
-    bool ok = weights_read(graph, config->network.weights, &options, &report, err);
+    bool ok = weights_read(graph, config->network.weights, &options, &report, err) ||
+              name_norm(config, err);
     if (ok)
         console_note(console, "%s: %zu parameters loaded, %zu start from scratch",
                      config->network.weights, report.n_loaded, report.fresh.n);
@@ -51,17 +68,19 @@ static bool build_plain(const struct train_config *config, int64_t outputs, stru
            name_a_size(config, &options, err);
 }
 
-/* *graph, which is used up, padded as configured. */
-static bool pad(const struct train_config *config, struct graph *graph, struct graph **out,
-                struct err *err)
+/* *graph, which is used up, with head, norm and padding as configured. */
+static bool vary(const struct train_config *config, struct graph *graph, struct graph **out,
+                 struct err *err)
 {
-    if (config->network.padding == PADDING_ZERO) {
+    struct network_variant variant = { (enum head_kind)config->network.head,
+                                       (enum norm_rule)config->network.norm,
+                                       (enum padding)config->network.padding };
+    if (variant_apply(&graph, &variant, err)) {
         *out = graph;
         return true;
     }
-    bool ok = transform_padding(graph, (enum padding)config->network.padding, out, err);
     graph_free(graph);
-    return ok;
+    return false;
 }
 
 static bool refuse(struct graph *graph, const struct train_config *config, const char *what,
@@ -85,7 +104,7 @@ bool network_build(const struct train_config *config, int64_t outputs, const cha
     const struct shape *logits = graph_shape(graph, graph->outputs[0].value);
     if (!takes_images(config) || logits->rank != 2 || logits->dim[1] != outputs)
         return refuse(graph, config, what, err);
-    return pad(config, graph, out, err);
+    return vary(config, graph, out, err);
 }
 
 bool network_build_pixels(const struct train_config *config, int64_t outputs, struct graph **out,
@@ -105,5 +124,5 @@ bool network_build_pixels(const struct train_config *config, int64_t outputs, st
                        "network.padding: without any, the output would be smaller than the image; "
                        "use zero, reflect or replicate");
     }
-    return pad(config, graph, out, err);
+    return vary(config, graph, out, err);
 }

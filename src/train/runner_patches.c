@@ -243,6 +243,7 @@ static bool patches_use(struct runner *runner, const struct graph *graph, enum p
     if (mode != PLAN_INFER) {
         options.peers[PEERS_DATA] = trainer_peers(trainer);
         options.norm_peers = 1u << PEERS_DATA;
+        options.norm_frozen = trainer->config->network.norm == NORM_FROZEN;
         options.gradients = trainer->gradients;
         options.saving = saving_of(trainer->config);
         options.arena_budget = (size_t)trainer->config->train.memory_mb << 20;

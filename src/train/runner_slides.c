@@ -367,6 +367,7 @@ static bool make_plan(struct slides *slides, struct memory_chosen *chosen, struc
                                   .bf16 = bf16 };
     struct plan_options options = { .mode = slides->mode, .threads = trainer->threads };
     options.gradients = slides->mode == PLAN_INFER ? NULL : trainer->gradients;
+    options.norm_frozen = trainer->config->network.norm == NORM_FROZEN;
     if (config->train.memory == MEMORY_AUTO || config->train.memory == MEMORY_STREAM)
         options.stream = &stream;
     if (config->train.memory == MEMORY_AUTO)

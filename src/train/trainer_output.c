@@ -214,6 +214,8 @@ static void describe_model(const struct trainer *trainer, struct model_config *c
     trainer->learning.objective->describe(&trainer->learning, config);
     config->network = config->architecture = trainer->config->network.name;
     config->padding = (enum padding)trainer->config->network.padding;
+    config->head = (enum head_kind)trainer->config->network.head;
+    config->norm = (enum norm_rule)trainer->config->network.norm;
 }
 
 static bool write_onnx(const struct trainer *trainer, const struct model_config *config,

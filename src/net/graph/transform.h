@@ -54,6 +54,41 @@ enum padding { PADDING_ZERO, PADDING_REFLECT, PADDING_REPLICATE, PADDING_VALID }
 bool transform_padding(const struct graph *graph, enum padding padding, struct graph **out,
                        struct err *err);
 
+/* How a classifier gets from its last map to its classes. */
+enum head_kind {
+    HEAD_AUTO,      /* as the network is */
+    HEAD_MEAN,      /* the mean of the map, then the linear layer */
+    HEAD_LSE,       /* the same with log-sum-exp (global_lse_pool) in place of the mean */
+    HEAD_MAX,       /* the same with the maximum */
+    HEAD_ATTENTION, /* a mean with learnt weights: the softmax of w (tanh(V h) sigmoid(U h)); 1x1
+                       convolutions head.v, head.u and head.w, the last one gives the scores */
+    HEAD_CLASSES,   /* the linear layer at every cell ("head.map"), then log-sum-exp: where the
+                       network sees a class is a map of the network. No dropout before it */
+};
+extern const char *const head_names[]; /* in this order; ends with NULL */
+#define HEAD_HIDDEN 128                /* channels of head.v and head.u */
+/* Of a network that ends in a pooling of a whole map, [flatten], [dropout] and a linear layer,
+ * which keeps its parameters. Others are refused. */
+bool transform_head(const struct graph *graph, enum head_kind head, struct graph **out,
+                    struct err *err);
+
+/* What keeps the numbers of a network in bounds while it is trained. */
+enum norm_rule {
+    NORM_BATCH,  /* batch norm, as the network has it */
+    NORM_FROZEN, /* the same network; its plans use the running statistics (options.norm_frozen) */
+    NORM_WS,     /* weight standardisation (scaled, Brock et al. 2021): a batch norm behind a
+                    convolution becomes its bias, and its weight is standardised (op standardize)
+                    with a learnt gain "name.gain", smaller at the end of residual branches */
+    NORM_FIXUP,  /* none (Zhang et al. 2019): scalar biases before and behind every convolution, a
+                    scalar factor at the end of residual branches, and initial values that suit */
+};
+extern const char *const norm_names[]; /* in this order; ends with NULL */
+/* For a network that has no floats yet: NORM_WS and NORM_FIXUP have other parameters. Networks for
+ * which a rule does not exist are refused: ws needs every batch norm to follow a convolution, fixup
+ * also residual branches. */
+bool transform_norm(const struct graph *graph, enum norm_rule rule, struct graph **out,
+                    struct err *err);
+
 /* The network as a sliding window of `window` px (square; its training size), run on a whole image:
  * strides beyond `output_stride` become dilation of everything that follows, global pooling a
  * sliding mean over the extent of the window, flatten and the classifier 1x1 convolutions; the

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "net/onnx/onnx.h"
 #include "net/model/model_name.h"
+#include "net/model/variant.h"
 #include "net/model/weights.h"
 #include "net/zoo/zoo.h"
 #include "base/text.h"
@@ -26,7 +27,9 @@ void model_close(struct model *model)
 static int64_t classes_in(const struct graph *graph, const struct safetensors *file)
 {
     const struct value *output = &graph->values[graph->outputs[0].value];
-    if (output->node < 0 || graph->nodes[output->node].n_inputs < 2)
+    while (output->node >= 0 && graph->nodes[output->node].n_inputs < 2) /* pooled, flattened */
+        output = &graph->values[graph->nodes[output->node].inputs[0]];
+    if (output->node < 0)
         return 0;
     value_id weight = graph->nodes[output->node].inputs[1];
     const struct safetensors_tensor *tensor =
@@ -34,12 +37,16 @@ static int64_t classes_in(const struct graph *graph, const struct safetensors *f
     return tensor && tensor->shape.rank > 0 ? tensor->shape.dim[0] : 0;
 }
 
+/* As it was trained, or as the user asks for it. */
 static bool build(struct model *model, const char *network, const struct zoo_options *options,
                   struct err *err)
 {
+    const struct model_config *config = &model->config;
+    struct network_variant variant = { config->head, config->norm, config->padding };
     graph_free(model->graph);
     model->graph = NULL;
-    return zoo_build(network, options, &model->graph, err);
+    return zoo_build(network, options, &model->graph, err) &&
+           variant_apply(&model->graph, &variant, err);
 }
 
 /* Files of PyTorch hold a program (pickle) that makes the weights. */
@@ -86,6 +93,7 @@ static bool open_network(struct model *model, const struct model_source *source,
                                    .height = source->height,
                                    .width = source->width };
     model->name = strdup(source->network);
+    model->config.head = source->head, model->config.norm = source->norm;
     if (!model->name)
         return err_memory(err, "the model");
     if (source->weights)
@@ -114,19 +122,6 @@ static char *config_beside(const char *path)
     const char *slash = strrchr(path, '/');
     return slash ? text_format("%.*sconfig.json", (int)(slash + 1 - path), path)
                  : strdup("config.json");
-}
-
-/* The network with the padding it was trained with. */
-static bool pad_as_trained(struct model *model, struct err *err)
-{
-    struct graph *padded = NULL;
-    if (model->config.padding == PADDING_ZERO)
-        return true;
-    if (!transform_padding(model->graph, model->config.padding, &padded, err))
-        return false;
-    graph_free(model->graph);
-    model->graph = padded;
-    return true;
 }
 
 /* Of a file, or of the weights `path` in a folder, that cannot be opened as a model. */
@@ -183,7 +178,7 @@ static bool open_file(struct model *model, const struct model_source *source, st
         ok = open_onnx(model, path, described, &sized, err);
     else if (ok && model->config.network && !is_pickle(path))
         ok = open_weights(model, model->config.network, path, &sized, err) &&
-             pad_as_trained(model, err);
+             variant_settle(&model->graph, err);
     else if (ok)
         ok = say_what_is_missing(source->file, path, err);
     free(path);
@@ -227,6 +222,8 @@ bool model_open(const struct model_source *source, struct model **out, struct er
 {
     if (!source->file == !source->network)
         return err_set(err, ERR_USAGE, "pass --model FILE, or --network NAME");
+    if (source->file && (source->head != HEAD_AUTO || source->norm != NORM_BATCH))
+        return err_set(err, ERR_USAGE, "--head and --norm are for --network; a model has its own");
     struct model *model = calloc(1, sizeof *model);
     if (!model)
         return err_memory(err, "the model");

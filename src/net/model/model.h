@@ -22,6 +22,8 @@ struct model_source {
     int64_t classes; /* for random weights; 0: the network's default. Loaded weights determine it */
     int64_t height, width;      /* of the input; 0: as given by the file or the network */
     enum model_outputs outputs; /* for model_open_classifier */
+    enum head_kind head;        /* of `network`; a file knows its own */
+    enum norm_rule norm;
 };
 
 /* How the outputs of the graph become scores; see classifier.h. */

@@ -325,6 +325,22 @@ static bool read_slides(const struct reader *r, const json_t *json)
     return true;
 }
 
+/* The index of a text among names; without the key *out stays. */
+static bool read_choice(const struct reader *r, const json_t *own, const char *key,
+                        const char *const *names, int *out)
+{
+    const json_t *json = json_object_get(own, key);
+    const char *text = json_is_string(json) ? json_string_value(json) : "";
+    char what[64];
+    for (int i = 0; json && names[i]; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = i;
+            return true;
+        }
+    snprintf(what, sizeof what, "microtome: %s", key);
+    return !json || wrong(r, what, "one that this version knows");
+}
+
 static bool read_own(const struct reader *r, const json_t *json)
 {
     if (!json)
@@ -343,6 +359,11 @@ static bool read_own(const struct reader *r, const json_t *json)
             return wrong(r, "microtome: padding", "zero, reflect, replicate or valid");
         r->config->padding = (enum padding)found;
     }
+    int head = HEAD_AUTO, norm = NORM_BATCH;
+    if (!read_choice(r, json, "head", head_names, &head) ||
+        !read_choice(r, json, "norm", norm_names, &norm))
+        return false;
+    r->config->head = (enum head_kind)head, r->config->norm = (enum norm_rule)norm;
     if (stride &&
         !read_whole(r, stride, "microtome: stride_px", PIXELS_LIMIT, &r->config->stride_px))
         return false;

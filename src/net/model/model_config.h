@@ -72,7 +72,9 @@ struct model_config {
     /* "microtome": */
     char *network;        /* name in our zoo, or NULL */
     enum padding padding; /* of the whole network */
-    int64_t stride_px;    /* of a dense heatmap; 0: not specified */
+    enum head_kind head;  /* by which the network of the zoo was replaced */
+    enum norm_rule norm;
+    int64_t stride_px; /* of a dense heatmap; 0: not specified */
     enum model_objective objective;
     struct model_target target; /* OBJECTIVE_REGRESS; num_classes is 1 and the class its name */
     bool independent;           /* every class is scored by itself, with a sigmoid ("activation") */

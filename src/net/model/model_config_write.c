@@ -121,6 +121,10 @@ static void write_all(FILE *stream, const struct model_config *config)
     if (config->network)
         json_out_text(&json, "network", config->network);
     json_out_text(&json, "padding", model_config_padding(config->padding));
+    if (config->head != HEAD_AUTO)
+        json_out_text(&json, "head", head_names[config->head]);
+    if (config->norm != NORM_BATCH)
+        json_out_text(&json, "norm", norm_names[config->norm]);
     if (config->stride_px)
         json_out_int(&json, "stride_px", config->stride_px);
     json_out_text(&json, "objective", model_config_objective(config->objective));

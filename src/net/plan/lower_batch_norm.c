@@ -7,6 +7,11 @@
 
 enum { WEIGHT = 1, BIAS, RUNNING_MEAN, RUNNING_VAR };
 
+static bool uses_batch(const struct plan_options *options)
+{
+    return options->mode == PLAN_TRAIN && !options->norm_frozen;
+}
+
 /* The batch as it is spread over processes, if it is (n_groups > 0). */
 static struct sync_norm sync_of(const struct plan_node *pn, enum layout layout)
 {
@@ -21,7 +26,7 @@ static struct sync_norm sync_of(const struct plan_node *pn, enum layout layout)
                            .b = extents[4],
                            .channels = x->dim[1],
                            .epsilon = pn->node->attr.norm.epsilon };
-    for (int g = 0; g < PEER_GROUPS && options->mode == PLAN_TRAIN; g++)
+    for (int g = 0; g < PEER_GROUPS && uses_batch(options); g++)
         if ((options->norm_peers >> g & 1) && options->peers[g])
             s.groups[s.n_groups++] = options->peers[g];
     return s;
@@ -98,7 +103,7 @@ static struct batch_norm norm_of(const struct plan_node *pn, enum layout layout)
                                 .channels = s.channels,
                                 .epsilon = s.epsilon,
                                 .relu = takes_relu(pn),
-                                .given = pn->tape->options.mode != PLAN_TRAIN || is_spread(pn) };
+                                .given = !uses_batch(&pn->tape->options) || is_spread(pn) };
 }
 
 struct running {
@@ -163,7 +168,7 @@ static bool use_all(struct step *step, const int *slots, int n, enum access acce
 bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
 {
     struct tape *tape = pn->tape;
-    bool batch = tape->options.mode == PLAN_TRAIN;
+    bool batch = uses_batch(&tape->options);
     enum layout layout = in_layout(pn, 0);
     struct batch_norm norm = norm_of(pn, layout);
     size_t row = (size_t)norm.channels * sizeof(float);

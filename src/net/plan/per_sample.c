@@ -60,7 +60,8 @@ static bool is_separable(const struct graph *graph, const struct plan_options *o
                          const struct per_sample *all, struct err *err)
 {
     for (int32_t i = 0; i < graph->n_nodes; i++)
-        if (options->mode == PLAN_TRAIN && graph->nodes[i].op->kind == OP_BATCH_NORM)
+        if (options->mode == PLAN_TRAIN && !options->norm_frozen &&
+            graph->nodes[i].op->kind == OP_BATCH_NORM)
             return err_set(err, ERR_USAGE,
                            "%s: batch norm couples the samples of a batch; per-sample gradients "
                            "need a network without it, or PLAN_TUNE",

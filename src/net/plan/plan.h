@@ -77,7 +77,8 @@ enum plan_spilling {
 /* A network run tile by tile on one large image, each cell of every map computed once a pass: what
  * a tile needs of its neighbours above and to the left (strips) is kept from when they were
  * computed. Then only plan_output of small outputs (not maps) can be accessed, plan_input only
- * without a source. Batch 1; batch norm must be frozen (PLAN_TUNE) or absent. */
+ * without a source. Batch 1; batch norm must be frozen
+ * (PLAN_TUNE, norm_frozen) or absent. */
 struct plan_stream {
     const struct plan_source *source; /* NULL: plan_input has the image */
     const struct plan_sink *sink;     /* for outputs that are maps; NULL: plan_output has them */
@@ -87,9 +88,7 @@ struct plan_stream {
     const char *spill; /* folder for strips that exceed the budget; NULL: they stay in memory */
     bool bf16;         /* strips are kept as bfloat16: gradients change by 0.1 to 0.3 % */
     const int64_t *band_rows; /* [bands + 1]: rows of the image that peers[PEERS_BANDS] divide it
-                                 at (net/stream/divide.h); NULL: as equal as possible. Each then has
-                                 its rows of maps, all other outputs, and its part of the gradients:
-                                 the sum over the bands is the gradient */
+                                 at; NULL: as equal as possible */
     enum plan_spilling spilling;
     size_t besides; /* bytes that the process takes besides the plan, of which messages speak too:
                        see net/stream/budget.h */
@@ -126,6 +125,8 @@ struct plan_options {
     /* PLAN_TRAIN: batch norm uses the statistics of all peers of these groups (bit 1u << group),
      * who must have as many elements each. 0: its own. */
     uint32_t norm_peers;
+    /* PLAN_TRAIN: batch norm as in PLAN_TUNE: with its running statistics, which stay. */
+    bool norm_frozen;
     bool input_gradients; /* backward also to the inputs of the graph */
     /* PLAN_INFER: transformed weights are shared through this, where another plan may already have
      * put them; must outlive the plan, and the parameters must not change. NULL: its own. */

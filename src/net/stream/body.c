@@ -21,11 +21,12 @@ static struct inputs inputs_of(const struct body *body, const struct node *node)
     return in;
 }
 
-static bool add_edges(struct body *body, int32_t node, enum plan_mode mode, struct err *err)
+static bool add_edges(struct body *body, int32_t node, const struct plan_options *options,
+                      struct err *err)
 {
     const struct node *reader = &body->graph->nodes[node];
     struct axis_rule rules[2];
-    if (!rules_of(body, reader, mode, rules, err))
+    if (!rules_of(body, reader, options, rules, err))
         return false;
     for (int k = 0; k < reader->n_inputs; k++) {
         value_id x = reader->inputs[k];
@@ -67,7 +68,7 @@ static bool add_pooling(struct body *body, int32_t node, struct err *err)
     return true;
 }
 
-static bool visit(struct body *body, int32_t i, enum plan_mode mode, struct err *err)
+static bool visit(struct body *body, int32_t i, const struct plan_options *options, struct err *err)
 {
     const struct node *node = &body->graph->nodes[i];
     struct inputs in = inputs_of(body, node);
@@ -83,7 +84,7 @@ static bool visit(struct body *body, int32_t i, enum plan_mode mode, struct err 
         return true;
     body->map_of[node->output] = body->n_maps;
     body->maps[body->n_maps++] = node->output;
-    return add_edges(body, i, mode, err);
+    return add_edges(body, i, options, err);
 }
 
 /* Whether an output needs each value. */
@@ -101,7 +102,7 @@ static bool *find_needed(const struct graph *graph)
     return needed;
 }
 
-static bool divide(struct body *body, enum plan_mode mode, struct err *err)
+static bool divide(struct body *body, const struct plan_options *options, struct err *err)
 {
     const struct graph *graph = body->graph;
     bool *needed = find_needed(graph);
@@ -116,7 +117,7 @@ static bool divide(struct body *body, enum plan_mode mode, struct err *err)
     body->maps[0] = image, body->n_maps = 1;
     bool ok = true;
     for (int32_t i = 0; ok && i < graph->n_nodes; i++)
-        ok = !needed[graph->nodes[i].output] || visit(body, i, mode, err);
+        ok = !needed[graph->nodes[i].output] || visit(body, i, options, err);
     for (int i = 0; ok && i < graph->n_outputs; i++)
         if (graph->outputs[i].value == image)
             ok = err_set(err, ERR_USAGE, "%s: the image itself is an output, which is not streamed",
@@ -229,10 +230,11 @@ static bool check_input(const struct graph *graph, struct err *err)
     return true;
 }
 
-bool body_new(const struct graph *graph, enum plan_mode mode, struct body *out, struct err *err)
+bool body_new(const struct graph *graph, const struct plan_options *options, struct body *out,
+              struct err *err)
 {
     *out = (struct body){ .graph = graph };
-    if (check_input(graph, err) && allocate(out, err) && divide(out, mode, err) &&
+    if (check_input(graph, err) && allocate(out, err) && divide(out, options, err) &&
         make_tail(out, err))
         return true;
     body_free(out);

@@ -33,7 +33,8 @@ struct body {
                            their order; its outputs those of the graph that are not maps */
 };
 
-bool body_new(const struct graph *graph, enum plan_mode mode, struct body *out, struct err *err);
+bool body_new(const struct graph *graph, const struct plan_options *options, struct body *out,
+              struct err *err);
 void body_free(struct body *body);
 /* The index of a map among the ends. */
 int body_end(const struct body *body, int map);
@@ -47,6 +48,6 @@ bool body_rewrite(const struct body *body, struct rewrite *r, struct err *err);
 
 /* rules.c: how the map that a node makes follows from its input 0; other maps that it reads are
  * read cell by cell. False: it cannot be computed by tiles. */
-bool rules_of(const struct body *body, const struct node *node, enum plan_mode mode,
+bool rules_of(const struct body *body, const struct node *node, const struct plan_options *options,
               struct axis_rule rules[2], struct err *err);
 #endif

@@ -94,9 +94,9 @@ static bool along_channels(const struct node *node, int64_t axis, struct err *er
            refuse(node, "along another axis than the channels is not streamed", err);
 }
 
-static bool frozen(const struct node *node, enum plan_mode mode, struct err *err)
+static bool frozen(const struct node *node, const struct plan_options *options, struct err *err)
 {
-    return mode != PLAN_TRAIN ||
+    return options->mode != PLAN_TRAIN || options->norm_frozen ||
            refuse(node,
                   "with the statistics of the batch needs the whole image at once; freeze it "
                   "(network.norm: frozen) or replace it (network.norm: ws or fixup)",
@@ -118,7 +118,7 @@ static bool reads_maps_well(const struct body *body, const struct node *node, st
     return true;
 }
 
-bool rules_of(const struct body *body, const struct node *node, enum plan_mode mode,
+bool rules_of(const struct body *body, const struct node *node, const struct plan_options *options,
               struct axis_rule rules[2], struct err *err)
 {
     if (!reads_maps_well(body, node, err))
@@ -139,9 +139,9 @@ bool rules_of(const struct body *body, const struct node *node, enum plan_mode m
     case OP_PAD:
         return padding(node, rules, err);
     case OP_BATCH_NORM:
-        return frozen(node, mode, err);
+        return frozen(node, options, err);
     case OP_DROPOUT:
-        return mode != PLAN_TRAIN ||
+        return options->mode != PLAN_TRAIN ||
                refuse(node, "between maps is not streamed; remove it (network.dropout: 0)", err);
     case OP_RELU:
     case OP_LEAKY_RELU:
