@@ -88,7 +88,9 @@ struct plan_stream {
     const char *spill; /* folder for strips that exceed the budget; NULL: they stay in memory */
     bool bf16;         /* strips are kept as bfloat16: gradients change by 0.1 to 0.3 % */
     const int64_t *band_rows; /* [bands + 1]: rows of the image that peers[PEERS_BANDS] divide it
-                                 at; NULL: as equal as possible */
+                                 at (net/stream/divide.h); NULL: as equal as possible. Each then has
+                                 its rows of maps, all other outputs, and its part of the gradients:
+                                 the sum over the bands is the gradient */
     enum plan_spilling spilling;
     size_t besides; /* bytes that the process takes besides the plan, of which messages speak too:
                        see net/stream/budget.h */

@@ -51,7 +51,7 @@ static int64_t rule_begin(const struct axis_rule *r, int64_t out)
     return out * r->stride - r->pad;
 }
 
-static int64_t rule_end(const struct axis_rule *r, int64_t out)
+int64_t stream_axis_end(const struct axis_rule *r, int64_t out)
 {
     if (r->up)
         return rule_begin(r, out) + 1 + r->blend;
@@ -152,7 +152,7 @@ static bool begins_well(const struct division *d, int64_t at)
             return false;
     for (int e = 0; spec->begin > 0 && e < spec->n_edges; e++) {
         const struct axis_edge *edge = &spec->edges[e];
-        int64_t end = rule_end(&edge->rule, d->first[edge->to] - 1);
+        int64_t end = stream_axis_end(&edge->rule, d->first[edge->to] - 1);
         if (edge->from > 0 && least(end, spec->extents[edge->from]) > d->row[edge->from])
             return false;
     }
@@ -207,7 +207,8 @@ static void find_needs(const struct axis_spec *spec, struct stream_axis *axis)
         int64_t extent = spec->extents[edge->from];
         for (int64_t i = 0; i < axis->tiles; i++) {
             int64_t begin = rule_begin(&edge->rule, stream_axis_prefix(axis, edge->to, i));
-            int64_t end = rule_end(&edge->rule, stream_axis_prefix(axis, edge->to, i + 1) - 1);
+            int64_t end =
+                stream_axis_end(&edge->rule, stream_axis_prefix(axis, edge->to, i + 1) - 1);
             struct axis_need *need = &axis->needs[e * axis->tiles + i];
             *need = (struct axis_need){ most(begin, 0), least(end, extent), most(-begin, 0),
                                         most(end - extent, 0) };

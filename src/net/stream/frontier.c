@@ -260,8 +260,11 @@ void frontier_forward(void *arg, int index, const float *x, float *y)
     view_copy(&need, &own, f->threads);
     view_copy(&need, &t.top, f->threads);
     view_copy(&need, &t.left, f->threads);
-    if (f->pass == FRONTIER_FIRST)
+    bands_take(f->bands, f->tiles->carries[index].map, &need);
+    if (f->pass == FRONTIER_FIRST) {
         leave(f, c, &a, &t, &own);
+        bands_give(f->bands, index, f->tiles->carries[index].map, &own);
+    }
 }
 
 void frontier_backward(void *arg, int index, const float *dy, float *dx)
@@ -282,6 +285,8 @@ void frontier_backward(void *arg, int index, const float *dy, float *dx)
     view_copy(&own, &need, f->threads);
     view_add(&own, &strip, f->threads);
     view_add(&own, &left, f->threads);
+    bands_take_back(f->bands, index, f->tiles->carries[index].map, &own);
+    bands_give_back(f->bands, f->tiles->carries[index].map, &need);
     view_clear(&t.top, f->threads);
     view_add(&t.top, &need, f->threads);
     view_add(&t.top, &strip, f->threads);
@@ -306,7 +311,9 @@ bool frontier_is_still(const struct frontier *f, int64_t i, int64_t j)
         struct view strip = above(c, a.next[0], a.own[1]);
         struct view left = view_at(c, c->left, a.own[0], a.next[1]);
         struct view corner = view_at(c, c->corner, a.now[0], a.next[1]);
-        if (!view_is_zero(&strip) || !view_is_zero(&left) || !view_is_zero(&corner))
+        if (!view_is_zero(&strip) || !view_is_zero(&left) || !view_is_zero(&corner) ||
+            (i == 0 && !bands_are_still(f->bands, f->tiles->carries[k].map, a.own[1].begin,
+                                        a.own[1].end - a.own[1].begin)))
             return false;
     }
     return true;

@@ -6,8 +6,7 @@
  * to earlier ones. All in the layout of the kernels. Internal to net/stream. */
 #ifndef NET_STREAM_FRONTIER_H
 #define NET_STREAM_FRONTIER_H
-#include "net/plan/step.h"
-#include "net/stream/tiles.h"
+#include "net/stream/bands.h"
 
 enum frontier_pass {
     FRONTIER_FIRST, /* forward: the record is written, strips are renewed */
@@ -19,6 +18,7 @@ struct frontier_carry;
 
 struct frontier {
     const struct tiles *tiles;
+    const struct bands *bands;      /* above and below this one */
     struct frontier_carry *carries; /* [tiles->n_carries] */
     int threads;
     float *memory;

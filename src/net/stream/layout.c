@@ -1,29 +1,29 @@
 /* layout.c: how a network is cut into tiles, and the memory that this takes, found before any of it
  * is allocated, so that the size of the tiles can be chosen by a budget. */
 #include <stdlib.h>
+#include <string.h>
 #include "net/plan/tape.h"
 #include "net/stream/budget.h"
+#include "net/stream/divide.h"
 #include "net/stream/stream.h"
 
 /* The rows of the image that this process computes. */
 static bool find_band(const struct stream *s, struct span *rows, struct err *err)
 {
-    int64_t height = graph_shape(s->body.graph, s->body.maps[0])->dim[2];
-    *rows = (struct span){ 0, height };
+    *rows = (struct span){ 0, graph_shape(s->body.graph, s->body.maps[0])->dim[2] };
     if (!s->bands)
         return true;
-    int64_t step = stream_axis_step(s->body.edges[0], s->body.n_edges, s->body.n_maps);
-    const int64_t *given = s->settings.band_rows;
-    int64_t ends[2];
-    for (int k = 0; k < 2; k++) {
-        int64_t at = s->bands->rank + k;
-        ends[k] = given ? given[at] : height * at / s->bands->size;
-        ends[k] = at == s->bands->size ? height : ends[k] / step * step;
-    }
-    *rows = (struct span){ ends[0], ends[1] };
-    return ends[0] < ends[1] ||
-           err_set(err, ERR_USAGE, "%s: %lld rows are too few for %d bands; use fewer",
-                   s->body.graph->name, (long long)height, s->bands->size);
+    int n = s->bands->size, own = s->bands->rank;
+    int64_t *all = calloc((size_t)n + 1, sizeof *all);
+    if (!all)
+        return err_memory(err, "bands");
+    if (s->settings.band_rows)
+        memcpy(all, s->settings.band_rows, ((size_t)n + 1) * sizeof *all);
+    bool ok = s->settings.band_rows ? bands_check(&s->body, all, n, err)
+                                    : bands_divide_evenly(&s->body, n, all, err);
+    *rows = (struct span){ all[own], all[own + 1] };
+    free(all);
+    return ok;
 }
 
 static bool make_tiles(struct stream *s, int64_t tile_px, struct err *err)
@@ -68,9 +68,11 @@ static bool measure_kinds(struct stream *s, struct err *err)
     for (int k = 0; k < stream_kinds(s); k++) {
         struct tape tape;
         size_t bytes = 0, weights = 0;
-        bool ok = tape_begin(&tape, s->graphs[k], &options, err) &&
-                  tape_estimate(&tape, 1, &bytes, err) &&
-                  (k > 0 || frontier_new(&s->tiles, &tape, s->options.threads, &s->frontier, err));
+        bool ok =
+            tape_begin(&tape, s->graphs[k], &options, err) &&
+            tape_estimate(&tape, 1, &bytes, err) &&
+            (k > 0 || (frontier_new(&s->tiles, &tape, s->options.threads, &s->frontier, err) &&
+                       bands_new(&s->tiles, &tape, s->bands, &s->options, &s->borders, err)));
         for (int i = 0; i < tape.n_slots; i++)
             weights += tape.slots[i].home == SLOT_WEIGHTS ? tape.slots[i].bytes : 0;
         tape_free(&tape);
@@ -119,6 +121,7 @@ void stream_forget_layout(struct stream *s)
     for (int k = 0; s->graphs && k < stream_kinds(s); k++)
         graph_free(s->graphs[k]);
     free(s->graphs), free(s->record_bytes);
+    bands_free(&s->borders);
     frontier_free(&s->frontier);
     tiles_free(&s->tiles);
     s->graphs = NULL, s->record_bytes = NULL;
@@ -155,8 +158,9 @@ static size_t output_bytes(const struct stream *s)
 static size_t bytes_of_all(const struct stream *s)
 {
     size_t parameter = (s->gradients_lent ? 0 : sizeof(float)) + sizeof(double);
-    return s->arena_bytes + s->weights_bytes + frontier_bytes(&s->frontier) + input_bytes(s) +
-           output_bytes(s) + (size_t)s->n_gradients * parameter;
+    return s->arena_bytes + s->weights_bytes + frontier_bytes(&s->frontier) +
+           bands_bytes(&s->borders) + input_bytes(s) + output_bytes(s) +
+           (size_t)s->n_gradients * parameter;
 }
 
 static bool ask(void *arg, int64_t tile_px, struct budget_need *out, struct err *err)

@@ -21,6 +21,24 @@ static struct tile tile_at(const struct stream *s, int64_t n)
     return t;
 }
 
+/* --- rows of tiles, for the bands above and below --- */
+
+static bool is_end_of_row(const struct stream *s, const struct tile *t, bool right)
+{
+    return t->j == (right ? s->tiles.axes[1].tiles - 1 : 0);
+}
+
+static bool enter_tile(struct stream *s, const struct tile *t, bool back, struct err *err)
+{
+    return !is_end_of_row(s, t, back) || bands_enter(&s->borders, t->i, err);
+}
+
+static bool leave_tile(struct stream *s, const struct tile *t, bool back, struct err *err)
+{
+    return bands_tile(&s->borders, err) &&
+           (!is_end_of_row(s, t, !back) || bands_leave(&s->borders, t->i, err));
+}
+
 /* --- pixels --- */
 
 static void begin_pixels(struct stream *s, bool back)
@@ -157,10 +175,13 @@ bool stream_forward(struct plan *plan, struct err *err)
     for (int p = 0; p < s->body.n_poolings; p++)
         reduction_begin(s->reductions[p]);
     begin_pixels(s, false);
+    ok = bands_begin(&s->borders, false, err);
     for (int64_t k = 0; ok && k < n; k++) {
         struct tile t = tile_at(s, k);
-        ok = run_forward(s, &t, err);
+        ok = enter_tile(s, &t, false, err) && run_forward(s, &t, err) &&
+             leave_tile(s, &t, false, err);
     }
+    ok = ok && bands_end(&s->borders, err);
     ok = ok && (!s->records || records_turn(s->records, err)) && run_tail(s, err);
     s->last_is_ready = ok && plan->mode != PLAN_INFER;
     return ok;
@@ -356,11 +377,13 @@ bool stream_backward(struct plan *plan, struct err *err)
     frontier_clear(&s->frontier);
     begin_pixels(s, true);
     s->tiles_still = 0;
+    ok = bands_begin(&s->borders, true, err);
     for (int64_t k = stream_tiles(s) - 1; ok && k >= 0; k--) {
         struct tile t = tile_at(s, k);
-        ok = run_back(s, &t, err);
+        ok = enter_tile(s, &t, true, err) && run_back(s, &t, err) && leave_tile(s, &t, true, err);
         s->last_is_ready = false;
     }
+    ok = ok && bands_end(&s->borders, err);
     if (ok)
         end_sums(s);
     return ok;

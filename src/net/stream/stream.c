@@ -211,13 +211,16 @@ static bool stream_make(const struct graph *graph, const struct plan_options *op
     s->options = *options, s->settings = *options->stream;
     s->bands = bands && bands->size > 1 ? bands : NULL;
     s->carry = (struct plan_carry){ &s->frontier, frontier_forward, frontier_backward };
-    if (!body_new(graph, options, &s->body, err) || !make_gradients(s, err) ||
-        !stream_choose_layout(s, err) || !make_plans(s, err) ||
-        !frontier_allocate(&s->frontier, err) || !make_records(s, err) || !make_input(s, err) ||
-        !make_outputs(s, err) || !make_ends(s, err) || !make_tail(s, err)) {
+    bool ok = body_new(graph, options, &s->body, err) && make_gradients(s, err) &&
+              stream_choose_layout(s, err) && make_plans(s, err) &&
+              frontier_allocate(&s->frontier, err) && bands_allocate(&s->borders, err) &&
+              make_records(s, err) && make_input(s, err) && make_outputs(s, err) &&
+              make_ends(s, err) && make_tail(s, err);
+    if (!bands_meet(&s->borders, s->bands, ok, err)) {
         stream_free(&s->plan);
         return false;
     }
+    s->frontier.bands = &s->borders;
     *out = &s->plan;
     return true;
 }
@@ -289,7 +292,8 @@ static bool stream_refresh(struct plan *plan, struct err *err)
 static struct plan_memory stream_memory(const struct plan *plan)
 {
     const struct stream *s = of_const(plan);
-    struct plan_memory sum = { .arena = s->arena_bytes + frontier_bytes(&s->frontier) };
+    struct plan_memory sum = { .arena = s->arena_bytes + frontier_bytes(&s->frontier) +
+                                        bands_bytes(&s->borders) };
     if (s->records)
         sum.arena += records_stats(s->records).memory;
     for (int k = 0; k < stream_kinds(s); k++) {

@@ -24,6 +24,7 @@ struct stream {
     struct tiles tiles;
     struct plan_carry carry;
     struct frontier frontier;
+    struct bands borders; /* of this band */
 
     /* [kinds of rows][kinds of columns]; they share one arena and one sum of gradients */
     struct graph **graphs;

@@ -134,6 +134,16 @@ static bool make_axis(struct tiles *tiles, int axis, struct span band, int64_t t
     return ok;
 }
 
+/* Of the rows: a band has two rows of tiles or more, so that the bands above and below need not
+ * wait for it. */
+static int64_t tile_rows(const struct body *body, const struct tiles_spec *spec)
+{
+    int64_t rows = spec->rows.end - spec->rows.begin;
+    int64_t step = stream_axis_step(body->edges[0], body->n_edges, body->n_maps);
+    int64_t half = (rows + 1) / 2 + step - 1;
+    return rows < extent_of(body, 0, 0) && half < spec->tile_px ? half : spec->tile_px;
+}
+
 bool tiles_new(const struct body *body, const struct tiles_spec *spec, struct tiles *out,
                struct err *err)
 {
@@ -142,7 +152,7 @@ bool tiles_new(const struct body *body, const struct tiles_spec *spec, struct ti
                            .carries = calloc(edges, sizeof *out->carries),
                            .carry_of = calloc(edges, sizeof *out->carry_of) };
     bool ok = (out->carries && out->carry_of) || err_memory(err, "tiles");
-    ok = ok && make_axis(out, 0, spec->rows, spec->tile_px, err) &&
+    ok = ok && make_axis(out, 0, spec->rows, tile_rows(body, spec), err) &&
          make_axis(out, 1, (struct span){ 0, extent_of(body, 0, 1) }, spec->tile_px, err);
     if (ok)
         find_carries(out);
