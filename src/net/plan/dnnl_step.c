@@ -281,7 +281,7 @@ int dnnl_weight(struct plan_node *pn, int i, const dnnl_memory_desc_t *plain,
     int from = in_slot(pn, i, LAYOUT_PLAIN, err);
     if (dnnl_memory_desc_equal(plain, to))
         return from;
-    bool once = tape->options.mode == PLAN_INFER && graph_is_parameter(tape->graph, value);
+    bool once = prepares_once(tape, value);
     int slot = slot_new(tape, dnnl_memory_desc_get_size(to));
     if (slot == NO_SLOT || from == NO_SLOT)
         return NO_SLOT;

@@ -88,7 +88,8 @@ static int add_weights(struct plan_node *pn, const struct winograd_conv *w, bool
     struct step_spec spec = { "weight winograd", turned ? run_turned_weights : run_weights, w,
                               sizeof *w, 0 };
     struct step_layout layout = { w->weight_floats * sizeof(float),
-                                  (uint64_t)(w->tile * 64 + w->lanes), false };
+                                  (uint64_t)(w->tile * 64 + w->lanes) | (uint64_t)turned << 32,
+                                  false };
     if (pn->tape->options.mode == PLAN_INFER)
         pn->tape->winograd_bytes += layout.bytes;
     return step_prepare(pn, &spec, &layout, err);

@@ -130,8 +130,10 @@ struct plan_options {
     /* PLAN_TRAIN: batch norm as in PLAN_TUNE: with its running statistics, which stay. */
     bool norm_frozen;
     bool input_gradients; /* backward also to the inputs of the graph */
-    /* PLAN_INFER: transformed weights are shared through this, where another plan may already have
-     * put them; must outlive the plan, and the parameters must not change. NULL: its own. */
+    /* Transformed weights are shared through this, where another plan may already have put them;
+     * must outlive the plan, and parameters must not change while others use them. NULL: its own.
+     * PLAN_TRAIN, PLAN_TUNE: NULL: transformed in every run, which is slower for small images but
+     * needs no memory; else only by plan_new and plan_refresh. Not with SAVING_RECOMPUTE. */
     struct plan_weights *weights;
     /* The caller's memory for activations (and, in training, their gradients), aligned to 64 bytes;
      * used if it is large enough (see plan_memory.lent) and not touched before a run. Plans that
@@ -198,8 +200,8 @@ bool plan_forward_until(struct plan *plan, value_id value, struct err *err);
  * computed. */
 void plan_set_random(struct plan *plan, uint64_t seed, uint64_t first_sample);
 
-/* Applies parameters that changed since plan_new. Needed only in PLAN_INFER, where weights are kept
- * in the kernels' own layouts. */
+/* Applies parameters that changed since plan_new. Needed only in PLAN_INFER and with
+ * options.weights, where weights are kept in the kernels' own layouts. */
 bool plan_refresh(struct plan *plan, struct err *err);
 
 /* --- backward (PLAN_TRAIN, PLAN_TUNE; after plan_forward) --- */

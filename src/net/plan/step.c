@@ -150,6 +150,12 @@ void step_in_place(struct step *step, int from, int from_too, int to)
     step->from = from, step->from_too = from_too, step->to = to;
 }
 
+bool prepares_once(const struct tape *tape, value_id weight)
+{
+    return (tape->options.mode == PLAN_INFER || tape->options.weights) &&
+           graph_is_parameter(tape->graph, weight);
+}
+
 struct copy_state {
     size_t offset, bytes;
 };
@@ -178,7 +184,7 @@ int step_prepare(struct plan_node *pn, const struct step_spec *spec,
     if (from == NO_SLOT || to == NO_SLOT || (with_bias && bias == NO_SLOT))
         return NO_SLOT;
     enum step_phase phase = tape->phase;
-    if (tape->options.mode == PLAN_INFER) {
+    if (prepares_once(tape, pn->node->inputs[1])) {
         struct slot *slot = &tape->slots[to];
         slot->home = SLOT_WEIGHTS;
         slot->source = tape->graph->values[pn->node->inputs[1]].data;

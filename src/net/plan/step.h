@@ -50,7 +50,7 @@ struct slot {
 enum access { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_BOTH = 3 };
 
 enum step_phase {
-    PHASE_PREPARE, /* parameters into the kernels' layouts: once (PLAN_INFER) */
+    PHASE_PREPARE, /* parameters into the kernels' layouts: once (prepares_once) */
     PHASE_FORWARD,
     PHASE_BACKWARD,
 };
@@ -134,10 +134,10 @@ struct plan_random {
     uint64_t seed, first_sample;
 };
 
-/* One graph as steps. Invariants: steps of PHASE_PREPARE and PHASE_FORWARD come before
- * begin_backward, those of PHASE_BACKWARD behind it; steps that ops add while node i is planned
- * have node == i. Once it is finished (tape_finish) nothing of it changes but the memory of its
- * slots, times, `random`, the hook, and addresses by tape_move. */
+/* One graph as steps. Invariants: steps of PHASE_FORWARD come before begin_backward, those of
+ * PHASE_BACKWARD behind it, those of PHASE_PREPARE anywhere before who needs them; steps that ops
+ * add while node i is planned have node == i. Once it is finished (tape_finish) nothing of it
+ * changes but the memory of its slots, times, `random`, the hook, and addresses by tape_move. */
 struct tape {
     const struct graph *graph;
     struct plan_options options;
@@ -256,6 +256,9 @@ struct step *step_add(struct tape *tape, const struct step_spec *spec, struct er
 bool step_use(struct step *step, int slot, enum access access, struct err *err);
 void step_use_optional(struct step *step, int slot, enum access access);
 void step_in_place(struct step *step, int from, int from_too, int to);
+
+/* Whether a weight is brought into a kernel's layout when the plan is made, not in every run. */
+bool prepares_once(const struct tape *tape, value_id weight);
 
 /* How a kernel keeps its weights. */
 struct step_layout {

@@ -210,6 +210,9 @@ static void find_needs(const struct axis_spec *spec, struct stream_axis *axis)
             int64_t end =
                 stream_axis_end(&edge->rule, stream_axis_prefix(axis, edge->to, i + 1) - 1);
             struct axis_need *need = &axis->needs[e * axis->tiles + i];
+            int64_t there = least(extent, stream_axis_prefix(axis, edge->from, i + 1));
+            if (edge->rule.reach < edge->rule.stride && end < there)
+                end = least(end + edge->rule.stride - edge->rule.reach, there);
             *need = (struct axis_need){ most(begin, 0), least(end, extent), most(-begin, 0),
                                         most(end - extent, 0) };
         }

@@ -41,7 +41,8 @@ struct axis_spec {
     int64_t begin, end; /* the band, pixels of the image; multiples of `step`, or the image's end */
 };
 
-/* What a tile needs along an edge. */
+/* What a tile needs along an edge; of windows that are smaller than their stride also the cells
+ * between the last and the next, as far as they are there: kernels are faster for whole strides. */
 struct axis_need {
     int64_t begin, end;  /* cells of the map that is read */
     int64_t front, back; /* cells of padding around them: at the borders of the image only */

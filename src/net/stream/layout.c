@@ -122,15 +122,20 @@ void stream_forget_layout(struct stream *s)
         graph_free(s->graphs[k]);
     free(s->graphs), free(s->record_bytes);
     bands_free(&s->borders);
+    plan_weights_free(s->weights);
     frontier_free(&s->frontier);
     tiles_free(&s->tiles);
-    s->graphs = NULL, s->record_bytes = NULL;
+    s->graphs = NULL, s->record_bytes = NULL, s->weights = NULL;
     s->arena_bytes = s->weights_bytes = 0;
 }
 
-static bool lay_out(struct stream *s, int64_t tile_px, struct err *err)
+/* once: weights are brought into the kernels' layouts once a pass, not for every tile. */
+static bool lay_out(struct stream *s, int64_t tile_px, bool once, struct err *err)
 {
     stream_forget_layout(s);
+    s->weights = once ? plan_weights_new() : NULL;
+    if (once && !s->weights)
+        return err_memory(err, "weights");
     return make_tiles(s, tile_px, err) && measure_kinds(s, err) && measure_records(s, err);
 }
 
@@ -163,16 +168,38 @@ static size_t bytes_of_all(const struct stream *s)
            (size_t)s->n_gradients * parameter;
 }
 
+static struct budget_need need_of(const struct stream *s)
+{
+    return (struct budget_need){
+        .bytes = bytes_of_all(s) + (stream_trains(s) ? 0 : stream_record_most(s)),
+        .records = s->record_bytes,
+        .n = stream_trains(s) ? stream_tiles(s) : 0,
+    };
+}
+
+static bool fits(const struct stream *s, const struct budget_need *need)
+{
+    struct records_options records = {
+        .n = need->n, .bytes = need->records, .folder = s->settings.spill, .bf16 = s->settings.bf16
+    };
+    return s->settings.budget == 0 || need->bytes + records_least(&records) <= s->settings.budget;
+}
+
+/* Below this, bringing weights into the kernels' layouts for every tile costs more than 1 %. */
+#define SMALL_TILE_PX 1024
+
 static bool ask(void *arg, int64_t tile_px, struct budget_need *out, struct err *err)
 {
     struct stream *s = arg;
-    if (!lay_out(s, tile_px, err))
+    bool once = !stream_trains(s) || tile_px < SMALL_TILE_PX;
+    if (!lay_out(s, tile_px, once, err))
         return false;
-    *out = (struct budget_need){ .bytes = bytes_of_all(s),
-                                 .records = s->record_bytes,
-                                 .n = stream_trains(s) ? stream_tiles(s) : 0 };
-    if (!stream_trains(s))
-        out->bytes += stream_record_most(s);
+    *out = need_of(s);
+    if (!once || !stream_trains(s) || fits(s, out))
+        return true;
+    if (!lay_out(s, tile_px, false, err))
+        return false;
+    *out = need_of(s);
     return true;
 }
 
@@ -194,5 +221,5 @@ bool stream_choose_layout(struct stream *s, struct err *err)
         return false;
     s->records_memory = choice.records;
     s->predicted_bytes = choice.bytes;
-    return s->tiles.axes[0].tile == choice.tile_px || lay_out(s, choice.tile_px, err);
+    return true; /* it was the last that was asked for */
 }

@@ -5,7 +5,7 @@
 #include "net/stream/stream.h"
 
 /* Gradients of weights are summed as floats over tiles of so many pixels, and then as doubles. */
-#define SUMMED_PX (1 << 20)
+#define SUMMED_PX (1 << 22)
 
 /* A tile of the image. */
 struct tile {
@@ -172,6 +172,8 @@ bool stream_forward(struct plan *plan, struct err *err)
     int64_t n = stream_tiles(s);
     bool ok = true;
     s->last_is_ready = false;
+    for (int k = 0; ok && s->weights && stream_trains(s) && k < stream_kinds(s); k++)
+        ok = plan_refresh(s->plans[k], err); /* for all tiles of the passes */
     for (int p = 0; p < s->body.n_poolings; p++)
         reduction_begin(s->reductions[p]);
     begin_pixels(s, false);
@@ -373,7 +375,6 @@ bool stream_backward(struct plan *plan, struct err *err)
     begin_sums(s);
     if (!run_tail_back(s, err))
         return false;
-    add_to_sums(s);
     frontier_clear(&s->frontier);
     begin_pixels(s, true);
     s->tiles_still = 0;

@@ -28,8 +28,8 @@ static void stream_free(struct plan *plan)
     plan_free(s->tail);
     for (int k = 0; s->plans && k < stream_kinds(s); k++)
         plan_free(s->plans[k]);
-    plan_weights_free(s->weights);
-    memory_return(s->arena, s->arena_bytes);
+    if (!s->arena_lent)
+        memory_return(s->arena, s->arena_bytes);
     ahead_free(s->ahead);
     records_free(s->records);
     free_parts(s);
@@ -46,9 +46,9 @@ static void stream_free(struct plan *plan)
 
 static bool make_plans(struct stream *s, struct err *err)
 {
-    s->arena = memory_reserve(s->arena_bytes);
-    s->weights = stream_trains(s) ? NULL : plan_weights_new();
-    if (!s->arena || (!stream_trains(s) && !s->weights))
+    s->arena_lent = s->options.arena && s->options.arena_room >= s->arena_bytes;
+    s->arena = s->arena_lent ? s->options.arena : memory_reserve(s->arena_bytes);
+    if (!s->arena)
         return err_set(err, ERR_MEMORY, "out of memory: tiles need %zu MB", s->arena_bytes >> 20);
     s->plans = calloc((size_t)stream_kinds(s), sizeof(struct plan *));
     if (!s->plans)
@@ -304,7 +304,7 @@ static struct plan_memory stream_memory(const struct plan *plan)
     }
     if (s->tail)
         plan_memory_add(&sum, s->tail);
-    sum.lent = false;
+    sum.lent = s->arena_lent;
     sum.gradients = (size_t)s->n_gradients * (sizeof(float) + sizeof(double));
     sum.gradients_lent = s->gradients_lent;
     return sum;

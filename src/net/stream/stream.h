@@ -29,8 +29,9 @@ struct stream {
     /* [kinds of rows][kinds of columns]; they share one arena and one sum of gradients */
     struct graph **graphs;
     struct plan **plans;
-    struct plan_weights *weights; /* PLAN_INFER */
+    struct plan_weights *weights; /* of all kinds of tiles; NULL: transformed for every tile */
     char *arena;
+    bool arena_lent; /* by the caller */
     size_t arena_bytes, weights_bytes;
 
     struct records *records; /* NULL: no backward pass; then `record` is that of the current tile */
