@@ -325,7 +325,8 @@ static void every_cell_once(void **state)
                 int64_t rows[MOST_BANDS + 1];
                 struct zoo_options options = { .height = height, .width = 512, .classes = 3 };
                 assert_true(zoo_build(names[i], &options, &graph, &err));
-                assert_true(body_new(graph, PLAN_TUNE, &body, &err));
+                assert_true(
+                    body_new(graph, &(struct plan_options){ .mode = PLAN_TUNE }, &body, &err));
                 assert_true(bands_divide_evenly(&body, bands, rows, &err));
                 for (int b = 0; b < bands; b++) {
                     struct tiles_spec spec = { 1024, { rows[b], rows[b + 1] } };
@@ -374,7 +375,7 @@ static void work_is_balanced(void **state)
     work[1199] = 1; /* no band becomes too thin for the network */
     assert_true(bands_divide(graph, PLAN_TUNE, work, 4, rows, &err));
     struct body body;
-    assert_true(body_new(graph, PLAN_TUNE, &body, &err));
+    assert_true(body_new(graph, &(struct plan_options){ .mode = PLAN_TUNE }, &body, &err));
     assert_true(bands_check(&body, rows, 4, &err));
     body_free(&body);
     graph_free(graph);

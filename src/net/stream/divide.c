@@ -169,7 +169,7 @@ bool bands_divide(const struct graph *graph, enum plan_mode mode, const double *
 {
     struct body body;
     double sum = 0;
-    if (!body_new(graph, mode, &body, err))
+    if (!body_new(graph, &(struct plan_options){ .mode = mode }, &body, err))
         return false;
     for (int64_t y = 0; work && y < height_of(&body); y++)
         sum += work[y];
