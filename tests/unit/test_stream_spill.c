@@ -1,7 +1,7 @@
 /* test_stream_spill.c: where strips are changes no bit of outputs and gradients: in memory or in a
  * file, however they get there; nor do the threads. As bfloat16 they change gradients a little, and
  * the same everywhere. A budget is kept, or refused with the least that can be met. A run that is
- * killed leaves no file. */
+ * killed leaves no file. What a plan is predicted to take, a process is measured to take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/room.h"
 #include "net/plan/plan.h"
 #include "net/zoo/zoo.h"
 #include "support/paths.h"
@@ -216,6 +217,50 @@ static void a_killed_run_leaves_no_file(void **state)
     graph_free(graph);
 }
 
+/* In a process of its own, whose peak nothing else has raised. Exits with the percentage by which
+ * the prediction exceeds the peak, 100 more than that. */
+static void measure_and_exit(const char *name, enum plan_mode mode)
+{
+    struct graph *graph;
+    struct plan *plan;
+    struct plan_streamed did;
+    struct err err = { 0 };
+    struct zoo_options zoo = { .batch = 1, .height = 256, .width = 256, .classes = CLASSES };
+    struct plan_stream stream = { .source = &source, .tile_px = 64 };
+    struct plan_options options = { .mode = mode, .threads = 1, .stream = &stream };
+    bool ok = zoo_build(name, &zoo, &graph, &err) && graph_initialize(graph, 5, &err);
+    size_t before = room_resident();
+    ok = ok && plan_new(graph, &options, &plan, &err) && plan_forward(plan, &err);
+    if (ok && mode != PLAN_INFER) {
+        plan_output_gradient(plan, 0)[0] = 1;
+        ok = plan_backward(plan, &err);
+    }
+    if (!ok || !plan_streamed(plan, &did))
+        _exit(255);
+    double more = (double)(before + did.predicted_bytes) / (double)room_peak() - 1;
+    print_message("%s: %.0f MB predicted, %.0f MB measured\n", name,
+                  (double)(before + did.predicted_bytes) / 1e6, (double)room_peak() / 1e6);
+    _exit((int)floor(100 * more + 100));
+}
+
+static void the_peak_is_predicted(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    skip(); /* has memory of its own */
+#endif
+    static const char *const names[] = { "resnet18", "resnet50" };
+    for (int i = 0; i < 4; i++) {
+        pid_t child = fork();
+        int status;
+        if (child == 0)
+            measure_and_exit(names[i / 2], i % 2 ? PLAN_INFER : PLAN_TUNE);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_in_range(WEXITSTATUS(status), 100, 110);
+    }
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -234,7 +279,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_run_leaves_no_file), /* forks: before there are threads */
+        /* these fork: before there are threads */
+        cmocka_unit_test(the_peak_is_predicted),
+        cmocka_unit_test(a_killed_run_leaves_no_file),
         cmocka_unit_test(spilling_changes_no_bit),
         cmocka_unit_test(a_budget_chooses_tiles),
     };

@@ -6,6 +6,7 @@
 #include "net/stream/budget.h"
 #include "net/stream/divide.h"
 #include "net/stream/stream.h"
+#include "net/stream/tally.h"
 
 /* The rows of the image that this process computes. */
 static bool find_band(const struct stream *s, struct span *rows, struct err *err)
@@ -65,23 +66,21 @@ struct plan_options stream_tile_options(const struct stream *s)
 static bool measure_kinds(struct stream *s, struct err *err)
 {
     struct plan_options options = stream_tile_options(s);
-    for (int k = 0; k < stream_kinds(s); k++) {
+    struct tally tally = { 0 };
+    bool ok = true;
+    for (int k = 0; ok && k < stream_kinds(s); k++) {
         struct tape tape;
-        size_t bytes = 0, weights = 0;
-        bool ok =
-            tape_begin(&tape, s->graphs[k], &options, err) &&
-            tape_estimate(&tape, 1, &bytes, err) &&
-            (k > 0 || (frontier_new(&s->tiles, &tape, s->options.threads, &s->frontier, err) &&
-                       bands_new(&s->tiles, &tape, s->bands, &s->options, &s->borders, err)));
-        for (int i = 0; i < tape.n_slots; i++)
-            weights += tape.slots[i].home == SLOT_WEIGHTS ? tape.slots[i].bytes : 0;
+        size_t bytes = 0;
+        ok = tape_begin(&tape, s->graphs[k], &options, err) &&
+             tape_estimate(&tape, 1, &bytes, err) && tally_add(&tally, &tape, err) &&
+             (k > 0 || (frontier_new(&s->tiles, &tape, s->options.threads, &s->frontier, err) &&
+                        bands_new(&s->tiles, &tape, s->bands, &s->options, &s->borders, err)));
         tape_free(&tape);
-        if (!ok)
-            return false;
         s->arena_bytes = bytes > s->arena_bytes ? bytes : s->arena_bytes;
-        s->weights_bytes = weights > s->weights_bytes ? weights : s->weights_bytes;
     }
-    return true;
+    s->plans_bytes = tally.bytes;
+    tally_free(&tally);
+    return ok;
 }
 
 static bool measure_records(struct stream *s, struct err *err)
@@ -126,7 +125,7 @@ void stream_forget_layout(struct stream *s)
     frontier_free(&s->frontier);
     tiles_free(&s->tiles);
     s->graphs = NULL, s->record_bytes = NULL, s->weights = NULL;
-    s->arena_bytes = s->weights_bytes = 0;
+    s->arena_bytes = s->plans_bytes = 0;
 }
 
 /* once: weights are brought into the kernels' layouts once a pass, not for every tile. */
@@ -163,7 +162,7 @@ static size_t output_bytes(const struct stream *s)
 static size_t bytes_of_all(const struct stream *s)
 {
     size_t parameter = (s->gradients_lent ? 0 : sizeof(float)) + sizeof(double);
-    return s->arena_bytes + s->weights_bytes + frontier_bytes(&s->frontier) +
+    return s->arena_bytes + s->plans_bytes + frontier_bytes(&s->frontier) +
            bands_bytes(&s->borders) + input_bytes(s) + output_bytes(s) +
            (size_t)s->n_gradients * parameter;
 }

@@ -32,7 +32,8 @@ struct stream {
     struct plan_weights *weights; /* of all kinds of tiles; NULL: transformed for every tile */
     char *arena;
     bool arena_lent; /* by the caller */
-    size_t arena_bytes, weights_bytes;
+    size_t arena_bytes;
+    size_t plans_bytes; /* of the plans and their weights, estimated */
 
     struct records *records; /* NULL: no backward pass; then `record` is that of the current tile */
     float *record;
