@@ -271,6 +271,60 @@ static void test_learning(void **state)
     learns("resnet18", NORM_FIXUP, HEAD_AUTO, 0.1f); /* slow at first: the classifier starts at 0 */
 }
 
+/* Logits and gradients of one image, whole or tile by tile; the caller's: 3 + *count floats. */
+static float *gradient_of(const struct graph *g, enum norm_rule norm, const struct plan_stream *s,
+                          int64_t *count)
+{
+    struct plan *plan = plan_of(
+        g, &(struct plan_options){
+               .mode = PLAN_TRAIN, .threads = 2, .norm_frozen = norm == NORM_FROZEN, .stream = s });
+    draw_images(plan, g);
+    plan_zero_gradients(plan);
+    assert_true(plan_forward(plan, NULL));
+    for (int i = 0; i < 3; i++)
+        plan_output_gradient(plan, 0)[i] = 0.5f - (float)i;
+    assert_true(plan_backward(plan, NULL));
+    const float *gradients = plan_gradients(plan, count);
+    float *all = malloc((size_t)(*count + 3) * sizeof *all);
+    assert_non_null(all);
+    memcpy(all, plan_output(plan, 0), 3 * sizeof *all);
+    memcpy(all + 3, gradients, (size_t)*count * sizeof *all);
+    plan_free(plan);
+    return all;
+}
+
+/* Every head and norm is streamed. */
+static void test_streamed(void **state)
+{
+    (void)state;
+    static const struct network_variant variants[] = {
+        { HEAD_MEAN, NORM_FROZEN, PADDING_ZERO },      { HEAD_MAX, NORM_FROZEN, PADDING_ZERO },
+        { HEAD_ATTENTION, NORM_FROZEN, PADDING_ZERO }, { HEAD_ATTENTION, NORM_WS, PADDING_ZERO },
+        { HEAD_CLASSES, NORM_WS, PADDING_ZERO },       { HEAD_LSE, NORM_FIXUP, PADDING_ZERO },
+    };
+    for (size_t k = 0; k < sizeof variants / sizeof *variants; k++) {
+        struct graph *g = variant_of(small_network(0), variants[k].head, variants[k].norm);
+        struct graph *sized = NULL;
+        int64_t count, streamed_count;
+        assert_true(graph_initialize(g, 5, NULL));
+        for (int32_t i = 0; i < g->n_values; i++) /* what starts with 0 has gradients as well */
+            for (int64_t j = 0;
+                 g->values[i].kind == VALUE_PARAMETER && j < shape_count(&g->values[i].shape); j++)
+                graph_data(g, i)[j] += 0.01f * (float)(j % 5);
+        assert_true(transform_resize(g, 1, 93, 118, &sized, NULL));
+        float *whole = gradient_of(sized, variants[k].norm, NULL, &count);
+        float *tiles = gradient_of(sized, variants[k].norm, &(struct plan_stream){ .tile_px = 32 },
+                                   &streamed_count);
+        assert_int_equal(count, streamed_count);
+        assert_true(relative_error(tiles, whole, 3) < 1e-5);
+        assert_true(relative_error(tiles + 3, whole + 3, count) < 1e-5);
+        free(whole);
+        free(tiles);
+        graph_free(sized);
+        graph_free(g);
+    }
+}
+
 /* Standardised weights as they are: the same numbers without the op. */
 static void test_settled(void **state)
 {
@@ -325,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_frozen),
         cmocka_unit_test(test_heads_of_a_constant_map),
         cmocka_unit_test(test_learning),
+        cmocka_unit_test(test_streamed),
         cmocka_unit_test(test_settled),
         cmocka_unit_test(test_refused),
     };
