@@ -11,10 +11,14 @@
 #include "base/room.h"
 #include "net/stream/budget.h"
 #include "net/stream/choose.h"
+#include "net/stream/divide.h"
 #include "prepare/slide_image.h"
 #include "train/loss.h"
 #include "train/order.h"
 #include "train/trainer.h"
+
+/* What a row of background costs, of one of tissue: all of it is computed, only less is decoded. */
+#define BACKGROUND_WORK 0.95
 
 /* The largest plan so far. */
 struct largest {
@@ -46,6 +50,7 @@ struct slides {
     struct graph *sized; /* for the image */
     struct plan *plan;
     int64_t height, width; /* of the plan */
+    int64_t *band_rows;    /* [bands + 1]; NULL: one band */
     struct plan_source source;
     /* reads of the plan's image so far, and in one pass, for the progress within a slide */
     atomic_int_least64_t reads;
@@ -161,6 +166,7 @@ static void slides_free(struct runner *runner)
         slide_image_close(slides->images[i]);
     free(slides->images);
     free(slides->nothing);
+    free(slides->band_rows);
     free(slides);
 }
 
@@ -285,7 +291,7 @@ static bool read_pixels(void *arg, int64_t y, int64_t x, int64_t h, int64_t w, f
     struct slides *slides = arg;
     const struct ctx *ctx = slides->runner.trainer->ctx;
     struct plan_source source = slide_image_source(slides->image);
-    if (ctx_stopped(ctx))
+    if (ctx_stopped(ctx) && slides->runner.trainer->bands.size == 1) /* others would wait forever */
         return err_stopped(err);
     int64_t done = atomic_fetch_add(&slides->reads, 1), passes = slides->mode == PLAN_INFER ? 1 : 2;
     if (slides->tiles > 1)
@@ -360,7 +366,8 @@ static bool make_plan(struct slides *slides, struct memory_chosen *chosen, struc
                                   .besides = trainer->plan_besides,
                                   .spill = config->train.spill[0] ? config->train.spill
                                                                   : trainer->request->folder,
-                                  .bf16 = bf16 };
+                                  .bf16 = bf16,
+                                  .band_rows = slides->band_rows };
     struct memory_limit limit = { .peak_mb = config->train.memory_mb,
                                   .budget = trainer->plan_budget,
                                   .besides = trainer->plan_besides,
@@ -368,9 +375,11 @@ static bool make_plan(struct slides *slides, struct memory_chosen *chosen, struc
     struct plan_options options = { .mode = slides->mode, .threads = trainer->threads };
     options.gradients = slides->mode == PLAN_INFER ? NULL : trainer->gradients;
     options.norm_frozen = trainer->config->network.norm == NORM_FROZEN;
+    bool divided = trainer->bands.size > 1;
+    options.peers[PEERS_BANDS] = divided ? &trainer->bands : NULL;
     if (config->train.memory == MEMORY_AUTO || config->train.memory == MEMORY_STREAM)
         options.stream = &stream;
-    if (config->train.memory == MEMORY_AUTO)
+    if (config->train.memory == MEMORY_AUTO && !divided)
         return choose_plan(slides->sized, &options, &limit, &slides->plan, chosen, err);
     static const enum memory_way ways[] = { [MEMORY_PLAIN] = WAY_PLAIN,
                                             [MEMORY_RECOMPUTE] = WAY_RECOMPUTE,
@@ -380,8 +389,9 @@ static bool make_plan(struct slides *slides, struct memory_chosen *chosen, struc
                                                 [MEMORY_RECOMPUTE] = SAVING_RECOMPUTE,
                                                 [MEMORY_HALF] = SAVING_HALF,
                                                 [MEMORY_STREAM] = SAVING_ALL };
-    chosen->way = ways[config->train.memory];
-    options.saving = savings[config->train.memory];
+    int memory = divided ? MEMORY_STREAM : config->train.memory;
+    chosen->way = ways[memory];
+    options.saving = savings[memory];
     if (options.saving == SAVING_RECOMPUTE)
         options.arena_budget = trainer->plan_budget;
     if (!plan_new(slides->sized, &options, &slides->plan, err))
@@ -393,20 +403,42 @@ static bool make_plan(struct slides *slides, struct memory_chosen *chosen, struc
     return true;
 }
 
+/* The rows of the bands of the current image, whose graph is there. */
+static bool divide(struct slides *slides, struct err *err)
+{
+    int bands = slides->runner.trainer->bands.size;
+    free(slides->band_rows);
+    slides->band_rows = NULL;
+    if (bands == 1)
+        return true;
+    slides->band_rows = calloc((size_t)bands + 1, sizeof *slides->band_rows);
+    double *work = calloc((size_t)slides->height, sizeof *work);
+    bool ok = (slides->band_rows && work) || err_memory(err, "bands");
+    if (ok)
+        slide_image_tissue_rows(slides->image, work);
+    for (int64_t y = 0; ok && y < slides->height; y++)
+        work[y] = BACKGROUND_WORK + (1 - BACKGROUND_WORK) * work[y];
+    struct plan_options options = { .mode = slides->mode };
+    options.norm_frozen = slides->runner.trainer->config->network.norm == NORM_FROZEN;
+    ok = ok && bands_divide(slides->sized, &options, work, bands, slides->band_rows, err);
+    free(work);
+    return ok;
+}
+
 /* The plan for the current image; the one before is kept if it has the same size. */
 static bool fit_plan(struct slides *slides, struct err *err)
 {
     struct memory_chosen chosen = { 0 };
     int64_t height, width;
     slide_image_size(slides->image, &height, &width);
-    if (slides->plan && height == slides->height && width == slides->width)
+    if (slides->plan && height == slides->height && width == slides->width && !slides->band_rows)
         return true;
     slides->waited_s = slides_waited_s(&slides->runner);
     drop_plan(slides);
     slides->height = height;
     slides->width = width;
     if (!transform_resize(slides->graph, 1, height, width, &slides->sized, err) ||
-        !make_plan(slides, &chosen, err))
+        !divide(slides, err) || !make_plan(slides, &chosen, err))
         return false;
     note_plan(slides, chosen);
     return true;

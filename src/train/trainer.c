@@ -60,8 +60,8 @@ static bool new_optimizer(struct trainer *trainer, struct err *err)
     if (trainer_compresses(trainer))
         options.momentum = 0; /* taken before gradients are sent */
     if (trainer->parts) {
-        options.own_begin = trainer->parts[trainer->data_ranks->rank];
-        options.own_end = trainer->parts[trainer->data_ranks->rank + 1];
+        options.own_begin = trainer->parts[trainer->weight_ranks->rank];
+        options.own_end = trainer->parts[trainer->weight_ranks->rank + 1];
     }
     return optimizer_new(trainer->graph, &options, &trainer->optimizer, err);
 }

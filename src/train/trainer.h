@@ -18,7 +18,7 @@ struct epoch_row {
     struct quality train, val;
 };
 
-/* What holds between steps: all ranks of data_ranks have bitwise the same weights; what a
+/* What holds between steps: all ranks of weight_ranks have bitwise the same weights; what a
  * checkpoint keeps (the position below, and the arrays of trainer_state.h) determines all further
  * steps; a step changes weights only after all ranks have agreed on it. */
 struct trainer {
@@ -28,6 +28,9 @@ struct trainer {
     struct rank_grid grid; /* of all ranks, which are request->ranks */
     struct ranks
         *data_ranks; /* its group that has the same weights and learns from other samples */
+    struct ranks *weight_ranks; /* all that have the same weights, whose gradients are summed:
+                                   these, or all ranks where slides are divided into bands */
+    struct plan_peers bands;    /* those with the other bands of a slide; size 1: nobody */
     int threads;
     struct dataset dataset;
     uint64_t data_hash;

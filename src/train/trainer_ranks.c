@@ -1,6 +1,6 @@
 /* trainer_ranks.c: collective operations of the trainers on all ranks (trainer.h): they find their
  * places in the grid, check that all have the same inputs, share gradients and batch norm's
- * statistics within the data group, gather predictions, and broadcast what the first rank read.
+ * statistics, gather predictions, and broadcast what the first rank read.
  * Whether to go on, stop or fail is agreed on by all ranks. */
 #include <stdlib.h>
 #include <string.h>
@@ -30,20 +30,38 @@ bool trainer_lead(const struct trainer *trainer, trainer_write_fn write, struct 
     return trainer_agree(trainer, !trainer_leads(trainer) || write(trainer, err), err);
 }
 
+static bool check_bands(const struct train_config *config, struct err *err)
+{
+    if (config->data.slides.n == 0 ||
+        (config->train.memory != MEMORY_STREAM && config->train.memory != MEMORY_AUTO))
+        return err_set(err, ERR_USAGE,
+                       "parallel.bands: %lld: only whole slides (data.slides) with train.memory: "
+                       "stream or auto can be divided into bands; use 1",
+                       (long long)config->parallel[GRID_BANDS]);
+    return !config->ranks.compress ||
+           err_set(err, ERR_USAGE, "ranks.compress: cannot be used with parallel.bands; omit it");
+}
+
 bool trainer_axes(const struct train_config *config, struct err *err)
 {
     for (int a = 0; a < GRID_AXES; a++)
-        if (a != GRID_DATA && config->parallel[a] > 1)
+        if (a != GRID_DATA && a != GRID_BANDS && config->parallel[a] > 1)
             return err_set(
                 err, ERR_USAGE, "parallel.%s: %lld is not supported by the objective %s yet; use 1",
                 rank_grid_names[a], (long long)config->parallel[a], objective_of(config)->name);
-    return true;
+    return config->parallel[GRID_BANDS] == 1 || check_bands(config, err);
 }
 
 bool trainer_place(struct trainer *trainer, struct err *err)
 {
-    return trainer_agree(trainer, trainer_axes(trainer->config, err), err) &&
-           rank_grid_new(trainer->request->ranks, trainer->config->parallel, &trainer->grid, err);
+    struct rank_grid *grid = &trainer->grid;
+    if (!trainer_agree(trainer, trainer_axes(trainer->config, err), err) ||
+        !rank_grid_new(trainer->request->ranks, trainer->config->parallel, grid, err))
+        return false;
+    bool divided = grid->extent[GRID_BANDS] > 1;
+    trainer->weight_ranks = divided ? trainer->request->ranks : trainer->data_ranks;
+    trainer->bands = peers_of_ranks(&grid->group[GRID_BANDS]);
+    return true;
 }
 
 /* --- the same on all ranks --- */
@@ -132,18 +150,18 @@ bool trainer_check_data(const struct trainer *trainer, struct err *err)
         return true;
     return trainer_agree(trainer, hash_data(trainer, &data, err), err) &&
            ranks_same(ranks, data, "data", err) &&
-           ranks_same(trainer->data_ranks, hash_weights(trainer), "starting weights", err);
+           ranks_same(trainer->weight_ranks, hash_weights(trainer), "starting weights", err);
 }
 
 bool trainer_check_weights(const struct trainer *trainer, struct err *err)
 {
-    struct ranks *ranks = trainer->data_ranks;
+    struct ranks *ranks = trainer->weight_ranks;
     return ranks->size == 1 || ranks_same(ranks, hash_weights(trainer), "weights", err);
 }
 
 bool trainer_count_waiting(const struct trainer *trainer, struct err *err)
 {
-    return !trainer->buckets || buckets_count_waiting(trainer->buckets, trainer->data_ranks, err);
+    return !trainer->buckets || buckets_count_waiting(trainer->buckets, trainer->weight_ranks, err);
 }
 
 /* --- gradients --- */
@@ -170,12 +188,13 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
     const struct graph *graph = trainer->graph;
     int64_t n = 0, count = 0, *at = calloc((size_t)graph->n_values + 1, sizeof *at);
     bool *whole = calloc((size_t)graph->n_values + 1, sizeof *whole);
-    if (trainer->data_ranks->size == 1) {
+    if (trainer->weight_ranks->size == 1) {
         free(at);
         free(whole);
         return true;
     }
-    if (!trainer->config->ranks.sync_bn) /* else they are the same already */
+    if (!trainer->config->ranks.sync_bn &&
+        trainer->kind != &runner_slides) /* else they are the same already */
         trainer->n_statistics = count_buffers(graph);
     trainer->statistics = calloc((size_t)trainer->n_statistics + 1, sizeof *trainer->statistics);
     bool ok = (at && whole && trainer->statistics) || err_memory(err, "gradient buckets");
@@ -206,7 +225,7 @@ bool trainer_share_budget(struct trainer *trainer, struct err *err)
 
 bool trainer_share_parts(struct trainer *trainer, struct err *err)
 {
-    int ranks = trainer->data_ranks->size;
+    int ranks = trainer->weight_ranks->size;
     int64_t count = graph_parameter_count(trainer->graph);
     if (ranks == 1 || !trainer->config->ranks.shard_optimizer)
         return true;
@@ -232,7 +251,7 @@ static void move_weights(struct graph *graph, float *flat, bool back)
 bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err *err)
 {
     move_weights(trainer->graph, gradients, false);
-    if (!ranks_gather_parts(trainer->data_ranks, gradients, trainer->parts, err))
+    if (!ranks_gather_parts(trainer->weight_ranks, gradients, trainer->parts, err))
         return false;
     move_weights(trainer->graph, gradients, true);
     return true;
@@ -276,7 +295,7 @@ static void on_gradient(void *arg, value_id parameter, float *gradient, int64_t 
 {
     struct trainer *trainer = arg;
     (void)parameter, (void)count;
-    buckets_ready(trainer->buckets, trainer->data_ranks, gradient - trainer->gradients);
+    buckets_ready(trainer->buckets, trainer->weight_ranks, gradient - trainer->gradients);
 }
 
 bool trainer_share_backward(struct trainer *trainer, struct plan *plan, bool last, struct err *err)
@@ -288,17 +307,17 @@ bool trainer_share_backward(struct trainer *trainer, struct plan *plan, bool las
     return plan_backward(plan, err);
 }
 
-/* Sums what is left to sum over the data group. */
+/* Sums what is left to sum. Bands have parts of the gradient of a slide, but all of its loss. */
 static bool share_sums(struct trainer *trainer, bool ok, double sums[2], struct err *err)
 {
-    struct ranks *ranks = trainer->data_ranks;
     if (!trainer->buckets)
         return true;
     if (!send_statistics(trainer, err))
         return false;
     if (trainer->sparse)
         return trainer_compress_sum(trainer, ok, sums, err);
-    return buckets_finish(trainer->buckets, ranks, err) && ranks_sum_reals(ranks, sums, 2, err);
+    return buckets_finish(trainer->buckets, trainer->weight_ranks, err) &&
+           ranks_sum_reals(trainer->data_ranks, sums, 2, err);
 }
 
 bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err)
@@ -352,9 +371,9 @@ bool trainer_arrays_gather(const struct trainer *trainer, struct trainer_arrays 
     bool ok = true;
     for (int i = 0; ok && i < arrays->n_whole; i++) {
         struct state_array own = optimizer_array(trainer->optimizer, i);
-        memcpy(arrays->whole[i] + parts[trainer->data_ranks->rank], own.data,
+        memcpy(arrays->whole[i] + parts[trainer->weight_ranks->rank], own.data,
                (size_t)own.count * sizeof *own.data);
-        ok = ranks_gather_parts(trainer->data_ranks, arrays->whole[i], parts, err);
+        ok = ranks_gather_parts(trainer->weight_ranks, arrays->whole[i], parts, err);
     }
     return ok;
 }
@@ -363,7 +382,7 @@ void trainer_arrays_take(const struct trainer *trainer, const struct trainer_arr
 {
     for (int i = 0; i < arrays->n_whole; i++) {
         struct state_array own = optimizer_array(trainer->optimizer, i);
-        memcpy(own.data, arrays->whole[i] + trainer->parts[trainer->data_ranks->rank],
+        memcpy(own.data, arrays->whole[i] + trainer->parts[trainer->weight_ranks->rank],
                (size_t)own.count * sizeof *own.data);
     }
 }

@@ -41,7 +41,8 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct learnt *
                             .divisor = (double)trainer_step_images(trainer),
                             .epoch = (uint64_t)trainer->epoch };
     bool ok = kind->next(trainer->train, &out->batch, err);
-    if (trainer->peers.sum) /* ranks wait for each other within the passes */
+    bool waits = trainer->peers.sum || trainer->bands.size > 1; /* for others, within the passes */
+    if (waits)
         ok = trainer_agree(trainer, ok, err);
     if (!ok)
         return false;
@@ -53,7 +54,7 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct learnt *
     c.gradient = c.outputs ? kind->gradient(trainer->train) : NULL;
     ok = c.outputs && trainer->learning.objective->loss(&trainer->learning, &c, &out->loss, err) &&
          kind->backward(trainer->train, (number + 1) % kind->step_batches(config) == 0, err);
-    trainer->torn = !ok && trainer->peers.sum;
+    trainer->torn = !ok && waits;
     return ok;
 }
 
@@ -221,7 +222,8 @@ static bool run_batches(struct trainer *trainer, struct evaluation *evaluation,
         c.outputs = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
         ok = c.outputs && learning->objective->loss(learning, &c, &loss, err) &&
              learning->objective->keep(learning, &c, loss, out, err);
-        if (!ranks_agree(trainer->request->ranks, ok, &stop, err))
+        trainer->torn = !ok && trainer->bands.size > 1;
+        if (trainer->torn || !ranks_agree(trainer->request->ranks, ok, &stop, err))
             return false;
         if (stop)
             return err_stopped(err);

@@ -19,6 +19,8 @@
 
 #define MOST_BANDS 4
 
+static const struct plan_options tuned = { .mode = PLAN_TUNE };
+
 /* --- networks --- */
 
 enum head { HEAD_MEAN, HEAD_MAX, HEAD_LSE, HEAD_ATTENTION, HEAD_MAP };
@@ -325,8 +327,7 @@ static void every_cell_once(void **state)
                 int64_t rows[MOST_BANDS + 1];
                 struct zoo_options options = { .height = height, .width = 512, .classes = 3 };
                 assert_true(zoo_build(names[i], &options, &graph, &err));
-                assert_true(
-                    body_new(graph, &(struct plan_options){ .mode = PLAN_TUNE }, &body, &err));
+                assert_true(body_new(graph, &tuned, &body, &err));
                 assert_true(bands_divide_evenly(&body, bands, rows, &err));
                 for (int b = 0; b < bands; b++) {
                     struct tiles_spec spec = { 1024, { rows[b], rows[b + 1] } };
@@ -354,7 +355,7 @@ static void work_is_balanced(void **state)
         work[y] = y < 300 ? 0.05 : y < 700 ? 1 : 0.3; /* 15 + 400 + 150 */
     for (int bands = 2; bands <= MOST_BANDS; bands++) {
         double most = 0;
-        assert_true(bands_divide(graph, PLAN_TUNE, work, bands, rows, &err));
+        assert_true(bands_divide(graph, &tuned, work, bands, rows, &err));
         assert_int_equal(rows[0], 0);
         assert_int_equal(rows[bands], 1200);
         for (int b = 0; b < bands; b++) {
@@ -366,16 +367,16 @@ static void work_is_balanced(void **state)
         }
         assert_true(most < 565.0 / bands + 4); /* a step more than its share */
     }
-    assert_true(bands_divide(graph, PLAN_TUNE, NULL, 3, rows, &err));
+    assert_true(bands_divide(graph, &tuned, NULL, 3, rows, &err));
     assert_int_equal(rows[1], 400);
     assert_int_equal(rows[2], 800);
     memset(work, 0, sizeof work); /* no tissue: all rows alike */
-    assert_true(bands_divide(graph, PLAN_TUNE, work, 4, rows, &err));
+    assert_true(bands_divide(graph, &tuned, work, 4, rows, &err));
     assert_int_equal(rows[2], 600);
     work[1199] = 1; /* no band becomes too thin for the network */
-    assert_true(bands_divide(graph, PLAN_TUNE, work, 4, rows, &err));
+    assert_true(bands_divide(graph, &tuned, work, 4, rows, &err));
     struct body body;
-    assert_true(body_new(graph, &(struct plan_options){ .mode = PLAN_TUNE }, &body, &err));
+    assert_true(body_new(graph, &tuned, &body, &err));
     assert_true(bands_check(&body, rows, 4, &err));
     body_free(&body);
     graph_free(graph);
@@ -387,8 +388,8 @@ static void small_images_are_refused(void **state)
     struct graph *graph = from_zoo("resnet18", 520, 64);
     struct err err = { 0 };
     int64_t rows[33];
-    assert_true(bands_divide(graph, PLAN_TUNE, NULL, 2, rows, &err));
-    assert_false(bands_divide(graph, PLAN_TUNE, NULL, 32, rows, &err));
+    assert_true(bands_divide(graph, &tuned, NULL, 2, rows, &err));
+    assert_false(bands_divide(graph, &tuned, NULL, 32, rows, &err));
     assert_int_equal(err.kind, ERR_USAGE);
     print_message("%s\n", err.text);
     int fit = 0;
@@ -397,8 +398,8 @@ static void small_images_are_refused(void **state)
                             "%d (parallel.bands), or larger images",
                             &fit),
                      1);
-    assert_true(fit >= 2 && bands_divide(graph, PLAN_TUNE, NULL, fit, rows, &err));
-    assert_false(bands_divide(graph, PLAN_TUNE, NULL, fit + 1, rows, &err));
+    assert_true(fit >= 2 && bands_divide(graph, &tuned, NULL, fit, rows, &err));
+    assert_false(bands_divide(graph, &tuned, NULL, fit + 1, rows, &err));
     graph_free(graph);
 }
 

@@ -164,12 +164,12 @@ static bool divide_by_work(const struct body *body, const double *work, int band
     return ok && all_fit(body, rows, bands);
 }
 
-bool bands_divide(const struct graph *graph, enum plan_mode mode, const double *work, int bands,
-                  int64_t *rows, struct err *err)
+bool bands_divide(const struct graph *graph, const struct plan_options *options, const double *work,
+                  int bands, int64_t *rows, struct err *err)
 {
     struct body body;
     double sum = 0;
-    if (!body_new(graph, &(struct plan_options){ .mode = mode }, &body, err))
+    if (!body_new(graph, options, &body, err))
         return false;
     for (int64_t y = 0; work && y < height_of(&body); y++)
         sum += work[y];

@@ -5,11 +5,12 @@
 #include "net/plan/plan.h"
 #include "net/stream/body.h"
 
-/* The graph has the size of the image. rows [bands + 1]: so that the largest sum of work [height]
- * over the rows of a band is as small as possible; work NULL: all rows alike. An image that is too
- * small is refused with the number of bands that fits. For plan_stream.band_rows. */
-bool bands_divide(const struct graph *graph, enum plan_mode mode, const double *work, int bands,
-                  int64_t *rows, struct err *err);
+/* The graph has the size of the image; options: of its plan. rows [bands + 1]: so that the largest
+ * sum of work [height] over the rows of a band is as small as possible; work NULL: all rows alike.
+ * An image that is too small is refused with the number of bands that fits. For
+ * plan_stream.band_rows. */
+bool bands_divide(const struct graph *graph, const struct plan_options *options, const double *work,
+                  int bands, int64_t *rows, struct err *err);
 
 /* The same for a network that is already divided for streaming, as equal as possible. */
 bool bands_divide_evenly(const struct body *body, int bands, int64_t *rows, struct err *err);
