@@ -444,6 +444,17 @@ static bool fit_plan(struct slides *slides, struct err *err)
     return true;
 }
 
+/* A rank that fails in a pass over its band leaves the others waiting. */
+static bool pass(struct slides *slides, bool (*run_plan)(struct plan *plan, struct err *err),
+                 struct err *err)
+{
+    struct trainer *trainer = slides->runner.trainer;
+    trainer->amid = trainer->bands.size > 1;
+    bool ok = run_plan(slides->plan, err);
+    trainer->amid = trainer->amid && !ok;
+    return ok;
+}
+
 static bool run(struct slides *slides, const struct run_key *key, struct err *err)
 {
     const struct trainer *trainer = slides->runner.trainer;
@@ -462,7 +473,7 @@ static bool run(struct slides *slides, const struct run_key *key, struct err *er
         slides->waited_s += clock_monotonic_s() - began_s;
     }
     plan_set_random(slides->plan, (uint64_t)trainer->config->seed, key->first_sample);
-    return plan_forward(slides->plan, err);
+    return pass(slides, plan_forward, err);
 }
 
 /* Errors name the slide. */
@@ -496,7 +507,7 @@ static float *slides_gradient(struct runner *runner)
 static bool slides_backward(struct runner *runner, bool last, struct err *err)
 {
     (void)last; /* all gradients are complete with the last tile: there is nothing to hide behind */
-    return named(of(runner), plan_backward(of(runner)->plan, err), err);
+    return named(of(runner), pass(of(runner), plan_backward, err), err);
 }
 
 /* --- what it did --- */

@@ -31,6 +31,7 @@ struct trainer {
     struct ranks *weight_ranks; /* all that have the same weights, whose gradients are summed:
                                    these, or all ranks where slides are divided into bands */
     struct plan_peers bands;    /* those with the other bands of a slide; size 1: nobody */
+    bool amid;                  /* within a pass in which those wait for each other */
     int threads;
     struct dataset dataset;
     uint64_t data_hash;

@@ -41,8 +41,7 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct learnt *
                             .divisor = (double)trainer_step_images(trainer),
                             .epoch = (uint64_t)trainer->epoch };
     bool ok = kind->next(trainer->train, &out->batch, err);
-    bool waits = trainer->peers.sum || trainer->bands.size > 1; /* for others, within the passes */
-    if (waits)
+    if (trainer->peers.sum || trainer->bands.size > 1) /* ranks wait for each other in the passes */
         ok = trainer_agree(trainer, ok, err);
     if (!ok)
         return false;
@@ -54,7 +53,7 @@ static bool learn_batch(struct trainer *trainer, int64_t number, struct learnt *
     c.gradient = c.outputs ? kind->gradient(trainer->train) : NULL;
     ok = c.outputs && trainer->learning.objective->loss(&trainer->learning, &c, &out->loss, err) &&
          kind->backward(trainer->train, (number + 1) % kind->step_batches(config) == 0, err);
-    trainer->torn = !ok && waits;
+    trainer->torn = !ok && (trainer->peers.sum || trainer->amid);
     return ok;
 }
 
@@ -222,7 +221,7 @@ static bool run_batches(struct trainer *trainer, struct evaluation *evaluation,
         c.outputs = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
         ok = c.outputs && learning->objective->loss(learning, &c, &loss, err) &&
              learning->objective->keep(learning, &c, loss, out, err);
-        trainer->torn = !ok && trainer->bands.size > 1;
+        trainer->torn = !ok && trainer->amid;
         if (trainer->torn || !ranks_agree(trainer->request->ranks, ok, &stop, err))
             return false;
         if (stop)
