@@ -1,4 +1,5 @@
 /* cmd_predict.c: microtome predict: slides and a network -> heatmaps. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
@@ -27,9 +28,14 @@ static const struct arg args[] = {
     OUTPUT_ARG("folder for run.json, slides.csv and a folder for each slide"),
     INT_ARG("stride", stride, "PX", "16", 1, 65536,
             "pixels between scores, at the resolution of the model"),
-    CHOICE_ARG("mode", mode, "NAME", "auto", predict_mode_names,
-               "window: each window separately; dense: overlapping windows share their work; auto: "
-               "dense where that is exact"),
+    CHOICE_ARG(
+        "mode", mode, "NAME", "auto", predict_mode_names,
+        "window: each window separately; dense: overlapping windows share their work; whole: "
+        "the slide is one image, as in a training on slides; auto: whole if the model was "
+        "trained so, otherwise dense where that is exact"),
+    CHOICE_ARG("map", map, "NAME", "auto", whole_map_names,
+               "with --mode whole, what the heatmap shows: cam, the scores of the logits of each "
+               "cell; gradcam, the evidence for each class; auto: cam where the network has it"),
     CHOICE_ARG("calibrate", calibrate, "NAME", "none", predict_calibration_names,
                "map the dense logits of a padded network to window logits"),
     INT_ARG("check-windows", check_windows, "N", "256", 4, 1000000,
@@ -157,6 +163,7 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
 {
     *out = predict_defaults();
     out->mode = (enum predict_mode)given->mode;
+    out->map = (enum whole_map)given->map;
     out->calibration = (enum predict_calibration)given->calibrate;
     out->stride = given->stride;
     out->mpp = given->mpp;
@@ -200,10 +207,20 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     return choose_models(given, out, err) && choose_exports(given->exports, out->exports, err);
 }
 
+/* Slides that were taken whole have a score. */
+static bool any_score(const struct predict_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(rows[i].score))
+            return true;
+    return false;
+}
+
 static void print_rows(FILE *stream, const struct predict_row *rows, size_t n)
 {
-    fprintf(stream, "%-32s %8s %8s %12s %8s %8s  %s\n", "slide", "width", "height", "scored",
-            "mean", "max", "state");
+    bool whole = any_score(rows, n);
+    fprintf(stream, "%-32s %8s %8s %12s %8s %8s%s  %s\n", "slide", "width", "height", "scored",
+            "mean", "max", whole ? "    score" : "", "state");
     for (size_t i = 0; i < n; i++) {
         fprintf(stream, "%-32s %8lld %8lld %12lld", rows[i].slide, (long long)rows[i].width,
                 (long long)rows[i].height, (long long)rows[i].scored);
@@ -211,6 +228,10 @@ static void print_rows(FILE *stream, const struct predict_row *rows, size_t n)
             fprintf(stream, " %8s %8s", "-", "-");
         else
             fprintf(stream, " %8.4f %8.4f", rows[i].mean, rows[i].max);
+        if (whole && isnan(rows[i].score))
+            fprintf(stream, " %8s", "-");
+        else if (whole)
+            fprintf(stream, " %8.4f", rows[i].score);
         fprintf(stream, "  %s\n", run_state_names[rows[i].state]);
     }
 }
@@ -232,6 +253,8 @@ static void print_json(FILE *stream, const struct predict_row *rows, size_t n,
         json_out_int(&json, "scored", rows[i].scored);
         json_out_real(&json, "mean", rows[i].mean);
         json_out_real(&json, "max", rows[i].max);
+        if (!isnan(rows[i].score))
+            json_out_real(&json, "score", rows[i].score);
         json_out_close_object(&json);
     }
     json_out_close_array(&json);
@@ -309,7 +332,9 @@ const struct command cmd_predict = {
                   "of windows centred every --stride pixels. Networks without zero padding, such "
                   "as scan_base, are run densely over large blocks, which gives the same scores "
                   "for a hundredth of the work; for others this is an approximation, which is "
-                  "measured first (--mode dense). " SLIDES_ARE
+                  "measured first (--mode dense). Networks trained on whole slides take each as "
+                  "one "
+                  "image and score it too (--mode whole). " SLIDES_ARE
                   " Patch stores made with 'microtome extract --dense' are accepted as well. Run "
                   "again, an interrupted run continues; complete slides are kept, and those that "
                   "cannot be read are recorded in slides.csv and skipped. The same options give "

@@ -17,10 +17,11 @@
 
 #define BASE_BYTES (INT64_C(300) << 20)  /* besides workers: overview, mask, decoded tiles, rows */
 #define FIRST_BYTES (INT64_C(100) << 20) /* of these at least, beside the models: libraries too */
+#define MUCH_BYTES (INT64_C(500) << 20)  /* with less, fewer decoded tiles of a slide are kept */
 #define DEFAULT_GROUP_COST (INT64_C(64) << 20)
 #define DEFAULT_CHECK_WINDOWS 256
 
-const char *const predict_mode_names[] = { "auto", "dense", "window", NULL };
+const char *const predict_mode_names[] = { "auto", "dense", "window", "whole", NULL };
 const char *const predict_calibration_names[] = { "none", "affine", NULL };
 
 struct predict_options predict_defaults(void)
@@ -69,7 +70,8 @@ static bool choose_mpp(struct predict *predict, const struct ctx *ctx, struct er
     predict->raster.mpp = options->level < 0 ? predict->expected_mpp : 0;
     predict->raster.mpp_tolerance = options->mpp_tolerance;
     predict->raster.level = options->level < 0 ? 0 : options->level;
-    if (predict->raster.mpp <= 0 && options->level < 0)
+    bool scaled = predict->whole && predict->ensemble.models[0].model->config.whole.set;
+    if (predict->raster.mpp <= 0 && options->level < 0 && !scaled)
         console_note(ctx->console, "neither the model nor --mpp specifies um/px; using level 0");
     return true;
 }
@@ -171,7 +173,7 @@ static bool choose_mode(struct predict *predict, const struct ctx *ctx, bool *de
     const char *reason = "";
     bool exact = ensemble_exact(e, &reason);
     *dense = predict->options->mode == PREDICT_DENSE;
-    if (predict->options->mode == PREDICT_WINDOW)
+    if (predict->options->mode == PREDICT_WINDOW || predict->whole)
         return true;
     const char *why_not = "";
     bool shares = ensemble_shares(e, &why_not);
@@ -217,7 +219,8 @@ static bool describe(struct predict *predict, struct err *err)
     char omitted[QUALITY_TEXT_ROOM];
     quality_text(o->omit, omitted);
     bool fitted = o->calibration == CALIBRATE_AFFINE && !ensemble_exact(e, &reason);
-    char *how = e->dense
+    char *how = predict->whole ? predict_whole_words(predict)
+                : e->dense
                     ? text_format("dense block=%lld halo=%lld calibrate=%s%s%s windows=%lld/%llu",
                                   (long long)e->block, (long long)e->models[0].halo,
                                   predict_calibration_names[o->calibration],
@@ -232,7 +235,7 @@ static bool describe(struct predict *predict, struct err *err)
             "%s stride=%lld models=%s mpp=%g slide-mpp=%g method=%s tissue=%s tissue-fraction=%g "
             "stain=%s template=%s tta=%d%s%s%s%s%s%s",
             how, (long long)o->stride, predict->model_hash, predict->raster.mpp, o->slide_mpp,
-            tissue_method_names[o->tissue_method], o->tissue ? "given" : "found", o->min_tissue,
+            tissue_method_names[predict->method], o->tissue ? "given" : "found", o->min_tissue,
             stain_method_names[predict->target.method], predict->template_name, o->tta,
             e->direct ? " kernels=direct"
             : o->fast ? " kernels=fast"
@@ -277,6 +280,12 @@ static bool choose_memory(struct predict *predict, bool dense, const struct ctx 
     int64_t parameters = ensemble_parameter_bytes(e), base = base_of(memory, parameters);
     e->direct = predict->options->direct;
     e->fast = predict->options->fast;
+    if (predict->whole) { /* which has its own copy of the parameters */
+        predict->tiles_bytes = (int64_t)SLIDE_IMAGE_CACHE_BYTES / (memory < MUCH_BYTES ? 4 : 1);
+        predict->other_bytes = FIRST_BYTES + 2 * parameters + predict->tiles_bytes;
+        predict->whole_bytes = at_least(memory - predict->other_bytes, 1);
+        return true;
+    }
     if (!ensemble_choose(e, dense, predict->options->tta, memory - base, err))
         return e->least_bytes > 0 ? too_little(memory, e->least_bytes, parameters, err) : false;
     if (e->direct && !predict->options->direct)
@@ -318,12 +327,12 @@ bool predict_open(const struct predict_options *options, const struct slide_list
     bool dense = false;
     bool ok = (predict->folder && predict->prepared) || err_memory(err, "the prediction");
     ok = ok && file_make_folder(folder, err) && open_models(predict, err) &&
-         check_class(predict, err) && choose_exports(predict, err) &&
-         look_at_outputs(predict, ctx, err) && choose_mpp(predict, ctx, err) &&
-         name_models(predict, err) && choose_mode(predict, ctx, &dense, err) &&
-         choose_memory(predict, dense, ctx, err) && predict_choose_stain(predict, ctx, err) &&
-         name_cohort(predict, err) && describe(predict, err) &&
-         predict_check(predict, false, ctx, err);
+         predict_choose_whole(predict, err) && check_class(predict, err) &&
+         choose_exports(predict, err) && look_at_outputs(predict, ctx, err) &&
+         choose_mpp(predict, ctx, err) && name_models(predict, err) &&
+         choose_mode(predict, ctx, &dense, err) && choose_memory(predict, dense, ctx, err) &&
+         predict_choose_stain(predict, ctx, err) && name_cohort(predict, err) &&
+         describe(predict, err) && predict_check(predict, false, ctx, err);
     if (ok)
         *out = predict;
     else
@@ -335,6 +344,7 @@ void predict_close(struct predict *predict)
 {
     if (!predict)
         return;
+    whole_close(predict->whole);
     ensemble_free(&predict->ensemble);
     free(predict->folder);
     free(predict->prepared);

@@ -14,6 +14,7 @@
 #include "base/run.h"
 #include "heatmap/export.h"
 #include "heatmap/partition.h"
+#include "heatmap/whole.h"
 #include "net/model/model.h"
 #include "slide/slide_list.h"
 #include "tissue/tissue.h"
@@ -25,7 +26,7 @@
 
 #define PREDICT_STAIN_OF_MODEL (-1)
 
-enum predict_mode { PREDICT_AUTO, PREDICT_DENSE, PREDICT_WINDOW };
+enum predict_mode { PREDICT_AUTO, PREDICT_DENSE, PREDICT_WINDOW, PREDICT_WHOLE };
 extern const char *const predict_mode_names[]; /* NULL-terminated, in the order of the enum */
 enum predict_calibration { CALIBRATE_NONE, CALIBRATE_AFFINE };
 extern const char *const predict_calibration_names[];
@@ -34,6 +35,7 @@ struct predict_options {
     struct model_source models[PREDICT_MAX_MODELS]; /* scores are averaged */
     int n_models;
     enum predict_mode mode;
+    enum whole_map map; /* PREDICT_WHOLE */
     enum predict_calibration calibration;
     int64_t stride;       /* raster px */
     double mpp;           /* um/px; 0: what the models say, or else level 0 */
@@ -128,6 +130,7 @@ struct predict_row {
     enum run_state state;
     int64_t blocks, scored, width, height;
     double mean, max; /* of the main class */
+    double score;     /* of the slide for the main class, or its number; NaN: not as a whole */
 };
 
 struct predict_request {

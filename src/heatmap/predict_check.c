@@ -75,8 +75,7 @@ static bool sample_slide(struct sampler *s, size_t slide, int64_t squares, const
     bool ok = predict_given_mask(predict, slide, &mask, err) &&
               predict_specimen(predict, slide, mask, ctx, &specimen, err);
     struct stain_fit stain;
-    if (ok && !(specimen_omit(&specimen, predict->options->tissue_method, predict->options->omit,
-                              ctx, err) &&
+    if (ok && !(specimen_omit(&specimen, predict->method, predict->options->omit, ctx, err) &&
                 predict_fit_stain(predict, &specimen, ctx, &stain, err))) {
         specimen_close(&specimen);
         ok = false;

@@ -68,6 +68,8 @@ static bool make_slide(void *arg, size_t i, struct err *err)
         row->blocks = slide.partition.n_blocks;
     }
     ok = ok && summarise(slide.heatmap, row, err);
+    if (ok && predict->whole && row->scored > 0)
+        ok = predict_whole_read(predict, slide.folder, &row->score, err);
     predict_leave(&slide);
     return ok;
 }
@@ -95,6 +97,8 @@ static void tell_slide(void *arg, size_t i, const struct err *why, struct run_it
     item->facts[item->n_facts++] = (struct run_fact){ "scored", (double)row->scored };
     item->facts[item->n_facts++] = (struct run_fact){ "mean", row->mean };
     item->facts[item->n_facts++] = (struct run_fact){ "max", row->max };
+    if (cohort->predict->whole)
+        item->facts[item->n_facts++] = (struct run_fact){ "score", row->score };
 }
 
 bool predict_prepare(const struct predict_request *request, struct predict *predict,
@@ -121,7 +125,7 @@ bool predict_cohort(const struct predict_request *request, const struct ctx *ctx
     };
     *n_rows = 0;
     for (size_t i = 0; i < request->slides->n; i++)
-        rows[i] = (struct predict_row){ .slide = request->slides->entries[i].name };
+        rows[i] = (struct predict_row){ .slide = request->slides->entries[i].name, .score = NAN };
     bool ok =
         file_make_folder(request->folder, err) &&
         run_begin(request->folder, request->slides->n, request->argc, request->argv, &run, err) &&

@@ -55,7 +55,7 @@ static bool check_mpp(const struct predict *predict, const char *path,
     return true;
 }
 
-static struct slide_access predict_access(const struct predict *predict)
+struct slide_access predict_access(const struct predict *predict)
 {
     const struct predict_options *options = predict->options;
     return (struct slide_access){ .mpp = options->slide_mpp,
@@ -93,7 +93,7 @@ bool predict_specimen(const struct predict *predict, size_t slide, const char *m
     bool ok = check_mpp(predict, entry->path, out, err);
     if (ok && out->store)
         ok = predict_check_store(predict, entry->path, &out->stored, err);
-    ok = ok && specimen_find_tissue(out, options->tissue_method, mask, ctx, err);
+    ok = ok && specimen_find_tissue(out, predict->method, mask, ctx, err);
     if (!ok)
         specimen_close(out);
     return ok;
@@ -107,7 +107,7 @@ bool predict_fit_stain(const struct predict *predict, struct specimen *specimen,
     if (method == STAIN_NONE || specimen->store)
         return true;
     bool usual = !predict->options->tissue && !predict->options->omit &&
-                 predict->options->tissue_method == tissue_defaults().method;
+                 predict->method == tissue_defaults().method;
     return (stain_sample_fit(method, specimen->slide, usual ? &specimen->mask : NULL,
                              STAIN_BAND_BYTES, ctx, out, err) &&
             stain_transform_new(out, &predict->target, &specimen->transform, err)) ||
@@ -135,7 +135,9 @@ static bool describe(const struct predict *predict, const struct predict_slide *
         .height = ceil_div(specimen->raster.height, e->stride),
         .n_classes = e->n_classes,
         .class_names = e->models[0].model->config.class_names,
-        .mode = e->dense ? "dense" : "window",
+        .mode = predict->whole ? "whole"
+                : e->dense     ? "dense"
+                               : "window",
         .models = predict->model_names,
         .model_hash = predict->model_hash,
         .options = predict->options_text,
@@ -182,26 +184,54 @@ static bool open_new(const struct predict *predict, struct predict_slide *slide,
     bool ok = (slide->inputs[0] || predict_inputs(predict, slide->index, slide->inputs, err)) &&
               predict_given_mask(predict, slide->index, &given, err) &&
               open_specimen(predict, slide, given, ctx, err) &&
-              specimen_omit(slide->specimen, options->tissue_method, options->omit, ctx, err);
+              specimen_omit(slide->specimen, predict->method, options->omit, ctx, err);
     free(given);
     return ok;
+}
+
+/* The tissue for those who score, in other processes too. */
+static bool keep_tissue(const struct predict_slide *slide, const char *mask, struct err *err)
+{
+    return file_make_folder(slide->folder, err) &&
+           (slide->specimen->store || image_write_png(mask, &slide->specimen->mask.mask, err));
+}
+
+/* The cells that are scored. */
+static bool cover(struct predict *predict, struct predict_slide *slide,
+                  const struct partition_block *whole, struct err *err)
+{
+    struct partition *partition = &slide->partition;
+    if (!predict->whole)
+        return cover_make(slide->specimen, &predict->ensemble, partition, err);
+    partition->blocks = malloc(sizeof *partition->blocks);
+    if (!partition->blocks)
+        return err_memory(err, slide->folder);
+    partition->blocks[0] = *whole;
+    partition->n_blocks = 1;
+    return true;
 }
 
 static bool make_partition(struct predict *predict, struct predict_slide *slide,
                            const struct ctx *ctx, struct err *err)
 {
     struct partition *partition = &slide->partition;
+    struct partition_block whole = { 0 };
     if (!open_new(predict, slide, ctx, err))
         return false;
     struct specimen *specimen = slide->specimen;
+    char *mask = in_folder(slide->folder, "tissue.png");
     if (specimen->slide)
         slide_warn(specimen->slide, ctx->console);
     bool tissue = specimen_has_tissue(specimen); /* without it: a heatmap without scores */
-    bool ok = (!tissue || predict_check(predict, true, ctx, err)) &&
-              describe(predict, slide, &partition->info, err);
+    bool ok = mask || err_memory(err, slide->folder);
+    if (ok && tissue && predict->whole)
+        ok = keep_tissue(slide, mask, err) &&
+             predict_whole_place(predict, slide, mask, ctx, &whole, err);
+    ok = ok && (!tissue || predict_check(predict, true, ctx, err)) &&
+         describe(predict, slide, &partition->info, err);
     if (ok && tissue)
         ok = predict_fit_stain(predict, specimen, ctx, &partition->info.stain, err) &&
-             cover_make(specimen, &predict->ensemble, partition, err);
+             cover(predict, slide, &whole, err);
     if (ok && !tissue) /* whatever slide came before it */
         partition->info.check = partition->info.raw = (struct heatmap_check){ 0 };
     if (ok && tissue && partition->n_blocks == 0)
@@ -209,9 +239,7 @@ static bool make_partition(struct predict *predict, struct predict_slide *slide,
             err, ERR_MISSING,
             "%s: no cell of the heatmap has enough tissue; lower --tissue-fraction or --stride",
             partition->info.path);
-    char *mask = in_folder(slide->folder, "tissue.png");
-    ok = ok && (mask || err_memory(err, slide->folder)) && file_make_folder(slide->folder, err) &&
-         (specimen->store || image_write_png(mask, &specimen->mask.mask, err)) &&
+    ok = ok && keep_tissue(slide, mask, err) &&
          partition_write(slide->folder, partition, predict->options->group_cost, err);
     free(mask);
     return ok;
@@ -263,7 +291,8 @@ static bool score(struct predict *predict, struct predict_slide *slide, const in
                                 .groups = groups,
                                 .n_groups = n_groups,
                                 .workers = predict->workers };
-    ok = ok && score_groups(&job, ctx, &predict->times, err);
+    ok = ok && (predict->whole ? predict_whole_score(predict, slide, ctx, err)
+                               : score_groups(&job, ctx, &predict->times, err));
     slide->held = ok && predict_hold(predict, slide, err);
     for (int64_t i = 0; ok && !slide->held && i < n_groups; i++)
         part_remove(slide->folder, groups[i]); /* some of the pixels may be another slide's */
@@ -305,6 +334,7 @@ bool predict_clear(const struct predict *predict, size_t slide, struct err *err)
     file_remove_in(folder, "heatmap.npy");
     file_remove_in(folder, "plan.json");
     file_remove_in(folder, "tissue.png");
+    file_remove_in(folder, "slide.json");
     exports_remove(folder);
     part_remove_all(folder);
     free(folder);

@@ -13,6 +13,11 @@ struct predict {
     const struct slide_list *slides;
     char *folder;
     struct ensemble ensemble;
+    struct whole_net *whole;      /* slides are taken whole; NULL: window by window */
+    int64_t whole_bytes;          /* of its plan */
+    int64_t other_bytes;          /* all but that */
+    int64_t tiles_bytes;          /* of decoded tiles */
+    enum tissue_method method;    /* --method, or for whole slides that of the training */
     struct raster_request raster; /* the resolution of the models' input, or a level */
     double expected_mpp;          /* --mpp, or what the models were made for; 0: unknown */
     struct stain_need need;       /* what the models say about stains */
@@ -53,6 +58,24 @@ bool predict_specimen(const struct predict *predict, size_t slide, const char *m
                       const struct ctx *ctx, struct specimen *out, struct err *err);
 /* The mask in the folder of --tissue, the caller's; NULL and true without that option. */
 bool predict_given_mask(const struct predict *predict, size_t slide, char **out, struct err *err);
+
+/* predict_whole.c: networks that take whole slides. */
+/* Opens `whole` if that is how the model is to be run, and sets the method. */
+bool predict_choose_whole(struct predict *predict, struct err *err);
+/* Brings the raster of the slide's specimen to the scale of the image, and says which cells of the
+ * heatmap the image covers: in one block. mask: of its tissue. */
+bool predict_whole_place(const struct predict *predict, struct predict_slide *slide,
+                         const char *mask, const struct ctx *ctx, struct partition_block *out,
+                         struct err *err);
+/* Scores the slide: its one part, and slide.json. */
+bool predict_whole_score(struct predict *predict, struct predict_slide *slide,
+                         const struct ctx *ctx, struct err *err);
+/* The score for the main class that slide.json has. */
+bool predict_whole_read(const struct predict *predict, const char *folder, double *score,
+                        struct err *err);
+/* What determines the scores, as words of the options; the caller's. */
+char *predict_whole_words(const struct predict *predict);
+struct slide_access predict_access(const struct predict *predict);
 
 /* Chooses need, target and template_name; rejects what contradicts the models. */
 bool predict_choose_stain(struct predict *predict, const struct ctx *ctx, struct err *err);

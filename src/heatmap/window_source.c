@@ -86,6 +86,8 @@ static bool open_pixels(const struct heatmap_info *info, const struct window_acc
     struct raster_request request = { .mpp = whole ? 0 : info->mpp,
                                       .mpp_tolerance = ANY_TOLERANCE,
                                       .level = level ? (int)strtol(level, NULL, 10) : 0 };
+    if (strcmp(info->mode, "whole") == 0)
+        request = (struct raster_request){ .downsample = info->downsample };
     if (!specimen_open(&entry, &slide_access, &request, out, err))
         return false;
     if (out->width_l0 == info->width_l0 && out->height_l0 == info->height_l0 &&

@@ -38,13 +38,10 @@ static bool find_tissue(struct slide_image *image, const struct ctx *ctx, struct
 }
 
 /* Pixels of tissue at even distances, as the overview shows them. */
-static bool take_sample(struct slide_image *image, struct tissue_mask *mask, const struct ctx *ctx,
-                        struct err *err)
+static bool take_sample(struct slide_image *image, const struct tissue_mask *mask, struct err *err)
 {
-    double coarse = fmax(mask->l0_per_px_x, mask->l0_per_px_y);
-    if (!mask->overview.px &&
-        !slide_overview(image->slide, fmax(coarse, 1), ctx, &mask->overview, err))
-        return false;
+    if (!mask->overview.px)
+        return true;
     const struct image *rgb = &mask->overview, *tissue = &mask->mask;
     int64_t n = mask->tissue_px < SAMPLE_PX ? mask->tissue_px : SAMPLE_PX, seen = 0, taken = 0;
     if (!image_new(&image->sample, n, 1, 3, err))
@@ -70,6 +67,10 @@ static bool fit_stain(struct slide_image *image, const struct tissue_mask *mask,
     bool usual = !options->mask && !options->omit && options->method == tissue_defaults().method;
     if (options->target.method == STAIN_NONE)
         return true;
+    if (options->fitted.method != STAIN_NONE) {
+        image->facts.stain = options->fitted;
+        return stain_transform_new(&options->fitted, &options->target, &image->transform, err);
+    }
     return (stain_sample_fit(options->target.method, image->slide, usual ? mask : NULL,
                              STAIN_BAND_BYTES, ctx, &image->facts.stain, err) &&
             stain_transform_new(&image->facts.stain, &options->target, &image->transform, err)) ||
@@ -232,7 +233,7 @@ bool slide_image_open(const struct slide_entry *entry, const struct slide_access
     fill_table(image);
     bool ok = slide_open_entry(entry, access, &image->slide, err) &&
               find_tissue(image, ctx, &mask, err) && fit_stain(image, &mask, ctx, err) &&
-              take_sample(image, &mask, ctx, err) && grow(image, &mask, err) &&
+              take_sample(image, &mask, err) && grow(image, &mask, err) &&
               choose_scale(image, &mask, err) && keep_bits(image, &mask, err) &&
               measure_tissue(image, err) && slide_image_wake(image, err);
     tissue_mask_free(&mask);
@@ -271,10 +272,15 @@ bool slide_image_view(struct slide_image *image, const struct augment_options *o
         return true;
     if (options->crop_px)
         return err_set(err, ERR_USAGE, "a whole slide cannot be cropped; remove augment.crop");
+    if (options->contrast > 0 && !sample.px)
+        return err_set(err, ERR_USAGE,
+                       "%s: contrast is not changed where the tissue is given as a mask",
+                       image->entry.path);
     sample.px = malloc(image_bytes(&sample) + 1);
     if (!sample.px)
         return err_memory(err, image->entry.path);
-    memcpy(sample.px, image->sample.px, image_bytes(&sample));
+    if (image->sample.px)
+        memcpy(sample.px, image->sample.px, image_bytes(&sample));
     struct image_view view = { .coloured = true,
                                .options = *options,
                                .key = key,

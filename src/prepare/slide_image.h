@@ -28,6 +28,7 @@ struct slide_image_options {
     double margin_um;          /* what is as near as this to tissue counts as tissue */
     bool background;           /* pixels without tissue stay as they are in the file */
     struct stain_fit target;   /* what stains are normalised to; STAIN_NONE: as they are */
+    struct stain_fit fitted;   /* the slide's stains, if they are known; else they are found */
     double mean[3], std[3];    /* of RGB / 255: the network's */
     size_t cache_bytes;        /* for decoded tiles of the file; at least what one row of small
                                 * regions needs */
@@ -67,7 +68,7 @@ const struct slide_image_facts *slide_image_facts(const struct slide_image *imag
 
 /* How the image is seen from now on: flipped, turned and coloured as `key` draws (key.sample: the
  * slide); options NULL: as it is. One set of choices for all of the slide; contrast is about the
- * mean of its tissue. A crop is an error. */
+ * mean of its tissue, which is not known with a mask. A crop is an error. */
 bool slide_image_view(struct slide_image *image, const struct augment_options *options,
                       struct augment_key key, struct err *err);
 /* Of the image as it is seen: a turn by 90 degrees swaps them. */

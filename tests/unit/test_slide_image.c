@@ -132,7 +132,7 @@ static const struct augment_options everything = { .flip = true,
 static void any_tiling_gives_the_same_floats(void **state)
 {
     (void)state;
-    char *path = plain_slide_write("tiling.tif", 1300, 900, 0.5);
+    char *path = plain_slide_write("tiling.tif", 900, 640, 0.5);
     const double mpps[] = { 0.5, 0.85, 2.3 };
     for (int i = 0; i < 3; i++) {
         struct slide_image_options options = options_at(mpps[i]);
@@ -146,7 +146,7 @@ static void any_tiling_gives_the_same_floats(void **state)
             check_tiling(image, all, 300, 217, 0);
             check_tiling(image, all, 512, 512, 5);
             slide_image_rest(image);
-            check_tiling(image, all, 97, 1300, 1);
+            check_tiling(image, all, 97, 900, 1);
             free(all);
         }
         slide_image_close(image);
@@ -226,7 +226,7 @@ static void tiles_are_decoded_once_a_pass(void **state)
 static void pixels_are_those_of_a_direct_read(void **state)
 {
     (void)state;
-    char *path = plain_slide_write("direct.tif", 3000, 2000, 0.5);
+    char *path = plain_slide_write("direct.tif", 1500, 1000, 0.5);
     struct err err = { 0 };
     struct slide *slide = NULL;
     assert_true(slide_open(path, 0, &slide, &err));
@@ -278,7 +278,7 @@ static void pixels_are_those_of_a_direct_read(void **state)
 static void augmentation_is_that_of_patches(void **state)
 {
     (void)state;
-    char *path = plain_slide_write("square.tif", 700, 700, 0.5);
+    char *path = plain_slide_write("square.tif", 400, 400, 0.5);
     struct slide_image_options options = options_at(0.5);
     options.method = TISSUE_NONE;
     struct slide_image *image = open_image(path, &options);
@@ -288,7 +288,7 @@ static void augmentation_is_that_of_patches(void **state)
     augment.contrast = 0; /* of a slide it is about another mean */
     patch.px = malloc(image_bytes(&plain));
     assert_non_null(patch.px);
-    for (uint64_t epoch = 0; epoch < 12; epoch++) {
+    for (uint64_t epoch = 0; epoch < 8; epoch++) {
         struct augment_key key = { .seed = 5, .epoch = epoch, .sample = 11 };
         memcpy(patch.px, plain.px, image_bytes(&plain));
         assert_true(augment_train(&augment, key, &patch, &err));
@@ -335,7 +335,7 @@ static void a_turn_swaps_height_and_width(void **state)
     struct image plain = read_rgb(image);
     struct augment_options turns = { .rotate = true, .flip = true };
     bool turned = false, lying = false;
-    for (uint64_t epoch = 0; epoch < 16; epoch++) {
+    for (uint64_t epoch = 0; epoch < 8; epoch++) {
         see(image, &turns, (struct augment_key){ .seed = 1, .epoch = epoch });
         struct augment_placing p =
             augment_placing(&turns, (struct augment_key){ .seed = 1, .epoch = epoch });
@@ -534,8 +534,8 @@ static double reading_mb(const char *path, bool read)
 static void memory_does_not_grow_with_the_slide(void **state)
 {
     (void)state;
-    char *path = plain_slide_write("low.tif", 3000, 1024, 0.2);
-    char *higher = plain_slide_write("high.tif", 3000, 6144, 0.2); /* 55 MB of pixels */
+    char *path = plain_slide_write("low.tif", 2000, 1024, 0.2);
+    char *higher = plain_slide_write("high.tif", 2000, 6144, 0.2); /* 37 MB of pixels */
     double low = reading_mb(path, true), high = reading_mb(higher, true);
     double opened = reading_mb(higher, false);
     print_message("%.0f MB, six times as high: %.0f MB, %.0f of them before reading\n", low, high,

@@ -102,6 +102,19 @@ struct dense_spec {
 bool transform_dense(const struct graph *graph, const struct dense_spec *spec, struct graph **out,
                      struct err *err);
 
+/* The network with one more output, CLASS_MAP_OUTPUT [N, classes, h, w]: the logits that each cell
+ * of the map that it pools would give alone. It must end in a pooling of a whole map, [flatten],
+ * [dropout] and a linear layer, whose floats are copied; or in a pooling of a map that has the
+ * classes for channels. */
+#define CLASS_MAP_OUTPUT "class_map"
+struct map_ending {
+    enum op_kind pooling; /* how the map is pooled */
+    bool classified;   /* the classes are there before the pooling; else a linear layer follows */
+    const float *bias; /* [classes], the graph's: what a cell gets without any evidence; NULL: 0 */
+};
+bool transform_class_map(const struct graph *graph, struct graph **out, struct map_ending *about,
+                         struct err *err);
+
 /* The part of the input that one element of an output sees, the same along height and width. */
 struct field {
     int64_t receptive_px; /* extent of the input it can depend on; global pooling at `window` */
