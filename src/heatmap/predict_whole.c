@@ -127,7 +127,7 @@ bool predict_whole_place(const struct predict *predict, struct predict_slide *sl
 }
 
 static bool write_scores(const struct predict *predict, const struct predict_slide *slide,
-                         const struct slide_image *image, const struct whole_result *result,
+                         const struct slide_image *image, const struct whole_output *result,
                          const double *scores, struct err *err)
 {
     const struct slide_image_facts *facts = slide_image_facts(image);
@@ -188,7 +188,7 @@ bool predict_whole_read(const struct predict *predict, const char *folder, doubl
 
 /* scores [height, width, classes] of the block. */
 static bool fill_cells(const struct predict *predict, const struct predict_slide *slide,
-                       const struct slide_image_facts *facts, const struct whole_result *result,
+                       const struct slide_image_facts *facts, const struct whole_output *result,
                        float *scores, struct err *err)
 {
     const struct partition_block *block = &slide->partition.blocks[0];
@@ -212,7 +212,7 @@ static bool fill_cells(const struct predict *predict, const struct predict_slide
     return ok;
 }
 
-static bool finite_logits(const struct predict *predict, const struct whole_result *result,
+static bool finite_logits(const struct predict *predict, const struct whole_output *result,
                           struct err *err)
 {
     for (int64_t c = 0; c < predict->ensemble.n_classes; c++)
@@ -224,7 +224,7 @@ static bool finite_logits(const struct predict *predict, const struct whole_resu
 }
 
 static bool run_whole(const struct predict *predict, struct slide_image *image,
-                      const struct ctx *ctx, struct whole_result *out, struct err *err)
+                      const struct ctx *ctx, struct whole_output *out, struct err *err)
 {
     struct whole_settings settings = { .memory_bytes = predict->whole_bytes,
                                        .other_bytes = predict->other_bytes,
@@ -232,7 +232,7 @@ static bool run_whole(const struct predict *predict, struct slide_image *image,
                                        .threads = pool_workers(ctx->pool),
                                        .direct = predict->options->direct,
                                        .fast = predict->options->fast };
-    return whole_run(predict->whole, image, &settings, ctx, out, err) ||
+    return whole_pass(predict->whole, image, &settings, ctx, out, err) ||
            (err->kind == ERR_MEMORY && err_prefix(err, "--memory"));
 }
 
@@ -242,7 +242,7 @@ bool predict_whole_score(struct predict *predict, struct predict_slide *slide,
     const struct partition *partition = &slide->partition;
     const struct partition_block *block = &partition->blocks[0];
     const int64_t classes = predict->ensemble.n_classes;
-    struct whole_result result = { 0 };
+    struct whole_output result = { 0 };
     struct slide_image *image = NULL;
     double began_s = clock_monotonic_s();
     char *mask = text_format("%s/tissue.png", slide->folder);
@@ -262,7 +262,7 @@ bool predict_whole_score(struct predict *predict, struct predict_slide *slide,
     if (ok)
         console_advance(ctx->console, 1);
     slide_image_close(image);
-    whole_result_free(&result);
+    whole_output_free(&result);
     free(mask), free(scores), free(whole);
     return ok;
 }

@@ -71,11 +71,11 @@ enum whole_map whole_map_of(const struct whole_net *net)
     return net->map;
 }
 
-void whole_result_free(struct whole_result *result)
+void whole_output_free(struct whole_output *result)
 {
     free(result->logits);
     free(result->map);
-    *result = (struct whole_result){ 0 };
+    *result = (struct whole_output){ 0 };
 }
 
 /* Follows the first inputs from the map to the image: the px that cell 0 is centred on, and the px
@@ -121,7 +121,7 @@ static bool follow(const struct graph *graph, value_id value, int axis, double *
 }
 
 static void place_cells(const struct graph *graph, value_id map, int64_t height, int64_t width,
-                        struct whole_result *out)
+                        struct whole_output *out)
 {
     for (int axis = 0; axis < 2; axis++) {
         double image = (double)(axis ? width : height);
@@ -136,7 +136,7 @@ static void place_cells(const struct graph *graph, value_id map, int64_t height,
 struct pass {
     struct plan_source pixels;
     const struct ctx *ctx;
-    struct whole_result *result;
+    struct whole_output *result;
     int64_t classes;
 };
 
@@ -152,7 +152,7 @@ static bool take_map(void *arg, int output, int64_t y, int64_t x, int64_t h, int
                      const float *map, struct err *err)
 {
     struct pass *pass = arg;
-    struct whole_result *to = pass->result;
+    struct whole_output *to = pass->result;
     (void)output, (void)err;
     for (int64_t line = 0; line < pass->classes * h; line++)
         memcpy(to->map + ((line / h) * to->height + y + line % h) * to->width + x, map + line * w,
@@ -163,7 +163,7 @@ static bool take_map(void *arg, int output, int64_t y, int64_t x, int64_t h, int
 static bool run_plan(const struct graph *graph, const struct whole_settings *settings,
                      struct pass *pass, struct err *err)
 {
-    struct whole_result *out = pass->result;
+    struct whole_output *out = pass->result;
     struct plan_source source = { pass, read_pixels };
     struct plan_sink sink = { pass, take_map };
     struct plan_stream stream = { .source = &source,
@@ -187,14 +187,14 @@ static bool run_plan(const struct graph *graph, const struct whole_settings *set
     return ok;
 }
 
-bool whole_run(const struct whole_net *net, struct slide_image *image,
-               const struct whole_settings *settings, const struct ctx *ctx,
-               struct whole_result *out, struct err *err)
+bool whole_pass(const struct whole_net *net, struct slide_image *image,
+                const struct whole_settings *settings, const struct ctx *ctx,
+                struct whole_output *out, struct err *err)
 {
     int64_t height = 0, width = 0, classes = net->model->config.num_classes;
     struct graph *sized = NULL;
     slide_image_size(image, &height, &width);
-    *out = (struct whole_result){ 0 };
+    *out = (struct whole_output){ 0 };
     if (!transform_resize(net->graph, 1, height, width, &sized, err))
         return false;
     value_id map = sized->outputs[sized->n_outputs - 1].value;
@@ -217,7 +217,7 @@ bool whole_run(const struct whole_net *net, struct slide_image *image,
     ok = ok && run_plan(sized, settings, &pass, err);
     graph_free(sized);
     if (!ok)
-        whole_result_free(out);
+        whole_output_free(out);
     return ok;
 }
 
@@ -231,7 +231,7 @@ static int64_t between(double px, double first, double step, int64_t n, double *
     return cell;
 }
 
-bool whole_at(const struct whole_net *net, const struct whole_result *result, double x, double y,
+bool whole_at(const struct whole_net *net, const struct whole_output *result, double x, double y,
               float *logits, double *scores, struct err *err)
 {
     const int64_t classes = net->model->config.num_classes, w = result->width;

@@ -39,22 +39,22 @@ struct whole_settings {
     bool direct, fast;
 };
 
-struct whole_result {
+struct whole_output {
     float *logits; /* [classes], of the slide */
     float *map;    /* [classes, height, width]: logits of the cells */
     int64_t height, width;
     double first[2], step[2]; /* px of the image: centre of cell 0, and distance, in y and x */
     struct plan_streamed streamed;
 };
-void whole_result_free(struct whole_result *result); /* also fine on a zeroed struct */
+void whole_output_free(struct whole_output *result); /* also fine on a zeroed struct */
 
 /* One pass. Stops with ctx. */
-bool whole_run(const struct whole_net *net, struct slide_image *image,
-               const struct whole_settings *settings, const struct ctx *ctx,
-               struct whole_result *out, struct err *err);
+bool whole_pass(const struct whole_net *net, struct slide_image *image,
+                const struct whole_settings *settings, const struct ctx *ctx,
+                struct whole_output *out, struct err *err);
 
 /* The value of the map at (x, y) px of the image, between its cells linear: scores [classes], or a
  * number. logits [classes] and doubles [classes] are scratch. */
-bool whole_at(const struct whole_net *net, const struct whole_result *result, double x, double y,
+bool whole_at(const struct whole_net *net, const struct whole_output *result, double x, double y,
               float *logits, double *scores, struct err *err);
 #endif

@@ -74,14 +74,14 @@ static struct slide_image *open_image(const char *path)
     return image;
 }
 
-static struct whole_result run(const struct whole_net *net, struct slide_image *image,
+static struct whole_output run(const struct whole_net *net, struct slide_image *image,
                                int64_t tile_px)
 {
     struct ctx ctx = { .pool = pool };
     struct whole_settings settings = { .threads = 2, .tile_px = tile_px };
-    struct whole_result result;
+    struct whole_output result;
     struct err err = { 0 };
-    if (!whole_run(net, image, &settings, &ctx, &result, &err))
+    if (!whole_pass(net, image, &settings, &ctx, &result, &err))
         fail_msg("%s", err.text);
     return result;
 }
@@ -151,7 +151,7 @@ static void gradcam(struct plain *plain, int class_index, double *map)
         map[i] = fmax(map[i], 0);
 }
 
-static void check_scores(const struct whole_net *net, const struct whole_result *result,
+static void check_scores(const struct whole_net *net, const struct whole_output *result,
                          const struct model *model)
 {
     struct err err = { 0 };
@@ -190,7 +190,7 @@ static void cam_adds_up_to_the_logits(void **state)
         assert_int_equal(whole_map_of(net), WHOLE_CAM);
         struct plain plain = run_plain(model, image);
         for (int64_t tile = 64; tile <= 512; tile *= 2) {
-            struct whole_result result = run(net, image, tile);
+            struct whole_output result = run(net, image, tile);
             int64_t cells = result.height * result.width;
             assert_int_equal(cells, plain.cells);
             assert_true(result.streamed.tiles_across > 1 || tile == 512);
@@ -202,7 +202,7 @@ static void cam_adds_up_to_the_logits(void **state)
                 assert_true(heads[h] == CLASSES || fabs(sum - (double)result.logits[c]) < 1e-4);
             }
             check_scores(net, &result, model);
-            whole_result_free(&result);
+            whole_output_free(&result);
         }
         free_plain(&plain);
         whole_close(net);
@@ -223,7 +223,7 @@ static void gradcam_is_as_defined(void **state)
         struct whole_net *net = NULL;
         assert_true(whole_open(model, WHOLE_GRADCAM, &net, &err));
         struct plain plain = run_plain(model, image);
-        struct whole_result result = run(net, image, 96);
+        struct whole_output result = run(net, image, 96);
         double *map = malloc((size_t)plain.cells * sizeof *map), most = 0;
         assert_non_null(map);
         for (int c = 0; c < 3 && head != ATTENTION; c++) { /* whose weights also have gradients */
@@ -240,7 +240,7 @@ static void gradcam_is_as_defined(void **state)
         }
         assert_true(most > 0.01 || head == ATTENTION);
         free(map);
-        whole_result_free(&result);
+        whole_output_free(&result);
         free_plain(&plain);
         whole_close(net);
         free_model(model);
@@ -259,10 +259,10 @@ static void cells_lie_where_the_network_looks(void **state)
     struct model *model = make_model(MEAN);
     struct whole_net *net = NULL;
     assert_true(whole_open(model, WHOLE_CAM, &net, &err));
-    struct whole_result result = run(net, image, 0);
+    struct whole_output result = run(net, image, 0);
     for (int axis = 0; axis < 2; axis++)
         assert_true(result.first[axis] == 0.5 && result.step[axis] == 4);
-    whole_result_free(&result);
+    whole_output_free(&result);
     whole_close(net);
     free_model(model);
     slide_image_close(image);
