@@ -342,6 +342,30 @@ static void every_cell_once(void **state)
             }
 }
 
+/* As many as a large slide may have: still two rows of tiles in each. */
+static void many_bands(void **state)
+{
+    (void)state;
+    struct graph *graph = NULL;
+    struct body body;
+    struct err err = { 0 };
+    int64_t rows[33];
+    struct zoo_options options = { .height = 20000, .width = 512, .classes = 3 };
+    assert_true(zoo_build("resnet50", &options, &graph, &err));
+    assert_true(body_new(graph, &tuned, &body, &err));
+    if (!bands_divide_evenly(&body, 32, rows, &err))
+        fail_msg("%s", err.text);
+    for (int b = 0; b < 32; b++) {
+        struct tiles_spec spec = { 1024, { rows[b], rows[b + 1] } };
+        struct tiles tiles;
+        assert_true(tiles_new(&body, &spec, &tiles, &err));
+        assert_true(tiles.axes[0].tiles >= 2);
+        tiles_free(&tiles);
+    }
+    body_free(&body);
+    graph_free(graph);
+}
+
 /* --- division --- */
 
 static void work_is_balanced(void **state)
@@ -435,9 +459,13 @@ static void bands_fail_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bands_equal_one_process), cmocka_unit_test(bands_may_differ),
-        cmocka_unit_test(networks_of_the_zoo),     cmocka_unit_test(every_cell_once),
-        cmocka_unit_test(work_is_balanced),        cmocka_unit_test(small_images_are_refused),
+        cmocka_unit_test(bands_equal_one_process),
+        cmocka_unit_test(bands_may_differ),
+        cmocka_unit_test(networks_of_the_zoo),
+        cmocka_unit_test(every_cell_once),
+        cmocka_unit_test(many_bands),
+        cmocka_unit_test(work_is_balanced),
+        cmocka_unit_test(small_images_are_refused),
         cmocka_unit_test(bands_fail_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
