@@ -156,6 +156,12 @@ static inline bool config_whole(const struct train_config *config)
 {
     return config->data.slides.n > 0;
 }
+/* Whether activations are kept as bfloat16 though the whole network runs at once. */
+static inline bool config_half(const struct train_config *config)
+{
+    return config->train.memory == MEMORY_HALF ||
+           (config->train.memory == MEMORY_PLAIN && config->train.store == STORE_BF16);
+}
 /* Refuses settings that are for patches alone where slides are given, and the other way round. */
 bool config_check_slides(const struct train_config *config, struct err *err);
 

@@ -165,16 +165,16 @@ const struct config_key config_keys[] = {
          "decay of the moving average of the weights, which is then evaluated and kept; 0: off"),
     CHOICE("train.memory", train.memory, memories, "plain",
            "how activations are kept for the backward pass; recompute: some are computed twice, "
-           "with the same gradients; half: as bfloat16; stream, for data.slides: tile by tile, "
-           "for images of any size; auto: the first of plain, recompute and stream that fits "
-           "memory_mb"),
+           "with the same gradients; half: plain with store: bf16; stream, for data.slides: tile "
+           "by tile, for images of any size; auto: the first of plain, recompute and stream that "
+           "fits memory_mb"),
     INT("train.memory_mb", train.memory_mb, 0, 1048576, "0",
-        "for recompute: budget for activations and their gradients; 0: about the minimum. With "
-        "data.slides: the most memory that the process may take, in millions of bytes; 0: no "
-        "limit"),
+        "for recompute: budget for activations and their gradients; 0: about the minimum. For auto "
+        "and with data.slides: the most memory that the process may take (peak resident memory), "
+        "in millions of bytes; 0: no limit"),
     CHOICE("train.store", train.store, stores, "single",
-           "for stream: how strips between tiles are kept; bf16: half the memory, gradients "
-           "change by 0.1 to 0.3 %"),
+           "how activations are kept for the backward pass, or the strips between tiles; bf16: "
+           "half the memory, but gradients change by a few tenths of a percent"),
     INT("train.tile_px", train.tile_px, 0, 65536, "0",
         "for stream: side of a tile; 0: the largest that fits memory_mb"),
     TEXT("train.spill", train.spill, "''",

@@ -21,16 +21,18 @@ static bool check_patches(const struct train_config *config, struct err *err)
     const struct own_key keys[] = { { "data.mpp", config->data.mpp > 0 },
                                     { "data.long_side_px", config->data.long_side_px > 0 },
                                     { "train.tile_px", config->train.tile_px > 0 },
-                                    { "train.spill", config->train.spill[0] != 0 },
-                                    { "train.store", config->train.store != STORE_SINGLE } };
+                                    { "train.spill", config->train.spill[0] != 0 } };
     const char *key = first_given(keys, sizeof keys / sizeof *keys);
     if (key)
         return err_set(err, ERR_USAGE, "%s: is for whole slides (data.slides); omit it", key);
-    if (config->train.memory == MEMORY_STREAM || config->train.memory == MEMORY_AUTO)
+    if (config->train.memory == MEMORY_STREAM)
         return err_set(err, ERR_USAGE,
-                       "train.memory: %s is for whole slides (data.slides); patches take plain, "
-                       "recompute or half",
-                       config->train.memory == MEMORY_STREAM ? "stream" : "auto");
+                       "train.memory: stream is for whole slides (data.slides); patches take "
+                       "plain, recompute or auto");
+    if (config->train.memory == MEMORY_AUTO && config->train.store == STORE_BF16)
+        return err_set(err, ERR_USAGE,
+                       "train.store: bf16 changes gradients, so for patches it is not chosen "
+                       "automatically; use train.memory: plain, or train.store: single");
     return true;
 }
 
@@ -65,14 +67,25 @@ static bool check_whole(const struct train_config *config, struct err *err)
         return err_set(err, ERR_USAGE,
                        "data.slides: set either data.mpp or data.long_side_px: at which size "
                        "slides are read");
+    return refuse_patch_keys(config, err);
+}
+
+static bool check_memory(const struct train_config *config, struct err *err)
+{
     if (config->train.memory == MEMORY_AUTO && config->train.memory_mb == 0)
         return err_set(err, ERR_USAGE,
-                       "train.memory: auto chooses what fits train.memory_mb; set it, or use "
-                       "stream");
-    return refuse_patch_keys(config, err);
+                       "train.memory: auto chooses what fits train.memory_mb; set it, or use %s",
+                       config_whole(config) ? "stream" : "plain");
+    if (config->train.memory == MEMORY_RECOMPUTE && config->train.store == STORE_BF16)
+        return err_set(err, ERR_USAGE,
+                       "train.store: bf16 is for train.memory: plain, stream and auto, not for "
+                       "recompute; omit one of them");
+    return true;
 }
 
 bool config_check_slides(const struct train_config *config, struct err *err)
 {
+    if (!check_memory(config, err))
+        return false;
     return config_whole(config) ? check_whole(config, err) : check_patches(config, err);
 }

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/console.h"
+#include "base/room.h"
 #include "net/model/model.h"
+#include "net/stream/choose.h"
 #include "train/loader.h"
 #include "train/mix.h"
 #include "train/trainer.h"
@@ -225,10 +227,41 @@ static bool patches_next(struct runner *runner, struct batch *out, struct err *e
 
 static enum plan_saving saving_of(const struct train_config *config)
 {
-    static const enum plan_saving savings[] = { [MEMORY_PLAIN] = SAVING_ALL,
-                                                [MEMORY_RECOMPUTE] = SAVING_RECOMPUTE,
-                                                [MEMORY_HALF] = SAVING_HALF };
-    return savings[config->train.memory];
+    if (config_half(config))
+        return SAVING_HALF;
+    return config->train.memory == MEMORY_RECOMPUTE ? SAVING_RECOMPUTE : SAVING_ALL;
+}
+
+/* Bytes that a training will take besides its plan: gradients and what the optimizer keeps, the
+ * loader's windows, the plan of an evaluation. */
+static bool coming_bytes(const struct trainer *trainer, const struct graph *graph, size_t *out,
+                         struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    struct plan_options evaluation = { .mode = PLAN_INFER, .threads = trainer->threads };
+    struct plan_estimate estimate;
+    size_t copies = 3 + (config->train.ema > 0);
+    if (!plan_estimate(graph, &evaluation, &estimate, err))
+        return false;
+    *out = copies * (size_t)trainer->n_gradients * sizeof(float) + estimate.arena + estimate.plan +
+           (2 * (size_t)config->data.window_mb << 20);
+    return true;
+}
+
+/* train.memory: auto. Neither choice changes a bit. */
+static bool choose(struct patches *patches, const struct plan_options *options, struct err *err)
+{
+    struct trainer *trainer = patches->runner.trainer;
+    struct memory_limit limit = { .peak_mb = trainer->config->train.memory_mb };
+    struct memory_chosen chosen;
+    char text[CHOSEN_TEXT];
+    if (!coming_bytes(trainer, patches->graph, &limit.coming, err) ||
+        !choose_plan(patches->graph, options, &limit, &patches->plan, &chosen, err))
+        return false;
+    choose_describe(patches->plan, &chosen, text);
+    if (trainer_leads(trainer))
+        console_note(trainer->ctx->console, "train.memory: %s", text);
+    return true;
 }
 
 static bool patches_use(struct runner *runner, const struct graph *graph, enum plan_mode mode,
@@ -246,6 +279,8 @@ static bool patches_use(struct runner *runner, const struct graph *graph, enum p
         options.norm_frozen = trainer->config->network.norm == NORM_FROZEN;
         options.gradients = trainer->gradients;
         options.saving = saving_of(trainer->config);
+        if (graph && trainer->config->train.memory == MEMORY_AUTO)
+            return choose(patches, &options, err);
         options.arena_budget = (size_t)trainer->config->train.memory_mb << 20;
     }
     return !graph || plan_new(graph, &options, &patches->plan, err);
@@ -290,6 +325,14 @@ static bool patches_backward(struct runner *runner, bool last, struct err *err)
     return trainer_share_backward(runner->trainer, of(runner)->plan, last, err);
 }
 
+static void patches_remark(const struct runner *runner)
+{
+    const struct trainer *trainer = runner->trainer;
+    if (trainer->config->train.memory == MEMORY_AUTO && of_const(runner)->plan)
+        console_note(trainer->ctx->console, "train.memory: measured peak %.0f MB",
+                     (double)room_peak() / 1e6);
+}
+
 const struct runner_kind runner_patches = {
     .samples = "patches",
     .batch = patches_batch,
@@ -307,4 +350,5 @@ const struct runner_kind runner_patches = {
     .forward = patches_forward,
     .gradient = patches_gradient,
     .backward = patches_backward,
+    .remark = patches_remark,
 };

@@ -321,12 +321,20 @@ static bool set_budget(const struct slides *slides, struct err *err)
                    (long long)config->train.memory_mb, stream.besides / 1000000 + 1);
 }
 
+/* Without its plan until the next image. */
+static void rest(struct slides *slides)
+{
+    slides->waited_s = slides_waited_s(&slides->runner);
+    drop_plan(slides);
+}
+
 static bool slides_use(struct runner *runner, const struct graph *graph, enum plan_mode mode,
                        struct err *err)
 {
     struct slides *slides = of(runner);
-    slides->waited_s = slides_waited_s(runner);
-    drop_plan(slides);
+    rest(slides);
+    if (runner->trainer->train && graph) /* an evaluation: both plans would not fit */
+        rest(of(runner->trainer->train));
     slides->graph = graph;
     slides->mode = mode;
     free(slides->nothing);
@@ -389,7 +397,7 @@ static bool make_plan(struct slides *slides, struct memory_chosen *chosen, struc
                                                 [MEMORY_RECOMPUTE] = SAVING_RECOMPUTE,
                                                 [MEMORY_HALF] = SAVING_HALF,
                                                 [MEMORY_STREAM] = SAVING_ALL };
-    int memory = divided ? MEMORY_STREAM : config->train.memory;
+    int memory = divided ? MEMORY_STREAM : config_half(config) ? MEMORY_HALF : config->train.memory;
     chosen->way = ways[memory];
     options.saving = savings[memory];
     if (options.saving == SAVING_RECOMPUTE)
@@ -433,8 +441,7 @@ static bool fit_plan(struct slides *slides, struct err *err)
     slide_image_size(slides->image, &height, &width);
     if (slides->plan && height == slides->height && width == slides->width && !slides->band_rows)
         return true;
-    slides->waited_s = slides_waited_s(&slides->runner);
-    drop_plan(slides);
+    rest(slides);
     slides->height = height;
     slides->width = width;
     if (!transform_resize(slides->graph, 1, height, width, &slides->sized, err) ||

@@ -52,6 +52,14 @@ bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct 
     return ok;
 }
 
+#define STEP_BYTES 12000
+#define FIRST_BYTES 8000000
+
+size_t tape_own_bytes(const struct tape *tape, bool first)
+{
+    return (size_t)tape->n_steps * STEP_BYTES + (first ? FIRST_BYTES : 0);
+}
+
 bool tape_fit(const struct tape *tape, size_t budget, int *segments, size_t *bytes, struct err *err)
 {
     static const int tried[] = { 1, 2, 3, 4, 6, 8, 12, 16, 24, 32 };

@@ -179,6 +179,7 @@ void plan_free(struct plan *plan);
 /* What plan_new would take if it ran the whole graph at once, found without making it. */
 struct plan_estimate {
     size_t arena; /* bytes of activations, their gradients and scratch */
+    size_t plan;  /* bytes of the plan itself with kernels and their weights, about */
     int segments; /* of the forward pass, all but the last of which are recomputed; 1: none is */
 };
 /* False also if options.arena_budget cannot be met: ERR_MEMORY, with the least that can in *out.

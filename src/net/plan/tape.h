@@ -43,6 +43,9 @@ bool tape_recompute(struct tape *tape, int segments, struct err *err);
 /* budget.c: the bytes of the arena that the tape, which has begun and is not finished, would take
  * if finished with so many segments. No kernel is made; a few ms for a large network. */
 bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct err *err);
+/* What its steps take with their kernels; first: and what the first of a process touches of
+ * libraries. Measured, rounded up. */
+size_t tape_own_bytes(const struct tape *tape, bool first);
 /* The fewest segments with which the arena is no larger than the budget. *bytes: what it is then,
  * or the least that it can be. */
 bool tape_fit(const struct tape *tape, size_t budget, int *segments, size_t *bytes,

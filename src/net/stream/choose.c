@@ -15,27 +15,27 @@ static size_t gradient_bytes(const struct graph *graph, const struct plan_option
     return own ? (size_t)graph_parameter_count(graph) * sizeof(float) : 0;
 }
 
-/* The fastest way to run the whole graph with an arena of at most `room` bytes. False: none; *least
- * is what the arena would need. */
+/* The fastest way to run the whole graph by a plan of at most `room` bytes. *bytes: what it takes
+ * then. False: none; the least that one would take, or SIZE_MAX: unknown. */
 static bool whole_way(const struct graph *graph, struct plan_options *options, size_t room,
-                      bool bf16, enum memory_way *way, size_t *arena, struct err *err)
+                      bool bf16, enum memory_way *way, size_t *bytes, struct err *err)
 {
     static const enum plan_saving savings[] = {
         [WAY_PLAIN] = SAVING_ALL, [WAY_HALF] = SAVING_HALF, [WAY_RECOMPUTE] = SAVING_RECOMPUTE
     };
-    *arena = SIZE_MAX;
+    size_t own = 0; /* of the plan besides its arena */
+    *bytes = SIZE_MAX;
     for (*way = WAY_PLAIN; *way < WAY_STREAM; (*way)++) {
         struct plan_estimate estimate = { .arena = SIZE_MAX };
         if (*way == WAY_HALF && !bf16)
             continue;
         options->saving = savings[*way];
-        options->arena_budget = *way == WAY_RECOMPUTE ? room : 0;
-        bool known = plan_estimate(graph, options, &estimate, err);
-        if (known && estimate.arena <= room) {
-            *arena = estimate.arena;
+        options->arena_budget = *way != WAY_RECOMPUTE ? 0 : room > own ? room - own : 1;
+        own = plan_estimate(graph, options, &estimate, err) ? estimate.plan : own;
+        if (estimate.arena < SIZE_MAX - own && estimate.arena + own < *bytes)
+            *bytes = estimate.arena + own;
+        if (*bytes <= room)
             return true;
-        }
-        *arena = estimate.arena < *arena ? estimate.arena : *arena;
     }
     return false;
 }
@@ -64,16 +64,16 @@ bool choose_plan(const struct graph *graph, const struct plan_options *options,
     stream.budget = limit->budget, stream.besides = limit->besides;
     if (limit->budget == 0)
         budget_of_process(limit->peak_mb, limit->coming, &stream);
-    size_t besides = stream.besides + gradient_bytes(graph, options), arena;
+    size_t besides = stream.besides + gradient_bytes(graph, options), bytes;
     size_t taken = stream.besides + stream.budget, room = taken > besides ? taken - besides : 0;
     made.stream = NULL;
-    if (whole_way(graph, &made, room, limit->bf16, &chosen->way, &arena, err)) {
-        chosen->predicted = besides + arena;
+    if (whole_way(graph, &made, room, limit->bf16, &chosen->way, &bytes, err)) {
+        chosen->predicted = besides + bytes;
         return plan_new(graph, &made, out, err);
     }
     *out = NULL;
     if (!options->stream) /* the error has what failed if it is not the memory */
-        return arena < SIZE_MAX ? refuse(graph, limit, besides + arena, err) : false;
+        return bytes < SIZE_MAX ? refuse(graph, limit, besides + bytes, err) : false;
     made.saving = SAVING_ALL, made.arena_budget = 0;
     stream.bf16 = limit->bf16;
     made.stream = &stream;

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include "base/array.h"
 
-/* Measured: what a step of a plan takes with its kernel, and the first plan of a process with what
- * it touches of the libraries. Rounded up. */
-#define STEP_BYTES 12000
-#define FIRST_BYTES 8000000
-
 static bool is_known(const struct tally *tally, const struct slot *slot)
 {
     for (int64_t i = 0; i < tally->n; i++) {
@@ -21,7 +16,7 @@ static bool is_known(const struct tally *tally, const struct slot *slot)
 
 bool tally_add(struct tally *tally, const struct tape *tape, struct err *err)
 {
-    tally->bytes += (size_t)tape->n_steps * STEP_BYTES + (tally->bytes ? 0 : FIRST_BYTES);
+    tally->bytes += tape_own_bytes(tape, tally->bytes == 0);
     for (int i = 0; i < tape->n_slots; i++) {
         const struct slot *slot = &tape->slots[i];
         if (slot->home != SLOT_WEIGHTS || (slot->source && is_known(tally, slot)))
