@@ -42,7 +42,7 @@ def changed(result, reference):
 
 
 def share(result, what):
-    return max(100 * result[what] / result["seconds"], 1e-3)
+    return max(100 * result[what] / result["seconds"], 1e-2)
 
 
 shutil.rmtree(work, ignore_errors=True)
