@@ -282,7 +282,7 @@ static const struct arg args[] = {
                "of --network: how its last map becomes classes, like network.head in a config"),
     CHOICE_ARG("norm", norm, "RULE", "batch", norm_names,
                "of --network: batch norm or what replaces it, like network.norm in a config"),
-    INT_ARG("size", size, "PX", NULL, 1, 65536,
+    INT_ARG("size", size, "PX", NULL, 1, 1000000,
             "height and width of the input; default: the network's own"),
     INT_ARG("batch", batch, "N", "1", 1, 65536, "for show --plan and bench: images per batch"),
     { .name = "output",
@@ -325,7 +325,8 @@ static const struct arg args[] = {
              "for show --plan and bench: run forward and backward in training mode"),
     FLAG_ARG("frozen", frozen,
              "with --train: batch norm is frozen, as it always is with --memory stream"),
-    INT_ARG("repeats", repeats, "N", "10", 1, 1000000, "for show --plan and bench: number of runs"),
+    INT_ARG("repeats", repeats, "N", "10", 0, 1000000,
+            "for show --plan and bench: number of runs; 0: only what it would take"),
     FLAG_ARG("json", json, "print the result as JSON"),
     COMMON_ARGS,
 };

@@ -123,8 +123,10 @@ static void put_streamed(struct json_out *json, const struct model_run *run, dou
     json_out_text(json, "batch_norm", "frozen");
     json_out_int(json, "height_px", run->height);
     json_out_int(json, "width_px", run->width);
-    json_out_real(json, "seconds", best_s);
-    json_out_real(json, "mpx_per_s", 1e-6 * (double)(run->height * run->width) / best_s);
+    if (isfinite(best_s)) {
+        json_out_real(json, "seconds", best_s);
+        json_out_real(json, "mpx_per_s", 1e-6 * (double)(run->height * run->width) / best_s);
+    }
     json_out_int(json, "tile_px", did.tile_px);
     json_out_int(json, "tiles_down", did.tiles_down);
     json_out_int(json, "tiles_across", did.tiles_across);
@@ -149,8 +151,10 @@ static void put_result(struct app *app, const struct model_args *given, const st
     json_out_int(&json, "threads", pool_workers(app->ctx.pool));
     json_out_real(&json, "plan_ms", 1e3 * run->plan_s); /* plan_new */
     json_out_real(&json, "ready_ms", 1e3 * ready_s);    /* with resizing, folding and fusing */
-    json_out_real(&json, "best_ms", 1e3 * best_s);
-    json_out_real(&json, "images_per_s", (double)given->batch / best_s);
+    if (given->repeats > 0) {
+        json_out_real(&json, "best_ms", 1e3 * best_s);
+        json_out_real(&json, "images_per_s", (double)given->batch / best_s);
+    }
     json_out_real(&json, "arena_mb", (double)memory.arena / 1e6);
     json_out_real(&json, "weights_mb", (double)memory.weights / 1e6);
     json_out_real(&json, "peak_rss_mb", (double)room_peak() / 1e6);
@@ -163,7 +167,8 @@ static void put_result(struct app *app, const struct model_args *given, const st
 static bool time_runs(const struct model_args *given, const struct model_run *run, double *best_s,
                       struct err *err)
 {
-    bool ok = given->memory == MODEL_MEMORY_STREAM || model_run_once(given, run, err);
+    bool warm = given->repeats > 0 && given->memory != MODEL_MEMORY_STREAM;
+    bool ok = !warm || model_run_once(given, run, err);
     *best_s = INFINITY;
     for (int64_t i = 0; ok && i < given->repeats; i++) {
         double began_s = clock_monotonic_s();

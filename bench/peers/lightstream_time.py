@@ -1,10 +1,11 @@
 """The peer: lightstream, the streaming of convolutional networks for PyTorch, on the processor.
 
-    lightstream_time.py NETWORK SIZE TILE THREADS REPEATS
+    lightstream_time.py NETWORK SIZE TILE THREADS REPEATS [check]
 
-One gradient of a torchvision ResNet, batch norm frozen, cross entropy of two classes behind the mean of the last map,
-of a noise image of SIZE x SIZE that is in memory. Prints JSON: the best seconds, the gradient's distance from that of
-the network run whole where that fits (SIZE up to 1600), the peak memory.
+One gradient of a torchvision ResNet, batch norm frozen as lightstream does it (its weights are not learnt), cross
+entropy of two classes behind the mean of the last map, of a noise image of SIZE x SIZE that is in memory. Prints JSON:
+the best seconds and the peak memory; with `check` also the gradient's distance from that of the network run whole. A
+TILE below some 1100 px leaves no part of a gradient that is valid.
 """
 import contextlib
 import io
@@ -12,12 +13,15 @@ import json
 import resource
 import sys
 import time
+import warnings
 
 import torch
 import torchvision
 from lightstream.core.constructor import StreamingConstructor
+from lightstream.core.utils import freeze_normalization_layers
 from lightstream.models.resnet.resnet import split_resnet
 
+warnings.filterwarnings("ignore")
 network, (size, tile, threads, repeats) = sys.argv[1], map(int, sys.argv[2:6])
 torch.set_num_threads(threads)
 torch.manual_seed(1)
@@ -37,16 +41,18 @@ def streaming(model):
 
 
 def gradients(parameters):
-    return torch.cat([parameter.grad.flatten() for parameter in parameters])
+    return torch.cat([parameter.grad.flatten() for parameter in parameters if parameter.requires_grad])
 
 
+freeze_normalization_layers(whole)
 fc = whole.fc
 expected = None
-if size <= 1600:
+if sys.argv[6:] == ["check"]:
     torch.nn.functional.cross_entropy(whole(image), label).backward()
     expected = gradients(whole.parameters())
     whole.zero_grad()
 stream = streaming(whole)
+freeze_normalization_layers(stream)
 stream.eval()
 
 

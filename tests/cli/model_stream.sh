@@ -7,6 +7,9 @@ for key in mode memory batch_norm height_px width_px tile_px tiles_down tiles_ac
 done
 microtome model bench -q --network resnet18 --memory stream --size 600 --tile-px 256 --repeats 1 >infer.json
 echo "mode $(value mode infer.json), $(value tiles_down infer.json) x $(value tiles_across infer.json) tiles"
+microtome model bench -q --network resnet18 --train --memory stream --size 20000 --memory-mb 1000 --spill . --repeats 0 >plan.json
+echo "planned: $(value height_px plan.json) px, seconds '$(value seconds plan.json)'," \
+    "$(awk "BEGIN { print $(value predicted_mb plan.json) <= 1000 ? \"fits\" : \"too much\" }")"
 
 for words in '--memory-mb 100' '--tile-px 256 --memory recompute' '--spill here' '--memory stream --batch 2'; do
     microtome model bench --network resnet18 --train $words

@@ -1,0 +1,161 @@
+"""The memory and time of one gradient of images that no machine could hold whole.
+
+    study_stream.py BUILD run [NETWORK:SIZE:MB[:SPILL] ...]   runs them one after another, adds to stream_runs.json
+    study_stream.py BUILD largest                             the largest image by memory, to stream_largest.json
+    study_stream.py BUILD publish                             both as tables and the plot of the cost per pixel
+
+Results are in BUILD/bench; tables go to docs/benchmarks.md between <!-- stream runs --> or <!-- stream largest --> and
+<!-- end -->, the plot to docs/images/stream-cost.svg and .png. `run` without more runs RUNS, which takes hours at
+40,000 px: every result is written as soon as it is there, and what is there already is not run again.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+from setting import build, cores, folder, here, microtome
+
+# network, side in px, --memory-mb, whether strips may be spilled
+RUNS = [("resnet50", 5000, 4000, False), ("resnet50", 10000, 4000, False), ("resnet50", 20000, 4000, True),
+        ("resnet50", 40000, 4000, True)]
+GIGABYTES = [1, 2, 4, 8, 16]
+RESULTS, LARGEST = os.path.join(folder, "stream_runs.json"), os.path.join(folder, "stream_largest.json")
+SPILL = os.path.join(folder, "stream-spill")
+DOCS = os.path.join(here, "..", "docs")
+
+
+def read(path):
+    if not os.path.exists(path):
+        return []
+    with open(path) as stream:
+        return json.load(stream)
+
+
+def write(path, rows):
+    with open(path + ".part", "w") as out:
+        json.dump(rows, out, indent=2)
+        out.write("\n")
+    os.rename(path + ".part", path)
+
+
+def bench(network, size, megabytes, spill, repeats=1):
+    """The command of the documentation, and the peak memory as the system saw it; None if it is refused."""
+    os.makedirs(SPILL, exist_ok=True)
+    command = [microtome, "model", "bench", "--network", network, "--train", "--memory", "stream", "--memory-mb",
+               str(megabytes), "--size", str(size), "--repeats", str(repeats), "--threads", str(min(2, len(cores))),
+               "--json", "--quiet"]
+    command += ["--spill", SPILL] if spill else []
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    text, errors = process.communicate()
+    if process.returncode:
+        return None if "needs at least" in errors else sys.exit(f"{' '.join(command)}: {errors}")
+    return json.loads(text)
+
+
+def run(cases):
+    for network, size, megabytes, spill in cases:
+        rows = read(RESULTS)
+        if any((row["network"], row["size"], row["memory_mb"]) == (network, size, megabytes) for row in rows):
+            continue
+        began = time.time()
+        row = bench(network, size, megabytes, spill)
+        if row is None:
+            print(f"{network} at {size} px does not fit into {megabytes} MB")
+            continue
+        load = os.getloadavg()[2]
+        write(RESULTS, read(RESULTS) + [dict(network=network, size=size, memory_mb=megabytes, load=load, **{
+            key: value for key, value in row.items() if key not in ("mode", "batch", "memory")})])
+        print(f"{network} at {size} px: {row['seconds']:.0f} s, {1e9 * row['seconds'] / size ** 2:.0f} ns/px, peak "
+              f"{row['peak_rss_mb']:.0f} MB of {megabytes}, predicted {row['predicted_mb']:.0f}, tiles of "
+              f"{row['tile_px']} px, strips {row['strips_mb']:.0f} MB, spilled {row['strips_spilled_mb']:.0f} MB; "
+              f"{time.time() - began:.0f} s in all", flush=True)
+
+
+def largest(network, megabytes, spill):
+    """In steps of 1,000 px; up to 200,000 px."""
+    low, high = 0, 200
+    while low < high:
+        middle = (low + high + 1) // 2
+        if bench(network, 1000 * middle, megabytes, spill, repeats=0):
+            low = middle
+        else:
+            high = middle - 1
+    return 1000 * low
+
+
+def find_largest():
+    rows = []
+    for network in ("resnet18", "resnet50"):
+        for gigabytes in GIGABYTES:
+            rows.append(dict(network=network, gb=gigabytes, memory=largest(network, 1000 * gigabytes, False),
+                             spilled=largest(network, 1000 * gigabytes, True)))
+            print(rows[-1], flush=True)
+            write(LARGEST, rows)
+
+
+def px(side):
+    return "none" if not side else f"{side:,}" + (" or more" if side == 200000 else "")
+
+
+def runs_table(rows):
+    lines = ["| network | image, px | time | per pixel | memory allowed | predicted | measured peak | tiles, px | strips | of them on disk |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
+    for row in sorted(rows, key=lambda row: (row["network"], row["size"], row["memory_mb"])):
+        seconds = row["seconds"]
+        took = f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
+        lines.append(f"| {row['network']} | {row['size']:,} | {took} | {1e9 * seconds / row['size'] ** 2:.0f} ns | "
+                     f"{row['memory_mb']:,} MB | {row['predicted_mb']:,.0f} MB | {row['peak_rss_mb']:,.0f} MB | "
+                     f"{row['tile_px']:,} | {row['strips_mb'] / 1e3:.1f} GB | {row['strips_spilled_mb'] / 1e3:.1f} GB |")
+    return lines
+
+
+def largest_table(rows):
+    lines = ["| memory | ResNet-18 | ResNet-18, strips on disk | ResNet-50 | ResNet-50, strips on disk |",
+             "|---|---|---|---|---|"]
+    for gigabytes in GIGABYTES:
+        cells = [row for name in ("resnet18", "resnet50") for row in rows
+                 if (row["network"], row["gb"]) == (name, gigabytes)]
+        lines.append(f"| {gigabytes} GB | " + " | ".join(f"{px(row['memory'])} | {px(row['spilled'])}"
+                                                         for row in cells) + " |")
+    return lines
+
+
+def publish():
+    path = os.path.join(DOCS, "benchmarks.md")
+    with open(path) as stream:
+        text = stream.read()
+    for name, rows, make in (("runs", read(RESULTS), runs_table), ("largest", read(LARGEST), largest_table)):
+        if rows:
+            block = f"<!-- stream {name} -->\n" + "\n".join(make(rows)) + "\n<!-- end -->"
+            text = re.sub(rf"<!-- stream {name} -->\n.*?<!-- end -->", lambda _: block, text, flags=re.S)
+    with open(path, "w") as out:
+        out.write(text)
+    curves = {}
+    for row in sorted(read(RESULTS), key=lambda row: row["size"]):
+        curves.setdefault(row["network"], []).append(f"{row['size']} {1e9 * row['seconds'] / row['size'] ** 2}")
+    lines = "".join(f"{name}\tline\t{' '.join(points)}\n" for name, points in curves.items() if len(points) > 1)
+    if lines:
+        high = 1.25 * max(1e9 * row["seconds"] / row["size"] ** 2 for row in read(RESULTS))
+        subprocess.run([os.path.join(build, "scaling_plot"), os.path.join(DOCS, "images", "stream-cost.svg"),
+                        os.path.join(DOCS, "images", "stream-cost.png"), "One gradient within 4 GB, two cores",
+                        "side of the image / px", "time per pixel / ns", "0",
+                        str(max(row["size"] for row in read(RESULTS))), "0", str(high)],
+                       input=lines, text=True, check=True)
+
+
+def case(word):
+    network, size, megabytes, *spill = word.split(":")
+    return network, int(size), int(megabytes), spill == ["spill"]
+
+
+action = sys.argv[2] if len(sys.argv) > 2 else ""
+if action == "run":
+    run([case(word) for word in sys.argv[3:]] or RUNS)
+elif action == "largest":
+    find_largest()
+elif action == "publish":
+    publish()
+else:
+    sys.exit(__doc__)
