@@ -70,7 +70,7 @@ size = next((px for px, gb in SIZES if gb < available_gb()), None)
 if size:
     whole, tiles = [], {tile: [] for tile in TILES if tile < size}
     for _ in range(ROUNDS):  # take turns, so that a slow moment affects all alike
-        whole.append(ours("resnet50", size, "--frozen"))
+        whole.append(ours("resnet50", size, "--norm", "frozen"))
         for tile in tiles:
             tiles[tile].append(streamed("resnet50", size, tile))
     tiles, whole = {tile: best(runs) for tile, runs in tiles.items()}, best(whole)

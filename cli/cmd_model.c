@@ -323,8 +323,6 @@ static const struct arg args[] = {
              "exceeds --memory-mb; default: it stays in memory"),
     FLAG_ARG("train", train,
              "for show --plan and bench: run forward and backward in training mode"),
-    FLAG_ARG("frozen", frozen,
-             "with --train: batch norm is frozen, as it always is with --memory stream"),
     INT_ARG("repeats", repeats, "N", "10", 0, 1000000,
             "for show --plan and bench: number of runs; 0: only what it would take"),
     FLAG_ARG("json", json, "print the result as JSON"),

@@ -48,7 +48,7 @@ static bool ready_to_train(struct app *app, const struct model_args *given,
                            const struct model *model, struct plan_options *options,
                            struct model_run *out, struct err *err)
 {
-    bool frozen = given->frozen || given->norm == NORM_FROZEN;
+    bool frozen = given->norm == NORM_FROZEN;
     options->mode = options->stream || frozen ? PLAN_TUNE : PLAN_TRAIN;
     if (options->stream && !frozen && given->norm == NORM_BATCH)
         console_note(app->ctx.console, "--memory stream: batch norm is frozen");

@@ -53,12 +53,25 @@ static bool write_image(const struct given *given, const struct drawn_image *ima
     return ok;
 }
 
+static enum head_kind head_of(const struct given *given)
+{
+    int head = HEAD_AUTO;
+    for (int i = 0; given->values[HEAD] && head_names[i]; i++)
+        if (strcmp(head_names[i], given->values[HEAD]) == 0)
+            head = i;
+    return (enum head_kind)head;
+}
+
 static bool build(const struct given *given, struct graph **out, struct err *err)
 {
+    struct graph *graph = NULL;
     struct zoo_options options = { .classes = CLASSES,
                                    .height = number(given, HEIGHT),
                                    .width = number(given, WIDTH) };
-    if (!zoo_build(given->values[NETWORK], &options, out, err))
+    bool ok = zoo_build(given->values[NETWORK], &options, &graph, err) &&
+              transform_head(graph, head_of(given), out, err);
+    graph_free(graph);
+    if (!ok)
         return false;
     if (!given->values[WEIGHTS])
         return graph_initialize(*out, 1, err) &&
