@@ -18,7 +18,7 @@ done 2>&1
 microtome model bench -q --network vit_small_patch16_224 --train --memory stream --size 448 2>&1
 
 # images: the scores of the network run whole; maps of layers, however they are cut into tiles; slides
-microtome phantom -o cohort --slides 1 --size 640 --seed 3 -q
+microtome phantom -o cohort --slides 1 --size 1024 --seed 3 -q
 microtome info cohort/slides/*.tiff --thumbnail image.png >/dev/null
 network='--network resnet18 --init-seed 5 --classes 2'
 microtome model run -q image.png $network >whole
@@ -26,7 +26,7 @@ microtome model run -q image.png $network --memory stream --tile-px 256 >streame
 awk 'NR == FNR { a = $3; next } { d = $3 - a; print (d < 1e-5 && d > -1e-5) ? "whole = streamed" : "differ" }' whole streamed
 microtome model run -q image.png $network --memory stream --tile-px 256 -o scores.csv && head -n 1 scores.csv
 microtome model run -q image.png $network --memory stream --tile-px 256 --layer layer3 -o small.npy
-microtome model run -q image.png $network --memory stream --tile-px 320 --layer layer3 -o large.npy
+microtome model run -q image.png $network --memory stream --tile-px 512 --layer layer3 -o large.npy
 microtome model run -q image.png $network --memory stream --tile-px 256 --layer avgpool -o mean.npy
 microtome model run -q image.png $network --memory stream --tile-px 256 --layer layer4 -o last.npy
 cmp -n 128 small.npy large.npy && python3 - <<'END'
