@@ -325,6 +325,65 @@ static void test_streamed(void **state)
     }
 }
 
+struct heard {
+    int64_t parameters, floats;
+};
+
+static void hear(void *arg, value_id parameter, float *gradient, int64_t count)
+{
+    struct heard *heard = arg;
+    (void)parameter, (void)gradient;
+    heard->parameters++, heard->floats += count;
+}
+
+/* A plan of standardised weights adds to gradients that are lent, names each once, and notices
+ * changes: at once while it is trained, in inference by plan_refresh. */
+static void test_plan_of_standardized(void **state)
+{
+    (void)state;
+    struct graph *g = variant_of(small_network(0), HEAD_AUTO, NORM_WS);
+    assert_true(graph_initialize(g, 5, NULL));
+    int64_t n = graph_parameter_count(g), count, learnt = 0;
+    float *lent = calloc((size_t)n, sizeof *lent), *once = calloc((size_t)n, sizeof *once);
+    assert_true(lent && once);
+    struct plan *plan =
+        plan_of(g, &(struct plan_options){ .mode = PLAN_TRAIN, .threads = 1, .gradients = lent });
+    struct heard heard = { 0 };
+    draw_images(plan, g);
+    assert_ptr_equal(plan_gradients(plan, &count), lent);
+    assert_int_equal(count, n);
+    plan_on_gradient(plan, hear, &heard);
+    for (int i = 0; i < 2; i++) {
+        assert_true(plan_forward(plan, NULL));
+        for (int k = 0; k < 6; k++)
+            plan_output_gradient(plan, 0)[k] = 1 - 0.3f * (float)k;
+        assert_true(plan_backward(plan, NULL));
+        if (i == 0)
+            memcpy(once, lent, (size_t)n * sizeof *once);
+    }
+    for (int64_t i = 0; i < n; i++)
+        once[i] *= 2;
+    assert_true(relative_error(lent, once, n) < 1e-6);
+    for (int32_t i = 0; i < g->n_values; i++)
+        learnt += g->values[i].kind == VALUE_PARAMETER;
+    assert_int_equal(heard.parameters, 2 * learnt);
+    assert_int_equal(heard.floats, 2 * n);
+    plan_free(plan);
+
+    float before[6];
+    plan = plan_of(g, &(struct plan_options){ .threads = 1 });
+    draw_images(plan, g);
+    assert_true(plan_forward(plan, NULL));
+    memcpy(before, plan_output(plan, 0), sizeof before);
+    graph_data(g, graph_find(g, "conv1.gain"))[3] *= 2;
+    assert_true(plan_refresh(plan, NULL) && plan_forward(plan, NULL));
+    assert_true(relative_error(plan_output(plan, 0), before, 6) > 1e-3);
+    plan_free(plan);
+    free(lent);
+    free(once);
+    graph_free(g);
+}
+
 /* Standardised weights as they are: the same numbers without the op. */
 static void test_settled(void **state)
 {
@@ -380,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_heads_of_a_constant_map),
         cmocka_unit_test(test_learning),
         cmocka_unit_test(test_streamed),
+        cmocka_unit_test(test_plan_of_standardized),
         cmocka_unit_test(test_settled),
         cmocka_unit_test(test_refused),
     };

@@ -8,15 +8,28 @@ struct moments {
     double mean, scale;
 };
 
+#define LANES 8 /* partial sums, whose order is fixed */
+
+static double added(const double lanes[LANES])
+{
+    double sum = 0;
+    for (int k = 0; k < LANES; k++)
+        sum += lanes[k];
+    return sum;
+}
+
 static struct moments moments_of(const struct standardize *s, const float *w)
 {
-    double mean = 0, squares = 0;
+    double sums[LANES] = { 0 }, squares[LANES] = { 0 };
     for (int64_t i = 0; i < s->length; i++)
-        mean += (double)w[i];
-    mean /= (double)s->length;
-    for (int64_t i = 0; i < s->length; i++)
-        squares += ((double)w[i] - mean) * ((double)w[i] - mean);
-    return (struct moments){ mean, 1 / sqrt(squares / (double)s->length + (double)s->epsilon) };
+        sums[i % LANES] += (double)w[i];
+    double mean = added(sums) / (double)s->length;
+    for (int64_t i = 0; i < s->length; i++) {
+        double d = (double)w[i] - mean;
+        squares[i % LANES] += d * d;
+    }
+    return (struct moments){ mean,
+                             1 / sqrt(added(squares) / (double)s->length + (double)s->epsilon) };
 }
 
 void standardize_run(const struct standardize *s, const float *w, const float *gain, float *y)
@@ -35,11 +48,12 @@ static void row_back(const struct standardize *s, const float *w, double gain, c
                      float *dw, float *dgain)
 {
     struct moments m = moments_of(s, w);
-    double n = (double)s->length, sum = 0, along = 0; /* of dy; of dy z */
+    double sums[LANES] = { 0 }, products[LANES] = { 0 };
     for (int64_t i = 0; i < s->length; i++) {
-        sum += (double)dy[i];
-        along += (double)dy[i] * ((double)w[i] - m.mean) * m.scale;
+        sums[i % LANES] += (double)dy[i];
+        products[i % LANES] += (double)dy[i] * ((double)w[i] - m.mean) * m.scale;
     }
+    double n = (double)s->length, sum = added(sums), along = added(products);
     if (dgain)
         *dgain = (float)(along / sqrt(n));
     double factor = gain / sqrt(n) * m.scale;

@@ -62,7 +62,8 @@ struct plan_ops {
 };
 
 /* The executions; see the files of these names. */
-extern const struct plan_ops plan_whole, plan_by_image, plan_per_sample, plan_stream;
+extern const struct plan_ops plan_whole, plan_by_image, plan_per_sample, plan_stream,
+    plan_standardized;
 
 /* --- parts of a plan --- */
 

@@ -5,7 +5,8 @@
 #include "net/plan/execution.h"
 
 /* In the order in which they are asked; the last one accepts everything. */
-static const struct plan_ops *const executions[] = { &plan_stream, &plan_per_sample, &plan_by_image,
+static const struct plan_ops *const executions[] = { &plan_standardized, &plan_stream,
+                                                     &plan_per_sample, &plan_by_image,
                                                      &plan_whole };
 
 static bool check_options(const struct graph *graph, const struct plan_options *options,
