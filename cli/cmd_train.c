@@ -1,4 +1,4 @@
-/* cmd_train.c: microtome train: patches and a config -> weights, metrics, checkpoints. */
+/* cmd_train.c: microtome train: patches or slides and a config -> weights, metrics, checkpoints. */
 #include <stdlib.h>
 #include "base/json.h"
 #include "base/pool.h"
@@ -223,13 +223,14 @@ static const struct arg args[] = {
 
 const struct command cmd_train = {
     .spec = { .name = "train",
-              .summary = "train a network on patches",
+              .summary = "train a network on patches or whole slides",
               .operands = "CONFIG.yaml",
               .min_operands = 0,
               .max_operands = 1,
               .description =
                   "Trains a network from the zoo on patch stores, folders of images or tar files, "
-                  "configured by a YAML file; no patient is in more than one of training, "
+                  "or on whole slides with one label each (data.slides), configured by a YAML "
+                  "file; no patient is in more than one of training, "
                   "validation and test. It learns classes, a number (objective: regress) or nuclei "
                   "(objective: segment). DIR "
                   "gets the best weights (safetensors with config.json, and ONNX), metrics, "
