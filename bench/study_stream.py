@@ -15,12 +15,14 @@ import subprocess
 import sys
 import time
 
+import numpy
+
 from setting import build, cores, folder, here, microtome
 
 # network, side in px, --memory-mb, whether strips may be spilled
 RUNS = [("resnet50", 5000, 4000, False), ("resnet50", 10000, 4000, False), ("resnet50", 20000, 4000, True),
         ("resnet50", 40000, 4000, True)]
-GIGABYTES = [1, 2, 4, 8, 16]
+GIGABYTES, TILES = [1, 2, 4, 8, 16], [256, 512, 1024, 2048]
 RESULTS, LARGEST = os.path.join(folder, "stream_runs.json"), os.path.join(folder, "stream_largest.json")
 SPILL = os.path.join(folder, "stream-spill")
 DOCS = os.path.join(here, "..", "docs")
@@ -40,18 +42,12 @@ def write(path, rows):
     os.rename(path + ".part", path)
 
 
-def bench(network, size, megabytes, spill, repeats=1):
-    """The command of the documentation, and the peak memory as the system saw it; None if it is refused."""
+def command_of(network, size, megabytes, spill, repeats):
     os.makedirs(SPILL, exist_ok=True)
     command = [microtome, "model", "bench", "--network", network, "--train", "--memory", "stream", "--memory-mb",
                str(megabytes), "--size", str(size), "--repeats", str(repeats), "--threads", str(min(2, len(cores))),
                "--json", "--quiet"]
-    command += ["--spill", SPILL] if spill else []
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    text, errors = process.communicate()
-    if process.returncode:
-        return None if "needs at least" in errors else sys.exit(f"{' '.join(command)}: {errors}")
-    return json.loads(text)
+    return command + (["--spill", SPILL] if spill else [])
 
 
 def run(cases):
@@ -60,10 +56,8 @@ def run(cases):
         if any((row["network"], row["size"], row["memory_mb"]) == (network, size, megabytes) for row in rows):
             continue
         began = time.time()
-        row = bench(network, size, megabytes, spill)
-        if row is None:
-            print(f"{network} at {size} px does not fit into {megabytes} MB")
-            continue
+        row = json.loads(subprocess.run(command_of(network, size, megabytes, spill, 1), check=True, text=True,
+                                        stdout=subprocess.PIPE).stdout)
         load = os.getloadavg()[2]
         write(RESULTS, read(RESULTS) + [dict(network=network, size=size, memory_mb=megabytes, load=load, **{
             key: value for key, value in row.items() if key not in ("mode", "batch", "memory")})])
@@ -73,26 +67,32 @@ def run(cases):
               f"{time.time() - began:.0f} s in all", flush=True)
 
 
-def largest(network, megabytes, spill):
-    """In steps of 1,000 px; up to 200,000 px."""
-    low, high = 0, 200
-    while low < high:
-        middle = (low + high + 1) // 2
-        if bench(network, 1000 * middle, megabytes, spill, repeats=0):
-            low = middle
-        else:
-            high = middle - 1
-    return 1000 * low
+def least_mb(network, size, tile, spill):
+    """The least memory with which the image could be run by these tiles, as the refusal of 1 MB names it."""
+    refusal = command_of(network, size, 1, spill, 0) + ["--tile-px", str(tile)]
+    text = subprocess.run(refusal, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    least = re.search(r"needs at least (\d+) MB", text)
+    return int(least.group(1)) if least else sys.exit(f"{' '.join(refusal)}: {text}")
+
+
+def largest(network, tile, spill):
+    """By gigabytes. What is needed is c + a side + b side²: from three sizes, to 1,000 px; up to 200,000 px."""
+    sides = numpy.array([8000, 16000, 32000])
+    curve = numpy.polyfit(sides, [least_mb(network, side, tile, spill) for side in sides], 2)
+    tried = numpy.arange(1000, 201000, 1000)
+    return {gigabytes: int(max(tried[numpy.polyval(curve, tried) <= 1000 * gigabytes], default=0))
+            for gigabytes in GIGABYTES}
 
 
 def find_largest():
     rows = []
     for network in ("resnet18", "resnet50"):
+        memory, spilled = ([largest(network, tile, spill) for tile in TILES] for spill in (False, True))
         for gigabytes in GIGABYTES:
-            rows.append(dict(network=network, gb=gigabytes, memory=largest(network, 1000 * gigabytes, False),
-                             spilled=largest(network, 1000 * gigabytes, True)))
+            rows.append(dict(network=network, gb=gigabytes, memory=max(sizes[gigabytes] for sizes in memory),
+                             spilled=max(sizes[gigabytes] for sizes in spilled)))
             print(rows[-1], flush=True)
-            write(LARGEST, rows)
+    write(LARGEST, rows)
 
 
 def px(side):
