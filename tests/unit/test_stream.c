@@ -219,6 +219,20 @@ static struct graph *max_head(int64_t height, int64_t width)
     return finished(g);
 }
 
+/* A map and the same one with a border, both given: most tiles have no border. */
+static struct graph *bordered(int64_t height, int64_t width)
+{
+    struct graph *g = graph_new("bordered");
+    value_id x = graph_input(g, "input", SHAPE(1, 3, height, width));
+    x = graph_conv(g, x, "a", 8, true, conv_square(3, 1, 1));
+    value_id y = graph_pad(g, x, (struct pad_attr){ .pad = { 2, 1, 2, 3 }, .value = 0.5f });
+    graph_output(g, "inner", x);
+    graph_output(g, "bordered", y);
+    graph_output(g, "mean", graph_flatten(g, graph_global_average_pool(g, y)));
+    graph_output(g, "lse", graph_flatten(g, graph_global_lse_pool(g, x, 2)));
+    return finished(g);
+}
+
 /* --- tests --- */
 
 static void resnet_is_the_same(void **state)
@@ -246,6 +260,61 @@ static void toys_are_the_same(void **state)
         }
     struct graph *graph = u_net(92, 60);
     compare(graph, (const int64_t[]){ 4, 24, 64, 0 }, 2e-6);
+    graph_free(graph);
+    graph = bordered(41, 37);
+    compare(graph, (const int64_t[]){ 1, 8, 64, 0 }, 2e-6);
+    graph_free(graph);
+}
+
+/* Room for gradients that meet at an end is part of the budget. */
+static void gradients_that_meet_are_counted(void **state)
+{
+    (void)state;
+    size_t predicted[2];
+    for (int outputs = 1; outputs <= 2; outputs++) {
+        struct graph *g = graph_new("meeting");
+        value_id x = graph_input(g, "input", SHAPE(1, 3, 64, 64));
+        x = graph_conv(g, x, "a", 16, true, conv_square(3, 1, 1));
+        graph_output(g, "mean", graph_global_average_pool(g, x));
+        if (outputs == 2)
+            graph_output(g, "max", graph_global_max_pool(g, x));
+        finished(g);
+        struct plan_stream stream = { .tile_px = 64 };
+        struct plan_options options = { .mode = PLAN_TUNE, .threads = 1, .stream = &stream };
+        struct plan *plan = plan_of(g, &options);
+        struct plan_streamed streamed = { 0 };
+        plan_streamed(plan, &streamed);
+        predicted[outputs - 1] = streamed.predicted_bytes;
+        plan_free(plan);
+        graph_free(g);
+    }
+    size_t map = (size_t)16 * 64 * 64 * sizeof(float);
+    assert_true(predicted[1] >= predicted[0] + map);
+}
+
+/* Weights that tiles share in the layouts of their kernels follow those of the network. */
+static void weights_may_change_between_steps(void **state)
+{
+    (void)state;
+    struct graph *graph = residual(97, 61);
+    struct plan_stream stream = { .tile_px = 16 };
+    struct plan_options options = { .mode = PLAN_TUNE, .threads = 2, .stream = &stream };
+    struct plan *plan = plan_of(graph, &options);
+    struct result before = { 0 }, after = { 0 };
+    step_forward(graph, plan, &before), step_back(graph, plan, &before);
+    for (value_id i = 0; i < graph->n_values; i++)
+        if (graph->values[i].kind == VALUE_PARAMETER)
+            for (int64_t k = 0; k < shape_count(&graph->values[i].shape); k++)
+                graph_data(graph, i)[k] *= 1.25f;
+    plan_zero_gradients(plan);
+    step_forward(graph, plan, &after), step_back(graph, plan, &after);
+    options.stream = NULL;
+    struct result whole = run(graph, &options);
+    assert_true(distance(before.gradients, whole.gradients, whole.n_gradients) > 1e-2);
+    assert_true(distance(after.outputs, whole.outputs, whole.n_outputs) < 2e-6);
+    assert_true(distance(after.gradients, whole.gradients, whole.n_gradients) < 2e-6);
+    plan_free(plan);
+    result_free(&before), result_free(&after), result_free(&whole);
     graph_free(graph);
 }
 
@@ -436,9 +505,9 @@ static void what_is_not_streamed_is_named(void **state)
            "squeeze and excitation");
     g = begun(&x);
     refuse(g, graph_pad(g, x, (struct pad_attr){ .pad = { 1, 1, 1, 1 }, .mode = PAD_REFLECT }),
-           PLAN_TUNE, "padding: zero");
+           PLAN_TUNE, "network.padding: zero");
     g = begun(&x);
-    refuse(g, graph_dropout(g, x, 0.5f), PLAN_TRAIN, "dropout");
+    refuse(g, graph_dropout(g, x, 0.5f), PLAN_TRAIN, "use a network without it");
     g = begun(&x);
     refuse(g, graph_conv_transpose(g, x, "up", 4, true, conv_square(3, 2, 1)), PLAN_TUNE,
            "kernel is as large as its stride");
@@ -454,6 +523,8 @@ int main(void)
         cmocka_unit_test(tiles_without_gradient_are_skipped),
         cmocka_unit_test(threads_change_no_bits),
         cmocka_unit_test(gradients_add_up),
+        cmocka_unit_test(gradients_that_meet_are_counted),
+        cmocka_unit_test(weights_may_change_between_steps),
         cmocka_unit_test(images_may_come_and_maps_go_in_parts),
         cmocka_unit_test(short_strips_are_wrong),
         cmocka_unit_test(what_is_not_streamed_is_named),

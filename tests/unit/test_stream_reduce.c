@@ -336,6 +336,57 @@ static void test_nan(void **state)
     }
 }
 
+/* Tiles and bands in which nothing has any weight: exponents of -infinity. */
+static void test_minus_infinity(void **state)
+{
+    (void)state;
+    static const struct tiling once = { 0, HEIGHT, HEIGHT, WIDTH, false },
+                               tiled = { 0, HEIGHT, 8, 8, false };
+    for (enum pooling p = LSE; p <= ATTENTION; p++) {
+        struct whole w;
+        whole_new(&w, p);
+        float *exponents = p == ATTENTION ? w.x[1] : w.x[0] + 2 * CELLS;
+        for (int64_t i = 0; i < 17 * WIDTH; i++)
+            exponents[i] = -INFINITY;
+        struct pass one = pass_new(&w, &once), many = pass_new(&w, &tiled);
+        run_pass(&one, 1, NULL);
+        run_pass(&many, 1, NULL);
+        assert_true(isfinite(one.y[2]) && many.ok);
+        assert_true(relative_error(many.y, one.y, CHANNELS) < 1e-6);
+        for (int k = 0; k < w.inputs; k++)
+            assert_true(relative_error(many.dx[k], one.dx[k], w.channels[k] * CELLS) < 1e-6);
+        pass_free(&one);
+        pass_free(&many);
+        whole_free(&w);
+    }
+}
+
+/* A band that has nothing but NaN is not lost among the others. */
+static void test_band_of_nan(void **state)
+{
+    (void)state;
+    static const struct tiling tilings[BANDS] = { { 0, 11, 11, WIDTH, false },
+                                                  { 11, 12, 1, WIDTH, false },
+                                                  { 12, HEIGHT, 25, WIDTH, false } };
+    for (enum pooling p = LSE; p <= ATTENTION; p++) {
+        struct whole w;
+        whole_new(&w, p);
+        float *exponents = p == ATTENTION ? w.x[1] : w.x[0] + 2 * CELLS;
+        for (int64_t i = 11 * WIDTH; i < 12 * WIDTH; i++)
+            exponents[i] = NAN;
+        struct bands bands = { .peers = thread_peers_new(BANDS) };
+        for (int b = 0; b < BANDS; b++)
+            bands.pass[b] = pass_new(&w, &tilings[b]);
+        thread_peers_run(bands.peers, run_band, &bands);
+        for (int b = 0; b < BANDS; b++) {
+            assert_true(bands.pass[b].ok && isnan(bands.pass[b].y[2]));
+            pass_free(&bands.pass[b]);
+        }
+        thread_peers_free(bands.peers);
+        whole_free(&w);
+    }
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -360,9 +411,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_tiling), cmocka_unit_test(test_bands),
-        cmocka_unit_test(test_still),      cmocka_unit_test(test_nan),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_any_tiling),  cmocka_unit_test(test_bands),
+        cmocka_unit_test(test_still),       cmocka_unit_test(test_nan),
+        cmocka_unit_test(test_refused),     cmocka_unit_test(test_minus_infinity),
+        cmocka_unit_test(test_band_of_nan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

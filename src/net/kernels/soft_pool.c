@@ -5,6 +5,12 @@
 
 #define PIECE 1024 /* cells whose shares are on the stack */
 
+/* What exponents are relative to. A tile may have nothing but -infinity, which adds 0. */
+static double origin(double top)
+{
+    return top > -INFINITY ? top : 0;
+}
+
 void soft_sum_add(struct soft_sum *s, float r, const float *x, int64_t n)
 {
     float most = -INFINITY;
@@ -15,8 +21,9 @@ void soft_sum_add(struct soft_sum *s, float r, const float *x, int64_t n)
         s->sum *= exp(s->top - top);
         s->top = top;
     }
+    double from = origin(s->top);
     for (int64_t i = 0; i < n; i++)
-        sum += exp((double)r * (double)x[i] - s->top);
+        sum += exp((double)r * (double)x[i] - from);
     s->sum += sum;
 }
 
@@ -27,8 +34,7 @@ void soft_sum_merge(struct soft_sum *s, struct soft_sum other)
         *s = other;
         other = lower;
     }
-    if (other.top > -INFINITY)
-        s->sum += other.sum * exp(other.top - s->top);
+    s->sum += other.sum * exp(other.top - origin(s->top)); /* NaN stays, whatever its weight */
 }
 
 void soft_sum_shares(struct soft_sum s, float r, double factor, const float *x, int64_t n, float *y)
@@ -69,7 +75,7 @@ void attention_add(const struct soft_pool *p, struct soft_sum s, const float *x,
         int64_t n = piece_end(begin, p->cells) - begin;
         double weight[PIECE];
         for (int64_t i = 0; i < n; i++)
-            weight[i] = exp((double)scores[begin + i] - s.top);
+            weight[i] = exp((double)scores[begin + i] - origin(s.top));
 #pragma omp parallel for num_threads(p->threads) schedule(static) if (p->threads > 1)
         for (int64_t c = 0; c < p->channels; c++) {
             const float *from = x + c * p->cells + begin;

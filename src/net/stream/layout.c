@@ -115,6 +115,31 @@ int64_t stream_most_cells(const struct stream *s, int map)
     return most;
 }
 
+/* How many gradients of a tile meet at an end. */
+static int readers_of(const struct body *body, int end)
+{
+    const struct graph *graph = body->graph;
+    value_id map = body->maps[body->ends[end]];
+    int readers = 0;
+    for (int p = 0; p < body->n_poolings; p++) {
+        const struct node *node = &graph->nodes[body->poolings[p]];
+        for (int k = 0; k < node->n_inputs; k++)
+            readers += node->inputs[k] == map;
+    }
+    for (int o = 0; o < graph->n_outputs; o++)
+        readers += graph->outputs[o].value == map;
+    return readers;
+}
+
+size_t stream_spare_bytes(const struct stream *s, int end)
+{
+    int map = s->body.ends[end];
+    int64_t channels = graph_shape(s->body.graph, s->body.maps[map])->dim[1];
+    if (!stream_trains(s) || readers_of(&s->body, end) < 2)
+        return 0;
+    return (size_t)(channels * stream_most_cells(s, map)) * sizeof(float);
+}
+
 void stream_forget_layout(struct stream *s)
 {
     for (int k = 0; s->graphs && k < stream_kinds(s); k++)
@@ -161,8 +186,10 @@ static size_t output_bytes(const struct stream *s)
 /* What a plan of these tiles allocates, but for records and what is negligible. */
 static size_t bytes_of_all(const struct stream *s)
 {
-    size_t parameter = (s->gradients_lent ? 0 : sizeof(float)) + sizeof(double);
-    return s->arena_bytes + s->plans_bytes + frontier_bytes(&s->frontier) +
+    size_t parameter = (s->gradients_lent ? 0 : sizeof(float)) + sizeof(double), spare = 0;
+    for (int e = 0; e < s->body.n_ends; e++)
+        spare += stream_spare_bytes(s, e);
+    return spare + s->arena_bytes + s->plans_bytes + frontier_bytes(&s->frontier) +
            bands_bytes(&s->borders) + input_bytes(s) + output_bytes(s) +
            (size_t)s->n_gradients * parameter;
 }

@@ -177,7 +177,7 @@ bool stream_forward(struct plan *plan, struct err *err)
     for (int p = 0; p < s->body.n_poolings; p++)
         reduction_begin(s->reductions[p]);
     begin_pixels(s, false);
-    ok = bands_begin(&s->borders, false, err);
+    ok = ok && bands_begin(&s->borders, false, err);
     for (int64_t k = 0; ok && k < n; k++) {
         struct tile t = tile_at(s, k);
         ok = enter_tile(s, &t, false, err) && run_forward(s, &t, err) &&

@@ -110,8 +110,9 @@ static void attention_merge(struct reduction *r, const double *other)
     soft_sum_merge(&s, more);
     raise_sums(r, s.top);
     attention_keep(r, s);
-    for (int64_t c = 0; more.top > -INFINITY && c < r->channels; c++)
-        r->state[c] += other[c] * exp(more.top - s.top);
+    double factor = more.top > -INFINITY ? exp(more.top - s.top) : 0;
+    for (int64_t c = 0; c < r->channels; c++)
+        r->state[c] += other[c] * factor; /* NaN stays, whatever its weight */
 }
 
 static void attention_finish(const struct reduction *r, float *out)

@@ -57,8 +57,9 @@ static bool padding(const struct node *node, struct axis_rule rules[2], struct e
 {
     const struct pad_attr *a = &node->attr.pad;
     if (a->mode != PAD_ZERO)
-        return refuse(node, "with reflected or repeated borders is not streamed; use padding: zero",
-                      err);
+        return refuse(
+            node, "with reflected or repeated borders is not streamed; use network.padding: zero",
+            err);
     for (int i = 0; i < 2; i++)
         rules[i] = (struct axis_rule){ .reach = 1, .stride = 1, .pad = a->pad[i] };
     return true;
@@ -142,7 +143,10 @@ bool rules_of(const struct body *body, const struct node *node, const struct pla
         return frozen(node, options, err);
     case OP_DROPOUT:
         return options->mode != PLAN_TRAIN ||
-               refuse(node, "between maps is not streamed; remove it (network.dropout: 0)", err);
+               refuse(node,
+                      "between maps is not streamed while training; use a network without it, or "
+                      "run it whole (memory: plain or recompute)",
+                      err);
     case OP_RELU:
     case OP_LEAKY_RELU:
     case OP_SILU:

@@ -125,20 +125,6 @@ static bool make_outputs(struct stream *s, struct err *err)
     return true;
 }
 
-/* How many gradients of a tile meet at each end. */
-static void count_readers(struct stream *s)
-{
-    const struct graph *graph = s->body.graph;
-    for (int p = 0; p < s->body.n_poolings; p++) {
-        const struct node *node = &graph->nodes[s->body.poolings[p]];
-        for (int k = 0; k < node->n_inputs; k++)
-            s->readers[body_end(&s->body, s->body.map_of[node->inputs[k]])]++;
-    }
-    for (int o = 0; o < graph->n_outputs; o++)
-        if (s->outputs[o].end >= 0)
-            s->readers[s->outputs[o].end]++;
-}
-
 static bool make_ends(struct stream *s, struct err *err)
 {
     const struct graph *graph = s->body.graph;
@@ -157,14 +143,10 @@ static bool make_ends(struct stream *s, struct err *err)
         if (!s->pooled[p])
             return err_memory(err, "poolings");
     }
-    count_readers(s);
-    for (int e = 0; stream_trains(s) && e < s->body.n_ends; e++) {
-        int map = s->body.ends[e];
-        int64_t channels = graph_shape(graph, s->body.maps[map])->dim[1];
-        if (s->readers[e] < 2)
-            continue;
-        s->spare[e] = calloc((size_t)(channels * stream_most_cells(s, map)), sizeof(float));
-        if (!s->spare[e])
+    for (int e = 0; e < s->body.n_ends; e++) {
+        size_t bytes = stream_spare_bytes(s, e);
+        s->spare[e] = bytes ? calloc(1, bytes) : NULL;
+        if (bytes && !s->spare[e])
             return err_memory(err, "gradients");
     }
     return true;

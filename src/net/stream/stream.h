@@ -89,6 +89,8 @@ void stream_forget_layout(struct stream *s);
 struct plan_options stream_tile_options(const struct stream *s);
 /* Cells of a map in the tile that has most of them. */
 int64_t stream_most_cells(const struct stream *s, int map);
+/* Bytes of room for a second gradient of an end; 0: none meet there. */
+size_t stream_spare_bytes(const struct stream *s, int end);
 /* Bytes of the largest record. */
 size_t stream_record_most(const struct stream *s);
 
