@@ -178,8 +178,8 @@ static bool choose_mode(struct predict *predict, const struct ctx *ctx, bool *de
     const char *why_not = "";
     bool shares = ensemble_shares(e, &why_not);
     if (*dense && !shares)
-        return err_set(err, ERR_USAGE, "--mode dense: %s: %s; use --mode window",
-                       predict->model_names, why_not);
+        return err_set(err, ERR_USAGE, "--mode dense: %s: %s; use --mode %s", predict->model_names,
+                       why_not, e->models[0].model->config.whole.set ? "whole" : "window");
     if (*dense)
         return true;
     *dense = exact && e->stride < e->models[0].window;

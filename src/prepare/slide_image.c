@@ -31,10 +31,11 @@ static bool find_tissue(struct slide_image *image, const struct ctx *ctx, struct
                             : tissue_find(image->slide, &how, ctx, mask, err);
     return ok && quality_omit_found(image->slide, options->method, options->omit, ctx, mask, err) &&
            (mask->tissue_px > 0 ||
-            err_set(err, ERR_MISSING,
-                    "%s: no tissue found; remove it from the list, or choose another tissue method "
-                    "(see 'microtome tissue')",
-                    image->entry.path));
+            err_set(err, ERR_MISSING, "%s: no tissue found; remove it from the list%s",
+                    image->entry.path,
+                    options->of_config
+                        ? ""
+                        : ", or choose another tissue method (see 'microtome tissue')"));
 }
 
 /* Pixels of tissue at even distances, as the overview shows them. */
@@ -97,6 +98,31 @@ static void place(int64_t box_l0, int64_t side_l0, double downsample, int64_t li
     *at = *at < limit - *side ? *at : limit - *side;
 }
 
+/* What raster_open would refuse, for those who write a config. */
+static bool check_config_scale(const struct slide_image *image, double downsample, struct err *err)
+{
+    const struct slide_image_options *options = &image->options;
+    double mpp_l0 = slide_info(image->slide)->mpp;
+    if (!options->of_config)
+        return true;
+    if (options->mpp > 0 && mpp_l0 <= 0)
+        return err_set(err, ERR_MISSING,
+                       "%s: no um/px in the file; add the column mpp to the slide list, or set "
+                       "data.long_side_px instead of data.mpp",
+                       image->entry.path);
+    if (options->mpp > 0 && mpp_l0 > options->mpp * (1 + RASTER_TOLERANCE))
+        return err_set(err, ERR_USAGE,
+                       "%s: has %g um/px, coarser than data.mpp: %g; set data.mpp to at least %g, "
+                       "or remove the slide from the list",
+                       image->entry.path, mpp_l0, options->mpp, mpp_l0);
+    if (downsample > 0 && downsample * RASTER_MAX_ENLARGE < 1)
+        return err_set(err, ERR_USAGE,
+                       "%s: data.long_side_px: %lld is more than %d times as large as its tissue "
+                       "at full resolution; lower it, or remove the slide from the list",
+                       image->entry.path, (long long)options->long_side_px, RASTER_MAX_ENLARGE);
+    return true;
+}
+
 static bool choose_scale(struct slide_image *image, const struct tissue_mask *mask, struct err *err)
 {
     const struct slide_image_options *options = &image->options;
@@ -107,7 +133,8 @@ static bool choose_scale(struct slide_image *image, const struct tissue_mask *ma
                                       .mpp_tolerance = options->mpp_tolerance };
     if (options->mpp <= 0 && options->long_side_px > 0)
         request.downsample = (double)long_l0 / (double)options->long_side_px;
-    if (!raster_open(image->slide, &request, &image->raster, err))
+    if (!check_config_scale(image, request.downsample, err) ||
+        !raster_open(image->slide, &request, &image->raster, err))
         return false;
     const struct raster *raster = &image->raster;
     place(mask->box_x, mask->box_width, raster->downsample, raster->width, &facts->x,

@@ -30,6 +30,8 @@ struct slide_image_options {
     struct stain_fit target;   /* what stains are normalised to; STAIN_NONE: as they are */
     struct stain_fit fitted;   /* the slide's stains, if they are known; else they are found */
     double mean[3], std[3];    /* of RGB / 255: the network's */
+    bool of_config;            /* messages name data.mpp and data.long_side_px of a training's
+                                * config instead of options */
     size_t cache_bytes;        /* for decoded tiles of the file; at least what one row of small
                                 * regions needs */
 };

@@ -5,10 +5,8 @@
 #include "base/pool.h"
 #include "slide/band.h"
 
-#define TOLERANCE 0.01
 #define EXACT 1e-9
 #define MAX_SHRINK 64
-#define MAX_ENLARGE 8
 
 static void take_level(const struct slide_info *info, int level, struct raster *out)
 {
@@ -32,7 +30,7 @@ static int best_level(const struct slide_info *info, double downsample)
 {
     int best = 0;
     for (int i = 1; i < info->n_levels; i++)
-        if (info->levels[i].downsample <= downsample * (1 + TOLERANCE) &&
+        if (info->levels[i].downsample <= downsample * (1 + RASTER_TOLERANCE) &&
             info->levels[i].downsample > info->levels[best].downsample &&
             info->levels[i].reader != READER_NONE)
             best = i;
@@ -44,7 +42,7 @@ static bool check_finest(const struct slide_info *info, const struct raster_requ
                          struct err *err)
 {
     double over = info->mpp / request->mpp - 1;
-    if (over <= fmax(request->mpp_tolerance, TOLERANCE))
+    if (over <= fmax(request->mpp_tolerance, RASTER_TOLERANCE))
         return true;
     return err_set(err, ERR_USAGE,
                    "%s: has %g um/px, coarser than the %g that --mpp requests or the model "
@@ -61,7 +59,7 @@ static bool resample_level(const struct slide_info *info, double downsample, dou
     double ratio = downsample / out->downsample;
     if (fabs(ratio - 1) <= tolerance)
         return true;
-    if (ratio > MAX_SHRINK || ratio < 1.0 / MAX_ENLARGE) {
+    if (ratio > MAX_SHRINK || ratio < 1.0 / RASTER_MAX_ENLARGE) {
         double unit = info->mpp > 0 ? info->mpp : 1;
         return err_set(
             err, ERR_USAGE, "%s: %g %s is too far from the resolution of its levels (%g to %g %s)",
@@ -87,7 +85,7 @@ bool raster_open(struct slide *slide, const struct raster_request *request, stru
             return err_set(err, ERR_MISSING, "%s: no um/px in the file; pass --slide-mpp",
                            info->path);
         if (!check_finest(info, request, err) ||
-            !resample_level(info, request->mpp / info->mpp, TOLERANCE, out, err))
+            !resample_level(info, request->mpp / info->mpp, RASTER_TOLERANCE, out, err))
             return false;
         if (out->ratio != 1)
             out->mpp = request->mpp;

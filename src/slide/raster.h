@@ -25,6 +25,9 @@ struct raster {
     int64_t width, height; /* raster pixels */
 };
 
+#define RASTER_TOLERANCE 0.01 /* of mpp */
+#define RASTER_MAX_ENLARGE 8
+
 /* Chooses the level: the coarsest that is still at least as fine as requested (within 1 % of mpp it
  * is used without resampling); the finest if all are coarser, which is an error beyond
  * mpp_tolerance. Shrinks at most 64-fold and enlarges at most 8-fold. If mpp is requested of a

@@ -93,6 +93,7 @@ static struct slide_image_options image_options(const struct trainer *trainer)
     struct slide_image_options options = slide_image_defaults();
     options.mpp = config->data.mpp;
     options.long_side_px = config->data.long_side_px;
+    options.of_config = true;
     options.target = trainer->stain.target;
     memcpy(options.mean, config->data.mean, sizeof options.mean);
     memcpy(options.std, config->data.std, sizeof options.std);
@@ -433,6 +434,24 @@ static bool divide(struct slides *slides, struct err *err)
     return ok;
 }
 
+/* After an error of the network's shapes at the size of the image. */
+static bool refuse_size(const struct slides *slides, struct err *err)
+{
+    const struct train_config *config = slides->runner.trainer->config;
+    int64_t side = config->network.input_px; /* which it is known to take */
+    bool small = slides->height < side || slides->width < side;
+    if (!err || err->kind == ERR_MEMORY)
+        return false;
+    struct err why = *err;
+    return err_set(
+        err, ERR_USAGE, "%s cannot take the slide as an image of %lld x %lld px (%.400s); %s",
+        config->network.name, (long long)slides->width, (long long)slides->height, why.text,
+        !small                 ? "choose a network that takes images of any size"
+        : config->data.mpp > 0 ? "lower data.mpp, or remove the slide from the list"
+                               : "raise data.long_side_px, or remove the slide from "
+                                 "the list");
+}
+
 /* The plan for the current image; the one before is kept if it has the same size. */
 static bool fit_plan(struct slides *slides, struct err *err)
 {
@@ -444,8 +463,9 @@ static bool fit_plan(struct slides *slides, struct err *err)
     rest(slides);
     slides->height = height;
     slides->width = width;
-    if (!transform_resize(slides->graph, 1, height, width, &slides->sized, err) ||
-        !divide(slides, err) || !make_plan(slides, &chosen, err))
+    if (!transform_resize(slides->graph, 1, height, width, &slides->sized, err))
+        return refuse_size(slides, err);
+    if (!divide(slides, err) || !make_plan(slides, &chosen, err))
         return false;
     note_plan(slides, chosen);
     return true;

@@ -58,3 +58,5 @@ microtome predict c/slides -o u --network vit_small_patch16_224 --mode whole || 
 microtome extract c/slides -o p --dense --quiet >/dev/null
 run p/*.h5 -o u || echo "exit $?"
 run c/slides -o h --map gradcam || echo "exit $?"
+microtome model run glass.png --model run || echo "exit $?"
+microtome model run glass.png --model run --memory stream || echo "exit $?"

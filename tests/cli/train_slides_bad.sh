@@ -41,13 +41,22 @@ echo "--- slides"
 python3 - <<'P'
 import struct, zlib
 def chunk(kind, data): return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-rows = b"".join(b"\0" + b"\xf5" * 3 * 800 for _ in range(800))
-open("cohort/glass.png", "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 800, 800, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+def write(name, rows): open(name, "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 800, 800, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+glass, tissue = b"\xf5" * 3, b"\xc0\x50\x90"
+write("cohort/glass.png", (b"\0" + glass * 800) * 800)
+write("cohort/slides/tissue.png", (b"\0" + glass * 200 + tissue * 400 + glass * 200) * 800)
 P
 { cat cohort/slides.csv; echo "glass.png,0.25,normal,,glass,0,0,train"; } >cohort/glass.csv
 try data.slides=cohort/glass.csv
 { cat cohort/slides.csv; echo "absent.tiff,0.25,normal,,absent,0,0,train"; } >cohort/absent.csv
 try data.slides=cohort/absent.csv
+echo "--- size"
+try data.mpp=0.1
+try data.mpp=0 data.long_side_px=20000
+sed '1s/,mpp,/,was,/;2,$s/patient_001_node_1.tiff/tissue.png/' cohort/slides.csv >cohort/unknown.csv
+try data.slides=cohort/unknown.csv
+try data.mpp=8
+try network.name=vit_small_patch16_224 network.norm=batch
 echo "--- memory and network"
 try train.memory_mb=1 2>&1 | sed 's/the [0-9]* MB/the N MB/'
 try network.norm=batch

@@ -44,6 +44,10 @@ bool model_input_size(const struct model_config *config, int64_t width, int64_t 
                       int64_t *input_width, int64_t *input_height, struct err *err)
 {
     int64_t side = config->patch_size_pixels;
+    if (config->whole.set && (width != side || height != side))
+        return err_set(err, ERR_FORMAT,
+                       "the model was trained on whole slides, not on patches; use 'microtome "
+                       "predict --mode whole' or 'microtome model run --memory stream'");
     if (config->n_sizings == 0 && side > 0 && (width != side || height != side))
         return err_set(err, ERR_FORMAT,
                        "a patch of %lld x %lld px: the model expects patches of %lld px, and its "
