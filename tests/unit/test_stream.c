@@ -6,9 +6,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "base/rng.h"
 #include "net/stream/stream.h"
 #include "net/zoo/zoo.h"
@@ -438,6 +440,59 @@ static void images_may_come_and_maps_go_in_parts(void **state)
     graph_free(graph);
 }
 
+/* A source that is still reading the second tile when the sink fails at the first. */
+struct overtaken {
+    atomic_bool reading, failed;
+};
+
+static void wait_for(const atomic_bool *flag)
+{
+    while (!atomic_load(flag))
+        nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+}
+
+static bool read_late(void *arg, int64_t y, int64_t x, int64_t h, int64_t w, float *out,
+                      struct err *err)
+{
+    (void)y, (void)err;
+    struct overtaken *o = arg;
+    fill(out, 3 * h * w, 7);
+    if (x > 0) {
+        atomic_store(&o->reading, true);
+        wait_for(&o->failed);
+        nanosleep(&(struct timespec){ .tv_nsec = 200000000 }, NULL);
+        atomic_store(&o->reading, false);
+    }
+    return true;
+}
+
+static bool fail_early(void *arg, int output, int64_t y, int64_t x, int64_t h, int64_t w,
+                       const float *map, struct err *err)
+{
+    (void)output, (void)y, (void)x, (void)h, (void)w, (void)map;
+    struct overtaken *o = arg;
+    wait_for(&o->reading);
+    atomic_store(&o->failed, true);
+    return err_set(err, ERR_IO, "full");
+}
+
+/* Its owner may close a source after a pass, however that ended. */
+static void nothing_is_read_after_a_pass(void **state)
+{
+    (void)state;
+    struct graph *graph = u_net(64, 128);
+    struct overtaken overtaken = { false, false };
+    struct plan_source source = { &overtaken, read_late };
+    struct plan_sink sink = { &overtaken, fail_early };
+    struct plan_stream stream = { .tile_px = 64, .source = &source, .sink = &sink };
+    struct plan_options options = { .mode = PLAN_INFER, .threads = 1, .stream = &stream };
+    struct plan *plan = plan_of(graph, &options);
+    assert_false(plan_forward(plan, NULL));
+    assert_false(atomic_load(&overtaken.reading));
+    plan_free(plan);
+    graph_free(graph);
+}
+
 /* --- what must fail --- */
 
 /* Strips that are one cell short are noticed: the comparisons above would fail. */
@@ -526,6 +581,7 @@ int main(void)
         cmocka_unit_test(gradients_that_meet_are_counted),
         cmocka_unit_test(weights_may_change_between_steps),
         cmocka_unit_test(images_may_come_and_maps_go_in_parts),
+        cmocka_unit_test(nothing_is_read_after_a_pass),
         cmocka_unit_test(short_strips_are_wrong),
         cmocka_unit_test(what_is_not_streamed_is_named),
     };

@@ -53,6 +53,13 @@ static void begin_pixels(struct stream *s, bool back)
         ahead_begin(s->ahead, s->parts, n);
 }
 
+/* The source is not read outside a pass: its owner may close it. */
+static void end_pixels(struct stream *s)
+{
+    if (s->ahead)
+        ahead_begin(s->ahead, s->parts, 0);
+}
+
 static void skip_pixels(struct stream *s)
 {
     if (s->ahead)
@@ -183,6 +190,7 @@ bool stream_forward(struct plan *plan, struct err *err)
         ok = enter_tile(s, &t, false, err) && run_forward(s, &t, err) &&
              leave_tile(s, &t, false, err);
     }
+    end_pixels(s);
     ok = ok && bands_end(&s->borders, err);
     ok = ok && (!s->records || records_turn(s->records, err)) && run_tail(s, err);
     s->last_is_ready = ok && plan->mode != PLAN_INFER;
@@ -384,6 +392,7 @@ bool stream_backward(struct plan *plan, struct err *err)
         ok = enter_tile(s, &t, true, err) && run_back(s, &t, err) && leave_tile(s, &t, true, err);
         s->last_is_ready = false;
     }
+    end_pixels(s);
     ok = ok && bands_end(&s->borders, err);
     if (ok)
         end_sums(s);
