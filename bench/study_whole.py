@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Whole images learnt from slide labels alone, on a phantom cohort: the tables and plots of docs/whole-image.md.
 
-    bench/study_whole.py BUILD FOLDER [--threads N] [PART ...]
+    bench/study_whole.py BUILD FOLDER [PART ...] [--threads N]
 
-Parts, in this order if none is named: cohorts, start, whole, sizes, counts, heads, tissues, patches, maps, table, pictures. What is in
-FOLDER already is not made again, so a study that was stopped can be continued, part by part. Seeds are fixed.
+Parts, in this order if none is named: cohorts, start, whole, sizes, counts, heads, tissues, patches, maps, table,
+pictures. What is in FOLDER already is not made again, so a study that was stopped can be continued, part by part. Seeds
+are fixed.
 
 The cohort has 150 slides of 75 patients and two centres, whose stains nothing else has; 25 patients are for testing.
 Starting weights come from patches of 42 slides of three other centres. A whole-image training sees the slides' labels
@@ -162,8 +163,8 @@ def start(mpp):
 
 
 def start_without_tumour(mpp):
-    """Weights from patches of the same other slides that tell lymphoid tissue, stroma and fat apart: no tumour is drawn,
-    so the network learns what one is from slide labels alone."""
+    """Weights from patches of the same other slides that tell lymphoid tissue, stroma and fat apart: no tumour is
+    drawn, so the network learns what one is from slide labels alone."""
     if not os.path.exists(place("tissues", "slides.csv")):
         run("phantom", "-o", place("tissues"), "--slides", str(OTHER_SLIDES), "--size", str(OTHER_PX), "--seed",
             str(OTHER_SEED), "--centers", OTHER_CENTERS, "--classes", "lymphoid,stroma,fat", "-q")
@@ -235,10 +236,11 @@ def part_patches():
 
 
 def part_maps():
-    """Where the whole-image network sees tumour: Grad-CAM of every test slide."""
-    name = whole_name(SCALES[0])
-    measured("whole-maps", "predict", side_list("test"), "-o", place("whole-maps"), "--model", place(name), "--mode",
-             "whole", "--map", "gradcam", "--export", "none")
+    """Where the whole-image networks see tumour on every test slide: Grad-CAM, or CAM of heads that have it."""
+    trained = [(f"maps-{mpp}", whole_name(mpp)) for mpp in SCALES]
+    for name, model in trained + [(f"maps-{head}", whole_name(HEADS_MPP, head=head)) for head in HEADS]:
+        measured(name, "predict", side_list("test"), "-o", place(name), "--model", place(model), "--mode", "whole",
+                 "--export", "none")
 
 
 def lesion_scores():
@@ -268,7 +270,23 @@ def result(name):
         return None
     found = roc(place(name, "test_scores.csv"), "--slide", "sample", "--score", "prob_tumor")
     with open(place(name + ".took.json")) as file:
-        return dict(name=name, **found, **json.load(file))
+        return dict(name=name, kinds=by_kind(name), **found, **json.load(file))
+
+
+def by_kind(name):
+    """AUC of slides with a large metastasis, with small ones and with isolated cells, each against all normal slides.
+    The phantom gives patients one of the three in turn."""
+    with open(place(name, "test_scores.csv")) as file:
+        rows = [(row["label"] == "1", int(row["patient"].split("_")[1]), float(row["prob_tumor"]))
+                for row in csv.DictReader(file)]
+    normal = numpy.array([score for tumour, _, score in rows if not tumour])
+    found = {}
+    for kind, title in enumerate(("large", "small", "isolated")):
+        scores = numpy.array([score for tumour, patient, score in rows
+                              if tumour and (patient + patient // 3) % 3 == kind])
+        above = scores[:, None] - normal[None]
+        found[title] = (above > 0).mean() + (above == 0).mean() / 2
+    return found
 
 
 def pixels(maps):
@@ -289,11 +307,11 @@ def collect():
     for head in ("lse", *HEADS):
         row = result(whole_name(HEADS_MPP, head=head))
         found["heads"] += [dict(head=head, **row)] if row else []
-    if os.path.exists(place("patch-lesions", "run.json")) or os.path.isdir(place("patch-lesions")):
+    if os.path.exists(place("patch-lesions.took.json")):
         found["patches"] = dict(**roc(lesion_scores(), "--truth", side_list("test"), "--positive", "tumor"),
                                 **pixels("patch-maps"))
-    if os.path.isdir(place("whole-maps")):
-        found["maps"] = pixels("whole-maps")
+    found["maps"] = [dict(of=of, **pixels(f"maps-{of}")) for of in (*SCALES, *HEADS)
+                     if os.path.exists(place(f"maps-{of}.took.json"))]
     return found
 
 
@@ -314,9 +332,11 @@ def interval(row):
 
 
 def print_rows(title, head, rows):
-    print(f"\n{title}\n\n| {head} | slide AUC (95 %) | minutes | CPU minutes | peak MB |\n|---|---|---|---|---|")
+    print(f"\n{title}\n\n| {head} | slide AUC (95 %) | large | small | isolated | minutes | CPU minutes | peak MB |\n"
+          "|---|---|---|---|---|---|---|---|")
     for first, row in rows:
-        print(f"| {first} | {interval(row)} | {row['wall_s'] / 60:.1f} | {row['cpu_s'] / 60:.1f} "
+        kinds = " | ".join(f"{auc:.3f}" for auc in row["kinds"].values())
+        print(f"| {first} | {interval(row)} | {kinds} | {row['wall_s'] / 60:.1f} | {row['cpu_s'] / 60:.1f} "
               f"| {row['peak_mb']:.0f} |")
 
 
@@ -357,7 +377,7 @@ class Plot:
             self.parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{self.height(row["low"]):.1f}" '
                               f'y2="{self.height(row["high"]):.1f}" stroke="{colour}" stroke-width="1.4"/>'
                               f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>')
-        self.text(points[name_at][0] + 10, points[name_at][1] + 18, name, 12, "start", colour=colour)
+        self.text(points[name_at][0] + 8, points[name_at][1] + 20, name, 12, "start", colour=colour)
 
 
 def draw_plots(found):
@@ -367,12 +387,17 @@ def draw_plots(found):
                     sorted(row["side_px"] for row in found["sizes"]))
         for key, name, colour in (("sizes", "slide labels", "#1f77b4"), ("untrained", "starting weights", "#7f7f7f")):
             if found[key]:
-                plot.curve(name, [row["side_px"] for row in found[key]], found[key], colour, -1)
+                plot.curve(name, [row["side_px"] for row in found[key]], found[key], colour, len(found[key]) // 2)
+        if "patches" in found:
+            plot.curve("", [mean_side_px(SCALES[0]) * 1.08], [found["patches"]], "#2ca02c", 0)
+            plot.text(plot.x_px + plot.WIDTH, plot.height(1.0) - 8, "patches and drawings", 12, "end",
+                      colour="#2ca02c")
         plots.append(plot)
     if found["counts"]:
         plot = Plot(500, "Slide AUC by number of training slides", "training slides",
                     [row["slides"] for row in found["counts"]])
-        plot.curve("slide labels", [row["slides"] for row in found["counts"]], found["counts"], "#1f77b4", -1)
+        plot.curve("slide labels", [row["slides"] for row in found["counts"]], found["counts"], "#1f77b4",
+                   len(found["counts"]) // 2)
         plots.append(plot)
     with open(place("whole-auc.svg"), "w") as out:
         out.write('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 990 400" '
@@ -412,15 +437,15 @@ def coloured(image, maps, name):
     return Image.fromarray((grey * (1 - strength) + colour * strength).astype(numpy.uint8))
 
 
-def part_pictures(side_px=360, gap_px=8):
-    """whole-maps.png: test slides with their planted lesions outlined, and both networks' maps."""
+def part_pictures(side_px=300, gap_px=6):
+    """whole-maps.png: test slides with their planted lesions outlined, and maps of three networks."""
     rows = [row for row in cohort_rows() if row["split"] == "test"]
     chosen = [row for row in rows if row["label"] == "tumor"][:3] + [row for row in rows if row["label"] != "tumor"][:1]
-    out = Image.new("RGB", (3 * (side_px + gap_px), len(chosen) * (side_px + gap_px)), "white")
+    out = Image.new("RGB", (4 * (side_px + gap_px), len(chosen) * (side_px + gap_px)), "white")
     for y, row in enumerate(chosen):
         name = os.path.splitext(os.path.basename(row["slide"]))[0]
         image = overview(row, side_px)
-        for x, maps in enumerate((None, "whole-maps", "patch-maps")):
+        for x, maps in enumerate((None, f"maps-{SCALES[0]}", "maps-classes", "patch-maps")):
             panel = coloured(image, maps, name) if maps else image.copy()
             for line in outlines(row["annotation"]) if row["annotation"] else ():
                 points = [(px * side_px / SIZE_PX, py * side_px / SIZE_PX) for px, py in line]
@@ -436,11 +461,14 @@ def part_table():
     print_rows("The starting weights, untrained", "µm/px", [(row["mpp"], row) for row in found["untrained"]])
     print_rows(f"By number of slides, {COUNTS_MPP} µm/px", "slides", [(row["slides"], row) for row in found["counts"]])
     print_rows(f"By head, {HEADS_MPP} µm/px", "head", [(row["head"], row) for row in found["heads"]])
+    tissues = result(TISSUES)
+    if tissues:
+        print_rows("Starting from patches without tumour", "µm/px", [(HEADS_MPP, tissues)])
     if "patches" in found:
         print(f"\nPatch-based: slide AUC {interval(found['patches'])}, pixel AUC {found['patches']['pixel_auc']:.3f}, "
               f"Dice {found['patches']['dice']:.3f}")
-    if "maps" in found:
-        print(f"Whole-image Grad-CAM: pixel AUC {found['maps']['pixel_auc']:.3f}, Dice {found['maps']['dice']:.3f}")
+    for row in found["maps"]:
+        print(f"Map of {row['of']}: pixel AUC {row['pixel_auc']:.3f}, Dice {row['dice']:.3f}")
     draw_plots(found)
     with open(place("whole.json"), "w") as out:
         json.dump(found, out, indent=2)

@@ -3,9 +3,9 @@
 
     docs/images/streaming.py
 
-Left: a row of the image and the maps of three 3-wide convolutions over it, in three tiles. The cells of a tile are those
-that can be computed from the pixels up to its end; the cells that the next tile needs again are its strip. Right: the
-tiles of an image, forward and backward."""
+Left: a row of the image and the maps of three 3-wide convolutions over it, in three tiles. The cells of a tile are
+those that can be computed from the pixels up to its end; the cells that the next tile needs again are its strip. Right:
+the tiles of an image, forward and backward."""
 import os
 
 TILES = ("#9ecae1", "#fdd0a2", "#c7e9c0")
