@@ -1,7 +1,7 @@
 """Large images tile by tile: one gradient of a drawn image, batch norm frozen, on two pinned cores.
 
 ResNet-50 streamed against run whole, which computes every cell once where streaming computes it twice and its gradient
-once: 4/3 of the work; at 3,000 x 3,000 px if the machine has the 21 GB that the whole takes, else at the largest size
+once: 4/3 of the work; at 3,000 x 3,000 px if the machine has the 16 GB that the whole takes, else at the largest size
 that fits. The targets: at most 1.45 times the time of the whole, tiles of 512 to 2,048 px within 10 % of each other.
 
 ResNet-18 at 2,560 x 2,560 px against lightstream (PyPI), which streams with overlapping tiles, with PyTorch; at the
@@ -17,7 +17,7 @@ from measure import output
 from setting import cores, folder, here, microtome
 from table import Table
 
-SIZES = [(3000, 21), (2560, 15.5), (2048, 10), (1536, 6)]  # px, GB that ResNet-50 takes whole
+SIZES = [(3000, 16), (2560, 12), (2048, 8), (1536, 5)]  # px, GB that ResNet-50 takes whole
 TILES = [512, 1024, 2048]
 LIGHTSTREAM = ("resnet18", 2560, [1280, 1600, 1920])
 ROUNDS = 2
