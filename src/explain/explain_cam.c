@@ -11,16 +11,10 @@ struct cam_end {
     value_id weight; /* [classes, channels] */
 };
 
-static const struct node *made_by(const struct graph *graph, value_id value)
-{
-    return graph->values[value].kind == VALUE_NODE ? &graph->nodes[graph->values[value].node]
-                                                   : NULL;
-}
-
 /* Before nodes that change no number of the result for one image. */
 static value_id before_views(const struct graph *graph, value_id value, bool reshaped)
 {
-    for (const struct node *node; (node = made_by(graph, value)); value = node->inputs[0]) {
+    for (const struct node *node; (node = graph_maker(graph, value)); value = node->inputs[0]) {
         enum op_kind kind = node->op->kind;
         if (kind != OP_DROPOUT && !(reshaped && (kind == OP_FLATTEN || kind == OP_RESHAPE)))
             break;
@@ -55,10 +49,11 @@ static bool is_global_mean(const struct graph *graph, const struct node *node)
 
 static bool find_end(const struct graph *graph, struct cam_end *out)
 {
-    const struct node *linear = made_by(graph, before_views(graph, graph->outputs[0].value, true));
+    const struct node *linear =
+        graph_maker(graph, before_views(graph, graph->outputs[0].value, true));
     if (!linear || !is_linear(linear) || !graph_is_parameter(graph, linear->inputs[1]))
         return false;
-    const struct node *mean = made_by(graph, before_views(graph, linear->inputs[0], true));
+    const struct node *mean = graph_maker(graph, before_views(graph, linear->inputs[0], true));
     if (!mean || !is_global_mean(graph, mean))
         return false;
     out->pooled = before_views(graph, mean->inputs[0], false);

@@ -366,6 +366,32 @@ const struct node *graph_only_user(const struct graph *graph, value_id value)
     return user;
 }
 
+const struct node *graph_maker(const struct graph *graph, value_id value)
+{
+    bool made = value != NO_VALUE && graph->values[value].kind == VALUE_NODE;
+    return made ? &graph->nodes[graph->values[value].node] : NULL;
+}
+
+bool graph_pools_maps(const struct graph *graph, const struct node *node)
+{
+    const struct adaptive_attr *adaptive = &node->attr.adaptive;
+    if (graph_shape(graph, node->inputs[0])->rank != 4)
+        return false;
+    switch ((int)node->op->kind) {
+    case OP_GLOBAL_AVERAGE_POOL:
+    case OP_GLOBAL_MAX_POOL:
+    case OP_GLOBAL_LSE_POOL:
+    case OP_ATTENTION_POOL:
+        return true;
+    case OP_ADAPTIVE_AVERAGE_POOL:
+        return adaptive->size[0] == 1 && adaptive->size[1] == 1;
+    case OP_REDUCE_MEAN:
+        return node->attr.reduce.axes == (1u << 2 | 1u << 3);
+    default:
+        return false;
+    }
+}
+
 int64_t graph_parameter_count(const struct graph *graph)
 {
     int64_t count = 0;

@@ -235,6 +235,10 @@ bool graph_is_parameter(const struct graph *graph, value_id value); /* learnt or
 int graph_users(const struct graph *graph, value_id value);
 /* The only node that reads this value; NULL if there are none or several, or if it is an output. */
 const struct node *graph_only_user(const struct graph *graph, value_id value);
+/* The node that makes this value; NULL for inputs, parameters and NO_VALUE. */
+const struct node *graph_maker(const struct graph *graph, value_id value);
+/* Whether a node makes one number of each whole map of an image: a mean, a maximum, .. */
+bool graph_pools_maps(const struct graph *graph, const struct node *node);
 /* Sum of the elements of learnt parameters. */
 int64_t graph_parameter_count(const struct graph *graph);
 /* Multiply-adds of one forward pass at the current shapes. */

@@ -4,40 +4,13 @@
 #include "net/graph/rewrite.h"
 #include "net/graph/transform.h"
 
-static const struct node *maker(const struct graph *graph, value_id value)
-{
-    return graph->values[value].kind == VALUE_NODE ? &graph->nodes[graph->values[value].node]
-                                                   : NULL;
-}
-
-/* Pools whole maps [N, C, H, W]. */
-static bool is_pooling(const struct graph *graph, const struct node *node)
-{
-    const struct adaptive_attr *adaptive = &node->attr.adaptive;
-    if (graph_shape(graph, node->inputs[0])->rank != 4)
-        return false;
-    switch ((int)node->op->kind) {
-    case OP_GLOBAL_AVERAGE_POOL:
-    case OP_GLOBAL_MAX_POOL:
-    case OP_GLOBAL_LSE_POOL:
-    case OP_ATTENTION_POOL:
-        return true;
-    case OP_ADAPTIVE_AVERAGE_POOL:
-        return adaptive->size[0] == 1 && adaptive->size[1] == 1;
-    case OP_REDUCE_MEAN:
-        return node->attr.reduce.axes == (1u << 2 | 1u << 3);
-    default:
-        return false;
-    }
-}
-
 /* The node before those that only change the shape. */
 static const struct node *before_views(const struct graph *graph, value_id value)
 {
-    const struct node *node = maker(graph, value);
+    const struct node *node = graph_maker(graph, value);
     while (node && (node->op->kind == OP_FLATTEN || node->op->kind == OP_RESHAPE ||
                     node->op->kind == OP_DROPOUT))
-        node = maker(graph, node->inputs[0]);
+        node = graph_maker(graph, node->inputs[0]);
     return node;
 }
 
@@ -58,12 +31,12 @@ static bool find(const struct graph *graph, struct map_ending *out, const struct
     const struct node *last = before_views(graph, graph->outputs[0].value);
     *linear = last && is_linear(graph, last) ? last : NULL;
     *pooling = *linear ? before_views(graph, last->inputs[0]) : last;
-    if (!*pooling || !is_pooling(graph, *pooling))
+    if (!*pooling || !graph_pools_maps(graph, *pooling))
         return err_set(err, ERR_USAGE,
                        "%s: does not end in a pooling of its last map and one linear layer, so "
                        "there is no map of its classes",
                        graph->name);
-    const struct node *before = maker(graph, (*pooling)->inputs[0]);
+    const struct node *before = graph_maker(graph, (*pooling)->inputs[0]);
     const struct node *classifies = *linear                              ? *linear
                                     : before && is_linear(graph, before) ? before
                                                                          : NULL;

@@ -12,42 +12,17 @@ struct ending {
     bool alone; /* nothing else reads what is between them */
 };
 
-static bool is_pooling(const struct graph *graph, const struct node *node)
-{
-    const struct adaptive_attr *adaptive = &node->attr.adaptive;
-    if (graph_shape(graph, node->inputs[0])->rank != 4)
-        return false;
-    switch (node->op->kind) {
-    case OP_GLOBAL_AVERAGE_POOL:
-    case OP_GLOBAL_MAX_POOL:
-    case OP_GLOBAL_LSE_POOL:
-    case OP_ATTENTION_POOL:
-        return true;
-    case OP_ADAPTIVE_AVERAGE_POOL:
-        return adaptive->size[0] == 1 && adaptive->size[1] == 1;
-    case OP_REDUCE_MEAN:
-        return node->attr.reduce.axes == (1u << 2 | 1u << 3);
-    default:
-        return false;
-    }
-}
-
-static const struct node *maker(const struct graph *graph, value_id value)
-{
-    int32_t node = graph->values[value].node;
-    return node < 0 ? NULL : &graph->nodes[node];
-}
-
 static bool find_ending(const struct graph *graph, struct ending *e, struct err *err)
 {
-    *e = (struct ending){ .linear = maker(graph, graph->outputs[0].value), .alone = true };
-    const struct node *at =
-        e->linear && e->linear->op->kind == OP_LINEAR ? maker(graph, e->linear->inputs[0]) : NULL;
-    while (at && !is_pooling(graph, at)) {
+    *e = (struct ending){ .linear = graph_maker(graph, graph->outputs[0].value), .alone = true };
+    const struct node *at = e->linear && e->linear->op->kind == OP_LINEAR
+                                ? graph_maker(graph, e->linear->inputs[0])
+                                : NULL;
+    while (at && !graph_pools_maps(graph, at)) {
         enum op_kind kind = at->op->kind;
         e->alone = e->alone && graph_only_user(graph, at->output);
         at = kind == OP_FLATTEN || kind == OP_RESHAPE || kind == OP_DROPOUT
-                 ? maker(graph, at->inputs[0])
+                 ? graph_maker(graph, at->inputs[0])
                  : NULL;
     }
     e->pooling = at;
@@ -112,7 +87,8 @@ static void classify_cells(struct rewrite *r, const struct ending *e)
 /* Whether a node is between the pooling and the linear layer, or one of them. */
 static bool is_in_ending(const struct graph *graph, const struct ending *e, const struct node *node)
 {
-    for (const struct node *at = e->linear; at != e->pooling; at = maker(graph, at->inputs[0]))
+    for (const struct node *at = e->linear; at != e->pooling;
+         at = graph_maker(graph, at->inputs[0]))
         if (at == node)
             return true;
     return node == e->pooling;

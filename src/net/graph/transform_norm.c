@@ -31,12 +31,6 @@ static void anatomy_free(struct anatomy *a)
     free(a->norm), free(a->branch), free(a->last), free(a->shortcut);
 }
 
-static const struct node *maker(const struct graph *graph, value_id value)
-{
-    int32_t node = value == NO_VALUE ? -1 : graph->values[value].node;
-    return node < 0 ? NULL : &graph->nodes[node];
-}
-
 static int64_t index_of(const struct graph *graph, const struct node *node)
 {
     return node - graph->nodes;
@@ -45,7 +39,7 @@ static int64_t index_of(const struct graph *graph, const struct node *node)
 /* The convolution that alone feeds a batch norm; NULL: it is something else. */
 static const struct node *conv_of(const struct graph *graph, const struct node *norm)
 {
-    const struct node *conv = maker(graph, norm->inputs[0]);
+    const struct node *conv = graph_maker(graph, norm->inputs[0]);
     return conv && conv->op->kind == OP_CONV && graph_only_user(graph, conv->output) == norm &&
                    conv->attr.conv.activation == ACT_NONE && conv->n_inputs <= 3 &&
                    graph_is_parameter(graph, conv->inputs[1]) &&
@@ -72,7 +66,7 @@ static int *depths_of(const struct graph *graph)
 /* The convolution behind a value, under its batch norm; NULL: none. */
 static const struct node *last_conv(const struct graph *graph, value_id value)
 {
-    const struct node *norm = maker(graph, value);
+    const struct node *norm = graph_maker(graph, value);
     return norm && norm->op->kind == OP_BATCH_NORM ? conv_of(graph, norm) : NULL;
 }
 
@@ -82,8 +76,8 @@ static void mark_branch(struct anatomy *a, value_id value, const bool *needed)
     const struct graph *graph = a->graph;
     int convs = 0;
     for (int pass = 0; pass < 2; pass++)
-        for (const struct node *at = maker(graph, value); at && !needed[at->output];
-             at = maker(graph, at->inputs[0]))
+        for (const struct node *at = graph_maker(graph, value); at && !needed[at->output];
+             at = graph_maker(graph, at->inputs[0]))
             if (at->op->kind == OP_CONV && pass == 0)
                 convs++;
             else if (at->op->kind == OP_CONV)
@@ -245,7 +239,7 @@ static void fix_up(struct rewrite *r, const struct anatomy *a, const struct node
 /* The classifier starts with 0. */
 static void fix_up_output(struct rewrite *r)
 {
-    const struct node *linear = maker(r->from, r->from->outputs[0].value);
+    const struct node *linear = graph_maker(r->from, r->from->outputs[0].value);
     for (int i = 1; linear && linear->op->kind == OP_LINEAR && i < linear->n_inputs; i++) {
         value_id made = rewrite_value(r, linear->inputs[i]);
         if (made != NO_VALUE)

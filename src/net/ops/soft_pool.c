@@ -80,8 +80,8 @@ static bool run_attention_back(const struct step *step, struct err *err)
 {
     (void)err;
     const struct state *s = step->state;
-    attention_pool_back(&s->pool, step->at[0], step->at[1], step->at[2], step->at[3], step->at[4],
-                        step->at[5]);
+    attention_pool_back(&s->pool, step->at[0], step->at[1], step->at[2], step->at[5], step->at[3],
+                        step->at[4]);
     return true;
 }
 
@@ -128,25 +128,7 @@ static bool attention_backward(struct plan_node *pn, struct err *err)
 {
     struct state s = state_of(pn);
     struct step_spec spec = { "attention pool back", run_attention_back, &s, sizeof s, 0 };
-    int d[2] = { NO_SLOT, NO_SLOT };
-    if (!wants_gradient(pn, 0) && !wants_gradient(pn, 1))
-        return true;
-    int x = in_slot(pn, 0, LAYOUT_PLAIN, err), scores = in_slot(pn, 1, LAYOUT_PLAIN, err);
-    int dy = out_gradient(pn, LAYOUT_PLAIN, err), sums = sums_slot(pn);
-    for (int i = 0; i < 2; i++)
-        if (wants_gradient(pn, i))
-            d[i] = gradient_slot(pn, i, LAYOUT_PLAIN);
-    struct step *step = step_add(pn->tape, &spec, err);
-    if (!step || !step_use(step, x, ACCESS_READ, err) ||
-        !step_use(step, scores, ACCESS_READ, err) || !step_use(step, dy, ACCESS_READ, err) ||
-        !step_use(step, sums, ACCESS_WRITE, err))
-        return false;
-    for (int i = 0; i < 2; i++)
-        step_use_optional(step, d[i], ACCESS_WRITE);
-    for (int i = 0; i < 2; i++)
-        if (d[i] != NO_SLOT && !gradient_add(pn, i, d[i], LAYOUT_PLAIN, err))
-            return false;
-    return true;
+    return step_pair_back(pn, &spec, sums_slot(pn), err);
 }
 
 const struct op op_global_lse_pool = {

@@ -57,24 +57,7 @@ static bool standardize_backward(struct plan_node *pn, struct err *err)
 {
     struct standardize s = rows_of(pn);
     struct step_spec spec = { "standardize back", run_backward, &s, sizeof s, 0 };
-    int d[2] = { NO_SLOT, NO_SLOT };
-    if (!wants_gradient(pn, 0) && !wants_gradient(pn, 1))
-        return true;
-    int w = in_slot(pn, 0, LAYOUT_PLAIN, err), gain = in_slot(pn, 1, LAYOUT_PLAIN, err);
-    int dy = out_gradient(pn, LAYOUT_PLAIN, err);
-    for (int i = 0; i < 2; i++)
-        if (wants_gradient(pn, i))
-            d[i] = gradient_slot(pn, i, LAYOUT_PLAIN);
-    struct step *step = step_add(pn->tape, &spec, err);
-    if (!step || !step_use(step, w, ACCESS_READ, err) || !step_use(step, gain, ACCESS_READ, err) ||
-        !step_use(step, dy, ACCESS_READ, err))
-        return false;
-    for (int i = 0; i < 2; i++)
-        step_use_optional(step, d[i], ACCESS_WRITE);
-    for (int i = 0; i < 2; i++)
-        if (d[i] != NO_SLOT && !gradient_add(pn, i, d[i], LAYOUT_PLAIN, err))
-            return false;
-    return true;
+    return step_pair_back(pn, &spec, NO_SLOT, err);
 }
 
 const struct op op_standardize = {

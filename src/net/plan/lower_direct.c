@@ -35,20 +35,11 @@ static bool is_small(const struct plan_node *pn)
     return y->dim[2] * y->dim[3] <= 56 * 56;
 }
 
-/* What makes a value; NULL: nothing, it is given. */
-static const struct node *maker_of(const struct graph *graph, value_id value)
-{
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-        if (graph->nodes[i].output == value)
-            return &graph->nodes[i];
-    return NULL;
-}
-
 static bool follows_max_pool(const struct plan_node *pn)
 {
     const struct graph *graph = pn->tape->graph;
     value_id x = pn->node->inputs[0];
-    const struct node *maker = maker_of(graph, x);
+    const struct node *maker = graph_maker(graph, x);
     return maker && maker->op->kind == OP_MAX_POOL && graph_only_user(graph, x) == pn->node;
 }
 
@@ -57,9 +48,9 @@ static bool follows_max_pool(const struct plan_node *pn)
 static bool is_cold(const struct plan_node *pn)
 {
     const struct graph *graph = pn->tape->graph;
-    const struct node *maker = maker_of(graph, pn->node->inputs[0]);
+    const struct node *maker = graph_maker(graph, pn->node->inputs[0]);
     if (maker && maker->op->kind == OP_RELU)
-        maker = maker_of(graph, maker->inputs[0]);
+        maker = graph_maker(graph, maker->inputs[0]);
     return maker && maker->op->kind == OP_BATCH_NORM;
 }
 

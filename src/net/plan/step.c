@@ -174,6 +174,30 @@ static uint64_t weights_key(const struct plan_node *pn, const struct step_layout
     return key;
 }
 
+bool step_pair_back(struct plan_node *pn, const struct step_spec *spec, int scratch,
+                    struct err *err)
+{
+    int read[3], d[2];
+    if (!wants_gradient(pn, 0) && !wants_gradient(pn, 1))
+        return true;
+    for (int i = 0; i < 2; i++)
+        read[i] = in_slot(pn, i, LAYOUT_PLAIN, err);
+    read[2] = out_gradient(pn, LAYOUT_PLAIN, err);
+    for (int i = 0; i < 2; i++)
+        d[i] = wants_gradient(pn, i) ? gradient_slot(pn, i, LAYOUT_PLAIN) : NO_SLOT;
+    struct step *step = step_add(pn->tape, spec, err);
+    for (int i = 0; i < 3; i++)
+        if (!step || !step_use(step, read[i], ACCESS_READ, err))
+            return false;
+    for (int i = 0; i < 2; i++)
+        step_use_optional(step, d[i], ACCESS_WRITE);
+    step_use_optional(step, scratch, ACCESS_WRITE);
+    for (int i = 0; i < 2; i++)
+        if (d[i] != NO_SLOT && !gradient_add(pn, i, d[i], LAYOUT_PLAIN, err))
+            return false;
+    return true;
+}
+
 int step_prepare(struct plan_node *pn, const struct step_spec *spec,
                  const struct step_layout *layout, struct err *err)
 {

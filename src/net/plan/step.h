@@ -260,6 +260,12 @@ void step_in_place(struct step *step, int from, int from_too, int to);
 /* Whether a weight is brought into a kernel's layout when the plan is made, not in every run. */
 bool prepares_once(const struct tape *tape, value_id weight);
 
+/* A backward step of a node with two inputs: it reads both, plain, and the gradient of the output,
+ * and writes the gradients of those that want one (else at[] is NULL) and a slot for scratch
+ * (NO_SLOT: none): at[0..2], at[3..4], at[5]. No step where none is wanted. */
+bool step_pair_back(struct plan_node *pn, const struct step_spec *spec, int scratch,
+                    struct err *err);
+
 /* How a kernel keeps its weights. */
 struct step_layout {
     size_t bytes;

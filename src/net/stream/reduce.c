@@ -165,17 +165,13 @@ static const struct reduction_kind max_kind = {
 /* NULL: not known here. */
 static const struct reduction_kind *kind_of(const struct graph *graph, const struct node *node)
 {
-    const struct shape *x = graph_shape(graph, node->inputs[0]);
-    const struct adaptive_attr *adaptive = &node->attr.adaptive;
-    if (x->rank != 4 || graph_is_parameter(graph, node->inputs[0]))
+    if (!graph_pools_maps(graph, node) || graph_is_parameter(graph, node->inputs[0]))
         return NULL;
     switch ((int)node->op->kind) {
     case OP_GLOBAL_AVERAGE_POOL:
-        return &mean_kind;
     case OP_ADAPTIVE_AVERAGE_POOL:
-        return adaptive->size[0] == 1 && adaptive->size[1] == 1 ? &mean_kind : NULL;
     case OP_REDUCE_MEAN:
-        return node->attr.reduce.axes == (1u << 2 | 1u << 3) ? &mean_kind : NULL;
+        return &mean_kind;
     case OP_GLOBAL_MAX_POOL:
         return &max_kind;
     case OP_GLOBAL_LSE_POOL:
