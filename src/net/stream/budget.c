@@ -87,7 +87,7 @@ static bool refuse(const struct budget_options *options, size_t least, int64_t t
                    options->name, (long long)options->width, (long long)options->height, with,
                    (least + stream->besides) / MB + 1, (stream->budget + stream->besides) / MB,
                    stream->tile_px ? ", or leave the side of tiles to be chosen" : "",
-                   stream->spill ? "" : ", or choose a folder for strips (train.spill)");
+                   stream->spill ? "" : ", or choose a folder for strips (train.spill, --spill)");
 }
 
 static bool choose(const struct budget_options *options, struct budget_choice *out, struct err *err)

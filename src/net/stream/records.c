@@ -137,7 +137,7 @@ static bool too_little(const struct records_options *options, struct err *err)
                    "them; raise the memory limit%s",
                    (double)records_least(options) / mb, options->folder ? "" : " in memory",
                    (double)options->memory / mb,
-                   options->folder ? "" : " or choose a folder for them (train.spill)");
+                   options->folder ? "" : " or choose a folder for them (train.spill, --spill)");
 }
 
 static void place_records(struct records *records, const struct records_options *options,

@@ -13,7 +13,8 @@ struct spill_file {
     char folder[];
 };
 
-#define REMEDY "choose another folder for the strips (train.spill), or raise the memory limit"
+#define REMEDY                                                                                     \
+    "choose another folder for the strips (train.spill, --spill), or raise the memory limit"
 
 /* Names the folder, the fact and the remedy. */
 static bool refuse(const struct spill_file *file, const char *what, int cause, struct err *err)
