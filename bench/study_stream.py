@@ -2,10 +2,10 @@
 
     study_stream.py BUILD run [NETWORK:SIZE:MB[:SPILL] ...]   runs them one after another, adds to stream_runs.json
     study_stream.py BUILD largest                             the largest image by memory, to stream_largest.json
-    study_stream.py BUILD publish                             both as tables and the plot of the cost per pixel
+    study_stream.py BUILD publish                             both as tables and the plot of the cost per pixel, and
+                                                              exact.json of tests/stream/exact.py as a table
 
-Results are in BUILD/bench; tables go to docs/benchmarks.md between <!-- stream runs --> or <!-- stream largest --> and
-<!-- end -->, the plot to docs/images/stream-cost.svg and .png. `run` without more runs RUNS, which takes hours at
+Results are in BUILD/bench; tables go to docs/benchmarks.md between <!-- stream NAME --> and <!-- end -->, the plot to docs/images/stream-cost.svg and .png. `run` without more runs RUNS, which takes hours at
 40,000 px: every result is written as soon as it is there, and what is there already is not run again.
 """
 import json
@@ -122,11 +122,23 @@ def largest_table(rows):
     return lines
 
 
+def exact_table(rows):
+    lines = ["| network | head | image, px | tiles, px | error, whole | streamed | ratio | by layer, whole | streamed | ratio |",
+             "|---|---|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        lines.append(f"| {row['network']} | {row['head']} | {row['height']:,} x {row['width']:,} | {row['tile_px']:,} "
+                     f"({row['tiles']}) | {row['plain']:.1e} | {row['stream']:.1e} | {row['ratio']:.2f} | "
+                     f"{row['plain_alike']:.1e} | {row['stream_alike']:.1e} | {row['ratio_alike']:.2f} |")
+    return lines
+
+
 def publish():
     path = os.path.join(DOCS, "benchmarks.md")
     with open(path) as stream:
         text = stream.read()
-    for name, rows, make in (("runs", read(RESULTS), runs_table), ("largest", read(LARGEST), largest_table)):
+    exact = read(os.path.join(folder, "exact.json"))
+    for name, rows, make in (("runs", read(RESULTS), runs_table), ("largest", read(LARGEST), largest_table),
+                             ("exact", exact, exact_table)):
         if rows:
             block = f"<!-- stream {name} -->\n" + "\n".join(make(rows)) + "\n<!-- end -->"
             text = re.sub(rf"<!-- stream {name} -->\n.*?<!-- end -->", lambda _: block, text, flags=re.S)
