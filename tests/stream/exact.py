@@ -33,18 +33,26 @@ OUTPUT_GRADIENT = torch.tensor([[1, -0.5, 0.25]], dtype=torch.float64)  # as in 
 # network, head, height, width, tiles in px
 TEST = [("resnet18", "mean", 419, 547, [256]), ("resnet18", "max", 335, 419, [256]),
         ("googlenet", "attention", 335, 419, [256])]
-STUDY = [("resnet18", "mean", 701, 833, [256, 512]), ("resnet18", "attention", 701, 833, [256, 512]),
-         ("resnet18", "max", 701, 833, [256, 512]), ("resnet18", "mean", 2177, 2307, [256, 1024, 2048]),
-         ("resnet34", "mean", 701, 833, [256, 512]), ("resnet34", "attention", 701, 833, [256]),
-         ("resnet34", "max", 701, 833, [256]),
-         ("resnet50", "mean", 701, 833, [256, 512]), ("resnet50", "attention", 701, 833, [256]),
-         ("resnet50", "max", 701, 833, [256]), ("resnet50", "mean", 1301, 1203, [1024]),
-         ("googlenet", "mean", 701, 833, [256, 512]), ("googlenet", "attention", 701, 833, [256]),
-         ("googlenet", "max", 701, 833, [256]),
-         ("inception_v3", "mean", 1001, 1103, [256, 512]), ("inception_v3", "attention", 1001, 1103, [256]),
-         ("inception_v3", "max", 1001, 1103, [256]),
-         ("densenet121", "mean", 1201, 1301, [256]), ("densenet121", "attention", 1201, 1301, [256]),
-         ("densenet121", "max", 1201, 1301, [256])]
+STUDY = [("resnet18", "mean", 701, 833, [256, 512]),
+         ("resnet18", "mean", 2177, 2307, [256, 1024, 2048]),
+         ("resnet18", "attention", 701, 833, [256, 512]),
+         ("resnet18", "max", 701, 833, [256, 512]),
+         ("resnet34", "mean", 701, 833, [256, 512]),
+         ("resnet34", "attention", 419, 547, [256]),
+         ("resnet34", "max", 419, 547, [256]),
+         ("resnet50", "mean", 701, 833, [256, 512]),
+         ("resnet50", "attention", 419, 547, [256]),
+         ("resnet50", "max", 419, 547, [256]),
+         ("googlenet", "mean", 701, 833, [256, 512]),
+         ("googlenet", "attention", 419, 547, [256]),
+         ("googlenet", "max", 419, 547, [256]),
+         ("googlenet", "max", 701, 833, [256, 512]),
+         ("inception_v3", "mean", 1001, 1103, [256]),
+         ("inception_v3", "attention", 701, 803, [256]),
+         ("inception_v3", "max", 701, 803, [256]),
+         ("densenet121", "mean", 1201, 1301, [256]),
+         ("densenet121", "attention", 1089, 1121, [256]),
+         ("densenet121", "max", 1089, 1121, [256])]
 SHORT_EDGES = [0, 1, 2, 9, 17]  # of ResNet-18: the first convolution, the pooling, and others up to the last block
 LARGE_PX = 600_000  # beyond this PyTorch computes activations twice instead of keeping them
 
