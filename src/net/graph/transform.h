@@ -115,6 +115,26 @@ struct map_ending {
 bool transform_class_map(const struct graph *graph, struct graph **out, struct map_ending *about,
                          struct err *err);
 
+/* The part of a network whose images are divided among rows x columns processes, for the process at
+ * (row, column): shapes are those of its part, and what a layer needs of the neighbours comes by
+ * halos (op halo; groups PEERS_BANDS along the height, PEERS_SPACE along the width, corners by one
+ * after the other). Cell o of a map of stride s belongs to whom pixel o * s belongs to; padding is
+ * at the border of the whole image only; poolings of whole maps are summed over all parts
+ * (all_reduce), and behind them every process computes the same. Batch norm must be frozen or
+ * synchronised over both groups (plan_options.norm_peers). The sum over all processes of the
+ * gradients of a parameter is its gradient. Floats are shared. Refused with names: parts that are
+ * smaller than a halo, ops that see a whole map at once and are no pooling. */
+struct space_spec {
+    int rows, columns, row, column;
+};
+bool transform_space(const struct graph *graph, const struct space_spec *spec, struct graph **out,
+                     struct err *err);
+/* The pixels [y0, y1) x [x0, x1) of an image that the part has. */
+struct space_part {
+    int64_t y0, y1, x0, x1;
+};
+struct space_part space_part(const struct space_spec *spec, int64_t height, int64_t width);
+
 /* The part of the input that one element of an output sees, the same along height and width. */
 struct field {
     int64_t receptive_px; /* extent of the input it can depend on; global pooling at `window` */

@@ -131,6 +131,11 @@ struct plan_options {
     /* PLAN_TRAIN: batch norm as in PLAN_TUNE: with its running statistics, which stay. */
     bool norm_frozen;
     bool input_gradients; /* backward also to the inputs of the graph */
+    /* PLAN_TRAIN, PLAN_TUNE: steps that only make gradients of parameters come after all others, so
+     * that the two halves of the backward pass can run apart: plan_backward_inputs, then, any time
+     * later, plan_backward_weights. The same bits; activations and their gradients stay until then,
+     * which takes more memory. Not with SAVING_RECOMPUTE. */
+    bool split_backward;
     /* Transformed weights are shared through this, where another plan may already have put them;
      * must outlive the plan, and parameters must not change while others use them. NULL: its own.
      * PLAN_TRAIN, PLAN_TUNE: NULL: transformed in every run, which is slower for small images but
@@ -213,6 +218,10 @@ bool plan_refresh(struct plan *plan, struct err *err);
 float *plan_output_gradient(struct plan *plan, int i);
 /* From the output gradients to all parameters (and inputs); adds to the existing gradients. */
 bool plan_backward(struct plan *plan, struct err *err);
+/* The halves of it (options.split_backward), in this order: gradients with respect to the inputs;
+ * those of the parameters that were left. plan_backward is both. */
+bool plan_backward_inputs(struct plan *plan, struct err *err);
+bool plan_backward_weights(struct plan *plan, struct err *err);
 void plan_zero_gradients(struct plan *plan);
 /* The gradients of all learnt parameters in the order of graph->values, one after another, plain;
  * *count floats. NULL in PLAN_INFER. */
@@ -224,6 +233,15 @@ float *plan_parameter_gradient(struct plan *plan, value_id parameter);
  * layer to the first: to send it while the rest is computed. hook NULL: none. */
 typedef void (*plan_gradient_hook)(void *arg, value_id parameter, float *gradient, int64_t count);
 void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg);
+
+/* Called after every step of a forward or backward pass, from the thread that runs the plan: to
+ * move messages meanwhile. Must not touch the plan. hook NULL: none. */
+typedef void (*plan_step_hook)(void *arg);
+void plan_on_step(struct plan *plan, plan_step_hook hook, void *arg);
+
+/* From now on batch norm does not (hold) or does update its running statistics in a forward pass:
+ * for one that is run again on the same batch. */
+void plan_hold_statistics(struct plan *plan, bool hold);
 
 /* Per-sample gradients (options.per_sample): for every image of a batch (inputs in place) calls
  * `sample` with the gradient of that image alone, [count] as in plan_gradients, valid during the
