@@ -47,5 +47,5 @@ void costs_of_stages(const struct stages *stages, const struct node_cost *costs,
  * one percent, the one whose stages keep the least. memory: bytes that a stage may keep; 0: any. A
  * limit that cannot be met is refused with the least that can. begin [n + 1]. */
 bool costs_balance(const struct graph *graph, const struct node_cost *costs, int n,
-                   const struct wire *link, size_t memory, int32_t *begin, struct err *err);
+                   const struct wire *wire, size_t memory, int32_t *begin, struct err *err);
 #endif
