@@ -14,7 +14,9 @@
  *   1f1b     as soon as a micro-batch has come through, forward and backward take turns: rank r
  *            keeps S - r micro-batches, or with recomputation their inputs
  *   zb-h1    the same, with gradients of weights computed later, where a rank would wait (Qi et al.
- *            2024); keeps as much as 1f1b */
+ *            2024): every rank keeps S micro-batches, as many as the first rank of 1f1b. Not with
+ *            recomputation: what a rank computes again would have to stay until the weights' turn,
+ *            which is what recomputation avoids */
 #ifndef NET_STAGES_PROGRAM_H
 #define NET_STAGES_PROGRAM_H
 #include <stdint.h>
