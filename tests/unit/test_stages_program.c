@@ -146,6 +146,29 @@ static void most_kept(void **state)
     for_all(keeps_as_many);
 }
 
+/* Backward passes that do not directly follow the forward pass of their micro-batch. */
+static void computes_again(enum schedule_kind schedule, const struct program *program)
+{
+    for (int r = 0; r < program->stages; r++) {
+        int again = 0;
+        for (int i = 0; i < program->n_work[r]; i++)
+            again += program_recomputes(program, r, i);
+        bool is_last = r == program->stages - 1;
+        if (schedule <= SCHEDULE_MASTER)
+            assert_int_equal(again, 0);
+        else if (schedule == SCHEDULE_GPIPE)
+            assert_int_equal(again, program->micros == 1 ? 0 : program->micros);
+        else if (program->micros > program->stages - 1 - r)
+            assert_int_equal(again, is_last ? 0 : program->micros);
+    }
+}
+
+static void recomputation(void **state)
+{
+    (void)state;
+    for_all(computes_again);
+}
+
 /* The micro-batches of a copy of the network in the order in which a rank has works of a kind. */
 static int order_of(const struct program *program, int rank, int copy, enum work_kind kind,
                     int *order)
@@ -238,6 +261,7 @@ int main(void)
         cmocka_unit_test(every_work_once),   cmocka_unit_test(no_deadlock),
         cmocka_unit_test(most_kept),         cmocka_unit_test(two_ways),
         cmocka_unit_test(order_of_messages), cmocka_unit_test(refused),
+        cmocka_unit_test(recomputation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

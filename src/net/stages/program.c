@@ -165,3 +165,12 @@ int program_most_kept(const struct program *program, int rank, int stage)
     }
     return most;
 }
+
+bool program_recomputes(const struct program *program, int rank, int i)
+{
+    const struct work *work = &program->work[rank][i];
+    if (work->kind != WORK_BACKWARD)
+        return false;
+    const struct work *before = i > 0 ? work - 1 : NULL;
+    return !before || before->kind != WORK_FORWARD || before->micro != work->micro;
+}

@@ -67,4 +67,8 @@ int program_held(const struct program *program, int rank, int held[2]);
 /* The most micro-batches of which a rank has something to keep at once, per stage: those that went
  * forward and have not yet come back (to the end of WORK_WEIGHTS, if split). */
 int program_most_kept(const struct program *program, int rank, int stage);
+/* With recomputation: whether work i of a rank, a backward pass, must first run forward again. It
+ * need not where it directly follows the forward pass of its micro-batch, whose activations are
+ * still there: on the last rank of 1f1b, and everywhere in basic, mast and master. */
+bool program_recomputes(const struct program *program, int rank, int i);
 #endif
