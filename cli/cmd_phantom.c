@@ -2,13 +2,14 @@
 #include <stddef.h>
 #include "cli/cluster.h"
 #include "phantom/phantom.h"
+#include "phantom/phantom_layout.h"
 #include "phantom/phantom_pen.h"
 
 struct options {
     struct common_options common;
     const char *output, *centers, *classes;
     int64_t slides, size, seed, fields;
-    int pen;
+    int pen, layout;
     bool artefacts, nuclei;
 };
 
@@ -39,6 +40,11 @@ static const struct arg args[] = {
     CHOICE_ARG("pen", pen, "WHERE", "some", phantom_pen_names,
                "pen marks: some, on two slides of five, whatever is on them; none; tumor, across "
                "every metastasis and nowhere else, so that a network can learn the ink instead"),
+    CHOICE_ARG("layout", layout, "NAME", "node", phantom_layout_names,
+               "node: lymph nodes with metastases; cords: a sheet of collagen with short cords of "
+               "cells 0.26 mm apart, parallel on one slide of each patient and in all directions "
+               "on the other, labelled parallel and scattered in slides.csv: a task for large "
+               "patches"),
     FLAG_ARG("nuclei", nuclei,
              "write where the nuclei are, with their kind, to nuclei/<slide>.geojson; slides that "
              "already exist get theirs too"),
@@ -62,6 +68,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                        .classes = o->classes,
                                        .artefacts = o->artefacts,
                                        .pen = o->pen,
+                                       .layout = o->layout,
                                        .nuclei = o->nuclei,
                                        .n_fields = o->fields };
     return cluster_check_idle(o->output, err) && phantom_cohort(&phantom, &app->ctx, err);

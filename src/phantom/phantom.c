@@ -13,6 +13,7 @@
 #include "phantom/phantom_classes.h"
 #include "phantom/phantom_draw.h"
 #include "phantom/phantom_fields.h"
+#include "phantom/phantom_layout.h"
 #include "phantom/phantom_nuclei.h"
 #include "phantom/phantom_pen.h"
 #include "slide/tiff_pyramid.h"
@@ -35,6 +36,7 @@ static void make_scene(struct cohort *c, int64_t index)
 {
     const struct phantom_options *o = c->options;
     phantom_scene_make(o->seed, index, o->size_px, c->centers, &c->scene);
+    phantom_layout_apply(&c->scene, (enum phantom_layout)o->layout);
     phantom_pen_apply(&c->scene, (enum phantom_pen_rule)o->pen);
 }
 
@@ -51,13 +53,15 @@ static char *describe(const struct cohort *c)
     if (c->centers)
         snprintf(center, sizeof center, ", center %d", scene->center);
     phantom_classes_text(&c->classes, ",", classes);
-    char pen[32] = "";
+    char pen[32] = "", layout[32] = "";
     if (c->options->pen != PEN_SOME)
         snprintf(pen, sizeof pen, ", pen %s", phantom_pen_names[c->options->pen]);
-    return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s%s%s%s%s",
+    if (c->options->layout != LAYOUT_NODE)
+        snprintf(layout, sizeof layout, ", layout %s", phantom_layout_names[c->options->layout]);
+    return text_format("microtome phantom 1, seed %llu, slide %lld, %lld px%s%s%s%s%s%s",
                        (unsigned long long)scene->seed, (long long)scene->index,
                        (long long)scene->size_px, center, classes[0] ? ", classes " : "", classes,
-                       c->options->artefacts ? ", artefacts" : "", pen);
+                       c->options->artefacts ? ", artefacts" : "", pen, layout);
 }
 
 static struct tiff_pyramid_options pyramid_options(const struct phantom_scene *scene)
@@ -92,8 +96,8 @@ static bool look_for_slide(const struct cohort *c, bool *complete, struct err *e
         if (ok && strcmp(found, want) != 0)
             ok = err_set(
                 err, ERR_USAGE,
-                "%s: was made with another --seed, --size, --centers, --classes, --artefacts or "
-                "--pen; choose another folder",
+                "%s: was made with another --seed, --size, --centers, --classes, --artefacts, "
+                "--pen or --layout; choose another folder",
                 path);
     }
     free(path), free(want), free(found);
@@ -104,7 +108,7 @@ static bool look_for_slide(const struct cohort *c, bool *complete, struct err *e
 static void annotation_name(const struct cohort *c, char *out, size_t room)
 {
     out[0] = '\0';
-    if (c->scene.tumor || c->classes.n > 0)
+    if (c->scene.n_lesions > 0 || c->classes.n > 0)
         snprintf(out, room, "annotations/%s.%s", c->scene.name,
                  c->classes.n > 0 ? "geojson" : "xml");
 }
@@ -117,7 +121,7 @@ static bool write_annotation(const struct cohort *c, struct err *err)
     bool ok = path || err_memory(err, c->options->folder);
     if (ok && c->classes.n > 0)
         ok = phantom_classes_write(path, &c->scene, &c->classes, err);
-    else if (ok && c->scene.tumor)
+    else if (ok && c->scene.n_lesions > 0)
         ok = phantom_annotation_write(path, &c->scene, err);
     free(path);
     return ok;
@@ -155,8 +159,8 @@ static void write_row(const struct cohort *c, FILE *stream)
     char annotation[ANNOTATION_ROOM];
     annotation_name(c, annotation, sizeof annotation);
     fprintf(stream, "slides/%s.tiff,%g,%s,%s,%s,%d,%d,%s\n", scene->name, PHANTOM_MPP,
-            scene->tumor ? "tumor" : "normal", annotation, scene->patient, scene->node,
-            scene->center, scene->test ? "test" : "train");
+            phantom_layout_label(scene), annotation, scene->patient, scene->node, scene->center,
+            scene->test ? "test" : "train");
 }
 
 static bool write_list(struct cohort *c, struct err *err)

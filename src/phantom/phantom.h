@@ -17,6 +17,7 @@ struct phantom_options {
     const char *classes; /* tissue classes that are annotated (phantom_classes.h); NULL: tumour in
                           * ASAP XML */
     bool artefacts;      /* plants blur, folds, pen and bubbles (phantom_artefacts.h) */
+    int layout;          /* enum phantom_layout (phantom_layout.h) */
     int pen;          /* enum phantom_pen_rule; with artefacts only PEN_SOME, which has no effect */
     bool nuclei;      /* writes the truth of the nuclei (phantom_nuclei.h) */
     int64_t n_fields; /* fields of view of each slide, with label images (phantom_fields.h) */
@@ -28,6 +29,7 @@ struct phantom_options {
  * folder/nuclei/<name>.geojson, for existing slides too; with n_fields, folder/fields/. Complete
  * slides are kept; slides made with other options are an error. A slide's bytes do not depend on
  * the number of slides in the cohort, and its pixels not on the classes. Progress is reported in
- * level-0 tiles. */
+ * level-0 tiles. With a layout other than LAYOUT_NODE, slides have no metastases, and their class
+ * is in the list alone. */
 bool phantom_cohort(const struct phantom_options *options, const struct ctx *ctx, struct err *err);
 #endif

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include "base/divide.h"
+#include "phantom/phantom_layout.h"
 #include "phantom/phantom_noise.h"
 
 /* Structures have the size that biology gives them, unless the slide is too small for that. */
@@ -89,6 +90,13 @@ static void tumor_fields(const struct phantom_scene *scene, float x, float y, fl
     v[FIELD_LUMEN] = within * (1 - septa) * noise_at(scene, 9, x, y, 230, 2) / 0.72f;
 }
 
+static void cord_fields(const struct phantom_scene *scene, float x, float y, float *v)
+{
+    float edge = smoothstep(150, 70, v[FIELD_TISSUE]);
+    v[FIELD_STROMA] = fmaxf(1 - phantom_layout_cord(scene, x, y), edge);
+    v[FIELD_FAT] = v[FIELD_PALE] = v[FIELD_TORN] = 0;
+}
+
 static struct node evaluate(const struct phantom_scene *scene, float x, float y)
 {
     struct node node = { 0 };
@@ -96,6 +104,8 @@ static struct node evaluate(const struct phantom_scene *scene, float x, float y)
     v[FIELD_TISSUE] = tissue_depth(scene, x, y) + 14 * noise_at(scene, 10, x, y, 90, 2);
     v[FIELD_TUMOR] = tumor_depth(scene, x, y);
     normal_fields(scene, x, y, v);
+    if (scene->layout == LAYOUT_CORDS)
+        cord_fields(scene, x, y, v);
     if (v[FIELD_TUMOR] > -80)
         tumor_fields(scene, x, y, v);
     v[FIELD_DEPTH] = 1 + 0.16f * noise_at(scene, 11, x, y, 1500, 3);

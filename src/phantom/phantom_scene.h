@@ -48,6 +48,8 @@ struct phantom_blur {
     float x, y, radius;
 };
 
+enum phantom_layout { LAYOUT_NODE, LAYOUT_CORDS }; /* phantom_layout.h */
+
 struct phantom_scene {
     int64_t index, size_px;
     uint64_t seed;
@@ -63,6 +65,8 @@ struct phantom_scene {
     struct phantom_lesion lesions[MAX_LESIONS];
     struct phantom_pen pen;
     struct phantom_blur blurs[MAX_BLURS];
+    enum phantom_layout layout;
+    float row_cosine, row_sine; /* LAYOUT_CORDS: along the rows */
 };
 
 enum { PHANTOM_CENTERS = 5 }; /* laboratories, each with its stain and scanner */

@@ -91,8 +91,9 @@ static void complete_slides_stay_and_others_are_refused(void **state)
     assert_true(before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
     assert_false(make_cohort(folder, 1, 4, 2, &err));
     assert_int_equal(err.kind, ERR_USAGE);
-    assert_non_null(
-        strstr(err.text, "another --seed, --size, --centers, --classes, --artefacts or --pen"));
+    assert_non_null(strstr(err.text,
+                           "another --seed, --size, --centers, --classes, --artefacts, --pen or "
+                           "--layout"));
     free(slide), free(folder);
 }
 
