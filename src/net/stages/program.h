@@ -14,9 +14,9 @@
  *   1f1b     as soon as a micro-batch has come through, forward and backward take turns: rank r
  *            keeps S - r micro-batches, or with recomputation their inputs
  *   zb-h1    the same, with gradients of weights computed later, where a rank would wait (Qi et al.
- *            2024): every rank keeps S micro-batches, as many as the first rank of 1f1b. Not with
- *            recomputation: what a rank computes again would have to stay until the weights' turn,
- *            which is what recomputation avoids */
+ *            2024): every rank keeps S micro-batches, as many as the first rank of 1f1b. With
+ *            recomputation rank r has r + 1 sets: what is computed again stays until the weights'
+ *            turn */
 #ifndef NET_STAGES_PROGRAM_H
 #define NET_STAGES_PROGRAM_H
 #include <stdint.h>

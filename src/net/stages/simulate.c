@@ -314,33 +314,45 @@ static bool run(struct world *world, struct err *err)
     }
 }
 
+/* Of a work: receives of its turn and of the next, and sends of the last two, in either direction;
+ * and images, which are not received. */
+static size_t message_bytes(const struct simulate_options *o, int stage)
+{
+    size_t in = 0, out = 0;
+    for (int e = 0; e < o->n_edges; e++) {
+        in += o->edges[e].to == stage ? o->edges[e].bytes : 0;
+        out += o->edges[e].from == stage ? o->edges[e].bytes : 0;
+    }
+    size_t inputs = o->costs[stage].inputs;
+    return 4 * (in + out) + (inputs > in ? inputs - in : 0);
+}
+
 /* Activations, kept inputs and buffers of messages of a rank. It goes by the order of works, not
- * their times: memory is there before it is used. */
+ * their times: memory is there before it is used. With recomputation, a set is there while a
+ * micro-batch goes forward, and from its second forward pass until nothing of it is needed. */
 static size_t peak_of(const struct simulate_options *o, int rank)
 {
     const struct program *program = o->program;
     enum work_kind last = program->split ? WORK_WEIGHTS : WORK_BACKWARD;
     int held[2], n_held = program_held(program, rank, held);
-    size_t messages = 0, sets = 0, most_set = 0, kept = 0, most = 0;
+    size_t messages = 0, sets = 0, most_sets = 0, kept = 0, most_kept = 0;
     for (int i = 0; i < n_held; i++) {
-        const struct stage_cost *cost = &o->costs[held[i]];
-        most_set = cost->kept > most_set ? cost->kept : most_set;
-        for (int e = 0; e < o->n_edges; e++)
-            if (o->edges[e].from == held[i] || o->edges[e].to == held[i])
-                messages += 2 * o->edges[e].bytes;
+        size_t bytes = message_bytes(o, held[i]);
+        messages = bytes > messages ? bytes : messages;
     }
     for (int i = 0; i < program->n_work[rank]; i++) {
         const struct work *work = &program->work[rank][i];
         const struct stage_cost *cost = &o->costs[work->stage];
-        size_t bytes = o->recompute ? cost->inputs : cost->kept;
-        if (work->kind == WORK_FORWARD)
-            kept += bytes;
-        most = kept > most ? kept : most;
-        if (work->kind == last)
-            kept -= bytes;
+        bool forward = work->kind == WORK_FORWARD;
+        sets += work->kind == (o->recompute ? WORK_BACKWARD : WORK_FORWARD) ? cost->kept : 0;
+        kept += o->recompute && forward ? cost->inputs : 0;
+        size_t now = sets + (o->recompute && forward ? cost->kept : 0);
+        most_sets = now > most_sets ? now : most_sets;
+        most_kept = kept > most_kept ? kept : most_kept;
+        sets -= work->kind == last ? cost->kept : 0;
+        kept -= o->recompute && work->kind == WORK_BACKWARD ? cost->inputs : 0;
     }
-    sets = o->recompute ? most_set + most : most;
-    return sets + messages;
+    return most_sets + most_kept + messages;
 }
 
 static int by_rank_then_time(const void *left, const void *right)
