@@ -18,18 +18,18 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-static bool is_possible(enum schedule_kind schedule, int micros)
+static bool is_possible(enum program_kind schedule, int micros)
 {
-    return schedule == SCHEDULE_MAST     ? micros == 2
-           : schedule == SCHEDULE_MASTER ? micros % 2 == 0
-                                         : true;
+    return schedule == PROGRAM_MAST     ? micros == 2
+           : schedule == PROGRAM_MASTER ? micros % 2 == 0
+                                        : true;
 }
 
 /* Calls `check` for every schedule, number of stages and of micro-batches. */
-static void for_all(void (*check)(enum schedule_kind, const struct program *))
+static void for_all(void (*check)(enum program_kind, const struct program *))
 {
     int programs = 0;
-    for (int schedule = 0; schedule < SCHEDULES; schedule++)
+    for (int schedule = 0; schedule < PROGRAMS; schedule++)
         for (int stages = 1; stages <= S_MOST; stages++)
             for (int micros = 1; micros <= M_MOST; micros++) {
                 struct program program;
@@ -40,7 +40,7 @@ static void for_all(void (*check)(enum schedule_kind, const struct program *))
                     assert_int_equal(err.kind, ERR_USAGE);
                     continue;
                 }
-                assert_string_equal(program.schedule, schedule_names[schedule]);
+                assert_string_equal(program.schedule, program_names[schedule]);
                 check(schedule, &program);
                 program_free(&program);
                 programs++;
@@ -48,7 +48,7 @@ static void for_all(void (*check)(enum schedule_kind, const struct program *))
     assert_int_equal(programs, S_MOST * (4 * M_MOST + M_MOST / 2 + 1));
 }
 
-static void has_all_works(enum schedule_kind schedule, const struct program *program)
+static void has_all_works(enum program_kind schedule, const struct program *program)
 {
     (void)schedule;
     int seen[3][S_MOST][M_MOST] = { 0 };
@@ -92,7 +92,7 @@ static bool may_run(const struct program *program, const struct done *done, cons
     return done->of[WORK_BACKWARD][s][m];
 }
 
-static void comes_to_an_end(enum schedule_kind schedule, const struct program *program)
+static void comes_to_an_end(enum program_kind schedule, const struct program *program)
 {
     (void)schedule;
     struct done done = { 0 };
@@ -121,18 +121,18 @@ static void no_deadlock(void **state)
     for_all(comes_to_an_end);
 }
 
-static void keeps_as_many(enum schedule_kind schedule, const struct program *program)
+static void keeps_as_many(enum program_kind schedule, const struct program *program)
 {
     int stages = program->stages, micros = program->micros;
     for (int r = 0; r < stages; r++) {
         int held[2], n_held = program_held(program, r, held);
         for (int i = 0; i < n_held; i++) {
             int most = program_most_kept(program, r, held[i]);
-            if (schedule <= SCHEDULE_MASTER)
+            if (schedule <= PROGRAM_MASTER)
                 assert_int_equal(most, 1);
-            else if (schedule == SCHEDULE_GPIPE)
+            else if (schedule == PROGRAM_GPIPE)
                 assert_int_equal(most, micros);
-            else if (schedule == SCHEDULE_1F1B)
+            else if (schedule == PROGRAM_1F1B)
                 assert_int_equal(most, smaller(stages - r, micros));
             else /* as the first rank of 1f1b */
                 assert_int_equal(most, smaller(stages, micros));
@@ -147,16 +147,16 @@ static void most_kept(void **state)
 }
 
 /* Backward passes that do not directly follow the forward pass of their micro-batch. */
-static void computes_again(enum schedule_kind schedule, const struct program *program)
+static void computes_again(enum program_kind schedule, const struct program *program)
 {
     for (int r = 0; r < program->stages; r++) {
         int again = 0;
         for (int i = 0; i < program->n_work[r]; i++)
             again += program_recomputes(program, r, i);
         bool is_last = r == program->stages - 1;
-        if (schedule <= SCHEDULE_MASTER)
+        if (schedule <= PROGRAM_MASTER)
             assert_int_equal(again, 0);
-        else if (schedule == SCHEDULE_GPIPE)
+        else if (schedule == PROGRAM_GPIPE)
             assert_int_equal(again, program->micros == 1 ? 0 : program->micros);
         else if (program->micros > program->stages - 1 - r)
             assert_int_equal(again, is_last ? 0 : program->micros);
@@ -184,7 +184,7 @@ static int order_of(const struct program *program, int rank, int copy, enum work
 
 /* A rank has one stage of a copy, so what any two ranks exchange in a copy is a message (or as many
  * as there are tensors) for each of its micro-batches: the orders of both must be the same. */
-static void sends_as_it_receives(enum schedule_kind schedule, const struct program *program)
+static void sends_as_it_receives(enum program_kind schedule, const struct program *program)
 {
     (void)schedule;
     for (int copy = 0; copy < 1 + program->two_way; copy++)
@@ -210,7 +210,7 @@ static void two_ways(void **state)
     (void)state;
     struct program program;
     struct err err = { 0 };
-    assert_true(program_new(SCHEDULE_MASTER, 3, 4, &program, &err));
+    assert_true(program_new(PROGRAM_MASTER, 3, 4, &program, &err));
     int held[2];
     assert_int_equal(program_held(&program, 0, held), 2);
     assert_int_equal(held[0], 0);
@@ -230,19 +230,19 @@ static void refused(void **state)
 {
     (void)state;
     static const struct {
-        enum schedule_kind schedule;
+        enum program_kind schedule;
         int stages, micros;
         const char *why;
     } cases[] = {
-        { SCHEDULE_MAST, 2, 4,
+        { PROGRAM_MAST, 2, 4,
           "parallel: the schedule mast has two micro-batches in a step, not 4; take master for "
           "more, or another micro_batch" },
-        { SCHEDULE_MASTER, 2, 3,
+        { PROGRAM_MASTER, 2, 3,
           "parallel: the schedule master has pairs of micro-batches in a step, not 3; take an even "
           "number of them, by micro_batch or times" },
-        { SCHEDULE_1F1B, 0, 3, "parallel: 0 stages; take 1 to 64" },
-        { SCHEDULE_1F1B, 65, 3, "parallel: 65 stages; take 1 to 64" },
-        { SCHEDULE_GPIPE, 2, 0, "parallel: 0 micro-batches in a step; take 1 to 1048576" },
+        { PROGRAM_1F1B, 0, 3, "parallel: 0 stages; take 1 to 64" },
+        { PROGRAM_1F1B, 65, 3, "parallel: 65 stages; take 1 to 64" },
+        { PROGRAM_GPIPE, 2, 0, "parallel: 0 micro-batches in a step; take 1 to 1048576" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct program program;

@@ -21,7 +21,7 @@ struct chain {
     struct simulate_options options;
 };
 
-static void chain_new(struct chain *chain, enum schedule_kind schedule, int stages, int micros,
+static void chain_new(struct chain *chain, enum program_kind schedule, int stages, int micros,
                       struct stage_cost cost, size_t bytes)
 {
     struct err err = { 0 };
@@ -54,7 +54,7 @@ static void near(double value, double wanted)
         fail_msg("%.12g instead of %.12g", value, wanted);
 }
 
-static double seconds(enum schedule_kind schedule, int stages, int micros, struct stage_cost cost)
+static double seconds(enum program_kind schedule, int stages, int micros, struct stage_cost cost)
 {
     struct chain chain;
     chain_new(&chain, schedule, stages, micros, cost, 0);
@@ -77,15 +77,15 @@ static void times_of_gems(void **state)
 {
     (void)state;
     for (int d = 1; d <= 12; d++) {
-        near(seconds(SCHEDULE_BASIC, d, 2, two_forwards), 6 * d);
-        near(seconds(SCHEDULE_BASIC, d, 5, two_forwards), 15 * d);
-        near(seconds(SCHEDULE_MAST, d, 2, two_forwards), 5 * d + 1);
+        near(seconds(PROGRAM_BASIC, d, 2, two_forwards), 6 * d);
+        near(seconds(PROGRAM_BASIC, d, 5, two_forwards), 15 * d);
+        near(seconds(PROGRAM_MAST, d, 2, two_forwards), 5 * d + 1);
         for (int times = 1; times <= 8; times++) {
-            double master = seconds(SCHEDULE_MASTER, d, 2 * times, two_forwards);
+            double master = seconds(PROGRAM_MASTER, d, 2 * times, two_forwards);
             near(master, 5 * d + 1 + (times - 1) * (4 * d + 2));
         }
         int many = 2000;
-        double bubble = 1 - 3.0 * many / seconds(SCHEDULE_MASTER, d, many, two_forwards);
+        double bubble = 1 - 3.0 * many / seconds(PROGRAM_MASTER, d, many, two_forwards);
         assert_true(fabs(bubble - (d - 1) / (d + 0.5)) < 1e-3);
     }
 }
@@ -100,8 +100,8 @@ static void bubble_of_turns(void **state)
             for (int i = 0; i < 3; i++) {
                 struct stage_cost cost = { .forward_s = 1, .backward_s = backwards[i] };
                 double takes = (1 + backwards[i]) * (n + d - 1);
-                near(seconds(SCHEDULE_GPIPE, d, n, cost), takes);
-                near(seconds(SCHEDULE_1F1B, d, n, cost), takes);
+                near(seconds(PROGRAM_GPIPE, d, n, cost), takes);
+                near(seconds(PROGRAM_1F1B, d, n, cost), takes);
             }
 }
 
@@ -117,10 +117,10 @@ static void bubble_of_zero_bubble(void **state)
                 struct stage_cost cost = { .forward_s = 1,
                                            .backward_s = 1 + weights[i],
                                            .weights_s = weights[i] };
-                double lost = seconds(SCHEDULE_ZB_H1, d, n, cost) - n * (2 + weights[i]);
+                double lost = seconds(PROGRAM_ZB_H1, d, n, cost) - n * (2 + weights[i]);
                 near(lost, (d - 1) * (2 - weights[i]));
                 if (i == 0)
-                    near(3 * lost, seconds(SCHEDULE_1F1B, d, n, cost) - n * 3);
+                    near(3 * lost, seconds(PROGRAM_1F1B, d, n, cost) - n * 3);
             }
 }
 
@@ -130,21 +130,21 @@ static void memory(void **state)
     struct stage_cost cost = two_forwards;
     cost.kept = 1000, cost.inputs = 10;
     static const struct {
-        enum schedule_kind schedule;
+        enum program_kind schedule;
         int micros;
         bool recompute;
         size_t peak[4]; /* without messages */
     } cases[] = {
-        { SCHEDULE_BASIC, 8, false, { 1000, 1000, 1000, 1000 } },
-        { SCHEDULE_MAST, 2, false, { 1000, 1000, 1000, 1000 } },
-        { SCHEDULE_MASTER, 8, false, { 1000, 1000, 1000, 1000 } },
-        { SCHEDULE_GPIPE, 8, false, { 8000, 8000, 8000, 8000 } },
-        { SCHEDULE_GPIPE, 8, true, { 1080, 1080, 1080, 1080 } },
-        { SCHEDULE_1F1B, 8, false, { 4000, 3000, 2000, 1000 } },
-        { SCHEDULE_1F1B, 2, false, { 2000, 2000, 2000, 1000 } },
-        { SCHEDULE_1F1B, 8, true, { 1040, 1030, 1020, 1010 } },
-        { SCHEDULE_ZB_H1, 8, false, { 4000, 4000, 4000, 4000 } },
-        { SCHEDULE_ZB_H1, 8, true, { 1040, 2030, 3020, 4010 } },
+        { PROGRAM_BASIC, 8, false, { 1000, 1000, 1000, 1000 } },
+        { PROGRAM_MAST, 2, false, { 1000, 1000, 1000, 1000 } },
+        { PROGRAM_MASTER, 8, false, { 1000, 1000, 1000, 1000 } },
+        { PROGRAM_GPIPE, 8, false, { 8000, 8000, 8000, 8000 } },
+        { PROGRAM_GPIPE, 8, true, { 1080, 1080, 1080, 1080 } },
+        { PROGRAM_1F1B, 8, false, { 4000, 3000, 2000, 1000 } },
+        { PROGRAM_1F1B, 2, false, { 2000, 2000, 2000, 1000 } },
+        { PROGRAM_1F1B, 8, true, { 1040, 1030, 1020, 1010 } },
+        { PROGRAM_ZB_H1, 8, false, { 4000, 4000, 4000, 4000 } },
+        { PROGRAM_ZB_H1, 8, true, { 1040, 2030, 3020, 4010 } },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct chain chain;
@@ -170,7 +170,7 @@ static void recomputation(void **state)
 {
     (void)state;
     struct chain chain;
-    chain_new(&chain, SCHEDULE_1F1B, 4, 16, two_forwards, 0);
+    chain_new(&chain, PROGRAM_1F1B, 4, 16, two_forwards, 0);
     chain.options.recompute = true;
     struct simulation result = run(&chain);
     int again = 0, again_last = 0;
@@ -183,7 +183,7 @@ static void recomputation(void **state)
     simulation_free(&result);
     program_free(&chain.program);
 
-    static const enum schedule_kind gems[] = { SCHEDULE_BASIC, SCHEDULE_MASTER };
+    static const enum program_kind gems[] = { PROGRAM_BASIC, PROGRAM_MASTER };
     for (int i = 0; i < 2; i++) { /* nothing is computed again: one set is there */
         chain_new(&chain, gems[i], 4, 4, two_forwards, 0);
         struct simulation plain = run(&chain);
@@ -203,7 +203,7 @@ static void shared_cores(void **state)
 {
     (void)state;
     struct chain chain;
-    chain_new(&chain, SCHEDULE_GPIPE, 2, 8, two_forwards, 0);
+    chain_new(&chain, PROGRAM_GPIPE, 2, 8, two_forwards, 0);
     struct simulation alone = run(&chain);
     near(alone.seconds, 27);
     chain.options.ranks_a_machine = 2, chain.options.cores = 1, chain.options.threads = 1;
@@ -225,7 +225,7 @@ static void shared_cores(void **state)
     simulation_free(&alone);
     program_free(&chain.program);
 
-    chain_new(&chain, SCHEDULE_BASIC, 2, 8, two_forwards, 0);
+    chain_new(&chain, PROGRAM_BASIC, 2, 8, two_forwards, 0);
     chain.options.ranks_a_machine = 2, chain.options.cores = 1, chain.options.threads = 1;
     shared = run(&chain);
     near(shared.seconds, 2 * 8 * 3);
@@ -238,7 +238,7 @@ static void messages(void **state)
 {
     (void)state;
     struct chain chain;
-    chain_new(&chain, SCHEDULE_BASIC, 3, 1, two_forwards, 100);
+    chain_new(&chain, PROGRAM_BASIC, 3, 1, two_forwards, 100);
     chain.options.wire = (struct wire){ 0.5, 200 };
     struct simulation result = run(&chain);
     near(result.seconds, 3 * 3 + 4 * 1); /* two messages forward, two back */
@@ -246,7 +246,7 @@ static void messages(void **state)
     program_free(&chain.program);
 
     /* Two tensors between two ranks leave one after another: 0.5 + 0.5 and 0.5 latency. */
-    chain_new(&chain, SCHEDULE_BASIC, 2, 1, two_forwards, 100);
+    chain_new(&chain, PROGRAM_BASIC, 2, 1, two_forwards, 100);
     chain.edges[1] = chain.edges[0];
     chain.options.n_edges = 2;
     chain.options.wire = (struct wire){ 0.5, 200 };
@@ -257,7 +257,7 @@ static void messages(void **state)
 
     /* A skip past the stage between: it leaves rank 0 behind the tensor to rank 1, while rank 1
      * works, and delays nothing. Its gradient is at rank 0 before that of rank 1. */
-    chain_new(&chain, SCHEDULE_BASIC, 3, 1, two_forwards, 100);
+    chain_new(&chain, PROGRAM_BASIC, 3, 1, two_forwards, 100);
     chain.edges[2] = (struct stage_edge){ .from = 0, .to = 2, .bytes = 100 };
     chain.options.n_edges = 3;
     chain.options.wire = (struct wire){ 0.5, 200 };
@@ -268,7 +268,7 @@ static void messages(void **state)
 
     /* GPipe: the messages of all but the first micro-batch are hidden behind work: the last rank
      * begins at 2, works 8 forwards and 8 x 2 back, and the last gradient takes 1 + 2 more. */
-    chain_new(&chain, SCHEDULE_GPIPE, 2, 8, two_forwards, 100);
+    chain_new(&chain, PROGRAM_GPIPE, 2, 8, two_forwards, 100);
     chain.options.wire = (struct wire){ 0.5, 200 };
     result = run(&chain);
     near(result.seconds, 2 + 8 + 16 + 1 + 2);
@@ -283,7 +283,7 @@ static void sums_and_updates(void **state)
     struct stage_cost cost = two_forwards;
     cost.parameters = 400;
     struct chain chain;
-    chain_new(&chain, SCHEDULE_GPIPE, 2, 2, cost, 0);
+    chain_new(&chain, PROGRAM_GPIPE, 2, 2, cost, 0);
     chain.options.wire = (struct wire){ 0.5, 200 };
     chain.options.copies = 4;
     chain.options.update_s_per_byte = 0.01;
@@ -301,7 +301,7 @@ static void sums_and_updates(void **state)
 
     /* Two ways, three stages: stages 0 and 2 are on ranks 0 and 2, both sums on the same pair, one
      * after another; stage 1 is on one rank and needs none. */
-    chain_new(&chain, SCHEDULE_MAST, 3, 2, cost, 0);
+    chain_new(&chain, PROGRAM_MAST, 3, 2, cost, 0);
     chain.options.wire = (struct wire){ 0.5, INFINITY };
     chain.options.copies = 2;
     result = run(&chain);
@@ -324,9 +324,9 @@ static void sums_and_updates(void **state)
 static void spans_in_order(void **state)
 {
     (void)state;
-    for (int schedule = 0; schedule < SCHEDULES; schedule++) {
+    for (int schedule = 0; schedule < PROGRAMS; schedule++) {
         struct chain chain;
-        chain_new(&chain, schedule, 5, schedule == SCHEDULE_MAST ? 2 : 8, two_forwards, 30);
+        chain_new(&chain, schedule, 5, schedule == PROGRAM_MAST ? 2 : 8, two_forwards, 30);
         chain.options.wire = (struct wire){ 0.1, 100 };
         chain.options.ranks_a_machine = 3, chain.options.cores = 2, chain.options.threads = 1;
         struct simulation result = run(&chain);
@@ -350,7 +350,7 @@ static void no_end(void **state)
 {
     (void)state;
     struct chain chain;
-    chain_new(&chain, SCHEDULE_1F1B, 2, 2, two_forwards, 0);
+    chain_new(&chain, PROGRAM_1F1B, 2, 2, two_forwards, 0);
     struct work *work = chain.program.work[0], first = work[0]; /* F0 F1 B0 B1 -> B0 F0 F1 B1 */
     work[0] = work[2], work[2] = work[1], work[1] = first;
     struct simulation result;

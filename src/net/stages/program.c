@@ -87,18 +87,18 @@ static bool pairs(int micros, struct err *err)
                    micros);
 }
 
-const char *const schedule_names[] = { "basic", "mast", "master", "gpipe", "1f1b", "zb-h1", NULL };
+const char *const program_names[] = { "basic", "mast", "master", "gpipe", "1f1b", "zb-h1", NULL };
 
-static const struct schedule schedules[SCHEDULES] = {
-    [SCHEDULE_BASIC] = { .order = one_by_one },
-    [SCHEDULE_MAST] = { .two_way = true, .may = a_pair, .order = one_by_one },
-    [SCHEDULE_MASTER] = { .two_way = true, .may = pairs, .order = one_by_one },
-    [SCHEDULE_GPIPE] = { .order = all_forward_then_back },
-    [SCHEDULE_1F1B] = { .order = take_turns },
-    [SCHEDULE_ZB_H1] = { .split = true, .order = take_turns },
+static const struct schedule schedules[PROGRAMS] = {
+    [PROGRAM_BASIC] = { .order = one_by_one },
+    [PROGRAM_MAST] = { .two_way = true, .may = a_pair, .order = one_by_one },
+    [PROGRAM_MASTER] = { .two_way = true, .may = pairs, .order = one_by_one },
+    [PROGRAM_GPIPE] = { .order = all_forward_then_back },
+    [PROGRAM_1F1B] = { .order = take_turns },
+    [PROGRAM_ZB_H1] = { .split = true, .order = take_turns },
 };
 
-bool program_new(enum schedule_kind schedule, int stages, int micros, struct program *out,
+bool program_new(enum program_kind schedule, int stages, int micros, struct program *out,
                  struct err *err)
 {
     *out = (struct program){ 0 };
@@ -110,7 +110,7 @@ bool program_new(enum schedule_kind schedule, int stages, int micros, struct pro
                        MICROS_MOST);
     if (kind->may && !kind->may(micros, err))
         return false;
-    *out = (struct program){ .schedule = schedule_names[schedule],
+    *out = (struct program){ .schedule = program_names[schedule],
                              .stages = stages,
                              .micros = micros,
                              .two_way = kind->two_way,

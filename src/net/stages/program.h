@@ -43,20 +43,20 @@ struct program {
     int n_work[STAGES_MOST];
 };
 
-enum schedule_kind {
-    SCHEDULE_BASIC,
-    SCHEDULE_MAST,
-    SCHEDULE_MASTER,
-    SCHEDULE_GPIPE,
-    SCHEDULE_1F1B,
-    SCHEDULE_ZB_H1,
-    SCHEDULES
+enum program_kind {
+    PROGRAM_BASIC,
+    PROGRAM_MAST,
+    PROGRAM_MASTER,
+    PROGRAM_GPIPE,
+    PROGRAM_1F1B,
+    PROGRAM_ZB_H1,
+    PROGRAMS
 };
-extern const char *const schedule_names[]; /* in this order; ends with NULL */
+extern const char *const program_names[]; /* in this order; ends with NULL */
 
 /* Refused with the reason: mast with another number of micro-batches than 2, master with an odd
  * one, .. *out is the caller's; free with program_free. */
-bool program_new(enum schedule_kind schedule, int stages, int micros, struct program *out,
+bool program_new(enum program_kind schedule, int stages, int micros, struct program *out,
                  struct err *err);
 void program_free(struct program *program); /* also fine on a zeroed struct */
 

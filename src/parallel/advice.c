@@ -1,0 +1,321 @@
+/* advice.c: a network's measured layers and a number of ranks -> all grids and schedules, simulated
+ * and sorted. */
+#include "parallel/advice.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/array.h"
+
+/* Bytes that the optimizer moves in a second: an estimate, small beside the rest. */
+#define UPDATE_BYTES_PER_S 25e9
+
+/* A cut with all that a simulation needs, of one image. */
+struct cut {
+    struct stages stages;
+    struct stage_cost costs[STAGES_MOST];
+};
+
+struct advising {
+    const struct advice_request *request;
+    struct advice *out;
+    int64_t room;
+    struct cut *cut; /* [STAGES_MOST + 1]: by number of stages */
+};
+
+static bool cut_at(const struct advice_request *request, const int32_t *begin, int n,
+                   struct cut *out, struct err *err)
+{
+    *out = (struct cut){ 0 };
+    if (!stages_new(request->graph, begin, n, &out->stages, err))
+        return false;
+    costs_of_stages(&out->stages, request->costs, out->costs);
+    return true;
+}
+
+static void cut_free(struct cut *cut)
+{
+    stages_free(&cut->stages);
+    *cut = (struct cut){ 0 };
+}
+
+static bool cut_balanced(const struct advice_request *request, int n, size_t memory,
+                         struct cut *out, struct err *err)
+{
+    int32_t begin[STAGES_MOST + 1];
+    return costs_balance(request->graph, request->costs, n, &request->wire, memory, begin, err) &&
+           cut_at(request, begin, n, out, err);
+}
+
+/* Costs and messages of a micro-batch from those of an image. The caller's, by free. */
+static struct stage_edge *scaled(const struct cut *cut, int64_t images, struct stage_cost *costs)
+{
+    struct stage_edge *edges = calloc((size_t)cut->stages.n_edges + 1, sizeof *edges);
+    if (!edges)
+        return NULL;
+    for (int s = 0; s < cut->stages.n; s++) {
+        costs[s] = cut->costs[s];
+        costs[s].forward_s *= (double)images;
+        costs[s].backward_s *= (double)images;
+        costs[s].weights_s *= (double)images;
+        costs[s].kept *= (size_t)images;
+        costs[s].inputs *= (size_t)images;
+    }
+    for (int e = 0; e < cut->stages.n_edges; e++) {
+        edges[e] = cut->stages.edges[e];
+        edges[e].bytes *= (size_t)images;
+    }
+    return edges;
+}
+
+/* Replicas that are on one machine work at the same time: to one of them, it is as if its ranks
+ * used the threads of all. */
+static void share_machine(const struct advice_request *request, int stages,
+                          struct simulate_options *options)
+{
+    int group = request->ranks_a_machine;
+    if (group <= 0)
+        return;
+    int replicas = group > stages ? group / stages : 1;
+    options->ranks_a_machine = group < stages ? group : stages;
+    options->cores = request->cores;
+    options->threads = (request->threads > 0 ? request->threads : 1) * replicas;
+}
+
+static bool run(const struct advice_request *request, const struct advice_choice *choice,
+                const struct cut *cut, const struct program *program, struct simulation *out,
+                struct err *err)
+{
+    struct stage_cost costs[STAGES_MOST];
+    struct stage_edge *edges = scaled(cut, choice->micro_batch, costs);
+    if (!edges)
+        return err_memory(err, "a simulation");
+    struct simulate_options options = {
+        .program = program,
+        .costs = costs,
+        .edges = edges,
+        .n_edges = cut->stages.n_edges,
+        .wire = request->wire,
+        .recompute = choice->recompute,
+        .copies = choice->data * (program->two_way ? 2 : 1),
+        .update_s_per_byte = (2.0 + 2.0 * request->optimizer_arrays) / UPDATE_BYTES_PER_S,
+    };
+    share_machine(request, choice->stages, &options);
+    bool ok = simulate(&options, out, err);
+    free(edges);
+    return ok;
+}
+
+/* What the rank that takes most takes. */
+static size_t peak_of(const struct advice_request *request, const struct cut *cut,
+                      const struct program *program, const struct simulation *simulation)
+{
+    size_t weights = 4 * (size_t)graph_parameter_count(request->graph), most = 0;
+    for (int r = 0; r < program->stages; r++) {
+        int held[2], n_held = program_held(program, r, held);
+        size_t learnt = 0;
+        for (int i = 0; i < n_held; i++)
+            learnt += cut->costs[held[i]].parameters;
+        size_t bytes = learnt * (size_t)(1 + request->optimizer_arrays) + simulation->peak[r];
+        most = bytes > most ? bytes : most;
+    }
+    return most + weights + request->besides;
+}
+
+/* Fills what the simulation says of a choice. */
+static bool evaluate(const struct advice_request *request, const struct cut *cut,
+                     const struct program *program, struct advice_choice *choice, struct err *err)
+{
+    struct simulation simulation;
+    if (!run(request, choice, cut, program, &simulation, err))
+        return false;
+    choice->seconds = simulation.seconds;
+    choice->busy = simulation.busy;
+    choice->peak = peak_of(request, cut, program, &simulation);
+    choice->fits = request->memory == 0 || choice->peak <= request->memory;
+    memcpy(choice->begin, cut->stages.begin, sizeof choice->begin);
+    simulation_free(&simulation);
+    return true;
+}
+
+/* A cut by time alone that does not fit: another, whose stages keep less, may. */
+static bool tighten(const struct advice_request *request, const struct program *program,
+                    struct advice_choice *choice, struct err *err)
+{
+    int sets = 1;
+    for (int r = 0; r < program->stages && !choice->recompute; r++) {
+        int held[2], n_held = program_held(program, r, held);
+        for (int i = 0; i < n_held; i++) {
+            int kept = program_most_kept(program, r, held[i]);
+            sets = kept > sets ? kept : sets;
+        }
+    }
+    size_t others = 4 * (size_t)graph_parameter_count(request->graph) + request->besides;
+    size_t each = (size_t)sets * (size_t)choice->micro_batch;
+    size_t room = request->memory > others ? (request->memory - others) / each : 0;
+    struct cut cut = { 0 };
+    struct advice_choice other = *choice;
+    if (room == 0 || !cut_balanced(request, choice->stages, room, &cut, NULL)) {
+        cut_free(&cut);
+        return true;
+    }
+    bool ok = evaluate(request, &cut, program, &other, err);
+    if (ok && (other.fits || other.peak < choice->peak))
+        *choice = other;
+    cut_free(&cut);
+    return ok;
+}
+
+static bool consider(struct advising *a, struct advice_choice choice, struct err *err)
+{
+    struct program program;
+    const struct cut *cut = &a->cut[choice.stages];
+    if (!program_new(choice.schedule, choice.stages, (int)choice.micros, &program, NULL))
+        return true; /* not with so many micro-batches */
+    bool ok = evaluate(a->request, cut, &program, &choice, err) &&
+              (choice.fits || choice.stages == 1 || tighten(a->request, &program, &choice, err)) &&
+              array_grow(&a->out->choices, &a->room, a->out->n + 1, sizeof *a->out->choices,
+                         "choices", err);
+    if (ok) {
+        a->out->choices[a->out->n++] = choice;
+        a->out->n_fit += choice.fits;
+    }
+    program_free(&program);
+    return ok;
+}
+
+/* Only where several micro-batches are kept is there anything to compute again. */
+static bool may_recompute(enum program_kind schedule)
+{
+    return schedule == PROGRAM_GPIPE || schedule == PROGRAM_1F1B || schedule == PROGRAM_ZB_H1;
+}
+
+static bool with_schedule(struct advising *a, struct advice_choice choice, struct err *err)
+{
+    const struct advice_request *request = a->request;
+    bool pairs = choice.schedule == PROGRAM_MAST || choice.schedule == PROGRAM_MASTER;
+    if ((request->schedule >= 0 && choice.stages > 1 &&
+         request->schedule != (int)choice.schedule) ||
+        (request->times > 0 && pairs && choice.micros != 2 * (int64_t)request->times))
+        return true;
+    for (int again = 0; again < 1 + may_recompute(choice.schedule); again++) {
+        choice.recompute = again == 1;
+        if (request->recompute >= 0 && again != request->recompute &&
+            may_recompute(choice.schedule))
+            continue;
+        if (!consider(a, choice, err))
+            return false;
+    }
+    return true;
+}
+
+/* Enough micro-batches that a pipeline is full nearly all the time. */
+static int64_t most_micros(int stages)
+{
+    return 8 * stages > 32 ? 8 * stages : 32;
+}
+
+static bool with_grid(struct advising *a, int data, int stages, struct err *err)
+{
+    const struct advice_request *request = a->request;
+    int64_t images = request->step_images / data;
+    for (int64_t micros = 1; micros <= images; micros++) {
+        struct advice_choice choice = {
+            .data = data, .stages = stages, .micro_batch = images / micros, .micros = micros
+        };
+        bool fixed = request->micro_batch > 0;
+        if (images % micros != 0 || (fixed && choice.micro_batch != request->micro_batch) ||
+            (!fixed && micros > most_micros(stages)))
+            continue;
+        for (int s = 0; s < (stages == 1 ? 1 : PROGRAMS); s++) {
+            choice.schedule = (enum program_kind)s;
+            if (!with_schedule(a, choice, err))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Rounded to a millionth, so that the last digits do not decide. */
+static double about(double seconds)
+{
+    return seconds > 0 ? round(log(seconds) * 1e6) : -INFINITY;
+}
+
+static int in_order(const void *left, const void *right)
+{
+    const struct advice_choice *a = left, *b = right;
+    double a_s = about(a->seconds), b_s = about(b->seconds);
+    if (a->fits != b->fits)
+        return b->fits - a->fits;
+    if (a->fits && a_s != b_s)
+        return a_s < b_s ? -1 : 1;
+    if (a->peak != b->peak)
+        return a->peak < b->peak ? -1 : 1;
+    if (a_s != b_s)
+        return a_s < b_s ? -1 : 1;
+    if (a->stages != b->stages)
+        return a->stages - b->stages;
+    if (a->micros != b->micros)
+        return a->micros < b->micros ? -1 : 1;
+    return (int)a->schedule - (int)b->schedule;
+}
+
+/* What the user has fixed leaves nothing. */
+static bool nothing_left(const struct advice_request *request, struct err *err)
+{
+    return err_set(err, ERR_USAGE,
+                   "parallel: no way to train on %d ranks with %lld patches in a step and what the "
+                   "config fixes (data, stages, schedule, times, micro_batch): data x stages must "
+                   "be the ranks, and a replica's patches whole micro-batches",
+                   request->ranks, (long long)request->step_images);
+}
+
+bool advise(const struct advice_request *request, struct advice *out, struct err *err)
+{
+    *out = (struct advice){ 0 };
+    struct advising a = { .request = request, .out = out };
+    a.cut = calloc(STAGES_MOST + 1, sizeof *a.cut);
+    bool ok = a.cut || err_memory(err, "advice");
+    for (int n = 1; ok && n <= STAGES_MOST && n <= request->ranks; n++) {
+        int data = request->ranks / n;
+        if (request->ranks % n != 0 || request->step_images % data != 0 ||
+            (request->stages > 0 && n != request->stages) ||
+            (request->data > 0 && data != request->data))
+            continue;
+        struct err why = { 0 };
+        if (!cut_balanced(request, n, 0, &a.cut[n], &why)) {
+            if (request->stages > 0 || n == 1)
+                ok = err_set(err, why.kind, "%s", why.text);
+            continue; /* more stages than layers */
+        }
+        ok = with_grid(&a, data, n, err);
+    }
+    for (int n = 0; a.cut && n <= STAGES_MOST; n++)
+        cut_free(&a.cut[n]);
+    free(a.cut);
+    ok = ok && (out->n > 0 || nothing_left(request, err));
+    if (ok)
+        qsort(out->choices, (size_t)out->n, sizeof *out->choices, in_order);
+    else
+        advice_free(out);
+    return ok;
+}
+
+void advice_free(struct advice *advice)
+{
+    free(advice->choices);
+    *advice = (struct advice){ 0 };
+}
+
+bool advice_simulate(const struct advice_request *request, const struct advice_choice *choice,
+                     struct program *program, struct simulation *out, struct err *err)
+{
+    struct cut cut = { 0 };
+    bool ok = program_new(choice->schedule, choice->stages, (int)choice->micros, program, err);
+    ok = ok && cut_at(request, choice->begin, choice->stages, &cut, err) &&
+         run(request, choice, &cut, program, out, err);
+    cut_free(&cut);
+    if (!ok)
+        program_free(program);
+    return ok;
+}
