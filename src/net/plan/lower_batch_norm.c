@@ -165,11 +165,26 @@ static bool use_all(struct step *step, const int *slots, int n, enum access acce
     return ok;
 }
 
+/* That of the input. Where it is an input of the graph, that which it would have had behind another
+ * layer: so the sums of a stage that begins with a batch norm have the order of the whole
+ * network's.
+ */
+static enum layout layout_of(const struct plan_node *pn)
+{
+    const struct graph *graph = pn->tape->graph;
+    const struct shape *x = in_shape(pn, 0);
+    bool enters = graph->values[pn->node->inputs[0]].kind == VALUE_INPUT;
+    return enters && pn->tape->options.mode != PLAN_INFER && x->rank == 4 &&
+                   x->dim[1] >= pn->tape->block
+               ? LAYOUT_BLOCKED
+               : in_layout(pn, 0);
+}
+
 bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
 {
     struct tape *tape = pn->tape;
     bool batch = uses_batch(&tape->options);
-    enum layout layout = in_layout(pn, 0);
+    enum layout layout = layout_of(pn);
     struct batch_norm norm = norm_of(pn, layout);
     size_t row = (size_t)norm.channels * sizeof(float);
     int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);
