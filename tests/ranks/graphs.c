@@ -79,8 +79,8 @@ static value_id conv(struct graph *g, value_id x, const char *name, int64_t bord
 {
     struct conv_attr attr = conv_square(2 * border + 1, 1, divided ? 0 : border);
     if (divided) {
-        x = graph_halo(g, x, (struct halo_attr){ 2, border, border, PEERS_SPACE });
-        x = graph_halo(g, x, (struct halo_attr){ 3, border, border, PEERS_BANDS });
+        x = graph_halo(g, x, (struct halo_attr){ 2, border, border, PEERS_SPACE, false, { 0, 0 } });
+        x = graph_halo(g, x, (struct halo_attr){ 3, border, border, PEERS_BANDS, false, { 0, 0 } });
     }
     return graph_gelu(g, graph_conv(g, x, name, CHANNELS, true, attr));
 }

@@ -65,13 +65,13 @@ static struct graph *band_network(int64_t rows, bool divided)
     if (divided) {
         small.pad[SIDE_TOP] = small.pad[SIDE_BOTTOM] = 0;
         tall.pad[SIDE_TOP] = tall.pad[SIDE_BOTTOM] = 0;
-        x = graph_halo(g, x, (struct halo_attr){ 2, 1, 1, PEERS_SPACE });
+        x = graph_halo(g, x, (struct halo_attr){ 2, 1, 1, PEERS_SPACE, false, { 0, 0 } });
     }
     x = graph_gelu(g, graph_conv(g, x, "conv1", 20, true, small));
     for (int i = 0; i < TALL; i++) {
         static const char *const names[TALL] = { "conv2", "conv3", "conv4", "conv5" };
         if (divided)
-            x = graph_halo(g, x, (struct halo_attr){ -2, 2, 2, PEERS_SPACE });
+            x = graph_halo(g, x, (struct halo_attr){ -2, 2, 2, PEERS_SPACE, false, { 0, 0 } });
         x = graph_gelu(g, graph_conv(g, x, names[i], CHANNELS, true, tall));
     }
     graph_output(g, "maps", x);
@@ -459,8 +459,8 @@ static void alone_they_are_what_remains(void **state)
             if (k == 0) {
                 x = graph_pad(g, x, (struct pad_attr){ .pad = { 2, 0, 1, 3 } });
             } else {
-                x = graph_halo(g, x, (struct halo_attr){ 2, 2, 1, PEERS_SPACE });
-                x = graph_halo(g, x, (struct halo_attr){ 3, 0, 3, PEERS_BANDS });
+                x = graph_halo(g, x, (struct halo_attr){ 2, 2, 1, PEERS_SPACE, false, { 0, 0 } });
+                x = graph_halo(g, x, (struct halo_attr){ 3, 0, 3, PEERS_BANDS, false, { 0, 0 } });
                 x = graph_all_reduce(g, x, (struct all_reduce_attr){ PEERS_SPACE, true, true });
                 x = graph_all_gather(g, x, (struct all_gather_attr){ .axis = 1 });
             }
@@ -509,7 +509,8 @@ static void mistakes_are_named(void **state)
     struct plan *plan = NULL;
     struct graph *g = graph_new("few");
     value_id x = graph_input(g, "input", SHAPE(1, 3, 2, 8));
-    graph_output(g, "y", graph_halo(g, x, (struct halo_attr){ 2, 3, 1, PEERS_SPACE }));
+    graph_output(g, "y",
+                 graph_halo(g, x, (struct halo_attr){ 2, 3, 1, PEERS_SPACE, false, { 0, 0 } }));
     assert_false(plan_new(g, &options, &plan, &err));
     assert_string_equal(err.text,
                         "halo_0: halo: a part of 2 rows is smaller than the border of 3 "
@@ -530,12 +531,14 @@ static void mistakes_are_named(void **state)
     graph_free(g);
     g = graph_new("axis");
     x = graph_input(g, "input", SHAPE(1, 3, 4, 8));
-    assert_int_equal(graph_halo(g, x, (struct halo_attr){ 1, 1, 1, PEERS_SPACE }), NO_VALUE);
+    assert_int_equal(graph_halo(g, x, (struct halo_attr){ 1, 1, 1, PEERS_SPACE, false, { 0, 0 } }),
+                     NO_VALUE);
     assert_non_null(strstr(g->err.text, "axis 1 is neither height (2) nor width (3)"));
     graph_free(g);
     g = graph_new("torn");
     x = graph_input(g, "input", SHAPE(1, 3, 4, 8));
-    graph_output(g, "y", graph_halo(g, x, (struct halo_attr){ 2, 1, 1, PEERS_SPACE }));
+    graph_output(g, "y",
+                 graph_halo(g, x, (struct halo_attr){ 2, 1, 1, PEERS_SPACE, false, { 0, 0 } }));
     assert_true(plan_new(g, &options, &plan, &err));
     assert_false(plan_forward(plan, &err));
     assert_string_equal(err.text,

@@ -29,8 +29,8 @@ struct tile {
 
 static value_id around(struct graph *g, value_id x)
 {
-    x = graph_halo(g, x, (struct halo_attr){ 2, 1, 1, PEERS_SPACE });
-    return graph_halo(g, x, (struct halo_attr){ 3, 1, 1, PEERS_BANDS });
+    x = graph_halo(g, x, (struct halo_attr){ 2, 1, 1, PEERS_SPACE, false, { 0, 0 } });
+    return graph_halo(g, x, (struct halo_attr){ 3, 1, 1, PEERS_BANDS, false, { 0, 0 } });
 }
 
 /* Two convolutions with batch norm between them; of a tile: with halos instead of padding. */

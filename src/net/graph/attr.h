@@ -75,6 +75,9 @@ struct norm_attr {
     float momentum; /* batch_norm: running = (1 - momentum) running + momentum batch */
     int64_t groups; /* group_norm */
     int64_t axes;   /* layer_norm: how many of the last axes are normalised together; 0 means 1 */
+    bool alike;     /* batch_norm: PEERS_SPACE and PEERS_BANDS all have the same input, behind a
+                       pooling of a whole map; no attribute of the network: neither shown nor hashed
+                     */
 };
 
 /* leaky_relu: slope. gelu: tanh_form. softmax, log_softmax: axis. dropout: rate. concat: axis.
@@ -146,13 +149,16 @@ struct upsample_attr {
 
 /* halo: an image whose height (axis 2) or width (axis 3) is divided among the peers of a group, in
  * the order of their ranks. In front come the last `before` rows (or columns) of the peer before,
- * behind the first `after` of the next one; zeros where there is none. The gradient of a border is
- * added to that of the rows it came from. Parts may differ in extent, but not be smaller than the
- * borders. */
+ * behind the first `after` of the next one; zeros where there is none. Negative: so many rows of
+ * its own are left out instead. The gradient of a border is added to that of the rows it came from.
+ * Parts may differ in extent, but not be smaller than the borders. Peers may need different
+ * borders (uneven): then each says what the others get. */
 struct halo_attr {
     int64_t axis;
     int64_t before, after;
     enum peer_group group;
+    bool uneven;      /* else the others get what this one gets: `after` and `before` */
+    int64_t given[2]; /* uneven: rows that the peer before gets (its `after`), and the next one */
 };
 
 /* all_reduce: the sum over the peers of a group, in one pass or in both; at least one is needed.

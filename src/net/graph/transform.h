@@ -117,13 +117,22 @@ bool transform_class_map(const struct graph *graph, struct graph **out, struct m
 
 /* The part of a network whose images are divided among rows x columns processes, for the process at
  * (row, column): shapes are those of its part, and what a layer needs of the neighbours comes by
- * halos (op halo; groups PEERS_BANDS along the height, PEERS_SPACE along the width, corners by one
- * after the other). Cell o of a map of stride s belongs to whom pixel o * s belongs to; padding is
- * at the border of the whole image only; poolings of whole maps are summed over all parts
- * (all_reduce), and behind them every process computes the same. Batch norm must be frozen or
- * synchronised over both groups (plan_options.norm_peers). The sum over all processes of the
- * gradients of a parameter is its gradient. Floats are shared. Refused with names: parts that are
- * smaller than a halo, ops that see a whole map at once and are no pooling. */
+ * halos (op halo; group PEERS_BANDS along the height, then PEERS_SPACE along the width of what is
+ * taller by then, which brings the corners). A cell belongs to whom the middle of its window
+ * belongs to; padding is at the border of the whole image only. Batch norm must be frozen or
+ * synchronised over both groups (plan_options.norm_peers).
+ *
+ * Poolings of whole maps are made from those of the parts, and behind them every process computes
+ * the same; a flattened map and an adaptive pooling to several cells are made from the whole map,
+ * which every process then has. Gradients that processes give for an output of this kind are added
+ * up: one process gives the gradient of the loss, the others leave theirs zero. Outputs that are
+ * maps are those of the part, divided as the image is if they are as large. The sum over all processes of the gradients of a parameter is then
+ * its gradient.
+ *
+ * All parts have nodes of the same names in the same order, those of the network under their names;
+ * parameters share their floats and have the order of the network. Refused with names: parts that
+ * are smaller than a halo, ops that see a whole map at once (group and layer norm, attention
+ * between cells), dropout between maps. */
 struct space_spec {
     int rows, columns, row, column;
 };

@@ -26,8 +26,11 @@ static struct sync_norm sync_of(const struct plan_node *pn, enum layout layout)
                            .b = extents[4],
                            .channels = x->dim[1],
                            .epsilon = pn->node->attr.norm.epsilon };
+    uint32_t among = options->norm_peers;
+    if (pn->node->attr.norm.alike)
+        among &= ~(1u << PEERS_SPACE | 1u << PEERS_BANDS);
     for (int g = 0; g < PEER_GROUPS && uses_batch(options); g++)
-        if ((options->norm_peers >> g & 1) && options->peers[g])
+        if ((among >> g & 1) && options->peers[g])
             s.groups[s.n_groups++] = options->peers[g];
     return s;
 }
@@ -39,11 +42,12 @@ static bool is_spread(const struct plan_node *pn)
 
 static bool run_statistics(const struct step *step, struct err *err)
 {
-    return sync_norm_statistics(step->state, step->at[0], step->at[1], step->at[2], err);
+    return sync_norm_statistics(step->state, step->at[0], step->at[1], step->at[2], step->at[3],
+                                err);
 }
 
-static bool add_statistics(struct plan_node *pn, int x, int mean, int variance, enum layout layout,
-                           struct err *err)
+static bool add_statistics(struct plan_node *pn, int x, int mean, int variance, int count,
+                           enum layout layout, struct err *err)
 {
     struct sync_norm s = sync_of(pn, layout);
     struct step_spec spec = { "statistics over ranks", run_statistics, &s, sizeof s, 0 };
@@ -51,17 +55,18 @@ static bool add_statistics(struct plan_node *pn, int x, int mean, int variance, 
     if (step)
         step->talks = true;
     return step && step_use(step, x, ACCESS_READ, err) && step_use(step, mean, ACCESS_WRITE, err) &&
-           step_use(step, variance, ACCESS_WRITE, err);
+           step_use(step, variance, ACCESS_WRITE, err) && step_use(step, count, ACCESS_WRITE, err);
 }
 
 static bool run_correct(const struct step *step, struct err *err)
 {
-    return sync_norm_correct(step->state, step->at[0], step->at[1], step->at[2], step->at[3],
-                             step->at[4], step->at[5], step->at[6], err);
+    const double *count = step->at[3];
+    return sync_norm_correct(step->state, step->at[0], step->at[1], step->at[2], *count,
+                             step->at[4], step->at[5], step->at[6], step->at[7], err);
 }
 
-/* slots: x, mean, variance, weight, dweight, dbias; then dx. */
-static bool add_correction(struct plan_node *pn, const int slots[6], int dx, enum layout layout,
+/* slots: x, mean, variance, count, weight, dweight, dbias; then dx. */
+static bool add_correction(struct plan_node *pn, const int slots[7], int dx, enum layout layout,
                            struct err *err)
 {
     struct sync_norm s = sync_of(pn, layout);
@@ -70,7 +75,7 @@ static bool add_correction(struct plan_node *pn, const int slots[6], int dx, enu
     bool ok = step != NULL;
     if (step)
         step->talks = true;
-    for (int i = 0; ok && i < 6; i++)
+    for (int i = 0; ok && i < 7; i++)
         ok = step_use(step, slots[i], ACCESS_READ, err);
     return ok && step_use(step, dx, ACCESS_BOTH, err);
 }
@@ -108,7 +113,8 @@ static struct batch_norm norm_of(const struct plan_node *pn, enum layout layout)
 
 struct running {
     int64_t channels;
-    float momentum, unbiased;
+    float momentum;
+    double count; /* of elements, unless a slot has it */
 };
 
 static bool run_running(const struct step *step, struct err *err)
@@ -117,27 +123,29 @@ static bool run_running(const struct step *step, struct err *err)
     const struct running *r = step->state;
     const float *mean = step->at[0], *variance = step->at[1];
     float *running_mean = step->at[2], *running_variance = step->at[3];
+    const double count = step->at[4] ? *(const double *)step->at[4] : r->count;
+    const float unbiased = count > 1 ? (float)(count / (count - 1)) : 1;
     for (int64_t c = 0; c < r->channels; c++) {
         running_mean[c] += r->momentum * (mean[c] - running_mean[c]);
-        running_variance[c] += r->momentum * (variance[c] * r->unbiased - running_variance[c]);
+        running_variance[c] += r->momentum * (variance[c] * unbiased - running_variance[c]);
     }
     return true;
 }
 
-static bool update_running(struct plan_node *pn, int mean, int variance, struct err *err)
+static bool update_running(struct plan_node *pn, int mean, int variance, int count, struct err *err)
 {
     const struct shape *x = in_shape(pn, 0);
-    double count = (double)(shape_count(x) / x->dim[1]);
-    struct sync_norm s = sync_of(pn, LAYOUT_PLAIN);
-    count *= sync_norm_parts(&s);
     struct running r = { x->dim[1], pn->node->attr.norm.momentum,
-                         count > 1 ? (float)(count / (count - 1)) : 1 };
+                         (double)(shape_count(x) / x->dim[1]) };
     struct step_spec spec = { "running statistics", run_running, &r, sizeof r, 0 };
     struct step *step = step_add(pn->tape, &spec, err);
-    return step && step_use(step, mean, ACCESS_READ, err) &&
-           step_use(step, variance, ACCESS_READ, err) &&
-           step_use(step, in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err), ACCESS_BOTH, err) &&
-           step_use(step, in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err), ACCESS_BOTH, err);
+    if (!step || !step_use(step, mean, ACCESS_READ, err) ||
+        !step_use(step, variance, ACCESS_READ, err) ||
+        !step_use(step, in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err), ACCESS_BOTH, err) ||
+        !step_use(step, in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err), ACCESS_BOTH, err))
+        return false;
+    step_use_optional(step, count, ACCESS_READ);
+    return true;
 }
 
 static bool run_norm(const struct step *step, struct err *err)
@@ -191,11 +199,13 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
     int mean = batch ? slot_new(tape, row) : in_slot(pn, RUNNING_MEAN, LAYOUT_PLAIN, err);
     int variance = batch ? slot_new(tape, row) : in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err);
     int passed = keeps_passed(pn) ? slot_new(tape, batch_norm_passed_bytes(&norm)) : NO_SLOT;
+    int count = is_spread(pn) ? slot_new(tape, sizeof(double)) : NO_SLOT;
     pn->state->slot[0] = mean, pn->state->slot[1] = variance, pn->state->slot[2] = passed;
+    pn->state->slot[3] = count;
     if (norm.relu)
         tape->nodes[graph_only_user(tape->graph, pn->node->output) - tape->graph->nodes].fused =
             true;
-    if (is_spread(pn) && !add_statistics(pn, x, mean, variance, layout, err))
+    if (is_spread(pn) && !add_statistics(pn, x, mean, variance, count, layout, err))
         return false;
     const int reads[] = { x, in_slot(pn, WEIGHT, LAYOUT_PLAIN, err),
                           in_slot(pn, BIAS, LAYOUT_PLAIN, err) };
@@ -211,7 +221,7 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
     step_use_optional(step, scratch, ACCESS_WRITE);
     step_use_optional(step, passed, ACCESS_WRITE);
     step_in_place(step, 0, -1, 5);
-    return !batch || update_running(pn, mean, variance, err);
+    return !batch || update_running(pn, mean, variance, count, err);
 }
 
 bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
@@ -236,7 +246,8 @@ bool lower_batch_norm_backward(struct plan_node *pn, struct err *err)
         return false;
     step_use_optional(step, pn->state->slot[2], ACCESS_READ);
     step_in_place(step, 5, -1, 6);
-    const int slots[] = { x, pn->state->slot[0], pn->state->slot[1], weight, dw, db };
+    const int *state = pn->state->slot;
+    const int slots[] = { x, state[0], state[1], state[3], weight, dw, db };
     if (is_spread(pn) && !add_correction(pn, slots, dx, layout, err))
         return false;
     return (!wants_gradient(pn, 0) || gradient_add(pn, 0, dx, layout, err)) &&

@@ -125,8 +125,8 @@ struct plan_options {
     size_t arena_budget;
     /* The others with whom work is shared, by group; must outlive the plan. NULL: none. */
     const struct plan_peers *peers[PEER_GROUPS];
-    /* PLAN_TRAIN: batch norm uses the statistics of all peers of these groups (bit 1u << group),
-     * who must have as many elements each. 0: its own. */
+    /* PLAN_TRAIN: batch norm uses the statistics of all peers of these groups (bit 1u << group). 0:
+     * its own. */
     uint32_t norm_peers;
     /* PLAN_TRAIN: batch norm as in PLAN_TUNE: with its running statistics, which stay. */
     bool norm_frozen;

@@ -6,14 +6,6 @@
 
 #define MAX_BLOCK 16 /* channels of a block, see struct tape */
 
-int sync_norm_parts(const struct sync_norm *s)
-{
-    int parts = 1;
-    for (int g = 0; g < s->n_groups; g++)
-        parts *= s->groups[g]->size;
-    return parts;
-}
-
 /* The sum over all is the sum over one group of the sums over another. */
 static bool sum_over(const struct sync_norm *s, double *values, int64_t n, struct err *err)
 {
@@ -45,18 +37,19 @@ static void add_up(const struct sync_norm *s, const float *x, const double *shif
 
 /* Twice through the data, as it is done on one process: the variance is that about the mean. */
 bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean, float *variance,
-                          struct err *err)
+                          double *count, struct err *err)
 {
-    const double count = (double)(s->n * s->area * sync_norm_parts(s));
-    double *sums = calloc(3 * (size_t)s->channels, sizeof *sums);
-    double *middle = sums ? sums + 2 * s->channels : NULL;
+    double *sums = calloc(3 * (size_t)s->channels + 1, sizeof *sums);
+    double *all = sums ? sums + 2 * s->channels : NULL, *middle = sums ? all + 1 : NULL;
     bool ok = sums || err_memory(err, "statistics");
     if (ok) {
+        *all = (double)(s->n * s->area);
         add_up(s, x, middle, sums);
-        ok = sum_over(s, sums, 2 * s->channels, err);
+        ok = sum_over(s, sums, 2 * s->channels + 1, err);
+        *count = *all;
     }
     for (int64_t c = 0; ok && c < s->channels; c++) {
-        middle[c] = sums[2 * c] / count;
+        middle[c] = sums[2 * c] / *count;
         sums[2 * c] = sums[2 * c + 1] = 0;
     }
     if (ok) {
@@ -65,17 +58,16 @@ bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean
     }
     for (int64_t c = 0; ok && c < s->channels; c++) {
         mean[c] = (float)middle[c];
-        variance[c] = (float)(sums[2 * c + 1] / count);
+        variance[c] = (float)(sums[2 * c + 1] / *count);
     }
     free(sums);
     return ok;
 }
 
 bool sync_norm_correct(const struct sync_norm *s, const float *x, const float *mean,
-                       const float *variance, const float *weight, const float *dweight,
-                       const float *dbias, float *dx, struct err *err)
+                       const float *variance, double count, const float *weight,
+                       const float *dweight, const float *dbias, float *dx, struct err *err)
 {
-    const double count = (double)(s->n * s->area * sync_norm_parts(s));
     double *sums = calloc(2 * (size_t)s->channels, sizeof *sums);
     if (!sums)
         return err_memory(err, "statistics");

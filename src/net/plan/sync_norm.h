@@ -15,16 +15,14 @@ struct sync_norm {
     const struct plan_peers *groups[PEER_GROUPS];
 };
 
-/* How many processes the batch is spread over. */
-int sync_norm_parts(const struct sync_norm *s);
-
-/* x -> mean [channels] and biased variance [channels] of the whole batch. */
+/* x -> mean [channels] and biased variance [channels] of the whole batch, and of how many elements
+ * each is: processes may have different numbers of them. */
 bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean, float *variance,
-                          struct err *err);
+                          double *count, struct err *err);
 
 /* dx contains the gradient of batch norm with fixed statistics; dweight and dbias [channels] are
- * those of this process. Subtracts from dx the part that flows through the statistics. */
+ * those of this process, count is that of the statistics. Subtracts from dx the part that flows through the statistics. */
 bool sync_norm_correct(const struct sync_norm *s, const float *x, const float *mean,
-                       const float *variance, const float *weight, const float *dweight,
-                       const float *dbias, float *dx, struct err *err);
+                       const float *variance, double count, const float *weight,
+                       const float *dweight, const float *dbias, float *dx, struct err *err);
 #endif
