@@ -21,7 +21,8 @@ bool sync_norm_statistics(const struct sync_norm *s, const float *x, float *mean
                           double *count, struct err *err);
 
 /* dx contains the gradient of batch norm with fixed statistics; dweight and dbias [channels] are
- * those of this process, count is that of the statistics. Subtracts from dx the part that flows through the statistics. */
+ * those of this process, count is that of the statistics. Subtracts from dx the part that flows
+ * through the statistics. */
 bool sync_norm_correct(const struct sync_norm *s, const float *x, const float *mean,
                        const float *variance, double count, const float *weight,
                        const float *dweight, const float *dbias, float *dx, struct err *err);

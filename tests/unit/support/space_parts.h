@@ -22,7 +22,7 @@ struct space_job {
     bool frozen;       /* batch norm; else synchronised */
     bool recompute;
     bool winograd; /* parts may then use other kernels than the whole */
-    int outputs; /* of which the loss has a part: the first so many; 0: all */
+    int outputs;   /* of which the loss has a part: the first so many; 0: all */
     enum space_fault fault;
 };
 
