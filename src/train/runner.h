@@ -3,9 +3,8 @@
  * are two kinds: patches of one size, many at a time in one plan (runner_patches.c), and whole
  * slides, one at a time, each with a plan for its size (runner_slides.c).
  *
- * An epoch: begin, then for every batch: next, forward and, in training, what the objective writes
- * to `gradient`, then backward; end. The contents of a batch depend only on seed, epoch and its
- * number. Used by one thread. */
+ * An epoch: begin, then, in training, `step` for every step, else for every batch: next, forward;
+ * end. The contents of a batch depend only on seed, epoch and its number. Used by one thread. */
 #ifndef TRAIN_RUNNER_H
 #define TRAIN_RUNNER_H
 #include "net/plan/plan.h"
@@ -27,6 +26,15 @@ struct run_key {
     int way;               /* of MODEL_WAYS to lay the image: train.tta; 0 in training */
     uint64_t first_sample; /* for dropout: a number for the batch's first sample in this training */
 };
+
+/* A batch of a step, between its forward and its backward pass. */
+struct step_batch {
+    struct batch batch;
+    const float *outputs; /* of the objective's port */
+    float *gradient;      /* of the loss with respect to them: to be written */
+};
+/* Takes every batch of a step whose outputs this rank has, in the order in which they come. */
+typedef bool (*step_loss_fn)(void *arg, const struct step_batch *batch, struct err *err);
 
 struct runner_kind {
     const char *samples; /* "patches": in messages */
@@ -59,7 +67,12 @@ struct runner_kind {
      * trainer->gradients. NULL: none. */
     bool (*use)(struct runner *runner, const struct graph *graph, enum plan_mode mode,
                 struct err *err);
-    /* The objective's output for the batch that `next` gave, [batch, ..]; NULL with an error. */
+    /* A step of training: forward, `loss` and backward of its batches. number: of the step in the
+     * epoch. */
+    bool (*step)(struct runner *runner, int64_t number, step_loss_fn loss, void *arg,
+                 struct err *err);
+    /* Of one batch; `step` is made of these where batches run one after another (runner_step). The
+     * objective's output for the batch that `next` gave, [batch, ..]; NULL with an error. */
     const float *(*forward)(struct runner *runner, const struct batch *batch,
                             const struct run_key *key, struct err *err);
     /* Where its gradient goes. */
@@ -74,4 +87,9 @@ struct runner_kind {
 extern const struct runner_kind runner_patches, runner_slides;
 
 void runner_free(struct runner *runner); /* NULL-safe */
+/* `step` for kinds that run one batch after another. */
+bool runner_step(struct runner *runner, int64_t number, step_loss_fn loss, void *arg,
+                 struct err *err);
+/* For dropout: the number of the first sample of batch `number` of the current epoch. */
+uint64_t runner_first_sample(const struct runner *runner, int64_t number);
 #endif

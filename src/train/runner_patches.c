@@ -33,12 +33,12 @@ static const struct patches *of_const(const struct runner *runner)
 
 static int64_t patches_batch(const struct train_config *config)
 {
-    return config->train.batch;
+    return config_micro_batch(config);
 }
 
 static int64_t patches_step_batches(const struct train_config *config)
 {
-    return config->train.accumulate;
+    return config_micro_batches(config);
 }
 
 /* --- how patches are prepared --- */
@@ -114,12 +114,13 @@ static bool new_loader(struct trainer *trainer, enum data_side side, struct load
                        struct err *err)
 {
     const struct train_config *config = trainer->config;
+    const struct ranks *ranks = side == DATA_TRAIN ? trainer->data_ranks : trainer->sample_ranks;
     struct loader_options options = {
         .dataset = &trainer->dataset,
         .side = side,
         .train = side == DATA_TRAIN,
         .balanced = side == DATA_TRAIN && config->data.balance == BALANCE_SAMPLING,
-        .batch = config->train.batch,
+        .batch = config_micro_batch(config),
         .input_px = trainer->learning.crop_px,
         .window_bytes = config->data.window_mb << 20,
         .workers = (int)config->data.workers,
@@ -127,8 +128,8 @@ static bool new_loader(struct trainer *trainer, enum data_side side, struct load
         .augment = config->augment,
         .prepare = &trainer->prepare,
         .stain = &trainer->stain,
-        .rank = trainer->data_ranks->rank,
-        .ranks = trainer->data_ranks->size,
+        .rank = ranks->rank,
+        .ranks = ranks->size,
     };
     return loader_new(&options, out, err);
 }
@@ -136,7 +137,8 @@ static bool new_loader(struct trainer *trainer, enum data_side side, struct load
 static bool new_mix(struct patches *patches, struct err *err)
 {
     const struct trainer *trainer = patches->runner.trainer;
-    size_t batch = (size_t)trainer->config->train.batch, side = (size_t)trainer->learning.crop_px;
+    size_t batch = (size_t)config_micro_batch(trainer->config),
+           side = (size_t)trainer->learning.crop_px;
     if (trainer->config->train.mixup <= 0 || patches->runner.side != DATA_TRAIN)
         return true;
     patches->mix_shares = calloc(batch, sizeof *patches->mix_shares);
@@ -201,7 +203,7 @@ static void mix(struct patches *patches, struct batch *batch)
 {
     const struct train_config *config = patches->runner.trainer->config;
     const struct batch_item *image = batch_find(batch, "image");
-    int64_t count = config->train.batch, n = shape_count(&image->shape);
+    int64_t count = config_micro_batch(config), n = shape_count(&image->shape);
     struct augment_key key = { .seed = (uint64_t)config->seed, .epoch = patches->epoch };
     mix_batch(batch, count, n / count, config->train.mixup, key, patches->mix_shares,
               patches->mix_others, patches->mix_images);
@@ -350,5 +352,6 @@ const struct runner_kind runner_patches = {
     .forward = patches_forward,
     .gradient = patches_gradient,
     .backward = patches_backward,
+    .step = runner_step,
     .remark = patches_remark,
 };

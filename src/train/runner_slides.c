@@ -588,6 +588,7 @@ const struct runner_kind runner_slides = {
     .forward = slides_forward,
     .gradient = slides_gradient,
     .backward = slides_backward,
+    .step = runner_step,
     .record = slides_record,
     .remark = slides_remark,
 };

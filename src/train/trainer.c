@@ -18,14 +18,9 @@ static bool build_network(struct trainer *trainer, struct err *err)
     struct learning *learning = &trainer->learning;
     if (!learning->objective->build(learning, &trainer->graph, err))
         return false;
+    trainer->learnt = trainer->graph;
     trainer->seen.outputs = learning->outputs;
     return trainer_check_ports(trainer, err);
-}
-
-void runner_free(struct runner *runner)
-{
-    if (runner)
-        runner->kind->free(runner);
 }
 
 const struct graph *trainer_model(const struct trainer *trainer)
@@ -37,9 +32,9 @@ const struct graph *trainer_model(const struct trainer *trainer)
 static bool new_buffers(struct trainer *trainer, struct err *err)
 {
     size_t count = 1;
-    for (value_id v = 0; v < trainer->graph->n_values; v++)
-        if (trainer->graph->values[v].kind == VALUE_BUFFER)
-            count += (size_t)shape_count(&trainer->graph->values[v].shape);
+    for (value_id v = 0; v < trainer->learnt->n_values; v++)
+        if (trainer->learnt->values[v].kind == VALUE_BUFFER)
+            count += (size_t)shape_count(&trainer->learnt->values[v].shape);
     bool needed = trainer->config->train.on_nan == NAN_SKIP || trainer->kind->slow;
     if (needed) /* to take a step back that was not finished */
         trainer->buffers = calloc(count, sizeof *trainer->buffers);
@@ -48,7 +43,7 @@ static bool new_buffers(struct trainer *trainer, struct err *err)
 
 static bool new_gradients(struct trainer *trainer, struct err *err)
 {
-    trainer->n_gradients = graph_parameter_count(trainer->graph);
+    trainer->n_gradients = graph_parameter_count(trainer->learnt);
     trainer->gradients = calloc((size_t)trainer->n_gradients + 1, sizeof *trainer->gradients);
     return trainer->gradients || err_memory(err, "gradients");
 }
@@ -63,7 +58,7 @@ static bool new_optimizer(struct trainer *trainer, struct err *err)
         options.own_begin = trainer->parts[trainer->weight_ranks->rank];
         options.own_end = trainer->parts[trainer->weight_ranks->rank + 1];
     }
-    return optimizer_new(trainer->graph, &options, &trainer->optimizer, err);
+    return optimizer_new(trainer->learnt, &options, &trainer->optimizer, err);
 }
 
 static bool set_up(struct trainer *trainer, struct err *err)
@@ -78,12 +73,12 @@ static bool set_up(struct trainer *trainer, struct err *err)
     bool ok = checkpoints || err_memory(err, "the trainer");
     ok = ok && trainer_open_data(trainer, err) && build_network(trainer, err) &&
          new_gradients(trainer, err) &&
-         trainer->kind->use(trainer->train, trainer->graph, trainer->learning.objective->mode,
-                            err) &&
+         trainer->train->kind->use(trainer->train, trainer->graph,
+                                   trainer->learning.objective->mode, err) &&
          trainer_share_parts(trainer, err) && new_optimizer(trainer, err) &&
          new_buffers(trainer, err) && trainer_share_new(trainer, err) &&
          (config->train.ema <= 0 ||
-          ema_new(trainer->graph, config->train.ema, trainer->threads, &trainer->ema, err)) &&
+          ema_new(trainer->learnt, config->train.ema, trainer->threads, &trainer->ema, err)) &&
          (!trainer_leads(trainer) || file_make_folder(checkpoints, err));
     free(checkpoints);
     return trainer_agree(trainer, ok, err) && trainer_check_data(trainer, err) &&
@@ -149,10 +144,10 @@ static bool leave(struct trainer *trainer, struct err *err)
 static bool run_steps(struct trainer *trainer, struct err *err)
 {
     const struct train_request *request = trainer->request;
+    const struct runner_kind *kind = trainer->train->kind;
     int64_t every = trainer->config->checkpoint.every_steps;
-    bool ok =
-        trainer->kind->begin(trainer->train, (uint64_t)trainer->epoch,
-                             trainer->step * trainer->kind->step_batches(trainer->config), err);
+    bool ok = kind->begin(trainer->train, (uint64_t)trainer->epoch,
+                          trainer->step * kind->step_batches(trainer->config), err);
     trainer->stop = ctx_stopped(trainer->ctx);
     if (!ranks_agree(request->ranks, ok, &trainer->stop, err))
         return false;
@@ -180,11 +175,11 @@ static bool train_epoch(struct trainer *trainer, struct err *err)
     snprintf(label, sizeof label, "epoch %lld of %lld", (long long)trainer->epoch + 1,
              (long long)trainer->config->train.epochs);
     trainer->epoch_began_s = clock_monotonic_s();
-    trainer->epoch_waited_s = trainer->kind->waited_s(trainer->train);
+    trainer->epoch_waited_s = trainer->train->kind->waited_s(trainer->train);
     console_begin(trainer->ctx->console, label, (trainer->steps_per_epoch - trainer->step) * images,
                   trainer->kind->samples);
     bool ok = run_steps(trainer, err);
-    trainer->kind->end(trainer->train);
+    trainer->train->kind->end(trainer->train);
     console_end(trainer->ctx->console);
     trainer->train_s += clock_monotonic_s() - trainer->epoch_began_s;
     return ok;
@@ -274,7 +269,7 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
     row->learning_rate =
         schedule_rate(&trainer->schedule, &trainer->judged, (double)trainer->epoch);
     row->seconds = clock_monotonic_s() - trainer->epoch_began_s;
-    double waited = trainer->kind->waited_s(trainer->train) - trainer->epoch_waited_s;
+    double waited = trainer->train->kind->waited_s(trainer->train) - trainer->epoch_waited_s;
     row->waiting = row->seconds > 0 ? waited / row->seconds : 0;
     trainer->n_rows++;
     struct predictions seen = { 0 };
@@ -449,9 +444,9 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     out->images_per_s = trainer.train_s > 0 ? (double)trainer.images / trainer.train_s : 0;
     out->samples = trainer.kind->samples;
     if (trainer.train && trainer.train_s > 0)
-        out->waiting = trainer.kind->waited_s(trainer.train) / trainer.train_s;
-    if (trainer.train && trainer.kind->remark)
-        trainer.kind->remark(trainer.train);
+        out->waiting = trainer.train->kind->waited_s(trainer.train) / trainer.train_s;
+    if (trainer.train && trainer.train->kind->remark)
+        trainer.train->kind->remark(trainer.train);
     tear_down(&trainer);
     return ok;
 }

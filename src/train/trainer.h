@@ -30,6 +30,8 @@ struct trainer {
         *data_ranks; /* its group that has the same weights and learns from other samples */
     struct ranks *weight_ranks; /* all that have the same weights, whose gradients are summed:
                                    these, or all ranks where slides are divided into bands */
+    struct ranks *sample_ranks; /* whose predictions and losses together are those of all samples,
+                                   in a step and in an evaluation */
     struct plan_peers bands;    /* those with the other bands of a slide; size 1: nobody */
     bool amid;                  /* within a pass in which those wait for each other */
     int threads;
@@ -39,14 +41,16 @@ struct trainer {
     struct stain_need stain;
     struct model_config prepare; /* how images are prepared; without what is predicted */
     struct graph *graph;         /* to be trained */
-    float *gradients;            /* of all its parameters: plan_gradients */
+    struct graph *learnt; /* whose parameters this rank learns: the graph, unless others have parts
+                             of it; gradients, optimizer, average and statistics are of these */
+    float *gradients;     /* of all its parameters: plan_gradients */
     int64_t n_gradients;
     /* train.memory_mb for whole slides: bytes that the plan of a slide may take, and those that the
      * process takes besides; 0: no limit. Kept in checkpoints: the same plans after --resume. */
     size_t plan_budget, plan_besides;
     struct optimizer *optimizer;
     struct ema *ema;                /* NULL without */
-    const struct runner_kind *kind; /* of all runners */
+    const struct runner_kind *kind; /* of runners on these data; `train` may have another */
     struct runner *train;
     struct runner *val, *tester; /* NULL: no such data */
     float *buffers;              /* a copy of the graph's buffers; NULL: not needed */
@@ -79,7 +83,7 @@ struct trainer {
 };
 
 /* trainer_ranks.c: all collective, unless noted: called by all ranks, although sums and gathers go
- * over data_ranks only. */
+ * over some only. */
 /* The first rank writes files and messages. Not collective. */
 bool trainer_leads(const struct trainer *trainer);
 bool trainer_agree(const struct trainer *trainer, bool ok, struct err *err);

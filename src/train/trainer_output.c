@@ -308,8 +308,8 @@ bool trainer_write_run(const struct trainer *trainer, const char *state, struct 
     write_data(trainer, &json);
     json_out_int(&json, "ranks", request->ranks->size);
     write_sums(trainer, &json);
-    if (trainer->kind->record)
-        trainer->kind->record(trainer->train, &json);
+    if (trainer->train->kind->record)
+        trainer->train->kind->record(trainer->train, &json);
     json_out_int(&json, "threads", trainer->threads);
     json_out_int(&json, "steps_per_epoch", trainer->steps_per_epoch);
     json_out_int(&json, "epochs", trainer->epoch);

@@ -49,7 +49,8 @@ bool trainer_axes(const struct train_config *config, struct err *err)
             return err_set(
                 err, ERR_USAGE, "parallel.%s: %lld is not supported by the objective %s yet; use 1",
                 rank_grid_names[a], (long long)config->parallel[a], objective_of(config)->name);
-    return config->parallel[GRID_BANDS] == 1 || check_bands(config, err);
+    return config_check_parallel(config, err) &&
+           (config->parallel[GRID_BANDS] == 1 || check_bands(config, err));
 }
 
 bool trainer_place(struct trainer *trainer, struct err *err)
@@ -60,6 +61,7 @@ bool trainer_place(struct trainer *trainer, struct err *err)
         return false;
     bool divided = grid->extent[GRID_BANDS] > 1;
     trainer->weight_ranks = divided ? trainer->request->ranks : trainer->data_ranks;
+    trainer->sample_ranks = trainer->data_ranks;
     trainer->bands = peers_of_ranks(&grid->group[GRID_BANDS]);
     return true;
 }
@@ -124,7 +126,7 @@ static bool hash_data(const struct trainer *trainer, uint64_t *hash, struct err 
 
 static uint64_t hash_weights(const struct trainer *trainer)
 {
-    return graph_hash(trainer->graph, IDENTITY_HASH_BEGIN, true);
+    return graph_hash(trainer->learnt, IDENTITY_HASH_BEGIN, true);
 }
 
 bool trainer_check_program(const struct trainer *trainer, struct err *err)
@@ -185,7 +187,7 @@ const struct plan_peers *trainer_peers(struct trainer *trainer)
 
 bool trainer_share_new(struct trainer *trainer, struct err *err)
 {
-    const struct graph *graph = trainer->graph;
+    const struct graph *graph = trainer->learnt;
     int64_t n = 0, count = 0, *at = calloc((size_t)graph->n_values + 1, sizeof *at);
     bool *whole = calloc((size_t)graph->n_values + 1, sizeof *whole);
     if (trainer->weight_ranks->size == 1) {
@@ -226,7 +228,7 @@ bool trainer_share_budget(struct trainer *trainer, struct err *err)
 bool trainer_share_parts(struct trainer *trainer, struct err *err)
 {
     int ranks = trainer->weight_ranks->size;
-    int64_t count = graph_parameter_count(trainer->graph);
+    int64_t count = graph_parameter_count(trainer->learnt);
     if (ranks == 1 || !trainer->config->ranks.shard_optimizer)
         return true;
     trainer->parts = calloc((size_t)ranks + 1, sizeof *trainer->parts);
@@ -250,10 +252,10 @@ static void move_weights(struct graph *graph, float *flat, bool back)
 
 bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err *err)
 {
-    move_weights(trainer->graph, gradients, false);
+    move_weights(trainer->learnt, gradients, false);
     if (!ranks_gather_parts(trainer->weight_ranks, gradients, trainer->parts, err))
         return false;
-    move_weights(trainer->graph, gradients, true);
+    move_weights(trainer->learnt, gradients, true);
     return true;
 }
 
@@ -261,12 +263,12 @@ bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err
 static void move_statistics(struct trainer *trainer, bool back, float scale)
 {
     float *place = trainer->statistics;
-    for (value_id v = 0; v < trainer->graph->n_values; v++) {
-        const struct value *value = &trainer->graph->values[v];
+    for (value_id v = 0; v < trainer->learnt->n_values; v++) {
+        const struct value *value = &trainer->learnt->values[v];
         if (value->kind != VALUE_BUFFER)
             continue;
         int64_t count = shape_count(&value->shape);
-        float *data = graph_data(trainer->graph, v);
+        float *data = graph_data(trainer->learnt, v);
         for (int64_t i = 0; i < count; i++)
             *(back ? &data[i] : &place[i]) = back ? place[i] * scale : data[i];
         place += count;
@@ -288,7 +290,7 @@ static bool send_statistics(struct trainer *trainer, struct err *err)
         return true;
     trainer->statistics_sent = true;
     move_statistics(trainer, false, 1);
-    return ranks_start_sum(trainer->data_ranks, trainer->statistics, trainer->n_statistics, err);
+    return ranks_start_sum(trainer->weight_ranks, trainer->statistics, trainer->n_statistics, err);
 }
 
 static void on_gradient(void *arg, value_id parameter, float *gradient, int64_t count)
@@ -317,7 +319,7 @@ static bool share_sums(struct trainer *trainer, bool ok, double sums[2], struct 
     if (trainer->sparse)
         return trainer_compress_sum(trainer, ok, sums, err);
     return buckets_finish(trainer->buckets, trainer->weight_ranks, err) &&
-           ranks_sum_reals(trainer->data_ranks, sums, 2, err);
+           ranks_sum_reals(trainer->sample_ranks, sums, 2, err);
 }
 
 bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err)
@@ -332,7 +334,7 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
     if (!ranks_agree(trainer->request->ranks, ok && sent, &trainer->stop, err))
         return false;
     if (trainer->n_statistics > 0)
-        move_statistics(trainer, true, (float)(1.0 / trainer->data_ranks->size));
+        move_statistics(trainer, true, (float)(1.0 / trainer->weight_ranks->size));
     return true;
 }
 
@@ -341,7 +343,7 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
 bool trainer_gather(const struct trainer *trainer, const struct predictions *mine,
                     struct predictions *all, struct err *err)
 {
-    return predictions_gather(trainer->data_ranks, mine, all, err);
+    return predictions_gather(trainer->sample_ranks, mine, all, err);
 }
 
 /* --- what the first rank read --- */

@@ -12,62 +12,35 @@
 static void move_buffers(struct trainer *trainer, bool back)
 {
     float *place = trainer->buffers;
-    for (value_id v = 0; v < trainer->graph->n_values; v++) {
-        const struct value *value = &trainer->graph->values[v];
+    for (value_id v = 0; v < trainer->learnt->n_values; v++) {
+        const struct value *value = &trainer->learnt->values[v];
         if (value->kind != VALUE_BUFFER)
             continue;
         size_t count = (size_t)shape_count(&value->shape);
-        float *data = graph_data(trainer->graph, v);
+        float *data = graph_data(trainer->learnt, v);
         memcpy(back ? data : place, back ? place : data, count * sizeof *data);
         place += count;
     }
 }
 
-/* A batch of a step that was run. */
-struct learnt {
-    struct batch batch;
-    const float *outputs;
+/* What a step has found so far. */
+struct found {
+    struct trainer *trainer;
     double loss;
+    char *bad; /* a sample whose outputs are not numbers, or NULL */
 };
-
-/* Forward, loss and backward of one batch; its gradients are added to those that are there. */
-static bool learn_batch(struct trainer *trainer, int64_t number, struct learnt *out,
-                        struct err *err)
-{
-    const struct runner_kind *kind = trainer->kind;
-    const struct train_config *config = trainer->config;
-    int64_t size = kind->batch(config), ranks = trainer->data_ranks->size;
-    struct comparison c = { .batch = &out->batch,
-                            .divisor = (double)trainer_step_images(trainer),
-                            .epoch = (uint64_t)trainer->epoch };
-    bool ok = kind->next(trainer->train, &out->batch, err);
-    if (trainer->peers.sum || trainer->bands.size > 1) /* ranks wait for each other in the passes */
-        ok = trainer_agree(trainer, ok, err);
-    if (!ok)
-        return false;
-    uint64_t sequence =
-        (uint64_t)((trainer->epoch * kind->n_batches(trainer->train) + number) * ranks +
-                   trainer->data_ranks->rank);
-    struct run_key key = { .first_sample = sequence * (uint64_t)size };
-    out->outputs = c.outputs = kind->forward(trainer->train, &out->batch, &key, err);
-    c.gradient = c.outputs ? kind->gradient(trainer->train) : NULL;
-    ok = c.outputs && trainer->learning.objective->loss(&trainer->learning, &c, &out->loss, err) &&
-         kind->backward(trainer->train, (number + 1) % kind->step_batches(config) == 0, err);
-    trainer->torn = !ok && (trainer->peers.sum || trainer->amid);
-    return ok;
-}
 
 /* The first sample of the batch whose outputs are not numbers, for the message; NULL if there is
  * none. The caller's. */
-static char *bad_sample(const struct trainer *trainer, const struct learnt *learnt)
+static char *bad_sample(const struct trainer *trainer, const struct step_batch *now)
 {
     int output = trainer_output(trainer, trainer->graph);
     const struct shape *shape = graph_shape(trainer->graph, trainer->graph->outputs[output].value);
     int64_t each = shape_count(shape) / shape->dim[0];
-    for (int64_t i = 0; i < learnt->batch.n * each; i++)
-        if (!isfinite(learnt->outputs[i]))
+    for (int64_t i = 0; i < now->batch.n * each; i++)
+        if (!isfinite(now->outputs[i]))
             return dataset_sample_name(&trainer->dataset,
-                                       batch_int64(&learnt->batch, "sample")[i / each]);
+                                       batch_int64(&now->batch, "sample")[i / each]);
     return NULL;
 }
 
@@ -94,31 +67,41 @@ static bool not_a_number(struct trainer *trainer, const char *sample, double los
     return true;
 }
 
+/* The loss of a batch, and what is kept of it. */
+static bool learn_from(void *arg, const struct step_batch *now, struct err *err)
+{
+    struct found *found = arg;
+    struct trainer *trainer = found->trainer;
+    const struct objective *objective = trainer->learning.objective;
+    double loss = 0, images = (double)trainer_step_images(trainer);
+    struct comparison c = { .batch = &now->batch,
+                            .outputs = now->outputs,
+                            .divisor = images,
+                            .gradient = now->gradient,
+                            .epoch = (uint64_t)trainer->epoch };
+    if (!objective->loss(&trainer->learning, &c, &loss, err))
+        return false;
+    found->loss += loss;
+    if (!isfinite(loss) && !found->bad)
+        found->bad = bad_sample(trainer, now);
+    struct comparison known = { .batch = &now->batch, .outputs = now->outputs };
+    return !isfinite(loss) ||
+           objective->keep(&trainer->learning, &known, loss * images, &trainer->seen, err);
+}
+
 /* All batches of a step. sums: the loss, and that of the finite batches over their samples. *bad
  * names a sample whose outputs are not numbers; the caller's. */
 static bool learn_batches(struct trainer *trainer, double sums[2], char **bad, struct err *err)
 {
-    int64_t batches = trainer->kind->step_batches(trainer->config);
-    int64_t images = trainer_step_images(trainer);
+    struct found found = { .trainer = trainer };
     double before = trainer->seen.loss_sum; /* of all ranks */
     trainer->seen.loss_sum = 0;
-    for (int64_t i = 0; i < batches; i++) {
-        struct learnt learnt = { 0 };
-        if (!learn_batch(trainer, trainer->step * batches + i, &learnt, err))
-            return false;
-        sums[0] += learnt.loss;
-        if (!isfinite(learnt.loss) && !*bad)
-            *bad = bad_sample(trainer, &learnt);
-        struct comparison c = { .batch = &learnt.batch, .outputs = learnt.outputs };
-        if (isfinite(learnt.loss) &&
-            !trainer->learning.objective->keep(&trainer->learning, &c, learnt.loss * (double)images,
-                                               &trainer->seen, err))
-            return false;
-        console_advance(trainer->ctx->console, images / batches);
-    }
+    bool ok = trainer->train->kind->step(trainer->train, trainer->step, learn_from, &found, err);
+    sums[0] = found.loss;
     sums[1] = trainer->seen.loss_sum;
+    *bad = found.bad;
     trainer->seen.loss_sum = before;
-    return true;
+    return ok;
 }
 
 static bool update(struct trainer *trainer, double norm, struct err *err)
@@ -194,7 +177,8 @@ static const float *evaluate_batch(struct trainer *trainer, struct evaluation *e
     memset(means, 0, (size_t)(count * each) * sizeof *means);
     for (int way = 0; way < evaluation->ways; way++) {
         struct run_key key = { .way = way };
-        const float *outputs = trainer->kind->forward(evaluation->runner, batch, &key, err);
+        const float *outputs =
+            evaluation->runner->kind->forward(evaluation->runner, batch, &key, err);
         if (!outputs || evaluation->ways == 1)
             return outputs;
         for (int64_t i = 0; i < count * each; i++) {
@@ -212,12 +196,12 @@ static bool run_batches(struct trainer *trainer, struct evaluation *evaluation,
                         struct predictions *out, struct err *err)
 {
     struct learning *learning = &trainer->learning;
-    for (int64_t i = 0; i < trainer->kind->n_batches(evaluation->runner); i++) {
+    for (int64_t i = 0; i < evaluation->runner->kind->n_batches(evaluation->runner); i++) {
         struct batch batch = { 0 };
         double loss = 0;
         struct comparison c = { .batch = &batch, .divisor = 1 };
         bool stop = ctx_stopped(trainer->ctx);
-        bool ok = trainer->kind->next(evaluation->runner, &batch, err);
+        bool ok = evaluation->runner->kind->next(evaluation->runner, &batch, err);
         c.outputs = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
         ok = c.outputs && learning->objective->loss(learning, &c, &loss, err) &&
              learning->objective->keep(learning, &c, loss, out, err);
@@ -227,9 +211,9 @@ static bool run_batches(struct trainer *trainer, struct evaluation *evaluation,
         if (stop)
             return err_stopped(err);
         if (trainer->kind->slow)
-            console_advance(trainer->ctx->console, batch.n * trainer->data_ranks->size);
+            console_advance(trainer->ctx->console, batch.n * trainer->sample_ranks->size);
     }
-    return ranks_sum_reals(trainer->data_ranks, &out->loss_sum, 1, err);
+    return ranks_sum_reals(trainer->sample_ranks, &out->loss_sum, 1, err);
 }
 
 static bool evaluation_new(const struct trainer *trainer, struct runner *runner, int ways,
@@ -266,7 +250,7 @@ static void begin_progress(const struct trainer *trainer, const struct runner *r
 bool trainer_evaluate(struct trainer *trainer, struct runner *runner, bool tta,
                       struct predictions *out, struct err *err)
 {
-    const struct runner_kind *kind = trainer->kind;
+    const struct runner_kind *kind = runner->kind;
     struct graph *graph = NULL;
     struct evaluation evaluation = { 0 };
     struct predictions mine = { .outputs = trainer->learning.outputs };

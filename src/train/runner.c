@@ -1,0 +1,53 @@
+/* runner.c: what kinds of runners share (runner.h). */
+#include "base/console.h"
+#include "train/trainer.h"
+
+void runner_free(struct runner *runner)
+{
+    if (runner)
+        runner->kind->free(runner);
+}
+
+uint64_t runner_first_sample(const struct runner *runner, int64_t number)
+{
+    const struct trainer *trainer = runner->trainer;
+    const struct runner_kind *kind = runner->kind;
+    uint64_t sequence =
+        (uint64_t)((trainer->epoch * kind->n_batches(runner) + number) * trainer->data_ranks->size +
+                   trainer->data_ranks->rank);
+    return sequence * (uint64_t)kind->batch(trainer->config);
+}
+
+/* Forward, loss and backward of one batch; its gradients are added to those that are there. */
+static bool learn_batch(struct runner *runner, int64_t number, step_loss_fn loss, void *arg,
+                        struct err *err)
+{
+    struct trainer *trainer = runner->trainer;
+    const struct runner_kind *kind = runner->kind;
+    struct step_batch now = { 0 };
+    bool ok = kind->next(runner, &now.batch, err);
+    if (trainer->peers.sum || trainer->bands.size > 1) /* ranks wait for each other in the passes */
+        ok = trainer_agree(trainer, ok, err);
+    if (!ok)
+        return false;
+    struct run_key key = { .first_sample = runner_first_sample(runner, number) };
+    now.outputs = kind->forward(runner, &now.batch, &key, err);
+    now.gradient = now.outputs ? kind->gradient(runner) : NULL;
+    ok = now.outputs && loss(arg, &now, err) &&
+         kind->backward(runner, (number + 1) % kind->step_batches(trainer->config) == 0, err);
+    trainer->torn = !ok && (trainer->peers.sum || trainer->amid);
+    return ok;
+}
+
+bool runner_step(struct runner *runner, int64_t number, step_loss_fn loss, void *arg,
+                 struct err *err)
+{
+    const struct trainer *trainer = runner->trainer;
+    int64_t batches = runner->kind->step_batches(trainer->config);
+    for (int64_t i = 0; i < batches; i++) {
+        if (!learn_batch(runner, number * batches + i, loss, arg, err))
+            return false;
+        console_advance(trainer->ctx->console, trainer_step_images(trainer) / batches);
+    }
+    return true;
+}
