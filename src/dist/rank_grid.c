@@ -17,7 +17,7 @@ bool rank_grid_extents(const int64_t asked[GRID_AXES], int size, int extent[GRID
     if (others > size || size % others != 0 ||
         (asked[GRID_DATA] != 0 && asked[GRID_DATA] != size / others))
         return err_set(err, ERR_USAGE,
-                       "parallel: data %lld x stage %lld x space %lld x bands %lld x heads %lld "
+                       "parallel: data %lld x stages %lld x space %lld x bands %lld x heads %lld "
                        "does not make %d rank%s; data: 0 takes what the others leave",
                        (long long)asked[GRID_DATA], (long long)asked[GRID_STAGE],
                        (long long)asked[GRID_SPACE], (long long)asked[GRID_BANDS],

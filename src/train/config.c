@@ -17,8 +17,9 @@
 /* How a file names a key. */
 enum seen { SEEN_NOT, SEEN_NOW, SEEN_FORMER };
 
-/* A section of older configs and checkpoints, and its present name. */
+/* A section and a key of older configs and checkpoints, and their present names. */
 static const char former_section[] = "ranks.grid", present_section[] = "parallel";
+static const char former_key[] = "parallel.stage", present_key[] = "parallel.stages";
 
 struct reading {
     yaml_document_t document;
@@ -197,10 +198,11 @@ static bool is_within(const char *path, const char *section)
 /* The path by which the table has a key or a section. */
 static const char *present_path(const char *path, char out[MAX_PATH_TEXT])
 {
-    if (!is_within(path, former_section))
-        return path;
-    snprintf(out, MAX_PATH_TEXT, "%s%.100s", present_section, path + strlen(former_section));
-    return out;
+    if (is_within(path, former_section)) {
+        snprintf(out, MAX_PATH_TEXT, "%s%.100s", present_section, path + strlen(former_section));
+        path = out;
+    }
+    return strcmp(path, former_key) == 0 ? present_key : path;
 }
 
 const struct config_key *config_key_at(const char *given)

@@ -40,6 +40,7 @@ enum train_on_nan { NAN_STOP, NAN_SKIP };
 enum train_memory { MEMORY_PLAIN, MEMORY_RECOMPUTE, MEMORY_HALF, MEMORY_STREAM, MEMORY_AUTO };
 enum train_store { STORE_SINGLE, STORE_BF16 };
 enum ranks_bind { BIND_AUTO, BIND_NONE };
+enum stage_recompute { RECOMPUTE_AUTO, RECOMPUTE_ALWAYS, RECOMPUTE_NEVER };
 enum distill_loss { DISTILL_PROBABILITIES, DISTILL_LOGITS };
 
 struct train_config {
@@ -90,7 +91,13 @@ struct train_config {
         int64_t bucket_mb, compress_warmup;
         double compress_keep;
     } ranks;
-    int64_t parallel[GRID_AXES]; /* the grid of ranks */
+    int64_t parallel[GRID_AXES];    /* the grid of ranks */
+    struct {                        /* of the section parallel too */
+        int schedule;               /* enum program_kind */
+        int64_t times, micro_batch; /* 0: not given */
+        int recompute;              /* enum stage_recompute */
+        struct texts cut;
+    } pipeline;
     struct {
         int64_t every_steps, keep;
     } checkpoint;
@@ -165,6 +172,19 @@ static inline bool config_half(const struct train_config *config)
 /* Refuses settings that are for patches alone where slides are given, and the other way round. */
 bool config_check_slides(const struct train_config *config, struct err *err);
 
+/* Patches that go through the network together, and how many times that is in a step on each
+ * replica; their product is train.batch x train.accumulate. After config_check_parallel. */
+int64_t config_micro_batch(const struct train_config *config);
+int64_t config_micro_batches(const struct train_config *config);
+/* Whether the network is cut into stages. */
+static inline bool config_staged(const struct train_config *config)
+{
+    return config->parallel[GRID_STAGE] > 1;
+}
+/* Refuses what cannot be divided over ranks as the section parallel says. How many ranks there are
+ * is not looked at. */
+bool config_check_parallel(const struct train_config *config, struct err *err);
+
 /* Are the classes the default, normal and tumor? */
 bool config_default_classes(const struct train_config *config);
 /* Then they are replaced by those of the first store in the data; a store that names none has these
@@ -174,9 +194,9 @@ bool config_adopt_classes(struct train_config *config, struct err *err);
 /* The same for the labels of slide lists that are not these two: the classes are those, sorted. */
 bool config_adopt_labels(struct train_config *config, struct err *err);
 
-/* Two configs as texts of config_print: true if they differ only in what changes no result, or, on
- * another number of ranks, in how a step is made up. The error, with `path`, has the first line
- * that differs. */
+/* Two configs as texts of config_print: true if they differ only in what changes no result, in how
+ * the network is cut into stages, or, on another number of ranks, in how a step is made up. The
+ * error, with `path`, has the first line that differs. */
 bool config_same(const char *path, const char *then, const char *now, bool same_ranks,
                  struct err *err);
 

@@ -1,5 +1,6 @@
 /* config_keys.c: every key of a training's config (config.h), in the order of the template. */
 #include <stddef.h>
+#include "net/stages/program.h"
 #include "train/config.h"
 
 static const char *const paddings[] = { "zero", "reflect", "replicate", "valid", NULL };
@@ -12,6 +13,7 @@ const char *const config_activations[] = { "auto", "softmax", "sigmoid", "none",
 static const char *const on_nan[] = { "stop", "skip", NULL };
 static const char *const memories[] = { "plain", "recompute", "half", "stream", "auto", NULL };
 static const char *const stores[] = { "single", "bf16", NULL };
+static const char *const recomputes[] = { "auto", "true", "false", NULL };
 static const char *const binds[] = { "auto", "none", NULL };
 static const char *const distill_losses[] = { "probabilities", "logits", NULL };
 
@@ -250,8 +252,28 @@ const struct config_key config_keys[] = {
         "how several ranks divide the work: a grid whose extents multiply to their number. data: "
         "copies of the network that learn from different patches or slides; 0: what the others "
         "leave, which is all ranks as long as the others are 1"),
-    INT("parallel.stage", parallel[GRID_STAGE], 1, 1 << 20, "1",
-        "parts of the network, one after another"),
+    INT("parallel.stages", parallel[GRID_STAGE], 1, STAGES_MOST, "1",
+        "the network is cut into this many parts, one after another, each on another rank; a batch "
+        "goes through them in micro-batches"),
+    CHOICE(
+        "parallel.schedule", pipeline.schedule, program_names, "1f1b",
+        "the order in which stages work on micro-batches. basic: one after another; mast, "
+        "master: pairs in opposite directions (GEMS), every stage being on two ranks; gpipe: all "
+        "forward, then all backward; 1f1b: forward and backward take turns; zb-h1: the same, with "
+        "gradients of weights computed while a rank would wait"),
+    INT("parallel.times", pipeline.times, 0, 1 << 20, "0",
+        "for master: pairs of micro-batches in a step; 0: as micro_batch makes them"),
+    INT("parallel.micro_batch", pipeline.micro_batch, 0, 65536, "0",
+        "patches in a micro-batch, over which batch norm takes its statistics; train.batch x "
+        "train.accumulate must be a multiple. 0: train.batch, or what parallel.times makes of it. "
+        "The same results as one process with train.batch set to this"),
+    CHOICE("parallel.recompute", pipeline.recompute, recomputes, "auto",
+           "stages keep only their inputs and run forward again before backward: less memory, a "
+           "third more time, bitwise the same results. auto: for 1f1b, unless everything fits "
+           "train.memory_mb"),
+    TEXTS("parallel.cut", pipeline.cut, "[]",
+          "names of the last layers of all stages but the last; []: stages of equal time, measured "
+          "at the start. 'microtome model cut' shows them"),
     INT("parallel.space", parallel[GRID_SPACE], 1, 1 << 20, "1",
         "parts of one image along one side"),
     INT("parallel.bands", parallel[GRID_BANDS], 1, 1 << 20, "1",

@@ -8,14 +8,16 @@ static size_t line_of(const char *text)
     return strcspn(text, "\n");
 }
 
-/* The first line in which two configs differ, other than in what changes no result. On another
- * number of ranks a step may be made up in another way. */
+/* The first line in which two configs differ, other than in what changes no result, and in how a
+ * network is cut into stages. On another number of ranks a step may be made up in another way. */
 static bool same_lines(const char *path, const char *then, const char *now, bool same_ranks,
                        struct err *err)
 {
     static const char *const free_keys[] = {
-        "  workers:", "  every_steps:",     "  keep:",  "  bind:",       "  spill:",
-        "  overlap:", "  shard_optimizer:", "  batch:", "  accumulate:", "  data:"
+        "  workers:", "  every_steps:",     "  keep:",      "  bind:",     "  spill:",
+        "  overlap:", "  shard_optimizer:", "  stages:",    "  schedule:", "  times:",
+        "  cut:",     "  micro_batch:",     "  recompute:", "  batch:",    "  accumulate:",
+        "  data:"
     };
     const size_t n_free = sizeof free_keys / sizeof *free_keys - (same_ranks ? 3 : 0);
     while (*then || *now) {

@@ -134,7 +134,7 @@ static bool build_dense(struct distill *d, struct graph **dense, struct err *err
                                .output_stride = d->stride_px,
                                .height = d->crop_px,
                                .width = d->crop_px };
-    bool ok = transform_resize(d->student->graph, d->config->train.batch, d->window_px,
+    bool ok = transform_resize(d->student->graph, config_micro_batch(d->config), d->window_px,
                                d->window_px, &batched, err) &&
               transform_dense(batched, &spec, dense, err);
     graph_free(batched);
@@ -165,7 +165,7 @@ static bool choose_places(struct distill *d, const struct graph *dense, struct e
 
 static bool allocate(struct distill *d, struct err *err)
 {
-    size_t n = (size_t)(d->config->train.batch * d->windows), classes = (size_t)d->classes;
+    size_t n = (size_t)(config_micro_batch(d->config) * d->windows), classes = (size_t)d->classes;
     d->places = calloc((size_t)(d->side * d->side), sizeof *d->places);
     d->logits = calloc(n * classes, sizeof *d->logits);
     d->labels = calloc(n, sizeof *d->labels);
@@ -376,7 +376,7 @@ bool distill_compare(struct distill *d, const struct batch *batch, uint64_t epoc
     const int64_t *samples = batch_int64(batch, "sample");
     double sum = 0, share = 1 / (divisor * (double)d->windows);
     if (gradient)
-        memset(gradient, 0, (size_t)(d->config->train.batch * out) * sizeof *gradient);
+        memset(gradient, 0, (size_t)(config_micro_batch(d->config) * out) * sizeof *gradient);
     for (int64_t n = 0; n < batch->n; n++) {
         draw_places(d, epoch, samples[n]);
         const float *taught = teach(d, pixels + n * 3 * d->crop_px * d->crop_px, err);

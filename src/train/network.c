@@ -58,7 +58,7 @@ static bool name_a_size(const struct train_config *config, const struct zoo_opti
 static bool build_plain(const struct train_config *config, int64_t outputs, struct graph **out,
                         struct err *err)
 {
-    struct zoo_options options = { .batch = config_whole(config) ? 1 : config->train.batch,
+    struct zoo_options options = { .batch = config_whole(config) ? 1 : config_micro_batch(config),
                                    .height = config->network.input_px,
                                    .width = config->network.input_px,
                                    .classes = outputs };
@@ -114,7 +114,7 @@ bool network_build_pixels(const struct train_config *config, int64_t outputs, st
     int64_t side = config->network.input_px;
     if (!build_plain(config, outputs, &graph, err))
         return false;
-    const struct shape wanted = SHAPE(config->train.batch, outputs, side, side);
+    const struct shape wanted = SHAPE(config_micro_batch(config), outputs, side, side);
     if (!takes_images(config) || !shape_equal(graph_shape(graph, graph->outputs[0].value), &wanted))
         return refuse(graph, config,
                       "a network that gives a class for every pixel; use segment_unet", err);

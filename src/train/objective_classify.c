@@ -60,7 +60,7 @@ static bool classify_settle(struct train_config *config, struct err *err)
 static bool classify_inputs(struct learning *learning, struct err *err)
 {
     struct classify *own = learning->own = calloc(1, sizeof *own);
-    size_t targets = (size_t)(learning->config->train.batch * learning->dataset->n_classes);
+    size_t targets = (size_t)(config_micro_batch(learning->config) * learning->dataset->n_classes);
     if (own && independent(learning))
         own->targets = calloc(targets, sizeof *own->targets);
     return own && (own->targets || !independent(learning)) ? weigh_classes(learning, own, err)

@@ -87,7 +87,7 @@ static bool regress_inputs(struct learning *learning, struct err *err)
     const struct dataset *dataset = learning->dataset;
     struct regress *own = learning->own = calloc(1, sizeof *own);
     if (own)
-        own->wanted = calloc((size_t)learning->config->train.batch, sizeof *own->wanted);
+        own->wanted = calloc((size_t)config_micro_batch(learning->config), sizeof *own->wanted);
     if (!own || !own->wanted)
         return err_memory(err, "the objective");
     if (!check_crop(learning, err))

@@ -17,7 +17,7 @@ try --ranks 2 --set parallel.stage=2
 try --ranks 2 --set parallel.data=3
 try --set parallel.data=2
 try --ranks 2 --set parallel.data=2
-try --set parallel.stages=2
+try --set parallel.stagess=2
 try --set parallel.heads=0
 printf 'ranks: { grid: { data: 1, stage: 4 } }\ndata: { train: data }\n' >run.yaml
 try

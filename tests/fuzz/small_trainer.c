@@ -29,8 +29,8 @@ struct trainer *small_trainer(const char *folder)
     if (!trainer.graph) {
         struct optimizer_options options = { .kind = OPTIMIZER_SGD, .momentum = 0.9, .threads = 1 };
         ranks = ranks_one();
-        trainer.data_ranks = &ranks;
-        trainer.graph = small_graph();
+        trainer.data_ranks = trainer.weight_ranks = trainer.sample_ranks = &ranks;
+        trainer.graph = trainer.learnt = small_graph();
         if (!config_read(NULL, settings, 3, &config, NULL) ||
             !objective_settle(&config, NULL, NULL) ||
             !optimizer_new(trainer.graph, &options, &trainer.optimizer, NULL))

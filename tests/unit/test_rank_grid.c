@@ -37,7 +37,7 @@ static void extents_fit(void **state)
     struct err err = { 0 };
     int extent[GRID_AXES];
     assert_false(rank_grid_extents((int64_t[]){ 3, 2, 1, 1, 1 }, 4, extent, &err));
-    assert_string_equal(err.text, "parallel: data 3 x stage 2 x space 1 x bands 1 x heads 1 does "
+    assert_string_equal(err.text, "parallel: data 3 x stages 2 x space 1 x bands 1 x heads 1 does "
                                   "not make 4 ranks; data: 0 takes what the others leave");
 }
 

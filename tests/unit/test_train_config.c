@@ -186,6 +186,71 @@ static void former_names_are_read(void **state)
     free(text);
     config_free(&now);
     config_free(&then);
+    assert_true(parse("ranks: {grid: {stage: 3}}\n", "parallel.stage=4", &now, &err));
+    assert_int_equal(now.parallel[GRID_STAGE], 4);
+    config_free(&now);
+}
+
+/* Micro-batches of the section `parallel`, and what it refuses. */
+static void micro_batches(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t micro, micros; /* 0: refused */
+        const char *message;
+    } cases[] = {
+        { "train: {batch: 6, accumulate: 2}", 6, 2, NULL },
+        { "train: {batch: 6, accumulate: 2}\nparallel: {stages: 4, micro_batch: 3}", 3, 4, NULL },
+        { "train: {batch: 8}\nparallel: {stages: 4, schedule: master, times: 2}", 2, 4, NULL },
+        { "train: {batch: 8}\nparallel: {schedule: mast}", 4, 2, NULL },
+        { "train: {batch: 2, accumulate: 6}\nparallel: {stages: 2, schedule: master}", 2, 6, NULL },
+        { "train: {batch: 8}\nparallel: {stages: 2, micro_batch: 3}", 0, 0,
+          "parallel.micro_batch: 3: the 8 patches of a step (train.batch 8 x train.accumulate 1) "
+          "are not a multiple of it" },
+        { "train: {batch: 8}\nparallel: {stages: 2, schedule: master, times: 3}", 0, 0,
+          "parallel.schedule: master makes 6 micro-batches of a step, but its 8 patches "
+          "(train.batch 8 x train.accumulate 1) are not a multiple of that" },
+        { "train: {batch: 8}\nparallel: {stages: 2, schedule: mast, times: 2}", 0, 0,
+          "parallel.times: 2: mast runs one pair of micro-batches in a step; use "
+          "parallel.schedule: master" },
+        { "train: {batch: 8}\nparallel: {stages: 2, times: 2}", 0, 0,
+          "parallel.times: 2: only the schedules mast and master run pairs of micro-batches, not "
+          "1f1b; omit it, or set parallel.schedule: master" },
+        { "train: {batch: 8}\nparallel: {stages: 2, schedule: mast, micro_batch: 2}", 0, 0,
+          "parallel.micro_batch: 2 makes 4 micro-batches of a step (train.batch 8 x "
+          "train.accumulate 1), but mast takes 2; omit it" },
+        { "train: {batch: 8}\nparallel: {stages: 2, schedule: master}", 0, 0,
+          "parallel.schedule: master takes pairs of micro-batches, but train.batch 8 x "
+          "train.accumulate 1 in micro-batches of 8 are 1; set parallel.times or "
+          "parallel.micro_batch" },
+        { "parallel: {stages: 3, cut: [layer1]}", 0, 0,
+          "parallel.cut: 1 layer makes 2 stages, but parallel.stages is 3" },
+        { "parallel: {stages: 2}\nranks: {compress: true}", 0, 0,
+          "ranks.compress: cannot be used with parallel.stages 2: omit it" },
+        { "parallel: {stages: 2}\ndata: {slides: a.csv}", 0, 0,
+          "data.slides: cannot be used with parallel.stages 2: whole slides are divided by "
+          "parallel.bands; stages are for patches" },
+        { "parallel: {stages: 2}\ntrain: {memory: recompute}", 0, 0,
+          "train.memory: recompute: cannot be used with parallel.stages 2: use "
+          "parallel.recompute" },
+        { "parallel: {stages: 2, recompute: true}\ntrain: {store: bf16}", 0, 0,
+          "train.store or train.memory: cannot be used with parallel.stages 2: bfloat16 and "
+          "parallel.recompute: true save the same memory; omit one of them" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_config config;
+        struct err err = { 0 };
+        assert_true(parse(cases[i].text, NULL, &config, &err));
+        bool ok = config_check_parallel(&config, &err);
+        assert_string_equal(err.text, cases[i].message ? cases[i].message : "");
+        assert_int_equal(ok, cases[i].micro > 0);
+        if (ok) {
+            assert_int_equal(config_micro_batch(&config), cases[i].micro);
+            assert_int_equal(config_micro_batches(&config), cases[i].micros);
+        }
+        config_free(&config);
+    }
 }
 
 /* The examples are configs. */
@@ -212,8 +277,11 @@ static void examples_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_taken),         cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(template_is_the_defaults), cmocka_unit_test(former_names_are_read),
+        cmocka_unit_test(values_are_taken),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(template_is_the_defaults),
+        cmocka_unit_test(former_names_are_read),
+        cmocka_unit_test(micro_batches),
         cmocka_unit_test(examples_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
