@@ -42,8 +42,8 @@ static const struct arg args[] = {
                "every metastasis and nowhere else, so that a network can learn the ink instead"),
     CHOICE_ARG("layout", layout, "NAME", "node", phantom_layout_names,
                "node: lymph nodes with metastases; cords: a sheet of collagen with short cords of "
-               "cells 0.26 mm apart, parallel on one slide of each patient and in all directions "
-               "on the other, labelled parallel and scattered in slides.csv: a task for large "
+               "cells 0.26 mm apart, all parallel on one slide of each patient and crossed "
+               "on the other, labelled parallel and crossed in slides.csv: a task for large "
                "patches"),
     FLAG_ARG("nuclei", nuclei,
              "write where the nuclei are, with their kind, to nuclei/<slide>.geojson; slides that "

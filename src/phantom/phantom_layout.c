@@ -1,6 +1,6 @@
-/* phantom_layout.c: see phantom_layout.h. Cords are on a jittered grid along the slide's direction,
- * one for each position, derived from it. Fractions are of the distance between positions: cords
- * shorter than that minus the jitter do not meet, however they are turned. */
+/* phantom_layout.c: see phantom_layout.h. Cords are on a jittered grid along the section's
+ * direction, one for each position, derived from it. Fractions are of the distance between
+ * positions: cords shorter than that minus the jitter do not meet, however they are turned. */
 #include "phantom/phantom_layout.h"
 
 #include <math.h>
@@ -20,9 +20,9 @@ void phantom_layout_apply(struct phantom_scene *scene, enum phantom_layout layou
         return;
     float half = 0.5f * (float)scene->size_px;
     struct rng rng = rng_new(scene->seed, rng_hash("phantom layout"), (uint64_t)scene->index);
-    float angle = (float)rng_between(&rng, 0, (double)tau);
+    bool upright = rng_below(&rng, 2);
     scene->layout = layout;
-    scene->row_cosine = cosf(angle), scene->row_sine = sinf(angle);
+    scene->row_cosine = upright ? 0 : 1, scene->row_sine = upright ? 1 : 0;
     scene->n_lesions = 0;
     scene->n_islands = 1;
     scene->islands[0] = (struct phantom_island){ half, half, 1.2f * half, 1.2f * half, 1, 0 };
@@ -32,7 +32,7 @@ void phantom_layout_apply(struct phantom_scene *scene, enum phantom_layout layou
 const char *phantom_layout_label(const struct phantom_scene *scene)
 {
     if (scene->layout == LAYOUT_CORDS)
-        return scene->tumor ? "parallel" : "scattered";
+        return scene->tumor ? "parallel" : "crossed";
     return scene->tumor ? "tumor" : "normal";
 }
 
@@ -44,8 +44,9 @@ static float cord_at(const struct phantom_scene *scene, int32_t column, int32_t 
     u -= (float)column + 0.5f + jitter * phantom_hash(key + 1, column, row);
     v -= (float)row + 0.5f + jitter * phantom_hash(key + 2, column, row);
     float length = 0.5f * (1 + phantom_hash(key + 3, column, row));
-    float turn = phantom_hash(key + 4, column, row);
-    float angle = turn * (scene->tumor ? parallel_within : tau / 4);
+    float angle = parallel_within * phantom_hash(key + 4, column, row);
+    if (!scene->tumor && phantom_hash(key + 5, column, row) > 0)
+        angle += tau / 4;
     float along = u * cosf(angle) + v * sinf(angle), across = v * cosf(angle) - u * sinf(angle);
     float beyond = fmaxf(fabsf(along) - (shortest + length * (longest - shortest)), 0);
     return smoothstep(1.2f, 0.8f, sqrtf(across * across + beyond * beyond) / half_width);

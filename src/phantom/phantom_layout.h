@@ -6,10 +6,11 @@
 extern const char *const phantom_layout_names[]; /* of enum phantom_layout; NULL-terminated */
 
 /* LAYOUT_NODE: as the scene was made. LAYOUT_CORDS: a sheet of collagen with short cords of
- * lymphocytes, no two of which touch, and no metastases. On slides with scene->tumor all cords lie
- * parallel, in rows; on the others each cord has a direction of its own, and everything else is
- * the same. So one cord says nothing, and a field of view that shows several of them says all:
- * they are PHANTOM_CORDS_APART_PX apart, or less on a small slide. */
+ * lymphocytes, no two of which touch, and no metastases. On slides with scene->tumor all cords run
+ * one way, along or across the section, which differs from slide to slide; on the others each cord
+ * runs one way or the other. Everything else is the same. So one cord says nothing, and a field of
+ * view that shows several of them says all: they are PHANTOM_CORDS_APART_PX apart, or less on a
+ * small slide. */
 enum { PHANTOM_CORDS_APART_PX = 1040 };
 void phantom_layout_apply(struct phantom_scene *scene, enum phantom_layout layout);
 
