@@ -3,13 +3,8 @@
 #include <string.h>
 #include "base/json.h"
 #include "base/version.h"
-#include "cli/app.h"
+#include "cli/doctor.h"
 #include "doctor/doctor.h"
-
-struct options {
-    struct common_options common;
-    bool json;
-};
 
 static void print_text(FILE *stream, const struct doctor_list *list)
 {
@@ -59,8 +54,12 @@ static void print_json(FILE *stream, const struct doctor_list *list)
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
-    const struct options *o = options;
+    const struct doctor_args *o = options;
     struct doctor_list list = { 0 };
+    if (o->mpi)
+        return doctor_mpi(app, o, operands, err);
+    if (o->ranks > 1)
+        return err_set(err, ERR_USAGE, "--ranks: only for --mpi");
     if (!doctor_examine(operands->n_operands ? operands->operands[0] : ".", "", &list, err))
         return false;
     if (o->json)
@@ -72,9 +71,15 @@ static bool run(struct app *app, const void *options, const struct args_result *
     return !broken || err_set(err, ERR_MISSING, "a required part is broken");
 }
 
-#define AT(field) offsetof(struct options, field)
+#define AT(field) offsetof(struct doctor_args, field)
 
 static const struct arg args[] = {
+    FLAG_ARG(
+        "mpi", mpi,
+        "measure instead how fast ranks reach each other: latency, bandwidth and all-reduce by "
+        "size, and how much of it computation hides; needs --ranks N or mpirun"),
+    INT_ARG("ranks", ranks, "N", "1", 1, 1 << 20,
+            "with --mpi: measure between N processes, started by mpirun"),
     FLAG_ARG("json", json, "print the findings as JSON"),
     COMMON_ARGS,
 };
@@ -91,9 +96,12 @@ const struct command cmd_doctor = {
                   "missing. DIR is where results would go (default: the current folder). Nothing "
                   "is written. The exit code is 0 unless a required part is "
                   "broken.",
-              .example = "microtome doctor\nmicrotome doctor /scratch --json",
+              .example = "microtome doctor\n"
+                         "microtome doctor /scratch --json\n"
+                         "microtome doctor --mpi --ranks 2\n"
+                         "mpirun -n 4 --map-by node microtome doctor --mpi",
               .args = args,
               .n_args = sizeof args / sizeof *args },
-    .options_size = sizeof(struct options),
+    .options_size = sizeof(struct doctor_args),
     .run = run,
 };

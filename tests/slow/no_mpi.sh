@@ -33,4 +33,6 @@ refuses() { # the text that must be said, then the command
 }
 refuses 'this build has no MPI' "$without" "$@" -o two --ranks 2
 refuses 'started as one of 4 ranks, but this build has no MPI' env OMPI_COMM_WORLD_SIZE=4 "$without" "$@" -o two
+refuses 'this build has no MPI' "$without" doctor --mpi --ranks 2
+refuses 'this build has no MPI' "$without" doctor --mpi
 rm -rf "$configured"
