@@ -1,5 +1,6 @@
 /* cmd_train.c: microtome train: patches or slides and a config -> weights, metrics, checkpoints. */
 #include <stdlib.h>
+#include <unistd.h>
 #include "base/json.h"
 #include "base/pool.h"
 #include "cli/train.h"
@@ -87,6 +88,16 @@ static bool start_ranks(const struct app *app, const struct train_args *given,
     return ok;
 }
 
+/* In the thread that watches ranks: MPI cannot be ended any more. */
+static void lost(void *arg, const char *text)
+{
+    struct err err = { 0 };
+    (void)arg;
+    err_set(&err, ERR_IO, "%s", text);
+    app_complain("train", &err);
+    _exit(WATCH_EXIT_CODE);
+}
+
 struct train_start train_args_start(const struct train_args *given,
                                     const struct args_result *operands)
 {
@@ -96,6 +107,7 @@ struct train_start train_args_start(const struct train_args *given,
                                  .teacher = given->teacher,
                                  .miner = given->miner,
                                  .folder = given->output,
+                                 .lost = lost,
                                  .resume = given->resume,
                                  .overwrite = given->overwrite,
                                  .any_threads = given->common.threads == 0,

@@ -16,8 +16,24 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
+#include "dist/watch.h"
 
-#define MAX_OPTIONS 16
+#define MAX_OPTIONS 32
+
+/* Options by which mpirun notices within two minutes that a host is lost, not after eight; a user's
+ * own setting stays. Returns their number. */
+static size_t keep_alive(char **line)
+{
+    static char set[] = "--mca", time[] = "oob_tcp_keepalive_time", time_s[] = "60",
+                interval[] = "oob_tcp_keepalive_intvl", interval_s[] = "15",
+                probes[] = "oob_tcp_keepalive_probes", n[] = "4";
+    char *const options[] = { set, time, time_s, set, interval, interval_s, set, probes, n };
+    if (getenv("OMPI_MCA_oob_tcp_keepalive_time"))
+        return 0;
+    memcpy(line, options, sizeof options);
+    return sizeof options / sizeof *options;
+}
 
 /* mpirun's command line for the program with these arguments; pointers into them, `number` and
  * `program`. quiet: without mpirun's own messages, because the ranks print theirs. NULL: no memory.
@@ -36,6 +52,7 @@ static char **command_line(char *const *arguments, bool quiet, char *number, cha
     char *const options[] = { mpirun, n, number, over, bind, none, set, yield, on };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         line[at++] = options[i];
+    at += keep_alive(line + at);
     if (quiet)
         line[at++] = silent;
     if (geteuid() == 0)
@@ -110,6 +127,15 @@ static bool verdict(int status, struct err *err)
     default:
         break;
     }
+    if (code == WATCH_EXIT_CODE)
+        return err_set(err, ERR_IO,
+                       "a rank waited too long for the others, which ended all ranks; continue "
+                       "from the last checkpoint with --resume");
+    if (code >= 128 + NSIG) /* no signal: mpirun's own */
+        return err_set(err, ERR_IO,
+                       "mpirun lost a host or the connection to it, which ended all ranks (exit "
+                       "code %d); continue from the last checkpoint with --resume",
+                       code);
     if (code > 128)
         return err_set(err, ERR_IO,
                        "a rank was killed by signal %d (%s), which ended all ranks; continue from "
@@ -145,6 +171,7 @@ static bool wait_for(const struct launch *launch, pid_t pid, struct err *err)
 
 /* --- why mpirun failed --- */
 
+#define TRIAL_S 60
 #define TRIALS 8 /* Open MPI 4 often loses the message of a rank that fails on starting */
 
 /* Its first words, between ruled lines, on one line; logged: with those that it logs of itself,
@@ -174,6 +201,20 @@ static bool is_reason(const char *text)
     return text[0] && text[0] != '[' && strncmp(text, after, sizeof after - 1) != 0;
 }
 
+/* A host that does not answer would be waited for without end. */
+static int wait_at_most(pid_t pid, double seconds)
+{
+    const struct timespec pause = { .tv_nsec = 20000000 };
+    double until_s = clock_monotonic_s() + seconds;
+    int status = 1;
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (clock_monotonic_s() > until_s)
+            kill(pid, SIGKILL);
+        nanosleep(&pause, NULL);
+    }
+    return status;
+}
+
 /* Runs the line; whether it ended well. text: what it said, if that says more than what is there.
  */
 static bool try_line(char *const *line, char *text, size_t size)
@@ -183,8 +224,7 @@ static bool try_line(char *const *line, char *text, size_t size)
     pid_t pid = 0;
     int status = 1;
     if (said && spawn(&pid, line, fileno(said), fileno(said)) == 0) {
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            ;
+        status = wait_at_most(pid, TRIAL_S);
         squeeze(said, false, now, sizeof now);
         if (!now[0])
             squeeze(said, true, now, sizeof now);

@@ -4,22 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "dist/watch.h"
 
 #define NAME_BYTES 64
 
+/* Around what waits for other ranks. */
+#define WAITING(ranks, what, call)                                                                 \
+    do {                                                                                           \
+        watch_wait((ranks)->watch, ranks, what);                                                   \
+        bool waited = call;                                                                        \
+        watch_done((ranks)->watch);                                                                \
+        return waited;                                                                             \
+    } while (0)
+
 bool ranks_sum_floats(struct ranks *ranks, float *data, int64_t n, struct err *err)
 {
-    return ranks->size == 1 || ranks->ops->sum_floats(ranks, data, n, err);
+    if (ranks->size == 1)
+        return true;
+    WAITING(ranks, "all-reduce", ranks->ops->sum_floats(ranks, data, n, err));
 }
 
 bool ranks_sum_reals(struct ranks *ranks, double *data, int64_t n, struct err *err)
 {
-    return ranks->size == 1 || ranks->ops->sum_reals(ranks, data, n, err);
+    if (ranks->size == 1)
+        return true;
+    WAITING(ranks, "all-reduce", ranks->ops->sum_reals(ranks, data, n, err));
 }
 
 bool ranks_most(struct ranks *ranks, int64_t *values, int64_t n, struct err *err)
 {
-    return ranks->size == 1 || ranks->ops->most(ranks, values, n, err);
+    if (ranks->size == 1)
+        return true;
+    WAITING(ranks, "all-reduce", ranks->ops->most(ranks, values, n, err));
 }
 
 bool ranks_start_sum(struct ranks *ranks, float *data, int64_t n, struct err *err)
@@ -92,7 +108,9 @@ bool ranks_progress(struct ranks *ranks, struct err *err)
 
 bool ranks_finish(struct ranks *ranks, int64_t handle, struct err *err)
 {
-    return ranks->size == 1 || ranks->ops->finish(ranks, handle, err);
+    if (ranks->size == 1)
+        return true;
+    WAITING(ranks, "messages", ranks->ops->finish(ranks, handle, err));
 }
 
 void ranks_abandon(struct ranks *ranks)
@@ -103,21 +121,30 @@ void ranks_abandon(struct ranks *ranks)
 
 bool ranks_broadcast(struct ranks *ranks, void *data, size_t bytes, int root, struct err *err)
 {
-    return ranks->size == 1 || ranks->ops->broadcast(ranks, data, bytes, root, err);
+    if (ranks->size == 1)
+        return true;
+    WAITING(ranks, "broadcast", ranks->ops->broadcast(ranks, data, bytes, root, err));
 }
 
 bool ranks_gather_parts(struct ranks *ranks, float *data, const int64_t *begin, struct err *err)
 {
-    return ranks->size == 1 || ranks->ops->gather_parts(ranks, data, begin, err);
+    if (ranks->size == 1)
+        return true;
+    WAITING(ranks, "gather", ranks->ops->gather_parts(ranks, data, begin, err));
 }
 
 bool ranks_gather_equal(struct ranks *ranks, const void *own, size_t bytes, void *all,
                         struct err *err)
 {
     if (ranks->size > 1)
-        return ranks->ops->gather_equal(ranks, own, bytes, all, err);
+        WAITING(ranks, "gather", ranks->ops->gather_equal(ranks, own, bytes, all, err));
     memcpy(all, own, bytes);
     return true;
+}
+
+static bool split(struct ranks *ranks, int colour, int key, struct ranks *out, struct err *err)
+{
+    WAITING(ranks, "split", ranks->ops->split(ranks, colour, key, out, err));
 }
 
 bool ranks_split(struct ranks *ranks, int colour, int key, const char *name, struct ranks *out,
@@ -127,7 +154,7 @@ bool ranks_split(struct ranks *ranks, int colour, int key, const char *name, str
     bool ok = colour >= 0 || err_set(err, ERR_USAGE, "%s: no group has number %d", name, colour);
     if (!ranks_agree(ranks, ok, NULL, err))
         return false;
-    if (ranks->ops && !ranks->ops->split(ranks, colour, key, out, err))
+    if (ranks->ops && !split(ranks, colour, key, out, err))
         return false;
     if (!ranks->ops) {
         *out = ranks_one();
@@ -136,6 +163,7 @@ bool ranks_split(struct ranks *ranks, int colour, int key, const char *name, str
     out->name = name;
     out->parent = ranks;
     out->world_rank = ranks->world_rank;
+    out->watch = ranks->watch;
     return true;
 }
 

@@ -39,6 +39,7 @@
 #include "base/err.h"
 
 struct ranks;
+struct watch;
 
 #define RANKS_NONE (-1) /* in place of a rank: nobody */
 #define RANKS_ALL (-1)  /* in place of a handle: everything in flight in the group */
@@ -75,10 +76,11 @@ struct ranks {
     int local_rank;       /* this one among them */
     int processors;       /* that these may use together */
     bool placed;          /* not all of these may use the same ones: their launcher bound them */
-    int64_t piece;      /* most elements (in messages: bytes) in one call of MPI, which counts with
-                           int; the same on all ranks of the group */
-    int started, ended; /* sums started by ranks_start_sum, and those that are done */
-    bool failed;        /* all ranks of the group know that they are ending, and why */
+    int64_t piece;       /* most elements (in messages: bytes) in one call of MPI, which counts with
+                            int; the same on all ranks of the group */
+    int started, ended;  /* sums started by ranks_start_sum, and those that are done */
+    bool failed;         /* all ranks of the group know that they are ending, and why */
+    struct watch *watch; /* notices when it waits too long (watch.h); NULL: nobody does */
     const struct ranks_ops *ops; /* NULL: one process */
     void *state;                 /* of the implementation */
 };

@@ -88,7 +88,7 @@ struct train_config {
     struct {
         bool overlap, scale_rate, shard_optimizer, sync_bn, compress;
         int bind; /* enum ranks_bind */
-        int64_t bucket_mb, compress_warmup;
+        int64_t bucket_mb, compress_warmup, timeout_s;
         double compress_keep;
     } ranks;
     int64_t parallel[GRID_AXES];    /* the grid of ranks */

@@ -243,6 +243,9 @@ const struct config_key config_keys[] = {
     INT("ranks.compress_warmup", ranks.compress_warmup, 0, 1000, "4",
         "epochs over which the fraction sent falls to compress_keep"),
     INT("ranks.bucket_mb", ranks.bucket_mb, 1, 4096, "25", "MB of gradients summed in one message"),
+    INT("ranks.timeout_s", ranks.timeout_s, 0, 10000000, "7200",
+        "seconds after which a rank that still waits for others gives them up as lost and ends the "
+        "run, which can be resumed; more than the longest step; 0: it waits forever"),
     CHOICE("ranks.bind", ranks.bind, binds, "auto",
            "auto: on a machine with several NUMA nodes every rank uses the processors and the "
            "memory of one, unless the launcher has already bound it; none: as the system decides. "

@@ -101,6 +101,7 @@ bool train_start(const struct train_start *start, struct ranks *ranks, const str
     struct ctx ctx = *given;
     struct pool *own = NULL;
     struct claim *claim = NULL;
+    struct watch *watch = NULL;
     bool made = false;
     bool ok = train_start_config(start, &config, err) && own_threads(start, ranks, &own, err);
     if (own)
@@ -119,7 +120,11 @@ bool train_start(const struct train_start *start, struct ranks *ranks, const str
                                      .ranks = ranks,
                                      .argc = start->argc,
                                      .argv = start->argv };
-    ok = ranks_agree(ranks, ok, NULL, err) && train_run(&request, &ctx, out, err);
+    ok = ranks_agree(ranks, ok, NULL, err) &&
+         watch_begin(ranks, start->lost ? config.ranks.timeout_s : 0, "ranks.timeout_s",
+                     start->lost, NULL, &watch, err) &&
+         train_run(&request, &ctx, out, err);
+    watch_end(watch);
     claim_release(claim);
     if (made && !ok)
         rmdir(start->folder); /* if nothing is in it */

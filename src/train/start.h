@@ -2,6 +2,7 @@
  * hard negatives if asked to, and trains, in this process or as one of several ranks. */
 #ifndef TRAIN_START_H
 #define TRAIN_START_H
+#include "dist/watch.h"
 #include "train/train.h"
 
 struct train_start {
@@ -13,6 +14,7 @@ struct train_start {
     bool resume, overwrite;      /* as in train.h */
     bool any_threads; /* several ranks divide the processors of a machine; else each uses all
                          threads of the pool */
+    watch_lost *lost; /* ends this process when other ranks are lost (ranks.timeout_s) */
     bool in_job; /* a scheduler's job, which may have been lost with its node and started again */
     int argc;    /* as typed, for run.json */
     char *const *argv;
