@@ -55,7 +55,7 @@ static void print_text(FILE *out, const struct connection_report *report)
     connection_advice(report, text, sizeof text);
     connection_cost(report, &latency_s, &bytes_per_s);
     fprintf(out, "%s\n", text);
-    fprintf(out, "train --plan-parallel: pass --latency-us %.3g --bandwidth-gb %.3g\n",
+    fprintf(out, "train --plan-parallel: pass --latency-us %.4g --bandwidth-gb %.3g\n",
             latency_s * 1e6, bytes_per_s / 1e9);
 }
 

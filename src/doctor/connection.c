@@ -124,16 +124,7 @@ static bool turn_compute(struct bench *bench, struct err *err)
 
 /* --- timing --- */
 
-/* The longest over the group. */
-static bool longest(struct ranks *group, double *seconds, struct err *err)
-{
-    int64_t ns = (int64_t)(*seconds * 1e9);
-    bool ok = ranks_most(group, &ns, 1, err);
-    *seconds = (double)ns / 1e9;
-    return ok;
-}
-
-static bool series(struct bench *bench, turn_function *turn, int64_t turns, double *seconds,
+static bool series(struct bench *bench, turn_function *turn, int64_t turns, int64_t *out_ns,
                    struct err *err)
 {
     int64_t nothing = 0;
@@ -141,28 +132,29 @@ static bool series(struct bench *bench, turn_function *turn, int64_t turns, doub
     double began_s = clock_monotonic_s();
     for (int64_t i = 0; ok && i < turns; i++)
         ok = turn(bench, err);
-    *seconds = (clock_monotonic_s() - began_s) / (double)turns;
-    return ok && longest(bench->group, seconds, err);
+    *out_ns = (int64_t)(1e9 * (clock_monotonic_s() - began_s));
+    return ok;
 }
 
 /* Seconds of a turn; the first one, which opens connections, does not count. */
 static bool measure(struct bench *bench, turn_function *turn, double for_s, double *out_s,
                     struct err *err)
 {
-    double first_s = 0;
-    *out_s = INFINITY;
-    if (!series(bench, turn, 1, &first_s, err) || !series(bench, turn, 1, &first_s, err))
+    int64_t first_ns = 0, ns[SERIES], shortest = INT64_MAX;
+    if (!turn(bench, err) || !series(bench, turn, 1, &first_ns, err) ||
+        !ranks_most(bench->group, &first_ns, 1, err))
         return false;
-    double fit = for_s / SERIES / fmax(first_s, 1e-9);
+    double first_s = fmax((double)first_ns / 1e9, 1e-9), fit = for_s / SERIES / first_s;
     int64_t turns = fit < 1 ? 1 : fit > MOST_TURNS ? MOST_TURNS : (int64_t)fit;
-    double taken_s = 0; /* the same on all ranks, and so is the number of series */
-    for (int i = 0; i < SERIES && taken_s < 3 * for_s; i++) {
-        double seconds = 0;
-        if (!series(bench, turn, turns, &seconds, err))
+    int n = first_s * SERIES < 3 * for_s ? SERIES : 2;
+    for (int i = 0; i < n; i++)
+        if (!series(bench, turn, turns, &ns[i], err))
             return false;
-        *out_s = fmin(*out_s, seconds);
-        taken_s += seconds * (double)turns;
-    }
+    if (!ranks_most(bench->group, ns, n, err)) /* the slowest rank's */
+        return false;
+    for (int i = 0; i < n; i++)
+        shortest = ns[i] < shortest ? ns[i] : shortest;
+    *out_s = (double)shortest / 1e9 / (double)turns;
     return true;
 }
 

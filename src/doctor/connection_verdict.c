@@ -63,7 +63,7 @@ void connection_verdict(const struct connection_report *report, char *text, size
     else if (latency_s > FAST_S)
         kind = "looks like TCP; where the hosts have a faster fabric, check that Open MPI is built "
                "with it (ompi_info | grep ucx)";
-    snprintf(text, size, "latency %.3g us, %.3g GB/s: %s", latency_s * 1e6, bytes_per_s / 1e9,
+    snprintf(text, size, "latency %.4g us, %.3g GB/s: %s", latency_s * 1e6, bytes_per_s / 1e9,
              kind);
 }
 
