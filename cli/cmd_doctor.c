@@ -80,6 +80,8 @@ static const struct arg args[] = {
         "size, and how much of it computation hides; needs --ranks N or mpirun"),
     INT_ARG("ranks", ranks, "N", "1", 1, 1 << 20,
             "with --mpi: measure between N processes, started by mpirun"),
+    INT_ARG("largest", largest, "BYTES", "16777216", 4, 16777216,
+            "with --mpi: the largest message; a smaller one takes less time"),
     FLAG_ARG("json", json, "print the findings as JSON"),
     COMMON_ARGS,
 };

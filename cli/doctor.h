@@ -6,7 +6,7 @@
 struct doctor_args {
     struct common_options common;
     bool json, mpi;
-    int64_t ranks;
+    int64_t ranks, largest;
 };
 
 extern const struct command cmd_doctor;

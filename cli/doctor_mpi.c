@@ -5,7 +5,6 @@
 #include "dist/launch.h"
 #include "doctor/connection.h"
 
-#define LARGEST_BYTES ((int64_t)16 << 20)
 #define FIGURE_S 0.04
 
 static const char *host_name(const struct connection_report *report, int rank)
@@ -161,7 +160,7 @@ bool doctor_mpi(struct app *app, const struct doctor_args *given,
                        "command with mpirun");
     if (!ranks_begin(&ranks, err))
         return false;
-    bool ok = connection_measure(&ranks, LARGEST_BYTES, FIGURE_S, &report, err);
+    bool ok = connection_measure(&ranks, given->largest, FIGURE_S, &report, err);
     if (ok && ranks.rank == 0 && given->json)
         print_json(app->out, &report);
     else if (ok && ranks.rank == 0)
