@@ -20,6 +20,8 @@ struct plan {
 
 enum plan_port { PLAN_PORT_INPUT, PLAN_PORT_OUTPUT };
 
+enum plan_half { PLAN_HALF_INPUTS, PLAN_HALF_WEIGHTS };
+
 /* How an input or output lies in memory. */
 struct plan_end {
     enum layout layout;
@@ -47,6 +49,10 @@ struct plan_ops {
     bool (*activation)(struct plan *plan, value_id value, bool gradient, float *out,
                        struct err *err);
     void (*set_random)(struct plan *plan, struct plan_random random); /* NULL: nothing is random */
+    void (*on_step)(struct plan *plan, plan_step_hook hook, void *arg); /* NULL: never called */
+    void (*hold_statistics)(struct plan *plan, bool hold); /* NULL: there are none to be held */
+    /* NULL: split_backward is refused. */
+    bool (*backward_half)(struct plan *plan, enum plan_half half, struct err *err);
     /* Backward; all of them or none. */
     bool (*backward)(struct plan *plan, struct err *err);
     float *(*output_gradient)(struct plan *plan, int i);

@@ -145,6 +145,7 @@ static bool update_running(struct plan_node *pn, int mean, int variance, int cou
         !step_use(step, in_slot(pn, RUNNING_VAR, LAYOUT_PLAIN, err), ACCESS_BOTH, err))
         return false;
     step_use_optional(step, count, ACCESS_READ);
+    step->statistics = true;
     return true;
 }
 

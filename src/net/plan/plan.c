@@ -16,6 +16,10 @@ static bool check_options(const struct graph *graph, const struct plan_options *
         return err_set(err, ERR_USAGE, "%s: a plan needs at least one thread", graph->name);
     if (options->winograd_tile < 0 || options->winograd_tile > 6 || options->winograd_tile % 2)
         return err_set(err, ERR_USAGE, "%s: Winograd tiles are 2, 4 or 6", graph->name);
+    if (options->mode != PLAN_INFER && options->split_backward &&
+        options->saving == SAVING_RECOMPUTE)
+        return err_set(err, ERR_USAGE, "%s: a backward pass with recomputation cannot be split",
+                       graph->name);
     for (int g = 0; g < PEER_GROUPS; g++) {
         const struct plan_peers *peers = options->peers[g];
         if (peers && (peers->rank < 0 || peers->rank >= peers->size))
@@ -48,7 +52,13 @@ bool plan_new(const struct graph *graph, const struct plan_options *options, str
             (*out)->mode = options->mode;
         }
     }
-    return true;
+    if (options->mode == PLAN_INFER || !options->split_backward || (*out)->ops->backward_half)
+        return true;
+    err_set(err, ERR_USAGE, "%s: split_backward is not available in a plan of kind %s", graph->name,
+            (*out)->ops->name);
+    plan_free(*out);
+    *out = NULL;
+    return false;
 }
 
 bool plan_estimate(const struct graph *graph, const struct plan_options *options,
@@ -132,6 +142,20 @@ bool plan_backward(struct plan *plan, struct err *err)
     return has_backward(plan, "plan_backward", err) && plan->ops->backward(plan, err);
 }
 
+bool plan_backward_inputs(struct plan *plan, struct err *err)
+{
+    return has_backward(plan, "plan_backward_inputs", err) &&
+           has(plan, plan->ops->backward_half, "plan_backward_inputs", err) &&
+           plan->ops->backward_half(plan, PLAN_HALF_INPUTS, err);
+}
+
+bool plan_backward_weights(struct plan *plan, struct err *err)
+{
+    return has_backward(plan, "plan_backward_weights", err) &&
+           has(plan, plan->ops->backward_half, "plan_backward_weights", err) &&
+           plan->ops->backward_half(plan, PLAN_HALF_WEIGHTS, err);
+}
+
 float *plan_gradients(struct plan *plan, int64_t *count)
 {
     *count = 0;
@@ -155,6 +179,18 @@ void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg)
 {
     if (can_go_back(plan))
         plan->ops->on_gradient(plan, hook, arg);
+}
+
+void plan_on_step(struct plan *plan, plan_step_hook hook, void *arg)
+{
+    if (plan->ops->on_step)
+        plan->ops->on_step(plan, hook, arg);
+}
+
+void plan_hold_statistics(struct plan *plan, bool hold)
+{
+    if (plan->ops->hold_statistics)
+        plan->ops->hold_statistics(plan, hold);
 }
 
 bool plan_sample_gradients(struct plan *plan, const struct plan_samples *samples, struct err *err)

@@ -134,7 +134,7 @@ struct plan_options {
     /* PLAN_TRAIN, PLAN_TUNE: steps that only make gradients of parameters come after all others, so
      * that the two halves of the backward pass can run apart: plan_backward_inputs, then, any time
      * later, plan_backward_weights. The same bits; activations and their gradients stay until then,
-     * which takes more memory. Not with SAVING_RECOMPUTE. */
+     * which takes more memory. Not with SAVING_RECOMPUTE, per_sample or stream. */
     bool split_backward;
     /* Transformed weights are shared through this, where another plan may already have put them;
      * must outlive the plan, and parameters must not change while others use them. NULL: its own.
@@ -235,7 +235,8 @@ typedef void (*plan_gradient_hook)(void *arg, value_id parameter, float *gradien
 void plan_on_gradient(struct plan *plan, plan_gradient_hook hook, void *arg);
 
 /* Called after every step of a forward or backward pass, from the thread that runs the plan: to
- * move messages meanwhile. Must not touch the plan. hook NULL: none. */
+ * move messages meanwhile. Must not touch the plan. hook NULL: none. Not in plans that are run
+ * image by image, sample by sample or tile by tile, where it is never called. */
 typedef void (*plan_step_hook)(void *arg);
 void plan_on_step(struct plan *plan, plan_step_hook hook, void *arg);
 

@@ -242,13 +242,10 @@ static void pass_on(struct standardized *s, const struct weight *w)
         add(s->scratch + n, w->rows.rows, s->gradients + to_gain);
 }
 
-static bool standardized_backward(struct plan *plan, struct err *err)
+/* From the gradients of the inner plan, which are complete. */
+static void pass_all_on(struct standardized *s)
 {
-    struct standardized *s = of(plan);
     const struct graph *outer = s->outer;
-    plan_zero_gradients(s->inner);
-    if (!plan_backward(s->inner, err))
-        return false;
     for (int i = 0; i < s->n_weights; i++)
         pass_on(s, &s->weights[i]);
     for (int32_t i = outer->n_values - 1; i >= 0; i--) {
@@ -263,7 +260,39 @@ static bool standardized_backward(struct plan *plan, struct err *err)
         if (s->hook)
             s->hook(s->hook_arg, i, to, n);
     }
-    return true;
+}
+
+static bool standardized_backward(struct plan *plan, struct err *err)
+{
+    struct standardized *s = of(plan);
+    plan_zero_gradients(s->inner);
+    bool ok = plan_backward(s->inner, err);
+    if (ok)
+        pass_all_on(s);
+    return ok;
+}
+
+static bool standardized_backward_half(struct plan *plan, enum plan_half half, struct err *err)
+{
+    struct standardized *s = of(plan);
+    if (half == PLAN_HALF_INPUTS) {
+        plan_zero_gradients(s->inner);
+        return plan_backward_inputs(s->inner, err);
+    }
+    bool ok = plan_backward_weights(s->inner, err);
+    if (ok)
+        pass_all_on(s);
+    return ok;
+}
+
+static void standardized_on_step(struct plan *plan, plan_step_hook hook, void *arg)
+{
+    plan_on_step(of(plan)->inner, hook, arg);
+}
+
+static void standardized_hold_statistics(struct plan *plan, bool hold)
+{
+    plan_hold_statistics(of(plan)->inner, hold);
 }
 
 static float *standardized_input(struct plan *plan, int i)
@@ -349,7 +378,10 @@ const struct plan_ops plan_standardized = {
     .refresh = standardized_refresh,
     .activation = standardized_activation,
     .set_random = standardized_set_random,
+    .on_step = standardized_on_step,
+    .hold_statistics = standardized_hold_statistics,
     .backward = standardized_backward,
+    .backward_half = standardized_backward_half,
     .output_gradient = standardized_output_gradient,
     .gradients = standardized_gradients,
     .parameter_gradient = standardized_parameter_gradient,

@@ -91,6 +91,8 @@ struct step {
      * repeated to save memory; what it gives in the forward pass is kept instead. It must be the
      * only step that writes that. */
     bool talks;
+    bool statistics;   /* updates running statistics: not run while the tape holds them */
+    bool only_weights; /* backward: in the second half of a split pass (tape_split) */
     enum step_sharing sharing;
     int from, from_too, to; /* indices into slot[]; -1: none */
     size_t copy_offset;     /* bytes */
@@ -137,7 +139,8 @@ struct plan_random {
 /* One graph as steps. Invariants: steps of PHASE_FORWARD come before begin_backward, those of
  * PHASE_BACKWARD behind it, those of PHASE_PREPARE anywhere before who needs them; steps that ops
  * add while node i is planned have node == i. Once it is finished (tape_finish) nothing of it
- * changes but the memory of its slots, times, `random`, the hook, and addresses by tape_move. */
+ * changes but the memory of its slots, times, `random`, `hold`, the hooks, and addresses by
+ * tape_move. */
 struct tape {
     const struct graph *graph;
     struct plan_options options;
@@ -149,6 +152,7 @@ struct tape {
     int n_steps;
     int64_t room_slots, room_steps;
     int begin_backward;         /* all steps from here on are PHASE_BACKWARD */
+    int begin_weights;          /* the second half of the backward pass, if split; else its end */
     enum step_phase phase;      /* while planning */
     int32_t planning;           /* the node that is being planned; -1: none */
     struct value_state *values; /* [graph->n_values] */
@@ -163,8 +167,11 @@ struct tape {
     bool gradients_lent; /* by the caller */
     int64_t n_gradients;
     struct plan_random random;
+    bool hold; /* running statistics */
     plan_gradient_hook hook;
     void *hook_arg;
+    plan_step_hook step_hook;
+    void *step_arg;
 };
 
 /* What an op receives to plan a node. */

@@ -249,7 +249,7 @@ static bool build(struct tape *tape, struct err *err)
         return false;
     keep_values(tape);
     forget_hints(tape);
-    return true;
+    return !trains(tape) || !tape->options.split_backward || tape_split(tape, err);
 }
 
 bool tape_begin(struct tape *tape, const struct graph *graph, const struct plan_options *options,
@@ -276,6 +276,10 @@ static bool finish(struct tape *tape, int segments, struct err *err)
     if (trains(tape) && tape->options.saving == SAVING_HALF && !tape_half(tape, err))
         return false;
     find_last_additions(tape);
+    for (tape->begin_weights = tape->begin_backward; tape->begin_weights < tape->n_steps;
+         tape->begin_weights++)
+        if (tape->steps[tape->begin_weights].only_weights)
+            break;
     if (!tape_place(tape, err) || !tape_run(tape, 0, tape->n_steps, PHASE_PREPARE, err))
         return false;
     tape_fill_shared(tape);

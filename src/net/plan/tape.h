@@ -35,6 +35,9 @@ void tape_release(struct tape *tape);
  * aligned to floats if it is plain, else to a block of channels. */
 void tape_move(struct tape *tape, int slot, void *at);
 
+/* split.c: backward steps that only make gradients of parameters come behind all others. */
+bool tape_split(struct tape *tape, struct err *err);
+
 /* --- saving memory (weave.h) --- */
 
 /* recompute.c: forward steps are run again in the backward pass, segment by segment, so that only

@@ -46,7 +46,7 @@ bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, stru
     omp_set_num_threads(tape->options.threads);
     for (int i = begin; i < end && ok; i++) {
         struct step *step = &tape->steps[i];
-        if (step->phase != phase || step->dropped)
+        if (step->phase != phase || step->dropped || (step->statistics && tape->hold))
             continue;
         double start = tape->options.profile ? clock_s(tape) : 0;
         struct err why = { 0 };
@@ -57,6 +57,8 @@ bool tape_run(struct tape *tape, int begin, int end, enum step_phase phase, stru
             blame(tape, step, &why, err);
         if (ok && phase == PHASE_BACKWARD && tape->hook)
             tell_gradients(tape, i);
+        if (ok && tape->step_hook && phase != PHASE_PREPARE)
+            tape->step_hook(tape->step_arg);
     }
     omp_set_num_threads(threads);
     return ok;

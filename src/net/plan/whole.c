@@ -93,6 +93,29 @@ static bool whole_backward(struct plan *plan, struct err *err)
     return tape_run(tape, tape->begin_backward, tape->n_steps, PHASE_BACKWARD, err);
 }
 
+static bool whole_backward_half(struct plan *plan, enum plan_half half, struct err *err)
+{
+    struct tape *tape = tape_of(plan);
+    if (!tape->options.split_backward)
+        return err_set(err, ERR_USAGE,
+                       "%s: the halves of a backward pass run apart only with split_backward",
+                       plan->graph->name);
+    return half == PLAN_HALF_INPUTS
+               ? tape_run(tape, tape->begin_backward, tape->begin_weights, PHASE_BACKWARD, err)
+               : tape_run(tape, tape->begin_weights, tape->n_steps, PHASE_BACKWARD, err);
+}
+
+static void whole_on_step(struct plan *plan, plan_step_hook hook, void *arg)
+{
+    struct tape *tape = tape_of(plan);
+    tape->step_hook = hook, tape->step_arg = arg;
+}
+
+static void whole_hold_statistics(struct plan *plan, bool hold)
+{
+    tape_of(plan)->hold = hold;
+}
+
 static bool whole_refresh(struct plan *plan, struct err *err)
 {
     struct tape *tape = tape_of(plan);
@@ -199,7 +222,10 @@ const struct plan_ops plan_whole = {
     .refresh = whole_refresh,
     .activation = whole_activation,
     .set_random = whole_set_random,
+    .on_step = whole_on_step,
+    .hold_statistics = whole_hold_statistics,
     .backward = whole_backward,
+    .backward_half = whole_backward_half,
     .output_gradient = whole_output_gradient,
     .gradients = whole_gradients,
     .parameter_gradient = whole_parameter_gradient,
