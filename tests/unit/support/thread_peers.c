@@ -1,24 +1,27 @@
-/* thread_peers.c: see thread_peers.h. A letter from one rank to another is a pointer that the
- * receiver copies from; collective functions meet at a barrier. */
+/* thread_peers.c: see thread_peers.h. What goes from one rank to another is a row of letters, which
+ * are pointers to the sender's data, and a row of receives: the nth receive copies from the nth
+ * letter, in any call of its rank. Collective functions meet at a barrier. */
 #include "support/thread_peers.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FLIGHTS 64
+#include "base/array.h"
 
 struct letter {
     const void *data;
     size_t bytes;
-    bool there;
 };
 
-/* A started message. */
-struct flight {
-    bool out;
-    int peer;
+struct awaited {
     void *data;
     size_t bytes;
+};
+
+/* From one rank to another. The first `received` of both are done. */
+struct way {
+    struct letter *letters;
+    struct awaited *awaited;
+    int64_t sent, asked, received, room_letters, room_awaited;
 };
 
 struct one {
@@ -26,8 +29,6 @@ struct one {
     struct plan_peers peers;
     const void *shown; /* to the others, between two meetings */
     int64_t calls;
-    struct flight flights[FLIGHTS];
-    int64_t n_flights;
     void (*work)(void *arg, int rank);
     void *work_arg;
     pthread_t thread;
@@ -35,136 +36,157 @@ struct one {
 
 struct thread_peers {
     int size;
+    bool lost; /* a rank has abandoned the others */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_barrier_t barrier;
-    struct letter *letters; /* [from][to] */
-    struct one *ones;       /* [size] */
+    struct way *ways; /* [from][to] */
+    struct one *ones; /* [size] */
 };
 
-static struct letter *letter_of(struct thread_peers *all, int from, int to)
+static struct way *way_of(struct thread_peers *all, int from, int to)
 {
-    return &all->letters[from * all->size + to];
+    return &all->ways[from * all->size + to];
 }
 
-/* One letter at a time on every way: waits until the one before was received. */
-static void put(struct one *me, int to, const void *data, size_t bytes)
+/* A handle: which of the messages of a way it is. */
+static int64_t handle_of(const struct one *me, bool out, int peer, int64_t index)
+{
+    return (index * me->all->size + peer) * 2 + out;
+}
+
+/* Copies what has come for this rank. The lock is held. */
+static bool deliver(struct one *me, struct err *err)
 {
     struct thread_peers *all = me->all;
-    struct letter *letter = letter_of(all, me->peers.rank, to);
+    for (int from = 0; from < all->size; from++) {
+        struct way *way = way_of(all, from, me->peers.rank);
+        while (!all->lost && way->received < way->sent && way->received < way->asked) {
+            const struct letter *letter = &way->letters[way->received];
+            const struct awaited *awaited = &way->awaited[way->received];
+            if (letter->bytes != awaited->bytes)
+                return err_set(err, ERR_FORMAT, "%zu bytes came, %zu were awaited", letter->bytes,
+                               awaited->bytes);
+            memcpy(awaited->data, letter->data, letter->bytes);
+            way->received++;
+            pthread_cond_broadcast(&all->changed);
+        }
+    }
+    return !all->lost || err_set(err, ERR_IO, "another rank has left");
+}
+
+static bool start_send(struct one *me, int to, const void *data, size_t bytes, int64_t *handle,
+                       struct err *err)
+{
+    struct thread_peers *all = me->all;
     pthread_mutex_lock(&all->lock);
-    while (letter->there)
-        pthread_cond_wait(&all->changed, &all->lock);
-    *letter = (struct letter){ data, bytes, true };
+    struct way *way = way_of(all, me->peers.rank, to);
+    *handle = handle_of(me, true, to, way->sent);
+    bool ok = array_grow(&way->letters, &way->room_letters, way->sent + 1, sizeof *way->letters,
+                         "letters", err);
+    if (ok)
+        way->letters[way->sent++] = (struct letter){ data, bytes };
     pthread_cond_broadcast(&all->changed);
     pthread_mutex_unlock(&all->lock);
-}
-
-static void wait_until_received(struct one *me, int to)
-{
-    struct thread_peers *all = me->all;
-    pthread_mutex_lock(&all->lock);
-    while (letter_of(all, me->peers.rank, to)->there)
-        pthread_cond_wait(&all->changed, &all->lock);
-    pthread_mutex_unlock(&all->lock);
-}
-
-static bool get(struct one *me, int from, void *data, size_t bytes, struct err *err)
-{
-    struct thread_peers *all = me->all;
-    struct letter *letter = letter_of(all, from, me->peers.rank);
-    pthread_mutex_lock(&all->lock);
-    while (!letter->there)
-        pthread_cond_wait(&all->changed, &all->lock);
-    size_t sent = letter->bytes;
-    if (sent == bytes)
-        memcpy(data, letter->data, bytes);
-    letter->there = false;
-    pthread_cond_broadcast(&all->changed);
-    pthread_mutex_unlock(&all->lock);
-    return sent == bytes ||
-           err_set(err, ERR_FORMAT, "%zu bytes came, %zu were awaited", sent, bytes);
-}
-
-static bool send_to(void *arg, int to, const void *data, size_t bytes, struct err *err)
-{
-    struct one *me = arg;
-    (void)err;
-    me->calls++;
-    put(me, to, data, bytes);
-    wait_until_received(me, to);
-    return true;
-}
-
-static bool receive_from(void *arg, int from, void *data, size_t bytes, struct err *err)
-{
-    struct one *me = arg;
-    me->calls++;
-    return get(me, from, data, bytes, err);
-}
-
-static bool exchange(void *arg, const struct peers_exchange *x, struct err *err)
-{
-    struct one *me = arg;
-    bool ok = true;
-    me->calls++;
-    if (x->to != PEER_NONE)
-        put(me, x->to, x->out, x->out_bytes);
-    if (x->from != PEER_NONE)
-        ok = get(me, x->from, x->in, x->in_bytes, err);
-    if (x->to != PEER_NONE)
-        wait_until_received(me, x->to);
     return ok;
 }
 
-/* A place for one more; all are free again when nobody is waited for. */
-static int64_t take_off(struct one *me, struct flight flight)
-{
-    me->calls++;
-    if (me->n_flights == FLIGHTS)
-        me->n_flights = 0;
-    me->flights[me->n_flights] = flight;
-    return me->n_flights++;
-}
-
-static bool start_send(void *arg, int to, const void *data, size_t bytes, int64_t *handle,
-                       struct err *err)
-{
-    struct one *me = arg;
-    (void)err;
-    *handle = take_off(me, (struct flight){ .out = true, .peer = to });
-    put(me, to, data, bytes);
-    return true;
-}
-
-static bool start_receive(void *arg, int from, void *data, size_t bytes, int64_t *handle,
+static bool start_receive(struct one *me, int from, void *data, size_t bytes, int64_t *handle,
                           struct err *err)
 {
-    (void)err;
-    *handle = take_off(arg, (struct flight){ .peer = from, .data = data, .bytes = bytes });
-    return true;
+    struct thread_peers *all = me->all;
+    pthread_mutex_lock(&all->lock);
+    struct way *way = way_of(all, from, me->peers.rank);
+    *handle = handle_of(me, false, from, way->asked);
+    bool ok = array_grow(&way->awaited, &way->room_awaited, way->asked + 1, sizeof *way->awaited,
+                         "letters", err);
+    if (ok)
+        way->awaited[way->asked++] = (struct awaited){ data, bytes };
+    pthread_mutex_unlock(&all->lock);
+    return ok;
 }
 
 static bool progress(void *arg, struct err *err)
 {
-    (void)arg, (void)err;
-    return true;
+    struct one *me = arg;
+    pthread_mutex_lock(&me->all->lock);
+    bool ok = deliver(me, err);
+    pthread_mutex_unlock(&me->all->lock);
+    return ok;
 }
 
-static bool finish(void *arg, int64_t handle, struct err *err)
+static bool finish(struct one *me, int64_t handle, struct err *err)
 {
-    struct one *me = arg;
-    const struct flight *flight = &me->flights[handle];
-    me->calls++;
-    if (!flight->out)
-        return get(me, flight->peer, flight->data, flight->bytes, err);
-    wait_until_received(me, flight->peer);
-    return true;
+    struct thread_peers *all = me->all;
+    int peer = (int)(handle / 2 % all->size), own = me->peers.rank;
+    const struct way *way = handle % 2 ? way_of(all, own, peer) : way_of(all, peer, own);
+    int64_t index = handle / 2 / all->size;
+    bool ok = true;
+    pthread_mutex_lock(&all->lock);
+    while (ok && way->received <= index) {
+        ok = deliver(me, err);
+        if (ok && way->received <= index)
+            pthread_cond_wait(&all->changed, &all->lock);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return ok;
 }
 
 static void abandon(void *arg)
 {
-    (void)arg;
+    struct one *me = arg;
+    pthread_mutex_lock(&me->all->lock);
+    me->all->lost = true;
+    pthread_cond_broadcast(&me->all->changed);
+    pthread_mutex_unlock(&me->all->lock);
+}
+
+/* --- the same, and calls of the plan are counted --- */
+
+static struct one *counted(void *arg)
+{
+    struct one *me = arg;
+    me->calls++;
+    return me;
+}
+
+static bool peers_start_send(void *arg, int to, const void *data, size_t bytes, int64_t *handle,
+                             struct err *err)
+{
+    return start_send(counted(arg), to, data, bytes, handle, err);
+}
+
+static bool peers_start_receive(void *arg, int from, void *data, size_t bytes, int64_t *handle,
+                                struct err *err)
+{
+    return start_receive(counted(arg), from, data, bytes, handle, err);
+}
+
+static bool peers_finish(void *arg, int64_t handle, struct err *err)
+{
+    return finish(counted(arg), handle, err);
+}
+
+static bool send_to(void *arg, int to, const void *data, size_t bytes, struct err *err)
+{
+    int64_t handle;
+    return start_send(counted(arg), to, data, bytes, &handle, err) && finish(arg, handle, err);
+}
+
+static bool receive_from(void *arg, int from, void *data, size_t bytes, struct err *err)
+{
+    int64_t handle;
+    return start_receive(counted(arg), from, data, bytes, &handle, err) && finish(arg, handle, err);
+}
+
+static bool exchange(void *arg, const struct peers_exchange *x, struct err *err)
+{
+    struct one *me = counted(arg);
+    int64_t out = 0, in = 0;
+    return (x->to == PEER_NONE || start_send(me, x->to, x->out, x->out_bytes, &out, err)) &&
+           (x->from == PEER_NONE || start_receive(me, x->from, x->in, x->in_bytes, &in, err)) &&
+           (x->from == PEER_NONE || finish(me, in, err)) &&
+           (x->to == PEER_NONE || finish(me, out, err));
 }
 
 static bool gather(void *arg, const void *own, size_t bytes, void *all_bytes, struct err *err)
@@ -213,10 +235,10 @@ struct thread_peers *thread_peers_new(int size)
     if (!all)
         return NULL;
     all->size = size;
-    all->letters = calloc((size_t)(size * size), sizeof *all->letters);
+    all->ways = calloc((size_t)(size * size), sizeof *all->ways);
     all->ones = calloc((size_t)size, sizeof *all->ones);
-    if (!all->letters || !all->ones) {
-        free(all->letters), free(all->ones), free(all);
+    if (!all->ways || !all->ones) {
+        free(all->ways), free(all->ones), free(all);
         return NULL;
     }
     pthread_mutex_init(&all->lock, NULL);
@@ -233,10 +255,10 @@ struct thread_peers *thread_peers_new(int size)
                                                   .receive = receive_from,
                                                   .exchange = exchange,
                                                   .gather = gather,
-                                                  .start_send = start_send,
-                                                  .start_receive = start_receive,
+                                                  .start_send = peers_start_send,
+                                                  .start_receive = peers_start_receive,
                                                   .progress = progress,
-                                                  .finish = finish,
+                                                  .finish = peers_finish,
                                                   .abandon = abandon };
     }
     return all;
@@ -249,7 +271,9 @@ void thread_peers_free(struct thread_peers *all)
     pthread_mutex_destroy(&all->lock);
     pthread_cond_destroy(&all->changed);
     pthread_barrier_destroy(&all->barrier);
-    free(all->letters), free(all->ones), free(all);
+    for (int i = 0; i < all->size * all->size; i++)
+        free(all->ways[i].letters), free(all->ways[i].awaited);
+    free(all->ways), free(all->ones), free(all);
 }
 
 const struct plan_peers *thread_peers_of(struct thread_peers *all, int rank)

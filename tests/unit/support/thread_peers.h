@@ -1,6 +1,6 @@
 /* thread_peers.h: the peers of a plan (net/plan/peers.h) as threads of one process, which wait for
  * each other as processes do: a send ends when it was received. Sums are added in the order of the
- * ranks. */
+ * ranks. When one abandons the others, messages fail for all. */
 #ifndef SUPPORT_THREAD_PEERS_H
 #define SUPPORT_THREAD_PEERS_H
 #include "net/plan/peers.h"
