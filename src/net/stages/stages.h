@@ -11,7 +11,8 @@
 #define STAGES_MOST 64
 
 /* A tensor that one stage makes and a later one reads. A value with several readers has one edge
- * for each of them; the gradients that come back are added in the order of the edges. */
+ * for each of them; the gradients that come back are added from the last edge to the first, as in
+ * the whole network. */
 struct stage_edge {
     int from, to;      /* stages; from < to */
     int output, input; /* port of `from`'s graph, port of `to`'s graph */
