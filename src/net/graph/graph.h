@@ -243,6 +243,8 @@ bool graph_pools_maps(const struct graph *graph, const struct node *node);
 int64_t graph_parameter_count(const struct graph *graph);
 /* Multiply-adds of one forward pass at the current shapes. */
 double graph_multiply_adds(const struct graph *graph);
+/* Those of one node; 0 for all but convolutions, linear layers and products of matrices. */
+double graph_node_multiply_adds(const struct graph *graph, const struct node *node);
 
 /* Recomputes the shapes of all values from those of the inputs; an error names the node that does
  * not fit. */

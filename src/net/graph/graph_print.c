@@ -98,23 +98,29 @@ void graph_print_layers(const struct graph *graph, FILE *stream)
     }
 }
 
+double graph_node_multiply_adds(const struct graph *graph, const struct node *node)
+{
+    double out = (double)shape_count(graph_shape(graph, node->output));
+    if (node->op->kind == OP_CONV || node->op->kind == OP_LINEAR) {
+        const struct shape *w = graph_shape(graph, node->inputs[1]);
+        return out * (double)shape_span(w, 1, w->rank);
+    }
+    if (node->op->kind == OP_CONV_TRANSPOSE) {
+        const struct shape *w = graph_shape(graph, node->inputs[1]);
+        return (double)shape_count(graph_shape(graph, node->inputs[0])) *
+               (double)shape_span(w, 1, w->rank);
+    }
+    if (node->op->kind == OP_MATMUL) {
+        const struct shape *a = graph_shape(graph, node->inputs[0]);
+        return out * (double)a->dim[a->rank - 1 - node->attr.matmul.transpose_a];
+    }
+    return 0;
+}
+
 double graph_multiply_adds(const struct graph *graph)
 {
     double sum = 0;
-    for (int32_t i = 0; i < graph->n_nodes; i++) {
-        const struct node *node = &graph->nodes[i];
-        double out = (double)shape_count(graph_shape(graph, node->output));
-        if (node->op->kind == OP_CONV || node->op->kind == OP_LINEAR) {
-            const struct shape *w = graph_shape(graph, node->inputs[1]);
-            sum += out * (double)shape_span(w, 1, w->rank);
-        } else if (node->op->kind == OP_CONV_TRANSPOSE) {
-            const struct shape *w = graph_shape(graph, node->inputs[1]);
-            sum += (double)shape_count(graph_shape(graph, node->inputs[0])) *
-                   (double)shape_span(w, 1, w->rank);
-        } else if (node->op->kind == OP_MATMUL) {
-            const struct shape *a = graph_shape(graph, node->inputs[0]);
-            sum += out * (double)a->dim[a->rank - 1 - node->attr.matmul.transpose_a];
-        }
-    }
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        sum += graph_node_multiply_adds(graph, &graph->nodes[i]);
     return sum;
 }

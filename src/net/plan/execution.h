@@ -62,6 +62,8 @@ struct plan_ops {
     bool (*sample_gradients)(struct plan *plan, const struct plan_samples *samples,
                              struct err *err);
     bool (*streamed)(const struct plan *plan, struct plan_streamed *out);
+    /* The one tape that does all of it, perhaps of a graph whose nodes have the same names. */
+    const struct tape *(*tape)(const struct plan *plan);
     /* As part of another execution; both or none. */
     struct plan_end (*end)(const struct plan *plan, enum plan_port port, int i);
     void (*move)(struct plan *plan, enum plan_port port, int i, void *at);

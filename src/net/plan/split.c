@@ -56,16 +56,24 @@ static void note_uses(const struct tape *tape, const struct step *step, struct l
     }
 }
 
-bool tape_split(struct tape *tape, struct err *err)
+bool tape_mark_weights(struct tape *tape, struct err *err)
 {
     struct later_use *uses = calloc((size_t)tape->n_slots + 1, sizeof *uses);
-    struct step *ordered = malloc(((size_t)tape->n_steps + 1) * sizeof *ordered);
-    bool ok = (uses && ordered) || err_memory(err, "plan");
-    for (int i = tape->n_steps - 1; ok && i >= tape->begin_backward; i--) {
+    if (!uses)
+        return err_memory(err, "plan");
+    for (int i = tape->n_steps - 1; i >= tape->begin_backward; i--) {
         struct step *step = &tape->steps[i];
         step->only_weights = !stays(tape, step, uses);
         note_uses(tape, step, uses);
     }
+    free(uses);
+    return true;
+}
+
+bool tape_split(struct tape *tape, struct err *err)
+{
+    struct step *ordered = malloc(((size_t)tape->n_steps + 1) * sizeof *ordered);
+    bool ok = (ordered || err_memory(err, "plan")) && tape_mark_weights(tape, err);
     int n = 0;
     for (int half = 0; ok && half < 2; half++)
         for (int i = tape->begin_backward; i < tape->n_steps; i++)
@@ -73,6 +81,6 @@ bool tape_split(struct tape *tape, struct err *err)
                 ordered[n++] = tape->steps[i];
     if (ok && n > 0)
         memcpy(tape->steps + tape->begin_backward, ordered, (size_t)n * sizeof *ordered);
-    free(uses), free(ordered);
+    free(ordered);
     return ok;
 }

@@ -364,6 +364,11 @@ static void standardized_print(const struct plan *plan, FILE *stream)
     plan_print(of_const(plan)->inner, stream);
 }
 
+static const struct tape *standardized_tape(const struct plan *plan)
+{
+    return plan_tape(of_const(plan)->inner);
+}
+
 const struct plan_ops plan_standardized = {
     .name = "standardized",
     .make = standardized_make,
@@ -387,4 +392,5 @@ const struct plan_ops plan_standardized = {
     .parameter_gradient = standardized_parameter_gradient,
     .on_gradient = standardized_on_gradient,
     .streamed = standardized_streamed,
+    .tape = standardized_tape,
 };

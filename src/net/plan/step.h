@@ -92,7 +92,8 @@ struct step {
      * only step that writes that. */
     bool talks;
     bool statistics;   /* updates running statistics: not run while the tape holds them */
-    bool only_weights; /* backward: in the second half of a split pass (tape_split) */
+    bool only_weights; /* backward: leads to gradients of parameters only (tape_mark_weights); found
+                        * if the pass is split or measured */
     enum step_sharing sharing;
     int from, from_too, to; /* indices into slot[]; -1: none */
     size_t copy_offset;     /* bytes */

@@ -249,7 +249,9 @@ static bool build(struct tape *tape, struct err *err)
         return false;
     keep_values(tape);
     forget_hints(tape);
-    return !trains(tape) || !tape->options.split_backward || tape_split(tape, err);
+    if (trains(tape) && tape->options.split_backward)
+        return tape_split(tape, err);
+    return !trains(tape) || !tape->options.profile || tape_mark_weights(tape, err);
 }
 
 bool tape_begin(struct tape *tape, const struct graph *graph, const struct plan_options *options,
@@ -278,7 +280,7 @@ static bool finish(struct tape *tape, int segments, struct err *err)
     find_last_additions(tape);
     for (tape->begin_weights = tape->begin_backward; tape->begin_weights < tape->n_steps;
          tape->begin_weights++)
-        if (tape->steps[tape->begin_weights].only_weights)
+        if (tape->options.split_backward && tape->steps[tape->begin_weights].only_weights)
             break;
     if (!tape_place(tape, err) || !tape_run(tape, 0, tape->n_steps, PHASE_PREPARE, err))
         return false;

@@ -35,7 +35,9 @@ void tape_release(struct tape *tape);
  * aligned to floats if it is plain, else to a block of channels. */
 void tape_move(struct tape *tape, int slot, void *at);
 
-/* split.c: backward steps that only make gradients of parameters come behind all others. */
+/* split.c: marks the backward steps that only make gradients of parameters (only_weights); */
+bool tape_mark_weights(struct tape *tape, struct err *err);
+/* the same, and they come behind all others. */
 bool tape_split(struct tape *tape, struct err *err);
 
 /* --- saving memory (weave.h) --- */

@@ -230,6 +230,7 @@ const struct plan_ops plan_whole = {
     .gradients = whole_gradients,
     .parameter_gradient = whole_parameter_gradient,
     .on_gradient = whole_on_gradient,
+    .tape = plan_tape,
     .end = whole_end,
     .move = whole_move,
 };

@@ -63,6 +63,20 @@ static bool look_through(struct cutting *c, struct err *err)
     return true;
 }
 
+/* A weight that is computed belongs to the layer that uses it. */
+static bool check_weights(const struct cutting *c, struct err *err)
+{
+    for (int32_t i = 0; i < c->graph->n_nodes; i++) {
+        const struct node *node = &c->graph->nodes[i];
+        if (node->op->kind == OP_STANDARDIZE &&
+            c->last_read[node->output] != c->made_in[node->output])
+            return err_set(err, ERR_USAGE,
+                           "%s: a cut would separate the weight %s from its layer; cut elsewhere",
+                           c->graph->name, node->name);
+    }
+    return true;
+}
+
 static bool add_edge(struct cutting *c, struct stage_edge edge, struct err *err)
 {
     struct stages *out = c->out;
@@ -193,7 +207,7 @@ bool stages_new(const struct graph *graph, const int32_t *begin, int n, struct s
                          .last_read = malloc(room * sizeof *c.last_read),
                          .output = malloc(room * sizeof *c.output) };
     bool ok = (c.made_in && c.last_read && c.output) || err_memory(err, graph->name);
-    ok = ok && look_through(&c, err);
+    ok = ok && look_through(&c, err) && check_weights(&c, err);
     for (int s = 0; ok && s < n; s++)
         ok = make_stage(&c, s, err);
     free(c.made_in), free(c.last_read), free(c.output);
