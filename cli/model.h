@@ -39,8 +39,6 @@ bool model_run_once(const struct model_args *given, const struct model_run *run,
 
 /* Whether options that belong to --memory stream are given with it only. */
 bool model_check_memory(const struct model_args *given, struct err *err);
-/* Tile size, folder for strips and budget: --memory-mb without what the process has already. */
-struct plan_stream model_stream_of(const struct model_args *given);
 
 bool model_bench(struct app *app, const struct model_args *given, struct err *err);
 

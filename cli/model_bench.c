@@ -36,17 +36,10 @@ bool model_check_memory(const struct model_args *given, struct err *err)
     return !option || err_set(err, ERR_USAGE, "--%s: only with --memory stream", option);
 }
 
-struct plan_stream model_stream_of(const struct model_args *given)
-{
-    struct plan_stream stream = { .tile_px = given->tile_px, .spill = given->spill };
-    budget_of_process(given->memory_mb, 0, &stream);
-    return stream;
-}
-
 /* For training: batch norm as in training, or frozen where the image is streamed. */
 static bool ready_to_train(struct app *app, const struct model_args *given,
                            const struct model *model, struct plan_options *options,
-                           struct model_run *out, struct err *err)
+                           struct plan_stream *stream, struct model_run *out, struct err *err)
 {
     bool frozen = given->norm == NORM_FROZEN;
     options->mode = options->stream || frozen ? PLAN_TUNE : PLAN_TRAIN;
@@ -54,6 +47,7 @@ static bool ready_to_train(struct app *app, const struct model_args *given,
         console_note(app->ctx.console, "--memory stream: batch norm is frozen");
     bool ok =
         transform_resize(model->graph, given->batch, out->height, out->width, &out->graph, err);
+    budget_of_process(given->memory_mb, 0, stream);
     double began_s = clock_monotonic_s();
     ok = ok && plan_new(out->graph, options, &out->plan, err);
     out->plan_s = clock_monotonic_s() - began_s;
@@ -78,16 +72,20 @@ bool model_make_ready(struct app *app, const struct model_args *given, const str
         const struct shape *input = graph_shape(model->graph, model->graph->inputs[0].value);
         drawn->image = (struct drawn_image){ .seed = 1, .channels = input->dim[1] };
         drawn->source = drawn_image_source(&drawn->image);
-        drawn->stream = model_stream_of(given);
-        drawn->stream.source = &drawn->source;
+        drawn->stream = (struct plan_stream){ .tile_px = given->tile_px,
+                                              .spill = given->spill,
+                                              .source = &drawn->source };
         options.stream = &drawn->stream;
     } else {
         options.saving = (enum plan_saving)given->memory;
     }
-    if (!given->train)
-        return model_run_with(model, given->batch, height, width, &options, out, err);
+    if (!given->train) {
+        bool ok = model_run_graph(model, given->batch, height, width, out, err);
+        budget_of_process(given->memory_mb, 0, &drawn->stream);
+        return ok && model_run_plan(out, &options, err);
+    }
     *out = (struct model_run){ .batch = given->batch, .height = height, .width = width };
-    return ready_to_train(app, given, model, &options, out, err);
+    return ready_to_train(app, given, model, &options, &drawn->stream, out, err);
 }
 
 /* Where the gradient of the outputs is 0, a streamed plan would have nothing to do. */
@@ -113,8 +111,9 @@ bool model_run_once(const struct model_args *given, const struct model_run *run,
     return !given->train || plan_backward(run->plan, err);
 }
 
-/* What a streamed plan did; nothing for others. */
-static void put_streamed(struct json_out *json, const struct model_run *run, double best_s)
+/* What a streamed plan did; nothing for others. besides: bytes that the process had taken. */
+static void put_streamed(struct json_out *json, const struct model_run *run, size_t besides,
+                         double best_s)
 {
     struct plan_streamed did;
     if (!plan_streamed(run->plan, &did))
@@ -136,11 +135,11 @@ static void put_streamed(struct json_out *json, const struct model_run *run, dou
     json_out_real(json, "strip_io_s", did.strip_io_s);
     json_out_real(json, "waited_for_strips_s", did.waited_strips_s);
     json_out_real(json, "waited_for_pixels_s", did.waited_source_s);
-    json_out_real(json, "predicted_mb", (double)did.predicted_bytes / 1e6);
+    json_out_real(json, "predicted_mb", (double)(besides + did.predicted_bytes) / 1e6);
 }
 
 static void put_result(struct app *app, const struct model_args *given, const struct model_run *run,
-                       double ready_s, double best_s)
+                       size_t besides, double ready_s, double best_s)
 {
     struct plan_memory memory = plan_memory(run->plan);
     struct json_out json;
@@ -158,7 +157,7 @@ static void put_result(struct app *app, const struct model_args *given, const st
     json_out_real(&json, "arena_mb", (double)memory.arena / 1e6);
     json_out_real(&json, "weights_mb", (double)memory.weights / 1e6);
     json_out_real(&json, "peak_rss_mb", (double)room_peak() / 1e6);
-    put_streamed(&json, run, best_s);
+    put_streamed(&json, run, besides, best_s);
     json_out_close_object(&json);
     json_out_end(&json);
 }
@@ -182,7 +181,7 @@ bool model_bench(struct app *app, const struct model_args *given, struct err *er
 {
     struct model *model = NULL;
     struct model_run run = { 0 };
-    struct model_drawn drawn;
+    struct model_drawn drawn = { 0 };
     struct model_source source = model_source_of(given);
     double best_s = 0;
     if (!model_open(&source, &model, err))
@@ -192,7 +191,7 @@ bool model_bench(struct app *app, const struct model_args *given, struct err *er
     double ready_s = clock_monotonic_s() - began_s;
     ok = ok && time_runs(given, &run, &best_s, err);
     if (ok)
-        put_result(app, given, &run, ready_s, best_s);
+        put_result(app, given, &run, drawn.stream.besides, ready_s, best_s);
     model_run_free(&run);
     model_close(model);
     return ok;

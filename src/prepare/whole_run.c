@@ -93,8 +93,9 @@ static bool run_source(const struct whole_request *request, const struct plan_so
     bool ok = until_layer(request, &part, err);
     if (part)
         model.graph = part;
+    ok = ok && model_run_graph(&model, 1, result->height, result->width, &run, err);
     budget_of_process(request->memory_mb, source_bytes, &stream);
-    ok = ok && model_run_with(&model, 1, result->height, result->width, &options, &run, err);
+    ok = ok && model_run_plan(&run, &options, err);
     if (ok) {
         result->shape = *graph_shape(run.graph, run.graph->outputs[0].value);
         ok = request->layer ? open_map(request, &result->shape, &file, err)

@@ -15,6 +15,9 @@ for words in '--memory-mb 100' '--tile-px 256 --memory recompute' '--spill here'
     microtome model bench --network resnet18 --train $words
     echo "exit $?"
 done 2>&1
+microtome model bench -q --network scan_tiny --train --memory stream --size 1000 --spill nowhere 2>&1
+microtome model bench -q --network scan_tiny --train --memory stream --size 100000 --memory-mb 10 2>&1 |
+    sed 's/at least [0-9]* MB/at least .../'
 microtome model bench -q --network vit_small_patch16_224 --train --memory stream --size 448 2>&1
 
 # images: the scores of the network run whole; maps of layers, however they are cut into tiles; slides

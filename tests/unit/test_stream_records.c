@@ -247,14 +247,14 @@ static void bad_folders(void **state)
     (void)state;
     char *program = source_path("CMakeLists.txt");
     const char *names[] = { "/no/such/folder", program, "/proc" };
-    for (int i = 0; i < 3; i++) {
-        struct records_options options = options_of(MB);
-        options.folder = names[i];
+    for (int i = 0; i < 6; i++) { /* also where nothing is spilled */
+        struct records_options options = options_of(i < 3 ? MB : 0);
+        options.folder = names[i % 3];
         struct records *records;
         struct err err = { 0 };
         assert_false(records_new(&options, &records, &err));
         assert_int_equal(err.kind, ERR_IO);
-        assert_non_null(strstr(err.text, names[i]));
+        assert_non_null(strstr(err.text, names[i % 3]));
         assert_non_null(strstr(err.text, "train.spill"));
     }
     free(program);
@@ -291,15 +291,20 @@ static void full_disk(void **state)
     struct records_options options = options_of(MB);
     struct records *records;
     struct err err = { 0 };
-    limit_files(2 * MB); /* found when the space is reserved */
-    assert_false(records_new(&options, &records, &err));
+    must(records_new(&options, &records, &err), &err); /* takes no space */
+    limit_files(2 * MB);                               /* found when the space is reserved */
+    void *at;
+    assert_false(records_put(records, 0, &at, &err));
     limit_files(RLIM_INFINITY);
+    must(a_pass(records, &err), &err);
+    records_free(records);
     assert_non_null(strstr(err.text, "cannot reserve"));
     assert_non_null(strstr(err.text, "free space there, choose another folder"));
     assert_non_null(strstr(err.text, folder));
     for (int wait = 0; wait < 2; wait++) { /* or later */
         options.wait = wait;
         must(records_new(&options, &records, &err), &err);
+        must(a_pass(records, &err), &err);
         limit_files(MB);
         assert_false(a_pass(records, &err));
         assert_false(records_turn(records, &err) &&

@@ -217,29 +217,43 @@ static void a_killed_run_leaves_no_file(void **state)
     graph_free(graph);
 }
 
+struct peak_case {
+    const char *name;
+    enum plan_mode mode;
+    int64_t side, tile_px; /* tile_px 0: by the budget */
+    int threads;
+    int64_t budget_mb; /* 0: none */
+};
+
 /* In a process of its own, whose peak nothing else has raised. Exits with the percentage by which
  * the prediction exceeds the peak, 100 more than that. */
-static void measure_and_exit(const char *name, enum plan_mode mode)
+static void measure_and_exit(const struct peak_case *c)
 {
     struct graph *graph;
     struct plan *plan;
     struct plan_streamed did;
     struct err err = { 0 };
-    struct zoo_options zoo = { .batch = 1, .height = 256, .width = 256, .classes = CLASSES };
-    struct plan_stream stream = { .source = &source, .tile_px = 64 };
-    struct plan_options options = { .mode = mode, .threads = 1, .stream = &stream };
-    bool ok = zoo_build(name, &zoo, &graph, &err) && graph_initialize(graph, 5, &err);
+    struct zoo_options zoo = {
+        .batch = 1, .height = c->side, .width = c->side, .classes = CLASSES
+    };
+    struct plan_stream stream = { .source = &source,
+                                  .tile_px = c->tile_px,
+                                  .budget = (size_t)c->budget_mb * 1000000,
+                                  .spill = c->budget_mb ? folder : NULL };
+    struct plan_options options = { .mode = c->mode, .threads = c->threads, .stream = &stream };
+    bool ok = zoo_build(c->name, &zoo, &graph, &err) && graph_initialize(graph, 5, &err);
     size_t before = room_resident();
     ok = ok && plan_new(graph, &options, &plan, &err) && plan_forward(plan, &err);
-    if (ok && mode != PLAN_INFER) {
+    if (ok && c->mode != PLAN_INFER) {
         plan_output_gradient(plan, 0)[0] = 1;
         ok = plan_backward(plan, &err);
     }
-    if (!ok || !plan_streamed(plan, &did))
+    if (!ok || !plan_streamed(plan, &did) || (stream.budget && did.predicted_bytes > stream.budget))
         _exit(255);
     double more = (double)(before + did.predicted_bytes) / (double)room_peak() - 1;
-    print_message("%s: %.0f MB predicted, %.0f MB measured\n", name,
-                  (double)(before + did.predicted_bytes) / 1e6, (double)room_peak() / 1e6);
+    fprintf(stderr, "%s: tiles of %lld px: %.1f MB predicted, %.1f MB measured\n", c->name,
+            (long long)did.tile_px, (double)(before + did.predicted_bytes) / 1e6,
+            (double)room_peak() / 1e6);
     _exit((int)floor(100 * more + 100));
 }
 
@@ -249,12 +263,19 @@ static void the_peak_is_predicted(void **state)
 #ifdef __SANITIZE_ADDRESS__
     skip(); /* has memory of its own */
 #endif
-    static const char *const names[] = { "resnet18", "resnet50" };
-    for (int i = 0; i < 4; i++) {
+    static const struct peak_case cases[] = {
+        { "resnet18", PLAN_TUNE, 256, 64, 1, 0 },  { "resnet18", PLAN_INFER, 256, 64, 1, 0 },
+        { "resnet50", PLAN_TUNE, 256, 64, 1, 0 },  { "resnet50", PLAN_INFER, 256, 64, 1, 0 },
+        { "resnet18", PLAN_TUNE, 320, 128, 2, 0 }, { "googlenet", PLAN_TUNE, 192, 0, 1, 0 },
+        { "scan_tiny", PLAN_TUNE, 256, 0, 1, 0 },  { "scan_tiny", PLAN_INFER, 600, 128, 2, 0 },
+        { "scan_tiny", PLAN_TUNE, 2048, 0, 1, 0 }, { "scan_tiny", PLAN_TUNE, 1200, 0, 1, 30 },
+        { "resnet18", PLAN_TUNE, 600, 0, 1, 270 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pid_t child = fork();
         int status;
         if (child == 0)
-            measure_and_exit(names[i / 2], i % 2 ? PLAN_INFER : PLAN_TUNE);
+            measure_and_exit(&cases[i]);
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status));
         assert_in_range(WEXITSTATUS(status), 100, 110);

@@ -12,23 +12,37 @@ void model_run_free(struct model_run *run)
     *run = (struct model_run){ 0 };
 }
 
-bool model_run_with(const struct model *model, int64_t batch, int64_t height, int64_t width,
-                    const struct plan_options *options, struct model_run *out, struct err *err)
+bool model_run_graph(const struct model *model, int64_t batch, int64_t height, int64_t width,
+                     struct model_run *out, struct err *err)
 {
     *out = (struct model_run){ .batch = batch, .height = height, .width = width };
     struct graph *resized = NULL;
-    struct plan_options infer = *options;
-    infer.mode = PLAN_INFER;
-    infer.by_image = true;
     bool ok = transform_resize(model->graph, batch, height, width, &resized, err) &&
               transform_for_inference(resized, NULL, 0, &out->graph, err);
-    double began_s = clock_monotonic_s();
-    ok = ok && plan_new(out->graph, &infer, &out->plan, err);
-    out->plan_s = clock_monotonic_s() - began_s;
     graph_free(resized);
     if (!ok)
         model_run_free(out);
     return ok;
+}
+
+bool model_run_plan(struct model_run *run, const struct plan_options *options, struct err *err)
+{
+    struct plan_options infer = *options;
+    infer.mode = PLAN_INFER;
+    infer.by_image = true;
+    double began_s = clock_monotonic_s();
+    bool ok = plan_new(run->graph, &infer, &run->plan, err);
+    run->plan_s = clock_monotonic_s() - began_s;
+    if (!ok)
+        model_run_free(run);
+    return ok;
+}
+
+bool model_run_with(const struct model *model, int64_t batch, int64_t height, int64_t width,
+                    const struct plan_options *options, struct model_run *out, struct err *err)
+{
+    return model_run_graph(model, batch, height, width, out, err) &&
+           model_run_plan(out, options, err);
 }
 
 bool model_run_new(const struct model *model, int64_t batch, int64_t height, int64_t width,

@@ -19,6 +19,10 @@ bool model_run_new(const struct model *model, int64_t batch, int64_t height, int
 /* The same with all options of the plan but its mode, which is PLAN_INFER. */
 bool model_run_with(const struct model *model, int64_t batch, int64_t height, int64_t width,
                     const struct plan_options *options, struct model_run *out, struct err *err);
+/* The halves of it: the memory that is left for the plan is known in between. A failure frees. */
+bool model_run_graph(const struct model *model, int64_t batch, int64_t height, int64_t width,
+                     struct model_run *out, struct err *err);
+bool model_run_plan(struct model_run *run, const struct plan_options *options, struct err *err);
 void model_run_free(struct model_run *run); /* also fine on a zeroed struct */
 
 /* Scores of one image, [classes], of a model of model_open_classifier. The run is created again if

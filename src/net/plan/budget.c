@@ -52,12 +52,29 @@ bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct 
     return ok;
 }
 
-#define STEP_BYTES 12000
-#define FIRST_BYTES 8000000
+#define STEP_BYTES 6500
+#define FIRST_STEP_BYTES 16000
+#define FIRST_BYTES 6000000
+#define LEFT_STEP_BYTES 2500
+#define GEMM_BYTES 7000000
 
 size_t tape_own_bytes(const struct tape *tape, bool first)
 {
-    return (size_t)tape->n_steps * STEP_BYTES + (first ? FIRST_BYTES : 0);
+    size_t steps = (size_t)tape->n_steps;
+    return first ? FIRST_BYTES + steps * FIRST_STEP_BYTES : steps * STEP_BYTES;
+}
+
+size_t tape_gemm_bytes(const struct tape *tape)
+{
+    for (int i = 0; i < tape->n_steps; i++)
+        if (strstr(tape->steps[i].kernel, "gemm:jit"))
+            return GEMM_BYTES;
+    return 0;
+}
+
+size_t tape_left_bytes(const struct tape *tape)
+{
+    return (size_t)tape->n_steps * LEFT_STEP_BYTES;
 }
 
 bool tape_fit(const struct tape *tape, size_t budget, int *segments, size_t *bytes, struct err *err)

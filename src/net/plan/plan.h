@@ -95,6 +95,7 @@ struct plan_stream {
     enum plan_spilling spilling;
     size_t besides; /* bytes that the process takes besides the plan, of which messages speak too:
                        see net/stream/budget.h */
+    size_t limit;   /* of the process, for messages; 0: budget + besides */
 };
 
 /* Whoever runs the tiles of an image: gives the cells that the op carry adds to a tile, and takes

@@ -84,9 +84,9 @@ static size_t buffer_bytes(int64_t most)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-size_t ahead_bytes(int64_t most)
+size_t ahead_bytes(int64_t most, int64_t parts)
 {
-    return BUFFERS * buffer_bytes(most);
+    return (size_t)(parts < BUFFERS ? parts : BUFFERS) * buffer_bytes(most);
 }
 
 bool ahead_new(const struct plan_source *source, int64_t channels, int64_t most, struct ahead **out,

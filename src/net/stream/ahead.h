@@ -11,11 +11,12 @@ struct ahead_part {
     int64_t y, x, h, w;
 };
 
-/* most: floats of the largest part; two buffers of that are allocated. */
+/* most: floats of the largest part; two buffers of that are allocated, of which a pass over one
+ * part touches one. */
 bool ahead_new(const struct plan_source *source, int64_t channels, int64_t most, struct ahead **out,
                struct err *err);
 void ahead_free(struct ahead *ahead);
-size_t ahead_bytes(int64_t most);
+size_t ahead_bytes(int64_t most, int64_t parts);
 /* A pass over these parts in this order, which must stay until the next one. An unfinished pass is
  * abandoned. */
 void ahead_begin(struct ahead *ahead, const struct ahead_part *parts, int64_t n);

@@ -16,6 +16,7 @@ static const int64_t sides_px[] = { 1024, 1536, 2048, 768, 512, 3072, 4096,
 void budget_of_process(int64_t limit_mb, size_t coming, struct plan_stream *stream)
 {
     size_t limit = (size_t)limit_mb * MB;
+    stream->limit = limit;
     stream->besides = room_resident() + coming;
     stream->budget = limit_mb == 0 ? 0 : limit > stream->besides ? limit - stream->besides : 1;
 }
@@ -78,6 +79,7 @@ static bool refuse(const struct budget_options *options, size_t least, int64_t t
                    struct err *err)
 {
     const struct plan_stream *stream = options->stream;
+    size_t limit = stream->limit ? stream->limit : stream->budget + stream->besides;
     char with[64] = "";
     if (stream->tile_px)
         snprintf(with, sizeof with, " with tiles of %lld px", (long long)tile_px);
@@ -85,7 +87,7 @@ static bool refuse(const struct budget_options *options, size_t least, int64_t t
                    "%s at %lld x %lld px%s needs at least %zu MB, but the limit is %zu MB; raise "
                    "it%s%s",
                    options->name, (long long)options->width, (long long)options->height, with,
-                   (least + stream->besides) / MB + 1, (stream->budget + stream->besides) / MB,
+                   (least + stream->besides) / MB + 1, limit / MB,
                    stream->tile_px ? ", or leave the side of tiles to be chosen" : "",
                    stream->spill ? "" : ", or choose a folder for strips (train.spill, --spill)");
 }
@@ -93,16 +95,21 @@ static bool refuse(const struct budget_options *options, size_t least, int64_t t
 static bool choose(const struct budget_options *options, struct budget_choice *out, struct err *err)
 {
     size_t least = SIZE_MAX;
+    int64_t too_large = INT64_MAX;
     for (size_t i = 0; i < N_SIDES; i++) {
         int64_t tile_px = candidate(options, i);
         struct question question;
-        if (tile_px == 0)
+        if (tile_px == 0 || tile_px >= too_large)
             continue;
         if (!ask(options, tile_px, &question, err))
             return false;
         if (take(options, tile_px, &question, out))
             return true;
         least = question.least < least ? question.least : least;
+        /* the last tile may be nearly twice as large as the others. Without a folder, larger tiles
+         * have fewer strips, so that they may need less in all */
+        if (options->stream->spill && 2 * tile_px < too_large)
+            too_large = 2 * tile_px;
     }
     return refuse(options, least, 0, err);
 }

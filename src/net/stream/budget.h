@@ -6,7 +6,8 @@
 #include "net/plan/plan.h"
 
 /* A limit of a process is its peak resident memory, as ps, top and schedulers show it, in units of
- * 10^6 bytes: sets stream->budget and ->besides to what is left of it and what is taken, which is
+ * 10^6 bytes: sets stream->limit, and ->budget and ->besides to what is left of it and what is
+ * taken, which is
  * what is resident now and `coming`, bytes that will be allocated besides the plan (gradients,
  * optimizer, readers). 0: no limit. */
 void budget_of_process(int64_t limit_mb, size_t coming, struct plan_stream *stream);

@@ -61,6 +61,17 @@ struct plan_options stream_tile_options(const struct stream *s)
     return options;
 }
 
+struct plan_options stream_tail_options(const struct stream *s)
+{
+    struct plan_options options = s->options;
+    options.stream = NULL;
+    options.arena = NULL, options.arena_room = 0;
+    options.gradients = s->gradients;
+    options.input_gradients = stream_trains(s);
+    options.saving = SAVING_ALL;
+    return options;
+}
+
 /* The arena that suffices for every kind of tile, and with the first of them the frontier, whose
  * layouts follow from the processor. Nothing is allocated. */
 static bool measure_kinds(struct stream *s, struct err *err)
@@ -79,19 +90,42 @@ static bool measure_kinds(struct stream *s, struct err *err)
         s->arena_bytes = bytes > s->arena_bytes ? bytes : s->arena_bytes;
     }
     s->plans_bytes = tally.bytes;
+    s->kernels_bytes = tally.left;
+    tally_free(&tally);
+    return ok;
+}
+
+/* The plan behind the poolings is the same for tiles of all sizes. */
+static bool measure_tail(struct stream *s, struct err *err)
+{
+    struct plan_options options = stream_tail_options(s);
+    struct tally tally = { .bytes = 1 }; /* not the first */
+    struct tape tape;
+    size_t arena = 0;
+    if (!s->body.tail)
+        return true;
+    bool ok = tape_begin(&tape, s->body.tail, &options, err) &&
+              tape_estimate(&tape, 1, &arena, err) && tally_add(&tally, &tape, err);
+    tape_free(&tape);
+    s->tail_bytes = arena + tally.bytes;
     tally_free(&tally);
     return ok;
 }
 
 static bool measure_records(struct stream *s, struct err *err)
 {
-    int64_t n = stream_tiles(s), columns = s->tiles.axes[1].tiles;
-    s->record_bytes = calloc((size_t)n, sizeof *s->record_bytes);
-    if (!s->record_bytes)
-        return err_memory(err, "strips");
-    for (int64_t k = 0; k < n; k++)
-        s->record_bytes[k] = frontier_record_bytes(&s->frontier, k / columns, k % columns);
-    return true;
+    const struct stream_axis *rows = &s->tiles.axes[0], *columns = &s->tiles.axes[1];
+    s->record_bytes = calloc((size_t)stream_tiles(s), sizeof *s->record_bytes);
+    size_t *of_kind = calloc((size_t)stream_kinds(s), sizeof *of_kind);
+    bool ok = s->record_bytes && of_kind;
+    for (int k = 0; ok && k < stream_kinds(s); k++)
+        of_kind[k] = frontier_record_bytes(&s->frontier, rows->examples[k / columns->n_kinds],
+                                           columns->examples[k % columns->n_kinds]);
+    for (int64_t k = 0; ok && k < stream_tiles(s); k++)
+        s->record_bytes[k] = of_kind[rows->kinds[k / columns->tiles] * columns->n_kinds +
+                                     columns->kinds[k % columns->tiles]];
+    free(of_kind);
+    return ok || err_memory(err, "strips");
 }
 
 size_t stream_record_most(const struct stream *s)
@@ -168,7 +202,7 @@ static size_t input_bytes(const struct stream *s)
 {
     const struct shape *image = graph_shape(s->body.graph, s->body.maps[0]);
     if (s->settings.source)
-        return ahead_bytes(image->dim[1] * stream_most_cells(s, 0));
+        return ahead_bytes(image->dim[1] * stream_most_cells(s, 0), stream_tiles(s));
     return (size_t)shape_count(image) * sizeof(float);
 }
 
@@ -189,9 +223,9 @@ static size_t bytes_of_all(const struct stream *s)
     size_t parameter = (s->gradients_lent ? 0 : sizeof(float)) + sizeof(double), spare = 0;
     for (int e = 0; e < s->body.n_ends; e++)
         spare += stream_spare_bytes(s, e);
-    return spare + s->arena_bytes + s->plans_bytes + frontier_bytes(&s->frontier) +
-           bands_bytes(&s->borders) + input_bytes(s) + output_bytes(s) +
-           (size_t)s->n_gradients * parameter;
+    return spare + s->arena_bytes + s->plans_bytes + s->tail_bytes + s->left_bytes +
+           frontier_bytes(&s->frontier) + bands_bytes(&s->borders) + input_bytes(s) +
+           output_bytes(s) + (size_t)s->n_gradients * parameter;
 }
 
 static struct budget_need need_of(const struct stream *s)
@@ -218,6 +252,7 @@ static bool ask(void *arg, int64_t tile_px, struct budget_need *out, struct err 
 {
     struct stream *s = arg;
     bool once = !stream_trains(s) || tile_px < SMALL_TILE_PX;
+    s->left_bytes += s->kernels_bytes; /* of the size that was asked for before */
     if (!lay_out(s, tile_px, once, err))
         return false;
     *out = need_of(s);
@@ -243,7 +278,7 @@ bool stream_choose_layout(struct stream *s, struct err *err)
                                       .ask = ask,
                                       .arg = s };
     struct budget_choice choice;
-    if (!budget_choose(&options, &choice, err))
+    if (!measure_tail(s, err) || !budget_choose(&options, &choice, err))
         return false;
     s->records_memory = choice.records;
     s->predicted_bytes = choice.bytes;

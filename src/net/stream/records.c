@@ -41,6 +41,7 @@ struct records {
     char *kept;
     void *floats; /* bf16: the record that the caller has */
     struct spill_file *file;
+    bool reserved; /* the space of the file */
     struct buffer buffers[BUFFERS];
     int64_t filling; /* the record that the caller fills; -1: none */
     struct records_stats stats;
@@ -280,12 +281,9 @@ static bool allocate(struct records *records, const struct records_options *opti
 static bool open_file(struct records *records, const struct records_options *options,
                       struct err *err)
 {
-    if (records->n_groups == 0)
-        return true;
-    const struct group *last = &records->groups[records->n_groups - 1];
-    if (!spill_file_new(options->folder, last->offset + last->bytes, &records->file, err))
+    if (options->folder && !spill_file_new(options->folder, &records->file, err))
         return false;
-    if (options->wait)
+    if (records->n_groups == 0 || options->wait)
         return true;
     records->has_thread = pthread_create(&records->thread, NULL, transfer_main, records) == 0;
     return records->has_thread ? true : err_memory(err, "the thread that writes strips");
@@ -411,12 +409,22 @@ static bool complete(struct records *records, struct err *err)
     return hand_over(records, buffer, err);
 }
 
+/* Before the first transfer. */
+static bool reserve(struct records *records, struct err *err)
+{
+    if (records->n_groups == 0 || records->reserved)
+        return true;
+    const struct group *last = &records->groups[records->n_groups - 1];
+    records->reserved = spill_file_reserve(records->file, last->offset + last->bytes, err);
+    return records->reserved;
+}
+
 bool records_put(struct records *records, int64_t i, void **at, struct err *err)
 {
     pthread_mutex_lock(&records->lock);
     if (i == 0)
         abandon(records);
-    bool ok = complete(records, err);
+    bool ok = reserve(records, err) && complete(records, err);
     if (ok && i < records->spilled && records->groups[records->group_of[i]].first == i) {
         struct buffer *buffer = &records->buffers[records->group_of[i] % BUFFERS];
         ok = settle(records, buffer, err);

@@ -17,7 +17,8 @@ struct records_options {
     int64_t n;           /* records */
     const size_t *bytes; /* [n]: of each; multiples of 4: floats */
     size_t memory;       /* bytes that all of them and the buffers may take; 0: no limit */
-    const char *folder;  /* of the file, which is removed at once (unlinked); NULL: never spill */
+    const char *folder;  /* of the file, which is removed at once (unlinked); NULL: never spill.
+                            It must be there even if nothing is spilled */
     bool bf16;           /* kept as bfloat16: half the bytes, 8 bits of precision */
     int64_t group_bytes; /* written and read together; 0: a default. 1: record by record */
     bool wait;           /* no thread: every transfer is waited for (to compare) */
@@ -37,8 +38,8 @@ size_t records_least(const struct records_options *options);
 bool records_new(const struct records_options *options, struct records **out, struct err *err);
 void records_free(struct records *records);
 
-/* A forward pass: for i = 0, 1, .., n - 1: fill [bytes[i]] at records_put, then call it for the
- * next one, or records_turn behind the last. */
+/* A forward pass (the first one reserves the space of the file): for i = 0, 1, .., n - 1: fill
+ * [bytes[i]] at records_put, then call it for the next one, or records_turn behind the last. */
 bool records_put(struct records *records, int64_t i, void **at, struct err *err);
 bool records_turn(struct records *records, struct err *err);
 /* Then, for i = n - 1, .., 0: the floats of a record, until the next call. Any number of such reads

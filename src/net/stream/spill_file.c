@@ -48,7 +48,7 @@ static int open_without_name(const char *folder)
     return fd;
 }
 
-bool spill_file_new(const char *folder, int64_t bytes, struct spill_file **out, struct err *err)
+bool spill_file_new(const char *folder, struct spill_file **out, struct err *err)
 {
     size_t length = strlen(folder) + 1;
     struct spill_file *file = malloc(sizeof *file + length);
@@ -56,20 +56,24 @@ bool spill_file_new(const char *folder, int64_t bytes, struct spill_file **out, 
         return err_memory(err, "the file of strips");
     memcpy(file->folder, folder, length);
     file->fd = open_without_name(folder);
-    bool ok = file->fd >= 0 || refuse(file, "create a file for strips", errno, err);
-    if (ok && fallocate(file->fd, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS &&
-        errno != EINVAL) {
-        char what[80];
-        snprintf(what, sizeof what, "reserve %.1f MB for strips", (double)bytes / (1 << 20));
-        ok = refuse(file, what, errno, err);
-    }
-    if (!ok) {
+    if (file->fd < 0) {
+        refuse(file, "create a file for strips", errno, err);
         spill_file_free(file);
         return false;
     }
     file->direct = fcntl(file->fd, F_SETFL, O_DIRECT) == 0;
     *out = file;
     return true;
+}
+
+bool spill_file_reserve(struct spill_file *file, int64_t bytes, struct err *err)
+{
+    char what[80];
+    if (fallocate(file->fd, 0, 0, bytes) == 0 || errno == EOPNOTSUPP || errno == ENOSYS ||
+        errno == EINVAL)
+        return true;
+    snprintf(what, sizeof what, "reserve %.1f MB for strips", (double)bytes / (1 << 20));
+    return refuse(file, what, errno, err);
 }
 
 void spill_file_free(struct spill_file *file)

@@ -11,10 +11,12 @@
 
 struct spill_file;
 
-/* The space is reserved now where the file system can, so that a full disk is not found out hours
- * later. */
-bool spill_file_new(const char *folder, int64_t bytes, struct spill_file **out, struct err *err);
+/* Takes no space yet. */
+bool spill_file_new(const char *folder, struct spill_file **out, struct err *err);
 void spill_file_free(struct spill_file *file);
+/* Reserves the space where the file system can, so that a full disk is not found out hours later.
+ */
+bool spill_file_reserve(struct spill_file *file, int64_t bytes, struct err *err);
 /* One transfer at a time. */
 bool spill_file_write(struct spill_file *file, const void *data, int64_t bytes, int64_t offset,
                       struct err *err);

@@ -154,12 +154,7 @@ static bool make_ends(struct stream *s, struct err *err)
 
 static bool make_tail(struct stream *s, struct err *err)
 {
-    struct plan_options options = s->options;
-    options.stream = NULL;
-    options.arena = NULL, options.arena_room = 0;
-    options.gradients = s->gradients;
-    options.input_gradients = stream_trains(s);
-    options.saving = SAVING_ALL;
+    struct plan_options options = stream_tail_options(s);
     return !s->body.tail || plan_new(s->body.tail, &options, &s->tail, err);
 }
 

@@ -33,7 +33,10 @@ struct stream {
     char *arena;
     bool arena_lent; /* by the caller */
     size_t arena_bytes;
-    size_t plans_bytes; /* of the plans and their weights, estimated */
+    size_t plans_bytes;   /* of the plans and their weights, estimated */
+    size_t kernels_bytes; /* of kernels that stay if tiles of another size are chosen */
+    size_t tail_bytes;    /* of the plan behind the poolings, estimated */
+    size_t left_bytes;    /* of kernels for tiles of other sizes */
 
     struct records *records; /* NULL: no backward pass; then `record` is that of the current tile */
     float *record;
@@ -87,6 +90,7 @@ static inline int stream_kinds(const struct stream *s)
 bool stream_choose_layout(struct stream *s, struct err *err);
 void stream_forget_layout(struct stream *s);
 struct plan_options stream_tile_options(const struct stream *s);
+struct plan_options stream_tail_options(const struct stream *s);
 /* Cells of a map in the tile that has most of them. */
 int64_t stream_most_cells(const struct stream *s, int map);
 /* Bytes of room for a second gradient of an end; 0: none meet there. */
