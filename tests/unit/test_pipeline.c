@@ -10,9 +10,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/rng.h"
 #include "net/stages/pipeline.h"
 #include "net/zoo/zoo.h"
+#include "support/drawn_step.h"
 #include "support/thread_peers.h"
 
 #define MOST 4 /* stages */
@@ -77,27 +77,6 @@ static struct graph *small_network(const struct pipe_case *c)
     return graph;
 }
 
-/* Uniform weights of He's variance: drawing normal ones takes seconds. */
-static void draw_weights(struct graph *graph)
-{
-    uint64_t drawn = 1;
-    assert_true(graph_allocate(graph, NULL));
-    for (value_id v = 0; v < graph->n_values; v++) {
-        const struct value *value = &graph->values[v];
-        if (!graph_is_parameter(graph, v))
-            continue;
-        bool constant = value->init.kind == INIT_CONSTANT;
-        float scale = value->shape.rank > 1
-                          ? sqrtf(6 / (float)shape_span(&value->shape, 1, value->shape.rank))
-                          : 0.1f;
-        for (int64_t i = 0; i < shape_count(&value->shape); i++) {
-            drawn = drawn * 6364136223846793005u + 1442695040888963407u;
-            float uniform = (float)(int32_t)(drawn >> 32) / 2147483648.0f;
-            graph_data(graph, v)[i] = constant ? value->init.a : scale * uniform;
-        }
-    }
-}
-
 static struct graph *network(const struct pipe_case *c)
 {
     struct zoo_options zoo = {
@@ -109,32 +88,8 @@ static struct graph *network(const struct pipe_case *c)
         graph = small_network(c);
     else if (!zoo_build(c->network, &zoo, &graph, &err))
         fail_msg("%s: %s", c->network, err.text);
-    draw_weights(graph);
+    assert_true(draw_weights(graph));
     return graph;
-}
-
-static int64_t floats_of(const struct graph *graph, value_id value)
-{
-    return shape_count(graph_shape(graph, value));
-}
-
-/* An input is told by its name, for its port is another one in each stage. */
-static void draw_input(const struct graph *graph, int port, int micro, float *to)
-{
-    struct rng rng = rng_new(5, rng_hash(graph->inputs[port].name), (uint64_t)micro);
-    for (int64_t i = 0; i < floats_of(graph, graph->inputs[port].value); i++)
-        to[i] = (float)rng_between(&rng, -1, 1);
-}
-
-static void draw_loss(const struct graph *graph, struct plan *plan, int micro)
-{
-    for (int o = 0; o < graph->n_outputs; o++) {
-        struct rng rng = rng_new(6, (uint64_t)o, (uint64_t)micro);
-        const float *y = plan_output(plan, o);
-        float *d = plan_output_gradient(plan, o);
-        for (int64_t i = 0; i < floats_of(graph, graph->outputs[o].value); i++)
-            d[i] = 0.1f * y[i] + (float)rng_between(&rng, -1, 1);
-    }
 }
 
 /* --- one process --- */
