@@ -68,24 +68,28 @@ static void print_result(struct app *app, const struct train_args *given,
             100 * result->waiting, given->output);
 }
 
+bool train_start_ranks(const struct app *app, const struct train_args *rank,
+                       const struct args_result *operands, int n, struct err *err)
+{
+    static char trial[] = APP_TRY_RANKS;
+    char **line = args_line(&cmd_train.spec, rank, operands);
+    struct launch launch = {
+        .ranks = n, .arguments = line, .trial = trial, .stop = app->ctx.stop, .no_output = !app->out
+    };
+    bool ok = line ? launch_ranks(&launch, err) : err_memory(err, "arguments");
+    args_line_free(line);
+    return ok;
+}
+
 /* Ranks that get the same options: without --ranks, and with a number of threads. */
 static bool start_ranks(const struct app *app, const struct train_args *given,
                         const struct args_result *operands, struct err *err)
 {
-    static char trial[] = APP_TRY_RANKS;
     struct train_args rank = *given;
     rank.ranks = 1;
     if (given->common.threads == 0)
         rank.common.threads = launch_threads(pool_workers(app->ctx.pool), (int)given->ranks);
-    char **line = args_line(&cmd_train.spec, &rank, operands);
-    struct launch launch = { .ranks = (int)given->ranks,
-                             .arguments = line,
-                             .trial = trial,
-                             .stop = app->ctx.stop,
-                             .no_output = !app->out };
-    bool ok = line ? launch_ranks(&launch, err) : err_memory(err, "arguments");
-    args_line_free(line);
-    return ok;
+    return train_start_ranks(app, &rank, operands, (int)given->ranks, err);
 }
 
 /* In the thread that watches ranks: MPI cannot be ended any more. */
@@ -155,6 +159,17 @@ static bool outline(const struct app *app, const struct train_args *given,
     return cluster_check(&others, err) && train_outline(&start, ranks, threads, app->out, err);
 }
 
+/* Options that only --plan-parallel takes. */
+static bool check_unplanned(const struct train_args *given, struct err *err)
+{
+    const char *option = given->latency_us > 0      ? "latency-us"
+                         : given->bandwidth_gb > 0  ? "bandwidth-gb"
+                         : given->machine_ranks > 0 ? "machine-ranks"
+                         : given->memory_mb > 0     ? "memory-mb"
+                                                    : NULL;
+    return !option || err_set(err, ERR_USAGE, "--%s: only for --plan-parallel", option);
+}
+
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
@@ -166,6 +181,10 @@ static bool run(struct app *app, const void *options, const struct args_result *
     }
     if (operands->n_operands == 0 && given->settings.n == 0)
         return err_set(err, ERR_USAGE, "needs CONFIG.yaml; --template prints one");
+    if (given->plan)
+        return train_plan(app, given, operands, err);
+    if (!check_unplanned(given, err))
+        return false;
     if (given->cluster.dry_run && given->cluster.on == 0 && !is_rank && given->sweeps.n == 0)
         return outline(app, given, operands, err);
     if (!given->output)
@@ -206,9 +225,8 @@ static const struct arg args[] = {
       .type = ARG_TEXT,
       .offset = AT(output),
       .value = "DIR",
-      .help = "folder for weights, metrics and checkpoints (required, except with --template or a "
-              "local "
-              "--dry-run)" },
+      .help = "folder for weights, metrics and checkpoints (required, except with --template, "
+              "--plan-parallel or a local --dry-run)" },
     TEXTS_ARG("set", settings, "KEY=VALUE",
               "set a config key, e.g. train.epochs=20; may be repeated"),
     TEXTS_ARG("sweep", sweeps, "KEY=VALUES",
@@ -227,6 +245,21 @@ static const struct arg args[] = {
     FLAG_ARG("overwrite", overwrite, "start over even if DIR already contains a training run"),
     FLAG_ARG("template", template, "print a commented config with all defaults and exit"),
     FLAG_ARG("json", json, "print the result as JSON"),
+    FLAG_ARG(
+        "plan-parallel", plan,
+        "train nothing: measure the layers and simulate every grid and schedule for --ranks N, "
+        "which need not be there; DIR, if given, gets parallel.json and a chart"),
+    REAL_ARG("latency-us", latency_us, "US", NULL, 0.01, 1e6,
+             "for --plan-parallel: latency of a message; else measured on this machine for as many "
+             "ranks as it has processors, or between ranks of mpirun, or assumed (10)"),
+    REAL_ARG("bandwidth-gb", bandwidth_gb, "GB/S", NULL, 1e-3, 1e4,
+             "for --plan-parallel: the same of the bandwidth (assumed: 1)"),
+    INT_ARG("machine-ranks", machine_ranks, "N", NULL, 1, 1 << 20,
+            "for --plan-parallel: ranks on each machine, which is like this one; otherwise all, or "
+            "one if they are more than its processors"),
+    INT_ARG("memory-mb", memory_mb, "MB", NULL, 1, 1e9,
+            "for --plan-parallel: memory that a rank may take; otherwise train.memory_mb, or its "
+            "share of this machine's"),
     CLUSTER_ARGS,
     CLUSTER_ARRAY_ARGS,
     CLUSTER_MEMORY_ARG,
@@ -250,7 +283,9 @@ const struct command cmd_train = {
                   "Ctrl-C saves and exits with code 75; the same command with --resume continues "
                   "as if nothing had happened. --dry-run shows what each rank would get (its part "
                   "of "
-                  "the grid, NUMA node, threads); with --on, the job scripts. See "
+                  "the grid, NUMA node, threads); with --on, the job scripts. --plan-parallel "
+                  "finds the grid of ranks and the schedule that train fastest "
+                  "(docs/model-parallel.md). See "
                   "docs/training.md.",
               .example =
                   "microtome train --template > run.yaml\n"
@@ -261,6 +296,7 @@ const struct command cmd_train = {
                   "--sweep network.name=resnet50,inception_v3\n"
                   "microtome train run.yaml -o run --ranks 4\n"
                   "microtome train run.yaml --ranks 4 --dry-run\n"
+                  "microtome train run.yaml --plan-parallel --ranks 128 --machine-ranks 4 -o plan\n"
                   "microtome train run.yaml -o run --on slurm --ranks 16 --cpus 8 --time 12h\n"
                   "mpirun -n 64 microtome train run.yaml -o run --threads 8\n"
                   "microtome train run.yaml --mine run -o run-hard\n"

@@ -10,6 +10,9 @@ struct train_args {
     struct arg_texts settings, sweeps;
     int64_t ranks;
     bool template, resume, overwrite, json;
+    bool plan; /* --plan-parallel, with what is known of ranks elsewhere; 0: not given */
+    double latency_us, bandwidth_gb;
+    int64_t machine_ranks, memory_mb;
     struct cluster_options cluster;
 };
 
@@ -29,6 +32,16 @@ struct train_start train_args_start(const struct train_args *given,
 /* Trains in this process, or in ranks that it starts, and prints the result. app->out NULL: prints
  * nothing. */
 bool train_here(struct app *app, const struct train_args *given, const struct args_result *operands,
+                struct err *err);
+
+/* Starts n ranks, with mpirun, that get these options. */
+bool train_start_ranks(const struct app *app, const struct train_args *rank,
+                       const struct args_result *operands, int n, struct err *err);
+
+/* --- with --plan-parallel: train_plan.c --- */
+
+/* Trains nothing: which grid and schedule is best, and why. */
+bool train_plan(struct app *app, const struct train_args *given, const struct args_result *operands,
                 struct err *err);
 
 /* --- with --sweep: train_sweep.c --- */

@@ -8,6 +8,7 @@
 
 /* Bytes that the optimizer moves in a second: an estimate, small beside the rest. */
 #define UPDATE_BYTES_PER_S 25e9
+#define MOST_MICROS 1024 /* in a step, that are simulated */
 
 /* A cut with all that a simulation needs, of one image. */
 struct cut {
@@ -193,6 +194,9 @@ static bool with_schedule(struct advising *a, struct advice_choice choice, struc
 {
     const struct advice_request *request = a->request;
     bool pairs = choice.schedule == PROGRAM_MAST || choice.schedule == PROGRAM_MASTER;
+    if (choice.schedule == PROGRAM_MASTER && choice.micros == 2 &&
+        request->schedule != PROGRAM_MASTER)
+        return true; /* that is mast */
     if ((request->schedule >= 0 && choice.stages > 1 &&
          request->schedule != (int)choice.schedule) ||
         (request->times > 0 && pairs && choice.micros != 2 * (int64_t)request->times))
@@ -208,10 +212,16 @@ static bool with_schedule(struct advising *a, struct advice_choice choice, struc
     return true;
 }
 
-/* Enough micro-batches that a pipeline is full nearly all the time. */
-static int64_t most_micros(int stages)
+/* Where micro-batches are open: numbers of them up to where a pipeline is full nearly all the time,
+ * and the smallest micro-batches, which take the least memory. */
+static bool worth_trying(int64_t images, int64_t micros, int stages)
 {
-    return 8 * stages > 32 ? 8 * stages : 32;
+    if (micros <= (8 * stages > 32 ? 8 * stages : 32))
+        return true;
+    for (int64_t more = micros + 1; more <= MOST_MICROS && more <= images; more++)
+        if (images % more == 0)
+            return false;
+    return micros <= MOST_MICROS;
 }
 
 static bool with_grid(struct advising *a, int data, int stages, struct err *err)
@@ -224,7 +234,7 @@ static bool with_grid(struct advising *a, int data, int stages, struct err *err)
         };
         bool fixed = request->micro_batch > 0;
         if (images % micros != 0 || (fixed && choice.micro_batch != request->micro_batch) ||
-            (!fixed && micros > most_micros(stages)))
+            (!fixed && !worth_trying(images, micros, stages)))
             continue;
         for (int s = 0; s < (stages == 1 ? 1 : PROGRAMS); s++) {
             choice.schedule = (enum program_kind)s;
@@ -260,14 +270,29 @@ static int in_order(const void *left, const void *right)
     return (int)a->schedule - (int)b->schedule;
 }
 
+static bool check_grid(const struct advice_request *request, struct err *err)
+{
+    int ranks = request->ranks, data = request->data, stages = request->stages;
+    if (stages > 0 && ranks % stages != 0)
+        return err_set(err, ERR_USAGE, "parallel.stages: %d: %d ranks are not a multiple of it",
+                       stages, ranks);
+    if (data > 0 && ranks % data != 0)
+        return err_set(err, ERR_USAGE, "parallel.data: %d: %d ranks are not a multiple of it", data,
+                       ranks);
+    return data <= 0 || stages <= 0 || data * stages == ranks ||
+           err_set(err, ERR_USAGE, "parallel: data %d x stages %d does not make %d ranks", data,
+                   stages, ranks);
+}
+
 /* What the user has fixed leaves nothing. */
 static bool nothing_left(const struct advice_request *request, struct err *err)
 {
-    return err_set(err, ERR_USAGE,
-                   "parallel: no way to train on %d ranks with %lld patches in a step and what the "
-                   "config fixes (data, stages, schedule, times, micro_batch): data x stages must "
-                   "be the ranks, and a replica's patches whole micro-batches",
-                   request->ranks, (long long)request->step_images);
+    return err_set(
+        err, ERR_USAGE,
+        "parallel: %lld patches in a step on %d ranks cannot be divided into micro-batches "
+        "as the config asks (micro_batch, times, schedule): the patches of a replica must "
+        "be a multiple of a micro-batch, and for master of a pair of them",
+        (long long)request->step_images, request->ranks);
 }
 
 bool advise(const struct advice_request *request, struct advice *out, struct err *err)
@@ -275,7 +300,7 @@ bool advise(const struct advice_request *request, struct advice *out, struct err
     *out = (struct advice){ 0 };
     struct advising a = { .request = request, .out = out };
     a.cut = calloc(STAGES_MOST + 1, sizeof *a.cut);
-    bool ok = a.cut || err_memory(err, "advice");
+    bool ok = check_grid(request, err) && (a.cut || err_memory(err, "advice"));
     for (int n = 1; ok && n <= STAGES_MOST && n <= request->ranks; n++) {
         int data = request->ranks / n;
         if (request->ranks % n != 0 || request->step_images % data != 0 ||

@@ -1,4 +1,5 @@
 /* advice_print.c: advice in words, as a table and as JSON. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "parallel/advice.h"
@@ -27,7 +28,7 @@ bool advice_fits(const struct advice_request *request, const struct advice *advi
                    "allow that much, use more ranks or smaller micro-batches (train.batch, "
                    "parallel.micro_batch)",
                    request->graph->name, (double)request->memory / MB, request->ranks,
-                   (double)advice->choices[0].peak / MB + 0.5, words);
+                   ceil((double)advice->choices[0].peak / MB), words);
 }
 
 /* The fastest of those that fit with another schedule than `first`, or one stage; NULL: none. */

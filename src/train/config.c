@@ -226,6 +226,14 @@ static bool is_section(const char *given)
     return false;
 }
 
+/* The key that a section set to `auto` stands for; NULL: it cannot be. */
+static const struct config_key *auto_key(const char *section)
+{
+    char path[MAX_PATH_TEXT + 8];
+    snprintf(path, sizeof path, "%s.auto", section);
+    return is_section(section) ? config_key_at(path) : NULL;
+}
+
 /* Names the nearest key, or lists those of the section. */
 static bool unknown_key(const struct reading *reading, const yaml_node_t *node, const char *given,
                         struct err *err)
@@ -294,9 +302,11 @@ static bool read_section(const struct reading *reading, const yaml_node_t *node,
         const struct config_key *key = config_key_at(path);
         if (key && reading->seen && !see(reading, key, path, name, err))
             return false;
-        bool ok = false;
+        bool ok = false, automatic = scalar(value) && strcmp(scalar(value), "auto") == 0;
         if (key) {
             ok = set_key(reading, key, value, err);
+        } else if (automatic && auto_key(path)) {
+            ok = config_set(reading->config, auto_key(path), "true", reading->name, err);
         } else if (!is_section(path) || depth > 2) {
             ok = unknown_key(reading, name, path, err);
         } else if (value->type != YAML_MAPPING_NODE) {
@@ -356,6 +366,8 @@ static bool apply_setting(struct train_config *config, const char *setting, stru
         return err_set(err, ERR_USAGE, "--set: '%s' is not key=value", setting);
     snprintf(path, sizeof path, "%.*s", (int)(equals - setting), setting);
     const struct config_key *key = config_key_at(path);
+    if (!key && strcmp(equals + 1, "auto") == 0 && auto_key(path))
+        return config_set(config, auto_key(path), "true", "--set", err);
     if (!key)
         return unknown_key(&reading, NULL, path, err);
     return config_set(config, key, equals + 1, "--set", err);

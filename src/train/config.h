@@ -97,6 +97,7 @@ struct train_config {
         int64_t times, micro_batch; /* 0: not given */
         int recompute;              /* enum stage_recompute */
         struct texts cut;
+        bool automatic; /* until parallel_settle (parallel_plan.h) has chosen all of this */
     } pipeline;
     struct {
         int64_t every_steps, keep;

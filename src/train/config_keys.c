@@ -251,6 +251,12 @@ const struct config_key config_keys[] = {
            "memory of one, unless the launcher has already bound it; none: as the system decides. "
            "'microtome doctor' shows the nodes; results are bitwise the same"),
 
+    BOOL(
+        "parallel.auto", pipeline.automatic, "false",
+        "also written 'parallel: auto': measure the layers when training starts and take the grid, "
+        "schedule, micro-batches and cuts that are simulated to be the fastest on the ranks that "
+        "there are, with train.batch x train.accumulate x ranks patches in a step; what is chosen "
+        "is in config.yaml. 'microtome train --plan-parallel' shows it beforehand"),
     INT("parallel.data", parallel[GRID_DATA], 0, 1 << 20, "0",
         "how several ranks divide the work: a grid whose extents multiply to their number. data: "
         "copies of the network that learn from different patches or slides; 0: what the others "

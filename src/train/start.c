@@ -12,6 +12,7 @@
 #include "dist/numa.h"
 #include "train/mine.h"
 #include "train/objectives.h"
+#include "train/parallel_plan.h"
 
 static bool use_teacher(struct train_config *config, const char *teacher, const char *path,
                         struct err *err)
@@ -121,6 +122,7 @@ bool train_start(const struct train_start *start, struct ranks *ranks, const str
                                      .argc = start->argc,
                                      .argv = start->argv };
     ok = ranks_agree(ranks, ok, NULL, err) &&
+         parallel_settle(&config, ranks, start->folder, start->resume, &ctx, err) &&
          watch_begin(ranks, start->lost ? config.ranks.timeout_s : 0, "ranks.timeout_s",
                      start->lost, NULL, &watch, err) &&
          train_run(&request, &ctx, out, err);

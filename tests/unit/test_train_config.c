@@ -163,6 +163,40 @@ static void template_is_the_defaults(void **state)
     free(text);
 }
 
+/* The one section that can be a word. */
+static void parallel_auto(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *setting;
+        bool automatic;
+    } cases[] = {
+        { "parallel: auto\n", NULL, true },
+        { "seed: 1\n", "parallel=auto", true },
+        { "seed: 1\n", NULL, false },
+        { "parallel: {auto: true}\n", NULL, true },
+        { "parallel: auto\n", "parallel.auto=false", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_config config;
+        struct err err = { 0 };
+        assert_true(parse(cases[i].text, cases[i].setting, &config, &err));
+        assert_int_equal(config.pipeline.automatic, cases[i].automatic);
+        config_free(&config);
+    }
+    static const char *const wrong[][3] = {
+        { "train: auto\n", NULL, "run.yaml:1: 'train' is a section; its keys go below it" },
+        { "parallel: best\n", NULL, "run.yaml:1: 'parallel' is a section; its keys go below it" },
+        { "seed: 1\n", "train=auto", "--set: no key 'train'" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct train_config config;
+        struct err err = { 0 };
+        assert_false(parse(wrong[i][0], wrong[i][1], &config, &err));
+        assert_memory_equal(err.text, wrong[i][2], strlen(wrong[i][2]));
+    }
+}
+
 /* The section `parallel` under the name that it had before. */
 static void former_names_are_read(void **state)
 {
@@ -277,11 +311,9 @@ static void examples_are_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_taken),
-        cmocka_unit_test(mistakes_are_named),
-        cmocka_unit_test(template_is_the_defaults),
-        cmocka_unit_test(former_names_are_read),
-        cmocka_unit_test(micro_batches),
+        cmocka_unit_test(parallel_auto),         cmocka_unit_test(values_are_taken),
+        cmocka_unit_test(mistakes_are_named),    cmocka_unit_test(template_is_the_defaults),
+        cmocka_unit_test(former_names_are_read), cmocka_unit_test(micro_batches),
         cmocka_unit_test(examples_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

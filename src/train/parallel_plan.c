@@ -1,0 +1,166 @@
+/* parallel_plan.c: see parallel_plan.h: the question for the advice, from a config. */
+#include "train/parallel_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/room.h"
+#include "dist/numa.h"
+#include "net/plan/plan.h"
+#include "train/network.h"
+
+#define MEASURE_BYTES ((size_t)2 << 30) /* that measuring may take */
+#define MEASURE_PX 64                   /* images are not made smaller to measure */
+
+/* Images of the size of the config; other data are not planned for. */
+static bool check_kind(const struct train_config *config, struct err *err)
+{
+    if (config_whole(config))
+        return err_set(err, ERR_USAGE,
+                       "data.slides: grids are planned for patches; whole slides are divided with "
+                       "parallel.data and parallel.bands");
+    if (config->distill.teacher[0])
+        return err_set(
+            err, ERR_USAGE,
+            "distill.teacher: grids are not planned for distillation; use parallel.data");
+    static const int others[] = { GRID_SPACE, GRID_BANDS, GRID_HEADS };
+    for (int i = 0; i < 3; i++)
+        if (config->parallel[others[i]] > 1)
+            return err_set(err, ERR_USAGE,
+                           "parallel.%s: %lld: only data and stages are planned; omit it",
+                           rank_grid_names[others[i]], (long long)config->parallel[others[i]]);
+    return true;
+}
+
+bool parallel_network(const struct train_config *config, struct graph **out, struct err *err)
+{
+    struct train_config one = *config; /* what it points to stays the config's */
+    int64_t classes = config->classes.n > 0 ? (int64_t)config->classes.n : 1;
+    one.train.batch = one.train.accumulate = one.pipeline.micro_batch = 1;
+    return config->truth == TRUTH_LABEL_IMAGES
+               ? network_build_pixels(&one, classes, out, err)
+               : network_build(&one, config->truth == TRUTH_TARGETS ? 1 : classes,
+                               "a network that can be trained on patches", out, err);
+}
+
+static bool sees_batch(const struct train_config *config, const struct graph *graph)
+{
+    if (config->network.norm == NORM_FROZEN)
+        return false;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (strcmp(graph->nodes[i].op->name, "batch_norm") == 0)
+            return true;
+    return false;
+}
+
+static int optimizer_arrays(const struct train_config *config)
+{
+    const struct optimizer_options *o = &config->optimizer;
+    bool adam = o->kind == OPTIMIZER_ADAM || o->kind == OPTIMIZER_ADAMW;
+    return (adam ? 2 : o->momentum > 0) + (config->train.ema > 0);
+}
+
+/* The program as it is now, what data take, and an evaluation, which runs the whole network. */
+static bool besides(const struct train_config *config, struct parallel_plan *plan, struct err *err)
+{
+    struct plan_options options = { .mode = PLAN_INFER, .threads = 1 };
+    struct plan_estimate estimate = { 0 };
+    size_t now = room_resident();
+    if (!parallel_network(config, &plan->graph, err) ||
+        !graph_initialize(plan->graph, (uint64_t)config->seed, err) ||
+        !plan_estimate(plan->graph, &options, &estimate, err))
+        return false;
+    plan->request.besides = now + estimate.arena * (size_t)config->train.batch +
+                            (2 * (size_t)config->data.window_mb << 20);
+    return true;
+}
+
+static bool measure(struct parallel_plan *plan, struct err *err)
+{
+    size_t room = MEASURE_BYTES;
+    if (plan->place.memory > 0 && plan->place.memory < room)
+        room = plan->place.memory;
+    struct costs_options options = { .threads = plan->place.threads > 0 ? plan->place.threads : 1,
+                                     .room = room,
+                                     .least_px = MEASURE_PX };
+    plan->costs = calloc((size_t)plan->graph->n_nodes + 1, sizeof *plan->costs);
+    if (!plan->costs)
+        return err_memory(err, "costs of layers");
+    return costs_measure(plan->graph, &options, plan->costs, &plan->measured_px, err);
+}
+
+static void ask(const struct train_config *config, struct parallel_plan *plan)
+{
+    const struct parallel_place *place = &plan->place;
+    int64_t replica = config->train.batch * config->train.accumulate;
+    struct advice_request *request = &plan->request;
+    *request = (struct advice_request){ .graph = plan->graph,
+                                        .costs = plan->costs,
+                                        .ranks = place->ranks,
+                                        .memory = place->memory,
+                                        .besides = request->besides,
+                                        .optimizer_arrays = optimizer_arrays(config),
+                                        .wire = place->wire,
+                                        .ranks_a_machine = place->ranks_a_machine,
+                                        .cores = place->cores,
+                                        .threads = place->threads,
+                                        .schedule = -1,
+                                        .recompute = -1,
+                                        .micro_batch = config->pipeline.micro_batch };
+    request->data = (int)config->parallel[GRID_DATA];
+    request->stages = config->parallel[GRID_STAGE] > 1 ? (int)config->parallel[GRID_STAGE] : 0;
+    int data = request->data > 0     ? request->data
+               : request->stages > 0 ? place->ranks / request->stages
+                                     : place->ranks;
+    request->step_images = replica * (data > 0 ? data : 1);
+    if (config->pipeline.recompute != RECOMPUTE_AUTO)
+        request->recompute = config->pipeline.recompute == RECOMPUTE_ALWAYS;
+    if (config->pipeline.times > 0)
+        request->times = (int)config->pipeline.times;
+    if (request->micro_batch == 0 && plan->norm_fixes)
+        request->micro_batch = config->train.batch;
+}
+
+bool parallel_plan_new(const struct train_config *config, const struct parallel_place *place,
+                       struct parallel_plan *out, struct err *err)
+{
+    *out = (struct parallel_plan){ .place = *place, .input_px = config->network.input_px };
+    bool ok = check_kind(config, err) && besides(config, out, err) && measure(out, err);
+    if (ok) {
+        out->norm_fixes = sees_batch(config, out->graph);
+        ask(config, out);
+        ok = advise(&out->request, &out->advice, err);
+    }
+    if (!ok)
+        parallel_plan_free(out);
+    return ok;
+}
+
+void parallel_plan_free(struct parallel_plan *plan)
+{
+    advice_free(&plan->advice);
+    graph_free(plan->graph);
+    free(plan->costs);
+    *plan = (struct parallel_plan){ 0 };
+}
+
+void parallel_memory(const struct train_config *config, struct parallel_place *place)
+{
+    if (config->train.memory_mb > 0) {
+        place->memory = (size_t)config->train.memory_mb << 20;
+        place->memory_from = "train.memory_mb";
+        return;
+    }
+    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    int ranks = place->ranks_a_machine > 0 ? place->ranks_a_machine : 1;
+    place->memory = bytes > 0 ? (size_t)(0.9 * bytes / ranks) : 0;
+    place->memory_from = "this machine's";
+}
+
+int parallel_processors(void)
+{
+    struct numa *numa = NULL;
+    int n = numa_new(NULL, &numa, NULL) ? numa_processors(numa) : 1;
+    numa_free(numa);
+    return n > 0 ? n : 1;
+}

@@ -1,0 +1,56 @@
+# --plan-parallel: every grid and schedule for ranks that are not there, as a table with the reason, as JSON,
+# and as a chart; a memory limit changes the choice, and one that nothing fits names the least. Nothing is trained.
+mkdir data
+cat >run.yaml <<'Y'
+data: { train: data }
+network: { name: scan_tiny, input_px: 144 }
+train: { batch: 2, accumulate: 2 }
+Y
+plan() { microtome train run.yaml --plan-parallel --threads 1 "$@"; }
+wire="--latency-us 5 --bandwidth-gb 1 --machine-ranks 1"
+
+echo "--- table"
+plan --ranks 4 $wire -o plan | sed -E 's/takes .* forward, .* back/takes F forward, B back/; s/[0-9]+ MB a rank/N MB a rank/; s/with [0-9]+ processors?/with P processors/' >table
+sed -n '1,7p' table
+grep -E '^(chosen|why|config)' table | sed -E 's/; the next.*//'
+grep -A 3 '^config' table | tail -n 2
+ls plan data
+file plan/parallel.png | grep -o 'PNG image data'
+grep -c '<svg' plan/parallel.svg
+
+echo "--- JSON"
+plan --ranks 128 $wire --json >all.json
+python3 - <<'P'
+import json
+a = json.load(open("all.json"))
+c = a["choices"]
+print(a["ranks"], a["step_patches"], a["connection"], a["batch_norm_fixes_micro_batch"], a["latency_s"], a["bytes_per_s"])
+print(all(x["data"] * x["stages"] == 128 for x in c), sorted({x["stages"] for x in c})[:3])
+print(sorted({x["schedule"] or "-" for x in c}))
+print(all(x["micro_batch"] * x["micro_batches"] * x["data"] == a["step_patches"] for x in c))
+print(all(p["step_s"] <= q["step_s"] * (1 + 1e-5) for p, q in zip(c, c[1:]) if q["fits"]))
+print(all(len(x["last_layers"]) == x["stages"] - 1 for x in c))
+# the memory of one choice between the least and the most: what fits then is first
+need = sorted(x["rank_bytes"] for x in c)
+open("some", "w").write(str((need[0] + need[-1]) // 2 // 1000000))
+P
+plan --ranks 128 $wire --json --memory-mb "$(cat some)" >less.json
+python3 - <<'P'
+import json
+a = json.load(open("less.json"))
+c = a["choices"]
+fit = [x["fits"] for x in c]
+print(0 < a["fit"] < len(c), fit == sorted(fit, reverse=True), a["fit"] == sum(fit), a["memory"])
+P
+
+echo "--- refused"
+try() { "$@" >/dev/null 2>err.txt; echo "exit $?"; sed -E 's/least is [0-9]+ MB/least is N MB/; s/\(data .*\)/(..)/' err.txt; }
+try plan --ranks 4 $wire --memory-mb 1
+try plan --ranks 4 $wire --set parallel.stages=3
+try plan --ranks 4 $wire --set parallel.micro_batch=3
+try plan --ranks 4 --on slurm
+try plan --ranks 4 --sweep seed=1,2
+try plan --ranks 4 --set network.name=unknown
+try plan --ranks 4 --latency-us 0
+try microtome train run.yaml -o out --machine-ranks 2
+echo "rank" >plain; try plan --ranks 4 $wire -o plain/x

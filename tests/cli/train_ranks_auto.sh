@@ -1,0 +1,21 @@
+# parallel: auto: the first rank measures and all take its choice, which is written to config.yaml and taken again by
+# --resume; the weights are those of the same settings written out. One process has nothing to choose.
+. "$(dirname "$0")/support/ranks.sh"
+cat >run.yaml <<'Y'
+network: { name: scan_tiny, input_px: 144 }
+data: { train: stores, val_fraction: 0.5, workers: 1 }
+train: { epochs: 1, batch: 2, accumulate: 1 }
+parallel: auto
+Y
+train() { microtome train run.yaml --threads 1 "$@" 2>&1; }
+chosen() { sed -n '/^parallel:/,/^[a-z]/p' "$1/config.yaml" | grep -E '^  (auto|data|stages):' | tr -d '\n'; echo; }
+train --ranks 2 -o auto | grep -o 'parallel: auto: data 2, 1 micro-batch of 2'
+chosen auto
+train -q --ranks 2 -o written --set parallel.auto=false --set parallel.data=2 >/dev/null
+cmp auto/model.safetensors written/model.safetensors && echo "same weights"
+train --ranks 2 -o auto --resume | grep -E 'auto:'
+train -q -o alone >/dev/null
+chosen alone
+echo "--- refused"
+train -q --ranks 2 -o small --set train.memory=auto --set train.memory_mb=8 | sed -E 's/least is [0-9]+ MB \(.*\)/least is N MB (..)/'
+train -q --ranks 2 -o bands --set parallel.bands=2
