@@ -11,6 +11,7 @@
 
 #define MEASURE_BYTES ((size_t)2 << 30) /* that measuring may take */
 #define MEASURE_PX 64                   /* images are not made smaller to measure */
+#define MEASURE_TIMES 3                 /* the fastest counts: others may use the processors too */
 
 /* Images of the size of the config; other data are not planned for. */
 static bool check_kind(const struct train_config *config, struct err *err)
@@ -82,7 +83,8 @@ static bool measure(struct parallel_plan *plan, struct err *err)
         room = plan->place.memory;
     struct costs_options options = { .threads = plan->place.threads > 0 ? plan->place.threads : 1,
                                      .room = room,
-                                     .least_px = MEASURE_PX };
+                                     .least_px = MEASURE_PX,
+                                     .repeats = MEASURE_TIMES };
     plan->costs = calloc((size_t)plan->graph->n_nodes + 1, sizeof *plan->costs);
     if (!plan->costs)
         return err_memory(err, "costs of layers");
