@@ -9,9 +9,10 @@
 #include "net/plan/plan.h"
 #include "train/network.h"
 
-#define MEASURE_BYTES ((size_t)2 << 30) /* that measuring may take */
-#define MEASURE_PX 64                   /* images are not made smaller to measure */
-#define MEASURE_TIMES 3                 /* the fastest counts: others may use the processors too */
+#define MEASURE_MOST ((size_t)2 << 30)    /* bytes that measuring may take */
+#define MEASURE_LEAST ((size_t)256 << 20) /* the same, if ranks may take less */
+#define MEASURE_PX 64                     /* images are not made smaller to measure */
+#define MEASURE_TIMES 3 /* the fastest counts: others may use the processors too */
 
 /* Images of the size of the config; other data are not planned for. */
 static bool check_kind(const struct train_config *config, struct err *err)
@@ -78,9 +79,9 @@ static bool besides(const struct train_config *config, struct parallel_plan *pla
 
 static bool measure(struct parallel_plan *plan, struct err *err)
 {
-    size_t room = MEASURE_BYTES;
+    size_t room = MEASURE_MOST;
     if (plan->place.memory > 0 && plan->place.memory < room)
-        room = plan->place.memory;
+        room = plan->place.memory > MEASURE_LEAST ? plan->place.memory : MEASURE_LEAST;
     struct costs_options options = { .threads = plan->place.threads > 0 ? plan->place.threads : 1,
                                      .room = room,
                                      .least_px = MEASURE_PX,
