@@ -94,7 +94,8 @@ static void passes(void **state)
         assert_true(ahead_waited_s(ahead) >= 0);
         ahead_free(ahead);
     }
-    assert_int_equal(ahead_bytes(MOST), 2 * MOST * sizeof(float));
+    assert_int_equal(ahead_bytes(MOST, N), 2 * MOST * sizeof(float));
+    assert_int_equal(ahead_bytes(MOST, 1), MOST * sizeof(float));
 }
 
 static void abandoned(void **state)
