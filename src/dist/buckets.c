@@ -96,16 +96,31 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What is complete starts in order; what runs moves. */
+static void go_on(struct buckets *b, struct ranks *ranks)
+{
+    while (!b->failed && b->started < b->n && b->items[b->started].left == 0)
+        start(b, ranks);
+    if (!b->failed && b->started > 0 && !ranks_progress(ranks, &b->err))
+        b->failed = true;
+}
+
 void buckets_ready(struct buckets *buckets, struct ranks *ranks, int64_t at)
 {
     struct buckets *b = buckets;
     const int64_t *found = bsearch(&at, b->at, (size_t)b->n_parameters, sizeof *b->at, by_place);
     if (found)
         b->items[b->bucket_of[found - b->at]].left--;
-    while (!b->failed && b->started < b->n && b->items[b->started].left == 0)
-        start(b, ranks);
-    if (!b->failed && b->started > 0 && !ranks_progress(ranks, &b->err))
-        b->failed = true;
+    go_on(b, ranks);
+}
+
+void buckets_ready_range(struct buckets *buckets, struct ranks *ranks, int64_t begin, int64_t end)
+{
+    struct buckets *b = buckets;
+    for (int64_t p = 0; begin < end && p < b->n_parameters; p++)
+        if (b->at[p] >= begin && b->at[p] < end)
+            b->items[b->bucket_of[p]].left--;
+    go_on(b, ranks);
 }
 
 /* What was summed before the step's own end; sums end in the order in which they began. */

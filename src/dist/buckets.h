@@ -21,6 +21,8 @@ void buckets_begin(struct buckets *buckets, float *data);
 /* The parameter at offset `at` is complete. Starts the sums that can start and makes progress on
  * those running; a failure is kept for buckets_finish. */
 void buckets_ready(struct buckets *buckets, struct ranks *ranks, int64_t at);
+/* The same for all parameters in [begin, end); begin = end: progress alone. */
+void buckets_ready_range(struct buckets *buckets, struct ranks *ranks, int64_t begin, int64_t end);
 /* Collective: starts the remaining sums and waits for all. */
 bool buckets_finish(struct buckets *buckets, struct ranks *ranks, struct err *err);
 

@@ -3,6 +3,7 @@
  * else it needs (objective.h). */
 #ifndef TRAIN_BATCH_H
 #define TRAIN_BATCH_H
+#include "base/err.h"
 #include "net/graph/tensor.h"
 
 enum batch_type { BATCH_FLOAT, BATCH_INT32, BATCH_INT64 };
@@ -26,6 +27,15 @@ struct batch {
 int64_t batch_rows(const struct batch *batch);
 /* Adds a tensor, whose data the caller keeps; one of the same name is replaced. */
 void batch_put(struct batch *batch, struct batch_item item);
+
+/* A copy with all tensors but the one of this name. Its memory is in *room, which is made larger
+ * where needed; the caller's. */
+struct batch_room {
+    char *data;
+    size_t bytes;
+};
+bool batch_copy(const struct batch *from, const char *except, struct batch_room *room,
+                struct batch *to, struct err *err);
 
 /* By name; NULL if there is none. */
 const struct batch_item *batch_find(const struct batch *batch, const char *name);

@@ -1,14 +1,11 @@
 /* parallel_auto.c: `parallel: auto`: the ranks that there are and a config -> the config with the
  * grid, schedule and cuts that are simulated to be the fastest. */
 #include <stdlib.h>
-#include <string.h>
 #include "base/console.h"
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/text.h"
 #include "train/parallel_plan.h"
-
-static const char file_name[] = "config.yaml";
 
 /* What an earlier start in this folder chose for as many ranks; *found is false if there is none.
  */
@@ -16,7 +13,7 @@ static bool earlier(const struct graph *graph, const char *folder, int ranks,
                     struct advice_choice *out, bool *found, struct err *err)
 {
     struct train_config then = { 0 };
-    char *path = text_format("%s/%s", folder, file_name);
+    char *path = text_format("%s/config.yaml", folder);
     *found = false;
     if (!path)
         return err_memory(err, "the config");
@@ -59,24 +56,6 @@ static bool choose(const struct train_config *config, const struct parallel_plac
     return ok;
 }
 
-/* The names of the last layers of all stages but the last. */
-static bool name_cuts(const struct graph *graph, const struct advice_choice *choice,
-                      struct texts *out, struct err *err)
-{
-    for (size_t i = 0; i < out->n; i++)
-        free(out->items[i]);
-    free(out->items);
-    *out = (struct texts){ .items = calloc((size_t)choice->stages, sizeof *out->items) };
-    if (!out->items)
-        return err_memory(err, "the config");
-    for (int s = 1; s < choice->stages; s++) {
-        out->items[out->n] = strdup(graph->nodes[choice->begin[s] - 1].name);
-        if (!out->items[out->n++])
-            return err_memory(err, "the config");
-    }
-    return true;
-}
-
 static bool apply(const struct graph *graph, const struct advice_choice *choice,
                   struct train_config *config, struct err *err)
 {
@@ -92,14 +71,14 @@ static bool apply(const struct graph *graph, const struct advice_choice *choice,
     config->train.batch = choice->micro_batch;
     config->train.accumulate = choice->micros;
     config->pipeline.automatic = false;
-    return name_cuts(graph, choice, &config->pipeline.cut, err);
+    return parallel_name_cuts(graph, choice->begin, choice->stages, &config->pipeline.cut, err);
 }
 
 bool parallel_settle(struct train_config *config, struct ranks *ranks, const char *folder,
                      bool resume, const struct ctx *ctx, struct err *err)
 {
     if (!config->pipeline.automatic)
-        return true;
+        return parallel_cut(config, ranks, folder, resume, ctx, err);
     if (ranks->size == 1) {
         config->pipeline.automatic = false;
         return true;

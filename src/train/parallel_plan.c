@@ -77,19 +77,20 @@ static bool besides(const struct train_config *config, struct parallel_plan *pla
     return true;
 }
 
-static bool measure(struct parallel_plan *plan, struct err *err)
+bool parallel_measure(const struct graph *graph, const struct parallel_place *place,
+                      struct node_cost **out, int64_t *measured_px, struct err *err)
 {
     size_t room = MEASURE_MOST;
-    if (plan->place.memory > 0 && plan->place.memory < room)
-        room = plan->place.memory > MEASURE_LEAST ? plan->place.memory : MEASURE_LEAST;
-    struct costs_options options = { .threads = plan->place.threads > 0 ? plan->place.threads : 1,
+    if (place->memory > 0 && place->memory < room)
+        room = place->memory > MEASURE_LEAST ? place->memory : MEASURE_LEAST;
+    struct costs_options options = { .threads = place->threads > 0 ? place->threads : 1,
                                      .room = room,
                                      .least_px = MEASURE_PX,
                                      .repeats = MEASURE_TIMES };
-    plan->costs = calloc((size_t)plan->graph->n_nodes + 1, sizeof *plan->costs);
-    if (!plan->costs)
+    *out = calloc((size_t)graph->n_nodes + 1, sizeof **out);
+    if (!*out)
         return err_memory(err, "costs of layers");
-    return costs_measure(plan->graph, &options, plan->costs, &plan->measured_px, err);
+    return costs_measure(graph, &options, *out, measured_px, err);
 }
 
 static void ask(const struct train_config *config, struct parallel_plan *plan)
@@ -128,7 +129,8 @@ bool parallel_plan_new(const struct train_config *config, const struct parallel_
                        struct parallel_plan *out, struct err *err)
 {
     *out = (struct parallel_plan){ .place = *place, .input_px = config->network.input_px };
-    bool ok = check_kind(config, err) && besides(config, out, err) && measure(out, err);
+    bool ok = check_kind(config, err) && besides(config, out, err) &&
+              parallel_measure(out->graph, place, &out->costs, &out->measured_px, err);
     if (ok) {
         out->norm_fixes = sees_batch(config, out->graph);
         ask(config, out);

@@ -49,12 +49,25 @@ bool parallel_plan_write(const struct parallel_plan *plan, const char *folder, s
 /* The network of a config at batch 1, without weights; *out is the caller's. */
 bool parallel_network(const struct train_config *config, struct graph **out, struct err *err);
 
+/* Costs of its layers, whose parameters must have floats; *out is the caller's, also after a
+ * failure. */
+bool parallel_measure(const struct graph *graph, const struct parallel_place *place,
+                      struct node_cost **out, int64_t *measured_px, struct err *err);
+
 /* `parallel: auto`: the config with what is best for the ranks that there are: grid, schedule,
  * micro-batches (train.batch, train.accumulate) and cuts. The first rank measures, for all. With
  * `resume`, what was chosen before is taken from the config in the folder, if it is for as many
- * ranks, so that stages are the same. Does nothing for other configs. Collective. */
+ * ranks, so that stages are the same. With parallel.stages alone, only cuts are chosen in this way
+ * (parallel.cut). Does nothing for other configs. Collective. */
 bool parallel_settle(struct train_config *config, struct ranks *ranks, const char *folder,
                      bool resume, const struct ctx *ctx, struct err *err);
+
+/* parallel_cut.c: parallel.cut where the config has stages and does not say it, as above. */
+bool parallel_cut(struct train_config *config, struct ranks *ranks, const char *folder, bool resume,
+                  const struct ctx *ctx, struct err *err);
+/* The names of the last layers of all stages but the last; begin: as in stages.h. */
+bool parallel_name_cuts(const struct graph *graph, const int32_t *begin, int stages,
+                        struct texts *out, struct err *err);
 
 /* Of this machine, that this process may use; 1 if unknown. */
 int parallel_processors(void);

@@ -18,6 +18,20 @@ uint64_t runner_first_sample(const struct runner *runner, int64_t number)
     return sequence * (uint64_t)kind->batch(trainer->config);
 }
 
+bool runner_coming_bytes(const struct trainer *trainer, const struct graph *graph, size_t *out,
+                         struct err *err)
+{
+    const struct train_config *config = trainer->config;
+    struct plan_options evaluation = { .mode = PLAN_INFER, .threads = trainer->threads };
+    struct plan_estimate estimate;
+    size_t copies = 3 + (config->train.ema > 0);
+    if (!plan_estimate(graph, &evaluation, &estimate, err))
+        return false;
+    *out = copies * (size_t)trainer->n_gradients * sizeof(float) + estimate.arena + estimate.plan +
+           (2 * (size_t)config->data.window_mb << 20);
+    return true;
+}
+
 /* Forward, loss and backward of one batch; its gradients are added to those that are there. */
 static bool learn_batch(struct runner *runner, int64_t number, step_loss_fn loss, void *arg,
                         struct err *err)

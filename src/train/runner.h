@@ -1,7 +1,8 @@
 /* runner.h: private to the trainer: one side of the data, and the network as it runs on its
  * batches. The trainer adds up losses and gradients and knows nothing of how a batch is run. There
- * are two kinds: patches of one size, many at a time in one plan (runner_patches.c), and whole
- * slides, one at a time, each with a plan for its size (runner_slides.c).
+ * are three kinds: patches of one size, many at a time in one plan (runner_patches.c), the same
+ * through a network in stages, of which this rank has some (runner_stages.c; training alone), and
+ * whole slides, one at a time, each with a plan for its size (runner_slides.c).
  *
  * An epoch: begin, then, in training, `step` for every step, else for every batch: next, forward;
  * end. The contents of a batch depend only on seed, epoch and its number. Used by one thread. */
@@ -79,17 +80,24 @@ struct runner_kind {
     float *(*gradient)(struct runner *runner);
     /* last: of the step: gradients of parameters may be shared as they become complete. */
     bool (*backward)(struct runner *runner, bool last, struct err *err);
+    /* The first rank learns what all ranks did so far, for the two below. At the start, and after
+     * every epoch. Collective; optional. */
+    bool (*tell)(struct runner *runner, struct err *err);
     /* What it did, for run.json and for the user at the end; optional. */
     void (*record)(const struct runner *runner, struct json_out *json);
     void (*remark)(const struct runner *runner);
 };
 
-extern const struct runner_kind runner_patches, runner_slides;
+extern const struct runner_kind runner_patches, runner_slides, runner_stages;
 
 void runner_free(struct runner *runner); /* NULL-safe */
 /* `step` for kinds that run one batch after another. */
 bool runner_step(struct runner *runner, int64_t number, step_loss_fn loss, void *arg,
                  struct err *err);
+/* Bytes that a training on patches will take besides what runs its steps: gradients and what the
+ * optimizer keeps, the loader's windows, the plan of an evaluation of this network. */
+bool runner_coming_bytes(const struct trainer *trainer, const struct graph *graph, size_t *out,
+                         struct err *err);
 /* For dropout: the number of the first sample of batch `number` of the current epoch. */
 uint64_t runner_first_sample(const struct runner *runner, int64_t number);
 #endif

@@ -234,22 +234,6 @@ static enum plan_saving saving_of(const struct train_config *config)
     return config->train.memory == MEMORY_RECOMPUTE ? SAVING_RECOMPUTE : SAVING_ALL;
 }
 
-/* Bytes that a training will take besides its plan: gradients and what the optimizer keeps, the
- * loader's windows, the plan of an evaluation. */
-static bool coming_bytes(const struct trainer *trainer, const struct graph *graph, size_t *out,
-                         struct err *err)
-{
-    const struct train_config *config = trainer->config;
-    struct plan_options evaluation = { .mode = PLAN_INFER, .threads = trainer->threads };
-    struct plan_estimate estimate;
-    size_t copies = 3 + (config->train.ema > 0);
-    if (!plan_estimate(graph, &evaluation, &estimate, err))
-        return false;
-    *out = copies * (size_t)trainer->n_gradients * sizeof(float) + estimate.arena + estimate.plan +
-           (2 * (size_t)config->data.window_mb << 20);
-    return true;
-}
-
 /* train.memory: auto. Neither choice changes a bit. */
 static bool choose(struct patches *patches, const struct plan_options *options, struct err *err)
 {
@@ -257,7 +241,7 @@ static bool choose(struct patches *patches, const struct plan_options *options, 
     struct memory_limit limit = { .peak_mb = trainer->config->train.memory_mb };
     struct memory_chosen chosen;
     char text[CHOSEN_TEXT];
-    if (!coming_bytes(trainer, patches->graph, &limit.coming, err) ||
+    if (!runner_coming_bytes(trainer, patches->graph, &limit.coming, err) ||
         !choose_plan(patches->graph, options, &limit, &patches->plan, &chosen, err))
         return false;
     choose_describe(patches->plan, &chosen, text);

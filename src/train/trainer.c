@@ -72,7 +72,7 @@ static bool set_up(struct trainer *trainer, struct err *err)
     char *checkpoints = trainer_path(trainer, "checkpoints");
     bool ok = checkpoints || err_memory(err, "the trainer");
     ok = ok && trainer_open_data(trainer, err) && build_network(trainer, err) &&
-         new_gradients(trainer, err) &&
+         trainer_stages_cut(trainer, err) && new_gradients(trainer, err) &&
          trainer->train->kind->use(trainer->train, trainer->graph,
                                    trainer->learning.objective->mode, err) &&
          trainer_share_parts(trainer, err) && new_optimizer(trainer, err) &&
@@ -82,13 +82,14 @@ static bool set_up(struct trainer *trainer, struct err *err)
          (!trainer_leads(trainer) || file_make_folder(checkpoints, err));
     free(checkpoints);
     return trainer_agree(trainer, ok, err) && trainer_check_data(trainer, err) &&
-           trainer_share_budget(trainer, err);
+           trainer_share_budget(trainer, err) && trainer_tell(trainer, err);
 }
 
 static void tear_down(struct trainer *trainer)
 {
     buckets_free(trainer->buckets);
     free(trainer->statistics);
+    free(trainer->statistics_shares);
     free(trainer->parts);
     sparse_free(trainer->sparse);
     runner_free(trainer->train);
@@ -97,6 +98,7 @@ static void tear_down(struct trainer *trainer)
     free(trainer->gradients);
     optimizer_free(trainer->optimizer);
     ema_free(trainer->ema);
+    trainer_stages_free(trainer);
     graph_free(trainer->graph);
     if (trainer->learning.objective->free)
         trainer->learning.objective->free(&trainer->learning);
@@ -284,7 +286,8 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
 static bool finish_epoch(struct trainer *trainer, struct err *err)
 {
     struct predictions val = { .outputs = trainer->learning.outputs };
-    if (!trainer_check_weights(trainer, err) || !trainer_count_waiting(trainer, err))
+    if (!trainer_check_weights(trainer, err) || !trainer_count_waiting(trainer, err) ||
+        !trainer_tell(trainer, err))
         return false;
     if (trainer->val && !trainer_evaluate(trainer, trainer->val, false, &val, err))
         return err && err->kind == ERR_STOPPED ? leave(trainer, err) : false;
@@ -359,7 +362,7 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
     }
     if (ok && trainer->ema)
         ema_swap(trainer->ema);
-    ok = ok && trainer_lead(trainer, trainer_write_metrics, err) &&
+    ok = ok && trainer_collect(trainer, err) && trainer_lead(trainer, trainer_write_metrics, err) &&
          trainer_lead(trainer, trainer_write_model, err) && trainer_lead(trainer, write_done, err);
     if (!ok && err->kind == ERR_STOPPED) { /* the last checkpoint was saved before this */
         trainer->request->ranks->failed = true;

@@ -54,10 +54,13 @@ struct trainer {
     struct runner *train;
     struct runner *val, *tester; /* NULL: no such data */
     float *buffers;              /* a copy of the graph's buffers; NULL: not needed */
+    struct staged *staged;       /* NULL: the network is not in stages */
     struct buckets *buckets;     /* NULL on one rank */
     struct sparse *sparse;       /* NULL: everything is sent */
     float *statistics;           /* batch norm's, exchanged between ranks */
     int64_t n_statistics;
+    float *statistics_shares;   /* [values of learnt]: what those of this rank count for; NULL: as
+                                   much as any other's */
     bool statistics_sent, stop; /* stop: any rank was asked to */
     struct plan_peers peers;    /* ranks.sync_bn */
     bool torn;      /* failed within a pass in which others wait: this rank exits alone */
@@ -100,6 +103,8 @@ bool trainer_check_data(const struct trainer *trainer, struct err *err);
 /* After every epoch: checks that weights are still the same. */
 bool trainer_check_weights(const struct trainer *trainer, struct err *err);
 bool trainer_count_waiting(const struct trainer *trainer, struct err *err);
+/* What all ranks did so far, where the runner of the training wants to know. */
+bool trainer_tell(const struct trainer *trainer, struct err *err);
 /* A step: _begin, _backward for each batch, _finish; then gradients are sums over the ranks,
  * statistics their means, and `sums` are summed. ok: this rank has not failed so far; it takes part
  * in any case, so that all fail together. Sets trainer->stop. */
@@ -115,6 +120,8 @@ bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err
 void trainer_share_begin(struct trainer *trainer);
 /* plan_backward; where it can, with `last`, sums of gradients start within it. */
 bool trainer_share_backward(struct trainer *trainer, struct plan *plan, bool last, struct err *err);
+/* The gradients [begin, end) are complete; begin = end: what is in flight moves. Not collective. */
+void trainer_share_complete(struct trainer *trainer, int64_t begin, int64_t end);
 bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err);
 /* All ranks' predictions on every rank, by sample; *all is the caller's. loss_sum is that of
  * `mine`. */
@@ -132,6 +139,19 @@ bool trainer_compress_sum(struct trainer *trainer, bool ok, double sums[2], stru
 bool trainer_compress_save(const struct trainer *trainer, struct err *err);
 bool trainer_compress_load(const struct trainer *trainer, bool same_ranks, struct err *err);
 void trainer_compress_remove(const struct trainer *trainer, int64_t step);
+
+/* trainer_stages.c: a network in stages; all but the first are no-ops without, or the same in
+ * simple. */
+/* Places of ranks in pipelines; sets staged, weight_ranks and sample_ranks. Collective. */
+bool trainer_stages_place(struct trainer *trainer, struct err *err);
+/* Cuts the network: learnt is what this rank has of it. */
+bool trainer_stages_cut(struct trainer *trainer, struct err *err);
+void trainer_stages_free(struct trainer *trainer);
+/* Brings all weights to all ranks: before anything but a step of training reads them. Collective.
+ */
+bool trainer_collect(const struct trainer *trainer, struct err *err);
+/* The norm of the whole gradient, after trainer_share_finish. Collective. */
+bool trainer_norm(const struct trainer *trainer, double *out, struct err *err);
 
 /* trainer_data.c */
 /* Opens the data, reports how much there is, and creates the runners. Sets learning, stain, prepare

@@ -45,10 +45,11 @@ static bool open_sides(struct trainer *trainer, int64_t *count, struct err *err)
                      "no %s are left for validation, so epochs are not "
                      "validated; list some in data.val, or add patients",
                      kind->samples);
-    if (!kind->open(trainer, DATA_TRAIN, &trainer->train, err))
+    const struct runner_kind *learns = trainer->staged ? &runner_stages : kind;
+    if (!learns->open(trainer, DATA_TRAIN, &trainer->train, err))
         return false;
     trainer->steps_per_epoch =
-        kind->n_batches(trainer->train) / kind->step_batches(trainer->config);
+        learns->n_batches(trainer->train) / learns->step_batches(trainer->config);
     say_counts(trainer, train, val, test);
     if (trainer->steps_per_epoch == 0)
         return err_set(err, ERR_USAGE,

@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "train/objectives.h"
 #include "train/peers.h"
-#include "train/trainer_state.h"
+#include "train/staged.h"
 
 #define LOOK_AT_ORIGINS 16
 
@@ -45,7 +45,7 @@ static bool check_bands(const struct train_config *config, struct err *err)
 bool trainer_axes(const struct train_config *config, struct err *err)
 {
     for (int a = 0; a < GRID_AXES; a++)
-        if (a != GRID_DATA && a != GRID_BANDS && config->parallel[a] > 1)
+        if (a != GRID_DATA && a != GRID_STAGE && a != GRID_BANDS && config->parallel[a] > 1)
             return err_set(
                 err, ERR_USAGE, "parallel.%s: %lld is not supported by the objective %s yet; use 1",
                 rank_grid_names[a], (long long)config->parallel[a], objective_of(config)->name);
@@ -63,7 +63,7 @@ bool trainer_place(struct trainer *trainer, struct err *err)
     trainer->weight_ranks = divided ? trainer->request->ranks : trainer->data_ranks;
     trainer->sample_ranks = trainer->data_ranks;
     trainer->bands = peers_of_ranks(&grid->group[GRID_BANDS]);
-    return true;
+    return !config_staged(trainer->config) || trainer_stages_place(trainer, err);
 }
 
 /* --- the same on all ranks --- */
@@ -166,6 +166,12 @@ bool trainer_count_waiting(const struct trainer *trainer, struct err *err)
     return !trainer->buckets || buckets_count_waiting(trainer->buckets, trainer->weight_ranks, err);
 }
 
+bool trainer_tell(const struct trainer *trainer, struct err *err)
+{
+    const struct runner_kind *kind = trainer->train->kind;
+    return !kind->tell || kind->tell(trainer->train, err);
+}
+
 /* --- gradients --- */
 
 static int64_t count_buffers(const struct graph *graph)
@@ -195,8 +201,9 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
         free(whole);
         return true;
     }
-    if (!trainer->config->ranks.sync_bn &&
-        trainer->kind != &runner_slides) /* else they are the same already */
+    bool same = trainer->config->ranks.sync_bn || trainer->kind == &runner_slides ||
+                trainer->config->network.norm == NORM_FROZEN; /* on all ranks already */
+    if (trainer->statistics_shares || !same)
         trainer->n_statistics = count_buffers(graph);
     trainer->statistics = calloc((size_t)trainer->n_statistics + 1, sizeof *trainer->statistics);
     bool ok = (at && whole && trainer->statistics) || err_memory(err, "gradient buckets");
@@ -259,18 +266,23 @@ bool trainer_share_weights(struct trainer *trainer, float *gradients, struct err
     return true;
 }
 
-/* Copies batch norm's statistics out, or back times `scale`. */
-static void move_statistics(struct trainer *trainer, bool back, float scale)
+/* Copies batch norm's statistics out or back, as a mean over the ranks: each rank's share of them,
+ * where ranks see different micro-batches; else all of them, divided on the way back. Of what has
+ * no share nothing comes back. */
+static void move_statistics(struct trainer *trainer, bool back)
 {
     float *place = trainer->statistics;
+    float even = (float)(1.0 / trainer->weight_ranks->size);
+    const float *shares = trainer->statistics_shares;
     for (value_id v = 0; v < trainer->learnt->n_values; v++) {
         const struct value *value = &trainer->learnt->values[v];
         if (value->kind != VALUE_BUFFER)
             continue;
         int64_t count = shape_count(&value->shape);
         float *data = graph_data(trainer->learnt, v);
-        for (int64_t i = 0; i < count; i++)
-            *(back ? &data[i] : &place[i]) = back ? place[i] * scale : data[i];
+        float out = shares ? shares[v] : 1, in = shares ? 1 : even;
+        for (int64_t i = 0; i < count && out > 0; i++)
+            *(back ? &data[i] : &place[i]) = back ? place[i] * in : data[i] * out;
         place += count;
     }
 }
@@ -289,7 +301,7 @@ static bool send_statistics(struct trainer *trainer, struct err *err)
     if (trainer->statistics_sent || trainer->n_statistics == 0)
         return true;
     trainer->statistics_sent = true;
-    move_statistics(trainer, false, 1);
+    move_statistics(trainer, false);
     return ranks_start_sum(trainer->weight_ranks, trainer->statistics, trainer->n_statistics, err);
 }
 
@@ -309,17 +321,24 @@ bool trainer_share_backward(struct trainer *trainer, struct plan *plan, bool las
     return plan_backward(plan, err);
 }
 
-/* Sums what is left to sum. Bands have parts of the gradient of a slide, but all of its loss. */
+void trainer_share_complete(struct trainer *trainer, int64_t begin, int64_t end)
+{
+    if (trainer->buckets && trainer->config->ranks.overlap)
+        buckets_ready_range(trainer->buckets, trainer->weight_ranks, begin, end);
+}
+
+/* Sums what is left to sum. Bands have parts of the gradient of a slide, but all of its loss. The
+ * statistics of stages come last: gradients of one may be complete before another has run. */
 static bool share_sums(struct trainer *trainer, bool ok, double sums[2], struct err *err)
 {
-    if (!trainer->buckets)
-        return true;
-    if (!send_statistics(trainer, err))
-        return false;
     if (trainer->sparse)
-        return trainer_compress_sum(trainer, ok, sums, err);
-    return buckets_finish(trainer->buckets, trainer->weight_ranks, err) &&
-           ranks_sum_reals(trainer->sample_ranks, sums, 2, err);
+        return send_statistics(trainer, err) && trainer_compress_sum(trainer, ok, sums, err);
+    if (trainer->buckets &&
+        ((!trainer->staged && !send_statistics(trainer, err)) ||
+         !buckets_finish(trainer->buckets, trainer->weight_ranks, err) ||
+         !send_statistics(trainer, err) || !ranks_finish(trainer->weight_ranks, RANKS_ALL, err)))
+        return false;
+    return ranks_sum_reals(trainer->sample_ranks, sums, 2, err);
 }
 
 bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], struct err *err)
@@ -334,7 +353,7 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
     if (!ranks_agree(trainer->request->ranks, ok && sent, &trainer->stop, err))
         return false;
     if (trainer->n_statistics > 0)
-        move_statistics(trainer, true, (float)(1.0 / trainer->weight_ranks->size));
+        move_statistics(trainer, true);
     return true;
 }
 
@@ -369,6 +388,8 @@ bool trainer_share_text(const struct trainer *trainer, const char *mine, char **
 bool trainer_arrays_gather(const struct trainer *trainer, struct trainer_arrays *arrays,
                            struct err *err)
 {
+    if (trainer->staged)
+        return staged_gather(trainer, arrays, err);
     const int64_t *parts = trainer->parts;
     bool ok = true;
     for (int i = 0; ok && i < arrays->n_whole; i++) {
@@ -380,13 +401,17 @@ bool trainer_arrays_gather(const struct trainer *trainer, struct trainer_arrays 
     return ok;
 }
 
-void trainer_arrays_take(const struct trainer *trainer, const struct trainer_arrays *arrays)
+bool trainer_arrays_take(const struct trainer *trainer, const struct trainer_arrays *arrays,
+                         struct err *err)
 {
+    if (trainer->staged)
+        return staged_take(trainer, arrays, err);
     for (int i = 0; i < arrays->n_whole; i++) {
         struct state_array own = optimizer_array(trainer->optimizer, i);
         memcpy(own.data, arrays->whole[i] + trainer->parts[trainer->weight_ranks->rank],
                (size_t)own.count * sizeof *own.data);
     }
+    return true;
 }
 
 bool trainer_share_arrays(const struct trainer *trainer, const struct trainer_arrays *arrays,

@@ -64,8 +64,7 @@ bool trainer_load_best(struct trainer *trainer, struct err *err)
     ok = trainer_agree(trainer, ok, err) &&
          trainer_share_text(trainer, checkpoint.state, &text, err) &&
          trainer_share_arrays(trainer, &arrays, err);
-    if (ok)
-        trainer_arrays_take(trainer, &arrays);
+    ok = ok && trainer_arrays_take(trainer, &arrays, err);
     if (trainer->sparse)
         sparse_clear(trainer->sparse); /* what is left belongs to the weights that are left */
     json_t *state = ok ? json_loads(text, 0, NULL) : NULL;
@@ -191,8 +190,7 @@ static bool load_state(struct trainer *trainer, const struct checkpoint *checkpo
              load_seen(trainer, checkpoint, state, err);
     ok = ok && rows_of(trainer, json_object_get(state, "rows"), err);
     ok = trainer_agree(trainer, ok, err) && trainer_share_arrays(trainer, &arrays, err);
-    if (ok)
-        trainer_arrays_take(trainer, &arrays);
+    ok = ok && trainer_arrays_take(trainer, &arrays, err);
     trainer->seen.loss_sum = get_real(state, "seen_loss");
     trainer_arrays_free(&arrays);
     trainer->epoch = get_int(state, "epoch");

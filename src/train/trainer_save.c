@@ -39,20 +39,48 @@ void trainer_arrays_free(struct trainer_arrays *arrays)
     for (size_t i = 0; i < arrays->n; i++)
         free((char *)arrays->items[i].name);
     free(arrays->items);
-    free(arrays->whole[0]), free(arrays->whole[1]);
+    free(arrays->whole[0]), free(arrays->whole[1]), free(arrays->average);
+}
+
+/* Parameters and buffers of the whole network; flat: one after another, or NULL: in place. */
+static void add_network(const struct trainer *trainer, const char *kind, float *flat,
+                        struct trainer_arrays *arrays)
+{
+    for (value_id v = 0; v < trainer->graph->n_values; v++) {
+        if (!graph_is_parameter(trainer->graph, v))
+            continue;
+        const struct value *value = &trainer->graph->values[v];
+        int64_t count = shape_count(&value->shape);
+        arrays_add(arrays, kind, value->name, flat ? flat : graph_data(trainer->graph, v), count);
+        flat = flat ? flat + count : NULL;
+    }
+}
+
+static void add_average(const struct trainer *trainer, struct trainer_arrays *arrays)
+{
+    if (trainer->staged) {
+        int64_t count = 0;
+        for (value_id v = 0; v < trainer->graph->n_values; v++)
+            if (graph_is_parameter(trainer->graph, v))
+                count += shape_count(&trainer->graph->values[v].shape);
+        arrays->average = calloc((size_t)count + 1, sizeof *arrays->average);
+        arrays->failed |= !arrays->average;
+        add_network(trainer, "ema", arrays->average, arrays);
+        return;
+    }
+    for (int i = 0; i < ema_n_arrays(trainer->ema); i++) {
+        struct state_array array = ema_array(trainer->ema, i);
+        arrays_add(arrays, "ema", array.name, array.data, array.count);
+    }
 }
 
 struct trainer_arrays trainer_arrays(const struct trainer *trainer)
 {
     struct trainer_arrays arrays = { 0 };
-    for (value_id v = 0; v < trainer->graph->n_values; v++)
-        if (graph_is_parameter(trainer->graph, v))
-            arrays_add(&arrays, "weights", trainer->graph->values[v].name,
-                       graph_data(trainer->graph, v),
-                       shape_count(&trainer->graph->values[v].shape));
+    add_network(trainer, "weights", NULL, &arrays);
     for (int i = 0; i < optimizer_n_arrays(trainer->optimizer); i++) {
         struct state_array array = optimizer_array(trainer->optimizer, i);
-        if (trainer->parts) {
+        if (trainer->parts || trainer->staged) {
             array.count = graph_parameter_count(trainer->graph);
             array.data = arrays.whole[i] = calloc((size_t)array.count + 1, sizeof *array.data);
             arrays.failed |= !array.data;
@@ -60,10 +88,8 @@ struct trainer_arrays trainer_arrays(const struct trainer *trainer)
         }
         arrays_add(&arrays, "optimizer", array.name, array.data, array.count);
     }
-    for (int i = 0; trainer->ema && i < ema_n_arrays(trainer->ema); i++) {
-        struct state_array array = ema_array(trainer->ema, i);
-        arrays_add(&arrays, "ema", array.name, array.data, array.count);
-    }
+    if (trainer->ema)
+        add_average(trainer, &arrays);
     return arrays;
 }
 

@@ -9,15 +9,17 @@ struct trainer_arrays {
     size_t n, room;
     float *whole[2]; /* the optimizer's state of all ranks, where each has its part; see below */
     int n_whole;
-    bool failed; /* no memory */
+    float *average; /* of the weights of all stages, where each rank has its own */
+    bool failed;    /* no memory */
 };
 struct trainer_arrays trainer_arrays(const struct trainer *trainer);
 void trainer_arrays_free(struct trainer_arrays *arrays);
-/* Fills `whole` from the ranks' parts (collective); gives this rank's part of it to the optimizer.
- */
+/* Fills `whole` and `average` from the ranks' parts, and brings all weights here (collective);
+ * gives this rank's part to the optimizer and its average. */
 bool trainer_arrays_gather(const struct trainer *trainer, struct trainer_arrays *arrays,
                            struct err *err);
-void trainer_arrays_take(const struct trainer *trainer, const struct trainer_arrays *arrays);
+bool trainer_arrays_take(const struct trainer *trainer, const struct trainer_arrays *arrays,
+                         struct err *err);
 
 /* Broadcasts what the first rank has (trainer_ranks.c). A text may be NULL; *out is the caller's.
  */

@@ -139,14 +139,13 @@ bool trainer_step(struct trainer *trainer, struct err *err)
             move_buffers(trainer, true);
     }
     if (ok) {
-        double loss = sums[0];
-        double norm = isfinite(loss) ? optimizer_norm(trainer->gradients, trainer->n_gradients,
-                                                      trainer->threads)
-                                     : loss;
+        double loss = sums[0], norm = loss;
+        if (isfinite(loss))
+            ok = trainer_norm(trainer, &norm, err);
         trainer->seen.loss_sum += sums[1];
-        if (isfinite(norm))
+        if (ok && isfinite(norm))
             ok = update(trainer, norm, err);
-        else
+        else if (ok)
             ok = not_a_number(trainer, bad, loss, err);
         trainer->step++;
         trainer->images += trainer_step_images(trainer);
@@ -257,7 +256,8 @@ bool trainer_evaluate(struct trainer *trainer, struct runner *runner, bool tta,
     *out = (struct predictions){ .outputs = trainer->learning.outputs };
     if (trainer->ema)
         ema_swap(trainer->ema);
-    bool ok = transform_for_inference(trainer->graph, NULL, 0, &graph, err) &&
+    bool ok = trainer_collect(trainer, err) &&
+              transform_for_inference(trainer->graph, NULL, 0, &graph, err) &&
               evaluation_new(trainer, runner, tta ? MODEL_WAYS : 1, &evaluation, err) &&
               kind->use(runner, graph, PLAN_INFER, err) && kind->begin(runner, 0, 0, err);
     begin_progress(trainer, runner);

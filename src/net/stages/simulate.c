@@ -330,7 +330,7 @@ static size_t message_bytes(const struct simulate_options *o, int stage)
 /* Activations, kept inputs and buffers of messages of a rank. It goes by the order of works, not
  * their times: memory is there before it is used. With recomputation, a set is there while a
  * micro-batch goes forward, and from its second forward pass until nothing of it is needed. */
-static size_t peak_of(const struct simulate_options *o, int rank)
+size_t simulate_peak(const struct simulate_options *o, int rank)
 {
     const struct program *program = o->program;
     enum work_kind last = program->split ? WORK_WEIGHTS : WORK_BACKWARD;
@@ -396,7 +396,7 @@ bool simulate(const struct simulate_options *options, struct simulation *out, st
         out->seconds = world.now_s;
         out->busy = world.now_s > 0 ? world.computed_s / (world.now_s * ranks) : 0;
         for (int r = 0; r < ranks; r++)
-            out->peak[r] = peak_of(options, r);
+            out->peak[r] = simulate_peak(options, r);
         out->spans = world.spans, world.spans = NULL;
         out->n_spans = (int)world.n_spans;
     }

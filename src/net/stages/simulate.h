@@ -42,5 +42,7 @@ struct simulation {
 /* *out is the caller's; free with simulation_free. A program that cannot come to an end is an error
  * that names who waits for what. */
 bool simulate(const struct simulate_options *options, struct simulation *out, struct err *err);
+/* The peak of one rank alone, for which times are not looked at. */
+size_t simulate_peak(const struct simulate_options *options, int rank);
 void simulation_free(struct simulation *simulation);
 #endif

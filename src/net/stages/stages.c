@@ -1,6 +1,7 @@
 /* stages.c: a graph and the places of its cuts -> a graph for each stage, and what they send. */
 #include "net/stages/stages.h"
 #include <stdlib.h>
+#include "net/graph/attr.h"
 #include "net/graph/graph_names.h"
 #include "net/graph/rewrite.h"
 
@@ -292,4 +293,23 @@ bool stages_held(const struct stages *stages, const int *held, int n_held, struc
     }
     *out = to;
     return true;
+}
+
+void stages_pair_statistics(struct stages *stages, int stage, int copy, float *shares)
+{
+    enum { RUNNING_MEAN = 3, RUNNING_VAR };
+    struct graph *graph = stages->graphs[stage];
+    for (int32_t v = 0; v < graph->n_values; v++)
+        shares[v] = 0;
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        struct node *node = &graph->nodes[i];
+        if (node->op->kind != OP_BATCH_NORM)
+            continue;
+        /* one process: q^n r + m (q^(n - 1) x0 + q^(n - 2) x1 + .. ); copy 0 of two has
+         * q^n r + (1 - q^2) (q^(n - 2) x0 + q^(n - 4) x2 + ..), copy 1 the same of x1, x3, .. */
+        double q = 1.0 - (double)node->attr.norm.momentum;
+        float share = (float)((copy == 0 ? q : 1) / (1 + q));
+        shares[node->inputs[RUNNING_MEAN]] = shares[node->inputs[RUNNING_VAR]] = share;
+        node->attr.norm.momentum = (float)(1 - q * q);
+    }
 }

@@ -47,4 +47,12 @@ bool stages_at(const struct graph *graph, const char *const *layers, int n_layer
  * those of this graph. *out is the caller's. */
 bool stages_held(const struct stages *stages, const int *held, int n_held, struct graph **out,
                  int64_t *at, struct err *err);
+
+/* A stage that two processes have, of which each sees every second micro-batch (two-way programs):
+ * batch norm of its graph from now on forgets with each what one process would with two (1 -
+ * momentum becomes its square). Then a weighted mean of the two running statistics after a step is
+ * what one process has after all micro-batches, if their number is even. shares [values of the
+ * stage graph]: the weight of this process, which has the even (copy 0) or the odd ones (copy 1); 0
+ * for what is not a running statistic. Once for each stage. */
+void stages_pair_statistics(struct stages *stages, int stage, int copy, float *shares);
 #endif
