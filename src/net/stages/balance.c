@@ -20,6 +20,9 @@ struct balance {
     int32_t nodes;
     int32_t *last_reader;        /* by node: of its output; -1: none */
     bool *forbidden;             /* [nodes + 1]: no stage begins here */
+    bool *output;                /* by node: an output of the graph */
+    int64_t *counted;            /* by value: the round in which this input of the graph was */
+    int64_t round;               /* of parts_ending */
     double *received, *messages; /* [nodes + 2]: scratch of parts_ending */
     struct part *parts;          /* [nodes]: of the stages that begin at each node, for one end */
     double *best;                /* [n + 1][nodes + 1] */
@@ -111,22 +114,42 @@ static void sum_received(struct balance *b, int32_t end)
     }
 }
 
+/* Inputs and outputs of the network that are at node j, and at none behind it in its stage; with
+ * outputs there are gradients. What is sent is counted there. */
+static double end_bytes(struct balance *b, int32_t j, bool sent)
+{
+    const struct node *node = &b->graph->nodes[j];
+    double bytes = b->output[j] && !sent ? 2 * bytes_of(b->graph, node->output) : 0;
+    for (int k = 0; k < node->n_inputs; k++) {
+        value_id x = node->inputs[k];
+        if (x == NO_VALUE || b->graph->values[x].kind != VALUE_INPUT || b->counted[x] == b->round)
+            continue;
+        b->counted[x] = b->round;
+        bytes += bytes_of(b->graph, x);
+    }
+    return bytes;
+}
+
 /* parts[j]: the stage [j, end), for all j < end. Gradients of what it received go back. */
 static void parts_ending(struct balance *b, int32_t end)
 {
-    double work_s = 0, sent = 0, messages = 0, kept = 0;
+    double work_s = 0, sent = 0, messages = 0, kept = 0, ends = 0;
     sum_received(b, end);
+    b->round++;
     for (int32_t j = end - 1; j >= 0; j--) {
         const struct node_cost *cost = &b->costs[j];
         work_s += cost->forward_s + cost->backward_s;
         kept = (double)cost->kept + fmax(kept, (double)cost->working);
-        if (b->last_reader[j] >= end)
+        bool goes = b->last_reader[j] >= end;
+        if (goes)
             sent += bytes_of(b->graph, b->graph->nodes[j].output), messages++;
+        ends += end_bytes(b, j, goes);
         double moved = sent + b->received[j];
         b->parts[j] = (struct part){
             .seconds = work_s + (messages + b->messages[j]) * b->wire.latency_s +
                        (b->wire.bytes_per_s > 0 ? moved / b->wire.bytes_per_s : 0),
-            .bytes = kept + 2 * moved, /* and gradients, or another layout: costs_of_stages */
+            .bytes =
+                kept + ends + 2 * moved, /* and gradients, or another layout: costs_of_stages */
         };
     }
 }
@@ -168,6 +191,15 @@ static double search(struct balance *b, const bool *forbidden, enum aim aim, str
     return found;
 }
 
+/* After a search without limits that found none. */
+static int most_stages(const struct balance *b)
+{
+    int most = b->n;
+    while (most > 1 && !isfinite(b->best[(size_t)most * ((size_t)b->nodes + 1) + (size_t)b->nodes]))
+        most--;
+    return most;
+}
+
 /* Within one percent of the fastest, the one that keeps the least. */
 static bool choose(struct balance *b, const bool *forbidden, size_t memory, int32_t *begin,
                    struct err *err)
@@ -178,8 +210,8 @@ static bool choose(struct balance *b, const bool *forbidden, size_t memory, int3
     if (!isfinite(fastest)) {
         double least = search(b, forbidden, AIM_BYTES, any, begin);
         if (!isfinite(least))
-            return err_set(err, ERR_USAGE, "%s: cannot be cut into %d stages", b->graph->name,
-                           b->n);
+            return err_set(err, ERR_USAGE, "%s: cannot be cut into %d stages, only into %d",
+                           b->graph->name, b->n, most_stages(b));
         return err_set(err, ERR_MEMORY,
                        "%s: cut into %d stages, one keeps at least %.0f MB, but only %.0f MB are "
                        "allowed; use more stages, a smaller batch or smaller images",
@@ -195,6 +227,8 @@ static bool balance_new(struct balance *b, struct err *err)
     size_t nodes = (size_t)b->nodes + 2, cells = nodes * (size_t)(b->n + 1);
     b->last_reader = malloc(nodes * sizeof *b->last_reader);
     b->forbidden = calloc(nodes, sizeof *b->forbidden);
+    b->output = calloc(nodes, sizeof *b->output);
+    b->counted = calloc((size_t)b->graph->n_values + 1, sizeof *b->counted);
     b->received = malloc(nodes * sizeof *b->received);
     b->messages = malloc(nodes * sizeof *b->messages);
     b->parts = malloc(nodes * sizeof *b->parts);
@@ -202,14 +236,18 @@ static bool balance_new(struct balance *b, struct err *err)
     b->from = malloc(cells * sizeof *b->from);
     for (size_t i = 0; b->last_reader && i < nodes; i++)
         b->last_reader[i] = -1;
-    return (b->last_reader && b->forbidden && b->received && b->messages && b->parts && b->best &&
-            b->from) ||
-           err_memory(err, b->graph->name);
+    bool ok = b->last_reader && b->forbidden && b->output && b->counted && b->received &&
+              b->messages && b->parts && b->best && b->from;
+    for (int i = 0; ok && i < b->graph->n_outputs; i++)
+        if (graph_maker(b->graph, b->graph->outputs[i].value))
+            b->output[b->graph->values[b->graph->outputs[i].value].node] = true;
+    return ok || err_memory(err, b->graph->name);
 }
 
 static void balance_free(struct balance *b)
 {
-    free(b->last_reader), free(b->forbidden), free(b->received), free(b->messages);
+    free(b->last_reader), free(b->forbidden), free(b->output), free(b->counted);
+    free(b->received), free(b->messages);
     free(b->parts), free(b->best), free(b->from);
 }
 

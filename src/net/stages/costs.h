@@ -33,6 +33,8 @@ bool costs_count(const struct graph *graph, struct node_cost *costs, struct err 
 struct wire {
     double latency_s, bytes_per_s;
 };
+/* Where nothing is known: ten-gigabit Ethernet. */
+#define WIRE_ASSUMED ((struct wire){ 10e-6, 1e9 })
 
 /* One stage. Bytes at the shapes of the graph. */
 struct stage_cost {
