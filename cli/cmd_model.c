@@ -1,4 +1,5 @@
-/* cmd_model.c: microtome model list | show | convert | run | bench: networks and their weights. */
+/* cmd_model.c: microtome model list | show | convert | run | bench | cut: networks and their
+ * weights. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
@@ -245,7 +246,7 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
-    static const char *const actions[] = { "list", "show", "convert", "run", "bench" };
+    static const char *const actions[] = { "list", "show", "convert", "run", "bench", "cut" };
     const struct model_args *given = options;
     const char *action = operands->operands[0];
     if (strcmp(action, "run") != 0 && operands->n_operands > 1)
@@ -260,6 +261,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return run_run(app, given, operands->operands + 1, operands->n_operands - 1, err);
     if (strcmp(action, "bench") == 0)
         return model_bench(app, given, err);
+    if (strcmp(action, "cut") == 0)
+        return model_cut(app, given, err);
     return names_refuse(action, actions, sizeof actions / sizeof *actions, err);
 }
 
@@ -284,7 +287,7 @@ static const struct arg args[] = {
                "of --network: batch norm or what replaces it, like network.norm in a config"),
     INT_ARG("size", size, "PX", NULL, 1, 1000000,
             "height and width of the input; default: the network's own"),
-    INT_ARG("batch", batch, "N", "1", 1, 65536, "for show --plan and bench: images per batch"),
+    INT_ARG("batch", batch, "N", "1", 1, 65536, "for show --plan, bench and cut: images per batch"),
     { .name = "output",
       .letter = 'o',
       .type = ARG_TEXT,
@@ -313,9 +316,10 @@ static const struct arg args[] = {
     CHOICE_ARG("memory", memory, "HOW", "plain", model_memory_choices,
                "how activations are kept in training, like train.memory in a config; stream also "
                "without --train and for run: the image goes through the network tile by tile"),
-    INT_ARG("memory-mb", memory_mb, "MB", NULL, 1, 1e9,
-            "with --memory stream: what the program may take, in millions of bytes; the size of "
-            "tiles follows from it"),
+    INT_ARG(
+        "memory-mb", memory_mb, "MB", NULL, 1, 1e9,
+        "with --memory stream: what the program may take, in millions of bytes; the size of "
+        "tiles follows from it; for cut: what a stage may keep in activations; without it, any"),
     INT_ARG("tile-px", tile_px, "PX", NULL, 1, 65536,
             "with --memory stream: the side of a tile; default: the largest that fits"),
     TEXT_ARG("spill", spill, "DIR", NULL,
@@ -325,14 +329,22 @@ static const struct arg args[] = {
              "for show --plan and bench: run forward and backward in training mode"),
     INT_ARG("repeats", repeats, "N", "10", 0, 1000000,
             "for show --plan and bench: number of runs; 0: only what it would take"),
+    INT_ARG("stages", stages, "N", NULL, 1, 64,
+            "for cut: number of stages, as parallel.stages in a config"),
+    TEXT_ARG("at", at, "LAYERS", NULL,
+             "for cut: the last layers of all stages but the last, separated by commas, as "
+             "parallel.cut in a config; default: where stages take equally long"),
+    FLAG_ARG("count", count,
+             "for cut: count multiply-adds and bytes instead of measuring times: the same on every "
+             "machine"),
     FLAG_ARG("json", json, "print the result as JSON"),
     COMMON_ARGS,
 };
 
 const struct command cmd_model = {
     .spec = { .name = "model",
-              .summary = "list, show, convert, run and time networks",
-              .operands = "list | show | convert | run PATCHES... | bench",
+              .summary = "list, show, convert, run, time and cut networks",
+              .operands = "list | show | convert | run PATCHES... | bench | cut",
               .min_operands = 1,
               .max_operands = 1000000,
               .description =
@@ -340,7 +352,9 @@ const struct command cmd_model = {
                   "the layers of a network and the stride of its dense heatmaps; 'convert' writes "
                   "ONNX or safetensors; 'run' classifies patches (PNG or JPEG images, folders or "
                   "tar files of images, patch stores), prepared as in the model's training, and "
-                  "prints the score of every class; 'bench' times a network. Without a "
+                  "prints the score of every class; 'bench' times a network; 'cut' shows where a "
+                  "network "
+                  "is cut into stages, which train on different ranks. Without a "
                   "config.json, images are used as RGB / 255 at their own size. 'run --memory "
                   "stream' "
                   "takes whole slides and images of any size, such as 20,000 x 20,000 px, in "
@@ -358,7 +372,8 @@ const struct command cmd_model = {
                          "microtome model convert --network resnet18 --weights w.safetensors "
                          "-o resnet18.onnx\n"
                          "microtome model bench --network resnet50 --train --memory stream "
-                         "--memory-mb 4000 --size 10000 --repeats 1",
+                         "--memory-mb 4000 --size 10000 --repeats 1\n"
+                         "microtome model cut --network resnet110_v2 --size 1024 --stages 4",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct model_args),

@@ -12,11 +12,11 @@ extern const char *const model_memory_choices[];
 
 struct model_args {
     struct common_options common;
-    const char *model, *network, *weights, *output, *layer, *spill;
-    int64_t init_seed, classes, size, batch, repeats, memory_mb, tile_px;
+    const char *model, *network, *weights, *output, *layer, *spill, *at;
+    int64_t init_seed, classes, size, batch, repeats, memory_mb, tile_px, stages;
     int kernels, memory, scores; /* indices in kernel_choices, model_memory_choices, .. */
     int head, norm;
-    bool plan, layers, train, fast, json, tta, any_stain, overwrite;
+    bool plan, layers, train, fast, json, tta, any_stain, overwrite, count;
 };
 
 struct model_source model_source_of(const struct model_args *given);
@@ -41,6 +41,8 @@ bool model_run_once(const struct model_args *given, const struct model_run *run,
 bool model_check_memory(const struct model_args *given, struct err *err);
 
 bool model_bench(struct app *app, const struct model_args *given, struct err *err);
+/* `model cut`: the stages of a network. */
+bool model_cut(struct app *app, const struct model_args *given, struct err *err);
 
 /* `model run`: scores of patches in images, folders, tar files and stores. */
 bool model_run_patches(struct app *app, const struct model_args *given, const struct model *model,

@@ -4,8 +4,6 @@
 #include "dist/launch.h"
 #include "train/parallel_plan.h"
 
-#define ASSUMED_LATENCY_US 10.0 /* ten-gigabit Ethernet */
-#define ASSUMED_GB_PER_S 1.0
 #define MEASURING_RANKS 2
 
 static bool knows_wire(const struct train_args *given)
@@ -41,7 +39,7 @@ static bool find_wire(const struct train_args *given, struct ranks *here, struct
                       const char **from, struct err *err)
 {
     bool measured = !knows_wire(given) && here->size > 1;
-    *wire = (struct wire){ ASSUMED_LATENCY_US * 1e-6, ASSUMED_GB_PER_S * 1e9 };
+    *wire = WIRE_ASSUMED;
     *from = measured ? "measured" : knows_wire(given) ? "given" : "assumed";
     if (measured && !parallel_wire(here, wire, err))
         return false;
