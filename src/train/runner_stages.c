@@ -178,6 +178,15 @@ static void progress(void *arg)
 
 /* --- memory --- */
 
+/* Of all inputs of a stage, for one micro-batch. */
+static size_t input_bytes(const struct graph *graph)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < graph->n_inputs; i++)
+        bytes += (size_t)shape_count(graph_shape(graph, graph->inputs[i].value)) * sizeof(float);
+    return bytes;
+}
+
 /* What the pipeline will take on this rank. */
 static bool predict(const struct stage_runner *r, const struct pipeline_options *options,
                     size_t *out, struct err *err)
@@ -194,11 +203,8 @@ static bool predict(const struct stage_runner *r, const struct pipeline_options 
         struct plan_options plan = options->plan;
         struct plan_estimate estimate;
         value_id *keep = calloc((size_t)graph->n_inputs + 1, sizeof *keep);
-        for (int i = 0; keep && i < graph->n_inputs; i++) {
+        for (int i = 0; keep && i < graph->n_inputs; i++)
             keep[i] = graph->inputs[i].value;
-            costs[s->held[h]].inputs +=
-                (size_t)shape_count(graph_shape(graph, keep[i])) * sizeof(float);
-        }
         plan.keep = keep, plan.n_keep = s->held[h] > 0 ? graph->n_inputs : 0;
         plan.split_backward = s->program.split;
         bool ok = keep ? plan_estimate(graph, &plan, &estimate, err) : err_memory(err, graph->name);
@@ -206,6 +212,7 @@ static bool predict(const struct stage_runner *r, const struct pipeline_options 
         if (!ok)
             return false;
         costs[s->held[h]].kept = estimate.arena;
+        costs[s->held[h]].inputs = input_bytes(graph);
     }
     *out = simulate_peak(&simulated, s->rank);
     return true;
@@ -409,6 +416,7 @@ static void stages_record(const struct runner *runner, struct json_out *json)
         json_out_text(json, "first", trainer->graph->nodes[s->stages.begin[i]].name);
         json_out_text(json, "last", trainer->graph->nodes[s->stages.begin[i + 1] - 1].name);
         json_out_int(json, "parameters", graph_parameter_count(s->stages.graphs[i]));
+        json_out_int(json, "input_bytes", (int64_t)input_bytes(s->stages.graphs[i]));
         json_out_close_object(json);
     }
     json_out_close_array(json);
