@@ -302,7 +302,12 @@ static bool stages_step(struct runner *runner, int64_t number, step_loss_fn loss
     r->loss = loss, r->loss_arg = arg;
     bool ok = pipeline_step(r->pipeline, (uint64_t)trainer->config->seed, r->first_sample, err) &&
               (!r->reads || read_to(r, micros - 1, err));
-    trainer->torn = !ok;
+    trainer->torn = !ok; /* others wait for this rank */
+    if (!ok) {
+        char who[32];
+        snprintf(who, sizeof who, "rank %d", trainer->request->ranks->rank);
+        err_prefix(err, who);
+    }
     console_advance(trainer->ctx->console, trainer_step_images(trainer));
     return ok;
 }

@@ -1,7 +1,7 @@
 # Networks in stages with all that a training can have: checkpoints hold the whole network, its optimizer and average, so
 # a run goes on with other stages or none, bit for bit; stopped or killed, it is resumed on the same stages with the
 # same cut. A rank that fails ends all with one message.
-. "$(dirname "$0")/support/ranks.sh"
+. "$(dirname "$0")/support/stages.sh"
 root=
 [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
 cat >run.yaml <<'Y'
@@ -13,12 +13,6 @@ schedule: { learning_rate: 0.001 }
 ranks: { scale_rate: false }
 checkpoint: { every_steps: 1, keep: 50 }
 Y
-train() { microtome train run.yaml -q --threads 1 "$@" 2>err.txt >/dev/null || { grep '^microtome' err.txt; false; }; }
-staged() { # FOLDER STAGES SCHEDULE ..
-    folder=$1 stages=$2 schedule=$3
-    shift 3
-    train -o "$folder" --ranks "$stages" --set parallel.stages="$stages" --set parallel.schedule="$schedule" "$@"
-}
 back_to() { # FOLDER STEP: as if it had been killed after this step
     rm -f "$1"/*.*
     for file in "$1"/checkpoints/*; do
