@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Training on three hosts, which are network namespaces connected by TCP: the same bits as on one host, also on a
 # slow network. A host that is cut off, a connection between two hosts that dies, and a killed rank end
-# all ranks with a message; resumed, the bits are those of an uninterrupted run.
+# all ranks with a message; resumed, the bits are those of an uninterrupted run. The same with a network in three stages,
+# one on each host, whose bits are those of one process.
 port=0
 . "$(dirname "$0")/lib.sh"
 [ "$(id -u)" = 0 ] || skip "network namespaces need root"
@@ -26,11 +27,13 @@ data: { train: stores, val_fraction: 0.5, workers: 1 }
 train: { epochs: 2, batch: 2 }
 checkpoint: { every_steps: 1, keep: 50 }
 Y
-train() { microtome train run.yaml -q --ranks 3 --threads 1 "$@"; }
-train_on_three() { on_three microtome train run.yaml -q --ranks 3 --threads 1 "$@"; }
+settings=()
+whole=whole # what results must be the same as
+train() { microtome train run.yaml -q --ranks 3 --threads 1 "${settings[@]}" "$@"; }
+train_on_three() { on_three microtome train run.yaml -q --ranks 3 --threads 1 "${settings[@]}" "$@"; }
 same_bits() { # FOLDER
-    cmp whole/model.safetensors "$1/model.safetensors" || fail "$1: the weights differ"
-    cmp whole/scores.csv "$1/scores.csv" || fail "$1: the scores differ"
+    cmp $whole/model.safetensors "$1/model.safetensors" || fail "$1: the weights differ"
+    cmp $whole/scores.csv "$1/scores.csv" || fail "$1: the scores differ"
 }
 # Ends a run in the middle, which must print a text, end soon and leave no process; then resumes it.
 hurt() { # FOLDER TIMEOUT_S TEXT COMMAND...
@@ -79,7 +82,16 @@ same_bits three
 hurt killed 60 'killed by signal 9' bash -c "kill -9 \$($tests/hosts ranks h3)"
 hurt cut 60 'lost a host or the connection to it' "$tests/hosts" cut h3
 hurt parted 8 'waited 8 s for other ranks' "$tests/hosts" part h2 h3
+whole=alone
+settings=(--set train.accumulate=3 --set parallel.stages=3)
+microtome train run.yaml -q --threads 1 --set train.accumulate=3 -o alone >/dev/null || fail "one process"
+hurt killed_stage 60 'killed by signal 9' bash -c "kill -9 \$($tests/hosts ranks h3)"
+hurt parted_stages 8 'waited 8 s for other ranks' "$tests/hosts" part h2 h3
 echo "slow: $(hosts slow)"
+train_on_three -o slow_stages >stages.txt 2>stages.err || fail "$(cat stages.err)"
+same_bits slow_stages
+settings=()
+whole=whole
 train_on_three -o slow >slow.txt 2>slow.err || fail "$(cat slow.err)"
 same_bits slow
 echo ok

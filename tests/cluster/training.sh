@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # train --on slurm|sge --ranks 2: reaches its time limit, saves, is requeued, continues and
-# ends: the weights are bitwise those of an uninterrupted run.
+# ends: the weights are bitwise those of an uninterrupted run. A pipeline on four ranks in a SLURM job: those of one process.
 port=21500
 . "$(dirname "$0")/lib.sh"
 command -v mpirun >/dev/null || skip "no mpirun"
@@ -55,4 +55,9 @@ goes_on() { # SCHEDULER TIME
 on_slurm=$!
 (goes_on sge 60s) || { kill $on_slurm; exit 1; }
 wait $on_slurm || exit 1
+microtome train run.yaml -q -o one --threads 1 --set train.batch=2 --set train.accumulate=4 >/dev/null || fail "one process"
+microtome train run.yaml -q -o stages --ranks 4 --set train.batch=2 --set train.accumulate=4 --set parallel.stages=4 \
+    --on slurm --time 5m --wait >stages.txt 2>stages.err || fail "stages: $(cat stages.err)"
+cmp one/model.safetensors stages/model.safetensors || fail "the weights of four stages differ"
+cmp one/scores.csv stages/scores.csv || fail "the scores of four stages differ"
 echo ok

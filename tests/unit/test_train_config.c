@@ -306,6 +306,13 @@ static void examples_are_read(void **state)
     assert_string_equal(config.network.name, "segment_unet");
     config_free(&config);
     free(path);
+    path = source_path("examples/pipeline.yaml");
+    if (!config_read(path, NULL, 0, &config, &err) || !config_check_parallel(&config, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(config.parallel[GRID_STAGE], 4);
+    assert_int_equal(config_micro_batches(&config), 8);
+    config_free(&config);
+    free(path);
 }
 
 int main(void)
