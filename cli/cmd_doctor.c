@@ -6,6 +6,8 @@
 #include "cli/doctor.h"
 #include "doctor/doctor.h"
 
+#define LARGEST_BYTES 16777216 /* also the default */
+
 static void print_text(FILE *stream, const struct doctor_list *list)
 {
     const char *area = "";
@@ -60,6 +62,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
         return doctor_mpi(app, o, operands, err);
     if (o->ranks > 1)
         return err_set(err, ERR_USAGE, "--ranks: only for --mpi");
+    if (o->largest != LARGEST_BYTES)
+        return err_set(err, ERR_USAGE, "--largest: only for --mpi");
     if (!doctor_examine(operands->n_operands ? operands->operands[0] : ".", "", &list, err))
         return false;
     if (o->json)
@@ -80,7 +84,7 @@ static const struct arg args[] = {
         "size, and how much of it computation hides; needs --ranks N or mpirun"),
     INT_ARG("ranks", ranks, "N", "1", 1, 1 << 20,
             "with --mpi: measure between N processes, started by mpirun"),
-    INT_ARG("largest", largest, "BYTES", "16777216", 4, 16777216,
+    INT_ARG("largest", largest, "BYTES", "16777216", 4, LARGEST_BYTES,
             "with --mpi: the largest message; a smaller one takes less time"),
     FLAG_ARG("json", json, "print the findings as JSON"),
     COMMON_ARGS,

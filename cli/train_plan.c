@@ -1,5 +1,6 @@
 /* train_plan.c: microtome train --plan-parallel: a config -> the grid of ranks and the schedule
  * that train fastest, in a table or as JSON, with a chart. */
+#include "base/file.h"
 #include "cli/train.h"
 #include "dist/launch.h"
 #include "train/parallel_plan.h"
@@ -38,9 +39,16 @@ static struct parallel_place place_of(const struct train_args *given, const stru
 static bool find_wire(const struct train_args *given, struct ranks *here, struct wire *wire,
                       const char **from, struct err *err)
 {
+    static const char *const names[2][2][2] = {
+        /* measured, latency given, bandwidth given */
+        { { "assumed", "bandwidth given, latency assumed" },
+          { "latency given, bandwidth assumed", "given" } },
+        { { "measured", "bandwidth given, latency measured" },
+          { "latency given, bandwidth measured", "given" } },
+    };
     bool measured = !knows_wire(given) && here->size > 1;
     *wire = WIRE_ASSUMED;
-    *from = measured ? "measured" : knows_wire(given) ? "given" : "assumed";
+    *from = names[measured][given->latency_us > 0][given->bandwidth_gb > 0];
     if (measured && !parallel_wire(here, wire, err))
         return false;
     if (given->latency_us > 0)
@@ -90,6 +98,15 @@ static bool plan_here(struct app *app, const struct train_args *given,
     return ok;
 }
 
+/* What can be wrong before anything is measured, which takes long for large networks. */
+static bool check(const struct train_args *given, const struct train_start *start, struct err *err)
+{
+    struct train_config config = { 0 };
+    bool ok = train_start_config(start, &config, err);
+    config_free(&config);
+    return ok && (!given->output || file_make_folder(given->output, err));
+}
+
 bool train_plan(struct app *app, const struct train_args *given, const struct args_result *operands,
                 struct err *err)
 {
@@ -98,6 +115,8 @@ bool train_plan(struct app *app, const struct train_args *given, const struct ar
         return err_set(err, ERR_USAGE,
                        "--plan-parallel: plans one training and starts no job; omit --sweep, --on "
                        "and --dry-run");
+    if (ranks_started() == 1 && !check(given, &start, err))
+        return false;
     if (ranks_started() == 1 && !knows_wire(given) && given->ranks > 1 &&
         given->ranks <= parallel_processors() && launch_possible(NULL)) {
         struct err problem = { 0 };

@@ -70,7 +70,7 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-static int usable_processors(void)
+int pool_processors(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) != 0)
@@ -81,7 +81,7 @@ static int usable_processors(void)
 
 struct pool *pool_new(int threads)
 {
-    int n_workers = threads > 0 ? threads : usable_processors();
+    int n_workers = threads > 0 ? threads : pool_processors();
     struct pool *pool = calloc(1, sizeof *pool + (size_t)n_workers * sizeof(pthread_t));
     if (!pool)
         return NULL;

@@ -30,6 +30,9 @@ struct pool *pool_new(int threads);
 void pool_free(struct pool *pool);
 int pool_workers(const struct pool *pool);
 
+/* Of this machine, that this process may use; at least 1. */
+int pool_processors(void);
+
 /* Queues a job of `count` pieces and returns at once; the other workers start on it. A piece costs
  * a lock, 0.1 us. */
 void pool_start(struct pool *pool, struct pool_job *job, int64_t count, pool_fn fn, void *arg,

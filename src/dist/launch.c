@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/pool.h"
 #include "dist/watch.h"
 
 #define MAX_OPTIONS 32
@@ -258,11 +259,34 @@ int launch_threads(int processors, int ranks)
     return processors > ranks ? processors / ranks : 1;
 }
 
+bool launch_bearable(int ranks, int processors, bool hosts, struct err *err)
+{
+    int most = LAUNCH_CROWD * processors;
+    if (hosts || ranks <= most)
+        return true;
+    return err_set(err, ERR_USAGE,
+                   "--ranks: %d: this machine has %d processor%s, and at most %d ranks are started "
+                   "on it; for more machines use --on slurm, --on sge or mpirun",
+                   ranks, processors, processors == 1 ? "" : "s", most);
+}
+
+/* mpirun takes hosts from a scheduler's job, or from a hostfile that a user has set. */
+static bool has_hosts(void)
+{
+    static const char *const names[] = { "SLURM_JOB_ID", "PE_HOSTFILE", "PBS_NODEFILE",
+                                         "LSB_DJOB_HOSTFILE", "OMPI_MCA_orte_default_hostfile" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return true;
+    return false;
+}
+
 bool launch_ranks(const struct launch *launch, struct err *err)
 {
     char number[16], program[4096];
     pid_t pid = 0;
-    if (!launch_possible(err))
+    if (!launch_possible(err) ||
+        !launch_bearable(launch->ranks, pool_processors(), has_hosts(), err))
         return false;
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length < 0)

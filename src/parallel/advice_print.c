@@ -61,6 +61,10 @@ static void print_why(const struct advice_request *request, const struct advice 
     char words[160];
     advice_words(first, words, sizeof words);
     fprintf(stream, "chosen: %s\n", words);
+    if (request->ranks == 1) {
+        fprintf(stream, "why: one rank does everything; --ranks N plans for N of them\n");
+        return;
+    }
     fprintf(stream, "why: the fastest of %d ways", advice->n);
     if (request->memory > 0)
         fprintf(stream, ", %d of which fit into %.0f MB a rank", advice->n_fit,

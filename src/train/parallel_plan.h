@@ -18,7 +18,7 @@ struct parallel_place {
     int ranks;
     int ranks_a_machine, cores, threads; /* as in advice_request */
     struct wire wire;
-    const char *wire_from; /* "measured", "given", "assumed" */
+    const char *wire_from; /* "measured", "given", "assumed", or which number is which */
     size_t memory;         /* bytes that a rank may take */
     const char *memory_from;
 };

@@ -35,3 +35,8 @@ microtome doctor /tmp --mpi --ranks 2
 echo "with a folder: $?"
 OMPI_COMM_WORLD_SIZE=2 microtome doctor --mpi --ranks 2
 echo "twice: $?"
+microtome doctor --largest 1024
+echo "a size without --mpi: $?"
+env -u SLURM_JOB_ID -u PE_HOSTFILE taskset -c "$(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//')" \
+    microtome doctor --mpi --ranks 33 --largest 4
+echo "too many: $?"

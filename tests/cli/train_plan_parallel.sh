@@ -54,3 +54,12 @@ try plan --ranks 4 --set network.name=unknown
 try plan --ranks 4 --latency-us 0
 try microtome train run.yaml -o out --machine-ranks 2
 echo "rank" >plain; try plan --ranks 4 $wire -o plain/x
+try plan --ranks 4 $wire -o plain
+try plan --ranks 2 --set train.batch=none
+try microtome train none.yaml --plan-parallel --ranks 2
+try plan --ranks 0
+
+echo "--- in part given, in part assumed; one rank"
+plan --ranks 4 --machine-ranks 1 --latency-us 5 | grep '^connection'
+plan --ranks 4 --machine-ranks 1 --bandwidth-gb 2 | grep '^connection'
+plan $wire | grep -A 1 '^chosen'
