@@ -43,7 +43,7 @@ static bool check_memory(const struct network_cut *cut, struct err *err)
             return err_set(err, ERR_MEMORY,
                            "%s: cut there, stage %d keeps %.0f MB, but only %.0f MB are allowed; "
                            "cut elsewhere, use more stages, a smaller batch or smaller images",
-                           cut->graph->name, s, ceil((double)cut->costs[s].kept / 1e6),
+                           cut->graph->name, s + 1, ceil((double)cut->costs[s].kept / 1e6),
                            (double)cut->options.memory / 1e6);
     return true;
 }
@@ -152,7 +152,7 @@ static void print_stage(const struct network_cut *cut, int s, FILE *stream)
     const struct stage_cost *cost = &cut->costs[s];
     int tensors = 0;
     size_t sent = sent_bytes(cut, s, &tensors);
-    fprintf(stream, "%5d %7d %10.3f M %9.1f MB %8.1f MB %7d %8.1f ms %8.1f ms  %s .. %s\n", s,
+    fprintf(stream, "%5d %7d %10.3f M %9.1f MB %8.1f MB %7d %8.1f ms %8.1f ms  %s .. %s\n", s + 1,
             (int)(cut->stages.begin[s + 1] - cut->stages.begin[s]),
             (double)cost->parameters / sizeof(float) / 1e6, (double)cost->kept / 1e6,
             (double)sent / 1e6, tensors, 1e3 * cost->forward_s, 1e3 * cost->backward_s,
@@ -177,7 +177,7 @@ void network_cut_print(const struct network_cut *cut, FILE *stream)
             "activations", "sent", "tensors", "forward", "backward", "layers");
     for (int s = 0; s < cut->stages.n; s++)
         print_stage(cut, s, stream);
-    fprintf(stream, "slowest / mean: %.3f (stage %d)\n", balance, slowest);
+    fprintf(stream, "slowest / mean: %.3f (stage %d)\n", balance, slowest + 1);
     fprintf(stream, "config:\n  parallel: {stages: %d, cut: [", cut->stages.n);
     for (int s = 0; s + 1 < cut->stages.n; s++) {
         fputs(s ? ", " : "", stream);
@@ -192,7 +192,7 @@ static void put_stage(const struct network_cut *cut, int s, struct json_out *jso
     int tensors = 0;
     size_t sent = sent_bytes(cut, s, &tensors);
     json_out_object(json, NULL);
-    json_out_int(json, "stage", s);
+    json_out_int(json, "stage", s + 1);
     json_out_text(json, "first", first_layer(cut, s));
     json_out_text(json, "last", last_layer(cut, s));
     json_out_int(json, "nodes", cut->stages.begin[s + 1] - cut->stages.begin[s]);
@@ -208,7 +208,7 @@ static void put_stage(const struct network_cut *cut, int s, struct json_out *jso
             continue;
         json_out_object_line(json, NULL);
         json_out_text(json, "tensor", from->values[from->outputs[edge->output].value].name);
-        json_out_int(json, "to", edge->to);
+        json_out_int(json, "to", edge->to + 1);
         json_out_int(json, "bytes", (int64_t)edge->bytes);
         json_out_close_object(json);
     }
@@ -240,7 +240,7 @@ void network_cut_json(const struct network_cut *cut, struct json_out *json)
         put_stage(cut, s, json);
     json_out_close_array(json);
     json_out_real(json, "slowest_to_mean", balance);
-    json_out_int(json, "slowest", slowest);
+    json_out_int(json, "slowest", slowest + 1);
     json_out_array_line(json, "cut");
     for (int s = 0; s + 1 < cut->stages.n; s++)
         json_out_text(json, NULL, last_layer(cut, s));

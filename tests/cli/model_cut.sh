@@ -26,7 +26,7 @@ for name in "four", "three":
     print("received", [x["input_bytes"] == sum(t["bytes"] for y in s for t in y["sent"] if t["to"] == x["stage"])
                        for x in s[1:]])
     print("balance", abs(a["slowest_to_mean"] - max(times) * len(s) / sum(times)) < 1e-9,
-          times.index(max(times)) == a["slowest"], a["slowest_to_mean"] < 1.1)
+          times.index(max(times)) + 1 == a["slowest"], a["slowest_to_mean"] < 1.1)
     print("cut", a["cut"] == [x["last"] for x in s[:-1]], sum(x["nodes"] for x in s))
 P
 # what it names is what --at takes

@@ -292,7 +292,7 @@ static void refused_layers(void **state)
           "the network" },
         { { "c", "c" }, "tangle: c and c are the same layer; a stage needs one at least" },
         { { "c", "e" },
-          "tangle: stages 1 and 2 would share the parameter gain; cut so that all "
+          "tangle: stages 2 and 3 would share the parameter gain; cut so that all "
           "layers that use it are in one stage" },
     };
     struct graph *graph = tangle();

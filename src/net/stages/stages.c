@@ -56,7 +56,7 @@ static bool look_through(struct cutting *c, struct err *err)
                     return err_set(err, ERR_USAGE,
                                    "%s: stages %d and %d would share the parameter %s; cut so that "
                                    "all layers that use it are in one stage",
-                                   graph->name, c->last_read[x], s, graph->values[x].name);
+                                   graph->name, c->last_read[x] + 1, s + 1, graph->values[x].name);
                 c->last_read[x] = s;
             }
         }
@@ -187,7 +187,7 @@ static bool make_stage(struct cutting *c, int s, struct err *err)
     if (r.to->n_outputs == 0 && r.to->err.kind == ERR_NONE) {
         rewrite_discard(&r);
         return err_set(err, ERR_USAGE, "%s: nothing that stage %d (%s to %s) makes is needed",
-                       graph->name, s, graph->nodes[c->out->begin[s]].name,
+                       graph->name, s + 1, graph->nodes[c->out->begin[s]].name,
                        graph->nodes[c->out->begin[s + 1] - 1].name);
     }
     return rewrite_hand_over(&r, &c->out->graphs[s], err);
