@@ -95,6 +95,37 @@ static bool set_number(const struct reading *reading, const struct config_key *k
     return true;
 }
 
+/* A whole number from `min` to `max` at *text, which is moved behind it. */
+static bool take_count(const char **text, const struct config_key *key, int64_t *out)
+{
+    char *end = NULL;
+    errno = 0;
+    *out = **text >= '0' && **text <= '9' ? strtoll(*text, &end, 10) : 0;
+    bool good = end && errno != ERANGE && (double)*out >= key->min && (double)*out <= key->max;
+    *text = end ? end : *text;
+    return good;
+}
+
+static bool set_parts(const struct reading *reading, const struct config_key *key,
+                      const yaml_node_t *node, int64_t out[2], struct err *err)
+{
+    const char *rest = scalar(node);
+    char wanted[100];
+    int64_t rows = 1, columns = 1;
+    bool good = rest && take_count(&rest, key, &columns);
+    if (good && *rest == 'x') {
+        rows = columns, rest++;
+        good = take_count(&rest, key, &columns);
+    }
+    if (!good || *rest) {
+        snprintf(wanted, sizeof wanted, "rows x columns, each from %.10g to %.10g: 2x2", key->min,
+                 key->max);
+        return complain_value(reading, key, node, wanted, err);
+    }
+    out[0] = rows, out[1] = columns;
+    return true;
+}
+
 static bool set_bool(const struct reading *reading, const struct config_key *key,
                      const yaml_node_t *node, bool *out, struct err *err)
 {
@@ -177,6 +208,8 @@ static bool set_key(const struct reading *reading, const struct config_key *key,
         return set_rgb(reading, key, node, slot, err);
     case CONFIG_CHOICE:
         return set_choice(reading, key, node, slot, err);
+    case CONFIG_PARTS:
+        return set_parts(reading, key, node, slot, err);
     case CONFIG_TEXTS:
         return set_texts(reading, key, node, slot, err);
     case CONFIG_TEXT:

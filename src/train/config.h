@@ -91,7 +91,8 @@ struct train_config {
         int64_t bucket_mb, compress_warmup, timeout_s;
         double compress_keep;
     } ranks;
-    int64_t parallel[GRID_AXES];    /* the grid of ranks */
+    int64_t parallel[GRID_AXES];    /* the grid of ranks, without space: see config_grid */
+    int64_t space[2];               /* parallel.space: rows and columns of parts of a patch */
     struct {                        /* of the section parallel too */
         int schedule;               /* enum program_kind */
         int64_t times, micro_batch; /* 0: not given */
@@ -126,6 +127,7 @@ enum config_type {
     CONFIG_REAL,   /* double, between min and max */
     CONFIG_RGB,    /* double [3], between min and max */
     CONFIG_CHOICE, /* int: the index in choices */
+    CONFIG_PARTS,  /* int64_t [2]: rows x columns, "2x3"; "3": 1x3. Each between min and max */
     CONFIG_TEXT,   /* char *, the config's */
     CONFIG_TEXTS,  /* struct texts, the config's */
 };
@@ -185,6 +187,20 @@ static inline bool config_staged(const struct train_config *config)
 /* Refuses what cannot be divided over ranks as the section parallel says. How many ranks there are
  * is not looked at. */
 bool config_check_parallel(const struct train_config *config, struct err *err);
+
+/* Whether patches are divided over ranks (parallel.space). */
+static inline bool config_divided(const struct train_config *config)
+{
+    return config->space[0] * config->space[1] > 1;
+}
+/* The grid of ranks that the section parallel asks for: of divided patches, GRID_BANDS has the rows
+ * and GRID_SPACE the columns. */
+void config_grid(const struct train_config *config, int64_t asked[GRID_AXES]);
+/* rank_grid_extents of it; errors have the numbers as the config has them. */
+bool config_extents(const struct train_config *config, int ranks, int extent[GRID_AXES],
+                    struct err *err);
+/* Refuses what cannot be divided over rows and columns of ranks. */
+bool config_check_space(const struct train_config *config, struct err *err);
 
 /* Are the classes the default, normal and tumor? */
 bool config_default_classes(const struct train_config *config);

@@ -29,6 +29,8 @@ static const char *const distill_losses[] = { "probabilities", "logits", NULL };
     KEY(CONFIG_REAL, key, field, value, text, .min = from, .max = to)
 #define RGB(key, field, from, to, value, text)                                                     \
     KEY(CONFIG_RGB, key, field, value, text, .min = from, .max = to)
+#define PARTS(key, field, from, to, value, text)                                                   \
+    KEY(CONFIG_PARTS, key, field, value, text, .min = from, .max = to)
 #define BOOL(key, field, value, text) KEY(CONFIG_BOOL, key, field, value, text, )
 #define TEXT(key, field, value, text) KEY(CONFIG_TEXT, key, field, value, text, )
 #define TEXTS(key, field, value, text) KEY(CONFIG_TEXTS, key, field, value, text, )
@@ -283,8 +285,10 @@ const struct config_key config_keys[] = {
     TEXTS("parallel.cut", pipeline.cut, "[]",
           "names of the last layers of all stages but the last; []: stages of equal time, measured "
           "at the start. 'microtome model cut' shows them"),
-    INT("parallel.space", parallel[GRID_SPACE], 1, 1 << 20, "1",
-        "parts of one image along one side"),
+    PARTS("parallel.space", space, 1, SPACE_MOST, "1x1",
+          "rows x columns of parts that every patch is divided into, each on another rank: 2x2 "
+          "takes four. Parts exchange their borders before every convolution: the same results to "
+          "rounding, in a fraction of the memory"),
     INT("parallel.bands", parallel[GRID_BANDS], 1, 1 << 20, "1",
         "parts of one slide from top to bottom, a band of rows on each rank; for train.memory: "
         "stream"),

@@ -75,12 +75,16 @@ static void print_value(const struct config_key *key, const void *slot, FILE *st
 {
     const struct texts *texts = slot;
     const double *reals = slot;
+    const int64_t *counts = slot;
     switch (key->type) {
     case CONFIG_BOOL:
         fputs(*(const bool *)slot ? "true" : "false", stream);
         break;
     case CONFIG_INT:
-        fprintf(stream, "%lld", (long long)*(const int64_t *)slot);
+        fprintf(stream, "%lld", (long long)*counts);
+        break;
+    case CONFIG_PARTS:
+        fprintf(stream, "%lldx%lld", (long long)counts[0], (long long)counts[1]);
         break;
     case CONFIG_REAL:
         fprintf(stream, "%.17g", *reals);

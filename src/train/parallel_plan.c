@@ -25,8 +25,12 @@ static bool check_kind(const struct train_config *config, struct err *err)
         return err_set(
             err, ERR_USAGE,
             "distill.teacher: grids are not planned for distillation; use parallel.data");
-    static const int others[] = { GRID_SPACE, GRID_BANDS, GRID_HEADS };
-    for (int i = 0; i < 3; i++)
+    if (config_divided(config))
+        return err_set(err, ERR_USAGE,
+                       "parallel.space: %lldx%lld: only data and stages are planned; omit it",
+                       (long long)config->space[0], (long long)config->space[1]);
+    static const int others[] = { GRID_BANDS, GRID_HEADS };
+    for (int i = 0; i < 2; i++)
         if (config->parallel[others[i]] > 1)
             return err_set(err, ERR_USAGE,
                            "parallel.%s: %lld: only data and stages are planned; omit it",

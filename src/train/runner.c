@@ -25,11 +25,18 @@ bool runner_coming_bytes(const struct trainer *trainer, const struct graph *grap
     struct plan_options evaluation = { .mode = PLAN_INFER, .threads = trainer->threads };
     struct plan_estimate estimate;
     size_t copies = 3 + (config->train.ema > 0);
+    trainer_space_peers(trainer, &evaluation);
     if (!plan_estimate(graph, &evaluation, &estimate, err))
         return false;
     *out = copies * (size_t)trainer->n_gradients * sizeof(float) + estimate.arena + estimate.plan +
            (2 * (size_t)config->data.window_mb << 20);
     return true;
+}
+
+/* Whether a rank waits for others within its passes: none may be late or leave alone. */
+static bool is_coupled(const struct trainer *trainer)
+{
+    return trainer->peers.sum || trainer_divides(trainer);
 }
 
 /* Forward, loss and backward of one batch; its gradients are added to those that are there. */
@@ -40,7 +47,7 @@ static bool learn_batch(struct runner *runner, int64_t number, step_loss_fn loss
     const struct runner_kind *kind = runner->kind;
     struct step_batch now = { 0 };
     bool ok = kind->next(runner, &now.batch, err);
-    if (trainer->peers.sum || trainer->bands.size > 1) /* ranks wait for each other in the passes */
+    if (is_coupled(trainer) || trainer->bands.size > 1)
         ok = trainer_agree(trainer, ok, err);
     if (!ok)
         return false;
@@ -49,7 +56,7 @@ static bool learn_batch(struct runner *runner, int64_t number, step_loss_fn loss
     now.gradient = now.outputs ? kind->gradient(runner) : NULL;
     ok = now.outputs && loss(arg, &now, err) &&
          kind->backward(runner, (number + 1) % kind->step_batches(trainer->config) == 0, err);
-    trainer->torn = !ok && (trainer->peers.sum || trainer->amid);
+    trainer->torn = !ok && (is_coupled(trainer) || trainer->amid);
     return ok;
 }
 

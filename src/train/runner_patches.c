@@ -13,7 +13,9 @@ struct patches {
     struct runner runner;
     struct loader *loader;
     const struct graph *graph; /* that the plan is of */
+    struct graph *part;        /* the same, where patches are divided; NULL: they are not */
     struct plan *plan;
+    float *laid; /* room for a channel of a patch, where they are divided */
     /* train.mixup; NULL: patches are not mixed */
     float *mix_shares;   /* [batch] */
     int32_t *mix_others; /* [batch] */
@@ -153,6 +155,8 @@ static void patches_free(struct runner *runner)
     struct patches *patches = of(runner);
     loader_free(patches->loader);
     plan_free(patches->plan);
+    graph_free(patches->part);
+    free(patches->laid);
     free(patches->mix_shares);
     free(patches->mix_others);
     free(patches->mix_images);
@@ -250,6 +254,24 @@ static bool choose(struct patches *patches, const struct plan_options *options, 
     return true;
 }
 
+/* The graph that runs from now on: that one, or the part of it that this rank computes. */
+static bool take_graph(struct patches *patches, const struct graph *graph, struct err *err)
+{
+    const struct trainer *trainer = patches->runner.trainer;
+    size_t side = (size_t)trainer->learning.crop_px;
+    graph_free(patches->part);
+    patches->part = NULL;
+    patches->graph = graph;
+    if (!graph || !trainer_divides(trainer))
+        return true;
+    if (!patches->laid && !(patches->laid = calloc(side * side, sizeof *patches->laid)))
+        return err_memory(err, "a patch");
+    if (!trainer_space_graph(trainer, graph, &patches->part, err))
+        return false;
+    patches->graph = patches->part;
+    return true;
+}
+
 static bool patches_use(struct runner *runner, const struct graph *graph, enum plan_mode mode,
                         struct err *err)
 {
@@ -258,10 +280,12 @@ static bool patches_use(struct runner *runner, const struct graph *graph, enum p
     struct plan_options options = { .mode = mode, .threads = trainer->threads };
     plan_free(patches->plan);
     patches->plan = NULL;
-    patches->graph = graph;
+    if (!take_graph(patches, graph, err))
+        return false;
+    trainer_space_peers(trainer, &options);
     if (mode != PLAN_INFER) {
         options.peers[PEERS_DATA] = trainer_peers(trainer);
-        options.norm_peers = 1u << PEERS_DATA;
+        options.norm_peers |= 1u << PEERS_DATA;
         options.norm_frozen = trainer->config->network.norm == NORM_FROZEN;
         options.gradients = trainer->gradients;
         options.saving = saving_of(trainer->config);
@@ -269,7 +293,7 @@ static bool patches_use(struct runner *runner, const struct graph *graph, enum p
             return choose(patches, &options, err);
         options.arena_budget = (size_t)trainer->config->train.memory_mb << 20;
     }
-    return !graph || plan_new(graph, &options, &patches->plan, err);
+    return !graph || plan_new(patches->graph, &options, &patches->plan, err);
 }
 
 /* The tensors that the objective names to the inputs of the network; images in one of MODEL_WAYS.
@@ -280,7 +304,11 @@ static void feed(const struct patches *patches, const struct batch *batch, int w
     for (; feed->tensor; feed++) {
         const struct batch_item *item = batch_find(batch, feed->tensor);
         float *input = plan_input(patches->plan, trainer_input(patches->graph, feed->port));
-        if (way == 0)
+        if (patches->part)
+            trainer_space_cut(patches->runner.trainer, item->data,
+                              item->shape.dim[0] * item->shape.dim[1], item->shape.dim[2], way,
+                              patches->laid, input);
+        else if (way == 0)
             memcpy(input, item->data, (size_t)shape_count(&item->shape) * sizeof *input);
         else
             model_lay(item->data, item->shape.dim[0] * item->shape.dim[1], item->shape.dim[2], way,
@@ -292,12 +320,14 @@ static const float *patches_forward(struct runner *runner, const struct batch *b
                                     const struct run_key *key, struct err *err)
 {
     struct patches *patches = of(runner);
-    const struct trainer *trainer = runner->trainer;
+    struct trainer *trainer = runner->trainer;
     plan_set_random(patches->plan, (uint64_t)trainer->config->seed, key->first_sample);
     feed(patches, batch, key->way);
-    return plan_forward(patches->plan, err)
-               ? plan_output(patches->plan, trainer_output(trainer, patches->graph))
-               : NULL;
+    trainer->amid = patches->part != NULL;
+    if (!plan_forward(patches->plan, err))
+        return NULL;
+    trainer->amid = false;
+    return plan_output(patches->plan, trainer_output(trainer, patches->graph));
 }
 
 static float *patches_gradient(struct runner *runner)
@@ -306,9 +336,28 @@ static float *patches_gradient(struct runner *runner)
     return plan_output_gradient(patches->plan, trainer_output(runner->trainer, patches->graph));
 }
 
+/* Of the parts of a patch, which have the same loss, one gives its gradient. */
 static bool patches_backward(struct runner *runner, bool last, struct err *err)
 {
-    return trainer_share_backward(runner->trainer, of(runner)->plan, last, err);
+    struct patches *patches = of(runner);
+    struct trainer *trainer = runner->trainer;
+    if (!trainer_space_leads(trainer)) {
+        const struct graph *graph = patches->graph;
+        value_id output = graph->outputs[trainer_output(trainer, graph)].value;
+        memset(patches_gradient(runner), 0,
+               (size_t)shape_count(graph_shape(graph, output)) * sizeof(float));
+    }
+    return trainer_share_backward(trainer, patches->plan, last, err);
+}
+
+static bool patches_tell(struct runner *runner, struct err *err)
+{
+    return trainer_share_memory(runner->trainer, (int64_t)plan_memory(of(runner)->plan).arena, err);
+}
+
+static void patches_record(const struct runner *runner, struct json_out *json)
+{
+    trainer_space_record(runner->trainer, json);
 }
 
 static void patches_remark(const struct runner *runner)
@@ -337,5 +386,7 @@ const struct runner_kind runner_patches = {
     .gradient = patches_gradient,
     .backward = patches_backward,
     .step = runner_step,
+    .tell = patches_tell,
+    .record = patches_record,
     .remark = patches_remark,
 };

@@ -91,6 +91,7 @@ static void tear_down(struct trainer *trainer)
     free(trainer->statistics);
     free(trainer->statistics_shares);
     free(trainer->parts);
+    free(trainer->arena_bytes);
     sparse_free(trainer->sparse);
     runner_free(trainer->train);
     runner_free(trainer->val);
@@ -279,7 +280,7 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
               judge_predictions(trainer, &seen, &row->train, err) &&
               judge_predictions(trainer, val, &row->val, err);
     predictions_free(&seen);
-    return ok;
+    return trainer_agree(trainer, ok, err) && trainer_share_row(trainer, row, err);
 }
 
 /* Validation, judgement, files; the trainer is then at the start of the next epoch. */

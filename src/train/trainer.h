@@ -1,7 +1,7 @@
 /* trainer.h: private to the trainer: its state, shared by trainer.c (setup and the loop over
  * epochs), trainer_data.c (training data), trainer_step.c (a step, an evaluation; how a batch is
- * run: runner.h), trainer_ranks.c (collective operations), trainer_save.c and trainer_resume.c
- * (checkpoints) and trainer_output.c (output files). */
+ * run: runner.h), trainer_ranks.c (collective operations), trainer_space.c (divided patches),
+ * trainer_save.c and trainer_resume.c (checkpoints) and trainer_output.c (output files). */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include "dist/buckets.h"
@@ -29,10 +29,14 @@ struct trainer {
     struct ranks
         *data_ranks; /* its group that has the same weights and learns from other samples */
     struct ranks *weight_ranks; /* all that have the same weights, whose gradients are summed:
-                                   these, or all ranks where slides are divided into bands */
+                                   these, or all ranks where images are divided */
     struct ranks *sample_ranks; /* whose predictions and losses together are those of all samples,
                                    in a step and in an evaluation */
-    struct plan_peers bands;    /* those with the other bands of a slide; size 1: nobody */
+    struct plan_peers bands;    /* those with the other bands of a slide, or with the parts of a
+                                   patch above and below; size 1: nobody */
+    struct plan_peers columns;  /* with the parts of a patch beside this one */
+    struct space_spec space;    /* this rank's part of a patch; 1 x 1: all of it */
+    int64_t *arena_bytes;       /* [ranks]: activations of a divided patch; NULL: whole */
     bool amid;                  /* within a pass in which those wait for each other */
     int threads;
     struct dataset dataset;
@@ -127,6 +131,8 @@ bool trainer_share_finish(struct trainer *trainer, bool ok, double sums[2], stru
  * `mine`. */
 bool trainer_gather(const struct trainer *trainer, const struct predictions *mine,
                     struct predictions *all, struct err *err);
+/* What the first rank found of an epoch, on all: they decide alike. */
+bool trainer_share_row(const struct trainer *trainer, struct epoch_row *row, struct err *err);
 
 /* trainer_compress.c: ranks.compress; no-ops without it. Collective except for the first and the
  * last. */
@@ -152,6 +158,27 @@ void trainer_stages_free(struct trainer *trainer);
 bool trainer_collect(const struct trainer *trainer, struct err *err);
 /* The norm of the whole gradient, after trainer_share_finish. Collective. */
 bool trainer_norm(const struct trainer *trainer, double *out, struct err *err);
+
+/* trainer_space.c: patches divided over ranks (parallel.space). Not collective, unless noted. */
+/* With the grid: which part of a patch this rank has. */
+void trainer_space_place(struct trainer *trainer);
+bool trainer_divides(const struct trainer *trainer);
+/* Whether this rank gives the gradient of the loss; the others of its patch give zeros. */
+bool trainer_space_leads(const struct trainer *trainer);
+/* The network as it runs on the part, or a copy; *out is the caller's and has the graph's floats.
+ */
+bool trainer_space_graph(const struct trainer *trainer, const struct graph *graph,
+                         struct graph **out, struct err *err);
+/* The others of the patch, with whom a plan of it talks and batch norm counts. */
+void trainer_space_peers(const struct trainer *trainer, struct plan_options *options);
+/* from [planes, side, side] laid in one of MODEL_WAYS -> to: the part of every plane. laid [side,
+ * side]: room; not used for way 0. */
+void trainer_space_cut(const struct trainer *trainer, const float *from, int64_t planes,
+                       int64_t side, int way, float *laid, float *to);
+/* Collective, once, where patches are divided: tells all ranks what each has for activations, and
+ * the user. */
+bool trainer_share_memory(struct trainer *trainer, int64_t bytes, struct err *err);
+void trainer_space_record(const struct trainer *trainer, struct json_out *json);
 
 /* trainer_data.c */
 /* Opens the data, reports how much there is, and creates the runners. Sets learning, stain, prepare

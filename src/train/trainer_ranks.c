@@ -49,20 +49,26 @@ bool trainer_axes(const struct train_config *config, struct err *err)
             return err_set(
                 err, ERR_USAGE, "parallel.%s: %lld is not supported by the objective %s yet; use 1",
                 rank_grid_names[a], (long long)config->parallel[a], objective_of(config)->name);
-    return config_check_parallel(config, err) &&
+    return config_check_parallel(config, err) && config_check_space(config, err) &&
            (config->parallel[GRID_BANDS] == 1 || check_bands(config, err));
 }
 
 bool trainer_place(struct trainer *trainer, struct err *err)
 {
     struct rank_grid *grid = &trainer->grid;
-    if (!trainer_agree(trainer, trainer_axes(trainer->config, err), err) ||
-        !rank_grid_new(trainer->request->ranks, trainer->config->parallel, grid, err))
+    int64_t asked[GRID_AXES];
+    int extent[GRID_AXES];
+    config_grid(trainer->config, asked);
+    bool ok = trainer_axes(trainer->config, err) &&
+              config_extents(trainer->config, trainer->request->ranks->size, extent, err);
+    if (!trainer_agree(trainer, ok, err) ||
+        !rank_grid_new(trainer->request->ranks, asked, grid, err))
         return false;
-    bool divided = grid->extent[GRID_BANDS] > 1;
+    bool divided = grid->extent[GRID_BANDS] > 1 || grid->extent[GRID_SPACE] > 1;
     trainer->weight_ranks = divided ? trainer->request->ranks : trainer->data_ranks;
     trainer->sample_ranks = trainer->data_ranks;
     trainer->bands = peers_of_ranks(&grid->group[GRID_BANDS]);
+    trainer_space_place(trainer);
     return !config_staged(trainer->config) || trainer_stages_place(trainer, err);
 }
 
@@ -202,6 +208,7 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
         return true;
     }
     bool same = trainer->config->ranks.sync_bn || trainer->kind == &runner_slides ||
+                trainer->data_ranks->size == 1 ||
                 trainer->config->network.norm == NORM_FROZEN; /* on all ranks already */
     if (trainer->statistics_shares || !same)
         trainer->n_statistics = count_buffers(graph);
@@ -327,7 +334,7 @@ void trainer_share_complete(struct trainer *trainer, int64_t begin, int64_t end)
         buckets_ready_range(trainer->buckets, trainer->weight_ranks, begin, end);
 }
 
-/* Sums what is left to sum. Bands have parts of the gradient of a slide, but all of its loss. The
+/* Sums what is left to sum. Parts of an image have parts of its gradient, but all of its loss. The
  * statistics of stages come last: gradients of one may be complete before another has run. */
 static bool share_sums(struct trainer *trainer, bool ok, double sums[2], struct err *err)
 {
@@ -363,6 +370,11 @@ bool trainer_gather(const struct trainer *trainer, const struct predictions *min
                     struct predictions *all, struct err *err)
 {
     return predictions_gather(trainer->sample_ranks, mine, all, err);
+}
+
+bool trainer_share_row(const struct trainer *trainer, struct epoch_row *row, struct err *err)
+{
+    return ranks_broadcast(trainer->request->ranks, row, sizeof *row, 0, err);
 }
 
 /* --- what the first rank read --- */

@@ -201,6 +201,8 @@ static bool run_batches(struct trainer *trainer, struct evaluation *evaluation,
         struct comparison c = { .batch = &batch, .divisor = 1 };
         bool stop = ctx_stopped(trainer->ctx);
         bool ok = evaluation->runner->kind->next(evaluation->runner, &batch, err);
+        if (trainer_divides(trainer)) /* the parts wait for each other in the network */
+            ok = trainer_agree(trainer, ok, err);
         c.outputs = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
         ok = c.outputs && learning->objective->loss(learning, &c, &loss, err) &&
              learning->objective->keep(learning, &c, loss, out, err);

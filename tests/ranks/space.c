@@ -143,7 +143,7 @@ static void try(struct ranks *all, const char *name, int rows, int columns, bool
     struct err err = { 0 };
     struct rank_grid grid;
     CHECK_OK(all, rank_grid_new(all, (int64_t[]){ 1, 1, columns, rows, 1 }, &grid, &err), &err);
-    struct space_spec spec = { rows, columns, grid.at[GRID_BANDS], grid.at[GRID_SPACE] };
+    struct space_spec spec = { rows, columns, grid.at[GRID_BANDS], grid.at[GRID_SPACE], false };
     struct space_part at = space_part(&spec, HEIGHT, WIDTH);
     struct run whole = { .ranks = all };
     make(&whole, name, NULL, NULL, frozen);

@@ -220,6 +220,38 @@ static void layers_in_parts_are_whole(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* A class for every pixel, as one map on every part. */
+static struct graph *pixels(void *arg)
+{
+    struct graph *g = graph_new(arg);
+    value_id x = graph_input(g, "input", SHAPE(2, 3, HEIGHT, WIDTH));
+    x = graph_conv(g, x, "first", CHANNELS, false, conv_square(3, 1, 1));
+    x = transposed(g, graph_gelu(g, graph_batch_norm(g, x, "norm")));
+    x = graph_max_pool(g, graph_gelu(g, x), pool_square(2, 2, 0));
+    graph_output(g, "logits", graph_conv(g, x, "last", 3, true, conv_square(3, 1, 1)));
+    return graph_allocate(g, NULL) && graph_initialize(g, 3, NULL) ? g : NULL;
+}
+
+static void maps_for_outputs_are_whole(void **state)
+{
+    static const int grids[][2] = { { 1, 2 }, { 2, 1 }, { 2, 3 } };
+    struct space_job job = { .build = pixels, .arg = "pixels", .rows = 1, .columns = 1 };
+    struct space_result whole = { 0 }, parts = { 0 };
+    (void)state;
+    space_parts_run(&job, &whole);
+    job.whole_outputs = true;
+    for (size_t i = 0; i < sizeof grids / sizeof grids[0]; i++) {
+        job.rows = grids[i][0], job.columns = grids[i][1];
+        space_parts_run(&job, &parts);
+        assert_true(relative_error(parts.outputs[0], whole.outputs[0],
+                                   shape_count(graph_shape(whole.graph,
+                                                           whole.graph->outputs[0].value))) < 1e-5);
+        assert_true(apart(&parts, &whole) < 1e-5);
+        space_result_free(&parts);
+    }
+    space_result_free(&whole);
+}
+
 /* Winograd's tiles begin elsewhere in a part. */
 static void winograd_in_parts(void **state)
 {
@@ -241,7 +273,7 @@ static void winograd_in_parts(void **state)
 
 static void refused(struct graph *g, int rows, int columns, const char *message)
 {
-    struct space_spec spec = { rows, columns, 0, 0 };
+    struct space_spec spec = { rows, columns, 0, 0, false };
     struct graph *out = NULL;
     struct err err = { 0 };
     assert_non_null(g);
@@ -291,7 +323,7 @@ static void parts_make_up_the_image(void **state)
         for (int n = 1; n <= 7; n++) {
             int64_t at = 0, most = 0, least = extent;
             for (int p = 0; p < n; p++) {
-                struct space_spec spec = { n, 1, p, 0 };
+                struct space_spec spec = { n, 1, p, 0, false };
                 struct space_part part = space_part(&spec, extent, 10);
                 int64_t own = part.y1 - part.y0;
                 assert_int_equal(part.y0, at);
@@ -303,7 +335,7 @@ static void parts_make_up_the_image(void **state)
             assert_true(most - least <= 1 + extent / n / 4);
         }
     /* at multiples of strides */
-    struct space_part part = space_part(&(struct space_spec){ 2, 2, 1, 0 }, 1000, 1024);
+    struct space_part part = space_part(&(struct space_spec){ 2, 2, 1, 0, false }, 1000, 1024);
     assert_int_equal(part.y0, 512);
     assert_int_equal(part.x1, 512);
 }
@@ -311,9 +343,8 @@ static void parts_make_up_the_image(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_in_parts_are_whole),
-        cmocka_unit_test(winograd_in_parts),
-        cmocka_unit_test(bad_divisions_are_named),
+        cmocka_unit_test(layers_in_parts_are_whole), cmocka_unit_test(maps_for_outputs_are_whole),
+        cmocka_unit_test(winograd_in_parts),         cmocka_unit_test(bad_divisions_are_named),
         cmocka_unit_test(parts_make_up_the_image),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,88 @@ static void former_names_are_read(void **state)
     config_free(&now);
 }
 
+/* Parts of a patch: rows x columns of ranks, which no other division goes with. */
+static void parts_of_patches(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        int64_t rows, columns; /* 0: refused */
+    } cases[] = { { "2x3", 2, 3 },     { "1x2", 1, 2 },
+                  { "3", 1, 3 },       { "1", 1, 1 },
+                  { "64x64", 64, 64 }, { "65x1", 0, 0 },
+                  { "0x2", 0, 0 },     { "2x", 0, 0 },
+                  { "x2", 0, 0 },      { "2x2x2", 0, 0 },
+                  { "-1x2", 0, 0 },    { "2 x 2", 0, 0 },
+                  { "[2, 2]", 0, 0 },  { "99999999999999999999x1", 0, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct train_config config;
+        struct err err = { 0 };
+        char setting[80], message[200];
+        int64_t grid[GRID_AXES];
+        bool list = cases[i].value[0] == '[';
+        snprintf(setting, sizeof setting, "parallel.space=%s", cases[i].value);
+        snprintf(message, sizeof message,
+                 "--set: parallel.space: '%s' is not rows x columns, each from 1 to 64: 2x2",
+                 list ? "a list or a section" : cases[i].value);
+        bool ok = parse("seed: 1\n", setting, &config, &err);
+        assert_string_equal(err.text, cases[i].rows ? "" : message);
+        if (!ok)
+            continue;
+        config_grid(&config, grid);
+        assert_int_equal(grid[GRID_BANDS], cases[i].rows);
+        assert_int_equal(grid[GRID_SPACE], cases[i].columns);
+        config_free(&config);
+    }
+    static const char *const refused[][2] = {
+        { "{space: 2x2, bands: 2}",
+          "parallel.bands: cannot be used with parallel.space 2x2: bands divide whole slides, "
+          "space divides patches; omit one of them" },
+        { "{space: 1x2}\ndata: {slides: a.csv}",
+          "data.slides: cannot be used with parallel.space 1x2: whole slides are divided by "
+          "parallel.bands" },
+        { "{space: 1x2}\nobjective: distill",
+          "objective: cannot be used with parallel.space 1x2: the loss of distill compares windows "
+          "with the teacher's, which needs whole patches" },
+        { "{space: 2}\nranks: {compress: true}",
+          "ranks.compress: cannot be used with parallel.space 1x2: omit it" },
+        { "{space: 1x2, stages: 2}",
+          "parallel.stages: cannot be used with parallel.space 1x2: a divided network is not cut "
+          "into stages; omit one of them" },
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct train_config config;
+        struct err err = { 0 };
+        char text[200];
+        snprintf(text, sizeof text, "parallel: %s\n", refused[i][0]);
+        assert_true(parse(text, NULL, &config, &err));
+        assert_false(config_check_space(&config, &err));
+        assert_string_equal(err.text, refused[i][1]);
+        config_free(&config);
+    }
+}
+
+/* A run may continue on another grid; older configs have one number. */
+static void parts_may_change(void **state)
+{
+    (void)state;
+    struct train_config config;
+    struct err err = { 0 };
+    int extent[GRID_AXES];
+    assert_true(parse("parallel: {space: 2x2}\n", NULL, &config, &err));
+    assert_true(objective_resolve(&config, &err));
+    char *text = config_text(&config);
+    assert_non_null(strstr(text, "  space: 2x2\n"));
+    assert_true(config_same("run", "parallel: {space: 1}\n", text, true, &err));
+    assert_false(config_extents(&config, 6, extent, &err));
+    assert_string_equal(err.text, "parallel: data 0 x stages 1 x space 2x2 x heads 1 does not make "
+                                  "6 ranks; data: 0 takes what the others leave");
+    assert_true(config_extents(&config, 8, extent, &err));
+    assert_int_equal(extent[GRID_DATA], 2);
+    free(text);
+    config_free(&config);
+}
+
 /* Micro-batches of the section `parallel`, and what it refuses. */
 static void micro_batches(void **state)
 {
@@ -320,7 +402,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parallel_auto),         cmocka_unit_test(values_are_taken),
         cmocka_unit_test(mistakes_are_named),    cmocka_unit_test(template_is_the_defaults),
-        cmocka_unit_test(former_names_are_read), cmocka_unit_test(micro_batches),
+        cmocka_unit_test(former_names_are_read), cmocka_unit_test(parts_of_patches),
+        cmocka_unit_test(parts_may_change),      cmocka_unit_test(micro_batches),
         cmocka_unit_test(examples_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

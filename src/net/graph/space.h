@@ -10,8 +10,6 @@
 #include "net/graph/rewrite.h"
 #include "net/graph/transform.h"
 
-#define SPACE_MOST 64 /* parts along an axis */
-
 /* Cells [begin, end) of a whole map along one axis. */
 struct space_range {
     int64_t begin, end;
@@ -68,4 +66,6 @@ bool space_pad(struct space *s, const struct node *node, struct err *err);
 /* Nodes behind which every process has the same: one number of each whole map; whole maps. */
 bool space_pool(struct space *s, const struct node *node, struct err *err);
 bool space_join(struct space *s, const struct node *node, struct err *err);
+/* The whole map of a divided value, for `node`, in the new graph; NO_VALUE: failed. */
+value_id space_whole(struct space *s, const struct node *node, value_id value);
 #endif

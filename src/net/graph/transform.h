@@ -126,15 +126,18 @@ bool transform_class_map(const struct graph *graph, struct graph **out, struct m
  * the same; a flattened map and an adaptive pooling to several cells are made from the whole map,
  * which every process then has. Gradients that processes give for an output of this kind are added
  * up: one process gives the gradient of the loss, the others leave theirs zero. Outputs that are
- * maps are those of the part, divided as the image is if they are as large. The sum over all
- * processes of the gradients of a parameter is then its gradient.
+ * maps are those of the part, divided as the image is if they are as large; or, with whole_outputs,
+ * they are whole on every process too. The sum over all processes of the gradients of a parameter
+ * is then its gradient.
  *
  * All parts have nodes of the same names in the same order, those of the network under their names;
  * parameters share their floats and have the order of the network. Refused with names: parts that
  * are smaller than a halo, ops that see a whole map at once (group and layer norm, attention
  * between cells), dropout between maps. */
+#define SPACE_MOST 64 /* parts along an axis */
 struct space_spec {
     int rows, columns, row, column;
+    bool whole_outputs;
 };
 bool transform_space(const struct graph *graph, const struct space_spec *spec, struct graph **out,
                      struct err *err);

@@ -241,14 +241,14 @@ static bool divide_inputs(struct space *s, struct err *err)
     return ok;
 }
 
-/* A map as large as the image is divided as it is. */
+/* A map that is an output: whole, or of the part; one as large as the image is divided as it is. */
 static bool declare_output(struct space *s, const struct graph_port *port, struct err *err)
 {
     const struct space_axis *axes = s->values[port->value].axes;
     value_id made = s->r.map[port->value];
     const struct node *maker = graph_maker(s->graph, port->value);
     struct space_axis like[2];
-    bool same = axes && maker;
+    bool whole = s->spec.whole_outputs && axes && maker, same = !whole && axes && maker;
     for (int i = 0; same && i < 2; i++) {
         int64_t extent = axes[i].cuts[s->parts[i]];
         same = extent == graph_shape(s->graph, s->graph->inputs[0].value)->dim[2 + i];
@@ -257,6 +257,8 @@ static bool declare_output(struct space *s, const struct graph_port *port, struc
     }
     if (same && !space_read_as(s, maker, port->value, like, &made, err))
         return false;
+    if (whole && (made = space_whole(s, maker, port->value)) == NO_VALUE)
+        return graph_ok(s->r.to, err);
     graph_output(s->r.to, port->name, made);
     return true;
 }

@@ -106,17 +106,22 @@ bool space_pool(struct space *s, const struct node *node, struct err *err)
 }
 
 /* The sum of parts that are zero where the others are. */
-bool space_join(struct space *s, const struct node *node, struct err *err)
+value_id space_whole(struct space *s, const struct node *node, value_id value)
 {
-    value_id x = s->r.map[node->inputs[0]], own = x;
+    value_id x = s->r.map[value];
     struct pad_attr around = { .mode = PAD_ZERO };
     for (int i = 0; i < 2; i++) {
-        const struct space_axis *axis = &s->values[node->inputs[0]].axes[i];
+        const struct space_axis *axis = &s->values[value].axes[i];
         around.pad[i] = axis->cuts[s->at[i]];
         around.pad[2 + i] = axis->cuts[s->parts[i]] - axis->cuts[s->at[i] + 1];
     }
-    x = sum(s, node, space_node(s, node, ".part", OP_PAD, &x, 1, &(union attr){ .pad = around }),
-            false);
+    return sum(s, node, space_node(s, node, ".part", OP_PAD, &x, 1, &(union attr){ .pad = around }),
+               false);
+}
+
+bool space_join(struct space *s, const struct node *node, struct err *err)
+{
+    value_id own = s->r.map[node->inputs[0]], x = space_whole(s, node, node->inputs[0]);
     s->r.map[node->inputs[0]] = x; /* for this node only */
     if (x != NO_VALUE)
         rewrite_node(&s->r, node, NULL);

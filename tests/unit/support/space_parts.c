@@ -90,9 +90,10 @@ static bool shrink_first_halo(struct graph *graph)
     return i < graph->n_nodes && graph->nodes[i].op->kind == OP_CONV && graph_infer(graph, NULL);
 }
 
-static bool is_map(const struct shape *shape)
+/* Whether parts have parts of an output. */
+static bool is_divided(const struct space_job *job, const struct shape *shape)
 {
-    return shape->rank == 4 && shape->dim[2] * shape->dim[3] > 1;
+    return !job->whole_outputs && shape->rank == 4 && shape->dim[2] * shape->dim[3] > 1;
 }
 
 /* Where a tensor of the part begins in that of the whole network. A part's cells of an output are
@@ -156,8 +157,9 @@ static void fill_all(struct part *part)
         const struct shape *own = graph_shape(part->graph, part->graph->outputs[i].value);
         const struct shape *whole = graph_shape(part->whole, part->whole->outputs[i].value);
         float *to = plan_output_gradient(part->plan, i);
-        struct place place = is_map(whole) ? place_of(part, own, whole) : (struct place){ 0 };
-        if (is_map(whole))
+        bool divided = is_divided(part->job, whole);
+        struct place place = divided ? place_of(part, own, whole) : (struct place){ 0 };
+        if (divided)
             fill(to, stream, &place);
         else if (part->spec.row == 0 && part->spec.column == 0)
             fill_plain(to, stream, shape_count(own));
@@ -212,7 +214,7 @@ static void collect_outputs(const struct part *parts, int n, struct space_result
             const struct graph *g = parts[p].graph;
             const float *own = plan_output(parts[p].plan, i);
             struct place place = { 0 };
-            if (is_map(shape)) {
+            if (is_divided(parts[p].job, shape)) {
                 place = place_of(&parts[p], graph_shape(g, g->outputs[i].value), shape);
                 put(own, &place, out->outputs[i]);
             } else if (p == 0) {
@@ -260,7 +262,8 @@ void space_parts_run(const struct space_job *job, struct space_result *out)
     for (int p = 0; p < n; p++) {
         int row = p / job->columns, column = p % job->columns;
         parts[p].job = job;
-        parts[p].spec = (struct space_spec){ job->rows, job->columns, row, column };
+        parts[p].spec =
+            (struct space_spec){ job->rows, job->columns, row, column, job->whole_outputs };
         for (int i = 0; i < 2; i++) {
             parts[p].leaky[i] = (struct leaky){ i ? thread_peers_of(space[row], column)
                                                   : thread_peers_of(bands[column], row),

@@ -22,7 +22,8 @@ struct space_job {
     bool frozen;       /* batch norm; else synchronised */
     bool recompute;
     bool winograd; /* parts may then use other kernels than the whole */
-    int outputs;   /* of which the loss has a part: the first so many; 0: all */
+    bool whole_outputs;
+    int outputs; /* of which the loss has a part: the first so many; 0: all */
     enum space_fault fault;
 };
 
@@ -31,7 +32,7 @@ struct space_result {
     float *gradients;    /* of all parameters in their order, summed over parts */
     int64_t count;
     float *input_gradient; /* of input 0, put together */
-    float **outputs;       /* put together; what is no map: of part 0, the same bits on all */
+    float **outputs;       /* put together; what is whole: of part 0, the same bits on all */
     int n_outputs;
 };
 
