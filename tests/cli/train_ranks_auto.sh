@@ -19,3 +19,4 @@ chosen alone
 echo "--- refused"
 train -q --ranks 2 -o small --set train.memory=auto --set train.memory_mb=8 | sed -E 's/least is [0-9]+ MB \(.*\)/least is N MB (..)/'
 train -q --ranks 2 -o bands --set parallel.bands=2
+train -q --ranks 2 -o space --set parallel.space=1x2
