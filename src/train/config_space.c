@@ -41,8 +41,6 @@ bool config_check_space(const struct train_config *config, struct err *err)
         { "data.slides", config_whole(config), "whole slides are divided by parallel.bands" },
         { "objective", objective_of(config)->truth == TRUTH_NONE,
           "the loss of distill compares windows with the teacher's, which needs whole patches" },
-        { "parallel.stages", config_staged(config),
-          "a divided network is not cut into stages; omit one of them" },
         { "ranks.compress", config->ranks.compress, "omit it" },
     };
     for (size_t i = 0; config_divided(config) && i < sizeof refusals / sizeof *refusals; i++)

@@ -65,8 +65,7 @@ static bool worth_cutting(const struct train_config *config, const struct ranks 
 {
     int extent[GRID_AXES];
     return config_staged(config) && config->pipeline.cut.n == 0 &&
-           config_check_parallel(config, NULL) &&
-           rank_grid_extents(config->parallel, ranks->size, extent, NULL);
+           config_check_parallel(config, NULL) && config_extents(config, ranks->size, extent, NULL);
 }
 
 bool parallel_cut(struct train_config *config, struct ranks *ranks, const char *folder, bool resume,

@@ -336,17 +336,12 @@ static float *patches_gradient(struct runner *runner)
     return plan_output_gradient(patches->plan, trainer_output(runner->trainer, patches->graph));
 }
 
-/* Of the parts of a patch, which have the same loss, one gives its gradient. */
 static bool patches_backward(struct runner *runner, bool last, struct err *err)
 {
     struct patches *patches = of(runner);
     struct trainer *trainer = runner->trainer;
-    if (!trainer_space_leads(trainer)) {
-        const struct graph *graph = patches->graph;
-        value_id output = graph->outputs[trainer_output(trainer, graph)].value;
-        memset(patches_gradient(runner), 0,
-               (size_t)shape_count(graph_shape(graph, output)) * sizeof(float));
-    }
+    trainer_space_gradient(trainer, patches->graph, trainer_output(trainer, patches->graph),
+                           patches_gradient(runner));
     return trainer_share_backward(trainer, patches->plan, last, err);
 }
 

@@ -148,7 +148,12 @@ static bool feed(void *arg, int stage, int micro, int port, float *to, struct er
     if (!item || r->n_read != micro + 1)
         return err_set(err, ERR_USAGE, "stage %d: nothing to give to its input %s", stage + 1,
                        name);
-    memcpy(to, item->data, (size_t)shape_count(&item->shape) * sizeof *to);
+    const struct shape *shape = &item->shape;
+    if (staged_of(r)->part)
+        trainer_space_cut(r->runner.trainer, item->data, shape->dim[0] * shape->dim[1],
+                          shape->dim[2], 0, NULL, to);
+    else
+        memcpy(to, item->data, (size_t)shape_count(shape) * sizeof *to);
     return true;
 }
 
@@ -160,7 +165,10 @@ static bool judge(void *arg, int micro, struct plan *plan, struct err *err)
     struct step_batch batch = { .batch = r->kept[micro].batch,
                                 .outputs = plan_output(plan, r->output),
                                 .gradient = plan_output_gradient(plan, r->output) };
-    return r->loss(r->loss_arg, &batch, err);
+    bool ok = r->loss(r->loss_arg, &batch, err);
+    const struct graph *last = staged_of(r)->stages.graphs[staged_of(r)->stages.n - 1];
+    trainer_space_gradient(r->runner.trainer, last, r->output, batch.gradient);
+    return ok;
 }
 
 static void complete(void *arg, int i)
@@ -218,7 +226,8 @@ static bool predict(const struct stage_runner *r, const struct pipeline_options 
     return true;
 }
 
-/* parallel.recompute: auto. Neither choice changes a bit, and ranks need not choose the same. */
+/* parallel.recompute: auto. Neither choice changes a bit, and ranks need not choose the same,
+ * unless they talk in a forward pass. */
 static bool choose_recompute(const struct stage_runner *r, struct pipeline_options *options,
                              struct err *err)
 {
@@ -230,6 +239,8 @@ static bool choose_recompute(const struct stage_runner *r, struct pipeline_optio
     if (config->pipeline.recompute != RECOMPUTE_AUTO || config_half(config) ||
         config->pipeline.schedule != PROGRAM_1F1B)
         return true;
+    if (trainer->peers.size > 1 || trainer_divides(trainer))
+        limit = 0;
     if (limit > 0 && (!runner_coming_bytes(trainer, trainer->graph, &coming, err) ||
                       !predict(r, options, &predicted, err)))
         return false;
@@ -279,6 +290,7 @@ static bool stages_use(struct runner *runner, const struct graph *graph, enum pl
         .arg = r,
     };
     options.plan.peers[PEERS_DATA] = trainer_peers(trainer);
+    trainer_space_peers(trainer, &options.plan);
     for (int h = 0; h < s->n_held; h++)
         options.gradients[h] = trainer->gradients + s->at[h];
     for (int i = 0; i < 2 * CHANNELS; i++)
@@ -346,8 +358,8 @@ static void say_plan(const struct stage_runner *r)
                  (long long)config_micro_batch(config));
     for (int i = 0; i < s->stages.n; i++)
         console_note(console, "stage %d: %s to %s, %lld parameters", i + 1,
-                     trainer->graph->nodes[s->stages.begin[i]].name,
-                     trainer->graph->nodes[s->stages.begin[i + 1] - 1].name,
+                     trainer->graph->nodes[s->begin[i]].name,
+                     trainer->graph->nodes[s->begin[i + 1] - 1].name,
                      (long long)graph_parameter_count(s->stages.graphs[i]));
     for (int i = 0; i < replica_ranks(r); i++) {
         char held[64];
@@ -418,8 +430,8 @@ static void stages_record(const struct runner *runner, struct json_out *json)
     json_out_array(json, "stages");
     for (int i = 0; i < s->stages.n; i++) {
         json_out_object_line(json, NULL);
-        json_out_text(json, "first", trainer->graph->nodes[s->stages.begin[i]].name);
-        json_out_text(json, "last", trainer->graph->nodes[s->stages.begin[i + 1] - 1].name);
+        json_out_text(json, "first", trainer->graph->nodes[s->begin[i]].name);
+        json_out_text(json, "last", trainer->graph->nodes[s->begin[i + 1] - 1].name);
         json_out_int(json, "parameters", graph_parameter_count(s->stages.graphs[i]));
         json_out_int(json, "input_bytes", (int64_t)input_bytes(s->stages.graphs[i]));
         json_out_close_object(json);

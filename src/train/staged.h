@@ -9,10 +9,15 @@
 struct staged {
     struct program program;
     struct stages stages;
-    int rank; /* of its pipeline */
+    int32_t begin[STAGES_MOST + 1]; /* where stages begin in the network; those of a divided one
+                                       begin elsewhere in it (stages.begin) */
+    struct graph *part;             /* what is cut, where patches are divided; NULL: the network */
+    int rank;                       /* of its pipeline */
     int held[2], n_held;
     int64_t at[3];       /* their gradients in trainer->gradients: held[i] has [at[i], at[i + 1]) */
     struct ranks copies; /* all that hold the same stages: trainer->weight_ranks */
+    struct ranks samples; /* all that have the same part of divided patches: trainer->sample_ranks
+                             then; else not made */
     struct ranks groups[2][CHANNELS]; /* the pipeline, once for each copy and direction */
     struct plan_peers peers[2][CHANNELS];
 };

@@ -163,8 +163,10 @@ bool trainer_norm(const struct trainer *trainer, double *out, struct err *err);
 /* With the grid: which part of a patch this rank has. */
 void trainer_space_place(struct trainer *trainer);
 bool trainer_divides(const struct trainer *trainer);
-/* Whether this rank gives the gradient of the loss; the others of its patch give zeros. */
-bool trainer_space_leads(const struct trainer *trainer);
+/* Of the ranks of a patch, which have the same loss, one gives its gradient: on the others it
+ * becomes zero. gradient: of output number `output` of the graph. */
+void trainer_space_gradient(const struct trainer *trainer, const struct graph *graph, int output,
+                            float *gradient);
 /* The network as it runs on the part, or a copy; *out is the caller's and has the graph's floats.
  */
 bool trainer_space_graph(const struct trainer *trainer, const struct graph *graph,

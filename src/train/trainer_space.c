@@ -27,9 +27,12 @@ bool trainer_divides(const struct trainer *trainer)
     return trainer->space.rows * trainer->space.columns > 1;
 }
 
-bool trainer_space_leads(const struct trainer *trainer)
+void trainer_space_gradient(const struct trainer *trainer, const struct graph *graph, int output,
+                            float *gradient)
 {
-    return trainer->space.row == 0 && trainer->space.column == 0;
+    const struct shape *shape = graph_shape(graph, graph->outputs[output].value);
+    if (trainer->space.row > 0 || trainer->space.column > 0)
+        memset(gradient, 0, (size_t)shape_count(shape) * sizeof *gradient);
 }
 
 bool trainer_space_graph(const struct trainer *trainer, const struct graph *graph,

@@ -19,8 +19,14 @@ static int pair_of(const struct staged *s)
 
 static bool make_groups(struct trainer *trainer, struct staged *s, struct err *err)
 {
-    bool ok = ranks_split(trainer->request->ranks, pair_of(s), trainer->request->ranks->rank,
-                          "copies of a stage", &s->copies, err);
+    struct ranks *all = trainer->request->ranks;
+    const struct space_spec *space = &trainer->space;
+    bool ok = ranks_split(all, pair_of(s), all->rank, "copies of a stage", &s->copies, err);
+    if (ok && trainer_divides(trainer)) {
+        ok = ranks_split(all, space->row * space->columns + space->column, all->rank, "samples",
+                         &s->samples, err);
+        trainer->sample_ranks = &s->samples;
+    }
     for (int i = 0; ok && i < (s->program.two_way ? 2 : 1) * CHANNELS; i++) {
         struct ranks *group = &s->groups[i / CHANNELS][i % CHANNELS];
         ok = ranks_split(&trainer->grid.group[GRID_STAGE], 0, s->rank, "pipeline", group, err);
@@ -56,8 +62,9 @@ void trainer_stages_free(struct trainer *trainer)
         graph_free(trainer->learnt);
     for (int i = 0; i < 2 * CHANNELS; i++)
         ranks_free(&s->groups[i / CHANNELS][i % CHANNELS]);
-    ranks_free(&s->copies);
+    ranks_free(&s->copies), ranks_free(&s->samples);
     stages_free(&s->stages);
+    graph_free(s->part);
     program_free(&s->program);
     free(s);
     trainer->staged = NULL;
@@ -103,14 +110,29 @@ static bool share_statistics(struct trainer *trainer, struct err *err)
     return ok;
 }
 
+/* Where the part of a divided network is cut: behind the same layers. */
+static bool divide(struct trainer *trainer, int32_t *begin, struct err *err)
+{
+    struct staged *s = trainer->staged;
+    const char *last[STAGES_MOST];
+    for (int i = 1; i < s->program.stages; i++)
+        last[i - 1] = trainer->graph->nodes[s->begin[i] - 1].name;
+    return trainer_space_graph(trainer, trainer->graph, &s->part, err) &&
+           stages_at(s->part, last, s->program.stages - 1, begin, err);
+}
+
 bool trainer_stages_cut(struct trainer *trainer, struct err *err)
 {
     struct staged *s = trainer->staged;
     int32_t begin[STAGES_MOST + 1];
     if (!s)
         return true;
-    if (!find_cut(trainer, begin, err) ||
-        !stages_new(trainer->graph, begin, s->program.stages, &s->stages, err) ||
+    if (!find_cut(trainer, s->begin, err))
+        return false;
+    memcpy(begin, s->begin, sizeof begin);
+    if ((trainer_divides(trainer) && !divide(trainer, begin, err)) ||
+        !stages_new(s->part ? s->part : trainer->graph, begin, s->program.stages, &s->stages,
+                    err) ||
         !stages_held(&s->stages, s->held, s->n_held, &trainer->learnt, s->at, err))
         return false;
     s->at[s->n_held] = graph_parameter_count(trainer->learnt);

@@ -32,21 +32,6 @@ same shown hidden
 mpirun $root -n 2 --bind-to none microtome train run.yaml -q --threads 1 -o by_hand >/dev/null && same two by_hand
 
 echo "--- SIGTERM to one rank"
-second_rank() { # the process id of the second of two ranks that train from here into folder $1, once both are there
-    for _ in $(seq 300); do
-        set -- "$1" $(for pid in $(pgrep -f "train run.yaml .*-o $1( |\$)"); do
-            [ "/proc/$pid/cwd" -ef . ] && tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q '^OMPI_COMM_WORLD_RANK=' && echo "$pid"
-        done)
-        [ $# -lt 3 ] || { echo "$3" && return; }
-        sleep 0.1
-    done
-}
-wait_for() { # a checkpoint in folder $1
-    for _ in $(seq 1200); do
-        ls "$1"/checkpoints/step-*.safetensors >/dev/null 2>&1 && return
-        sleep 0.02
-    done
-}
 train -o term --ranks 2 &
 rank=$(second_rank term)
 wait_for term

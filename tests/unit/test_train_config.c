@@ -270,9 +270,6 @@ static void parts_of_patches(void **state)
           "with the teacher's, which needs whole patches" },
         { "{space: 2}\nranks: {compress: true}",
           "ranks.compress: cannot be used with parallel.space 1x2: omit it" },
-        { "{space: 1x2, stages: 2}",
-          "parallel.stages: cannot be used with parallel.space 1x2: a divided network is not cut "
-          "into stages; omit one of them" },
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct train_config config;
