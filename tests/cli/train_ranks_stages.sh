@@ -19,6 +19,10 @@ staged basic 2 basic --set parallel.cut='[layer2.0.conv1]' && same one basic
 staged gpipe 3 gpipe --set parallel.cut='[stem,layer3.0.conv2]' && same one gpipe
 memory gpipe
 staged zb-h1 3 zb-h1 && same one zb-h1
+for mb in 4000 60; do # recompute: auto, with room and without
+    staged auto 2 1f1b --overwrite --set train.epochs=1 --set train.memory=auto --set train.memory_mb=$mb
+    echo "$mb MB: recomputed on $(grep -c '"recompute": true' auto/run.json) ranks"
+done
 
 echo "--- dropout, and another objective"
 train -o dropout --set network.name=googlenet --set network.input_px=64 --set train.epochs=1
