@@ -66,6 +66,14 @@ struct plan_sink {
                   const float *map, struct err *err);
 };
 
+/* Which cells of the maps that a network gives are wanted. */
+struct plan_wish {
+    void *arg;
+    /* Whether any cell in rows [y, y + h), columns [x, x + w) of output `output` is wanted. The
+     * same answer every time. */
+    bool (*any)(void *arg, int output, int64_t y, int64_t x, int64_t h, int64_t w);
+};
+
 /* How strips that exceed the budget come to the disk and back. The first is the fastest; the others
  * are there to be compared with it. */
 enum plan_spilling {
@@ -82,9 +90,13 @@ enum plan_spilling {
 struct plan_stream {
     const struct plan_source *source; /* NULL: plan_input has the image */
     const struct plan_sink *sink;     /* for outputs that are maps; NULL: plan_output has them */
-    int64_t tile_px;                  /* side of a tile; 0: the largest that fits the budget */
-    size_t budget; /* bytes of everything the plan allocates; 0: no limit. One that cannot be met
-                      is refused with the least that can */
+    /* PLAN_INFER, all outputs maps: tiles that no wanted cell depends on are neither read nor
+     * computed. Other cells may be wrong or, of tiles that are left out, never given. NULL: all are
+     * wanted. */
+    const struct plan_wish *wish;
+    int64_t tile_px; /* side of a tile; 0: the largest that fits the budget */
+    size_t budget;   /* bytes of everything the plan allocates; 0: no limit. One that cannot be met
+                        is refused with the least that can */
     const char *spill; /* folder for strips that exceed the budget; NULL: they stay in memory */
     bool bf16;         /* strips are kept as bfloat16: gradients change by 0.2 to 0.4 %, of small
                           tiles (32 px) by 0.5 % */
@@ -110,6 +122,7 @@ struct plan_carry {
 struct plan_streamed {
     int64_t tile_px, tiles_down, tiles_across;
     int64_t tiles_still;                /* skipped in the last backward pass: no gradient */
+    int64_t tiles_left_out;             /* of the last forward pass: nothing wanted needs them */
     size_t predicted_bytes;             /* of all that it allocates */
     size_t strip_bytes, strips_spilled; /* of all tiles; in the file */
     double waited_source_s, waited_strips_s, strip_io_s; /* over all passes */

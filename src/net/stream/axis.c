@@ -41,8 +41,7 @@ static int64_t rule_suffix(const struct axis_rule *r, int64_t in)
     return ceiling(in + r->pad, r->stride);
 }
 
-/* The first cell that cell `out` needs, and the one behind the last. */
-static int64_t rule_begin(const struct axis_rule *r, int64_t out)
+int64_t stream_axis_begin(const struct axis_rule *r, int64_t out)
 {
     if (r->up && r->blend)
         return floor_div(2 * out + 1 - r->up, 2 * r->up);
@@ -54,7 +53,7 @@ static int64_t rule_begin(const struct axis_rule *r, int64_t out)
 int64_t stream_axis_end(const struct axis_rule *r, int64_t out)
 {
     if (r->up)
-        return rule_begin(r, out) + 1 + r->blend;
+        return stream_axis_begin(r, out) + 1 + r->blend;
     return out * r->stride - r->pad + r->reach;
 }
 
@@ -169,7 +168,7 @@ static bool ends_well(const struct division *d, int64_t at)
             return false;
     for (int e = 0; e < spec->n_edges; e++) {
         const struct axis_edge *edge = &spec->edges[e];
-        if (rule_begin(&edge->rule, d->row[edge->to]) >= spec->extents[edge->from])
+        if (stream_axis_begin(&edge->rule, d->row[edge->to]) >= spec->extents[edge->from])
             return false;
     }
     return true;
@@ -206,7 +205,7 @@ static void find_needs(const struct axis_spec *spec, struct stream_axis *axis)
         const struct axis_edge *edge = &spec->edges[e];
         int64_t extent = spec->extents[edge->from];
         for (int64_t i = 0; i < axis->tiles; i++) {
-            int64_t begin = rule_begin(&edge->rule, stream_axis_prefix(axis, edge->to, i));
+            int64_t begin = stream_axis_begin(&edge->rule, stream_axis_prefix(axis, edge->to, i));
             int64_t end =
                 stream_axis_end(&edge->rule, stream_axis_prefix(axis, edge->to, i + 1) - 1);
             struct axis_need *need = &axis->needs[e * axis->tiles + i];

@@ -67,7 +67,9 @@ void stream_axis_free(struct stream_axis *axis);
 /* The least step of tiles: the product of strides. */
 int64_t stream_axis_step(const struct axis_edge *edges, int n_edges, int n_maps);
 
-/* The cell behind the last one that cell `out` needs; it may lie outside of the map. */
+/* The first cell that cell `out` needs, and the one behind the last; they may lie outside of the
+ * map. */
+int64_t stream_axis_begin(const struct axis_rule *rule, int64_t out);
 int64_t stream_axis_end(const struct axis_rule *rule, int64_t out);
 
 static inline int64_t stream_axis_prefix(const struct stream_axis *axis, int map, int64_t tile)

@@ -235,18 +235,34 @@ static struct taken take(const struct frontier *f, const struct frontier_carry *
     return t;
 }
 
-/* The strips for the tiles after this one. */
+/* The strips for the tiles after this one; x NULL: cells that this one has not computed are 0. */
 static void leave(const struct frontier *f, const struct frontier_carry *c, const struct around *a,
                   const struct taken *t, const struct view *x)
 {
     struct view strip = above(c, a->next[0], a->own[1]);
     struct view left = view_at(c, c->left, a->own[0], a->next[1]);
     struct view corner = view_at(c, c->corner, a->now[0], a->next[1]);
+    if (x) {
+        view_copy(&strip, x, f->threads);
+        view_copy(&left, x, f->threads);
+    } else {
+        view_clear(&strip, f->threads);
+        view_clear(&left, f->threads);
+    }
     view_copy(&strip, &t->top, f->threads);
-    view_copy(&strip, x, f->threads);
     view_copy(&left, &t->left, f->threads);
-    view_copy(&left, x, f->threads);
     view_copy(&corner, &t->top, f->threads);
+}
+
+void frontier_leave_out(struct frontier *f, int64_t i, int64_t j, float *record)
+{
+    frontier_set(f, FRONTIER_FIRST, i, j, record);
+    for (int k = 0; k < f->tiles->n_carries; k++) {
+        const struct frontier_carry *c = &f->carries[k];
+        struct around a = around(f->tiles, k, i, j);
+        struct taken t = take(f, c, &a);
+        leave(f, c, &a, &t, NULL);
+    }
 }
 
 void frontier_forward(void *arg, int index, const float *x, float *y)

@@ -50,6 +50,10 @@ void frontier_clear(struct frontier *frontier);
 bool frontier_is_still(const struct frontier *frontier, int64_t i, int64_t j);
 void frontier_skip(struct frontier *frontier, int64_t i, int64_t j);
 
+/* Forward, in place of running the tile: its cells are 0 for the tiles after it. record: room for
+ * that of the tile. */
+void frontier_leave_out(struct frontier *frontier, int64_t i, int64_t j, float *record);
+
 /* For struct plan_carry; arg is the frontier. */
 void frontier_forward(void *arg, int index, const float *x, float *y);
 void frontier_backward(void *arg, int index, const float *dy, float *dx);

@@ -180,7 +180,8 @@ void stream_forget_layout(struct stream *s)
         graph_free(s->graphs[k]);
     free(s->graphs), free(s->record_bytes);
     bands_free(&s->borders);
-    plan_weights_free(s->weights);
+    if (!s->weights_lent)
+        plan_weights_free(s->weights);
     frontier_free(&s->frontier);
     tiles_free(&s->tiles);
     s->graphs = NULL, s->record_bytes = NULL, s->weights = NULL;
@@ -191,7 +192,8 @@ void stream_forget_layout(struct stream *s)
 static bool lay_out(struct stream *s, int64_t tile_px, bool once, struct err *err)
 {
     stream_forget_layout(s);
-    s->weights = once ? plan_weights_new() : NULL;
+    s->weights_lent = !stream_trains(s) && s->options.weights;
+    s->weights = s->weights_lent ? s->options.weights : once ? plan_weights_new() : NULL;
     if (once && !s->weights)
         return err_memory(err, "weights");
     return make_tiles(s, tile_px, err) && measure_kinds(s, err) && measure_records(s, err);

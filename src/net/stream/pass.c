@@ -2,6 +2,7 @@
  * backward through the tail and over the tiles in the opposite order, each of which is first run
  * forward again from its record. */
 #include <string.h>
+#include "net/stream/skip.h"
 #include "net/stream/stream.h"
 
 /* Gradients of weights are summed as floats over tiles of so many pixels, and then as doubles. */
@@ -43,14 +44,15 @@ static bool leave_tile(struct stream *s, const struct tile *t, bool back, struct
 
 static void begin_pixels(struct stream *s, bool back)
 {
-    int64_t n = stream_tiles(s);
+    int64_t n = stream_tiles(s), read = 0;
     for (int64_t k = 0; s->ahead && k < n; k++) {
         struct tile t = tile_at(s, back ? n - 1 - k : k);
         struct stream_region r = tiles_region(&s->tiles, 0, t.i, t.j);
-        s->parts[k] = (struct ahead_part){ r.y, r.x, r.h, r.w };
+        if (!s->needed || s->needed[t.n])
+            s->parts[read++] = (struct ahead_part){ r.y, r.x, r.h, r.w };
     }
     if (s->ahead)
-        ahead_begin(s->ahead, s->parts, n);
+        ahead_begin(s->ahead, s->parts, read);
 }
 
 /* The source is not read outside a pass: its owner may close it. */
@@ -153,6 +155,11 @@ static bool give_maps(struct stream *s, const struct tile *t, struct err *err)
 static bool run_forward(struct stream *s, const struct tile *t, struct err *err)
 {
     void *record = s->record;
+    if (s->needed && !s->needed[t->n]) {
+        frontier_leave_out(&s->frontier, t->i, t->j, record);
+        s->tiles_left_out++;
+        return true;
+    }
     if (s->records && !records_put(s->records, t->n, &record, err))
         return false;
     if (!take_pixels(s, t, err))
@@ -183,6 +190,8 @@ bool stream_forward(struct plan *plan, struct err *err)
         ok = plan_refresh(s->plans[k], err); /* for all tiles of the passes */
     for (int p = 0; p < s->body.n_poolings; p++)
         reduction_begin(s->reductions[p]);
+    s->tiles_left_out = 0;
+    ok = ok && (!s->needed || skip_find(&s->tiles, s->settings.wish, s->needed, err));
     begin_pixels(s, false);
     ok = ok && bands_begin(&s->borders, false, err);
     for (int64_t k = 0; ok && k < n; k++) {

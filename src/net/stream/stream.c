@@ -33,7 +33,7 @@ static void stream_free(struct plan *plan)
     ahead_free(s->ahead);
     records_free(s->records);
     free_parts(s);
-    free(s->plans), free(s->parts), free(s->record), free(s->image);
+    free(s->plans), free(s->parts), free(s->record), free(s->image), free(s->needed);
     free(s->sums);
     if (!s->gradients_lent)
         free(s->gradients);
@@ -99,6 +99,19 @@ static bool make_input(struct stream *s, struct err *err)
         return err_memory(err, "tiles");
     return ahead_new(s->settings.source, image->dim[1], image->dim[1] * stream_most_cells(s, 0),
                      &s->ahead, err);
+}
+
+static bool make_needed(struct stream *s, struct err *err)
+{
+    if (!s->settings.wish)
+        return true;
+    if (stream_trains(s) || s->bands || s->body.tail)
+        return err_set(err, ERR_USAGE,
+                       "%s: tiles are left out only in one process, in inference, and where all "
+                       "outputs are maps",
+                       s->body.graph->name);
+    s->needed = calloc((size_t)stream_tiles(s), sizeof *s->needed);
+    return s->needed || err_memory(err, "tiles");
 }
 
 static bool make_outputs(struct stream *s, struct err *err)
@@ -191,8 +204,8 @@ static bool stream_make(const struct graph *graph, const struct plan_options *op
     bool ok = body_new(graph, options, &s->body, err) && make_gradients(s, err) &&
               stream_choose_layout(s, err) && make_plans(s, err) &&
               frontier_allocate(&s->frontier, err) && bands_allocate(&s->borders, err) &&
-              make_records(s, err) && make_input(s, err) && make_outputs(s, err) &&
-              make_ends(s, err) && make_tail(s, err);
+              make_records(s, err) && make_input(s, err) && make_needed(s, err) &&
+              make_outputs(s, err) && make_ends(s, err) && make_tail(s, err);
     if (!bands_meet(&s->borders, s->bands, ok, err)) {
         stream_free(&s->plan);
         return false;
@@ -294,6 +307,7 @@ static bool stream_streamed(const struct plan *plan, struct plan_streamed *out)
                                    .tiles_down = s->tiles.axes[0].tiles,
                                    .tiles_across = s->tiles.axes[1].tiles,
                                    .tiles_still = s->tiles_still,
+                                   .tiles_left_out = s->tiles_left_out,
                                    .predicted_bytes = s->predicted_bytes };
     if (s->records) {
         struct records_stats stats = records_stats(s->records);

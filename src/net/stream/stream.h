@@ -30,6 +30,7 @@ struct stream {
     struct graph **graphs;
     struct plan **plans;
     struct plan_weights *weights; /* of all kinds of tiles; NULL: transformed for every tile */
+    bool weights_lent;            /* by the caller */
     char *arena;
     bool arena_lent; /* by the caller */
     size_t arena_bytes;
@@ -60,8 +61,9 @@ struct stream {
     int64_t unsummed_px; /* of tiles whose gradients are not yet in the sums */
     plan_gradient_hook hook;
     void *hook_arg;
+    bool *needed;       /* [tiles]: of the current pass; NULL: all are. See skip.h */
     bool last_is_ready; /* the activations of the last tile are in the arena */
-    int64_t tiles_still;
+    int64_t tiles_still, tiles_left_out;
     size_t predicted_bytes;
 };
 
