@@ -36,6 +36,10 @@ static const struct arg args[] = {
     CHOICE_ARG("map", map, "NAME", "auto", whole_map_names,
                "with --mode whole, what the heatmap shows: cam, the scores of the logits of each "
                "cell; gradcam, the evidence for each class; auto: cam where the network has it"),
+    CHOICE_ARG(
+        "stream", stream, "WHICH", "auto", predict_stream_names,
+        "with --mode dense: large blocks are computed tile by tile, so that no work is done "
+        "twice within one: auto, for padded networks where that is less work; always; never"),
     CHOICE_ARG("calibrate", calibrate, "NAME", "none", predict_calibration_names,
                "map the dense logits of a padded network to window logits"),
     INT_ARG("check-windows", check_windows, "N", "256", 4, 1000000,
@@ -165,6 +169,7 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     out->mode = (enum predict_mode)given->mode;
     out->map = (enum whole_map)given->map;
     out->calibration = (enum predict_calibration)given->calibrate;
+    out->stream = (enum predict_stream)given->stream;
     out->stride = given->stride;
     out->mpp = given->mpp;
     out->mpp_tolerance = given->mpp_tolerance;
@@ -193,6 +198,8 @@ bool predict_args_options(const struct predict_args *given, struct predict_optio
     if (given->stain_template && out->stain <= STAIN_NONE)
         return err_set(err, ERR_USAGE,
                        "--template: pass --stain reinhard, macenko or vahadane too");
+    if (given->stream != PREDICT_STREAM_AUTO && given->mode != PREDICT_DENSE)
+        return err_set(err, ERR_USAGE, "--stream: only for --mode dense");
     if (given->calibrate != CALIBRATE_NONE && given->mode != PREDICT_DENSE)
         return err_set(err, ERR_USAGE, "--calibrate: only for --mode dense");
     if (given->calibrate != CALIBRATE_NONE && given->check_windows < PREDICT_LEAST_FITTED)

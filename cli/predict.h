@@ -12,7 +12,7 @@ struct predict_args {
     bool icc, tta, overwrite, json, fast, any_stain;
     int64_t stride, init_seed, classes, check_windows, seed, memory_mb, group_mpx, tile, level;
     double mpp, slide_mpp, mpp_tolerance, tissue_fraction, threshold;
-    int mode, map, calibrate, method, stain, kernels, scores, regions;
+    int mode, map, stream, calibrate, method, stain, kernels, scores, regions;
     struct cluster_options cluster;
 };
 

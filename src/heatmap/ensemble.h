@@ -24,6 +24,15 @@ struct ensemble_model {
     double *gain, *offset; /* [classes]: dense logits -> window logits; NULL: as they are */
 };
 
+/* Blocks that are larger than those that are computed in one go: streamed, tile by tile. */
+struct ensemble_stream {
+    int64_t tile;  /* px: side of the tiles; 0: no block is streamed */
+    int64_t side;  /* px of the input of a block: at most */
+    int64_t px;    /* the same of its area, for one model in one symmetry */
+    int64_t cells; /* of a block: at most */
+    bool always;   /* even where other blocks are less work */
+};
+
 struct ensemble {
     struct ensemble_model models[ENSEMBLE_MAX];
     int n;
@@ -35,6 +44,7 @@ struct ensemble {
     int64_t batch;                 /* windows at a time */
     int64_t sizes[ENSEMBLE_SIZES]; /* cells, ascending: dense blocks are computed at one of these */
     int n_sizes;
+    struct ensemble_stream stream;
     int64_t worker_bytes;         /* that one worker may take: plans, pixels, scores */
     int64_t arena_bytes;          /* of these for the activations of whichever plan runs */
     int64_t shared_bytes;         /* that all workers together may take: transformed weights */
@@ -58,6 +68,12 @@ bool ensemble_exact(const struct ensemble *ensemble, const char **reason);
  * ensemble->least_bytes is the minimum. */
 bool ensemble_choose(struct ensemble *ensemble, bool dense, bool tta, int64_t bytes,
                      struct err *err);
+
+/* After ensemble_choose of a dense ensemble: blocks may be streamed, each at most `group_cost` px
+ * of network input; within the same `bytes`. Chooses stream, but for `always`; with too little
+ * memory stream.tile stays 0. Fails for networks that cannot be streamed, by name. */
+bool ensemble_choose_stream(struct ensemble *ensemble, int64_t group_cost, int64_t bytes,
+                            struct err *err);
 
 /* Cells that a dense block of n cells is computed with. */
 int64_t ensemble_size(const struct ensemble *ensemble, int64_t n);

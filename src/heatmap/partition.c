@@ -24,6 +24,17 @@ void partition_free(struct partition *partition)
     *partition = (struct partition){ 0 };
 }
 
+/* A block as plan.json has it: column, row, width, height, cost, and 1 if it is streamed; otherwise
+ * nothing, as before there were such blocks. */
+#define BLOCK_NUMBERS 6
+
+static int block_numbers(const struct partition_block *b, int64_t out[BLOCK_NUMBERS])
+{
+    const int64_t all[] = { b->column, b->row, b->width, b->height, b->cost, 1 };
+    memcpy(out, all, sizeof all);
+    return b->streamed ? BLOCK_NUMBERS : BLOCK_NUMBERS - 1;
+}
+
 static uint64_t hash_partition(const struct partition *partition)
 {
     const struct heatmap_info *info = &partition->info;
@@ -33,8 +44,11 @@ static uint64_t hash_partition(const struct partition *partition)
     hash = part_hash(hash, info->slide, strlen(info->slide));
     hash = part_hash(hash, info->inputs, strlen(info->inputs));
     hash = part_hash(hash, facts, sizeof facts);
-    hash =
-        part_hash(hash, partition->blocks, (size_t)partition->n_blocks * sizeof *partition->blocks);
+    for (int64_t i = 0; i < partition->n_blocks; i++) {
+        const struct partition_block *b = &partition->blocks[i];
+        int64_t numbers[BLOCK_NUMBERS], n = block_numbers(b, numbers);
+        hash = part_hash(hash, numbers, (size_t)n * sizeof *numbers);
+    }
     return part_hash(hash, partition->groups,
                      (size_t)partition->n_groups * sizeof *partition->groups);
 }
@@ -87,10 +101,11 @@ bool partition_write(const char *folder, struct partition *partition, int64_t gr
     json_out_begin(&json, out.stream);
     json_out_object(&json, NULL);
     heatmap_json_put(&json, &partition->info);
-    json_out_array(&json, "blocks"); /* column, row, width, height, cost */
+    json_out_array(&json, "blocks");
     for (int64_t i = 0; i < partition->n_blocks; i++) {
-        const struct partition_block *b = &partition->blocks[i];
-        put_numbers(&json, (int64_t[]){ b->column, b->row, b->width, b->height, b->cost }, 5);
+        int64_t numbers[BLOCK_NUMBERS];
+        int n = block_numbers(&partition->blocks[i], numbers);
+        put_numbers(&json, numbers, n);
     }
     json_out_close_array(&json);
     json_out_array(&json, "groups"); /* first block, blocks */
@@ -119,13 +134,16 @@ static bool get_blocks(const json_t *list, struct partition *partition)
     partition->blocks = calloc(n + 1, sizeof *partition->blocks);
     bool ok = partition->blocks && json_is_array(list);
     for (size_t i = 0; ok && i < n; i++) {
-        int64_t v[5];
-        ok = get_numbers(json_array_get(list, i), v, 5) && v[2] > 0 && v[3] > 0 &&
-             v[2] <= partition->info.width && v[3] <= partition->info.height &&
-             v[0] <= partition->info.width - v[2] && v[1] <= partition->info.height - v[3];
+        int64_t v[BLOCK_NUMBERS];
+        const json_t *block = json_array_get(list, i);
+        bool streamed = json_array_size(block) == BLOCK_NUMBERS;
+        ok = get_numbers(block, v, streamed ? BLOCK_NUMBERS : BLOCK_NUMBERS - 1) &&
+             (!streamed || v[5] == 1) && v[2] > 0 && v[3] > 0 && v[2] <= partition->info.width &&
+             v[3] <= partition->info.height && v[0] <= partition->info.width - v[2] &&
+             v[1] <= partition->info.height - v[3];
         if (ok)
             partition->blocks[partition->n_blocks++] =
-                (struct partition_block){ v[0], v[1], v[2], v[3], v[4] };
+                (struct partition_block){ v[0], v[1], v[2], v[3], v[4], streamed };
     }
     return ok;
 }

@@ -14,6 +14,7 @@
 struct partition_block {
     int64_t column, row, width, height; /* cells */
     int64_t cost;                       /* px that pass through the networks */
+    bool streamed;                      /* tile by tile, else at once */
 };
 
 struct partition_group {
@@ -23,7 +24,7 @@ struct partition_group {
 
 struct partition {
     struct heatmap_info info;       /* of the heatmap that comes of it; scored is 0 */
-    struct partition_block *blocks; /* from top to bottom; no two overlap */
+    struct partition_block *blocks; /* no two overlap */
     int64_t n_blocks;
     struct partition_group *groups; /* [n_groups], in the order of blocks */
     int64_t n_groups;

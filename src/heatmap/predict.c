@@ -22,6 +22,7 @@
 #define DEFAULT_CHECK_WINDOWS 256
 
 const char *const predict_mode_names[] = { "auto", "dense", "window", "whole", NULL };
+const char *const predict_stream_names[] = { "auto", "always", "never", NULL };
 const char *const predict_calibration_names[] = { "none", "affine", NULL };
 
 struct predict_options predict_defaults(void)
@@ -219,10 +220,15 @@ static bool describe(struct predict *predict, struct err *err)
     char omitted[QUALITY_TEXT_ROOM];
     quality_text(o->omit, omitted);
     bool fitted = o->calibration == CALIBRATE_AFFINE && !ensemble_exact(e, &reason);
+    char streamed[80] = "";
+    if (e->stream.tile > 0)
+        snprintf(streamed, sizeof streamed, " stream=%s tile=%lld task=%lld",
+                 predict_stream_names[o->stream], (long long)e->stream.tile,
+                 (long long)(o->group_cost >> 20));
     char *how = predict->whole ? predict_whole_words(predict)
                 : e->dense
-                    ? text_format("dense block=%lld halo=%lld calibrate=%s%s%s windows=%lld/%llu",
-                                  (long long)e->block, (long long)e->models[0].halo,
+                    ? text_format("dense block=%lld halo=%lld%s calibrate=%s%s%s windows=%lld/%llu",
+                                  (long long)e->block, (long long)e->models[0].halo, streamed,
                                   predict_calibration_names[o->calibration],
                                   fitted ? " cohort=" : "", fitted ? predict->cohort_hash : "",
                                   (long long)o->check_windows, (unsigned long long)o->seed)
@@ -272,6 +278,33 @@ static bool too_little(int64_t memory, int64_t least, int64_t parameters, struct
         (long long)(memory >> 20), (long long)(least >> 20) + 1);
 }
 
+/* Which blocks of a dense run are streamed. What an exact network computes twice is little. */
+static bool choose_stream(struct predict *predict, int64_t bytes, struct err *err)
+{
+    struct ensemble *e = &predict->ensemble;
+    enum predict_stream stream = predict->options->stream;
+    const char *reason = "";
+    struct err why = { 0 };
+    bool always = stream == PREDICT_STREAM_ALWAYS;
+    if (!e->dense || stream == PREDICT_STREAM_NEVER || (!always && ensemble_exact(e, &reason)))
+        return true;
+    bool can = ensemble_choose_stream(e, predict->options->group_cost, bytes, &why);
+    e->stream.always = always;
+    if (can && (!always || e->stream.tile > 0))
+        return true;
+    if (!can && why.kind != ERR_USAGE) {
+        *err = why;
+        return false;
+    }
+    e->stream.tile = 0;
+    if (always && can)
+        return err_set(err, ERR_USAGE,
+                       "--stream always: --memory %lld is not enough for the smallest tiles; raise "
+                       "it, or use --stream auto",
+                       (long long)(predict->options->memory_bytes >> 20));
+    return !always || err_set(err, ERR_USAGE, "--stream always: %s", why.text);
+}
+
 static bool choose_memory(struct predict *predict, bool dense, const struct ctx *ctx,
                           struct err *err)
 {
@@ -291,6 +324,8 @@ static bool choose_memory(struct predict *predict, bool dense, const struct ctx 
     if (e->direct && !predict->options->direct)
         console_note(ctx->console,
                      "--memory is too small for Winograd convolutions; using direct ones");
+    if (!choose_stream(predict, memory - base, err))
+        return false;
     int64_t workers = (memory - base - e->shared_bytes) / e->worker_bytes;
     predict->workers = workers > 1024 ? 1024 : (int)workers;
     int threads = pool_workers(ctx->pool);

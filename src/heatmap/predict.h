@@ -28,6 +28,8 @@
 
 enum predict_mode { PREDICT_AUTO, PREDICT_DENSE, PREDICT_WINDOW, PREDICT_WHOLE };
 extern const char *const predict_mode_names[]; /* NULL-terminated, in the order of the enum */
+enum predict_stream { PREDICT_STREAM_AUTO, PREDICT_STREAM_ALWAYS, PREDICT_STREAM_NEVER };
+extern const char *const predict_stream_names[];
 enum predict_calibration { CALIBRATE_NONE, CALIBRATE_AFFINE };
 extern const char *const predict_calibration_names[];
 
@@ -35,7 +37,9 @@ struct predict_options {
     struct model_source models[PREDICT_MAX_MODELS]; /* scores are averaged */
     int n_models;
     enum predict_mode mode;
-    enum whole_map map; /* PREDICT_WHOLE */
+    enum whole_map map;         /* PREDICT_WHOLE */
+    enum predict_stream stream; /* PREDICT_DENSE: which blocks are streamed; auto: those of padded
+                                 * networks where that is less work */
     enum predict_calibration calibration;
     int64_t stride;       /* raster px */
     double mpp;           /* um/px; 0: what the models say, or else level 0 */

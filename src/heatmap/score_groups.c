@@ -17,6 +17,7 @@ enum pending_state { BLOCK_EMPTY, BLOCK_READING, BLOCK_READY, BLOCK_TAKEN };
 struct pending_block {
     int64_t block, group;  /* in the partition; index in run->groups */
     int64_t width, height; /* cells it is computed with */
+    bool streamed;         /* its pixels are read tile by tile */
     enum pending_state state;
     struct image region;
     bool ok;
@@ -44,31 +45,41 @@ struct job {
     int64_t n_pending, taken, ahead;
     int64_t *first_pending, *left; /* [n_groups] */
     struct scorer **scorers;       /* [workers] */
+    int stream_threads;            /* for each block that is streamed */
     struct predict_times times;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool closing;
 };
 
-static void read_region(struct job *job, struct pending_block *pending_block, struct image *out)
+/* Part of the region of a block, at (x, y) of it. */
+static bool read_part(struct job *job, const struct partition_block *block, int64_t x, int64_t y,
+                      int64_t width, int64_t height, struct image *out, struct err *err)
 {
-    const struct ensemble *e = job->run->ensemble;
-    const struct partition_block *block = &job->run->partition->blocks[pending_block->block];
     const struct heatmap_info *info = &job->run->partition->info;
-    int64_t x = info->origin_x + block->column * info->stride - e->before;
-    int64_t y = info->origin_y + block->row * info->stride - e->before;
+    int64_t before = job->run->ensemble->before;
     double began = clock_monotonic_s();
-    pending_block->ok =
-        specimen_read(job->run->specimen, x, y, ensemble_region(e, pending_block->width),
-                      ensemble_region(e, pending_block->height), out, &pending_block->err);
+    bool ok = specimen_read(
+        job->run->specimen, info->origin_x + block->column * info->stride - before + x,
+        info->origin_y + block->row * info->stride - before + y, width, height, out, err);
     double read = clock_monotonic_s();
-    if (pending_block->ok)
+    if (ok)
         specimen_normalise(job->run->specimen, out);
     double done = clock_monotonic_s();
     pthread_mutex_lock(&job->mutex);
     job->times.read_s += read - began;
     job->times.normalise_s += done - read;
     pthread_mutex_unlock(&job->mutex);
+    return ok;
+}
+
+static void read_region(struct job *job, struct pending_block *pending_block, struct image *out)
+{
+    const struct ensemble *e = job->run->ensemble;
+    const struct partition_block *block = &job->run->partition->blocks[pending_block->block];
+    pending_block->ok =
+        read_part(job, block, 0, 0, ensemble_region(e, pending_block->width),
+                  ensemble_region(e, pending_block->height), out, &pending_block->err);
 }
 
 /* Reads blocks ahead of their use, but not too many. */
@@ -80,7 +91,7 @@ static void *reader_main(void *argument)
         struct pending_block *pending_block = &job->pending[i];
         while (i >= job->taken + job->ahead && !job->closing)
             pthread_cond_wait(&job->changed, &job->mutex);
-        if (job->closing || pending_block->state != BLOCK_EMPTY)
+        if (job->closing || pending_block->state != BLOCK_EMPTY || pending_block->streamed)
             continue;
         pending_block->state = BLOCK_READING;
         pthread_mutex_unlock(&job->mutex);
@@ -93,7 +104,7 @@ static void *reader_main(void *argument)
     return NULL;
 }
 
-/* The pixels of a block: read ahead, or read now. */
+/* The pixels of a block: read ahead, or read now; none of one that is streamed. */
 static bool take_region(struct job *job, struct pending_block *pending_block, struct image *out,
                         struct err *err)
 {
@@ -105,6 +116,8 @@ static bool take_region(struct job *job, struct pending_block *pending_block, st
     job->taken++;
     pthread_cond_broadcast(&job->changed);
     pthread_mutex_unlock(&job->mutex);
+    if (pending_block->streamed)
+        return true;
     if (read_now)
         read_region(job, pending_block, &pending_block->region);
     *out = pending_block->region;
@@ -138,6 +151,21 @@ static bool write_group(struct job *job, int64_t group, struct err *err)
     return ok;
 }
 
+/* The pixels of a block that is streamed. */
+struct streamed_pixels {
+    struct job *job;
+    const struct partition_block *block;
+};
+
+static bool read_pixels(void *arg, int64_t x, int64_t y, int64_t width, int64_t height,
+                        struct image *out, struct err *err)
+{
+    const struct streamed_pixels *from = arg;
+    return ctx_stopped(from->job->ctx)
+               ? err_stopped(err)
+               : read_part(from->job, from->block, x, y, width, height, out, err);
+}
+
 static bool score_block(struct job *job, struct pending_block *pending_block,
                         const struct image *region, int worker, struct err *err)
 {
@@ -155,7 +183,12 @@ static bool score_block(struct job *job, struct pending_block *pending_block,
     if (ok) {
         cover_wanted(run->specimen, run->ensemble, block, wanted);
         struct scorer_block shape = { block->width, block->height, wanted };
-        ok = scorer_run(job->scorers[worker], region, &shape, pending_block->scores, err);
+        struct streamed_pixels from = { job, block };
+        struct scorer_pixels pixels = { &from, read_pixels };
+        ok = pending_block->streamed
+                 ? scorer_stream(job->scorers[worker], &pixels, &shape, job->stream_threads,
+                                 pending_block->scores, err)
+                 : scorer_run(job->scorers[worker], region, &shape, pending_block->scores, err);
     }
     double seconds = clock_monotonic_s() - began;
     free(wanted);
@@ -195,22 +228,26 @@ static bool job_begin(struct job *job, int workers, struct err *err)
     job->scorers = calloc((size_t)workers, sizeof *job->scorers);
     if (!job->pending || !job->first_pending || !job->left || !job->scorers)
         return err_memory(err, "the blocks of a slide");
-    int64_t next = 0;
+    int64_t next = 0, streamed = 0;
     for (int64_t g = 0; g < run->n_groups; g++) {
         const struct partition_group *group = &run->partition->groups[run->groups[g]];
         job->first_pending[g] = next;
         job->left[g] = group->n;
         for (int64_t k = 0; k < group->n; k++) {
             const struct partition_block *block = &run->partition->blocks[group->first + k];
+            streamed += block->streamed;
             job->pending[next++] =
                 (struct pending_block){ .block = group->first + k,
                                         .group = g,
+                                        .streamed = block->streamed,
                                         .width = ensemble_size(run->ensemble, block->width),
                                         .height = ensemble_size(run->ensemble, block->height) };
         }
         qsort(job->pending + job->first_pending[g], (size_t)group->n, sizeof *job->pending,
               by_shape);
     }
+    /* few large blocks: those who would have none help */
+    job->stream_threads = streamed > 0 && streamed < workers ? workers / (int)streamed : 1;
     return true;
 }
 

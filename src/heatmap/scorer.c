@@ -1,5 +1,5 @@
 /* scorer.c: see scorer.h. */
-#include "heatmap/scorer.h"
+#include "heatmap/scorer_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,16 +27,6 @@ struct scorer {
     uint64_t clock;
     void *arena; /* [ensemble->arena_bytes], of whichever plan runs; pages come with their use */
 };
-
-/* The eight ways to lay a square on itself, as model_lay: transposed, then mirrored in x, y. */
-struct symmetry {
-    bool transpose, flip_x, flip_y;
-};
-
-static struct symmetry symmetry_of(int i)
-{
-    return (struct symmetry){ i & 4, i & 1, i & 2 };
-}
 
 struct scorer *scorer_new(const struct ensemble *ensemble)
 {
@@ -117,6 +107,20 @@ bool scorer_measure(const struct ensemble *ensemble, int model, int64_t input,
     return true;
 }
 
+void *scorer_lend(struct scorer *scorer)
+{
+    for (int i = 0; i < scorer->n_ready; i++)
+        ready_free(&scorer->ready[i]);
+    scorer->n_ready = 0;
+    madvise(scorer->arena, (size_t)scorer->ensemble->arena_bytes + 1, MADV_DONTNEED);
+    return scorer->arena;
+}
+
+const struct ensemble *scorer_ensemble(const struct scorer *scorer)
+{
+    return scorer->ensemble;
+}
+
 /* Gives up the plans that were not used for longest until there is room for another. */
 static void make_room(struct scorer *scorer, int64_t bytes)
 {
@@ -158,10 +162,8 @@ static struct plan *plan_of(struct scorer *scorer, int model, bool dense, int64_
     return wanted.plan;
 }
 
-/* The rectangle at (x, y) of the region, as the network wants it, laid by a symmetry:
- * out [3, h, w], where h and w are already exchanged if it is transposed. */
-static void fill_input(const struct ensemble_model *m, const struct image *region, int64_t x,
-                       int64_t y, int64_t h, int64_t w, struct symmetry s, float *out)
+void scorer_fill(const struct ensemble_model *m, const struct image *region, int64_t x, int64_t y,
+                 int64_t h, int64_t w, struct symmetry s, float *out)
 {
     int64_t plane = h * w;
     for (int64_t row = 0; row < h; row++)
@@ -190,7 +192,7 @@ static bool dense_logits(struct scorer *scorer, int model, const struct image *r
     struct plan *plan = plan_of(scorer, model, true, 1, h, w, err);
     if (!plan)
         return false;
-    fill_input(m, region, begin, begin, h, w, s, plan_input(plan, 0));
+    scorer_fill(m, region, begin, begin, h, w, s, plan_input(plan, 0));
     if (!plan_forward(plan, err))
         return false;
     const float *from = plan_output(plan, 0);
@@ -213,7 +215,7 @@ static bool fill_window(const struct ensemble_model *m, const struct image *regi
                         int64_t y, int symmetry, float *out, struct err *err)
 {
     if (m->side == m->window) {
-        fill_input(m, region, x, y, m->side, m->side, symmetry_of(symmetry), out);
+        scorer_fill(m, region, x, y, m->side, m->side, scorer_symmetry(symmetry), out);
         return true;
     }
     struct image window = { 0 };
@@ -274,7 +276,7 @@ bool scorer_logits(struct scorer *scorer, int model, bool dense, int symmetry,
                    const struct image *region, int64_t width, int64_t height, float *logits,
                    struct err *err)
 {
-    struct symmetry s = symmetry_of(symmetry);
+    struct symmetry s = scorer_symmetry(symmetry);
     if (dense)
         return dense_logits(scorer, model, region, width, height, width, height, s, logits, err);
     bool *wanted = malloc((size_t)(width * height) * sizeof *wanted);
@@ -287,9 +289,8 @@ bool scorer_logits(struct scorer *scorer, int model, bool dense, int symmetry,
     return ok;
 }
 
-/* Adds the scores of one model in one symmetry. p [classes] is scratch. */
-static bool add_scores(const struct ensemble *e, const struct ensemble_model *m, float *logits,
-                       const struct scorer_block *block, double *p, float *scores, struct err *err)
+bool scorer_add(const struct ensemble *e, const struct ensemble_model *m, float *logits,
+                const struct scorer_block *block, double *p, float *scores, struct err *err)
 {
     int64_t n = e->n_classes, wanted = 0, scored = 0;
     for (int64_t i = 0; i < block->width * block->height; i++) {
@@ -306,11 +307,11 @@ static bool add_scores(const struct ensemble *e, const struct ensemble_model *m,
     return wanted < LEAST_SCORED || scored < wanted || model_refuse_scored(m->model, err);
 }
 
-/* The mean of what was added; NaN, which means no tissue, where no score is wanted. A network that
- * gives NaN itself must not look like glass. */
-static bool finish_scores(const struct ensemble *e, const struct scorer_block *block, float share,
-                          float *scores, struct err *err)
+/* A network that gives NaN itself must not look like glass. */
+bool scorer_finish(const struct ensemble *e, const struct scorer_block *block, float *scores,
+                   struct err *err)
 {
+    float share = 1.0f / (float)(e->n * scorer_symmetries(e));
     for (int64_t i = 0; i < block->width * block->height * e->n_classes; i++) {
         bool wanted = block->wanted[i / e->n_classes];
         if (wanted && isnan(scores[i]))
@@ -335,13 +336,13 @@ bool scorer_run(struct scorer *scorer, const struct image *region, const struct 
     int symmetries = scorer_symmetries(e);
     for (int model = 0; ok && model < e->n; model++)
         for (int i = 0; ok && i < symmetries; i++) {
-            struct symmetry s = symmetry_of(i);
+            struct symmetry s = scorer_symmetry(i);
             ok = e->dense ? dense_logits(scorer, model, region, n_w, n_h, block->width,
                                          block->height, s, logits, err)
                           : window_logits(scorer, model, region, block, i, logits, err);
-            ok = ok && add_scores(e, &e->models[model], logits, block, p, scores, err);
+            ok = ok && scorer_add(e, &e->models[model], logits, block, p, scores, err);
         }
-    ok = ok && finish_scores(e, block, 1.0f / (float)(e->n * symmetries), scores, err);
+    ok = ok && scorer_finish(e, block, scores, err);
     free(logits);
     free(p);
     return ok;

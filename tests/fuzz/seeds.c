@@ -493,7 +493,7 @@ static void write_plan(void)
     static char *classes[] = { "normal", "tumor" };
     static float scores[24];
     struct err err = { 0 };
-    struct partition_block blocks[] = { { 0, 0, 3, 2, 10 }, { 1, 2, 2, 3, 12 } };
+    struct partition_block blocks[] = { { 0, 0, 3, 2, 10, false }, { 1, 2, 2, 3, 12, true } };
     struct partition partition = { .blocks = blocks, .n_blocks = 2 };
     partition.info = (struct heatmap_info){ .slide = "s",
                                             .path = "s.svs",
