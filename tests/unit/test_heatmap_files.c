@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/file.h"
+#include "base/identity.h"
 #include "base/pool.h"
 #include "heatmap/partition.h"
 #include "tests/unit/support/cohort.h"
@@ -140,8 +141,8 @@ static void parts_are_stitched(void **state)
     struct heatmap_info info = heatmaps_facts("a", 400, 320, 3); /* 25 x 20 cells */
     info.class_names = names;
     static const struct partition_block blocks[] = {
-        { 0, 0, 5, 3, 10 },   { 7, 2, 9, 4, 30 },  { 16, 0, 9, 7, 20 },
-        { 3, 8, 10, 12, 50 }, { 20, 19, 5, 1, 9 },
+        { 0, 0, 5, 3, 10, false },  { 7, 2, 9, 4, 30, false },  { 16, 0, 9, 7, 20, false },
+        { 3, 8, 10, 12, 50, true }, { 20, 19, 5, 1, 9, false },
     };
     struct partition made = { .info = info }, partition;
     made.n_blocks = 5;
@@ -152,6 +153,8 @@ static void parts_are_stitched(void **state)
         fail_msg("%s", err.text);
     assert_true(partition.hash == made.hash && partition.n_groups == made.n_groups &&
                 partition.n_groups > 1);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(partition.blocks[i].streamed, blocks[i].streamed);
     float *scores[5];
     for (int i = 0; i < 5; i++) {
         scores[i] = malloc((size_t)(blocks[i].width * blocks[i].height * 3) * sizeof(float));
@@ -183,11 +186,45 @@ static void parts_are_stitched(void **state)
     free(before), free(folder);
 }
 
+/* Without streamed blocks a plan has the hash that it had before there were any: its parts count.
+ */
+static void plans_know_their_parts(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    char *folder = cohort_folder("heatmap_plan"), *names[] = { "a", "b", "c" };
+    struct heatmap_info info = heatmaps_facts("a", 400, 320, 3);
+    info.class_names = names;
+    int64_t numbers[] = { 0, 0, 5, 3, 10, 7, 2, 9, 4, 30 }, groups[] = { 0, 2, 40 };
+    int64_t facts[] = { info.width, info.height, info.n_classes, info.stride, 1 };
+    struct partition made = { .info = info, .n_blocks = 2 };
+    made.blocks = calloc(2, sizeof *made.blocks);
+    made.blocks[0] = (struct partition_block){ .width = 5, .height = 3, .cost = 10 };
+    made.blocks[1] = (struct partition_block){ 7, 2, 9, 4, 30, false };
+    assert_true(partition_write(folder, &made, 1000, &err));
+    uint64_t hash = identity_hash(IDENTITY_HASH_BEGIN, info.options, strlen(info.options));
+    hash = identity_hash(hash, info.slide, strlen(info.slide));
+    hash = identity_hash(hash, info.inputs, strlen(info.inputs));
+    hash = identity_hash(hash, facts, sizeof facts);
+    hash = identity_hash(hash, numbers, sizeof numbers);
+    assert_true(made.hash == identity_hash(hash, groups, sizeof groups));
+    uint64_t before = made.hash;
+    made.blocks[1].streamed = true;
+    free(made.groups);
+    made.n_groups = 0;
+    assert_true(partition_write(folder, &made, 1000, &err));
+    assert_true(made.hash != before);
+    made.info = (struct heatmap_info){ 0 }; /* literals */
+    partition_free(&made);
+    free(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_hold_what_was_written),
         cmocka_unit_test(parts_are_stitched),
+        cmocka_unit_test(plans_know_their_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
