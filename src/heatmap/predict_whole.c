@@ -114,6 +114,7 @@ bool predict_whole_place(const struct predict *predict, struct predict_slide *sl
     if (!open_image(predict, slide, mask, NULL, ctx, &image, err))
         return false;
     const struct slide_image_facts *facts = slide_image_facts(image);
+    slide_image_warn(image, ctx->console);
     struct raster_request request = { .downsample = facts->downsample };
     bool ok = raster_open(specimen->slide, &request, &specimen->raster, err);
     specimen->raster.mpp = facts->mpp;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/console.h"
 #include "patch/stain_sample.h"
 #include "prepare/slide_image_state.h"
 #include "tissue/morphology.h"
@@ -283,6 +284,19 @@ void slide_image_close(struct slide_image *image)
     free(image->fractions[0]);
     free(image->fractions[1]);
     free(image);
+}
+
+void slide_image_warn(const struct slide_image *image, struct console *console)
+{
+    const struct slide_image_options *options = &image->options;
+    double times = 1 / image->facts.downsample;
+    if (options->mpp <= 0 && options->long_side_px > 0 && times > 1.01)
+        console_warn(console,
+                     "%s: is enlarged %.1f times: %s %lld px, but its tissue has %.0f px at full "
+                     "resolution; this adds no detail",
+                     image->entry.path, times,
+                     options->of_config ? "data.long_side_px is" : "the model takes",
+                     (long long)options->long_side_px, (double)options->long_side_px / times);
 }
 
 const struct slide_image_facts *slide_image_facts(const struct slide_image *image)

@@ -68,6 +68,9 @@ struct slide_image_facts {
 };
 const struct slide_image_facts *slide_image_facts(const struct slide_image *image);
 
+/* Warns if the slide is smaller than the image and was enlarged. */
+void slide_image_warn(const struct slide_image *image, struct console *console);
+
 /* How the image is seen from now on: flipped, turned and coloured as `key` draws (key.sample: the
  * slide); options NULL: as it is. One set of choices for all of the slide; contrast is about the
  * mean of its tissue, which is not known with a mask. A crop is an error. */

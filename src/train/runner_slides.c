@@ -133,8 +133,10 @@ static bool open_images(struct slides *slides, struct err *err)
             continue;
         ok = slide_image_open(dataset_slide(dataset, i), &slides->access, &options, trainer->ctx,
                               &slides->images[i], err);
-        if (ok)
+        if (ok) {
+            slide_image_warn(slides->images[i], trainer->ctx->console);
             slide_image_rest(slides->images[i]);
+        }
         console_advance(trainer->ctx->console, 1);
         if (ctx_stopped(trainer->ctx))
             ok = err_stopped(err);

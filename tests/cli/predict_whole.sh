@@ -49,6 +49,10 @@ open("glass.png", "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(
     + chunk(b"IDAT", rows) + chunk(b"IEND", b""))'
 config '"long_side_px": 600'
 run glass.png -o n | columns
+echo "== a slide that is smaller than that is enlarged, which is told"
+config '"long_side_px": 2600'
+run c/slides/patient_000_node_0.tiff -o e --export none | columns
+config '"long_side_px": 600'
 echo "== wrong usage"
 run c/slides -o u --tta || echo "exit $?"
 run c/slides -o u --level 0 || echo "exit $?"

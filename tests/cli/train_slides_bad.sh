@@ -57,6 +57,7 @@ sed '1s/,mpp,/,was,/;2,$s/patient_001_node_1.tiff/tissue.png/' cohort/slides.csv
 try data.slides=cohort/unknown.csv
 try data.mpp=8
 try network.name=vit_small_patch16_224 network.norm=batch
+try data.mpp=0 data.long_side_px=1500 network.name=vit_small_patch16_224 network.norm=batch
 echo "--- memory and network"
 try train.memory_mb=1 2>&1 | sed 's/the [0-9]* MB/the N MB/'
 try network.norm=batch
