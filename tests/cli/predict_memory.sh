@@ -22,6 +22,10 @@ bounded() { # NAME MB OPTIONS...
 }
 /usr/bin/python3 -c 'from PIL import Image
 Image.effect_mandelbrot((6000, 5500), (-3, -2.5, 2, 2.5), 20).convert("RGB").save("field.jpg")' || exit
+/usr/bin/python3 -c 'from PIL import Image
+Image.open("field.jpg").crop((0, 0, 2600, 2200)).save("part.png")' || exit
 bounded field 200 field.jpg --network scan_base --stride 512 --method none
 bounded wide 400 wide.tiff --network scan_tiny --stride 64
 bounded large 300 wide.tiff --network resnet50 --mode window --stride 128
+bounded streamed 450 part.png --network googlenet --mode dense --stride 32 --method none --check-windows 4
+grep -o "stream=auto tile=[0-9]*" streamed/part/heatmap.json | sed "s/[0-9]*$//"
