@@ -1,5 +1,6 @@
 """Heatmaps at stride 16: seconds for a 224-px tile on one pinned core, against the sliding window in PyTorch and in
-ONNX Runtime; core-hours for CAMELYON16; two threads; and a whole slide of 32,768 px from file to exports.
+ONNX Runtime; core-hours for CAMELYON16; two threads; blocks of padded networks streamed and scored at once, on solid
+and on scattered tissue (work and processor seconds); and a whole slide of 32,768 px from file to exports.
 
 The peers score only a few tiles, since each takes them many seconds; the table says how many. Our times are means over
 all the tissue of a slide and include finding the tissue, reading and writing (but not the check of a padded network,
@@ -7,10 +8,12 @@ which is made once per cohort). ONNX Runtime is installed from PyPI into BUILD/b
 """
 import json
 import os
+import resource
 import shutil
 import subprocess
 
 import numpy
+from PIL import Image
 
 from measure import have_onnxruntime, output, run
 from setting import PYTHON, cores, folder, here, microtome, site
@@ -24,11 +27,11 @@ PEER_TILES = {("torch", "googlenet"): 1, ("onnxruntime", "googlenet"): 2,
               ("torch", "scan_small"): 3, ("onnxruntime", "scan_small"): 4}
 
 
-def phantom(name, size, seed):
+def phantom(name, size, seed, *options):
     """A slide of this size, created once."""
     place = os.path.join(folder, name)
     subprocess.run([microtome, "phantom", "-o", place, "--slides", "1", "--size", str(size), "--seed", str(seed),
-                    "--quiet"], check=True)
+                    "--quiet", *options], check=True)
     slides = os.path.join(place, "slides")
     return next(os.path.join(slides, file) for file in os.listdir(slides) if file.endswith(".tiff"))
 
@@ -51,6 +54,35 @@ def predict(slide, network, mode, threads, *options):
     name = os.path.splitext(os.path.basename(slide))[0]
     tiles = said["slides"][0]["scored"] * STRIDE ** 2 / TILE ** 2
     return tiles, min(times), said, os.path.join(out, name), megabytes
+
+
+def scattered(slide):
+    """A folder with a mask of 40 small pieces of tissue, 7 % of the slide."""
+    draw, mask = numpy.random.default_rng(1), numpy.zeros((256, 256), "uint8")
+    y, x = numpy.mgrid[:256, :256]
+    for _ in range(40):
+        (row, column), radius = draw.integers(10, 246, 2), draw.integers(3, 9)
+        mask[(y - row) ** 2 + (x - column) ** 2 < radius * radius] = 255
+    place = os.path.join(folder, "scattered")
+    os.makedirs(place, exist_ok=True)
+    name = os.path.splitext(os.path.basename(slide))[0]
+    Image.fromarray(mask).save(os.path.join(place, name + "_mask.png"))
+    return place
+
+
+def work(slide, network, stream, *options):
+    """Megapixels through the network, processor seconds of one thread, how many blocks were streamed."""
+    out, log = os.path.join(folder, "heatmap_out"), os.path.join(folder, "heatmap.log")
+    shutil.rmtree(out, ignore_errors=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    run([microtome, "predict", slide, "-o", out, "--network", network, "--mode", "dense", "--stride", str(STRIDE),
+         "--threads", "1", "--check-windows", "4", "--export", "none", "--quiet", "--stream", stream, *options],
+        set(cores[-1:]), log)
+    seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    name = os.path.splitext(os.path.basename(slide))[0]
+    with open(os.path.join(out, name, "plan.json")) as stream_of_plan:
+        blocks = json.load(stream_of_plan)["blocks"]
+    return sum(block[4] for block in blocks) / 1e6, seconds, sum(len(block) == 6 for block in blocks)
 
 
 def inner_tiles(heatmap, count):
@@ -112,6 +144,16 @@ for network in ["googlenet", "scan_small"]:
     if len(cores) > 1:
         _, seconds, _, _, _ = predict(middle, network, "dense", 2, "--export", "none", "--check-windows", "16")
         table.add(f"{network} dense, two threads", "s/tile", seconds / many, dense, "one thread", less_is_better=True)
+solid = phantom("heatmap_solid", 8192, 1, "--layout", "cords")
+node = phantom("heatmap_node", 8192, 1)
+for network in ["googlenet", "resnet18"]:
+    for tissue, slide, options in [("solid", solid, []), ("node", node, []),
+                                   ("scattered", solid, ["--tissue", scattered(solid)])]:
+        theirs, their_s, _ = work(slide, network, "never", *options)
+        ours, our_s, streamed = work(slide, network, "auto", *options)
+        case = f"{network} dense, {tissue}, {streamed} blocks streamed"
+        table.add(case, "Mpx", ours, theirs, "--stream never", less_is_better=True)
+        table.add(case, "CPU s", our_s, their_s, "--stream never", less_is_better=True)
 large = phantom("data", 32768, 7)  # the slide of bench_extract.py
 threads = min(2, len(cores))
 tiles, seconds, said, _, megabytes = predict(large, "scan_small", "dense", threads)

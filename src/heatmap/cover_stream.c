@@ -10,7 +10,8 @@
 #include "heatmap/cover.h"
 #include "heatmap/scorer.h"
 
-#define HALVINGS 3 /* of a rectangle of the size of a task */
+#define HALVINGS 2 /* of a rectangle of the size of a task */
+#define FULL 0.9   /* of a rectangle's cells are wanted: its halves cannot be less work */
 
 struct dividing {
     const struct specimen *specimen;
@@ -97,14 +98,19 @@ static int64_t parts_of(const struct dividing *d, const struct partition_block *
 
 /* --- what is less work --- */
 
+/* *full: hardly anything of it is not wanted. */
 static bool stream_one(const struct dividing *d, const struct partition_block *area,
-                       struct cover_list *out, struct err *err)
+                       struct cover_list *out, bool *full, struct err *err)
 {
+    int64_t n = 0;
     struct partition_block block = *area;
     bool *wanted = malloc((size_t)(area->width * area->height) * sizeof *wanted);
     if (!wanted)
         return err_memory(err, "a block");
     cover_wanted(d->specimen, d->ensemble, area, wanted);
+    for (int64_t i = 0; i < area->width * area->height; i++)
+        n += wanted[i];
+    *full = (double)n >= FULL * (double)(area->width * area->height);
     struct scorer_block shape = { area->width, area->height, wanted };
     block.streamed = true;
     bool ok =
@@ -137,12 +143,12 @@ static bool choose(const struct dividing *d, const struct partition_block *area,
 {
     struct cover_list blocks = { 0 }, halves = { 0 };
     struct partition_block parts[2];
-    bool ok = stream_one(d, area, out, err);
+    bool full = false, ok = stream_one(d, area, out, &full, err);
     if (ok && !d->ensemble->stream.always) {
         ok = cover_area(d->specimen, d->ensemble, area, &blocks, err);
         take_cheaper(out, &blocks);
     }
-    if (ok && halvings > 0 && split(d, area, 0.5, parts)) {
+    if (ok && halvings > 0 && !full && split(d, area, 0.5, parts)) {
         for (int i = 0; ok && i < 2; i++) {
             struct cover_list half = { 0 };
             ok = !trim(d, &parts[i]) ||
