@@ -1,25 +1,24 @@
 #!/usr/bin/env python3
-"""Why larger tiles: a class that is in the layout of the tissue, learnt on tiles of 1024 px and of 256 px that are cut
-from the same pixels: the table and the picture of docs/model-parallel.md.
+"""Why larger tiles: a class that is in the layout of the tissue, learnt on tiles of 1024 px and of 256 px of the same
+slides: the table and the picture of docs/model-parallel.md.
 
-    bench/study_layout.py BUILD FOLDER [PART ...] [--arms 1024,256,turned] [--seeds 1,2,3]
+    bench/study_layout.py BUILD FOLDER [PART ...] [--arms 1024,256,wide,turned] [--seeds 1,2,3]
 
-Parts, in this order if none is named: cohort, tiles, start, train, table, picture. What is in FOLDER already is not
-made again, so a study that was stopped can be continued, and trainings can run at the same time, an arm or a seed each.
-All run on one thread. The table and the picture are of what is there and go into docs.
+Parts, in this order if none is named: cohort, tiles, train, table, picture. What is in FOLDER already is not made
+again, so a study that was stopped can be continued, and trainings can run at the same time, an arm or a seed each. All
+run on one thread. The table and the picture are of what is there and go into docs.
 
 The slides are those of 'microtome phantom --layout cords': on one slide of each patient all cords of cells run the same
 way, along or across the slide, on the other each runs one way or the other. At 0.5 um/px they are 520 px apart, so a
-tile of 1024 px has four of them, and a tile of 256 px a part of one or none. Three arms, all with the same pixels, as
-many in a step and as many steps:
+tile of 1024 px has four of them, and a tile of 256 px a part of one or none. Four arms, with equally many steps:
 
     1024    tiles of 1024 px
     256     the same tiles, each cut into 16
-    turned  tiles of 1024 px whose 16 squares were turned and put elsewhere: every pixel is there, the layout is not
+    wide    the tiles of 1024 px at 2 um/px, in 256 px: the layout is there, and a sixteenth of the pixels
+    turned  tiles of `wide` whose 16 squares were turned and put elsewhere: the pixels are there, the layout is not
 
-All start from the same weights, which tell lymphoid tissue from stroma on patches of other slides. Scores of small
-tiles are also averaged over the 16 of a large one, and all scores over a slide. Test slides are of other patients and
-choose nothing: weights are those of the last epoch. Needs numpy, h5py and Pillow.
+Scores of small tiles are also averaged over the 16 of a large one, and all scores over a slide. Test slides are those
+of other patients and choose nothing: weights are those of the last epoch. Needs numpy, h5py and Pillow.
 """
 import argparse
 import csv
@@ -42,29 +41,25 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("build", metavar="BUILD")
 parser.add_argument("folder", type=os.path.abspath, metavar="FOLDER")
 parser.add_argument("parts", nargs="*", metavar="PART")
-parser.add_argument("--arms", default="1024,256,turned")
+parser.add_argument("--arms", default="1024,256,wide,turned")
 parser.add_argument("--seeds", default="1,2,3")
 options = parser.parse_args()
 
 SLIDES, SIZE_PX, SEED = 144, 4096, 31
-OTHER_SLIDES, OTHER_SEED = 16, 32
 MPP, LARGE_PX, SMALL_PX = 0.5, 1024, 256
+SQUARES = LARGE_PX // SMALL_PX  # small tiles along a large one
+WIDE_MPP = MPP * SQUARES
 CLASSES = ("crossed", "parallel")
-ARMS = {"1024": LARGE_PX, "256": SMALL_PX, "turned": LARGE_PX}
-EPOCHS, LARGE_BATCH = 16, 4
-START = """seed: 1
-network: {{ name: scan_tiny, input_px: 144 }}
-data: {{ train: [{tiles}], val_fraction: 0.2, balance: weights, workers: 1, window_mb: 64 }}
-train: {{ epochs: 4, batch: 32 }}
-schedule: {{ learning_rate: 0.02, warmup_epochs: 1 }}
-"""
+WINDOW_MB = 1300  # all training slides: where few are shuffled together, these few are learnt by heart in turn
+ARMS = {"1024": (LARGE_PX, 8, 40), "256": (SMALL_PX, 32, 10), "wide": (SMALL_PX, 8, 40),
+        "turned": (SMALL_PX, 8, 40)}  # side of tiles, tiles in a step, epochs: 1,920 steps
 TRAIN = """seed: {seed}
-network: {{ name: scan_tiny, input_px: {px}, head: lse, weights: {start} }}
-data: {{ train: [{tiles}], split: attribute, workers: 1, window_mb: 64 }}
+network: {{ name: scan_tiny, input_px: {px}, head: lse }}
+data: {{ train: [{tiles}], split: attribute, workers: 1, window_mb: {window_mb} }}
 augment: {{ hed_jitter: 0.1, brightness: 0.1 }}
 optimizer: {{ name: adam }}
 train: {{ epochs: {epochs}, batch: {batch}, monitor: last }}
-schedule: {{ learning_rate: 0.002, warmup_epochs: 1 }}
+schedule: {{ learning_rate: 0.002, warmup_epochs: 2 }}
 """
 
 
@@ -86,32 +81,27 @@ def once(name, *arguments):
         return float(file.read())
 
 
-def cohort(name, slides, seed, *more):
-    once(name, "phantom", "-o", place(name), "--slides", str(slides), "--size", str(SIZE_PX), "--seed", str(seed),
-         "--pen", "none", *more)
-
-
 def part_cohort():
-    cohort("cohort", SLIDES, SEED, "--layout", "cords")
-    cohort("other", OTHER_SLIDES, OTHER_SEED, "--classes", "lymphoid,stroma")
+    once("cohort", "phantom", "-o", place("cohort"), "--slides", str(SLIDES), "--size", str(SIZE_PX), "--seed",
+         str(SEED), "--layout", "cords", "--pen", "none")
 
 
 # --- tiles ---
 
 def turned(tile, rng):
     """The tile's squares, each turned by 0 to 3 quarters and put where another one was."""
-    n = LARGE_PX // SMALL_PX
+    n = SQUARES
     squares = [square for row in numpy.split(tile, n, 0) for square in numpy.split(row, n, 1)]
     squares = [numpy.rot90(squares[i], rng.integers(4)) for i in rng.permutation(n * n)]
     return numpy.concatenate([numpy.concatenate(squares[y * n:(y + 1) * n], 1) for y in range(n)])
 
 
 def turn_stores():
-    """tiles-turned: copies of the stores of large tiles, with other pixels."""
+    """tiles-turned: copies of the stores of `wide`, with other pixels."""
     if os.path.exists(place("tiles-turned")):
         return
     part = place("tiles-turned.part")
-    shutil.copytree(place("tiles-1024"), part, dirs_exist_ok=True)
+    shutil.copytree(place("tiles-wide"), part, dirs_exist_ok=True)
     for name in sorted(os.listdir(part)):
         if name.endswith(".h5"):
             rng = numpy.random.default_rng(zlib.crc32(name.encode()))
@@ -122,23 +112,11 @@ def turn_stores():
 
 
 def part_tiles():
-    for px in (LARGE_PX, SMALL_PX):
-        once(f"tiles-{px}", "extract", place("cohort", "slides.csv"), "-o", place(f"tiles-{px}"), "--dense", "--patch",
-             str(px), "--margin", "0", "--mpp", str(MPP), "--method", "none", "--label-rule", "slide", "--class-map",
-             f"{{classes: [{', '.join(CLASSES)}]}}", "-q")
+    for arm, px, mpp in (("1024", LARGE_PX, MPP), ("256", SMALL_PX, MPP), ("wide", SMALL_PX, WIDE_MPP)):
+        once(f"tiles-{arm}", "extract", place("cohort", "slides.csv"), "-o", place(f"tiles-{arm}"), "--dense",
+             "--patch", str(px), "--margin", "0", "--mpp", str(mpp), "--method", "none", "--label-rule", "slide",
+             "--class-map", f"{{classes: [{', '.join(CLASSES)}]}}", "-q")
     turn_stores()
-
-
-def train(name, config):
-    with open(place(name + ".yaml"), "w") as out:
-        out.write(config)
-    once(name, "train", place(name + ".yaml"), "-o", place(name), "--resume")
-
-
-def part_start():
-    once("other-tiles", "extract", place("other", "slides.csv"), "-o", place("other-tiles"), "--random", "150",
-         "--patch", "160", "--mpp", str(MPP), "--class-map", place("other", "classes.yaml"), "-q")
-    train("start", START.format(tiles=place("other-tiles")))
 
 
 def run_name(arm, seed):
@@ -148,10 +126,11 @@ def run_name(arm, seed):
 def part_train():
     for seed in options.seeds.split(","):
         for arm in options.arms.split(","):
-            px = ARMS[arm]
-            train(run_name(arm, seed),
-                  TRAIN.format(seed=seed, px=px, start=place("start", "model.safetensors"), tiles=place(f"tiles-{arm}"),
-                               epochs=EPOCHS, batch=LARGE_BATCH * (LARGE_PX // px) ** 2))
+            name, (px, batch, epochs) = run_name(arm, seed), ARMS[arm]
+            with open(place(name + ".yaml"), "w") as out:
+                out.write(TRAIN.format(seed=seed, px=px, tiles=place(f"tiles-{arm}"), epochs=epochs, batch=batch,
+                                       window_mb=WINDOW_MB))
+            once(name, "train", place(name + ".yaml"), "-o", place(name), "--resume")
 
 
 # --- results ---
@@ -164,7 +143,7 @@ def scores(arm, seed):
             path, number = re.fullmatch(r"(.*) patch (\d+)", row["sample"]).groups()
             if path not in coords:
                 with h5py.File(path) as store:
-                    coords[path] = store["coords"][:] // round(LARGE_PX * store.attrs["downsample"])
+                    coords[path] = store["coords"][:] // round(LARGE_PX * MPP / store.attrs["mpp_l0"])
             slide = os.path.basename(path)
             rows.append((slide, (slide, *coords[path][int(number)]), row["label"] == "1", float(row["prob_parallel"])))
     return rows
@@ -195,7 +174,8 @@ def spread(results, of, what, form="{:.3f}"):
     return text + (f" ({form.format(min(found))}–{form.format(max(found))})" if len(found) > 1 else "")
 
 
-TITLES = {"1024": "1024²", "256": "256²", "turned": "1024², squares of 256² turned and mixed"}
+TITLES = {"1024": "1024², 0.5 µm/px", "256": "256², 0.5 µm/px",
+          "wide": "256², 2 µm/px", "turned": "256², 2 µm/px, squares turned and mixed"}
 
 
 def table(found):
@@ -259,8 +239,7 @@ def part_picture():
     out.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-PARTS = dict(cohort=part_cohort, tiles=part_tiles, start=part_start, train=part_train, table=part_table,
-             picture=part_picture)
+PARTS = dict(cohort=part_cohort, tiles=part_tiles, train=part_train, table=part_table, picture=part_picture)
 
 
 def main():
