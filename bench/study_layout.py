@@ -179,8 +179,8 @@ TITLES = {"1024": "1024², 0.5 µm/px", "256": "256², 0.5 µm/px",
 
 
 def table(found):
-    lines = ["| a network on tiles of | seeds | test tiles | accuracy of a tile | of 1024² px | of a slide "
-             "| AUC of a tile | of 1024² px | of a slide | CPU minutes |", "|---|---|---|---|---|---|---|---|---|---|"]
+    lines = ["| a network on tiles of | seeds | test tiles | accuracy of a tile | of 512² µm | of a slide "
+             "| AUC of a tile | of 512² µm | of a slide | CPU minutes |", "|---|---|---|---|---|---|---|---|---|---|"]
     for arm, results in found.items():
         cells = [spread(results, of, what) for what in ("accuracy", "auc") for of in ("tile", "large", "slide")]
         minutes = numpy.mean([result["cpu_s"] for result in results]) / 60
