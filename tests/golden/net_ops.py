@@ -16,10 +16,12 @@ torch.manual_seed(7)
 record = writer("net_ops.bin")
 
 
-def case(name, fn, *shapes, positive=()):
+def case(name, fn, *shapes, positive=(), given={}):
     xs = [torch.randn(s, dtype=torch.double).float().double() for s in shapes]
     for i in positive:
         xs[i] = (xs[i].abs() + 0.5).float().double()
+    for i, x in given.items():
+        xs[i] = x.double()
     for x in xs:
         x.requires_grad_(True)
     y = fn(*xs)
@@ -133,3 +135,24 @@ case("lse", lambda x: ((5 * x).logsumexp((2, 3), keepdim=True) - math.log(20)) /
 case("lse_soft", lambda x: ((0.5 * x).logsumexp((2, 3), keepdim=True) - math.log(42)) / 0.5, (2, 5, 7, 6))
 case("attention_pool", lambda x, s: (x * s.flatten(1).softmax(1).view_as(s)).sum((2, 3), keepdim=True), (2, 16, 4, 5), (2, 1, 4, 5))
 case("standardize", lambda w, g: g[:, None, None, None] * (w - w.mean((1, 2, 3), True)) / (45 * (w.var((1, 2, 3), False, True) + 1e-3)) ** 0.5, (6, 5, 3, 3), (6,))
+
+
+def heads(n, scale=None):
+    """softmax(scale q kt + bias) v of n heads for q [N, T, n d], k and v [N, S, n d]; keys with mask 0 are not seen."""
+    def split(x):
+        return x.unflatten(2, (n, -1)).transpose(1, 2)
+
+    def fn(q, k, v, bias=None, mask=None):
+        scores = split(q) @ split(k).transpose(-1, -2) * (scale or (q.shape[2] / n) ** -0.5)
+        scores = scores if bias is None else scores + bias
+        scores = scores if mask is None else scores.masked_fill(mask[:, None, None] == 0, -math.inf)
+        return (scores.softmax(-1) @ split(v)).transpose(1, 2).flatten(2)
+    return fn
+
+
+seen = torch.tensor([[1, 1, 0, 1, 1, 0, 1], [0, 1, 1, 0, 0, 0, 0]])
+case("heads", heads(2), (2, 5, 16), (2, 7, 16), (2, 7, 16))
+case("heads_masked", heads(2, 0.7), (2, 5, 18), (2, 7, 18), (2, 7, 18), (1, 2, 5, 7), (2, 7), given={4: seen})
+case("heads_packed", lambda x: heads(2)(*x.chunk(3, 2)), (2, 37, 24))
+case("heads_long", heads(1), (1, 3, 4), (1, 530, 4), (1, 530, 4))
+case("rms_norm", lambda x, w: x * (x.square().mean(-1, True) + 1e-6).rsqrt() * w, (2, 5, 12), (12,))

@@ -34,10 +34,11 @@ def parameters(norm, head):
     p, buffers = {}, {}
     for name, (out, inner, k, _, _, bn) in CONVS.items():
         p[name + ".weight"] = normal(out, inner, k, k, scale=0.4)
-        if norm == "frozen":
+        if norm in ("frozen", "group"):
             p[bn + ".weight"], p[bn + ".bias"] = normal(out), normal(out)
-            buffers[bn + ".running_mean"] = normal(out).detach()
-            buffers[bn + ".running_var"] = (normal(out).detach().abs() + 0.5).float().double()
+            if norm == "frozen":
+                buffers[bn + ".running_mean"] = normal(out).detach()
+                buffers[bn + ".running_var"] = (normal(out).detach().abs() + 0.5).float().double()
         elif norm == "ws":
             p[name + ".gain"], p[name + ".bias"] = normal(out), normal(out)
         else:
@@ -69,6 +70,8 @@ def network(x, p, buffers, norm, head):
         y = F.conv2d(x if before is None else x + before, weight, bias, stride, padding)
         if norm == "frozen":
             return F.batch_norm(y, buffers[bn + ".running_mean"], buffers[bn + ".running_var"], p[bn + ".weight"], p[bn + ".bias"], False)
+        if norm == "group":
+            return F.group_norm(y, next(n for n in range(32, 0, -1) if out % n == 0 and out / n >= 4), p[bn + ".weight"], p[bn + ".bias"])
         y = y * p[name + ".factor"] if name + ".factor" in p else y
         return y + p[name + ".bias_behind"] if name + ".bias_behind" in p else y
 
@@ -95,7 +98,7 @@ def network(x, p, buffers, norm, head):
     return F.linear(x, p["fc.weight"], p["fc.bias"])
 
 
-for norm, head in [("frozen", "mean"), ("frozen", "max"), ("ws", "attention"), ("ws", "classes"), ("fixup", "lse")]:
+for norm, head in [("frozen", "mean"), ("frozen", "max"), ("ws", "attention"), ("ws", "classes"), ("fixup", "lse"), ("group", "mean")]:
     name = norm + "_" + head
     p, buffers = parameters(norm, head)
     x = torch.randn(2, 3, 17, 15, dtype=torch.double).float().double()

@@ -134,6 +134,11 @@ static const struct op_case cases[] = {
     { "attention_pool", OP_ATTENTION_POOL, { .linear = { 0 } } },
     { "standardize", OP_STANDARDIZE, { .norm = { .epsilon = 1e-3f } } },
     { "attention", OP_KINDS, { .linear = { 0 } } },
+    { "heads", OP_ATTENTION, { .attention = { .heads = 2 } } },
+    { "heads_masked", OP_ATTENTION, { .attention = { .heads = 2, .scale = 0.7f } } },
+    { "heads_packed", OP_ATTENTION, { .attention = { .heads = 2 } } },
+    { "heads_long", OP_ATTENTION, { .attention = { .heads = 1 } } },
+    { "rms_norm", OP_RMS_NORM, { .norm = { .epsilon = 1e-6f } } },
 };
 
 /* How the tensors of a case enter the graph. */
@@ -168,9 +173,16 @@ static value_id through_identity(struct graph *g, value_id x)
 
 static bool stays_parameter(const struct op_case *c, int i)
 {
-    return i > 0 &&
-           (c->kind == OP_BATCH_NORM || c->kind == OP_GROUP_NORM || c->kind == OP_LAYER_NORM ||
-            c->kind == OP_CONV || c->kind == OP_CONV_TRANSPOSE || c->kind == OP_LINEAR);
+    return i > 0 && (c->kind == OP_BATCH_NORM || c->kind == OP_GROUP_NORM ||
+                     c->kind == OP_LAYER_NORM || c->kind == OP_RMS_NORM || c->kind == OP_CONV ||
+                     c->kind == OP_CONV_TRANSPOSE || c->kind == OP_LINEAR);
+}
+
+static value_id composed_attention(struct graph *g, const value_id *x)
+{
+    struct matmul_attr by_key = { .transpose_b = true, .scale = (float)(1 / sqrt(8)) };
+    value_id weights = graph_softmax(g, graph_matmul(g, x[0], x[1], by_key), -1);
+    return graph_matmul(g, weights, x[2], (struct matmul_attr){ 0 });
 }
 
 static struct built build(const struct op_case *c, enum entry entry)
@@ -192,7 +204,7 @@ static struct built build(const struct op_case *c, enum entry entry)
         if (entry == ENTRY_BLOCKED && t->shape.rank == 4 && !parameter)
             used[b.n] = through_identity(b.graph, x);
     }
-    value_id y = c->kind == OP_KINDS ? graph_attention(b.graph, used[0], used[1], used[2])
+    value_id y = c->kind == OP_KINDS ? composed_attention(b.graph, used)
                                      : graph_node(b.graph, c->kind, NULL, used, b.n, &c->attr);
     graph_output(b.graph, "y", y);
     struct err err = { 0 };

@@ -114,6 +114,7 @@ static void test_pytorch(void **state)
     compare("ws_attention", HEAD_ATTENTION, NORM_WS);
     compare("ws_classes", HEAD_CLASSES, NORM_WS);
     compare("fixup_lse", HEAD_LSE, NORM_FIXUP);
+    compare("group_mean", HEAD_MEAN, NORM_GROUP);
 }
 
 static void draw_images(struct plan *plan, const struct graph *g)

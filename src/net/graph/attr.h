@@ -68,13 +68,14 @@ struct lse_attr {
 };
 #define LSE_DEFAULT_R 5
 
-/* batch_norm, group_norm, layer_norm, standardize: y = gain (w - mean) / sqrt(n (variance +
- * epsilon)) for the n weights of every output. */
+/* batch_norm, group_norm, layer_norm, rms_norm, standardize: y = gain (w - mean) / sqrt(n (variance
+ * + epsilon)) for the n weights of every output. */
 struct norm_attr {
     float epsilon;
     float momentum; /* batch_norm: running = (1 - momentum) running + momentum batch */
     int64_t groups; /* group_norm */
-    int64_t axes;   /* layer_norm: how many of the last axes are normalised together; 0 means 1 */
+    int64_t axes;   /* layer_norm, rms_norm: how many of the last axes are normalised together; 0
+                       means 1 */
     bool alike;     /* batch_norm: PEERS_SPACE and PEERS_BANDS all have the same input, behind a
                        pooling of a whole map; no attribute of the network: neither shown nor hashed
                      */
@@ -193,6 +194,13 @@ struct carry_attr {
     int64_t extent[2]; /* of the output */
 };
 
+/* attention: softmax(scale q kt + bias) v of every head, which is d neighbouring features. Keys
+ * with 0 in the mask are not seen; a query that sees none gives 0. */
+struct attention_attr {
+    int64_t heads; /* 0 means 1 */
+    float scale;   /* 0: 1 / sqrt(d) */
+};
+
 union attr {
     struct conv_attr conv;
     struct linear_attr linear;
@@ -218,5 +226,6 @@ union attr {
     struct all_reduce_attr all_reduce;
     struct all_gather_attr all_gather;
     struct carry_attr carry;
+    struct attention_attr attention;
 };
 #endif

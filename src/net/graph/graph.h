@@ -174,6 +174,8 @@ value_id graph_group_norm(struct graph *graph, value_id x, const char *name, int
                           float epsilon);
 /* Over the last axis. */
 value_id graph_layer_norm(struct graph *graph, value_id x, const char *name, float epsilon);
+/* Divided by the root of the mean square over the last axis; name.weight only. */
+value_id graph_rms_norm(struct graph *graph, value_id x, const char *name, float epsilon);
 
 /* --- building: layers without parameters; the node's name is generated from the op --- */
 
@@ -218,8 +220,12 @@ value_id graph_upsample(struct graph *graph, value_id x, struct upsample_attr at
 value_id graph_halo(struct graph *graph, value_id x, struct halo_attr attr);
 value_id graph_all_reduce(struct graph *graph, value_id x, struct all_reduce_attr attr);
 value_id graph_all_gather(struct graph *graph, value_id x, struct all_gather_attr attr);
-/* softmax(q kt / sqrt(d)) v for q, k, v [N, heads, T, d] -> [N, heads, T, d] */
-value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v);
+/* See OP_ATTENTION and struct attention_attr; bias and mask may be NO_VALUE. */
+value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v, value_id bias,
+                         value_id mask, struct attention_attr attr);
+/* The same of q, k and v side by side, [N, T, 3 heads d] -> [N, T, heads d] */
+value_id graph_attention_packed(struct graph *graph, value_id qkv, value_id bias, value_id mask,
+                                struct attention_attr attr);
 
 /* --- reading --- */
 
@@ -243,7 +249,8 @@ bool graph_pools_maps(const struct graph *graph, const struct node *node);
 int64_t graph_parameter_count(const struct graph *graph);
 /* Multiply-adds of one forward pass at the current shapes. */
 double graph_multiply_adds(const struct graph *graph);
-/* Those of one node; 0 for all but convolutions, linear layers and products of matrices. */
+/* Those of one node; 0 for all but convolutions, linear layers, products of matrices and
+ * attention. */
 double graph_node_multiply_adds(const struct graph *graph, const struct node *node);
 
 /* Recomputes the shapes of all values from those of the inputs; an error names the node that does

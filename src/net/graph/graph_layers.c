@@ -152,9 +152,11 @@ static value_id scaled_norm(struct graph *graph, enum op_kind kind, value_id x, 
     value_id inputs[3] = {
         x,
         learnt(graph, name, "weight", extent, (struct init){ INIT_CONSTANT, 1 }),
-        learnt(graph, name, "bias", extent, (struct init){ INIT_CONSTANT, 0 }),
     };
-    return graph_node(graph, kind, name, inputs, 3, &(union attr){ .norm = attr });
+    bool bias = kind != OP_RMS_NORM;
+    if (bias)
+        inputs[2] = learnt(graph, name, "bias", extent, (struct init){ INIT_CONSTANT, 0 });
+    return graph_node(graph, kind, name, inputs, bias ? 3 : 2, &(union attr){ .norm = attr });
 }
 
 value_id graph_group_norm(struct graph *graph, value_id x, const char *name, int64_t groups,
@@ -167,6 +169,11 @@ value_id graph_group_norm(struct graph *graph, value_id x, const char *name, int
 value_id graph_layer_norm(struct graph *graph, value_id x, const char *name, float epsilon)
 {
     return scaled_norm(graph, OP_LAYER_NORM, x, name, 1, (struct norm_attr){ .epsilon = epsilon });
+}
+
+value_id graph_rms_norm(struct graph *graph, value_id x, const char *name, float epsilon)
+{
+    return scaled_norm(graph, OP_RMS_NORM, x, name, 1, (struct norm_attr){ .epsilon = epsilon });
 }
 
 static value_id unary(struct graph *graph, enum op_kind kind, value_id x, const union attr *attr)
@@ -365,15 +372,21 @@ value_id graph_all_gather(struct graph *graph, value_id x, struct all_gather_att
     return unary(graph, OP_ALL_GATHER, x, &(union attr){ .all_gather = attr });
 }
 
-value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v)
+value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v, value_id bias,
+                         value_id mask, struct attention_attr attr)
 {
-    if (q == NO_VALUE)
+    if (q == NO_VALUE || k == NO_VALUE || v == NO_VALUE)
         return NO_VALUE;
-    const struct shape *shape = graph_shape(graph, q);
-    if (shape->rank < 2)
-        return bad_input(graph, "attention", "q must be [.., T, d]");
-    float scale = (float)(1 / sqrt((double)shape->dim[shape->rank - 1]));
-    value_id scores =
-        graph_matmul(graph, q, k, (struct matmul_attr){ .transpose_b = true, .scale = scale });
-    return graph_matmul(graph, graph_softmax(graph, scores, -1), v, (struct matmul_attr){ 0 });
+    return graph_node(graph, OP_ATTENTION, NULL, (value_id[]){ q, k, v, bias, mask }, 5,
+                      &(union attr){ .attention = attr });
+}
+
+value_id graph_attention_packed(struct graph *graph, value_id qkv, value_id bias, value_id mask,
+                                struct attention_attr attr)
+{
+    if (qkv == NO_VALUE)
+        return NO_VALUE;
+    return graph_node(graph, OP_ATTENTION, NULL,
+                      (value_id[]){ qkv, NO_VALUE, NO_VALUE, bias, mask }, 5,
+                      &(union attr){ .attention = attr });
 }

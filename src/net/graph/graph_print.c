@@ -114,6 +114,10 @@ double graph_node_multiply_adds(const struct graph *graph, const struct node *no
         const struct shape *a = graph_shape(graph, node->inputs[0]);
         return out * (double)a->dim[a->rank - 1 - node->attr.matmul.transpose_a];
     }
+    if (node->op->kind == OP_ATTENTION) {
+        const struct shape *k = graph_shape(graph, node->inputs[node->inputs[1] != NO_VALUE]);
+        return 2 * out * (double)k->dim[1];
+    }
     return 0;
 }
 

@@ -31,12 +31,30 @@ bool transform_resize(const struct graph *graph, int64_t batch, int64_t height, 
  * 0.114 B (ITU-R BT.601). Its only input must be an image with one channel. */
 bool transform_grey(const struct graph *graph, struct graph **out, struct err *err);
 
+/* Every attention as products of matrices with a softmax between them, whose output is the map of
+ * attention; for those who look at it, and for ONNX. Slower, and all scores are in memory. A query
+ * that sees no key gives the mean of all values, not 0. */
+bool transform_expand_attention(const struct graph *graph, struct graph **out, struct err *err);
+
 /* Without the node that makes `value`: its first input, of the same shape, takes its place. */
 bool transform_bypass(const struct graph *graph, value_id value, struct graph **out,
                       struct err *err);
 
 /* With all parameters as buffers: nothing is learnt, and plans compute no gradients of weights. */
 bool transform_freeze(const struct graph *graph, struct graph **out, struct err *err);
+
+/* Adapters of low rank beside all convolutions and linear layers with more weights than their
+ * adapter would have: W x becomes W x + B (A x), A [rank, ..] "NAME.adapter_down.weight" drawn by
+ * the seed, B "NAME.adapter_up.weight" 0. The graph has its floats. */
+bool transform_adapters(const struct graph *graph, int64_t rank, uint64_t seed, struct graph **out,
+                        struct err *err);
+/* The same network without adapters: W + B A. */
+bool transform_merge_adapters(const struct graph *graph, struct graph **out, struct err *err);
+/* Only some parameters stay parameters, all others become buffers, as by transform_freeze: those
+ * whose names match a pattern (fnmatch), or "adapters", "norms", "biases". A pattern without any is
+ * an error. */
+bool transform_learn(const struct graph *graph, const char *const *patterns, size_t n,
+                     struct graph **out, struct err *err);
 
 /* Splits the graph at `value`: *head has the values that cross the cut as outputs, *tail has them
  * as inputs, in the same order and with the same names. Nodes that `value` needs are in the head,
@@ -81,9 +99,11 @@ enum norm_rule {
                     with a learnt gain "name.gain", smaller at the end of residual branches */
     NORM_FIXUP,  /* none (Zhang et al. 2019): scalar biases before and behind every convolution, a
                     scalar factor at the end of residual branches, and initial values that suit */
+    NORM_GROUP,  /* group norm with the same weights and biases, over the largest number of groups
+                    up to 32 of at least 4 channels: an image is normalised by itself */
 };
 extern const char *const norm_names[]; /* in this order; ends with NULL */
-/* For a network that has no floats yet: NORM_WS and NORM_FIXUP have other parameters. Networks for
+/* For a network that has no floats yet: all but the first two have other parameters. Networks for
  * which a rule does not exist are refused: ws needs every batch norm to follow a convolution, fixup
  * also residual branches. */
 bool transform_norm(const struct graph *graph, enum norm_rule rule, struct graph **out,

@@ -248,6 +248,8 @@ static bool dense_node(struct dense *d, const struct node *node, struct err *err
         break;
     case OP_CONV_TRANSPOSE:
     case OP_MATMUL:
+    case OP_ATTENTION:
+    case OP_RMS_NORM:
     case OP_GROUP_NORM:
     case OP_LAYER_NORM:
     case OP_RESHAPE:

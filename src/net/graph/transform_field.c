@@ -68,6 +68,8 @@ static bool sees_all(const struct node *node)
 {
     switch (node->op->kind) {
     case OP_MATMUL:
+    case OP_ATTENTION:
+    case OP_RMS_NORM:
     case OP_GROUP_NORM:
     case OP_LAYER_NORM:
     case OP_RESHAPE:

@@ -1,11 +1,11 @@
-/* transform_norm.c: networks with batch norm, without it: with standardised weights, or with
- * initial values that need no normalisation. */
+/* transform_norm.c: networks with batch norm, without it: with standardised weights, with initial
+ * values that need no normalisation, or with group norm. */
 #include <math.h>
 #include <stdlib.h>
 #include "net/graph/rewrite.h"
 #include "net/graph/transform.h"
 
-const char *const norm_names[] = { "batch", "frozen", "ws", "fixup", NULL };
+const char *const norm_names[] = { "batch", "frozen", "ws", "fixup", "group", NULL };
 
 /* A normal distribution behind a ReLU has a variance of (1 - 1/pi) / 2: with this gain a layer
  * gives it a variance of 1 again. */
@@ -14,6 +14,10 @@ const char *const norm_names[] = { "batch", "frozen", "ws", "fixup", NULL };
  * grows slowly (alpha of Brock et al.). */
 #define BRANCH_FRACTION 0.2
 #define WS_EPSILON 1e-6f
+#define MOST_GROUPS                                                                                \
+    32 /* of a group norm; with one channel each, the mean of a map would be lost                  \
+        */
+#define LEAST_CHANNELS 4 /* in a group, if there is more than one group */
 
 /* What is known of the convolutions and sums of a network; by node. */
 struct anatomy {
@@ -247,6 +251,36 @@ static void fix_up_output(struct rewrite *r)
     }
 }
 
+/* --- group norm --- */
+
+/* The batch norm's weight and bias, for as many groups as there may be. */
+static void group(struct rewrite *r, const struct node *norm)
+{
+    value_id inputs[3];
+    for (int i = 0; i < 3; i++)
+        if ((inputs[i] = rewrite_value(r, norm->inputs[i])) == NO_VALUE)
+            return;
+    int64_t channels = graph_shape(r->from, norm->output)->dim[1], groups = MOST_GROUPS;
+    while (groups > 1 && (channels % groups != 0 || channels / groups < LEAST_CHANNELS))
+        groups--;
+    r->map[norm->output] = graph_node(
+        r->to, OP_GROUP_NORM, norm->name, inputs, 3,
+        &(union attr){ .norm = { .groups = groups, .epsilon = norm->attr.norm.epsilon } });
+}
+
+static bool group_all(const struct graph *graph, struct graph **out, struct err *err)
+{
+    struct rewrite r;
+    if (!rewrite_begin(&r, graph, true, NULL, 0, err))
+        return false;
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (graph->nodes[i].op->kind == OP_BATCH_NORM)
+            group(&r, &graph->nodes[i]);
+        else
+            rewrite_node(&r, &graph->nodes[i], NULL);
+    return rewrite_end(&r, out, err);
+}
+
 static bool rewrite_all(struct rewrite *r, const struct anatomy *a, enum norm_rule rule,
                         struct err *err)
 {
@@ -288,11 +322,13 @@ bool transform_norm(const struct graph *graph, enum norm_rule rule, struct graph
     struct rewrite r;
     if (rule == NORM_BATCH || rule == NORM_FROZEN)
         return graph_copy(graph, out, err);
+    if (!has_norm(graph))
+        return err_set(err, ERR_USAGE,
+                       "%s: has no batch norm that network.norm: %s could replace; use batch",
+                       graph->name, norm_names[rule]);
+    if (rule == NORM_GROUP)
+        return group_all(graph, out, err);
     bool ok = anatomy_of(graph, rule, &a, err);
-    if (ok && !has_norm(graph))
-        ok = err_set(err, ERR_USAGE,
-                     "%s: has no batch norm that network.norm: %s could replace; use batch",
-                     graph->name, norm_names[rule]);
     if (ok && rule == NORM_FIXUP && a.branches == 0)
         ok = err_set(err, ERR_USAGE,
                      "%s: has no residual branches that end in a convolution and its batch norm, "

@@ -107,6 +107,7 @@ static bool refuse_op(const struct node *node, struct err *err)
     switch ((int)node->op->kind) {
     case OP_GROUP_NORM:
     case OP_LAYER_NORM:
+    case OP_RMS_NORM:
         return space_refuse(node,
                             "normalises over the whole image, which is not divided; use a network "
                             "with batch norm, or cut it into stages (parallel.stages) instead",

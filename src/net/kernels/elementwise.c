@@ -1,7 +1,8 @@
 /* elementwise.c: rows of floats, split across threads. */
 #include "net/kernels/elementwise.h"
-
+#include <string.h>
 #include "base/divide.h"
+#include "net/kernels/wide.h"
 
 #define LOOPS "net/kernels/elementwise_loops.h"
 #include "net/kernels/each_level.h"

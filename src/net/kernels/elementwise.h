@@ -15,6 +15,8 @@ enum elementwise {
     EW_LEAKY_BACK, /* a is the gradient, b the input */
     EW_SCALE,      /* alpha a + beta */
     EW_ADD_RELU,   /* max(a + b, 0) */
+    EW_SILU,       /* a / (1 + e^-a) */
+    EW_SILU_BACK,  /* a is the gradient, b the input */
     EW_KINDS
 };
 

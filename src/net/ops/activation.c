@@ -45,7 +45,7 @@ static struct row row_of(const struct plan_node *pn, enum elementwise kind, enum
     return (struct row){
         kind,
         layout_count(pn->tape, out_shape(pn), layout),
-        { .alpha = kind == EW_RELU || kind == EW_RELU_BACK ? 0 : pn->node->attr.leaky.slope },
+        { .alpha = kind == EW_LEAKY || kind == EW_LEAKY_BACK ? pn->node->attr.leaky.slope : 0 },
         pn->tape->options.threads
     };
 }
@@ -114,6 +114,24 @@ static bool relu_backward(struct plan_node *pn, struct err *err)
     return rectify_backward(pn, EW_RELU_BACK, err);
 }
 
+/* The same bits whether or not it is done by the norm before it. */
+static bool silu_forward(struct plan_node *pn, struct err *err)
+{
+    enum layout layout = in_layout(pn, 0);
+    if (!pn->state->fused)
+        return rectify_forward(pn, EW_SILU, err);
+    out_is(pn, in_slot(pn, 0, layout, err), FLOATS(layout));
+    return true;
+}
+
+static bool silu_backward(struct plan_node *pn, struct err *err)
+{
+    enum layout layout = out_layout(pn);
+    if (pn->state->fused)
+        return gradient_add(pn, 0, out_gradient(pn, layout, err), layout, err);
+    return rectify_backward(pn, EW_SILU_BACK, err);
+}
+
 static bool leaky_forward(struct plan_node *pn, struct err *err)
 {
     return rectify_forward(pn, EW_LEAKY, err);
@@ -143,8 +161,7 @@ const struct op op_relu = {
 };
 const struct op op_leaky_relu = ACTIVATION(OP_LEAKY_RELU, "leaky_relu", "LeakyRelu", leaky_fields,
                                            leaky_forward, leaky_backward);
-const struct op op_silu =
-    ACTIVATION(OP_SILU, "silu", NULL, NULL, lower_activation_forward, lower_activation_backward);
+const struct op op_silu = ACTIVATION(OP_SILU, "silu", NULL, NULL, silu_forward, silu_backward);
 const struct op op_gelu = ACTIVATION(OP_GELU, "gelu", NULL, gelu_fields, lower_activation_forward,
                                      lower_activation_backward);
 const struct op op_sigmoid = ACTIVATION(OP_SIGMOID, "sigmoid", "Sigmoid", NULL,

@@ -1,4 +1,4 @@
-/* norm.c: batch, group and layer normalisation. */
+/* norm.c: batch, group, layer and root-mean-square normalisation. */
 #include "net/plan/lower.h"
 #include "net/kernels/normalize.h"
 #include "net/ops/ops.h"
@@ -84,14 +84,11 @@ static struct normalize rows_of(const struct plan_node *pn)
 {
     const struct shape *x = in_shape(pn, 0);
     const struct norm_attr *a = &pn->node->attr.norm;
-    struct normalize n = { .epsilon = a->epsilon, .threads = pn->tape->options.threads };
-    if (pn->node->op->kind == OP_GROUP_NORM) {
-        n.rows = x->dim[0] * a->groups, n.parts = x->dim[1] / a->groups;
-        n.run = shape_span(x, 2, x->rank), n.cycle = a->groups;
-    } else {
-        n.rows = shape_span(x, 0, x->rank - (int)a->axes), n.run = 1, n.cycle = 1;
-        n.parts = shape_span(x, x->rank - (int)a->axes, x->rank);
-    }
+    struct normalize n = { .epsilon = a->epsilon,
+                           .rms = pn->node->op->kind == OP_RMS_NORM,
+                           .threads = pn->tape->options.threads };
+    n.rows = shape_span(x, 0, x->rank - (int)a->axes);
+    n.length = shape_span(x, x->rank - (int)a->axes, x->rank);
     return n;
 }
 
@@ -107,12 +104,14 @@ static bool rows_forward(struct plan_node *pn, struct err *err)
     struct normalize n = rows_of(pn);
     struct step_spec spec = { pn->node->op->name, run_rows, &n, sizeof n, 0 };
     int x = in_slot(pn, 0, LAYOUT_PLAIN, err), w = in_slot(pn, 1, LAYOUT_PLAIN, err);
-    int b = in_slot(pn, 2, LAYOUT_PLAIN, err), y = out_slot(pn, LAYOUT_PLAIN);
+    int b = n.rms ? NO_SLOT : in_slot(pn, 2, LAYOUT_PLAIN, err), y = out_slot(pn, LAYOUT_PLAIN);
     bool train = pn->tape->options.mode != PLAN_INFER;
     pn->state->slot[0] = train ? slot_new(pn->tape, (size_t)n.rows * 2 * sizeof(float)) : NO_SLOT;
     struct step *step = step_add(pn->tape, &spec, err);
-    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, w, ACCESS_READ, err) ||
-        !step_use(step, b, ACCESS_READ, err) || !step_use(step, y, ACCESS_WRITE, err))
+    if (!step || !step_use(step, x, ACCESS_READ, err) || !step_use(step, w, ACCESS_READ, err))
+        return false;
+    step_use_optional(step, b, ACCESS_READ);
+    if (!step_use(step, y, ACCESS_WRITE, err))
         return false;
     step_use_optional(step, pn->state->slot[0], ACCESS_WRITE);
     step_in_place(step, 0, -1, 3);
@@ -141,7 +140,7 @@ static bool rows_backward(struct plan_node *pn, struct err *err)
         return false;
     step_use_optional(step, dx, ACCESS_WRITE);
     step_use_optional(step, parameter_gradient_slot(pn, 1), ACCESS_BOTH);
-    step_use_optional(step, parameter_gradient_slot(pn, 2), ACCESS_BOTH);
+    step_use_optional(step, n.rms ? NO_SLOT : parameter_gradient_slot(pn, 2), ACCESS_BOTH);
     step_in_place(step, 3, -1, 4);
     return dx == NO_SLOT || gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
 }
@@ -168,8 +167,8 @@ const struct op op_group_norm = {
     .fields = group_fields,
     .complete = complete,
     .shape = group_shape,
-    .forward = rows_forward,
-    .backward = rows_backward,
+    .forward = lower_group_norm_forward,
+    .backward = lower_group_norm_backward,
 };
 
 const struct op op_layer_norm = {
@@ -178,6 +177,19 @@ const struct op op_layer_norm = {
     .onnx = "LayerNormalization",
     .min_inputs = 3,
     .max_inputs = 3,
+    .fields = layer_fields,
+    .complete = complete,
+    .shape = layer_shape,
+    .forward = rows_forward,
+    .backward = rows_backward,
+};
+
+const struct op op_rms_norm = {
+    .kind = OP_RMS_NORM,
+    .name = "rms_norm",
+    .onnx = NULL,
+    .min_inputs = 2,
+    .max_inputs = 2,
     .fields = layer_fields,
     .complete = complete,
     .shape = layer_shape,

@@ -9,7 +9,7 @@ extern const struct op op_conv, op_conv_transpose;
 /* linear.c */
 extern const struct op op_linear, op_matmul;
 /* norm.c */
-extern const struct op op_batch_norm, op_group_norm, op_layer_norm;
+extern const struct op op_batch_norm, op_group_norm, op_layer_norm, op_rms_norm;
 /* activation.c */
 extern const struct op op_relu, op_leaky_relu, op_silu, op_gelu, op_sigmoid, op_tanh;
 /* pool.c */
@@ -37,6 +37,8 @@ extern const struct op op_carry;
 extern const struct op op_halo, op_all_reduce, op_all_gather;
 /* soft_pool.c */
 extern const struct op op_global_lse_pool, op_attention_pool;
+/* attention.c */
+extern const struct op op_attention;
 /* standardize.c */
 extern const struct op op_standardize;
 

@@ -47,6 +47,8 @@ static const struct op *const table[OP_KINDS] = {
     [OP_ATTENTION_POOL] = &op_attention_pool,
     [OP_STANDARDIZE] = &op_standardize,
     [OP_CARRY] = &op_carry,
+    [OP_ATTENTION] = &op_attention,
+    [OP_RMS_NORM] = &op_rms_norm,
 };
 
 const struct op *op_get(enum op_kind kind)

@@ -35,24 +35,21 @@ void lower_forget(void *hint)
 /* What oneDNN calls it, and whether its backward reads the output instead of the input. */
 struct function {
     dnnl_alg_kind_t forward, backward;
-    float alpha;
     bool from_output;
 };
 
 static struct function function_of(const struct node *node)
 {
     switch (node->op->kind) {
-    case OP_SILU:
-        return (struct function){ dnnl_eltwise_swish, dnnl_eltwise_swish, 1, false };
     case OP_SIGMOID:
-        return (struct function){ dnnl_eltwise_logistic, dnnl_eltwise_logistic_use_dst_for_bwd, 0,
+        return (struct function){ dnnl_eltwise_logistic, dnnl_eltwise_logistic_use_dst_for_bwd,
                                   true };
     case OP_TANH:
-        return (struct function){ dnnl_eltwise_tanh, dnnl_eltwise_tanh_use_dst_for_bwd, 0, true };
+        return (struct function){ dnnl_eltwise_tanh, dnnl_eltwise_tanh_use_dst_for_bwd, true };
     default:
         return node->attr.gelu.tanh_form
-                   ? (struct function){ dnnl_eltwise_gelu_tanh, dnnl_eltwise_gelu_tanh, 0, false }
-                   : (struct function){ dnnl_eltwise_gelu_erf, dnnl_eltwise_gelu_erf, 0, false };
+                   ? (struct function){ dnnl_eltwise_gelu_tanh, dnnl_eltwise_gelu_tanh, false }
+                   : (struct function){ dnnl_eltwise_gelu_erf, dnnl_eltwise_gelu_erf, false };
     }
 }
 
@@ -72,8 +69,8 @@ static bool activation_pd(struct plan_node *pn, bool backward, const dnnl_memory
     dnnl_eltwise_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_status_t status =
-        backward ? dnnl_eltwise_backward_desc_init(&desc, f.backward, data, data, f.alpha, 0)
-                 : dnnl_eltwise_forward_desc_init(&desc, prop, kind, data, f.alpha, 0);
+        backward ? dnnl_eltwise_backward_desc_init(&desc, f.backward, data, data, 0, 0)
+                 : dnnl_eltwise_forward_desc_init(&desc, prop, kind, data, 0, 0);
     bool ok = attr_new(&attr, err) && dnnl_ok(status, pn->node->op->name, err) &&
               dnnl_ok(dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->tape)->engine,
                                                  backward ? pn->state->hint : NULL),

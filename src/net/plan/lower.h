@@ -53,7 +53,12 @@ bool lower_matmul_backward(struct plan_node *pn, struct err *err);
 /* lower_batch_norm.c */
 bool lower_batch_norm_forward(struct plan_node *pn, struct err *err);
 bool lower_batch_norm_backward(struct plan_node *pn, struct err *err);
-/* dnnl_simple.c: silu, gelu, sigmoid, tanh; softmax */
+/* The layout in which a norm reads its input 0, and that of its output. */
+enum layout lower_norm_layout(const struct plan_node *pn);
+/* lower_group_norm.c */
+bool lower_group_norm_forward(struct plan_node *pn, struct err *err);
+bool lower_group_norm_backward(struct plan_node *pn, struct err *err);
+/* dnnl_simple.c: gelu, sigmoid, tanh; softmax */
 bool lower_activation_forward(struct plan_node *pn, struct err *err);
 bool lower_activation_backward(struct plan_node *pn, struct err *err);
 bool lower_softmax_forward(struct plan_node *pn, struct err *err);

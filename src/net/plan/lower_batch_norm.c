@@ -178,7 +178,7 @@ static bool use_all(struct step *step, const int *slots, int n, enum access acce
  * layer: so the sums of a stage that begins with a batch norm have the order of the whole
  * network's.
  */
-static enum layout layout_of(const struct plan_node *pn)
+enum layout lower_norm_layout(const struct plan_node *pn)
 {
     const struct graph *graph = pn->tape->graph;
     const struct shape *x = in_shape(pn, 0);
@@ -193,7 +193,7 @@ bool lower_batch_norm_forward(struct plan_node *pn, struct err *err)
 {
     struct tape *tape = pn->tape;
     bool batch = uses_batch(&tape->options);
-    enum layout layout = layout_of(pn);
+    enum layout layout = lower_norm_layout(pn);
     struct batch_norm norm = norm_of(pn, layout);
     size_t row = (size_t)norm.channels * sizeof(float);
     int x = in_slot(pn, 0, layout, err), y = out_slot(pn, layout);

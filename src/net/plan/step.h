@@ -63,7 +63,7 @@ enum step_sharing {
     SHARING_COPY,     /* copies slot[from] to slot[to] + copy_offset: may be omitted altogether */
 };
 
-#define STEP_SLOTS 12
+#define STEP_SLOTS 13
 
 /* One kernel call. Invariants: `run` touches only the memory of its slots, as `access` says: with
  * ACCESS_WRITE it does not read what was there, with ACCESS_BOTH it does. It depends on nothing
@@ -129,7 +129,7 @@ static inline int native_slot(const struct value_state *state)
 struct node_state {
     int slot[4];
     void *hint; /* a primitive description of oneDNN, destroyed after planning */
-    bool fused; /* relu: done by the preceding batch norm, forward and backward; conv: done with
+    bool fused; /* relu, silu: done by the preceding norm, forward and backward; conv: done with
                  * another conv of the same input */
 };
 

@@ -36,6 +36,8 @@ static bool needs_input(enum op_kind kind)
     case OP_CONV_TRANSPOSE:
     case OP_LINEAR:
     case OP_MATMUL:
+    case OP_ATTENTION:
+    case OP_RMS_NORM:
     case OP_BATCH_NORM:
     case OP_GROUP_NORM:
     case OP_LAYER_NORM:
@@ -65,6 +67,7 @@ static bool needs_output(enum op_kind kind)
     case OP_SOFTMAX:
     case OP_LOG_SOFTMAX:
     case OP_DROPOUT:
+    case OP_ATTENTION:
         return true;
     default:
         return false;

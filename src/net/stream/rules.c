@@ -171,6 +171,7 @@ bool rules_of(const struct body *body, const struct node *node, const struct pla
         return along_channels(node, node->attr.axis.axis, err);
     case OP_GROUP_NORM:
     case OP_LAYER_NORM:
+    case OP_RMS_NORM:
         return refuse(node,
                       "normalises over the whole image, which is not streamed; use a network "
                       "with batch norm (network.norm: frozen, ws or fixup)",

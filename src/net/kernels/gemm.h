@@ -1,0 +1,26 @@
+/* gemm.h: products of matrices whose sums stay in registers: C = A B or C += A B. A is read float
+ * by float, with any strides; B and C row by row. Larger kernels (attention.h) are made of it. On
+ * one thread; every sum has the order of its terms, whatever the shapes. */
+#ifndef NET_KERNELS_GEMM_H
+#define NET_KERNELS_GEMM_H
+#include <stdbool.h>
+#include <stdint.h>
+#include "net/kernels/simd.h"
+
+/* a [m, k] with a step from row to row and from column to column, b [k, n], c [m, n] with the step
+ * from row to row; all in floats. Nothing behind the last column is touched. */
+struct gemm {
+    int64_t m, n, k;
+    const float *a;
+    int64_t a_row, a_column;
+    const float *b;
+    int64_t b_row;
+    float *c;
+    int64_t c_row;
+    bool add; /* to what C has; else it is overwritten */
+};
+
+typedef void gemm_function(const struct gemm *g);
+/* The version for an instruction set that this processor has. */
+gemm_function *gemm_of(enum simd level);
+#endif

@@ -1,0 +1,75 @@
+/* gemm_loops.h: the vector code, included once for each instruction set with the macros of
+ * vectors.h and PART, PART_LOAD and PART_STORE, for the first lanes of a register. */
+#define INLINE static inline __attribute__((always_inline)) TARGET
+#define UNROLL _Pragma("GCC unroll 16")
+
+/* `rows` rows and `vectors` registers of columns, the last of which has only some lanes if
+ * `partial`. The counts are constants. */
+INLINE void VARIANT(gemm_tile)(int rows, int vectors, bool partial, PART part, const struct gemm *g,
+                               const float *a, const float *b, float *c)
+{
+    VEC sum[GEMM_ROWS][GEMM_VECTORS];
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++) sum[r][v] =
+        VEC_SET(0.0f);
+    const int64_t a_row = g->a_row, a_column = g->a_column, b_row = g->b_row, c_row = g->c_row;
+    for (int64_t k = g->k; k > 0; k--, a += a_column, b += b_row) {
+        VEC x[GEMM_VECTORS];
+        UNROLL for (int v = 0; v < vectors; v++) x[v] =
+            partial && v == vectors - 1 ? PART_LOAD(b + v * LANES, part) : VEC_LOAD(b + v * LANES);
+        UNROLL for (int r = 0; r < rows; r++)
+        {
+            VEC y = VEC_SET(a[r * a_row]);
+            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = VEC_FMA(y, x[v], sum[r][v]);
+        }
+    }
+    UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < vectors; v++)
+    {
+        float *to = c + r * c_row + v * LANES;
+        bool cut = partial && v == vectors - 1;
+        VEC y = sum[r][v];
+        if (g->add)
+            y = y + (cut ? PART_LOAD(to, part) : VEC_LOAD(to));
+        if (cut)
+            PART_STORE(to, part, y);
+        else
+            VEC_STORE(to, y);
+    }
+}
+
+/* All rows of some columns. */
+INLINE void VARIANT(gemm_columns)(int vectors, bool partial, PART part, const struct gemm *g,
+                                  const float *b, float *c)
+{
+    const float *a = g->a;
+    int64_t left = g->m;
+    for (; left >= GEMM_ROWS; left -= GEMM_ROWS) {
+        VARIANT(gemm_tile)(GEMM_ROWS, vectors, partial, part, g, a, b, c);
+        a += GEMM_ROWS * g->a_row, c += GEMM_ROWS * g->c_row;
+    }
+    for (; left >= GEMM_ROWS / 2; left -= GEMM_ROWS / 2) {
+        VARIANT(gemm_tile)(GEMM_ROWS / 2, vectors, partial, part, g, a, b, c);
+        a += GEMM_ROWS / 2 * g->a_row, c += GEMM_ROWS / 2 * g->c_row;
+    }
+    for (; left > 0; left--, a += g->a_row, c += g->c_row)
+        VARIANT(gemm_tile)(1, vectors, partial, part, g, a, b, c);
+}
+
+static TARGET void VARIANT(gemm_run)(const struct gemm *g)
+{
+    int64_t n = 0;
+    const PART all = PART_OF(LANES);
+    for (; n + GEMM_VECTORS * LANES <= g->n; n += GEMM_VECTORS * LANES)
+        VARIANT(gemm_columns)(GEMM_VECTORS, false, all, g, g->b + n, g->c + n);
+    if (n + 2 * LANES <= g->n && GEMM_VECTORS > 2) {
+        VARIANT(gemm_columns)(2, false, all, g, g->b + n, g->c + n);
+        n += 2 * LANES;
+    }
+    if (n + LANES <= g->n) {
+        VARIANT(gemm_columns)(1, false, all, g, g->b + n, g->c + n);
+        n += LANES;
+    }
+    if (n < g->n)
+        VARIANT(gemm_columns)(1, true, PART_OF(g->n - n), g, g->b + n, g->c + n);
+}
+#undef INLINE
+#undef UNROLL
