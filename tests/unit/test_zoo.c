@@ -203,7 +203,9 @@ static void backward(const struct graph *graph, struct plan *plan, enum zoo_mode
 {
     struct err err = { 0 };
     plan_zero_gradients(plan);
-    for (int i = 0; i < graph->n_outputs && (i == 0 || mode == ZOO_TRAIN); i++) {
+    for (int i = 0; i < graph->n_outputs; i++) {
+        if (mode != ZOO_TRAIN && strncmp(graph->outputs[i].name, "aux", 3) == 0)
+            continue; /* a head that only training has */
         uint64_t stream = zoo_stream("loss:", graph->outputs[i].name);
         int64_t count = shape_count(graph_shape(graph, graph->outputs[i].value));
         for (int64_t k = 0; k < count; k++)

@@ -46,12 +46,24 @@ static void parameters_are_as_many_as_published(void **state)
         const char *name;
         int64_t parameters;
     } published[] = {
-        { "resnet18", 11689512 },     { "resnet34", 21797672 },
-        { "resnet50", 25557032 },     { "resnet101", 44549160 },
-        { "resnet152", 60192808 },    { "googlenet", 6624904 },
-        { "inception_v3", 23834568 }, { "inception_resnet_v2", 55843464 },
-        { "densenet121", 7978856 },   { "densenet161", 28681000 },
-        { "vgg16_bn", 138365992 },    { "vit_small_patch16_224", 22050664 },
+        { "resnet18", 11689512 },
+        { "resnet34", 21797672 },
+        { "resnet50", 25557032 },
+        { "resnet101", 44549160 },
+        { "resnet152", 60192808 },
+        { "googlenet", 6624904 },
+        { "inception_v3", 23834568 },
+        { "inception_resnet_v2", 55843464 },
+        { "densenet121", 7978856 },
+        { "densenet161", 28681000 },
+        { "inception_v4", 42679816 },
+        { "vgg16", 138357544 },
+        { "vgg16_bn", 138365992 },
+        { "vit_small_patch16_224", 22050664 },
+        { "vit_tiny_patch16_224", 5717416 },
+        { "vit_base_patch16_224", 86567656 },
+        { "vit_base_patch32_224", 88224232 },
+        { "vit_large_patch16_224", 304326632 },
     };
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
         struct graph *g = build(published[i].name, (struct zoo_options){ 0 });
@@ -101,10 +113,11 @@ static void sizes_that_do_not_fit_are_refused(void **state)
     static const struct {
         const char *network;
         int64_t smallest;
-    } limits[] = { { "inception_v3", 75 },         { "inception_resnet_v2", 75 },
-                   { "scan_tiny", 144 },           { "scan_small", 192 },
-                   { "scan_base", 208 },           { "resnet18", 1 },
-                   { "vit_small_patch16_224", 16 } };
+    } limits[] = {
+        { "inception_v3", 75 }, { "inception_v4", 75 }, { "inception_resnet_v2", 75 },
+        { "scan_tiny", 144 },   { "scan_small", 192 },  { "scan_base", 208 },
+        { "scan_wide", 564 },   { "resnet18", 1 },      { "vit_small_patch16_224", 16 }
+    };
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         struct zoo_options options = { .height = limits[i].smallest, .width = limits[i].smallest };
         struct graph *g = build(limits[i].network, options);
@@ -133,9 +146,12 @@ static void scan_maps_are_whole(void **state)
     (void)state;
     static const struct {
         const char *network;
-        int64_t receptive, places;
-    } scans[] = { { "scan_tiny", 144, 6 }, { "scan_small", 192, 3 }, { "scan_base", 208, 2 } };
-    for (size_t i = 0; i < 3; i++) {
+        int64_t receptive, places, stride, side;
+    } scans[] = { { "scan_tiny", 144, 6, 16, 224 },
+                  { "scan_small", 192, 3, 16, 224 },
+                  { "scan_base", 208, 2, 16, 224 },
+                  { "scan_wide", 564, 8, 64, 1012 } };
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
         struct graph *g = build(scans[i].network, (struct zoo_options){ 0 });
         int64_t receptive = 1, places = 0;
         for (int32_t k = g->n_nodes - 1; k >= 0; k--) {
@@ -154,7 +170,7 @@ static void scan_maps_are_whole(void **state)
         }
         assert_int_equal(places, scans[i].places);
         assert_int_equal(receptive, scans[i].receptive);
-        assert_int_equal(receptive + 16 * (places - 1), 224);
+        assert_int_equal(receptive + scans[i].stride * (places - 1), scans[i].side);
         graph_free(g);
     }
 }

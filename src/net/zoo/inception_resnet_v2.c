@@ -2,39 +2,17 @@
  * Smallest input 75 px. */
 #include "net/zoo/parts.h"
 
-/* One step of a branch; height 0 ends the branch. stride 2 goes without padding. */
-struct step {
-    int64_t channels, height, width, stride;
-};
-
-/* Units "block.branchI.0", ".1", ..; a branch of a single step has no number when `alone`. */
-static value_id branch(struct graph *graph, value_id x, const char *block, int index, bool alone,
-                       const struct step *steps)
-{
-    for (int i = 0; steps[i].height; i++) {
-        struct conv_attr attr = zoo_same(steps[i].height, steps[i].width);
-        if (steps[i].stride == 2)
-            attr = conv_square(steps[i].height, 2, 0);
-        struct zoo_name name = alone ? zoo_name("%s.branch%d", block, index)
-                                     : zoo_name("%s.branch%d.%d", block, index, i);
-        x = zoo_conv_unit(graph, x, name.text, steps[i].channels, attr);
-    }
-    return x;
-}
-
 static value_id mixed_5b(struct graph *graph, value_id x)
 {
     const char *name = "mixed_5b";
-    struct pool_attr inside = pool_square(3, 1, 1);
-    inside.count_include_pad = false;
     value_id branches[4] = {
-        branch(graph, x, name, 0, true, (const struct step[]){ { 96, 1, 1, 1 }, { 0 } }),
-        branch(graph, x, name, 1, false,
-               (const struct step[]){ { 48, 1, 1, 1 }, { 64, 5, 5, 1 }, { 0 } }),
-        branch(graph, x, name, 2, false,
-               (const struct step[]){ { 64, 1, 1, 1 }, { 96, 3, 3, 1 }, { 96, 3, 3, 1 }, { 0 } }),
-        zoo_conv_unit(graph, graph_average_pool(graph, x, inside), "mixed_5b.branch3.1", 64,
-                      conv_square(1, 1, 0)),
+        zoo_branch(graph, x, name, 0, true, (const struct zoo_step[]){ { 96, 1, 1, 1 }, { 0 } }),
+        zoo_branch(graph, x, name, 1, false,
+                   (const struct zoo_step[]){ { 48, 1, 1, 1 }, { 64, 5, 5, 1 }, { 0 } }),
+        zoo_branch(
+            graph, x, name, 2, false,
+            (const struct zoo_step[]){ { 64, 1, 1, 1 }, { 96, 3, 3, 1 }, { 96, 3, 3, 1 }, { 0 } }),
+        zoo_pooled_branch(graph, x, "mixed_5b.branch3.1", 64),
     };
     return graph_alias(graph, name, graph_concat(graph, branches, 4, 1));
 }
@@ -43,10 +21,10 @@ static value_id mixed_6a(struct graph *graph, value_id x)
 {
     const char *name = "mixed_6a";
     value_id branches[3] = {
-        branch(graph, x, name, 0, true, (const struct step[]){ { 384, 3, 3, 2 }, { 0 } }),
-        branch(
-            graph, x, name, 1, false,
-            (const struct step[]){ { 256, 1, 1, 1 }, { 256, 3, 3, 1 }, { 384, 3, 3, 2 }, { 0 } }),
+        zoo_branch(graph, x, name, 0, true, (const struct zoo_step[]){ { 384, 3, 3, 2 }, { 0 } }),
+        zoo_branch(graph, x, name, 1, false,
+                   (const struct zoo_step[]){
+                       { 256, 1, 1, 1 }, { 256, 3, 3, 1 }, { 384, 3, 3, 2 }, { 0 } }),
         graph_max_pool(graph, x, pool_square(3, 2, 0)),
     };
     return graph_alias(graph, name, graph_concat(graph, branches, 3, 1));
@@ -56,13 +34,13 @@ static value_id mixed_7a(struct graph *graph, value_id x)
 {
     const char *name = "mixed_7a";
     value_id branches[4] = {
-        branch(graph, x, name, 0, false,
-               (const struct step[]){ { 256, 1, 1, 1 }, { 384, 3, 3, 2 }, { 0 } }),
-        branch(graph, x, name, 1, false,
-               (const struct step[]){ { 256, 1, 1, 1 }, { 288, 3, 3, 2 }, { 0 } }),
-        branch(
-            graph, x, name, 2, false,
-            (const struct step[]){ { 256, 1, 1, 1 }, { 288, 3, 3, 1 }, { 320, 3, 3, 2 }, { 0 } }),
+        zoo_branch(graph, x, name, 0, false,
+                   (const struct zoo_step[]){ { 256, 1, 1, 1 }, { 384, 3, 3, 2 }, { 0 } }),
+        zoo_branch(graph, x, name, 1, false,
+                   (const struct zoo_step[]){ { 256, 1, 1, 1 }, { 288, 3, 3, 2 }, { 0 } }),
+        zoo_branch(graph, x, name, 2, false,
+                   (const struct zoo_step[]){
+                       { 256, 1, 1, 1 }, { 288, 3, 3, 1 }, { 320, 3, 3, 2 }, { 0 } }),
         graph_max_pool(graph, x, pool_square(3, 2, 0)),
     };
     return graph_alias(graph, name, graph_concat(graph, branches, 4, 1));
@@ -85,11 +63,12 @@ static value_id residual(struct graph *graph, value_id x, const char *name,
 static value_id block35(struct graph *graph, value_id x, const char *name)
 {
     value_id branches[3] = {
-        branch(graph, x, name, 0, true, (const struct step[]){ { 32, 1, 1, 1 }, { 0 } }),
-        branch(graph, x, name, 1, false,
-               (const struct step[]){ { 32, 1, 1, 1 }, { 32, 3, 3, 1 }, { 0 } }),
-        branch(graph, x, name, 2, false,
-               (const struct step[]){ { 32, 1, 1, 1 }, { 48, 3, 3, 1 }, { 64, 3, 3, 1 }, { 0 } }),
+        zoo_branch(graph, x, name, 0, true, (const struct zoo_step[]){ { 32, 1, 1, 1 }, { 0 } }),
+        zoo_branch(graph, x, name, 1, false,
+                   (const struct zoo_step[]){ { 32, 1, 1, 1 }, { 32, 3, 3, 1 }, { 0 } }),
+        zoo_branch(
+            graph, x, name, 2, false,
+            (const struct zoo_step[]){ { 32, 1, 1, 1 }, { 48, 3, 3, 1 }, { 64, 3, 3, 1 }, { 0 } }),
     };
     return graph_alias(graph, name,
                        graph_relu(graph, residual(graph, x, name, branches, 3, 0.17f)));
@@ -98,10 +77,10 @@ static value_id block35(struct graph *graph, value_id x, const char *name)
 static value_id block17(struct graph *graph, value_id x, const char *name)
 {
     value_id branches[2] = {
-        branch(graph, x, name, 0, true, (const struct step[]){ { 192, 1, 1, 1 }, { 0 } }),
-        branch(
-            graph, x, name, 1, false,
-            (const struct step[]){ { 128, 1, 1, 1 }, { 160, 1, 7, 1 }, { 192, 7, 1, 1 }, { 0 } }),
+        zoo_branch(graph, x, name, 0, true, (const struct zoo_step[]){ { 192, 1, 1, 1 }, { 0 } }),
+        zoo_branch(graph, x, name, 1, false,
+                   (const struct zoo_step[]){
+                       { 128, 1, 1, 1 }, { 160, 1, 7, 1 }, { 192, 7, 1, 1 }, { 0 } }),
     };
     return graph_alias(graph, name,
                        graph_relu(graph, residual(graph, x, name, branches, 2, 0.10f)));
@@ -111,10 +90,10 @@ static value_id block17(struct graph *graph, value_id x, const char *name)
 static value_id block8(struct graph *graph, value_id x, const char *name, float scale)
 {
     value_id branches[2] = {
-        branch(graph, x, name, 0, true, (const struct step[]){ { 192, 1, 1, 1 }, { 0 } }),
-        branch(
-            graph, x, name, 1, false,
-            (const struct step[]){ { 192, 1, 1, 1 }, { 224, 1, 3, 1 }, { 256, 3, 1, 1 }, { 0 } }),
+        zoo_branch(graph, x, name, 0, true, (const struct zoo_step[]){ { 192, 1, 1, 1 }, { 0 } }),
+        zoo_branch(graph, x, name, 1, false,
+                   (const struct zoo_step[]){
+                       { 192, 1, 1, 1 }, { 224, 1, 3, 1 }, { 256, 3, 1, 1 }, { 0 } }),
     };
     return residual(graph, x, name, branches, 2, scale);
 }

@@ -43,6 +43,28 @@ value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int6
     return graph_relu(graph, x);
 }
 
+value_id zoo_branch(struct graph *graph, value_id x, const char *block, int index, bool alone,
+                    const struct zoo_step *steps)
+{
+    for (int i = 0; steps[i].height; i++) {
+        struct conv_attr attr = zoo_same(steps[i].height, steps[i].width);
+        if (steps[i].stride != 1)
+            attr = conv_square(steps[i].height, steps[i].stride ? steps[i].stride : 1, 0);
+        struct zoo_name name = alone ? zoo_name("%s.branch%d", block, index)
+                                     : zoo_name("%s.branch%d.%d", block, index, i);
+        x = zoo_conv_unit(graph, x, name.text, steps[i].channels, attr);
+    }
+    return x;
+}
+
+value_id zoo_pooled_branch(struct graph *graph, value_id x, const char *prefix, int64_t channels)
+{
+    struct pool_attr inside = pool_square(3, 1, 1);
+    inside.count_include_pad = false;
+    return zoo_conv_unit(graph, graph_average_pool(graph, x, inside), prefix, channels,
+                         conv_square(1, 1, 0));
+}
+
 value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const names[7])
 {
     static const struct {
@@ -67,22 +89,10 @@ void zoo_classifier(struct graph *graph, value_id x, const char *name,
     graph_output(graph, "logits", graph_alias(graph, name, x));
 }
 
-/* [N, T, heads d] -> [N, heads, T, d] */
-static value_id split_heads(struct graph *graph, value_id x, int64_t heads)
-{
-    return graph_transpose(graph, graph_reshape(graph, x, SHAPE(0, 0, heads, -1)),
-                           (const int64_t[]){ 0, 2, 1, 3 });
-}
-
 value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v, int64_t heads)
 {
-    if (q == NO_VALUE)
-        return NO_VALUE;
-    int64_t features = graph_shape(graph, q)->dim[2];
-    value_id y = graph_attention(graph, split_heads(graph, q, heads), split_heads(graph, k, heads),
-                                 split_heads(graph, v, heads));
-    return graph_reshape(graph, graph_transpose(graph, y, (const int64_t[]){ 0, 2, 1, 3 }),
-                         SHAPE(0, 0, features));
+    return graph_attention(graph, q, k, v, NO_VALUE, NO_VALUE,
+                           (struct attention_attr){ .heads = heads });
 }
 
 void zoo_time_embedding(double step, int64_t features, float *out)

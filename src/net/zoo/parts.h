@@ -22,6 +22,16 @@ struct conv_attr zoo_same(int64_t height, int64_t width);
 /* Inception's unit: prefix.conv without bias, prefix.bn (epsilon 1e-3), ReLU. */
 value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int64_t channels,
                        struct conv_attr attr);
+/* One unit of a branch; height 0 ends the branch. */
+struct zoo_step {
+    int64_t channels, height, width;
+    int64_t stride; /* 1 keeps the size; 2, and 0 for a stride of 1, are without padding, square */
+};
+/* Units "block.branchI.0", ".1", ..; a branch of a single step has no number when `alone`. */
+value_id zoo_branch(struct graph *graph, value_id x, const char *block, int index, bool alone,
+                    const struct zoo_step *steps);
+/* A mean over 3x3 that leaves out the padding, then a 1x1 unit. */
+value_id zoo_pooled_branch(struct graph *graph, value_id x, const char *prefix, int64_t channels);
 /* The first layers of Inception v3 and its successors, under these names: three units, a max pool,
  * two units, a max pool. */
 value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const names[7]);
@@ -37,11 +47,13 @@ value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_
 typedef void zoo_build_function(struct graph *graph, const struct zoo_options *options);
 zoo_build_function zoo_resnet18, zoo_resnet34, zoo_resnet50, zoo_resnet101, zoo_resnet152;
 zoo_build_function zoo_resnet110_v2;
-zoo_build_function zoo_googlenet, zoo_inception_v3, zoo_inception_resnet_v2;
+zoo_build_function zoo_googlenet, zoo_inception_v3, zoo_inception_v4;
+zoo_build_function zoo_inception_resnet_v2;
 zoo_build_function zoo_densenet121, zoo_densenet161;
-zoo_build_function zoo_vgg16_bn;
-zoo_build_function zoo_scan_tiny, zoo_scan_small, zoo_scan_base;
-zoo_build_function zoo_unet, zoo_unet_small;
+zoo_build_function zoo_vgg16, zoo_vgg16_bn;
+zoo_build_function zoo_scan_tiny, zoo_scan_small, zoo_scan_base, zoo_scan_wide;
+zoo_build_function zoo_unet, zoo_unet_tiny, zoo_unet_small, zoo_unet_large;
 zoo_build_function zoo_segment_unet;
-zoo_build_function zoo_vit_small, zoo_transformer;
+zoo_build_function zoo_autoencoder_4, zoo_autoencoder_8;
+zoo_build_function zoo_vit, zoo_transformer;
 #endif

@@ -1,5 +1,6 @@
-/* scan.c: scan_tiny, scan_small, scan_base: residual networks without any padding, made for slides.
- * Run densely over a tile, they produce exactly the scores of the sliding 224-px window.
+/* scan.c: scan_tiny, scan_small, scan_base, scan_wide: residual networks without any padding, made
+ * for slides. Run densely over a tile, they produce exactly the scores of the sliding 224-px
+ * window.
  *
  * Why they are exact. Without padding, an element of the last map sees only its own receptive
  * field, wherever the window is. With total stride 16 the element (i, j) of a window starts at its
@@ -24,6 +25,14 @@
  *
  * and 144 + 5 x 16 = 192 + 2 x 16 = 208 + 16 = 224.
  *
+ * scan_wide is scan_tiny behind a second convolution with stride 4, for tiles of about 1000 px in
+ * which the layout of tissue matters: total stride 64, and
+ *
+ *   conv 8x8 / 4    252     8      block / 2        29   116      block             8   564
+ *   conv 4x4 / 4     63    20      block / 2        12   308
+ *
+ * with 564 + 7 x 64 = 1012.
+ *
  * The shortcut of a block is its input without the margin that the two 3x3 convolutions consume: 2
  * on each side. With stride 2 element j of the block is centred on element 2 j + 3 of its input, so
  * 3 are cropped on each side before the 1x1 convolution of stride 2. */
@@ -33,7 +42,7 @@ struct scan {
     struct {
         int64_t channels, kernel, stride; /* channels 0: no more */
     } stem[2];
-    int64_t width[3]; /* of the stages at stride 4, 8, 16 */
+    int64_t width[3]; /* of the stages at the stride of the stem, twice and four times that */
     int blocks[3];    /* the first one of stages 1 and 2 has stride 2 */
 };
 
@@ -96,4 +105,10 @@ void zoo_scan_base(struct graph *graph, const struct zoo_options *options)
 {
     build(graph, options,
           &(struct scan){ { { 32, 4, 2 }, { 96, 3, 2 } }, { 96, 192, 384 }, { 2, 2, 2 } });
+}
+
+void zoo_scan_wide(struct graph *graph, const struct zoo_options *options)
+{
+    build(graph, options,
+          &(struct scan){ { { 16, 8, 4 }, { 16, 4, 4 } }, { 16, 24, 48 }, { 0, 1, 2 } });
 }

@@ -1,12 +1,14 @@
 /* unet.c: the U-Net of denoising diffusion (Ho et al. 2020): residual blocks with group norm and
  * SiLU that receive the time step, self-attention at the lower resolutions, skip connections from
- * the way down to the way up. Inputs: "input" [N, C, H, W] and "time" [N, width], the sinusoidal
- * embedding of the step (zoo_time_embedding); output: "noise" [N, C, H, W]. H and W must be
- * multiples of 2^(levels - 1). The last layer of every residual part is initialised to 0, so that
- * the network starts as the identity of its skip connections. */
+ * the way down to the way up. Inputs: "input" [N, C, H, W], "time" [N, width], the sinusoidal
+ * embedding of the step (zoo_time_embedding), and, where options ask for it, "condition" [N,
+ * conditions], zeros for none, which is added to the embedded time; output: "noise" [N, C, H, W]. H
+ * and W must be multiples of 2^(levels - 1). The last layer of every residual part is initialised
+ * to 0, so that the network starts as the identity of its skip connections. */
+#include <math.h>
 #include "net/zoo/parts.h"
 
-enum { LEVELS = 4 };
+enum { LEVELS = 6 };
 
 struct unet {
     int64_t width;          /* channels of the first level; features of "time" */
@@ -69,15 +71,16 @@ static value_id attention(const struct builder *b, value_id x, const char *prefi
         return NO_VALUE;
     const struct shape shape = *graph_shape(g, x);
     int64_t channels = shape.dim[1], heads = channels / b->spec->head;
-    value_id y = norm(b, x, prefix, "norm"), part[3]; /* q, k, v [N, heads, T, head] */
+    value_id y = norm(b, x, prefix, "norm"), part[3]; /* q, k, v [N, heads, head, T] */
     y = conv(b, y, prefix, "qkv", 3 * channels, conv_square(1, 1, 0));
     for (int i = 0; i < 3; i++) {
         part[i] = graph_slice(g, y, 1, i * channels, (i + 1) * channels);
         part[i] = graph_reshape(g, part[i], SHAPE(0, heads, b->spec->head, -1));
-        part[i] = graph_transpose(g, part[i], (const int64_t[]){ 0, 1, 3, 2 });
     }
-    y = graph_attention(g, part[0], part[1], part[2]);
-    y = graph_transpose(g, y, (const int64_t[]){ 0, 1, 3, 2 });
+    struct matmul_attr q_by_k = { .transpose_a = true,
+                                  .scale = (float)(1 / sqrt((double)b->spec->head)) };
+    y = graph_softmax(g, graph_matmul(g, part[0], part[1], q_by_k), -1); /* [N, heads, T, T] */
+    y = graph_matmul(g, part[2], y, (struct matmul_attr){ .transpose_b = true });
     y = graph_reshape(g, y, SHAPE(0, channels, shape.dim[2], shape.dim[3]));
     y = conv(b, y, prefix, "proj", channels, conv_square(1, 1, 0));
     begin_at_zero(b, prefix, "proj");
@@ -95,11 +98,10 @@ static value_id residual_and_attention(const struct builder *b, value_id x, cons
     return graph_alias(b->graph, name.text, x);
 }
 
+/* To the level above and its channels. */
 static value_id upsample(const struct builder *b, value_id x, int level)
 {
-    if (x == NO_VALUE)
-        return NO_VALUE;
-    int64_t channels = graph_shape(b->graph, x)->dim[1];
+    int64_t channels = b->spec->width * b->spec->factor[level - 1];
     x = graph_upsample(b->graph, x,
                        (struct upsample_attr){ .mode = UPSAMPLE_NEAREST, .scale = { 2, 2 } });
     return conv(b, x, zoo_name("up.%d", level).text, "upsample", channels, conv_square(3, 1, 1));
@@ -136,12 +138,25 @@ static value_id levels(const struct builder *b, value_id x)
     return x;
 }
 
+/* A learnt vector for each feature, so that the weights count with those of the time. */
+static value_id embed_condition(struct graph *graph, const struct zoo_options *options,
+                                int64_t features)
+{
+    value_id x = graph_input(graph, "condition", SHAPE(options->batch, options->conditions));
+    x = graph_linear(graph, x, "condition", features, false);
+    graph_init(graph, "condition.weight", (struct init){ INIT_NORMAL, 1 });
+    return x;
+}
+
 static void build(struct graph *graph, const struct zoo_options *options, const struct unet *spec)
 {
     value_id x = zoo_image(graph, options);
     value_id time = graph_input(graph, "time", SHAPE(options->batch, spec->width));
     time = graph_silu(graph, graph_linear(graph, time, "time.0", 4 * spec->width, true));
-    time = graph_silu(graph, graph_linear(graph, time, "time.1", 4 * spec->width, true));
+    time = graph_linear(graph, time, "time.1", 4 * spec->width, true);
+    if (options->conditions > 0)
+        time = graph_add(graph, time, embed_condition(graph, options, 4 * spec->width));
+    time = graph_silu(graph, time);
     struct builder b = { graph, spec, time };
     x = graph_conv(graph, x, "stem", spec->width, true, conv_square(3, 1, 1));
     x = levels(&b, graph_alias(graph, "stem", x));
@@ -158,5 +173,15 @@ void zoo_unet(struct graph *graph, const struct zoo_options *options)
 
 void zoo_unet_small(struct graph *graph, const struct zoo_options *options)
 {
-    build(graph, options, &(struct unet){ 32, { 1, 2, 4 }, 1, 1, 32, 8 });
+    build(graph, options, &(struct unet){ 32, { 1, 2, 4 }, 1, 2, 32, 8 });
+}
+
+void zoo_unet_large(struct graph *graph, const struct zoo_options *options)
+{
+    build(graph, options, &(struct unet){ 192, { 1, 1, 2, 2, 4, 4 }, 2, 4, 64, 32 });
+}
+
+void zoo_unet_tiny(struct graph *graph, const struct zoo_options *options)
+{
+    build(graph, options, &(struct unet){ 16, { 1, 2, 4 }, 1, 2, 16, 4 });
 }

@@ -1,11 +1,11 @@
-/* vgg.c: VGG-16 with batch norm (Simonyan, Zisserman 2014) with torchvision's parameter names:
- * features.N counts convolutions, norms, ReLUs and pools alike. */
+/* vgg.c: VGG-16, plain and with batch norm (Simonyan, Zisserman 2014) with torchvision's parameter
+ * names: features.N counts convolutions, norms, ReLUs and pools alike. */
 #include "net/zoo/parts.h"
 
 static const int64_t channels[] = { 64, 64,  0,   128, 128, 0,   256, 256, 256,
                                     0,  512, 512, 512, 0,   512, 512, 512, 0 }; /* 0: pool */
 
-void zoo_vgg16_bn(struct graph *graph, const struct zoo_options *options)
+static void build(struct graph *graph, const struct zoo_options *options, bool norm)
 {
     value_id x = zoo_image(graph, options);
     int index = 0;
@@ -17,9 +17,10 @@ void zoo_vgg16_bn(struct graph *graph, const struct zoo_options *options)
         }
         x = graph_conv(graph, x, zoo_name("features.%d", index).text, channels[i], true,
                        conv_square(3, 1, 1));
-        x = graph_batch_norm(graph, x, zoo_name("features.%d", index + 1).text);
-        x = graph_alias(graph, zoo_name("features.%d", index + 2).text, graph_relu(graph, x));
-        index += 3;
+        if (norm)
+            x = graph_batch_norm(graph, x, zoo_name("features.%d", ++index).text);
+        x = graph_alias(graph, zoo_name("features.%d", index + 1).text, graph_relu(graph, x));
+        index += 2;
     }
     x = graph_adaptive_average_pool(graph, graph_alias(graph, "features", x), 7, 7);
     x = graph_flatten(graph, graph_alias(graph, "avgpool", x));
@@ -34,4 +35,14 @@ void zoo_vgg16_bn(struct graph *graph, const struct zoo_options *options)
     zoo_init(graph, OP_CONV, 2, zero);
     zoo_init(graph, OP_LINEAR, 1, (struct init){ INIT_NORMAL, 0.01f });
     zoo_init(graph, OP_LINEAR, 2, zero);
+}
+
+void zoo_vgg16(struct graph *graph, const struct zoo_options *options)
+{
+    build(graph, options, false);
+}
+
+void zoo_vgg16_bn(struct graph *graph, const struct zoo_options *options)
+{
+    build(graph, options, true);
 }

@@ -10,6 +10,8 @@ static const struct zoo_network networks[] = {
       ZOO_IMAGE, 3, 224, 2, true },
     { "scan_base", "residual without padding, stride 16; costs as much as ResNet-18", zoo_scan_base,
       ZOO_IMAGE, 3, 224, 2, true },
+    { "scan_wide", "residual without padding, stride 64; sees 564 px, for large tiles",
+      zoo_scan_wide, ZOO_IMAGE, 3, 1012, 2, true },
     { "resnet18", "torchvision's ResNet-18", zoo_resnet18, ZOO_IMAGE, 3, 224, 1000, false },
     { "resnet34", "torchvision's ResNet-34", zoo_resnet34, ZOO_IMAGE, 3, 224, 1000, false },
     { "resnet50", "torchvision's ResNet-50", zoo_resnet50, ZOO_IMAGE, 3, 224, 1000, false },
@@ -20,23 +22,52 @@ static const struct zoo_network networks[] = {
     { "googlenet", "torchvision's GoogLeNet", zoo_googlenet, ZOO_IMAGE, 3, 224, 1000, false },
     { "inception_v3", "torchvision's Inception v3", zoo_inception_v3, ZOO_IMAGE, 3, 299, 1000,
       false },
+    { "inception_v4", "timm's Inception v4", zoo_inception_v4, ZOO_IMAGE, 3, 299, 1000, false },
     { "inception_resnet_v2", "timm's Inception-ResNet v2", zoo_inception_resnet_v2, ZOO_IMAGE, 3,
       299, 1000, false },
     { "densenet121", "torchvision's DenseNet-121", zoo_densenet121, ZOO_IMAGE, 3, 224, 1000,
       false },
     { "densenet161", "torchvision's DenseNet-161", zoo_densenet161, ZOO_IMAGE, 3, 224, 1000,
       false },
+    { "vgg16", "torchvision's VGG-16", zoo_vgg16, ZOO_IMAGE, 3, 224, 1000, false },
     { "vgg16_bn", "torchvision's VGG-16 with batch norm", zoo_vgg16_bn, ZOO_IMAGE, 3, 224, 1000,
       false },
-    { "vit_small_patch16_224", "timm's ViT-S/16", zoo_vit_small, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_tiny_patch16_224", "timm's ViT-Ti/16", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_small_patch16_224", "timm's ViT-S/16", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_small_patch32_224", "timm's ViT-S/32", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_base_patch8_224", "timm's ViT-B/8", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_base_patch16_224", "timm's ViT-B/16", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_base_patch32_224", "timm's ViT-B/32", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_large_patch14_224", "timm's ViT-L/14", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_large_patch16_224", "timm's ViT-L/16", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_huge_patch14_224", "timm's ViT-H/14", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
+    { "vit_small_patch14_dinov2", "DINOv2's ViT-S/14", zoo_vit, ZOO_IMAGE, 3, 518, 1000, false },
+    { "vit_base_patch14_dinov2", "DINOv2's ViT-B/14", zoo_vit, ZOO_IMAGE, 3, 518, 1000, false },
+    { "vit_large_patch14_dinov2", "DINOv2's ViT-L/14", zoo_vit, ZOO_IMAGE, 3, 518, 1000, false },
+    { "vit_giant_patch14_dinov2", "DINOv2's ViT-g/14, with SwiGLU", zoo_vit, ZOO_IMAGE, 3, 518,
+      1000, false },
+    { "vit_small_patch14_reg4_dinov2", "ViT-S/14 with register tokens", zoo_vit, ZOO_IMAGE, 3, 518,
+      1000, false },
+    { "vit_base_patch14_reg4_dinov2", "ViT-B/14 with register tokens", zoo_vit, ZOO_IMAGE, 3, 518,
+      1000, false },
+    { "vit_large_patch14_reg4_dinov2", "ViT-L/14 with register tokens", zoo_vit, ZOO_IMAGE, 3, 518,
+      1000, false },
+    { "vit_giant_patch14_reg4_dinov2", "ViT-g/14 with register tokens and SwiGLU", zoo_vit,
+      ZOO_IMAGE, 3, 518, 1000, false },
     { "transformer_encoder", "pre-norm Transformer encoder on embedded tokens", zoo_transformer,
       ZOO_TOKENS, 512, 128, 2, false },
-    { "unet", "diffusion U-Net with time embedding and attention", zoo_unet, ZOO_IMAGE_AND_TIME, 3,
-      64, 0, false },
-    { "unet_small", "the same, but smaller, for CPUs", zoo_unet_small, ZOO_IMAGE_AND_TIME, 3, 32, 0,
+    { "unet_tiny", "diffusion U-Net with time and condition; trains in minutes", zoo_unet_tiny,
+      ZOO_IMAGE_AND_TIME, 3, 32, 0, false },
+    { "unet_small", "the same, twice as wide", zoo_unet_small, ZOO_IMAGE_AND_TIME, 3, 32, 0,
+      false },
+    { "unet", "the same, larger and deeper", zoo_unet, ZOO_IMAGE_AND_TIME, 3, 64, 0, false },
+    { "unet_large", "the same, for clusters", zoo_unet_large, ZOO_IMAGE_AND_TIME, 3, 256, 0,
       false },
     { "segment_unet", "small U-Net that segments: a class for every pixel", zoo_segment_unet,
       ZOO_IMAGE, 3, 256, 3, false },
+    { "autoencoder_4", "images to maps of a quarter of their side, and back", zoo_autoencoder_4,
+      ZOO_IMAGE, 3, 256, 0, false },
+    { "autoencoder_8", "the same to an eighth", zoo_autoencoder_8, ZOO_IMAGE, 3, 256, 0, false },
 };
 enum { NETWORKS = sizeof networks / sizeof networks[0] };
 
@@ -66,8 +97,10 @@ static bool complete(const struct zoo_network *network, const struct zoo_options
                      struct zoo_options *out, struct err *err)
 {
     struct zoo_options o = given ? *given : (struct zoo_options){ 0 };
-    if (o.batch < 0 || o.channels < 0 || o.height < 0 || o.width < 0 || o.classes < 0)
-        return err_set(err, ERR_USAGE, "%s: batch, channels, size and classes must be positive",
+    if (o.batch < 0 || o.channels < 0 || o.height < 0 || o.width < 0 || o.classes < 0 ||
+        o.conditions < 0 || o.depth < 0)
+        return err_set(err, ERR_USAGE,
+                       "%s: batch, channels, size, classes and depth must be positive",
                        network->name);
     o.batch = o.batch ? o.batch : 1;
     o.channels = o.channels ? o.channels : network->channels;

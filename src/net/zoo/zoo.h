@@ -7,6 +7,8 @@
 #define NET_ZOO_ZOO_H
 #include "net/graph/graph.h"
 
+enum zoo_part { ZOO_WHOLE, ZOO_ENCODER, ZOO_DECODER };
+
 /* 0: the network's default. */
 struct zoo_options {
     int64_t batch;         /* default 1 */
@@ -15,11 +17,15 @@ struct zoo_options {
     int64_t classes;       /* unet: channels of the output; by default those of the input */
     bool auxiliary;        /* googlenet, inception_v3: also the auxiliary heads for training, as
                             * additional outputs; published weights have them */
+    int64_t conditions;    /* unet: features of the input "condition"; 0: it has none */
+    enum zoo_part part;    /* autoencoder */
+    int64_t depth;         /* vit_*: blocks, for a shorter network of the same width */
 };
 
 enum zoo_input {
     ZOO_IMAGE,          /* "input" [N, channels, height, width] */
-    ZOO_IMAGE_AND_TIME, /* the same and "time" [N, features], see zoo_time_embedding */
+    ZOO_IMAGE_AND_TIME, /* the same and "time" [N, features], see zoo_time_embedding, and, where
+                         * asked for, "condition" [N, conditions] */
     ZOO_TOKENS,         /* "input" [N, height, channels] */
 };
 

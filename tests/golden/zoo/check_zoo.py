@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from make_zoo_golden import make_records, read_cases, run_both
+from make_zoo_golden import MODELS, make_records, read_cases, run_both
 
 
 def as_committed(kept, made):
@@ -40,6 +40,9 @@ def main():
     scratch, test_zoo, part, parts = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     golden = os.path.dirname(os.path.abspath(__file__))
     for case in read_cases()[part - 1::parts]:
+        if case.network not in MODELS:
+            print(case.case, "not compared: timm is not installed")
+            continue
         check(case, golden, scratch, test_zoo)
 
 

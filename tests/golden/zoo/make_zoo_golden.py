@@ -36,7 +36,8 @@ from torch import nn
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from models import MODELS, UNet  # noqa: E402
 
-Case = namedtuple("Case", "case network batch channels height width classes auxiliary gain")
+Case = namedtuple("Case", "case network batch channels height width classes auxiliary conditions "
+                          "gain depth")
 RECORD = np.dtype([("key", "<u8"), ("eval", "<f4", (2,)), ("train", "<f4", (2,)),
                    ("slack", "<f2", (2,))])
 MARGIN = 5e-6  # of the root mean square of an activation: several times float32's error here
@@ -116,7 +117,7 @@ def read_cases():
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases.txt")
     with open(path) as stream:
         rows = [line.split() for line in stream if line.strip() and line[0] != "#"]
-    return [Case(r[0], r[1], *map(int, r[2:8]), float(r[8])) for r in rows]
+    return [Case(r[0], r[1], *map(int, r[2:9]), float(r[9]), int(r[10]) if len(r) > 10 else 0) for r in rows]
 
 
 def make_model(case, mode, dtype):
@@ -170,11 +171,15 @@ def make_inputs(case, model, dtype):
         shapes = {"input": (case.batch, case.channels, case.height, case.width)}
     if isinstance(model, UNet):
         shapes["time"] = (case.batch, model.width)
+    if case.conditions:
+        shapes["condition"] = (case.batch, case.conditions)
     return {name: torch.from_numpy(numbers(name, int(np.prod(shape))).reshape(shape)).to(
         dtype).requires_grad_() for name, shape in shapes.items()}
 
 
 def named_outputs(case, result):
+    if isinstance(result, dict):
+        return result
     if case.network == "googlenet" and isinstance(result, tuple):
         # torchvision mixes up its names: aux_logits2 is what the head aux1 gives.
         return {"logits": result.logits, "aux2": result.aux_logits1, "aux1": result.aux_logits2}
@@ -292,7 +297,9 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     for case in read_cases():
-        if not args.cases or case.case in args.cases:
+        if case.network not in MODELS:
+            print(case.case, "left out: timm is not installed")
+        elif not args.cases or case.case in args.cases:
             compare_float(case) if args.float else make(case, args.out)
 
 

@@ -1,6 +1,7 @@
 """The zoo's networks in PyTorch: torchvision's own where it has them; else definitions written for
 this comparison after the papers, with the parameter names of timm (inception_resnet_v2), of
-torch.nn.TransformerEncoder, or our own (resnet110_v2, scan, unet, segment_unet)."""
+torch.nn.TransformerEncoder, or our own (resnet110_v2, scan, unet, segment_unet). Those of TIMM are timm's
+own (PyPI): where it is not installed they are left out of MODELS."""
 import torch
 import torch.nn.functional as F
 import torchvision.models as tv
@@ -13,6 +14,17 @@ def torchvision_model(name):
         if name in ("googlenet", "inception_v3"):
             kwargs.update(aux_logits=bool(case.auxiliary), init_weights=False)
         return getattr(tv, name)(weights=None, **kwargs)
+    return make
+
+
+def timm_model(name, **settings):
+    import timm
+
+    def make(case):
+        given = dict(settings)
+        if name.startswith("vit_"):
+            given.update(img_size=(case.height, case.width), depth=case.depth)
+        return timm.create_model(name, num_classes=case.classes, **given)
     return make
 
 
@@ -224,6 +236,8 @@ class UNet(nn.Module):
         self.width, levels = width, len(factors)
         self.stem = nn.Conv2d(case.channels, width, 3, padding=1)
         self.time = nn.ModuleList([nn.Linear(width, 4 * width), nn.Linear(4 * width, 4 * width)])
+        if case.conditions:
+            self.condition = nn.Linear(case.conditions, 4 * width, bias=False)
         channels, skips = width, [width]
 
         def residual(into, out, attend):
@@ -253,14 +267,16 @@ class UNet(nn.Module):
                                         level >= attention)
                 channels = factors[level] * width
             if level > 0:
-                part["upsample"] = nn.Conv2d(channels, channels, 3, padding=1)
+                part["upsample"] = nn.Conv2d(channels, factors[level - 1] * width, 3, padding=1)
+                channels = factors[level - 1] * width
             ups.append(part)
         self.up.extend(reversed(ups))
         self.out = nn.ModuleDict({"norm": nn.GroupNorm(groups, channels),
                                   "conv": nn.Conv2d(channels, case.classes, 3, padding=1)})
 
-    def forward(self, x, time):
-        time = F.silu(self.time[1](F.silu(self.time[0](time))))
+    def forward(self, x, time, condition=None):
+        time = self.time[1](F.silu(self.time[0](time)))
+        time = F.silu(time if condition is None else time + self.condition(condition))
         x = self.stem(x)
         skips = [x]
         for part in self.down:
@@ -276,6 +292,52 @@ class UNet(nn.Module):
                 else:
                     x = layer(torch.cat([x, skips.pop()], 1), time)
         return self.out["conv"](F.silu(self.out["norm"](x)))
+
+
+class AutoencoderBlock(nn.Module):
+    def __init__(self, into, out, groups):
+        super().__init__()
+        self.norm1, self.conv1 = nn.GroupNorm(groups, into), nn.Conv2d(into, out, 3, padding=1)
+        self.norm2, self.conv2 = nn.GroupNorm(groups, out), nn.Conv2d(out, out, 3, padding=1)
+
+    def forward(self, x):
+        return x + self.conv2(F.silu(self.norm2(self.conv1(F.silu(self.norm1(x))))))
+
+
+class Autoencoder(nn.Module):
+    def __init__(self, case, widths, latent, groups):
+        super().__init__()
+        self.widths = widths
+        self.encoder, self.decoder = nn.ModuleDict(), nn.ModuleDict()
+        self.encoder["stem"] = nn.Conv2d(case.channels, widths[0], 3, padding=1)
+        self.decoder["stem"] = nn.Conv2d(latent, widths[-1], 3, padding=1)
+        for i, width in enumerate(widths):
+            self.encoder[str(i)] = AutoencoderBlock(width, width, groups)
+            self.decoder[str(i)] = AutoencoderBlock(width, width, groups)
+            if i > 0:
+                self.encoder[str(i)].downsample = nn.Conv2d(widths[i - 1], width, 3, 2, 1)
+                self.decoder[str(i)].upsample = nn.Conv2d(width, widths[i - 1], 3, padding=1)
+        for part, out, last in ((self.encoder, latent, -1), (self.decoder, case.channels, 0)):
+            part["out"] = nn.ModuleDict({"norm": nn.GroupNorm(groups, widths[last]),
+                                         "conv": nn.Conv2d(widths[last], out, 3, padding=1)})
+
+    @staticmethod
+    def finish(part, x):
+        return part["out"]["conv"](F.silu(part["out"]["norm"](x)))
+
+    def forward(self, x):
+        x = self.encoder["stem"](x)
+        for i in range(len(self.widths)):
+            block = self.encoder[str(i)]
+            x = block(block.downsample(x) if i else x)
+        latent = torch.tanh(self.finish(self.encoder, x))
+        x = self.decoder["stem"](latent)
+        for i in reversed(range(len(self.widths))):
+            block = self.decoder[str(i)]
+            x = block(x)
+            if i:
+                x = block.upsample(F.interpolate(x, scale_factor=2, mode="nearest"))
+        return {"image": self.finish(self.decoder, x), "latent": latent}
 
 
 class SegmentBlock(nn.Module):
@@ -345,15 +407,31 @@ class VisionTransformer(tv.VisionTransformer):
 MODELS = {
     **{name: torchvision_model(name) for name in (
         "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "googlenet", "inception_v3",
-        "densenet121", "densenet161", "vgg16_bn")},
+        "densenet121", "densenet161", "vgg16", "vgg16_bn")},
     "scan_tiny": lambda c: Scan(c, [(16, 8, 4)], (16, 24, 48), (0, 1, 2)),
     "scan_small": lambda c: Scan(c, [(24, 4, 2), (32, 3, 2)], (32, 64, 160), (1, 2, 2)),
     "scan_base": lambda c: Scan(c, [(32, 4, 2), (96, 3, 2)], (96, 192, 384), (2, 2, 2)),
+    "scan_wide": lambda c: Scan(c, [(16, 8, 4), (16, 4, 4)], (16, 24, 48), (0, 1, 2)),
     "resnet110_v2": ResNet110V2,
     "inception_resnet_v2": InceptionResNetV2,
     "vit_small_patch16_224": VisionTransformer,
     "transformer_encoder": Transformer,
     "unet": lambda c: UNet(c, 64, (1, 2, 3, 4), 2, 2, 32, 32),
-    "unet_small": lambda c: UNet(c, 32, (1, 2, 4), 1, 1, 32, 8),
+    "unet_small": lambda c: UNet(c, 32, (1, 2, 4), 1, 2, 32, 8),
+    "unet_tiny": lambda c: UNet(c, 16, (1, 2, 4), 1, 2, 16, 4),
+    "autoencoder_4": lambda c: Autoencoder(c, (32, 64, 96), 4, 8),
+    "autoencoder_8": lambda c: Autoencoder(c, (32, 64, 96, 128), 8, 8),
     "segment_unet": lambda c: SegmentUNet(c, (16, 32, 64)),
 }
+
+TIMM = {
+    "inception_v4": ("inception_v4", {}),
+    "vit_small_patch32_224": ("vit_small_patch32_224", {}),
+    "vit_small_patch14_dinov2": ("vit_small_patch14_dinov2", {}),
+    "vit_giant_patch14_reg4_dinov2": ("vit_giant_patch14_reg4_dinov2", {}),
+}
+try:
+    MODELS.update({name: timm_model(theirs, **settings)
+                   for name, (theirs, settings) in TIMM.items()})
+except ImportError:
+    pass

@@ -21,12 +21,20 @@ static char *read_file(const char *folder, const char *name, const char *suffix,
 
 static bool parse_case(const char *line, struct zoo_case *out)
 {
-    long long batch, channels, height, width, classes;
+    long long batch, channels, height, width, classes, conditions, depth = 0;
     int auxiliary;
-    if (sscanf(line, "%31s %31s %lld %lld %lld %lld %lld %d %lf", out->name, out->network, &batch,
-               &channels, &height, &width, &classes, &auxiliary, &out->gain) != 9)
+    if (sscanf(line, "%31s %31s %lld %lld %lld %lld %lld %d %lld %lf %lld", out->name, out->network,
+               &batch, &channels, &height, &width, &classes, &auxiliary, &conditions, &out->gain,
+               &depth) < 10)
         return false;
-    out->options = (struct zoo_options){ batch, channels, height, width, classes, auxiliary != 0 };
+    out->options = (struct zoo_options){ .batch = batch,
+                                         .channels = channels,
+                                         .height = height,
+                                         .width = width,
+                                         .classes = classes,
+                                         .auxiliary = auxiliary != 0,
+                                         .conditions = conditions,
+                                         .depth = depth };
     return true;
 }
 
