@@ -227,3 +227,26 @@ char *file_absolute(const char *path)
     free(here);
     return absolute;
 }
+
+bool file_copy(const char *from, const char *to, struct err *err)
+{
+    char piece[1 << 16];
+    struct file_out out;
+    size_t n;
+    FILE *in = fopen(from, "rb");
+    if (!in)
+        return err_errno(err, from, "open");
+    bool ok = file_out_open(&out, to, err);
+    if (ok) {
+        while ((n = fread(piece, 1, sizeof piece, in)) > 0)
+            fwrite(piece, 1, n, out.stream); /* the commit checks the stream */
+        if (ferror(in)) {
+            file_out_discard(&out);
+            ok = err_errno(err, from, "read");
+        } else {
+            ok = file_out_commit(&out, err);
+        }
+    }
+    fclose(in);
+    return ok;
+}

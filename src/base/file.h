@@ -38,6 +38,9 @@ void file_out_discard(struct file_out *out);
 /* Removes folder/name if it exists and can be removed. */
 void file_remove_in(const char *folder, const char *name);
 
+/* A copy, written beside and renamed; in pieces, for files of any size. */
+bool file_copy(const char *from, const char *to, struct err *err);
+
 /* Creates the folder and its parents; removes .part files left in it by dead runs. */
 bool file_make_folder(const char *path, struct err *err);
 bool file_exists(const char *path);

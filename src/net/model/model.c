@@ -49,35 +49,13 @@ static bool build(struct model *model, const char *network, const struct zoo_opt
            variant_apply(&model->graph, &variant, err);
 }
 
-/* Files of PyTorch hold a program (pickle) that makes the weights. */
-static bool is_pickle(const char *path)
-{
-    static const char *const extensions[] = { ".pth", ".pt", ".bin", ".ckpt", ".pkl" };
-    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
-        if (strcmp(file_extension(path), extensions[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool refuse_pickle(const char *path, struct err *err)
-{
-    return err_set(
-        err, ERR_FORMAT,
-        "%s: PyTorch's own files are not supported yet; in Python, save the model as safetensors: "
-        "safetensors.torch.save_file(model.state_dict(), 'model.safetensors'), or as ONNX: "
-        "torch.onnx.export(model.eval(), image, 'model.onnx')",
-        path);
-}
-
 static bool open_weights(struct model *model, const char *network, const char *path,
                          const struct model_source *source, struct err *err)
 {
     struct safetensors file = { 0 };
     struct zoo_options options = { .height = source->height, .width = source->width };
     struct weights_options any = { .any_unexpected = true }; /* heads that only training needs */
-    if (is_pickle(path) && file_exists(path))
-        return refuse_pickle(path, err);
-    if (!safetensors_open(path, &file, err))
+    if (!weights_open(path, &file, err))
         return false;
     bool ok = build(model, network, &options, err);
     options.classes = ok ? classes_in(model->graph, &file) : 0;
@@ -105,7 +83,8 @@ static bool open_network(struct model *model, const struct model_source *source,
 /* The file that `path` means: itself, or the weights in a folder. The caller's. */
 static char *weights_in(const char *path)
 {
-    static const char *const names[] = { "model.safetensors", "model.onnx" };
+    static const char *const names[] = { "model.safetensors", "model.onnx", "torchscript_model.pt",
+                                         "pytorch_model.bin" };
     if (!file_is_folder(path))
         return strdup(path);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -115,6 +94,12 @@ static char *weights_in(const char *path)
         free(candidate);
     }
     return text_format("%s/%s", path, names[0]);
+}
+
+/* Our name of the network, or timm's, which WSInfer's config.json has; NULL: neither. */
+static const char *network_of(const struct model_config *config)
+{
+    return config->network ? config->network : config->architecture;
 }
 
 static char *config_beside(const char *path)
@@ -130,10 +115,10 @@ static bool say_what_is_missing(const char *file, const char *path, struct err *
     if (!file_exists(file))
         return err_set(err, ERR_MISSING, "%s: no such file or folder", file);
     if (!file_exists(path))
-        return err_set(err, ERR_MISSING, "%s: contains neither model.safetensors nor model.onnx",
+        return err_set(err, ERR_MISSING,
+                       "%s: contains none of model.safetensors, model.onnx, "
+                       "torchscript_model.pt and pytorch_model.bin",
                        file);
-    if (is_pickle(path))
-        return refuse_pickle(path, err);
     return err_set(err, ERR_MISSING,
                    "%s: no config.json beside it names the network; pass --network and --weights",
                    path);
@@ -176,8 +161,8 @@ static bool open_file(struct model *model, const struct model_source *source, st
              err_prefix(err, config);
     if (ok && strcmp(file_extension(path), ".onnx") == 0)
         ok = open_onnx(model, path, described, &sized, err);
-    else if (ok && model->config.network && !is_pickle(path))
-        ok = open_weights(model, model->config.network, path, &sized, err) &&
+    else if (ok && network_of(&model->config) && file_exists(path))
+        ok = open_weights(model, network_of(&model->config), path, &sized, err) &&
              variant_settle(&model->graph, err);
     else if (ok)
         ok = say_what_is_missing(source->file, path, err);

@@ -10,7 +10,11 @@
 #define CLASSES_LIMIT 100000
 #define PIXELS_LIMIT 1000000
 
-static const char *const objectives[] = { "classify", "distill", "regress", "segment", NULL };
+static const char *const objectives[] = { "classify", "distill", "encode", "generate",
+                                          "regress",  "segment", NULL };
+
+const char *const model_process_names[] = { "flow", "edm", "epsilon", "v", NULL };
+const char *const model_colour_names[] = { "rgb", "apart", NULL };
 
 const char *const segment_class_names[SEGMENT_CLASSES] = { "background", "inside", "boundary" };
 
@@ -39,6 +43,10 @@ void model_config_free(struct model_config *config)
     free(config->network);
     free(config->target.name);
     free(config->target.unit);
+    for (int64_t i = 0; i < config->generator.n_centres; i++)
+        free(config->generator.centres[i]);
+    free(config->generator.centres);
+    free(config->generator.latent);
     *config = (struct model_config){ 0 };
 }
 
@@ -275,6 +283,59 @@ static bool read_predicted(const struct reader *r, const json_t *json)
            wrong(r, "microtome: target", "an object with std above 0 and min below max");
 }
 
+/* The index of a text among names; without the key *out stays. */
+static bool read_choice(const struct reader *r, const json_t *own, const char *key,
+                        const char *const *names, int *out)
+{
+    const json_t *json = json_object_get(own, key);
+    const char *text = json_is_string(json) ? json_string_value(json) : "";
+    char what[64];
+    for (int i = 0; json && names[i]; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *out = i;
+            return true;
+        }
+    snprintf(what, sizeof what, "microtome: %s", key);
+    return !json || wrong(r, what, "one that this version knows");
+}
+
+static bool read_centres(const struct reader *r, const json_t *json)
+{
+    struct model_generator *generator = &r->config->generator;
+    size_t n = json_array_size(json);
+    if (!json)
+        return true;
+    if (!json_is_array(json) || n > CLASSES_LIMIT)
+        return wrong(r, "microtome: generator: centres", "a list of names");
+    generator->centres = calloc(n + 1, sizeof *generator->centres);
+    if (!generator->centres)
+        return err_memory(r->err, r->path);
+    for (size_t i = 0; i < n; i++) {
+        char **name = &generator->centres[generator->n_centres];
+        if (!json_is_string(json_array_get(json, i)))
+            return wrong(r, "microtome: generator: centres", "a list of names");
+        if (!read_text(r, json_array_get(json, i), "microtome: generator: centres", name))
+            return false;
+        generator->n_centres++;
+    }
+    return true;
+}
+
+static bool read_generator(const struct reader *r, const json_t *json)
+{
+    const json_t *by_class = json_object_get(json, "by_class");
+    if (!json_is_object(json) || !json_object_get(json, "process") || !json_is_boolean(by_class))
+        return wrong(r, "microtome: generator",
+                     "an object with process and by_class, if a model makes patches");
+    r->config->generator.by_class = json_is_true(by_class);
+    return read_choice(r, json, "process", model_process_names, &r->config->generator.process) &&
+           (!json_object_get(json, "colour") ||
+            read_choice(r, json, "colour", model_colour_names, &r->config->generator.colour)) &&
+           read_text(r, json_object_get(json, "latent"), "microtome: generator: latent",
+                     &r->config->generator.latent) &&
+           read_centres(r, json_object_get(json, "centres"));
+}
+
 /* Without it: classify. */
 static bool read_objective(const struct reader *r, const json_t *own)
 {
@@ -288,12 +349,14 @@ static bool read_objective(const struct reader *r, const json_t *own)
     if (!objectives[i])
         return err_set(r->err, ERR_FORMAT,
                        "%s: the model was trained with objective '%.60s'; this version knows "
-                       "classify, distill, regress and segment",
+                       "classify, distill, encode, generate, regress and segment",
                        r->path, text);
     r->config->objective = (enum model_objective)i;
     if (i == OBJECTIVE_SEGMENT && r->config->num_classes != SEGMENT_CLASSES)
         return wrong(r, "num_classes",
                      "3 in a model that segments: background, inside and boundary");
+    if (i == OBJECTIVE_GENERATE)
+        return read_generator(r, json_object_get(own, "generator"));
     return i != OBJECTIVE_REGRESS || read_predicted(r, json_object_get(own, "target"));
 }
 
@@ -325,20 +388,34 @@ static bool read_slides(const struct reader *r, const json_t *json)
     return true;
 }
 
-/* The index of a text among names; without the key *out stays. */
-static bool read_choice(const struct reader *r, const json_t *own, const char *key,
-                        const char *const *names, int *out)
+/* A word of at most 15 letters. */
+static bool read_word(const json_t *json, char out[16])
 {
-    const json_t *json = json_object_get(own, key);
-    const char *text = json_is_string(json) ? json_string_value(json) : "";
-    char what[64];
-    for (int i = 0; json && names[i]; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *out = i;
-            return true;
-        }
-    snprintf(what, sizeof what, "microtome: %s", key);
-    return !json || wrong(r, what, "one that this version knows");
+    const char *text = json_string_value(json);
+    if (!text || !text[0] || strlen(text) >= 16)
+        return false;
+    memcpy(out, text, strlen(text) + 1);
+    return true;
+}
+
+static bool read_privacy(const struct reader *r, const json_t *json)
+{
+    struct model_privacy *privacy = &r->config->privacy;
+    if (!json)
+        return true;
+    privacy->epsilon = json_number_value(json_object_get(json, "epsilon")); /* null: infinite */
+    privacy->delta = json_number_value(json_object_get(json, "delta"));
+    privacy->sigma = json_number_value(json_object_get(json, "sigma"));
+    privacy->clip = json_number_value(json_object_get(json, "clip"));
+    privacy->rate = json_number_value(json_object_get(json, "rate"));
+    privacy->steps = (int64_t)json_integer_value(json_object_get(json, "steps"));
+    if (!(privacy->epsilon >= 0) || !(privacy->delta > 0 && privacy->delta < 1) ||
+        !(privacy->rate > 0 && privacy->rate <= 1) || !(privacy->sigma >= 0) ||
+        privacy->steps < 0 || !read_word(json_object_get(json, "unit"), privacy->unit) ||
+        !read_word(json_object_get(json, "accountant"), privacy->accountant))
+        return wrong(r, "microtome: privacy", "what a private training gave away");
+    privacy->set = true;
+    return true;
 }
 
 static bool read_own(const struct reader *r, const json_t *json)
@@ -373,6 +450,7 @@ static bool read_own(const struct reader *r, const json_t *json)
     r->config->icc = json_is_true(icc);
     return read_stain(r, json_object_get(json, "stain")) &&
            read_slides(r, json_object_get(json, "whole")) &&
+           read_privacy(r, json_object_get(json, "privacy")) &&
            read_activation(r, json_object_get(json, "activation")) && read_objective(r, json) &&
            read_text(r, json_object_get(json, "network"), "microtome: network",
                      &r->config->network) &&

@@ -46,18 +46,43 @@ struct model_target {
     double min, max;   /* of the training data: a range for colours */
 };
 
+/* How a model makes patches (src/diffusion). */
+struct model_generator {
+    int process;    /* of model_process_names */
+    int colour;     /* of model_colour_names: the colours that it learnt */
+    bool by_class;  /* it is told the class, as the first num_classes conditions */
+    char **centres; /* [n_centres]: the conditions that follow */
+    int64_t n_centres;
+    char *latent; /* network of an autoencoder, whose maps it makes: its weights are in
+                     MODEL_LATENT_FILE beside those of the model. NULL: it makes pixels */
+};
+#define MODEL_LATENT_FILE "latent.safetensors"
+extern const char *const model_process_names[]; /* in the order of enum process */
+extern const char *const model_colour_names[];  /* in the order of enum colour */
+
 /* What a model was trained for decides what it takes and what its outputs are. */
 enum model_objective {
     OBJECTIVE_CLASSIFY,
-    OBJECTIVE_DISTILL, /* a classifier, fitted to its own window scores */
-    OBJECTIVE_REGRESS, /* one number for a patch: `target` */
-    OBJECTIVE_SEGMENT, /* one of enum segment_class for every pixel */
+    OBJECTIVE_DISTILL,  /* a classifier, fitted to its own window scores */
+    OBJECTIVE_ENCODE,   /* patches to small maps and back */
+    OBJECTIVE_GENERATE, /* new patches: `generator` */
+    OBJECTIVE_REGRESS,  /* one number for a patch: `target` */
+    OBJECTIVE_SEGMENT,  /* one of enum segment_class for every pixel */
 };
 
 /* The classes of a model that segments, in this order: what is not in a nucleus, what is well
  * within one, and the rim of one, which separates nuclei that touch. */
 enum segment_class { SEGMENT_BACKGROUND, SEGMENT_INSIDE, SEGMENT_BOUNDARY, SEGMENT_CLASSES };
 extern const char *const segment_class_names[SEGMENT_CLASSES];
+
+/* What a model that was trained with differential privacy gives away. */
+struct model_privacy {
+    bool set;
+    double epsilon, delta; /* epsilon 0: infinite, there was no noise */
+    double sigma, clip, rate;
+    int64_t steps;
+    char unit[16], accountant[16]; /* "patch" or "patient"; "rdp" or "prv" */
+};
 
 struct model_config {
     int64_t num_classes;       /* logits; one: sigmoid, more: softmax */
@@ -76,11 +101,13 @@ struct model_config {
     enum norm_rule norm;
     int64_t stride_px; /* of a dense heatmap; 0: not specified */
     enum model_objective objective;
+    struct model_generator generator; /* OBJECTIVE_GENERATE */
     struct model_target target; /* OBJECTIVE_REGRESS; num_classes is 1 and the class its name */
     bool independent;           /* every class is scored by itself, with a sigmoid ("activation") */
     struct model_stain stain;
     struct model_whole whole;
     bool icc; /* trained on colours converted to sRGB by ICC profiles */
+    struct model_privacy privacy;
 };
 
 /* RGB / 255, no sizings, everything else unset. */

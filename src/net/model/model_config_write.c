@@ -1,5 +1,6 @@
 /* model_config_write.c: writes config.json. Separate from reading because jansson and base/json.h
  * use the same names. */
+#include <math.h>
 #include <string.h>
 #include "base/file.h"
 #include "base/json.h"
@@ -100,6 +101,38 @@ static void write_whole(struct json_out *json, const struct model_whole *whole)
     json_out_close_object(json);
 }
 
+static void write_generator(struct json_out *json, const struct model_generator *generator)
+{
+    json_out_object(json, "generator");
+    json_out_text(json, "process", model_process_names[generator->process]);
+    if (generator->colour != 0) /* not red, green and blue */
+        json_out_text(json, "colour", model_colour_names[generator->colour]);
+    json_out_bool(json, "by_class", generator->by_class);
+    if (generator->latent)
+        json_out_text(json, "latent", generator->latent);
+    if (generator->n_centres > 0) {
+        json_out_array_line(json, "centres");
+        for (int64_t i = 0; i < generator->n_centres; i++)
+            json_out_text(json, NULL, generator->centres[i]);
+        json_out_close_array(json);
+    }
+    json_out_close_object(json);
+}
+
+static void write_privacy(struct json_out *json, const struct model_privacy *privacy)
+{
+    json_out_object(json, "privacy");
+    json_out_real(json, "epsilon", privacy->epsilon > 0 ? privacy->epsilon : INFINITY);
+    json_out_real(json, "delta", privacy->delta);
+    json_out_text(json, "unit", privacy->unit);
+    json_out_real(json, "sigma", privacy->sigma);
+    json_out_real(json, "clip", privacy->clip);
+    json_out_real(json, "rate", privacy->rate);
+    json_out_int(json, "steps", privacy->steps);
+    json_out_text(json, "accountant", privacy->accountant);
+    json_out_close_object(json);
+}
+
 static void write_all(FILE *stream, const struct model_config *config)
 {
     struct json_out json;
@@ -130,6 +163,8 @@ static void write_all(FILE *stream, const struct model_config *config)
     json_out_text(&json, "objective", model_config_objective(config->objective));
     if (config->objective == OBJECTIVE_REGRESS)
         write_target(&json, &config->target);
+    if (config->objective == OBJECTIVE_GENERATE)
+        write_generator(&json, &config->generator);
     if (config->independent)
         json_out_text(&json, "activation", "sigmoid");
     write_stain(&json, &config->stain);
@@ -137,6 +172,8 @@ static void write_all(FILE *stream, const struct model_config *config)
         write_whole(&json, &config->whole);
     if (config->icc)
         json_out_bool(&json, "icc", true);
+    if (config->privacy.set)
+        write_privacy(&json, &config->privacy);
     json_out_close_object(&json);
     json_out_close_object(&json);
     json_out_end(&json);

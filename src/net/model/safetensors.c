@@ -55,7 +55,7 @@ static const struct safetensors_type types[] = {
     { "BOOL", 1, from_u8 }, { "F8_E4M3", 1, NULL }, { "F8_E5M2", 1, NULL },
 };
 
-static const struct safetensors_type *type_by_name(const char *name)
+const struct safetensors_type *safetensors_type(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(types[i].name, name) == 0)
@@ -115,7 +115,7 @@ static bool parse_tensor(const char *name, const json_t *json, const char *path,
     const char *type = json_string_value(json_object_get(json, "dtype"));
     if (!type)
         return bad(err, path, name, "it has no dtype");
-    out->type = type_by_name(type);
+    out->type = safetensors_type(type);
     if (!out->type)
         return err_set(err, ERR_FORMAT, "%s: tensor '%.200s': unknown dtype '%.40s'", path, name,
                        type);
@@ -242,7 +242,7 @@ bool safetensors_parse(const uint8_t *bytes, size_t size, const char *path, stru
     return false;
 }
 
-static bool map_file(struct safetensors *file, struct err *err)
+bool safetensors_map(struct safetensors *file, struct err *err)
 {
     struct stat status;
     int fd = open(file->path, O_RDONLY | O_CLOEXEC);
@@ -252,7 +252,7 @@ static bool map_file(struct safetensors *file, struct err *err)
     if (fstat(fd, &status) != 0) {
         err_errno(err, file->path, "read");
     } else if (!S_ISREG(status.st_mode) || status.st_size < 8) {
-        err_set(err, ERR_FORMAT, "%s: not a safetensors file: too short", file->path);
+        err_set(err, ERR_FORMAT, "%s: not a file of weights: too short", file->path);
     } else {
         file->map_bytes = (size_t)status.st_size;
         file->map = mmap(NULL, file->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -269,7 +269,7 @@ bool safetensors_open(const char *path, struct safetensors *out, struct err *err
     *out = (struct safetensors){ .path = strdup(path) };
     if (!out->path)
         return err_memory(err, path);
-    if (map_file(out, err) && parse_into(out, out->map, out->map_bytes, err))
+    if (safetensors_map(out, err) && parse_into(out, out->map, out->map_bytes, err))
         return true;
     safetensors_close(out);
     return false;
@@ -278,6 +278,9 @@ bool safetensors_open(const char *path, struct safetensors *out, struct err *err
 void safetensors_close(struct safetensors *file)
 {
     json_decref((json_t *)file->header);
+    for (size_t i = 0; i < file->n_owned; i++)
+        free(file->owned[i]);
+    free(file->owned);
     free(file->tensors);
     free(file->path);
     if (file->map)
@@ -296,6 +299,17 @@ const struct safetensors_tensor *safetensors_find(const struct safetensors *file
 const char *safetensors_metadata(const struct safetensors *file, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(file->header, "__metadata__"), key));
+}
+
+size_t safetensors_type_bytes(const struct safetensors_type *type)
+{
+    return type->bytes;
+}
+
+void safetensors_sort(struct safetensors *file)
+{
+    if (file->n_tensors)
+        qsort(file->tensors, file->n_tensors, sizeof *file->tensors, by_name);
 }
 
 const char *safetensors_type_name(const struct safetensors_tensor *tensor)

@@ -24,6 +24,8 @@ struct safetensors {
     void *header;     /* the parsed JSON, which owns the names */
     void *map;        /* the mapped file, or NULL */
     size_t map_bytes;
+    void **owned; /* other memory that names and data lie in */
+    size_t n_owned;
 };
 
 /* *out is the caller's; free with safetensors_close. Reads the header only; tensors are paged in
@@ -38,11 +40,21 @@ void safetensors_close(struct safetensors *file); /* also fine on a zeroed struc
 const struct safetensors_tensor *safetensors_find(const struct safetensors *file, const char *name);
 /* Text in __metadata__; NULL if absent. */
 const char *safetensors_metadata(const struct safetensors *file, const char *key);
+/* NULL if there is none of this name. */
+const struct safetensors_type *safetensors_type(const char *name);
+size_t safetensors_type_bytes(const struct safetensors_type *type);
+/* Sorts the tensors by name, as all functions here expect. */
+void safetensors_sort(struct safetensors *file);
+/* Maps the file of file->path, which closing unmaps. */
+bool safetensors_map(struct safetensors *file, struct err *err);
 /* "F32". */
 const char *safetensors_type_name(const struct safetensors_tensor *tensor);
 /* All elements as floats into out [count]; false if the type is not a number (never for F64, F32,
  * F16, BF16, the integers and BOOL). */
 bool safetensors_floats(const struct safetensors_tensor *tensor, float *out);
+
+/* All tensors of `file`, whatever it was read from, in their own types, to a safetensors file. */
+bool safetensors_copy(const struct safetensors *file, const char *path, struct err *err);
 
 /* A tensor to write: floats, not copied. */
 struct safetensors_source {

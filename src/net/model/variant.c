@@ -18,7 +18,7 @@ bool variant_apply(struct graph **graph, const struct network_variant *variant, 
     if (variant->head != HEAD_AUTO &&
         !replace(graph, transform_head(*graph, variant->head, &next, err), &next))
         return false;
-    if ((variant->norm == NORM_WS || variant->norm == NORM_FIXUP) &&
+    if (variant->norm != NORM_BATCH && variant->norm != NORM_FROZEN &&
         !replace(graph, transform_norm(*graph, variant->norm, &next, err), &next))
         return false;
     return variant->padding == PADDING_ZERO ||

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "net/model/torch_file.h"
 
 static void list_free(struct weights_list *list)
 {
@@ -177,13 +178,18 @@ bool weights_load(struct graph *graph, const struct safetensors *file,
     return ok;
 }
 
+bool weights_open(const char *path, struct safetensors *out, struct err *err)
+{
+    return torch_file_is(path) ? torch_file_open(path, out, err) : safetensors_open(path, out, err);
+}
+
 bool weights_read(struct graph *graph, const char *path, const struct weights_options *options,
                   struct weights_report *report, struct err *err)
 {
     struct safetensors file;
     if (report)
         *report = (struct weights_report){ 0 };
-    if (!safetensors_open(path, &file, err))
+    if (!weights_open(path, &file, err))
         return false;
     bool ok = weights_load(graph, &file, options, report, err);
     safetensors_close(&file);

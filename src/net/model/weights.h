@@ -1,4 +1,5 @@
-/* weights.h: the parameters of a graph from and to a safetensors file, by name. */
+/* weights.h: the parameters of a graph from a file of weights and to a safetensors file, by name.
+ */
 #ifndef NET_MODEL_WEIGHTS_H
 #define NET_MODEL_WEIGHTS_H
 #include "net/graph/graph.h"
@@ -35,7 +36,10 @@ struct weights_options {
 bool weights_load(struct graph *graph, const struct safetensors *file,
                   const struct weights_options *options, struct weights_report *report,
                   struct err *err);
-/* safetensors_open + weights_load. */
+/* A file of weights by its content: safetensors, or a file of PyTorch (torch_file.h). *out is the
+ * caller's; free with safetensors_close. */
+bool weights_open(const char *path, struct safetensors *out, struct err *err);
+/* weights_open + weights_load. */
 bool weights_read(struct graph *graph, const char *path, const struct weights_options *options,
                   struct weights_report *report, struct err *err);
 void weights_report_free(struct weights_report *report); /* also fine on a zeroed struct */
