@@ -86,13 +86,7 @@ static struct graph *tokens(void)
     x = graph_concat(g, (value_id[]){ token, x }, 2, 1);
     x = graph_add(g, x, graph_parameter(g, "pos_embed", SHAPE(1, 13, 24)));
     value_id y = graph_linear(g, graph_layer_norm(g, x, "norm1", 1e-6f), "attn.qkv", 72, true);
-    y = graph_transpose(g, graph_reshape(g, y, SHAPE(0, 13, 3, 2, 12)),
-                        (int64_t[]){ 2, 0, 3, 1, 4 });
-    value_id part[3];
-    for (int i = 0; i < 3; i++)
-        part[i] = graph_reshape(g, graph_slice(g, y, 0, i, i + 1), SHAPE(-1, 2, 13, 12));
-    y = graph_attention(g, part[0], part[1], part[2]);
-    y = graph_reshape(g, graph_transpose(g, y, (int64_t[]){ 0, 2, 1, 3 }), SHAPE(0, 0, 24));
+    y = graph_attention_packed(g, y, NO_VALUE, NO_VALUE, (struct attention_attr){ .heads = 2 });
     x = graph_add(g, x, graph_linear(g, y, "attn.proj", 24, true));
     y = graph_gelu(g, graph_linear(g, graph_layer_norm(g, x, "norm2", 1e-6f), "fc1", 48, true));
     x = graph_add(g, x, graph_linear(g, y, "fc2", 24, false));

@@ -47,6 +47,7 @@ static const struct {
     { "only int8 and uint8 are supported", "a zero point that is an input" },
     { "several scales are not supported", "activations with several scales" },
     { "fmod is not supported", "the remainder of C's fmod" },
+    { "a sum over the first axis", "sums over the images of a batch" },
     { "used for something else", "inputs that are not tensors" },
 };
 enum { N_LIMITS = sizeof limits / sizeof *limits };
@@ -74,7 +75,18 @@ static bool takes_constants(const char *type)
     return false;
 }
 
+/* Operators that are computed at import alone: all their inputs are constants. */
+static bool is_folded(const char *type)
+{
+    static const char *const types[] = { "Exp", "Log", "Sin", "Cos", "Erf", "Reciprocal", "Tile" };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i], type) == 0)
+            return true;
+    return false;
+}
+
 struct tally {
+    bool verdicts; /* whole networks one by one: equal, refused or wrong is all that is said */
     bool networks; /* whole networks: 1e-4 of the largest output, as sums differ in their order */
     int passed, failed, skipped;
     int by_reason[N_LIMITS];
@@ -128,13 +140,15 @@ static bool is_initializer(const Onnx__GraphProto *graph, const char *name)
     return false;
 }
 
-/* Input `name` is used as a later input of an operator that takes constants there. */
+/* Input `name` is used as a later input of an operator that takes constants there, or by one that
+ * is computed at import. */
 static bool used_as_constant(const Onnx__GraphProto *graph, const char *name)
 {
     for (size_t i = 0; i < graph->n_node; i++)
-        for (size_t k = 1; k < graph->node[i]->n_input; k++)
+        for (size_t k = 0; k < graph->node[i]->n_input; k++)
             if (strcmp(graph->node[i]->input[k], name) == 0 &&
-                takes_constants(graph->node[i]->op_type))
+                ((k && takes_constants(graph->node[i]->op_type)) ||
+                 (graph->n_node == 1 && is_folded(graph->node[i]->op_type))))
                 return true;
     return false;
 }
@@ -282,10 +296,27 @@ static int reason_of(const struct err *err)
     return found;
 }
 
+/* What sweep.py reads. Only a file that was read and gives other numbers is wrong. */
+static void say_verdict(const struct run *run, bool imported, bool same_numbers)
+{
+    printf("%s: %s: %s\n",
+           same_numbers ? "equal"
+           : imported   ? "wrong"
+                        : "refused",
+           run->folder, same_numbers ? "within 1e-4 of the largest output" : run->err.text);
+}
+
 static void run_set(struct run *run, struct tally *tally)
 {
     struct graph *graph = NULL;
     bool imported = read_inputs(run) && import(run, &graph);
+    if (tally->verdicts) {
+        say_verdict(run, imported, imported && forward(run, graph) && forward_doubled(run, graph));
+        graph_free(graph);
+        for (int i = 0; i < run->n_inputs; i++)
+            host_free(run->inputs[i]);
+        return;
+    }
     int reason = imported ? -1 : reason_of(&run->err);
     if (imported && forward(run, graph) && (!run->network || forward_doubled(run, graph))) {
         tally->passed++;
@@ -327,9 +358,11 @@ static void run_case(const char *folder, struct tally *tally)
     Onnx__ModelProto *model;
     bool ok = file_read(path, (size_t)1 << 30, &bytes, &size, &err) &&
               onnx_model_parse((const uint8_t *)bytes, size, path, &model, &err);
-    if (!ok)
+    if (!ok && tally->verdicts)
+        printf("refused: %s: %s\n", folder, err.text);
+    else if (!ok)
         fail_msg("%s", err.text);
-    for (int i = 0;; i++) {
+    for (int i = 0; ok; i++) {
         char set[32];
         snprintf(set, sizeof set, "test_data_set_%d", i);
         char *set_folder = text_format("%s/%s", folder, set);
@@ -342,7 +375,8 @@ static void run_case(const char *folder, struct tally *tally)
         };
         run_set(&run, tally);
     }
-    onnx__model_proto__free_unpacked(model, NULL);
+    if (ok)
+        onnx__model_proto__free_unpacked(model, NULL);
     free(bytes);
     free(path);
 }
@@ -386,19 +420,19 @@ static void run_group(const char *group, bool networks, int at_least)
 static void single_operators(void **state)
 {
     (void)state;
-    run_group("node", false, 289);
+    run_group("node", false, 325);
 }
 
 static void layers_converted_from_pytorch(void **state)
 {
     (void)state;
-    run_group("pytorch-converted", false, 61);
+    run_group("pytorch-converted", false, 64);
 }
 
 static void operators_of_pytorch(void **state)
 {
     (void)state;
-    run_group("pytorch-operator", false, 25);
+    run_group("pytorch-operator", false, 28);
 }
 
 static void simple_models(void **state)
@@ -411,6 +445,16 @@ static void simple_models(void **state)
 static void whole_networks(void **state)
 {
     run_group(*state, true, 1);
+}
+
+/* One of them, NAME in FOLDER, with its verdict on standard output. */
+static int one_network(const char *folder, const char *name)
+{
+    struct tally tally = { .networks = true, .verdicts = true };
+    char *path = text_format("%s/%s/%s", data_folder(), folder, name);
+    run_case(path, &tally);
+    free(path);
+    return 0;
 }
 
 int main(int argc, char **argv)
@@ -428,6 +472,8 @@ int main(int argc, char **argv)
         printf("skipped: Debian's libonnx-testdata is not installed\n");
         return 77;
     }
+    if (argc > 2)
+        return one_network(argv[1], argv[2]);
     return argc > 1 ? cmocka_run_group_tests(given, NULL, NULL)
                     : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,6 +173,31 @@ bool onnx_reduce_mean(struct onnx_import *im, onnx_node *node, struct err *err)
     return onnx_bind(im, node, 0, onnx_add(im, node, NULL, OP_REDUCE_MEAN, &x, 1, &attr, err), err);
 }
 
+/* The mean times the number of elements. Not over the images, whose number may change. */
+bool onnx_reduce_sum(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    value_id x = onnx_value(im, node, 0, err);
+    uint32_t axes;
+    bool given, keep = onnx_int(node, "keepdims", 1) != 0;
+    if (x == NO_VALUE)
+        return false;
+    struct shape shape = *onnx_shape(im, x);
+    if (!onnx_axes(im, node, 13, shape.rank, &axes, &given, err))
+        return false;
+    if (!given && onnx_int(node, "noop_with_empty_axes", 0))
+        return onnx_bind(im, node, 0, x, err);
+    if (!given)
+        axes = (1u << shape.rank) - 1;
+    if (axes & 1)
+        return err_set(err, ERR_FORMAT, "a sum over the first axis, the images, is not supported");
+    double count = 1;
+    for (int i = 0; i < shape.rank; i++)
+        count *= axes >> i & 1 ? (double)shape.dim[i] : 1;
+    union attr attr = { .reduce = { axes, keep } };
+    value_id y = onnx_add(im, node, ".mean", OP_REDUCE_MEAN, &x, 1, &attr, err);
+    return onnx_bind(im, node, 0, onnx_add_scale(im, node, NULL, y, count, 0, err), err);
+}
+
 /* The mean of exponentials, and what a sum has more. */
 bool onnx_reduce_log_sum_exp(struct onnx_import *im, onnx_node *node, struct err *err)
 {

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/version.h"
 #include "net/onnx/onnx.h"
+#include "net/graph/transform.h"
 #include "net/onnx/build.h"
 #include "net/onnx/model.h"
 
@@ -179,15 +180,17 @@ bool onnx_write(const struct graph *graph, const char *path,
                 const struct onnx_write_options *options, struct err *err)
 {
     static const struct onnx_write_options defaults = { 0 };
-    struct onnx_builder b = { .graph = graph };
-    if (!graph_ok(graph, err))
+    struct graph *expanded = NULL;
+    if (!graph_ok(graph, err) || !transform_expand_attention(graph, &expanded, err))
         return false;
-    b.names = calloc((size_t)graph->n_values + 1, sizeof *b.names);
+    struct onnx_builder b = { .graph = expanded };
+    b.names = calloc((size_t)expanded->n_values + 1, sizeof *b.names);
     bool ok = b.names ? compose_and_write(&b, path, options ? options : &defaults, err)
                       : err_memory(err, path);
     if (!ok && b.err.kind != ERR_NONE)
         err_set(err, b.err.kind, "%s: %s", path, b.err.text);
     onnx_build_free(&b);
     free(b.names);
+    graph_free(expanded);
     return ok;
 }

@@ -239,6 +239,23 @@ static void layer_norm(struct onnx_builder *b, const struct node *node)
     onnx_set_float(b, proto, "epsilon", node->attr.norm.epsilon);
 }
 
+/* Opset 17 has no such norm. */
+static void rms_norm(struct onnx_builder *b, const struct node *node)
+{
+    int64_t axes[SHAPE_DIMS], n = node->attr.norm.axes;
+    const char *x = in(b, node, 0), *square = part(b, node, "Square"),
+               *mean = part(b, node, "Mean");
+    const char *root = part(b, node, "Sqrt"), *divided = part(b, node, "Div");
+    for (int64_t i = 0; i < n; i++)
+        axes[i] = i - n;
+    emit2(b, "Mul", square, x, x, square);
+    onnx_set_ints(b, emit1(b, "ReduceMean", mean, square, mean), "axes", axes, (size_t)n);
+    emit1(b, "Sqrt", root,
+          with_number(b, node, "Add", "Add", mean, (double)node->attr.norm.epsilon), root);
+    emit2(b, "Div", divided, x, root, divided);
+    emit2(b, "Mul", node->name, divided, in(b, node, 1), out(b, node));
+}
+
 static void leaky_relu(struct onnx_builder *b, const struct node *node)
 {
     Onnx__NodeProto *proto = emit1(b, "LeakyRelu", node->name, in(b, node, 0), out(b, node));
@@ -537,6 +554,7 @@ static void (*const exporters[OP_KINDS])(struct onnx_builder *, const struct nod
     [OP_BATCH_NORM] = batch_norm,
     [OP_GROUP_NORM] = group_norm,
     [OP_LAYER_NORM] = layer_norm,
+    [OP_RMS_NORM] = rms_norm,
     [OP_RELU] = simple,
     [OP_LEAKY_RELU] = leaky_relu,
     [OP_SILU] = silu_node,

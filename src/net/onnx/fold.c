@@ -79,6 +79,12 @@ static const struct {
     { "Equal", fold_equal },
     { "Neg", fold_neg },
     { "Sqrt", fold_sqrt },
+    { "Exp", fold_exp },
+    { "Log", fold_log },
+    { "Sin", fold_sin },
+    { "Cos", fold_cos },
+    { "Erf", fold_erf },
+    { "Reciprocal", fold_reciprocal },
     { "Floor", fold_floor },
     { "Ceil", fold_ceil },
     { "Where", fold_where },
@@ -92,6 +98,7 @@ static const struct {
     { "Slice", fold_slice },
     { "Gather", fold_gather },
     { "Expand", fold_expand },
+    { "Tile", fold_tile },
 };
 
 static fold_fn find(const char *type)

@@ -27,6 +27,12 @@ struct host *fold_mod(const struct fold_args *args);
 struct host *fold_equal(const struct fold_args *args);
 struct host *fold_neg(const struct fold_args *args);
 struct host *fold_sqrt(const struct fold_args *args);
+struct host *fold_exp(const struct fold_args *args);
+struct host *fold_log(const struct fold_args *args);
+struct host *fold_sin(const struct fold_args *args);
+struct host *fold_cos(const struct fold_args *args);
+struct host *fold_erf(const struct fold_args *args);
+struct host *fold_reciprocal(const struct fold_args *args);
 struct host *fold_floor(const struct fold_args *args);
 struct host *fold_ceil(const struct fold_args *args);
 struct host *fold_where(const struct fold_args *args);
@@ -46,6 +52,7 @@ struct host *fold_concat(const struct fold_args *args);
 struct host *fold_slice(const struct fold_args *args);
 struct host *fold_gather(const struct fold_args *args);
 struct host *fold_expand(const struct fold_args *args);
+struct host *fold_tile(const struct fold_args *args);
 
 /* Element `from` of source into element `to` of target (same type). */
 static inline void host_copy(struct host *target, int64_t to, const struct host *source,

@@ -189,6 +189,23 @@ struct host *fold_ceil(const struct fold_args *args)
     return unary(args, ceil);
 }
 
+static double reciprocal(double x)
+{
+    return 1 / x;
+}
+
+#define UNARY(name, fn)                                                                            \
+    struct host *name(const struct fold_args *args)                                                \
+    {                                                                                              \
+        return unary(args, fn);                                                                    \
+    }
+UNARY(fold_exp, exp)
+UNARY(fold_log, log)
+UNARY(fold_sin, sin)
+UNARY(fold_cos, cos)
+UNARY(fold_erf, erf)
+UNARY(fold_reciprocal, reciprocal)
+
 struct host *fold_neg(const struct fold_args *args)
 {
     const struct host *x = args->in[0];

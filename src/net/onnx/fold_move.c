@@ -276,3 +276,30 @@ struct host *fold_expand(const struct fold_args *args)
         step[shape.rank - x->shape.rank + i] = x->shape.dim[i] == 1 ? 0 : stride[i];
     return strided(args, shape, 0, step);
 }
+
+/* x repeated along every axis: element i of the result is element i modulo the extents of x. */
+struct host *fold_tile(const struct fold_args *args)
+{
+    const struct host *x = args->in[0];
+    struct shape shape = x->shape;
+    int64_t repeats[SHAPE_DIMS], stride[SHAPE_DIMS];
+    int n = onnx_ints(args->im, args->node, 1, "repeats", repeats, SHAPE_DIMS, args->err);
+    if (n < 0)
+        return NULL;
+    if (n != shape.rank)
+        return fold_fail(args, "one repeat for each axis is needed");
+    for (int i = 0; i < n; i++)
+        if (repeats[i] < 0 || __builtin_mul_overflow(shape.dim[i], repeats[i], &shape.dim[i]))
+            return fold_fail(args, "a repeat is negative or too large");
+    struct host *host = onnx_host_new(args->im, x->type, shape, args->err);
+    strides_of(&x->shape, stride);
+    for (int64_t i = 0; host && i < host->count; i++) {
+        int64_t rest = i, place = 0;
+        for (int k = shape.rank - 1; k >= 0; k--) {
+            place += rest % shape.dim[k] % x->shape.dim[k] * stride[k];
+            rest /= shape.dim[k];
+        }
+        host_copy(host, i, x, place);
+    }
+    return host;
+}

@@ -144,8 +144,9 @@ struct host *host_from_proto(const Onnx__TensorProto *tensor, struct err *err)
         err_set(err, ERR_FORMAT, "a constant of type %d is not supported", tensor->data_type);
         return NULL;
     }
-    if (tensor->segment || tensor->n_external_data ||
-        tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
+    bool outside = tensor->n_external_data ||
+                   tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    if (tensor->segment || (outside && !tensor->raw_data.len)) { /* else onnx/external.h */
         err_set(err, ERR_FORMAT, "a constant's data is outside the file");
         return NULL;
     }

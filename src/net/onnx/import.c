@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "net/onnx/external.h"
 #include "net/onnx/model.h"
 
 #define FOLD_LIMIT ((int64_t)1 << 24)
@@ -220,26 +221,30 @@ static bool find_config(const Onnx__ModelProto *model, const char *path, char **
     return true;
 }
 
-bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
-                const struct onnx_options *options, struct graph **out, struct err *err)
+/* beside: weights may be in other files, in the folder of path. */
+static bool parse(const uint8_t *bytes, size_t size, const char *path, bool beside,
+                  const struct onnx_options *options, struct graph **out, struct err *err)
 {
     static const struct onnx_options defaults = { 0 };
     struct err own;
     Onnx__ModelProto *model;
     struct graph *graph = NULL, *other = NULL;
+    struct onnx_external *external = NULL;
     bool open = false;
     err = err ? err : &own; /* messages are made in parts */
     if (!onnx_model_parse(bytes, size, path, &model, err))
         return false;
     options = options ? options : &defaults;
+    bool ok = onnx_external_open(model->graph, path, beside, &external, err);
     struct onnx_import setup = {
         .path = path,
         .options = options,
         .batch = options->batch ? options->batch : 1,
         /* weights may be moved about (one byte of the file is at most one element) */
-        .fold_budget = (options->fold_limit ? options->fold_limit : FOLD_LIMIT) + (int64_t)size,
+        .fold_budget = (options->fold_limit ? options->fold_limit : FOLD_LIMIT) + (int64_t)size +
+                       onnx_external_bytes(external),
     };
-    bool ok = import_once(model, &setup, &graph, &open, err);
+    ok = ok && import_once(model, &setup, &graph, &open, err);
     if (ok && open) {
         setup.batch++, setup.shapes_only = true;
         if (import_once(model, &setup, &other, &open, &own))
@@ -252,8 +257,15 @@ bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
         *out = graph;
     else
         graph_free(graph);
+    onnx_external_close(external);
     onnx__model_proto__free_unpacked(model, NULL);
     return ok;
+}
+
+bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
+                const struct onnx_options *options, struct graph **out, struct err *err)
+{
+    return parse(bytes, size, path, false, options, out, err);
 }
 
 bool onnx_read(const char *path, const struct onnx_options *options, struct graph **out,
@@ -277,7 +289,7 @@ bool onnx_read(const char *path, const struct onnx_options *options, struct grap
         ok = map != MAP_FAILED || err_errno(err, path, "map");
     }
     close(fd);
-    ok = ok && onnx_parse(map, size, path, options, out, err);
+    ok = ok && parse(map, size, path, true, options, out, err);
     if (map != MAP_FAILED)
         munmap(map, size);
     return ok;

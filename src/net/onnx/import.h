@@ -186,6 +186,7 @@ ONNX_HANDLER(onnx_pow);
 ONNX_HANDLER(onnx_neg);
 ONNX_HANDLER(onnx_sum);
 ONNX_HANDLER(onnx_reduce_mean);
+ONNX_HANDLER(onnx_reduce_sum);
 ONNX_HANDLER(onnx_reduce_log_sum_exp);
 ONNX_HANDLER(onnx_reshape);
 ONNX_HANDLER(onnx_flatten);

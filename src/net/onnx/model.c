@@ -145,15 +145,6 @@ static bool check_model(const Onnx__ModelProto *model, const char *path, struct 
                        path);
     if (model->graph->n_sparse_initializer)
         return err_set(err, ERR_FORMAT, "%s: sparse weights are not supported", path);
-    for (size_t i = 0; i < model->graph->n_initializer; i++) {
-        const Onnx__TensorProto *tensor = model->graph->initializer[i];
-        if (tensor->n_external_data ||
-            tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
-            return err_set(err, ERR_FORMAT,
-                           "%s: the weights are in another file ('%.200s'); save the model with "
-                           "its weights inside",
-                           path, tensor->name ? tensor->name : "");
-    }
     return true;
 }
 

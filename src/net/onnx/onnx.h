@@ -35,11 +35,12 @@ struct onnx_options {
                     * NULL if there is none */
 };
 
-/* *out is the caller's; free with graph_free. options may be NULL. Twice the memory of the weights
+/* *out is the caller's; free with graph_free. options may be NULL. Weights may be in other files
+ * beside this one (external.h). Twice the memory of the weights
  * while it runs; 0.4 s for ResNet-50 (100 MB). */
 bool onnx_read(const char *path, const struct onnx_options *options, struct graph **out,
                struct err *err);
-/* The same from memory; path only names it in messages. */
+/* The same from memory; path only names it in messages, and all weights must be inside. */
 bool onnx_parse(const uint8_t *bytes, size_t size, const char *path,
                 const struct onnx_options *options, struct graph **out, struct err *err);
 

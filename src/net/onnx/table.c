@@ -41,6 +41,7 @@ static const struct onnx_operator operators[] = {
     { "Neg", 6, onnx_neg },
     { "Sum", 6, onnx_sum },
     { "ReduceMean", 1, onnx_reduce_mean },
+    { "ReduceSum", 1, onnx_reduce_sum },
     { "ReduceLogSumExp", 1, onnx_reduce_log_sum_exp },
     { "Reshape", 1, onnx_reshape },
     { "Flatten", 1, onnx_flatten },
