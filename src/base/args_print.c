@@ -114,13 +114,24 @@ static void print_man_option(const struct arg *arg, FILE *stream)
     fputc('\n', stream);
 }
 
+/* "synthesize train" -> "synthesize\-train" */
+static void print_page_name(const char *name, bool upper, FILE *stream)
+{
+    for (; *name; name++)
+        if (*name == ' ')
+            fputs("\\-", stream);
+        else
+            fputc(upper ? toupper((unsigned char)*name) : *name, stream);
+}
+
 void args_print_man(const struct args_spec *spec, const char *version, FILE *stream)
 {
     fputs(".TH MICROTOME\\-", stream);
-    for (const char *c = spec->name; *c; c++)
-        fputc(toupper((unsigned char)*c), stream);
+    print_page_name(spec->name, true, stream);
     fprintf(stream, " 1 \"\" \"microtome %s\" \"User commands\"\n", version);
-    fprintf(stream, ".SH NAME\nmicrotome\\-%s \\- ", spec->name);
+    fputs(".SH NAME\nmicrotome\\-", stream);
+    print_page_name(spec->name, false, stream);
+    fputs(" \\- ", stream);
     args_print_man_text(spec->summary, stream);
     fprintf(stream, "\n.SH SYNOPSIS\n\\fBmicrotome %s\\fR [options]%s", spec->name,
             spec->operands[0] ? " " : "");

@@ -1,5 +1,5 @@
 /* glcm.h: grey levels of some pixels -> co-occurrence matrix -> texture (Haralick), as
- * scikit-image's graycomatrix and graycoprops define it. Private to this folder. */
+ * scikit-image's graycomatrix and graycoprops define it. Of nuclei, and in likeness/ of patches. */
 #ifndef NUCLEI_GLCM_H
 #define NUCLEI_GLCM_H
 #include "nuclei/nuclei.h"

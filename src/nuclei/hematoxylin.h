@@ -5,6 +5,9 @@
 #define NUCLEI_HEMATOXYLIN_H
 #include "base/image.h"
 
+/* Haematoxylin and eosin: their densities in R, G, B, of any length. */
+extern const double hematoxylin_stains[2][3];
+
 /* The share of every value of every channel in the amount. */
 struct hematoxylin_table {
     float share[3][256];

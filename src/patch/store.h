@@ -24,6 +24,7 @@ struct store_facts {
     const char *tissue_method, *label_rule, *class_map, *stain_method;
     const char *class_names; /* JSON list, in the order of labels; "": normal and tumor, if labels
                               * are classes at all. Not written if it is empty. */
+    const char *synthetic;   /* JSON: which model made the patches; "": they are real */
     const char *slide_table; /* other columns of the slide list: JSON, {"grade": "2"}; "" if none */
     const char *survival_columns; /* "months,died": where the next two are from; "": not given */
     double survival_time;         /* NaN: unknown */

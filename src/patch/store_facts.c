@@ -64,6 +64,7 @@ static const struct fact table[] = {
     FACTS(target_lab_mean, 3),
     FACTS(target_lab_std, 3),
     FACT(class_names, OPTIONAL_TEXT),
+    FACT(synthetic, OPTIONAL_TEXT),
     FACT(slide_table, OPTIONAL_TEXT),
     FACT(survival_columns, OPTIONAL_TEXT),
 };

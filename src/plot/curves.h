@@ -42,6 +42,7 @@ struct chart {
     double x_low, x_high, y_low,
         y_high;    /* of the axes, low < high; values beyond are at the ends */
     bool log_x;    /* x on a logarithmic scale, with ticks at powers of two */
+    bool decades;  /* both axes on a logarithmic scale, with ticks at powers of ten */
     bool square;   /* both axes of the same length */
     bool diagonal; /* a thin line from corner to corner */
 };

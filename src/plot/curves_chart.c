@@ -22,6 +22,13 @@ static struct axis powers_of_two(double low, double high)
     return axis;
 }
 
+static struct axis axis_of(const struct chart *chart, bool is_x)
+{
+    double low = is_x ? chart->x_low : chart->y_low, high = is_x ? chart->x_high : chart->y_high;
+    return is_x && chart->log_x ? powers_of_two(low, high)
+                                : axis_new(low, high, chart->decades, false, 6);
+}
+
 static bool draw_curve(const struct frame *frame, const struct chart_curve *curve, int c,
                        struct err *err)
 {
@@ -53,10 +60,8 @@ bool curves_chart(const char *svg_path, const char *png_path, const struct chart
                            .top = HEAD,
                            .width = width,
                            .height = height,
-                           .x = chart->log_x
-                                    ? powers_of_two(chart->x_low, chart->x_high)
-                                    : axis_new(chart->x_low, chart->x_high, false, false, 6),
-                           .y = axis_new(chart->y_low, chart->y_high, false, false, 6) };
+                           .x = axis_of(chart, true),
+                           .y = axis_of(chart, false) };
     sketch_text(&sketch, LEFT + width / 2, 25, SKETCH_MIDDLE, 16, true, FRAME_INK, chart->title,
                 50);
     sketch_text(&sketch, LEFT, HEAD - 12, SKETCH_LEFT, FRAME_TEXT, false, FRAME_INK, chart->y_label,
