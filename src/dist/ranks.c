@@ -231,6 +231,13 @@ bool ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, char **ou
     return ok;
 }
 
+/* Whether a message already says which rank it is from: "rank 3: ..". */
+static bool agreed_before(const char *text)
+{
+    int rank = 0, end = 0;
+    return sscanf(text, "rank %d:%n", &rank, &end) == 1 && end > 0;
+}
+
 bool ranks_agree(struct ranks *ranks, bool ok, bool *stop, struct err *err)
 {
     struct err problem = { 0 };
@@ -245,7 +252,9 @@ bool ranks_agree(struct ranks *ranks, bool ok, bool *stop, struct err *err)
         return true;
     int root = ranks->size - (int)told[0];
     ranks_set_failed(ranks);
-    if (root == ranks->rank)
+    if (root == ranks->rank && err && agreed_before(err->text))
+        problem = *err;
+    else if (root == ranks->rank)
         err_set(&problem, err ? err->kind : ERR_NONE, "rank %d: %.1000s", ranks->world_rank,
                 err ? err->text : "");
     if (!ranks_broadcast(ranks, &problem, sizeof problem, root, err))

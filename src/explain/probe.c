@@ -259,13 +259,14 @@ static bool size_begin(struct probe *probe, struct size *size, int64_t images, s
 static bool begin(struct probe *probe, struct err *err)
 {
     const struct probe_options *o = &probe->options;
-    struct graph *resized = NULL;
+    struct graph *resized = NULL, *whole = NULL;
     probe->image_floats = 3 * o->height * o->width;
     probe->classes = probe->model->config.num_classes;
-    bool ok = transform_resize(probe->model->graph, 1, o->height, o->width, &resized, err) &&
+    bool ok = transform_resize(probe->model->graph, 1, o->height, o->width, &whole, err) &&
+              transform_expand_attention(whole, &resized, err) &&
               model_check_classifies(probe->model, resized, err) &&
               watch_all(probe, resized, err) && make_graph(probe, resized, err);
-    graph_free(resized);
+    graph_free(resized), graph_free(whole);
     ok = ok && make_room(probe, err) && size_begin(probe, &probe->sizes[ALONE], 1, err);
     int64_t group = o->forward_only ? GROUP_FORWARD : GROUP_BACKWARD;
     struct err ignored = { 0 }; /* a network of a file may be for single images only */

@@ -31,6 +31,7 @@ static bool keeps_images(const struct node *node)
     switch (node->op->kind) {
     case OP_LINEAR:
     case OP_MATMUL:
+    case OP_ATTENTION:
     case OP_RESHAPE:
     case OP_FLATTEN:
     case OP_TRANSPOSE:
@@ -156,7 +157,7 @@ static value_id tokens_attended(const struct graph *graph, bool *marks)
         value_id value = graph->nodes[i].output;
         if (!marks[value] || !layer_of(graph, value).tokens)
             continue;
-        if (graph->nodes[i].op->kind == OP_LAYER_NORM)
+        if (graph->nodes[i].op->kind == OP_LAYER_NORM || graph->nodes[i].op->kind == OP_RMS_NORM)
             return value;
         any = any == NO_VALUE ? value : any;
     }

@@ -15,7 +15,7 @@ struct batch_item {
     const void *data;
 };
 
-#define BATCH_MOST_ITEMS 8
+#define BATCH_MOST_ITEMS 16
 
 struct batch {
     struct batch_item items[BATCH_MOST_ITEMS];

@@ -81,7 +81,7 @@ static bool set_number(const struct reading *reading, const struct config_key *k
     errno = 0;
     long long whole = given && integer ? strtoll(given, &end, 10) : 0;
     double value = !given ? NAN : integer ? (double)whole : strtod(given, &end);
-    bool good = given && end != given && *end == 0 && errno != ERANGE && isfinite(value) &&
+    bool good = given && end != given && *end == 0 && errno != ERANGE && !isnan(value) &&
                 value >= key->min && value <= key->max;
     if (!good) {
         snprintf(wanted, sizeof wanted, "a %snumber from %.10g to %.10g", integer ? "whole " : "",

@@ -41,7 +41,10 @@ enum train_memory { MEMORY_PLAIN, MEMORY_RECOMPUTE, MEMORY_HALF, MEMORY_STREAM, 
 enum train_store { STORE_SINGLE, STORE_BF16 };
 enum ranks_bind { BIND_AUTO, BIND_NONE };
 enum stage_recompute { RECOMPUTE_AUTO, RECOMPUTE_ALWAYS, RECOMPUTE_NEVER };
+enum generate_condition { GENERATE_BY_CLASS, GENERATE_NONE };
 enum distill_loss { DISTILL_PROBABILITIES, DISTILL_LOGITS };
+enum privacy_unit { UNIT_PATCH, UNIT_PATIENT };
+enum privacy_by { BY_AUTO, BY_RDP, BY_PRV };
 
 struct train_config {
     int64_t seed;
@@ -56,9 +59,10 @@ struct train_config {
         struct texts fresh;
     } network;
     struct {
-        struct texts train, slides, val, test;
-        char *label; /* column of the slide lists */
-        double mpp;  /* of whole slides; 0: long_side_px says their size */
+        struct texts train, slides, val, test, synthetic;
+        double synthetic_share; /* of an epoch; 0: all synthetic patches once */
+        char *label;            /* column of the slide lists */
+        double mpp;             /* of whole slides; 0: long_side_px says their size */
         int64_t long_side_px;
         int split; /* enum data_split */
         double val_fraction;
@@ -104,10 +108,25 @@ struct train_config {
         int64_t every_steps, keep;
     } checkpoint;
     struct {
+        int process;           /* enum process */
+        int condition;         /* enum generate_condition */
+        int colour;            /* enum colour */
+        double drop;           /* share of samples whose condition is withheld */
+        char *centre, *latent; /* "": none */
+    } generate;
+    struct {
         char *teacher; /* "": no distillation */
         int64_t crop_px, margin_px, windows;
         int loss; /* enum distill_loss */
     } distill;
+    struct {
+        double epsilon; /* 0: the training is not private; infinite: clipped, without noise */
+        double delta, clip, sigma, hold_out;
+        int unit;       /* enum privacy_unit */
+        int accountant; /* enum privacy_by */
+        int64_t multiplicity, rank;
+        struct texts public_data, tune;
+    } privacy;
     struct {
         struct texts stores;
         double threshold;
@@ -172,6 +191,20 @@ static inline bool config_half(const struct train_config *config)
     return config->train.memory == MEMORY_HALF ||
            (config->train.memory == MEMORY_PLAIN && config->train.store == STORE_BF16);
 }
+/* Whether the training is differentially private. */
+static inline bool config_private(const struct train_config *config)
+{
+    return config->privacy.epsilon > 0;
+}
+/* Whether privacy.public_data has this: "val", "test". */
+bool config_public(const struct train_config *config, const char *data);
+/* Whether only a part of the network is learnt (privacy.tune); and whether that are adapters. */
+bool config_tunes(const struct train_config *config);
+bool config_adapts(const struct train_config *config);
+/* Refuses what cannot be private. After config_check_parallel. */
+bool config_check_private(const struct train_config *config, struct err *err);
+extern const char *const privacy_units[], *const privacy_accountants[]; /* NULL-terminated */
+
 /* Refuses settings that are for patches alone where slides are given, and the other way round. */
 bool config_check_slides(const struct train_config *config, struct err *err);
 

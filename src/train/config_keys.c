@@ -1,5 +1,8 @@
 /* config_keys.c: every key of a training's config (config.h), in the order of the template. */
+#include <math.h>
 #include <stddef.h>
+#include "diffusion/colour.h"
+#include "diffusion/process.h"
 #include "net/stages/program.h"
 #include "train/config.h"
 
@@ -15,6 +18,9 @@ static const char *const memories[] = { "plain", "recompute", "half", "stream", 
 static const char *const stores[] = { "single", "bf16", NULL };
 static const char *const recomputes[] = { "auto", "true", "false", NULL };
 static const char *const binds[] = { "auto", "none", NULL };
+static const char *const conditions[] = { "class", "none", NULL };
+const char *const privacy_units[] = { "patch", "patient", NULL };
+const char *const privacy_accountants[] = { "auto", "rdp", "prv", NULL };
 static const char *const distill_losses[] = { "probabilities", "logits", NULL };
 
 #define AT(field) offsetof(struct train_config, field)
@@ -42,7 +48,9 @@ const struct config_key config_keys[] = {
         "random seed for weights, order and augmentation; the same seed gives the same run"),
     CHOICE("objective", objective, objective_names, "classify",
            "what is learnt: classify: the class of a patch; distill: see distill.teacher, which "
-           "implies it; regress: a number for a patch, from stores of 'extract --target'; segment: "
+           "implies it; encode: patches to small maps and back, for generate.latent; generate: new "
+           "patches, see docs/synthesize.md; regress: a number for a "
+           "patch, from stores of 'extract --target'; segment: "
            "nuclei, from images NAME.png with label images NAME_labels.png beside them"),
     TEXTS(
         "classes", classes, "[normal, tumor]",
@@ -63,7 +71,7 @@ const struct config_key config_keys[] = {
     CHOICE("network.norm", network.norm, norm_names, "batch",
            "batch: batch norm, where the network has it; frozen: with the statistics of the "
            "starting weights; ws: standardised weights instead of it; fixup: none, with initial "
-           "values that suit residual networks"),
+           "values that suit residual networks; group: group norm, which private training needs"),
     CHOICE("network.activation", network.activation, config_activations, "auto",
            "how the last layer's outputs become predictions; auto: what train.loss needs"),
     TEXT("network.weights", network.weights, "''",
@@ -89,6 +97,14 @@ const struct config_key config_keys[] = {
     TEXTS("data.test", data.test, "[]",
           "the same for testing: evaluated once, with the weights that are kept, and never used to "
           "choose them"),
+    TEXTS("data.synthetic", data.synthetic, "[]",
+          "synthetic patches ('microtome synthesize sample'), learnt from beside data.train; they "
+          "are "
+          "of no patient and never used for validation or testing"),
+    REAL(
+        "data.synthetic_share", data.synthetic_share, 0, 0.99, "0",
+        "fraction of an epoch that is drawn from data.synthetic, anew in every epoch: 0.5: as many "
+        "synthetic as real patches; 0: every synthetic patch once"),
     CHOICE("data.split", data.split, splits, "patient",
            "without data.val: patient: whole patients, drawn at random from the seed; attribute: "
            "the stores' attribute split (train, val, test)"),
@@ -301,6 +317,28 @@ const struct config_key config_keys[] = {
     INT("checkpoint.keep", checkpoint.keep, 1, 1000, "2",
         "number of most recent checkpoints to keep"),
 
+    CHOICE(
+        "generate.process", generate.process, process_names, "flow",
+        "for objective generate: how patches become noise: flow: flow matching; edm; epsilon, v: "
+        "the 1000 steps of DDPM, learning the noise, or noise and image"),
+    CHOICE("generate.condition", generate.condition, conditions, "class",
+           "for objective generate: what the network is told of a patch: its class, or nothing"),
+    CHOICE(
+        "generate.colour", generate.colour, colour_names, "rgb",
+        "for objective generate: rgb: red, green and blue are learnt; apart: the three principal "
+        "directions of stained tissue, each of the same deviation, which avoids grains of "
+        "colours that no stain has"),
+    TEXT("generate.centre", generate.centre, "''",
+         "for objective generate: extended regular expression for the names of patients, whose "
+         "first group is the centre or scanner, which the network is told too; '': it is not"),
+    TEXT("generate.latent", generate.latent, "''",
+         "for objective generate: folder of a training with objective encode: what is learnt are "
+         "its small maps instead of pixels; '': pixels"),
+    REAL(
+        "generate.drop", generate.drop, 0, 1, "0.1",
+        "for objective generate: share of patches of which it is told nothing, so that samples can "
+        "be guided"),
+
     TEXT("distill.teacher", distill.teacher, "''",
          "model whose network, run densely, is fitted to its own window scores, without labels; "
          "the same as --distill-dense. Network, classes and normalisation are then the teacher's"),
@@ -311,6 +349,38 @@ const struct config_key config_keys[] = {
     INT("distill.windows", distill.windows, 1, 65536, "4", "windows compared per crop"),
     CHOICE("distill.loss", distill.loss, distill_losses, "probabilities",
            "probabilities: the divergence of the two; logits: the squared difference"),
+
+    REAL("privacy.epsilon", privacy.epsilon, 0, INFINITY, "0",
+         "differentially private training: the most that a training may give away of a unit, at "
+         "delta; 8 is weak, 1 is strong; 0: not private; inf: gradients are clipped, without "
+         "noise. See docs/private-training.md for what is then off"),
+    REAL("privacy.delta", privacy.delta, 1e-15, 0.1, "1.0e-5",
+         "the probability with which epsilon may be exceeded; less than 1 / units"),
+    CHOICE("privacy.unit", privacy.unit, privacy_units, "patch",
+           "what is protected: one patch, or all patches of a patient. train.batch x "
+           "train.accumulate of them, on average, are in a step"),
+    REAL("privacy.clip", privacy.clip, 1e-9, INFINITY, "1",
+         "the largest norm of the gradient of a unit; longer ones are shortened to it"),
+    INT("privacy.multiplicity", privacy.multiplicity, 1, 65536, "1",
+        "patch: copies of it with other augmentation, whose gradients are averaged before they are "
+        "clipped; patient: patches of the patient that are drawn for a step and averaged"),
+    REAL("privacy.sigma", privacy.sigma, 0, 1e6, "0",
+         "standard deviation of the noise on the sum, over clip; 0: the smallest that keeps to "
+         "epsilon for all epochs"),
+    CHOICE("privacy.accountant", privacy.accountant, privacy_accountants, "auto",
+           "how epsilon is computed: rdp: Renyi divergences; prv: the loss distribution, "
+           "numerically; auto: the one that needs less noise"),
+    TEXTS("privacy.public_data", privacy.public_data, "[]",
+          "which of data.val (val) and data.test (test) are public: private ones are not looked "
+          "at, since what is found there would give them away"),
+    TEXTS("privacy.tune", privacy.tune, "[all]",
+          "what is learnt; the rest stays as in network.weights, without gradient and noise: all; "
+          "adapters: matrices of low rank beside the weights, merged into them in the end; norms; "
+          "biases; names of parameters, with * for any letters, e.g. [adapters, fc.*]"),
+    INT("privacy.rank", privacy.rank, 1, 4096, "8", "rank of the adapters"),
+    REAL("privacy.hold_out", privacy.hold_out, 0, 0.95, "0",
+         "for audits, with and without epsilon: every unit is kept out of training with this "
+         "probability; members.csv and others.csv in the results list both kinds"),
 
     TEXTS("mine.stores", mine.stores, "[]", "patch stores of normal tissue, for --mine"),
     REAL("mine.threshold", mine.threshold, 0, 1, "0.5",

@@ -44,6 +44,7 @@ static bool refuse_patch_keys(const struct train_config *config, struct err *err
         { "data.spacing_um_px", config->data.spacing_um_px > 0 },
         { "data.patient", config->data.patient[0] != 0 },
         { "data.hard_negatives", config->data.hard_negatives[0] != 0 },
+        { "data.synthetic", config->data.synthetic.n > 0 },
         { "augment.blur", config->augment.blur > 0 },
         { "train.mixup", config->train.mixup > 0 },
         { "train.tta", config->train.tta },

@@ -373,9 +373,10 @@ static bool compile_patterns(struct listing *listing, struct err *err)
     return true;
 }
 
-static bool add_all(struct listing *listing, const struct texts *paths, enum data_side side,
-                    struct err *err)
+static bool add_all(struct listing *listing, const char *key, const struct texts *paths,
+                    enum data_side side, struct err *err)
 {
+    listing->key = key;
     listing->side = side;
     for (size_t i = 0; i < paths->n; i++)
         if (!origin_add(listing, paths->items[i], err))
@@ -403,7 +404,10 @@ bool dataset_open(const struct train_config *config, struct dataset *out, struct
                                              [TRUTH_TARGETS] = LABELS_TARGETS,
                                              [TRUTH_LABEL_IMAGES] = LABELS_IMAGES };
     bool labelled = config->truth == TRUTH_LABELS;
-    struct listing listing = { .dataset = out, .config = config, .labels = labels[config->truth] };
+    struct listing listing = { .dataset = out,
+                               .config = config,
+                               .labels = labels[config->truth],
+                               .synthetic = SYNTHETIC_REFUSED };
     const struct texts *train = config_whole(config) ? &config->data.slides : &config->data.train;
     if (train->n == 0)
         return err_set(
@@ -414,14 +418,17 @@ bool dataset_open(const struct train_config *config, struct dataset *out, struct
         return err_set(err, ERR_USAGE,
                        "data.folds: validation is already chosen by data.val or data.split; omit "
                        "one of them");
-    bool ok = compile_patterns(&listing, err) && add_all(&listing, train, DATA_TRAIN, err) &&
-              add_all(&listing, &config->data.val, DATA_VAL, err) &&
-              add_all(&listing, &config->data.test, DATA_TEST, err);
-    if (ok && config->data.val.n == 0 && config->data.split == SPLIT_PATIENT)
+    bool ok = compile_patterns(&listing, err) &&
+              add_all(&listing, "data.train", train, DATA_TRAIN, err) &&
+              add_all(&listing, "data.val", &config->data.val, DATA_VAL, err) &&
+              add_all(&listing, "data.test", &config->data.test, DATA_TEST, err);
+    bool split = config->data.val.n == 0 && config->data.split == SPLIT_PATIENT;
+    if (ok && split && !config_private(config)) /* nothing private is used for validation */
         ok = split_patients(out, config, err);
     if (ok && labelled && config->data.hard_negatives[0])
         ok = dataset_add_hard(&listing, config->data.hard_negatives, err);
-    ok = ok && check_leak(out, err) && check_classes(out, config, err);
+    ok = ok && dataset_add_synthetic(&listing, err) && check_leak(out, err) &&
+         check_classes(out, config, err);
     return end_listing(&listing, ok);
 }
 
@@ -431,7 +438,7 @@ bool dataset_open_any(const struct train_config *config, char *const *paths, siz
     *out = (struct dataset){ .n_classes = (int64_t)config->classes.n };
     struct listing listing = { .dataset = out, .config = config, .labels = LABELS_OPTIONAL };
     struct texts texts = { (char **)paths, n_paths };
-    bool ok = compile_patterns(&listing, err) && add_all(&listing, &texts, DATA_TRAIN, err);
+    bool ok = compile_patterns(&listing, err) && add_all(&listing, NULL, &texts, DATA_TRAIN, err);
     return end_listing(&listing, ok);
 }
 
@@ -439,8 +446,8 @@ bool dataset_open_normal(const struct train_config *config, struct dataset *out,
 {
     *out = (struct dataset){ .n_classes = (int64_t)config->classes.n };
     struct listing listing = { .dataset = out, .config = config, .labels = LABELS_NORMAL };
-    bool ok =
-        compile_patterns(&listing, err) && add_all(&listing, &config->mine.stores, DATA_TRAIN, err);
+    bool ok = compile_patterns(&listing, err) &&
+              add_all(&listing, "mine.stores", &config->mine.stores, DATA_TRAIN, err);
     for (int32_t i = 0; ok && i < out->n_origins; i++)
         if (out->origins[i].kind != ORIGIN_STORE)
             ok = err_set(err, ERR_USAGE, "mine.stores: %s is not a patch store",

@@ -22,6 +22,7 @@ struct dataset {
     struct origin *origins;
     int32_t n_origins;
     int64_t n_samples;
+    int64_t n_synthetic; /* the last so many of them are synthetic, all on the training side */
     struct sample_span *spans; /* by first sample */
     int64_t n_spans;
     uint64_t *labels; /* packed, label_bits each: dataset_label */
@@ -44,8 +45,8 @@ struct dataset {
 
 /* Lists everything that the config names and splits it. Errors: nothing found, a class without
  * training samples, a label beyond the classes, a patient on two sides, stores with different stain
- * normalisation. *out is the caller's; free with dataset_free. Opens every file, about 1 ms each.
- * HDF5: see patch/store.h on threads. */
+ * normalisation, synthetic patches that are not in data.synthetic. *out is the caller's; free with
+ * dataset_free. Opens every file, about 1 ms each. HDF5: see patch/store.h on threads. */
 bool dataset_open(const struct train_config *config, struct dataset *out, struct err *err);
 /* All samples of config->mine.stores of the first class, on the training side. */
 bool dataset_open_normal(const struct train_config *config, struct dataset *out, struct err *err);
@@ -55,6 +56,16 @@ bool dataset_open_normal(const struct train_config *config, struct dataset *out,
 bool dataset_open_any(const struct train_config *config, char *const *paths, size_t n_paths,
                       struct dataset *out, struct err *err);
 void dataset_free(struct dataset *dataset); /* also fine on a zeroed struct */
+
+static inline bool dataset_synthetic(const struct dataset *dataset, int64_t sample)
+{
+    return sample >= dataset->n_samples - dataset->n_synthetic;
+}
+/* Patients that there are: synthetic patches are of none, but have a name among the patients. */
+static inline int32_t dataset_real_patients(const struct dataset *dataset)
+{
+    return dataset->n_patients - (dataset->n_synthetic > 0);
+}
 
 /* The sample's class; PATCH_UNLABELED: none. */
 int32_t dataset_label(const struct dataset *dataset, int64_t sample);

@@ -152,8 +152,10 @@ bool refuse_label(const struct listing *listing, const struct origin *origin, in
 bool origin_agrees(struct listing *listing, const struct origin *origin, struct err *err)
 {
     const struct store_facts *facts = store_facts(origin->store);
+    /* synthetic patches look as what the generator learnt from */
     return note_mpp(listing, origin, facts->mpp, err) &&
-           (origin->n_groups == 0 || (note_icc(listing->dataset, origin, facts, err) &&
-                                      note_stain(listing->dataset, origin, facts, err))) &&
+           (origin->n_groups == 0 || listing->synthetic == SYNTHETIC_ONLY ||
+            (note_icc(listing->dataset, origin, facts, err) &&
+             note_stain(listing->dataset, origin, facts, err))) &&
            note_target(listing, origin, err) && note_classes(listing, origin, err);
 }

@@ -117,14 +117,45 @@ bool dataset_add_sample(struct dataset *dataset, const struct new_sample *new, s
     return true;
 }
 
+static void free_spans(struct sample_span *spans, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (spans[i].kept)
+            kept_free(spans[i].kept);
+        free(spans[i].kept);
+    }
+    free(spans);
+}
+
+/* Spans end wherever the next sample is on another side. */
+bool dataset_keep_out(struct dataset *dataset, const bool *held, struct err *err)
+{
+    struct dataset fresh = { 0 };
+    bool ok = true;
+    for (int64_t s = 0; ok && s < dataset->n_spans; s++) {
+        const struct sample_span *span = &dataset->spans[s];
+        for (int64_t i = span->first; ok && i < dataset_span_end(dataset, s); i++) {
+            struct new_sample new = { .item = dataset_span_item(span, i),
+                                      .origin = span->origin,
+                                      .patient = span->patient,
+                                      .side = held[i] ? DATA_NONE : span->side };
+            ok = add_to_span(&fresh, &new, err);
+            fresh.last_item = new.item;
+            fresh.n_samples++;
+        }
+    }
+    free_spans(ok ? dataset->spans : fresh.spans, ok ? dataset->n_spans : fresh.n_spans);
+    if (ok) {
+        dataset->spans = fresh.spans;
+        dataset->n_spans = fresh.n_spans;
+        dataset->room_spans = fresh.room_spans;
+    }
+    return ok;
+}
+
 void dataset_free_index(struct dataset *dataset)
 {
-    for (int64_t i = 0; i < dataset->n_spans; i++) {
-        if (dataset->spans[i].kept)
-            kept_free(dataset->spans[i].kept);
-        free(dataset->spans[i].kept);
-    }
-    free(dataset->spans);
+    free_spans(dataset->spans, dataset->n_spans);
     free(dataset->labels);
     free(dataset->targets);
     free(dataset->target_name);

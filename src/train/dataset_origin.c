@@ -128,9 +128,14 @@ bool origin_open_store(struct listing *listing, const char *path, struct err *er
     const struct store_facts *facts = store_facts(origin->store);
     if (store_patches(origin->store)->n == 0)
         return true; /* of a slide without tissue: no patient, size or resolution to tell of */
+    if (!synthetic_store_allowed(listing, path, facts->synthetic, err))
+        return false;
     char *stem = file_stem(path);
     const char *slide = facts->slide[0] ? facts->slide : stem ? stem : "";
-    origin->patient = dataset_add_patient(dataset, facts->patient[0] ? facts->patient : slide);
+    const char *patient = facts->patient[0] ? facts->patient : slide;
+    if (listing->synthetic == SYNTHETIC_ONLY)
+        patient = SYNTHETIC_PATIENT;
+    origin->patient = dataset_add_patient(dataset, patient);
     free(stem);
     origin->patch_px = store_patch_px(origin->store);
     origin->n_groups = store_n_groups(origin->store);
@@ -173,7 +178,8 @@ static bool add_store(struct listing *listing, const char *path, struct err *err
     enum data_side side = listing->side;
     const struct store_facts *facts = store_facts(origin->store);
     bool splits = config->data.val.n == 0 && listing->side == DATA_TRAIN &&
-                  listing->labels != LABELS_NORMAL && listing->labels != LABELS_OPTIONAL;
+                  listing->labels != LABELS_NORMAL && listing->labels != LABELS_OPTIONAL &&
+                  listing->synthetic != SYNTHETIC_ONLY;
     bool empty = origin->n_groups == 0;
     enum data_side said = DATA_NONE;
     if (splits && !empty && config->data.split == SPLIT_ATTRIBUTE &&
@@ -235,6 +241,10 @@ static bool patient_of_file(struct listing *listing, const char *path, const cha
 {
     const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
     regmatch_t found[2];
+    if (listing->synthetic == SYNTHETIC_ONLY) {
+        *out = dataset_add_patient(listing->dataset, SYNTHETIC_PATIENT);
+        return *out >= 0 || err_memory(err, "the data set");
+    }
     for (int i = 0; i < listing->n_patterns; i++) {
         if (regexec(&listing->patients[i], base, 2, found, 0) != 0 || found[1].rm_so < 0)
             continue;
@@ -296,7 +306,8 @@ static bool add_tar(struct listing *listing, const char *path, struct err *err)
     int64_t before = listing->dataset->n_samples;
     for (size_t i = 0; i < origin->tar.n; i++)
         if (is_image(origin->tar.entries[i].name) &&
-            !add_image(listing, path, origin->tar.entries[i].name, (int64_t)i, err))
+            (!synthetic_image_allowed(listing, origin, origin->tar.entries[i].name, false, err) ||
+             !add_image(listing, path, origin->tar.entries[i].name, (int64_t)i, err)))
             return false;
     return listing->dataset->n_samples > before ||
            err_set(err, ERR_FORMAT, "%s: contains no PNG or JPEG images", path);
@@ -339,8 +350,10 @@ static bool walk(struct listing *listing, int32_t number, const char *below, int
         ok = path || err_memory(err, "a folder of images");
         if (ok && file_is_folder(path)) {
             ok = walk(listing, number, name, depth + 1, err);
-        } else if (ok && is_image(name) && !(needed && label_image_is(name))) {
-            ok = (!needed || has_labels(path, err)) && keep_file(origin, name, err) &&
+        } else if (ok && is_image(name) && !(needed && label_image_is(name)) &&
+                   !synthetic_picture(path)) {
+            ok = synthetic_image_allowed(listing, origin, name, origin->n_files == 0, err) &&
+                 (!needed || has_labels(path, err)) && keep_file(origin, name, err) &&
                  add_image(listing, origin->path, name, (int64_t)origin->n_files - 1, err);
         }
         free(name);

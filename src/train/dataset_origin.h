@@ -54,12 +54,17 @@ enum label_use {
     LABELS_IMAGES,   /* all get the first class; an image has a label image beside it */
 };
 
+/* Whether patches that say they are synthetic are taken, refused, or the only ones. */
+enum synthetic_rule { SYNTHETIC_TAKEN, SYNTHETIC_REFUSED, SYNTHETIC_ONLY };
+
 /* Where new samples go and how files are interpreted. */
 struct listing {
     struct dataset *dataset;
     const struct train_config *config;
     enum data_side side; /* of all that is found; DATA_NONE: decided later */
     enum label_use labels;
+    enum synthetic_rule synthetic;
+    const char *key; /* of the config, for messages about synthetic patches: "data.val" */
     regex_t patients[2];
     int n_patterns;
     /* of the store that was opened last: the config's class for each of its labels */
@@ -101,6 +106,22 @@ void origin_free(struct origin *origin);
  * side. Sides must have been assigned. */
 bool dataset_add_hard(struct listing *listing, const char *path, struct err *err);
 
+/* From dataset_synthetic.c: adds the patches of data.synthetic to the training side. Sides must
+ * have been assigned. */
+bool dataset_add_synthetic(struct listing *listing, struct err *err);
+/* By the rule of the listing: may a store that says this of itself be listed, or the image `name`
+ * of an origin? Of the images of a folder for training the first is looked at, and those whose name
+ * begins as `synthesize sample` names them; of other folders all are, and of tar files the names.
+ */
+bool synthetic_store_allowed(const struct listing *listing, const char *path, const char *mark,
+                             struct err *err);
+bool synthetic_image_allowed(const struct listing *listing, const struct origin *origin,
+                             const char *name, bool first, struct err *err);
+/* Is this the picture of patches that `synthesize sample` puts beside them? */
+bool synthetic_picture(const char *path);
+/* What synthetic patches have for a patient. */
+#define SYNTHETIC_PATIENT "synthetic"
+
 /* From dataset_labels.c: label images, which lie beside their images: NAME_labels.png or
  * NAME_labels.npy for NAME.png. */
 bool label_image_is(const char *name); /* is this one, by its name? */
@@ -118,6 +139,8 @@ bool dataset_add_sample(struct dataset *dataset, const struct new_sample *new, s
 int64_t dataset_span_end(const struct dataset *dataset, int64_t span); /* sample after its last */
 int64_t dataset_span_item(const struct sample_span *span, int64_t sample);
 void dataset_free_index(struct dataset *dataset);
+/* Samples with held [n_samples] true are on no side from now on (DATA_NONE). */
+bool dataset_keep_out(struct dataset *dataset, const bool *held, struct err *err);
 
 /* From dataset.c: the number of a patient, new or known; -1 if no memory. */
 int32_t dataset_add_patient(struct dataset *dataset, const char *name);

@@ -21,6 +21,7 @@ struct place {
     float *targets;         /* NULL: the data set has none */
     int32_t *pixel_classes; /* NULL: the data set has no label images */
     int64_t *samples;
+    int32_t *copies;
     int64_t left;   /* items not yet done */
     int64_t failed; /* the lowest item that failed, or -1 */
     struct err err;
@@ -82,6 +83,7 @@ static struct order_options order_options(const struct loader *loader, uint64_t 
     return (struct order_options){ .side = o->side,
                                    .shuffle = o->train,
                                    .balanced = o->balanced,
+                                   .synthetic_share = o->synthetic_share,
                                    .seed = o->seed,
                                    .epoch = epoch,
                                    .window_bytes = o->window_bytes };
@@ -108,12 +110,13 @@ bool loader_new(const struct loader_options *options, struct loader **out, struc
         place->pixels = calloc(batch * (size_t)loader->sample_floats, sizeof *place->pixels);
         place->labels = calloc(batch, sizeof *place->labels);
         place->samples = calloc(batch, sizeof *place->samples);
+        place->copies = calloc(batch, sizeof *place->copies);
         if (options->dataset->targets)
             place->targets = calloc(batch, sizeof *place->targets);
         if (options->dataset->label_images)
             place->pixel_classes =
                 calloc(batch * (size_t)loader->sample_places, sizeof *place->pixel_classes);
-        ok = ok && place->pixels && place->labels && place->samples &&
+        ok = ok && place->pixels && place->labels && place->samples && place->copies &&
              (place->targets || !options->dataset->targets) &&
              (place->pixel_classes || !options->dataset->label_images);
     }
@@ -135,6 +138,7 @@ void loader_free(struct loader *loader)
         free(loader->ring[i].pixels);
         free(loader->ring[i].labels);
         free(loader->ring[i].samples);
+        free(loader->ring[i].copies);
         free(loader->ring[i].targets);
         free(loader->ring[i].pixel_classes);
     }
@@ -263,6 +267,7 @@ static void do_item(struct loader *loader, struct window *window, int64_t item)
     bool ok = problem.kind == ERR_NONE;
     place->labels[slot] = LOSS_IGNORE;
     place->samples[slot] = -1;
+    place->copies[slot] = 0;
     if (place->targets)
         place->targets[slot] = NAN;
     for (int64_t i = 0; classes && !window && i < loader->sample_places; i++)
@@ -271,6 +276,7 @@ static void do_item(struct loader *loader, struct window *window, int64_t item)
         int64_t sample = window->items[position - window->first].sample;
         place->labels[slot] = dataset_label(options->dataset, sample);
         place->samples[slot] = sample;
+        place->copies[slot] = window->items[position - window->first].copy;
         if (place->targets)
             place->targets[slot] = options->dataset->targets[sample];
         ok = make_sample(loader, window, position, out, classes, &problem);
@@ -438,17 +444,15 @@ static bool start_threads(struct loader *loader, struct err *err)
     return ok ? true : err_memory(err, "the loader's threads");
 }
 
-bool loader_begin(struct loader *loader, uint64_t epoch, int64_t first, struct err *err)
+/* The order is there. */
+static bool begin(struct loader *loader, uint64_t epoch, int64_t first, int64_t n_batches,
+                  struct err *err)
 {
-    loader_end(loader);
-    struct order_options options = order_options(loader, epoch);
-    if (!order_new(loader->options.dataset, &options, &loader->order, err))
-        return false;
     loader->epoch = epoch;
     loader->first_batch = first;
     loader->given = loader->released = 0;
     loader->next_item = first * loader->options.batch;
-    loader->end_item = loader->n_batches * loader->options.batch;
+    loader->end_item = n_batches * loader->options.batch;
     for (int i = 0; i < AHEAD; i++) {
         loader->ring[i].left = loader->options.batch;
         loader->ring[i].failed = -1;
@@ -457,6 +461,23 @@ bool loader_begin(struct loader *loader, uint64_t epoch, int64_t first, struct e
         return true;
     loader_end(loader);
     return false;
+}
+
+bool loader_begin(struct loader *loader, uint64_t epoch, int64_t first, struct err *err)
+{
+    loader_end(loader);
+    struct order_options options = order_options(loader, epoch);
+    return order_new(loader->options.dataset, &options, &loader->order, err) &&
+           begin(loader, epoch, first, loader->n_batches, err);
+}
+
+bool loader_begin_items(struct loader *loader, uint64_t epoch, const struct order_item *items,
+                        int64_t n, struct err *err)
+{
+    loader_end(loader);
+    return order_listed(loader->options.dataset, items, n, loader->options.window_bytes,
+                        &loader->order, err) &&
+           begin(loader, epoch, 0, ceil_div(n, loader->options.batch), err);
 }
 
 /* The place of the batch that the caller had is free again. With the lock held. */
@@ -478,6 +499,7 @@ static void describe(const struct loader *loader, const struct place *place, str
               (struct batch_item){ "image", BATCH_FLOAT, SHAPE(n, 3, side, side), place->pixels });
     batch_put(out, (struct batch_item){ "label", BATCH_INT32, SHAPE(n), place->labels });
     batch_put(out, (struct batch_item){ "sample", BATCH_INT64, SHAPE(n), place->samples });
+    batch_put(out, (struct batch_item){ "copy", BATCH_INT32, SHAPE(n), place->copies });
     if (place->targets)
         batch_put(out, (struct batch_item){ "target", BATCH_FLOAT, SHAPE(n), place->targets });
     if (place->pixel_classes)

@@ -15,6 +15,7 @@ struct loader_options {
     bool train; /* shuffled, augmented, cropped at a random place, an incomplete batch at the end
                    dropped; else in order, prepared as in use, the last batch padded */
     bool balanced;
+    double synthetic_share; /* as in order.h */
     int64_t batch, input_px, window_bytes;
     int workers;
     uint64_t seed;
@@ -28,6 +29,7 @@ struct loader_options {
  *   image   float [batch, 3, input_px, input_px]; zeros where padded
  *   label   int32 [batch]; LOSS_IGNORE where padded
  *   sample  int64 [batch]: ids; -1 where padded
+ *   copy    int32 [batch]: 0, 1, .. where a sample comes more than once in an epoch (order.h)
  *   target  float [batch]; NaN where padded; only if the data set has targets
  *   labels  int32 [batch, input_px, input_px]: enum segment_class (pixel_classes.h); LOSS_IGNORE
  *           where padded; only if the data set has label images */
@@ -43,6 +45,10 @@ int64_t loader_n_batches(const struct loader *loader);
 
 /* Starts an epoch at batch `first`. */
 bool loader_begin(struct loader *loader, uint64_t epoch, int64_t first, struct err *err);
+/* The same on exactly these items in this order, which must stay until loader_end; the last batch
+ * is padded. `epoch` is for augmentation. Ranks and balancing do not count. */
+bool loader_begin_items(struct loader *loader, uint64_t epoch, const struct order_item *items,
+                        int64_t n, struct err *err);
 /* The next batch, valid until the next call. An error names the file. */
 bool loader_next(struct loader *loader, struct batch *out, struct err *err);
 /* Ends the epoch, wherever it is, and adds up the times. */

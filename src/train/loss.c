@@ -209,3 +209,16 @@ void loss_huber(int64_t n, double divisor, float delta, const float *x, const fl
 {
     residual_loss(n, divisor, (double)delta, 1, x, target, loss, gradient);
 }
+
+double loss_row_mse(int64_t n, double factor, const float *x, const float *target, float *gradient)
+{
+    float scale = (float)(2 * factor / (double)n);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        float apart = x[i] - target[i];
+        sum += (double)(apart * apart);
+        if (gradient)
+            gradient[i] = scale * apart;
+    }
+    return sum / (double)n;
+}

@@ -48,4 +48,7 @@ void loss_mse(int64_t n, double divisor, const float *x, const float *target, do
 /* Quadratic below delta, linear beyond (PyTorch's HuberLoss). */
 void loss_huber(int64_t n, double divisor, float delta, const float *x, const float *target,
                 double *loss, float *gradient);
+/* The mean squared error of n numbers; its gradient, times `factor`, is written unless it is NULL.
+ */
+double loss_row_mse(int64_t n, double factor, const float *x, const float *target, float *gradient);
 #endif

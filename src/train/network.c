@@ -126,3 +126,59 @@ bool network_build_pixels(const struct train_config *config, int64_t outputs, st
     }
     return vary(config, graph, out, err);
 }
+
+bool network_build_denoiser(const struct train_config *config, int64_t channels, int64_t side,
+                            int64_t conditions, struct graph **out, struct err *err)
+{
+    struct zoo_options options = { .batch = config_micro_batch(config),
+                                   .channels = channels,
+                                   .height = side,
+                                   .width = side,
+                                   .conditions = conditions };
+    const struct zoo_network *network = zoo_find(config->network.name, err);
+    if (!network)
+        return err_prefix(err, "network.name");
+    if (network->input != ZOO_IMAGE_AND_TIME)
+        return err_set(
+            err, ERR_USAGE,
+            "network.name: %s does not turn noise into images; use unet_tiny, unet_small, unet or "
+            "unet_large",
+            network->name);
+    return zoo_build(network->name, &options, out, err) || name_a_size(config, &options, err);
+}
+
+bool network_build_autoencoder(const struct train_config *config, int64_t side, struct graph **out,
+                               struct err *err)
+{
+    struct zoo_options options = { .batch = config_micro_batch(config),
+                                   .height = side,
+                                   .width = side };
+    struct graph *graph = NULL;
+    if (!zoo_find(config->network.name, err))
+        return err_prefix(err, "network.name");
+    if (!zoo_build(config->network.name, &options, &graph, err))
+        return name_a_size(config, &options, err);
+    if (strcmp(graph->outputs[0].name, "image") != 0)
+        return refuse(graph, config, "an autoencoder; use autoencoder_4 or autoencoder_8", err);
+    *out = graph;
+    return true;
+}
+
+bool network_is_undivided(const struct train_config *config, const char *objective, struct err *err)
+{
+    if (!config_staged(config) && !config_divided(config) && !config_whole(config))
+        return true;
+    return err_set(err, ERR_USAGE,
+                   "objective %s trains on patches with whole networks: omit parallel.stages, "
+                   "parallel.space and data.slides",
+                   objective);
+}
+
+void network_usual_pixels(struct train_config *config)
+{
+    static const double usual[3] = { 0.485, 0.456, 0.406 };
+    if (memcmp(config->data.mean, usual, sizeof usual) != 0)
+        return;
+    for (int i = 0; i < 3; i++)
+        config->data.mean[i] = config->data.std[i] = 0.5;
+}

@@ -13,6 +13,18 @@ bool network_build(const struct train_config *config, int64_t outputs, const cha
  */
 bool network_build_pixels(const struct train_config *config, int64_t outputs, struct graph **out,
                           struct err *err);
+/* [batch, channels, side, side], time and, if there are any, conditions -> the shape of the image.
+ */
+bool network_build_denoiser(const struct train_config *config, int64_t channels, int64_t side,
+                            int64_t conditions, struct graph **out, struct err *err);
+/* [batch, 3, side, side] -> the same, through a small map (net/zoo/autoencoder.c). */
+bool network_build_autoencoder(const struct train_config *config, int64_t side, struct graph **out,
+                               struct err *err);
+/* Refuses networks in parts and whole slides, for objectives that cannot take them. */
+bool network_is_undivided(const struct train_config *config, const char *objective,
+                          struct err *err);
+/* Where mean and deviation of pixels are the defaults, those that give -1 to 1. */
+void network_usual_pixels(struct train_config *config);
 /* Starting weights: random from the seed, or from network.weights. */
 bool network_start(const struct train_config *config, struct graph *graph, struct console *console,
                    struct err *err);

@@ -2,9 +2,9 @@
  * and knows no objective by name; everything that is particular to one is in its entry of the table
  * (objectives.c) and in the file that defines it. docs/add-an-objective.md is the recipe.
  *
- * The order of the calls: settle (before data are opened), inputs (with the data), build, then loss
- * and keep for every batch, judge and remark after every epoch, write and describe for the results,
- * free. Hooks marked optional may be NULL. Used by one thread. */
+ * The order of the calls: settle (before data are opened), inputs (with the data), build, then
+ * prepare, loss and keep for every batch, judge and remark after every epoch, write and describe
+ * for the results, free. Hooks marked optional may be NULL. Used by one thread. */
 #ifndef TRAIN_OBJECTIVE_H
 #define TRAIN_OBJECTIVE_H
 #include "base/ctx.h"
@@ -27,6 +27,7 @@ struct measure {
 /* A tensor of the batch -> an input of the network. */
 struct objective_feed {
     const char *tensor, *port;
+    bool optional; /* the network need not have it */
 };
 
 /* A loss and the activation that turns the network's outputs into predictions: names of the keys
@@ -71,7 +72,8 @@ struct objective {
     const char *const *plots; /* measures to be drawn beside the loss, NULL-terminated */
     const char *monitor;      /* default of train.monitor */
     enum plan_mode mode;
-    bool test; /* data.test can be evaluated */
+    bool test;      /* data.test can be evaluated */
+    bool generates; /* its models make images: 'synthesize train' */
 
     /* Checks the config and changes what the objective decides. Optional. */
     bool (*settle)(struct train_config *config, struct err *err);
@@ -81,6 +83,11 @@ struct objective {
     bool (*build)(struct learning *learning, struct graph **out, struct err *err);
     /* The network as it is used and written, if it is not the trained one. Optional. */
     const struct graph *(*model)(const struct learning *learning);
+    /* Adds to a batch what the network is fed with besides what the loader gives; it must depend on
+     * the config's seed, epoch, sample and copy alone, in an evaluation (not train) on seed and
+     * sample. What it adds is valid until the next call. Optional. */
+    bool (*prepare)(struct learning *learning, struct batch *batch, bool train, uint64_t epoch,
+                    struct err *err);
     /* The loss of a batch and its gradient. */
     bool (*loss)(struct learning *learning, const struct comparison *c, double *loss,
                  struct err *err);
@@ -104,6 +111,8 @@ struct objective {
     /* Completes the model card, which says how patches are prepared. What it points to must outlive
      * the learning. */
     void (*describe)(const struct learning *learning, struct model_config *card);
+    /* Writes to the folder what the model needs besides its weights. Optional. */
+    bool (*accompany)(const struct learning *learning, const char *folder, struct err *err);
     void (*free)(struct learning *learning); /* of own; optional */
 };
 

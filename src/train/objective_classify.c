@@ -148,7 +148,7 @@ static void classify_describe(const struct learning *learning, struct model_conf
     card->independent = independent(learning);
 }
 
-static const struct objective_feed classify_feeds[] = { { "image", "input" }, { 0 } };
+static const struct objective_feed classify_feeds[] = { { "image", "input", false }, { 0 } };
 static const struct objective_loss classify_losses[] = { { "softmax", "softmax" },
                                                          { "sigmoid", "sigmoid" },
                                                          { 0 } };

@@ -116,7 +116,7 @@ static void distill_end(struct learning *learning)
     learning->own = NULL;
 }
 
-static const struct objective_feed distill_feeds[] = { { "image", "input" }, { 0 } };
+static const struct objective_feed distill_feeds[] = { { "image", "input", false }, { 0 } };
 
 const struct objective objective_distill = {
     .name = "distill",

@@ -214,7 +214,7 @@ static void regress_describe(const struct learning *learning, struct model_confi
     card->target = own->target;
 }
 
-static const struct objective_feed regress_feeds[] = { { "image", "input" }, { 0 } };
+static const struct objective_feed regress_feeds[] = { { "image", "input", false }, { 0 } };
 static const struct objective_loss regress_losses[] = { { "mse", "none" },
                                                         { "huber", "none" },
                                                         { 0 } };

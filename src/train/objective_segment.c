@@ -245,7 +245,7 @@ static void segment_describe(const struct learning *learning, struct model_confi
     card->objective = OBJECTIVE_SEGMENT;
 }
 
-static const struct objective_feed segment_feeds[] = { { "image", "input" }, { 0 } };
+static const struct objective_feed segment_feeds[] = { { "image", "input", false }, { 0 } };
 static const struct objective_loss segment_losses[] = { { "softmax", "softmax" },
                                                         { "dice", "softmax" },
                                                         { 0 } };

@@ -10,6 +10,8 @@
 #define OBJECTIVES(LINE)                                                                           \
     LINE(classify)                                                                                 \
     LINE(distill)                                                                                  \
+    LINE(encode)                                                                                   \
+    LINE(generate)                                                                                 \
     LINE(regress)                                                                                  \
     LINE(segment)
 
@@ -82,7 +84,10 @@ static bool choose_monitor(struct train_config *config, struct err *err)
 {
     const struct objective *objective = objective_of(config);
     const char *name = config_monitors[config->train.monitor];
-    if (config->train.monitor == MONITOR_AUTO)
+    if (config->train.monitor == MONITOR_AUTO && config_private(config) &&
+        !config_public(config, "val"))
+        config->train.monitor = MONITOR_LAST;
+    else if (config->train.monitor == MONITOR_AUTO)
         config->train.monitor = index_of(config_monitors, objective->monitor);
     else if (config->train.monitor != MONITOR_LOSS && config->train.monitor != MONITOR_LAST &&
              objective_measure(objective, name) < 0)
@@ -159,9 +164,9 @@ static bool check_data(const struct train_config *config, struct err *err)
 {
     const struct objective *objective = objective_of(config);
     const struct texts *const lists[] = { &config->data.train, &config->data.val,
-                                          &config->data.test };
-    static const char *const keys[] = { "data.train", "data.val", "data.test" };
-    for (int k = 0; k < 3 && !config_whole(config); k++)
+                                          &config->data.test, &config->data.synthetic };
+    static const char *const keys[] = { "data.train", "data.val", "data.test", "data.synthetic" };
+    for (int k = 0; k < 4 && !config_whole(config); k++)
         for (size_t i = 0; i < lists[k]->n; i++) {
             const char *path = lists[k]->items[i], *other = other_data(path);
             if (other && !file_is_folder(path))
@@ -175,7 +180,7 @@ static bool check_data(const struct train_config *config, struct err *err)
 bool objective_settle(struct train_config *config, const char *path, struct err *err)
 {
     if (!objective_resolve(config, err) || !config_check_slides(config, err) ||
-        !check_data(config, err))
+        !check_data(config, err) || !config_check_private(config, err))
         return path ? err_prefix(err, path) : false;
     return !objective_of(config)->settle || objective_of(config)->settle(config, err);
 }

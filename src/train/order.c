@@ -41,20 +41,6 @@ uint64_t order_draw(const struct order_options *options, uint64_t what, int64_t 
     return rng_u64(&rng);
 }
 
-int64_t order_count(const struct dataset *dataset, const struct order_options *options)
-{
-    int64_t *counts = calloc((size_t)dataset->n_classes + 1, sizeof *counts), most = 0;
-    if (!counts)
-        return 0;
-    int64_t n = dataset_count(dataset, options->side, counts);
-    for (int64_t c = 0; c < dataset->n_classes; c++)
-        most = counts[c] > most ? counts[c] : most;
-    for (int64_t c = 0; options->balanced && c < dataset->n_classes; c++)
-        n += counts[c] > 0 ? most - counts[c] : 0;
-    free(counts);
-    return n;
-}
-
 /* --- chunks --- */
 
 bool order_next_range(const struct order *order, int64_t from, struct sample_range *out)
@@ -175,7 +161,7 @@ bool order_new(const struct dataset *dataset, const struct order_options *option
 {
     *out = (struct order){ .dataset = dataset, .options = *options };
     bool ok = find_chunks(out, err) &&
-              (!options->balanced || order_balance(out, &out->repeats, err)) &&
+              (!order_repeats(options) || order_balance(out, &out->repeats, err)) &&
               make_windows(out, err);
     if (!ok)
         order_free(out);
@@ -186,6 +172,8 @@ static struct shuffled *draw_sample(const struct order *order, int64_t sample, s
 {
     const uint64_t samples = rng_hash("samples"), copies = rng_hash("copies");
     int64_t n = copies_of(order, sample), stride = order->dataset->n_samples;
+    if (n == 0)
+        return out;
     *out++ = (struct shuffled){
         .item.sample = sample,
         .draw = order->options.shuffle ? order_draw(&order->options, samples, sample) : 0,
@@ -198,11 +186,50 @@ static struct shuffled *draw_sample(const struct order *order, int64_t sample, s
     return out;
 }
 
+/* --- a list --- */
+
+/* Bytes that an item adds to those before it: groups that follow each other are read once. */
+static int64_t added_bytes(const struct dataset *dataset, const struct order_item *items, int64_t i)
+{
+    if (!dataset_in_group(dataset, items[i].sample))
+        return 0;
+    bool same =
+        i > 0 && dataset_in_group(dataset, items[i - 1].sample) &&
+        dataset_origin(dataset, items[i].sample) == dataset_origin(dataset, items[i - 1].sample) &&
+        dataset_group(dataset, items[i].sample) == dataset_group(dataset, items[i - 1].sample);
+    return same ? 0 : dataset_group_bytes(dataset, items[i].sample);
+}
+
+bool order_listed(const struct dataset *dataset, const struct order_item *items, int64_t n,
+                  int64_t window_bytes, struct order *out, struct err *err)
+{
+    int64_t held = 0;
+    *out = (struct order){ .dataset = dataset, .n = n, .listed = items };
+    out->options.window_bytes = window_bytes;
+    out->windows = calloc((size_t)n + 1, sizeof *out->windows);
+    if (!out->windows)
+        return err_memory(err, "the order of samples");
+    for (int64_t i = 0; i < n; i++) {
+        int64_t bytes = added_bytes(dataset, items, i);
+        if (i == 0 || (held > 0 && bytes > 0 && held + bytes > window_bytes)) {
+            out->windows[out->n_windows++].first = i;
+            held = 0;
+        }
+        held += bytes;
+    }
+    out->windows[out->n_windows].first = n;
+    return true;
+}
+
 bool order_window(const struct order *order, int32_t window, struct order_item *items,
                   struct err *err)
 {
     const struct order_window *w = &order->windows[window];
     int64_t n = w[1].first - w[0].first;
+    if (order->listed) {
+        memcpy(items, order->listed + w[0].first, (size_t)n * sizeof *items);
+        return true;
+    }
     struct shuffled *all = malloc((size_t)(n + 1) * sizeof *all), *end = all;
     if (!all)
         return err_memory(err, "the order of samples");

@@ -3,7 +3,8 @@
 #define TRAIN_ORDER_BALANCE_H
 #include "train/order.h"
 
-/* Every sample of the class comes `each` times, those whose (draw, id) is below the limit once
+/* Samples of a class are repeated alike; with a share of synthetic ones, those of a class and kind.
+ * Every sample of such a group comes `each` times, those whose (draw, id) is below the limit once
  * more. */
 struct class_repeats {
     int64_t each;
@@ -11,7 +12,14 @@ struct class_repeats {
     int64_t limit_sample;
 };
 
-/* The repeats [n_classes] that give every class as many items as the largest; the caller's. */
+/* Whether samples can come more than once, or not at all. */
+static inline bool order_repeats(const struct order_options *options)
+{
+    return options->balanced || options->synthetic_share > 0;
+}
+
+/* The repeats [2, n_classes] of real and of synthetic samples that give every group its number of
+ * items; the caller's. */
 bool order_balance(const struct order *order, struct class_repeats **out, struct err *err);
 /* How often a sample comes. */
 int64_t order_copies(const struct order *order, int64_t sample);

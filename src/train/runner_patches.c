@@ -33,16 +33,6 @@ static const struct patches *of_const(const struct runner *runner)
     return (const struct patches *)runner;
 }
 
-static int64_t patches_batch(const struct train_config *config)
-{
-    return config_micro_batch(config);
-}
-
-static int64_t patches_step_batches(const struct train_config *config)
-{
-    return config_micro_batches(config);
-}
-
 /* --- how patches are prepared --- */
 
 /* How the stains of the patches are normalised: what the model expects from then on. */
@@ -122,6 +112,7 @@ static bool new_loader(struct trainer *trainer, enum data_side side, struct load
         .side = side,
         .train = side == DATA_TRAIN,
         .balanced = side == DATA_TRAIN && config->data.balance == BALANCE_SAMPLING,
+        .synthetic_share = side == DATA_TRAIN ? config->data.synthetic_share : 0,
         .batch = config_micro_batch(config),
         .input_px = trainer->learning.crop_px,
         .window_bytes = config->data.window_mb << 20,
@@ -226,7 +217,10 @@ static bool patches_next(struct runner *runner, struct batch *out, struct err *e
         return false;
     if (patches->mix_shares)
         mix(patches, out);
-    return true;
+    struct learning *learning = &runner->trainer->learning;
+    return !learning->objective->prepare ||
+           learning->objective->prepare(learning, out, runner->side == DATA_TRAIN, patches->epoch,
+                                        err);
 }
 
 /* --- the network --- */
@@ -303,6 +297,8 @@ static void feed(const struct patches *patches, const struct batch *batch, int w
     const struct objective_feed *feed = patches->runner.trainer->learning.objective->feeds;
     for (; feed->tensor; feed++) {
         const struct batch_item *item = batch_find(batch, feed->tensor);
+        if (!item) /* optional */
+            continue;
         float *input = plan_input(patches->plan, trainer_input(patches->graph, feed->port));
         if (patches->part)
             trainer_space_cut(patches->runner.trainer, item->data,
@@ -365,8 +361,8 @@ static void patches_remark(const struct runner *runner)
 
 const struct runner_kind runner_patches = {
     .samples = "patches",
-    .batch = patches_batch,
-    .step_batches = patches_step_batches,
+    .batch = config_micro_batch,
+    .step_batches = config_micro_batches,
     .look = patches_look,
     .describe = patches_describe,
     .open = patches_open,

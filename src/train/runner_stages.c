@@ -53,16 +53,6 @@ static const struct staged *staged_of(const struct stage_runner *r)
     return r->runner.trainer->staged;
 }
 
-static int64_t stages_batch(const struct train_config *config)
-{
-    return config_micro_batch(config);
-}
-
-static int64_t stages_step_batches(const struct train_config *config)
-{
-    return config_micro_batches(config);
-}
-
 /* --- opening --- */
 
 static void stages_free_runner(struct runner *runner)
@@ -461,8 +451,8 @@ static void stages_remark(const struct runner *runner)
 
 const struct runner_kind runner_stages = {
     .samples = "patches",
-    .batch = stages_batch,
-    .step_batches = stages_step_batches,
+    .batch = config_micro_batch,
+    .step_batches = config_micro_batches,
     .open = stages_open,
     .free = stages_free_runner,
     .n_batches = stages_n_batches,

@@ -45,6 +45,8 @@ struct train_result {
                               is no validation */
     struct quality test; /* with the same weights; if tested */
     bool tested;
+    bool private;        /* then this was given away: */
+    double epsilon;      /* infinite without noise */
     const char *samples; /* "patches", "slides" */
     double seconds;      /* of this process */
     double images_per_s,

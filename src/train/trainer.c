@@ -18,6 +18,8 @@ static bool build_network(struct trainer *trainer, struct err *err)
     struct learning *learning = &trainer->learning;
     if (!learning->objective->build(learning, &trainer->graph, err))
         return false;
+    if (!trainer_tune(trainer, err))
+        return false;
     trainer->learnt = trainer->graph;
     trainer->seen.outputs = learning->outputs;
     return trainer_check_ports(trainer, err);
@@ -108,6 +110,7 @@ static void tear_down(struct trainer *trainer)
     free(trainer->buffers);
     free(trainer->rows);
     rank_grid_free(&trainer->grid);
+    secret_forget(&trainer->private.secret);
 }
 
 /* --- epochs --- */
@@ -230,6 +233,8 @@ static void say_row(const struct trainer *trainer, const struct epoch_row *row, 
 {
     char train[200], val[200] = "", validation[250] = "";
     put_main(trainer->learning.objective, &row->train, train, sizeof train);
+    if (config_private(trainer->config))
+        snprintf(train, sizeof train, "epsilon %.4g so far", row->epsilon);
     put_main(trainer->learning.objective, &row->val, val, sizeof val);
     if (trainer->val)
         snprintf(validation, sizeof validation, "; validation: %s%s", val, best ? " (best)" : "");
@@ -269,6 +274,7 @@ static bool add_row(struct trainer *trainer, const struct predictions *val, stru
     trainer->rows = more;
     struct epoch_row *row = &more[trainer->n_rows];
     *row = (struct epoch_row){ 0 };
+    row->epsilon = config_private(trainer->config) ? trainer_private_epsilon(trainer) : 0;
     row->learning_rate =
         schedule_rate(&trainer->schedule, &trainer->judged, (double)trainer->epoch);
     row->seconds = clock_monotonic_s() - trainer->epoch_began_s;
@@ -364,7 +370,8 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
     if (ok && trainer->ema)
         ema_swap(trainer->ema);
     ok = ok && trainer_collect(trainer, err) && trainer_lead(trainer, trainer_write_metrics, err) &&
-         trainer_lead(trainer, trainer_write_model, err) && trainer_lead(trainer, write_done, err);
+         trainer_lead(trainer, trainer_write_model, err) &&
+         trainer_lead(trainer, write_done, err) && trainer_private_end(trainer, err);
     if (!ok && err->kind == ERR_STOPPED) { /* the last checkpoint was saved before this */
         trainer->request->ranks->failed = true;
         err_set(err, ERR_REQUEUE, "stopped after the last epoch and saved; continue with --resume");
@@ -402,7 +409,9 @@ static bool begin(struct trainer *trainer, struct err *err)
     } else if (!trainer_lead(trainer, make_place, err)) {
         return false;
     }
-    return trainer_lead(trainer, trainer_write_config, err) &&
+    return trainer_private_begin(trainer, found, err) &&
+           trainer_lead(trainer, trainer_hold_out_write, err) &&
+           trainer_lead(trainer, trainer_write_config, err) &&
            trainer_lead(trainer, write_running, err) && (found || judge_start(trainer, err));
 }
 
@@ -447,6 +456,8 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     out->seconds = clock_monotonic_s() - trainer.began_s;
     out->images_per_s = trainer.train_s > 0 ? (double)trainer.images / trainer.train_s : 0;
     out->samples = trainer.kind->samples;
+    out->private = config_private(trainer.config);
+    out->epsilon = out->private ? trainer_private_epsilon(&trainer) : 0;
     if (trainer.train && trainer.train_s > 0)
         out->waiting = trainer.train->kind->waited_s(trainer.train) / trainer.train_s;
     if (trainer.train && trainer.train->kind->remark)

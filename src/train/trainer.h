@@ -1,12 +1,15 @@
 /* trainer.h: private to the trainer: its state, shared by trainer.c (setup and the loop over
  * epochs), trainer_data.c (training data), trainer_step.c (a step, an evaluation; how a batch is
  * run: runner.h), trainer_ranks.c (collective operations), trainer_space.c (divided patches),
+ * trainer_private.c (differential privacy), trainer_hold_out.c (non-members for audits),
  * trainer_save.c and trainer_resume.c (checkpoints) and trainer_output.c (output files). */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include "dist/buckets.h"
 #include "dist/sparse.h"
 #include "prepare/stain_need.h"
+#include "privacy/accountant.h"
+#include "privacy/secret.h"
 #include "train/objective.h"
 #include "train/runner.h"
 #include "train/schedule.h"
@@ -15,7 +18,17 @@
 /* One line of metrics.csv. */
 struct epoch_row {
     double learning_rate, seconds, waiting;
+    double epsilon; /* given away by now, if the training is private */
     struct quality train, val;
+};
+
+/* Of a private training. */
+struct private_plan {
+    int64_t units;                      /* that are sampled */
+    struct privacy_cost cost;           /* of all steps */
+    enum privacy_accountant accountant; /* whose epsilon is claimed */
+    double epsilon;                     /* of the cost: at most that of the config */
+    struct secret secret;               /* while it trains */
 };
 
 /* What holds between steps: all ranks of weight_ranks have bitwise the same weights; what a
@@ -59,6 +72,8 @@ struct trainer {
     struct runner *val, *tester; /* NULL: no such data */
     float *buffers;              /* a copy of the graph's buffers; NULL: not needed */
     struct staged *staged;       /* NULL: the network is not in stages */
+    struct private_plan private; /* config_private */
+    struct secret hold_out;      /* draws the units that are kept out; it is in the results */
     struct buckets *buckets;     /* NULL on one rank */
     struct sparse *sparse;       /* NULL: everything is sent */
     float *statistics;           /* batch norm's, exchanged between ranks */
@@ -186,6 +201,31 @@ void trainer_space_record(const struct trainer *trainer, struct json_out *json);
 /* Opens the data, reports how much there is, and creates the runners. Sets learning, stain, prepare
  * and steps_per_epoch. */
 bool trainer_open_data(struct trainer *trainer, struct err *err);
+
+/* trainer_private.c: no-ops where the training is not private, but for what _begin removes. */
+/* Noise for the steps of the training, or a refusal; tells the user. After the data are open. */
+bool trainer_private_plan(struct trainer *trainer, struct err *err);
+/* The key: that of the folder if the training goes on, else a new one. Collective. */
+bool trainer_private_begin(struct trainer *trainer, bool resumed, struct err *err);
+/* The sum of clipped gradients -> (it + noise) / expected units in a step. */
+bool trainer_private_finish(struct trainer *trainer, struct err *err);
+/* What was given away so far; infinite without noise. */
+double trainer_private_epsilon(const struct trainer *trainer);
+/* The training is over: destroys the key. Collective. */
+bool trainer_private_end(const struct trainer *trainer, struct err *err);
+void trainer_private_record(const struct trainer *trainer, struct json_out *json);
+void trainer_private_describe(const struct trainer *trainer, struct model_privacy *out);
+
+/* privacy.tune: of the network that was built only a part is learnt, perhaps adapters. */
+bool trainer_tune(struct trainer *trainer, struct err *err);
+/* The network as it is written, without adapters; *out is the caller's. */
+bool trainer_merge(const struct trainer *trainer, struct graph **out, struct err *err);
+
+/* trainer_hold_out.c: privacy.hold_out; no-ops without it. */
+/* Keeps units out of the training side. Collective. */
+bool trainer_hold_out(struct trainer *trainer, struct err *err);
+/* members.csv and others.csv. Not collective. */
+bool trainer_hold_out_write(const struct trainer *trainer, struct err *err);
 
 /* trainer_step.c */
 bool trainer_step(struct trainer *trainer, struct err *err);

@@ -20,16 +20,20 @@ static int64_t count_side(const struct trainer *trainer, enum data_side side, co
 /* An epoch is whole steps: what is left over is another part of the data in every epoch. */
 static void say_counts(const struct trainer *trainer, int64_t train, int64_t val, int64_t test)
 {
-    char each[96] = "", tested[48] = "";
+    char each[96] = "", tested[48] = "", made[48] = "";
     int64_t step = trainer_step_images(trainer), used = trainer->steps_per_epoch * step;
-    if (used != train)
+    if (used != train && !config_private(trainer->config))
         snprintf(each, sizeof each, " (%lld per epoch: %lld steps of %lld)", (long long)used,
                  (long long)trainer->steps_per_epoch, (long long)step);
     if (test > 0)
         snprintf(tested, sizeof tested, ", %lld for testing", (long long)test);
+    if (trainer->dataset.n_synthetic > 0)
+        snprintf(made, sizeof made, ", %lld of them synthetic",
+                 (long long)trainer->dataset.n_synthetic);
     console_note(trainer->ctx->console,
-                 "%lld %s for training%s, %lld for validation%s, %d patients", (long long)train,
-                 trainer->kind->samples, each, (long long)val, tested, trainer->dataset.n_patients);
+                 "%lld %s for training%s%s, %lld for validation%s, %d patients", (long long)train,
+                 trainer->kind->samples, made, each, (long long)val, tested,
+                 dataset_real_patients(&trainer->dataset));
 }
 
 /* The runners of the sides that have samples. */
@@ -40,23 +44,34 @@ static bool open_sides(struct trainer *trainer, int64_t *count, struct err *err)
     int64_t val = count_side(trainer, DATA_VAL, "validation", count), test = 0;
     if (trainer->learning.objective->test)
         test = count_side(trainer, DATA_TEST, "test", count);
-    if (val == 0)
+    if (val == 0 && !config_private(trainer->config))
         console_warn(trainer->ctx->console,
                      "no %s are left for validation, so epochs are not "
                      "validated; list some in data.val, or add patients",
                      kind->samples);
-    const struct runner_kind *learns = trainer->staged ? &runner_stages : kind;
+    const struct runner_kind *learns = trainer->staged                   ? &runner_stages
+                                       : config_private(trainer->config) ? &runner_private
+                                                                         : kind;
     if (!learns->open(trainer, DATA_TRAIN, &trainer->train, err))
         return false;
     trainer->steps_per_epoch =
         learns->n_batches(trainer->train) / learns->step_batches(trainer->config);
     say_counts(trainer, train, val, test);
+    if (trainer->steps_per_epoch == 0 && config_private(trainer->config))
+        return err_set(
+            err, ERR_USAGE,
+            "%lld %s (privacy.unit) are fewer than the %lld of a step; lower train.batch "
+            "or train.accumulate",
+            (long long)trainer->private.units,
+            trainer->config->privacy.unit == UNIT_PATIENT ? "patients" : "patches",
+            (long long)trainer_step_images(trainer));
     if (trainer->steps_per_epoch == 0)
         return err_set(err, ERR_USAGE,
                        "%lld training %s are too few for one step; lower train.batch or "
                        "train.accumulate",
                        (long long)train, kind->samples);
-    return (val == 0 || kind->open(trainer, DATA_VAL, &trainer->val, err)) &&
+    return trainer_private_plan(trainer, err) &&
+           (val == 0 || kind->open(trainer, DATA_VAL, &trainer->val, err)) &&
            (test == 0 || kind->open(trainer, DATA_TEST, &trainer->tester, err));
 }
 
@@ -71,7 +86,8 @@ static bool ask_objective(struct trainer *trainer, struct err *err)
 
 bool trainer_open_data(struct trainer *trainer, struct err *err)
 {
-    if (!dataset_open(trainer->config, &trainer->dataset, err))
+    if (!trainer_agree(trainer, dataset_open(trainer->config, &trainer->dataset, err), err) ||
+        !trainer_hold_out(trainer, err))
         return false;
     trainer->data_hash = dataset_hash(&trainer->dataset);
     model_config_init(&trainer->prepare);

@@ -65,6 +65,8 @@ static void put_columns(const struct trainer *trainer, const struct epoch_row *r
     put_measures(objective, "val", false, &row->val, put, arg);
     put(arg, "seconds", row->seconds);
     put(arg, "waiting", row->waiting);
+    if (config_private(trainer->config))
+        put(arg, "epsilon", row->epsilon);
 }
 
 static void put_name(void *arg, const char *name, double value)
@@ -216,15 +218,16 @@ static void describe_model(const struct trainer *trainer, struct model_config *c
     config->padding = (enum padding)trainer->config->network.padding;
     config->head = (enum head_kind)trainer->config->network.head;
     config->norm = (enum norm_rule)trainer->config->network.norm;
+    trainer_private_describe(trainer, &config->privacy);
 }
 
-static bool write_onnx(const struct trainer *trainer, const struct model_config *config,
+static bool write_onnx(const struct graph *model, const struct model_config *config,
                        const char *path, struct err *err)
 {
     struct graph *graph = NULL;
     char *text = NULL;
-    bool ok = model_config_text(config, &text, err) &&
-              transform_resize(trainer_model(trainer), 1, 0, 0, &graph, err);
+    bool ok =
+        model_config_text(config, &text, err) && transform_resize(model, 1, 0, 0, &graph, err);
     struct onnx_write_options options = { .config = text };
     ok = ok && onnx_write(graph, path, &options, err);
     graph_free(graph);
@@ -238,10 +241,16 @@ bool trainer_write_model(const struct trainer *trainer, struct err *err)
     char *onnx = trainer_path(trainer, "model.onnx"), *path = trainer_path(trainer, "config.json");
     struct safetensors_note note = { "program", "microtome " MICROTOME_VERSION };
     struct model_config config;
+    struct graph *model = NULL;
     describe_model(trainer, &config);
     bool ok = (weights && onnx && path) || err_memory(err, "the model");
-    ok = ok && weights_write(trainer_model(trainer), weights, &note, 1, err) &&
-         model_config_write(path, &config, err) && write_onnx(trainer, &config, onnx, err);
+    ok = ok && trainer_merge(trainer, &model, err) &&
+         weights_write(model, weights, &note, 1, err) && model_config_write(path, &config, err) &&
+         write_onnx(model, &config, onnx, err);
+    const struct learning *learning = &trainer->learning;
+    if (ok && learning->objective->accompany)
+        ok = learning->objective->accompany(learning, trainer->request->folder, err);
+    graph_free(model);
     free(weights);
     free(onnx);
     free(path);
@@ -254,9 +263,12 @@ static void write_data(const struct trainer *trainer, struct json_out *json)
 {
     static const char *const names[] = { "train", "val", "test" };
     int64_t *count = calloc((size_t)trainer->dataset.n_classes + 1, sizeof *count);
-    bool labelled = trainer->config->truth == TRUTH_LABELS; /* else labels are not looked at */
+    bool labelled = trainer->config->truth == TRUTH_LABELS && /* else they are not looked at */
+                    !config_private(trainer->config);
     json_out_object(json, "data");
-    json_out_int(json, "patients", trainer->dataset.n_patients);
+    json_out_int(json, "patients", dataset_real_patients(&trainer->dataset));
+    if (trainer->dataset.n_synthetic > 0)
+        json_out_int(json, "synthetic", trainer->dataset.n_synthetic);
     for (int side = DATA_TRAIN; count && side <= DATA_TEST; side++) {
         int64_t all = dataset_count(&trainer->dataset, (enum data_side)side, count);
         if (side == DATA_TEST && !trainer->tester)
@@ -306,6 +318,7 @@ bool trainer_write_run(const struct trainer *trainer, const char *state, struct 
     json_out_text(&json, "network", trainer->config->network.name);
     json_out_int(&json, "parameters", graph_parameter_count(trainer->graph));
     write_data(trainer, &json);
+    trainer_private_record(trainer, &json);
     json_out_int(&json, "ranks", request->ranks->size);
     write_sums(trainer, &json);
     if (trainer->train->kind->record)

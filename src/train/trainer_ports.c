@@ -19,7 +19,8 @@ bool trainer_check_ports(const struct trainer *trainer, struct err *err)
 {
     const struct graph *graph = trainer->graph;
     const struct objective_feed *feed = trainer->learning.objective->feeds;
-    while (feed->tensor && port_index(graph->inputs, graph->n_inputs, feed->port) >= 0)
+    while (feed->tensor &&
+           (feed->optional || port_index(graph->inputs, graph->n_inputs, feed->port) >= 0))
         feed++;
     const char *missing = feed->tensor                         ? feed->port
                           : trainer_output(trainer, graph) < 0 ? trainer->learning.objective->output

@@ -208,8 +208,8 @@ bool trainer_share_new(struct trainer *trainer, struct err *err)
         return true;
     }
     bool same = trainer->config->ranks.sync_bn || trainer->kind == &runner_slides ||
-                trainer->data_ranks->size == 1 ||
-                trainer->config->network.norm == NORM_FROZEN; /* on all ranks already */
+                trainer->data_ranks->size == 1 || trainer->config->network.norm == NORM_FROZEN ||
+                config_private(trainer->config); /* on all ranks already */
     if (trainer->statistics_shares || !same)
         trainer->n_statistics = count_buffers(graph);
     trainer->statistics = calloc((size_t)trainer->n_statistics + 1, sizeof *trainer->statistics);

@@ -43,6 +43,7 @@ static bool rows_of(struct trainer *trainer, const json_t *rows, struct err *err
             .learning_rate = get_real(row, "learning_rate"),
             .seconds = get_real(row, "seconds"),
             .waiting = get_real(row, "waiting"),
+            .epsilon = get_real(row, "epsilon"),
             .train = quality_of(trainer->learning.objective, json_object_get(row, "train"),
                                 get_real(row, "train_loss")),
             .val = quality_of(trainer->learning.objective, json_object_get(row, "val"),
@@ -145,6 +146,14 @@ static bool check_state(const struct trainer *trainer, const char *path, const j
     if (ok && strcmp(data, hash) != 0)
         ok = err_set(err, ERR_USAGE,
                      "%s: started with different data; use the same data or another folder", path);
+    if (ok && config_private(trainer->config) &&
+        get_int(state, "step_images") != trainer_step_images(trainer))
+        ok = err_set(err, ERR_USAGE,
+                     "%s: privacy: started with %lld patches per step over all ranks, now there "
+                     "would be %lld; set train.batch and train.accumulate so that they are the "
+                     "same",
+                     path, (long long)get_int(state, "step_images"),
+                     (long long)trainer_step_images(trainer));
     if (ok && !same_ranks)
         console_note(trainer->ctx->console,
                      "started on %lld ranks with %lld patches per step, now on %d with %lld: %s",

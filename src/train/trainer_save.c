@@ -123,6 +123,8 @@ static void put_rows(struct json_out *json, const struct trainer *trainer)
         put_real(json, "val_loss", row->val.loss);
         put_real(json, "seconds", row->seconds);
         put_real(json, "waiting", row->waiting);
+        if (config_private(trainer->config))
+            put_real(json, "epsilon", row->epsilon);
         put_quality(json, "train", trainer->learning.objective, &row->train);
         put_quality(json, "val", trainer->learning.objective, &row->val);
         json_out_close_object(json);

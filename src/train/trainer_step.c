@@ -73,7 +73,8 @@ static bool learn_from(void *arg, const struct step_batch *now, struct err *err)
     struct found *found = arg;
     struct trainer *trainer = found->trainer;
     const struct objective *objective = trainer->learning.objective;
-    double loss = 0, images = (double)trainer_step_images(trainer);
+    bool private = config_private(trainer->config); /* a batch is a unit: the mean of its copies */
+    double loss = 0, images = (double)(private ? now->batch.n : trainer_step_images(trainer));
     struct comparison c = { .batch = &now->batch,
                             .outputs = now->outputs,
                             .divisor = images,
@@ -81,6 +82,8 @@ static bool learn_from(void *arg, const struct step_batch *now, struct err *err)
                             .epoch = (uint64_t)trainer->epoch };
     if (!objective->loss(&trainer->learning, &c, &loss, err))
         return false;
+    if (private)
+        return true; /* what was seen is not kept; a loss that is no number: see clip_factor */
     found->loss += loss;
     if (!isfinite(loss) && !found->bad)
         found->bad = bad_sample(trainer, now);
@@ -131,7 +134,7 @@ bool trainer_step(struct trainer *trainer, struct err *err)
     memset(trainer->gradients, 0, (size_t)trainer->n_gradients * sizeof *trainer->gradients);
     trainer_share_begin(trainer);
     bool ok = learn_batches(trainer, sums, &bad, err);
-    ok = trainer_share_finish(trainer, ok, sums, err);
+    ok = trainer_share_finish(trainer, ok, sums, err) && trainer_private_finish(trainer, err);
     if (!ok) { /* as before the step: one that was stopped is done again */
         trainer->seen.n = seen;
         trainer->seen.loss_sum = seen_loss;

@@ -39,7 +39,7 @@ def prepared(images):
 
 def network(case):
     name, gain = NETWORKS[case]
-    net, _ = make_model(Case(case, name, 1, 3, SIDE, SIDE, 3, 0, gain), "eval", torch.float32)
+    net, _ = make_model(Case(case, name, 1, 3, SIDE, SIDE, 3, 0, 0, gain), "eval", torch.float32)
     return net.eval()
 
 

@@ -245,9 +245,9 @@ static void test_rollout(void **state)
     value_id x = graph_input(g, "input", SHAPE(1, 3, SIDE, SIDE));
     x = graph_conv(g, x, "embed", 4, true, conv_square(6, 6, 0));
     x = graph_transpose(g, graph_reshape(g, x, SHAPE(0, 4, -1)), (int64_t[]){ 0, 2, 1 });
-    value_id heads = graph_reshape(g, x, SHAPE(0, 1, TOKENS, 4));
-    value_id none = graph_scale(g, heads, 0, 0);
-    value_id y = graph_reshape(g, graph_attention(g, none, none, heads), SHAPE(0, TOKENS, 4));
+    value_id none = graph_scale(g, x, 0, 0);
+    value_id y = graph_attention(g, none, none, x, NO_VALUE, NO_VALUE,
+                                 (struct attention_attr){ .heads = 1 });
     x = graph_reduce_mean(g, graph_add(g, x, y), 1u << 1, false);
     graph_output(g, "logits", graph_linear(g, x, "fc", CLASSES, true));
     open_scene(&s, g, CLASSES);

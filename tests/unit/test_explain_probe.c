@@ -63,7 +63,9 @@ static struct graph *transformer(bool class_token)
         value_id y = graph_layer_norm(g, x, norms[i], 1e-6f);
         value_id heads =
             graph_transpose(g, graph_reshape(g, y, SHAPE(0, 0, 2, -1)), (int64_t[]){ 0, 2, 1, 3 });
-        y = graph_attention(g, heads, heads, heads);
+        y = graph_matmul(g, heads, heads,
+                         (struct matmul_attr){ .transpose_b = true, .scale = 0.5f });
+        y = graph_matmul(g, graph_softmax(g, y, -1), heads, (struct matmul_attr){ 0 });
         y = graph_reshape(g, graph_transpose(g, y, (int64_t[]){ 0, 2, 1, 3 }), SHAPE(0, 0, WIDTH));
         x = graph_add(g, x, graph_gelu(g, graph_linear(g, y, linears[i], WIDTH, true)));
         graph_alias(g, names[i], x);

@@ -67,7 +67,7 @@ static void mistakes_are_named(void **state)
         { "xyzzyplugh: 1\n", NULL,
           "run.yaml:1: no key 'xyzzyplugh'; the keys are: seed objective classes network data "
           "augment train "
-          "optimizer schedule ranks parallel checkpoint distill mine" },
+          "optimizer schedule ranks parallel checkpoint generate distill privacy mine" },
         { "train: {batch: 0}\n", NULL,
           "run.yaml:1: train.batch: '0' is not a whole number from 1 to 65536" },
         { "train: {batch: 1.5}\n", NULL,

@@ -335,6 +335,88 @@ static void order_is_as_defined(void **state)
     }
 }
 
+/* --- synthetic samples --- */
+
+struct mixture {
+    int64_t real[4], synthetic[4]; /* items of every class */
+    int64_t most_copies, left_out; /* of synthetic samples */
+    uint64_t hash;                 /* of the items in their order */
+};
+
+static struct mixture mix(const struct dataset *dataset, const struct order_options *options)
+{
+    struct mixture out = { .hash = 1 };
+    struct order order;
+    int64_t *times = calloc((size_t)dataset->n_samples, sizeof *times);
+    assert_true(order_new(dataset, options, &order, NULL));
+    assert_int_equal(order.n, order_count(dataset, options));
+    struct order_item *items = calloc((size_t)order.n + 1, sizeof *items);
+    for (int32_t w = 0; w < order.n_windows; w++) {
+        assert_true(order_window(&order, w, items, NULL));
+        for (int64_t i = 0; i < order.windows[w + 1].first - order.windows[w].first; i++) {
+            int64_t sample = items[i].sample;
+            bool made = dataset_synthetic(dataset, sample);
+            assert_int_equal(dataset_side(dataset, sample), DATA_TRAIN);
+            assert_int_equal(items[i].copy < 0 || items[i].copy > 1000, 0);
+            (made ? out.synthetic : out.real)[dataset_label(dataset, sample)]++;
+            times[sample]++;
+            out.hash = (out.hash ^ (uint64_t)(sample * 64 + items[i].copy)) * 0x100000001B3u;
+        }
+    }
+    for (int64_t i = 0; i < dataset->n_samples; i++)
+        if (dataset_synthetic(dataset, i)) {
+            out.most_copies = times[i] > out.most_copies ? times[i] : out.most_copies;
+            out.left_out += times[i] == 0;
+        } else if (!options->balanced) {
+            assert_int_equal(times[i], dataset_side(dataset, i) == DATA_TRAIN);
+        }
+    free(items);
+    free(times);
+    order_free(&order);
+    return out;
+}
+
+static int64_t sum_of(const int64_t counts[4])
+{
+    return counts[0] + counts[1] + counts[2] + counts[3];
+}
+
+/* The last store is synthetic: its part of an epoch is exact, drawn anew, and balanced by itself.
+ */
+static void synthetic_share(void **state)
+{
+    (void)state;
+    struct cohort cohort = {
+        .stores = 9, .patients = 9, .patches = 200, .group = 30, .labels = 3, .val = 3
+    };
+    struct dataset dataset = make_up(&cohort);
+    for (int64_t i = 0; i < dataset.n_samples; i++)
+        dataset.n_synthetic += dataset_origin(&dataset, i) == 8;
+    struct order_options options = { .side = DATA_TRAIN, .shuffle = true, .seed = 3 };
+    struct mixture once = mix(&dataset, &options);
+    int64_t real = sum_of(once.real);
+    assert_int_equal(sum_of(once.synthetic), dataset.n_synthetic);
+    options.synthetic_share = 0.05; /* fewer than there are */
+    struct mixture few = mix(&dataset, &options), again = mix(&dataset, &options);
+    assert_int_equal(sum_of(few.real), real);
+    assert_int_equal(sum_of(few.synthetic), (int64_t)((double)real * 0.05 / 0.95 + 0.5));
+    assert_true(few.most_copies == 1 && few.left_out > 0);
+    assert_true(few.hash == again.hash);
+    options.epoch = 1;
+    assert_true(mix(&dataset, &options).hash != few.hash);
+    options.synthetic_share = 0.75; /* more */
+    struct mixture many = mix(&dataset, &options);
+    assert_int_equal(sum_of(many.synthetic), 3 * real);
+    assert_true(many.left_out == 0 && many.most_copies > 1);
+    options.balanced = true;
+    struct mixture even = mix(&dataset, &options);
+    for (int c = 0; c < 3; c++) {
+        assert_int_equal(even.real[c], once.real[0]);
+        assert_true(llabs(even.synthetic[c] - 3 * once.real[0]) <= 1);
+    }
+    dataset_free(&dataset);
+}
+
 /* --- 43 million patches --- */
 
 static double peak_mb(void)
@@ -433,6 +515,7 @@ int main(void)
         cmocka_unit_test(index_of_400_slides), /* first: later ones would find memory in use */
         cmocka_unit_test(index_of_100000_slides), cmocka_unit_test(index_gives_back),
         cmocka_unit_test(ranges_cover_all),       cmocka_unit_test(order_is_as_defined),
+        cmocka_unit_test(synthetic_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ bool run_job(struct job *job, struct train_result *result, struct err *err)
 {
     struct train_config config;
     struct ranks ranks = ranks_one();
-    struct pool *pool = pool_new(1);
+    struct pool *pool = pool_new(job->threads > 0 ? job->threads : 1);
     struct ctx ctx = { .pool = pool, .stop = &job->stop };
     size_t n = 0;
     while (n < JOB_MAX_SETTINGS && job->settings[n])

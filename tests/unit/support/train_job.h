@@ -5,12 +5,13 @@
 #include <stdatomic.h>
 #include "train/train.h"
 
-#define JOB_MAX_SETTINGS 24
+#define JOB_MAX_SETTINGS 32
 
 struct job {
     const char *settings[JOB_MAX_SETTINGS]; /* NULL-terminated */
     const char *folder;
     bool resume;
+    int threads;        /* 0: one */
     int64_t stop_after; /* steps; 0: never */
     atomic_bool stop;
 };

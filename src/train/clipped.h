@@ -1,0 +1,43 @@
+/* clipped.h: gradients of units, each clipped to a norm, summed. A unit is a few rows of input (the
+ * copies of a patch, or patches of a patient) that run forward and backward alone. As many units as
+ * there are threads run at the same time, each in a plan of one thread with its own gradient, and
+ * are added to the sum in the order of their numbers: how many threads there are changes no bit.
+ * Memory: for every thread a plan and a gradient.
+ *
+ * Gradients of units are made as a whole (instantiated), not only their norms ("ghost norms"),
+ * which would need the activations of many units at once and a second backward pass, or gradients
+ * scaled within the pass; docs/private-training.md has the costs. */
+#ifndef TRAIN_CLIPPED_H
+#define TRAIN_CLIPPED_H
+#include "net/plan/plan.h"
+
+struct clipped_options {
+    int64_t copies; /* rows of a unit */
+    double clip;
+    int threads;
+    struct plan_options plan; /* mode, saving, arena_budget, norm_frozen; the rest is set here */
+};
+
+struct clipped;
+
+/* The graph, of any batch, must outlive it. Batch norm that is not frozen couples rows: refused.
+ * *out is the caller's; free with clipped_free. */
+bool clipped_new(const struct graph *graph, const struct clipped_options *options,
+                 struct clipped **out, struct err *err);
+void clipped_free(struct clipped *clipped); /* NULL-safe */
+
+/* Units that run at the same time. */
+int clipped_slots(const struct clipped *clipped);
+/* The graph of a unit, with the values of the graph. */
+const struct graph *clipped_graph(const struct clipped *clipped);
+/* Where the inputs of a unit go, its outputs are and their gradients go. */
+struct plan *clipped_plan(struct clipped *clipped, int slot);
+
+/* After parameters have changed, before the next _forward. */
+bool clipped_refresh(struct clipped *clipped, struct err *err);
+/* Units in the slots 0 .. n - 1. After _forward come the gradients of the outputs, then _backward,
+ * which adds the clipped gradients to sum [graph_parameter_count]. norms [n]: before clipping; may
+ * be NULL. */
+bool clipped_forward(struct clipped *clipped, int n, struct err *err);
+bool clipped_backward(struct clipped *clipped, int n, float *sum, double *norms, struct err *err);
+#endif
