@@ -119,6 +119,9 @@ struct command {
     /* Returns false with an error, whose kind determines the exit code. */
     bool (*run)(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err);
+    /* A family has commands of its own, "family member", and nothing else but a name and a summary;
+     * NULL-terminated. NULL: a command. */
+    const struct command *const *members;
 };
 
 /* Prints why a command failed to standard error. */
@@ -127,8 +130,10 @@ void app_complain(const char *command, const struct err *err);
 /* The program's only argument when --ranks tests whether ranks can start (dist/launch.h). */
 #define APP_TRY_RANKS "--try-ranks"
 
-/* In the order of the pipeline, NULL-terminated. */
+/* In the order of the pipeline, families as one, NULL-terminated. */
 extern const struct command *const commands[];
-/* NULL if there is no such command. */
+/* By its name, a member as "family member" or "family-member"; NULL if there is none. */
 const struct command *command_called(const char *name);
+/* Calls `take` for every command, in order; of families for every member instead. */
+void command_each(void (*take)(const struct command *command, void *arg), void *arg);
 #endif

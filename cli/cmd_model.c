@@ -41,7 +41,7 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
         json_out_begin(&json, app->out);
         json_out_array(&json, NULL);
     } else {
-        fprintf(app->out, "%-22s %11s %7s  %s\n", "network", "parameters", "input", "description");
+        fprintf(app->out, "%-29s %11s %7s  %s\n", "network", "parameters", "input", "description");
     }
     for (size_t i = 0; i < n; i++) {
         struct graph *graph = NULL;
@@ -58,7 +58,7 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
             json_out_text(&json, "summary", networks[i].summary);
             json_out_close_object(&json);
         } else {
-            fprintf(app->out, "%-22s %9.2f M %4lld px  %s%s\n", networks[i].name,
+            fprintf(app->out, "%-29s %9.2f M %4lld px  %s%s\n", networks[i].name,
                     (double)parameters / 1e6, (long long)networks[i].side, networks[i].summary,
                     networks[i].dense_exact ? " (dense = window)" : "");
         }
@@ -195,7 +195,21 @@ static bool write_onnx(const struct model *model, const char *path, struct err *
     return ok;
 }
 
-static bool run_convert(struct app *app, const struct model_args *given, struct err *err)
+/* A file of weights alone: no network is needed. */
+static bool convert_weights(struct app *app, const char *from, const char *to, struct err *err)
+{
+    struct safetensors file = { 0 };
+    if (!weights_open(from, &file, err))
+        return false;
+    bool ok = safetensors_copy(&file, to, err);
+    if (ok)
+        console_note(app->ctx.console, "wrote %s: %zu tensors", to, file.n_tensors);
+    safetensors_close(&file);
+    return ok;
+}
+
+static bool run_convert(struct app *app, const struct model_args *given, const char *weights,
+                        struct err *err)
 {
     if (!given->output)
         return err_set(err, ERR_USAGE, "convert: pass --output FILE.onnx or FILE.safetensors");
@@ -204,6 +218,12 @@ static bool run_convert(struct app *app, const struct model_args *given, struct 
     if (!to_onnx && strcmp(extension, ".safetensors") != 0)
         return err_set(err, ERR_USAGE, "--output: '%s' is neither .onnx nor .safetensors",
                        given->output);
+    if (weights && to_onnx)
+        return err_set(err, ERR_USAGE,
+                       "convert: weights alone have no network; pass --model, or "
+                       "--network and --weights, for ONNX");
+    if (weights)
+        return convert_weights(app, weights, given->output, err);
     struct model *model = NULL;
     struct model_source source = model_source_of(given);
     if (!model_open(&source, &model, err))
@@ -249,14 +269,17 @@ static bool run(struct app *app, const void *options, const struct args_result *
     static const char *const actions[] = { "list", "show", "convert", "run", "bench", "cut" };
     const struct model_args *given = options;
     const char *action = operands->operands[0];
-    if (strcmp(action, "run") != 0 && operands->n_operands > 1)
-        return err_set(err, ERR_USAGE, "unexpected argument '%s'", operands->operands[1]);
+    bool convert = strcmp(action, "convert") == 0;
+    int allowed = convert ? 2 : 1;
+    if (strcmp(action, "run") != 0 && operands->n_operands > allowed)
+        return err_set(err, ERR_USAGE, "unexpected argument '%s'", operands->operands[allowed]);
     if (strcmp(action, "list") == 0)
         return run_list(app, given, err);
     if (strcmp(action, "show") == 0)
         return run_show(app, given, err);
-    if (strcmp(action, "convert") == 0)
-        return run_convert(app, given, err);
+    if (convert)
+        return run_convert(app, given, operands->n_operands > 1 ? operands->operands[1] : NULL,
+                           err);
     if (strcmp(action, "run") == 0)
         return run_run(app, given, operands->operands + 1, operands->n_operands - 1, err);
     if (strcmp(action, "bench") == 0)
@@ -273,11 +296,13 @@ static const struct arg args[] = {
       .type = ARG_TEXT,
       .offset = AT(model),
       .value = "FILE",
-      .help = "an ONNX file, safetensors with a config.json beside it, or a folder of these" },
+      .help = "an ONNX file, weights (safetensors or PyTorch's .pt, .pth, .bin) with a config.json "
+              "beside them, or a folder of these" },
     TEXT_ARG("network", network, "NAME", NULL,
              "a network from the zoo instead; see 'microtome model list'"),
-    TEXT_ARG("weights", weights, "FILE", NULL,
-             "safetensors for --network; default: random weights from --init-seed"),
+    TEXT_ARG(
+        "weights", weights, "FILE", NULL,
+        "safetensors or a file of PyTorch for --network; default: random weights from --init-seed"),
     INT_ARG("init-seed", init_seed, "N", "0", 0, 9e15, "seed of random weights"),
     INT_ARG("classes", classes, "N", NULL, 1, 100000,
             "number of classes of a network with random weights"),

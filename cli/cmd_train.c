@@ -1,10 +1,12 @@
 /* cmd_train.c: microtome train: patches or slides and a config -> weights, metrics, checkpoints. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "base/json.h"
 #include "base/pool.h"
 #include "cli/train.h"
 #include "dist/launch.h"
+#include "train/objectives.h"
 #include "train/outline.h"
 
 /* ": accuracy 0.9000, AUC 0.9500" */
@@ -58,7 +60,10 @@ static void print_result(struct app *app, const struct train_args *given,
     }
     fprintf(app->out, "best epoch %lld of %lld", (long long)result->best_epoch + 1,
             (long long)result->epochs);
-    print_main(app->out, result->objective, result->val.values);
+    if (result->private)
+        fprintf(app->out, ": epsilon %.4g", result->epsilon);
+    if (!result->private || result->val.n > 0)
+        print_main(app->out, result->objective, result->val.values);
     if (result->tested) {
         fputs("; test", app->out);
         print_main(app->out, result->objective, result->test.values);
@@ -218,6 +223,48 @@ static bool run(struct app *app, const void *options, const struct args_result *
                                : train_here(app, given, operands, err);
 }
 
+/* As if 'microtome train ..' had been typed, which is what tasks of a cluster do. */
+static bool run_as_train(const struct app *app, const void *options,
+                         const struct args_result *operands, struct err *err)
+{
+    static char name[] = "train";
+    struct app plain = *app;
+    int words = app->argc > 2 && strcmp(app->argv[2], name) == 0 ? 2 : 1; /* of its own name */
+    plain.argv = calloc((size_t)app->argc + 1, sizeof *plain.argv);
+    if (!plain.argv)
+        return err_memory(err, "arguments");
+    plain.argv[0] = app->argv[0];
+    plain.argv[1] = name;
+    for (int i = words + 1; i < app->argc; i++)
+        plain.argv[i - words + 1] = app->argv[i];
+    plain.argc = app->argc - words + 1;
+    bool ok = run(&plain, options, operands, err);
+    free(plain.argv);
+    return ok;
+}
+
+/* The same, of models that make images. */
+static bool run_synthesize(struct app *app, const void *options, const struct args_result *operands,
+                           struct err *err)
+{
+    const struct train_args *given = options;
+    struct train_start start = train_args_start(given, operands);
+    struct train_config config;
+    if (!given->template && (start.config || start.n_settings > 0)) {
+        if (!train_start_config(&start, &config, err))
+            return false;
+        bool generates = objective_of(&config)->generates;
+        const char *name = objective_of(&config)->name;
+        config_free(&config);
+        if (!generates)
+            return err_set(err, ERR_USAGE,
+                           "objective %s makes no images; use 'microtome train', or set objective: "
+                           "generate",
+                           name);
+    }
+    return run_as_train(app, options, operands, err);
+}
+
 #define AT(field) offsetof(struct train_args, field)
 static const struct arg args[] = {
     { .name = "output",
@@ -305,4 +352,25 @@ const struct command cmd_train = {
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct train_args),
     .run = run,
+};
+
+const struct command cmd_synthesize_train = {
+    .spec = { .name = "synthesize train",
+              .summary = "train a network that makes patches",
+              .operands = "CONFIG.yaml",
+              .min_operands = 0,
+              .max_operands = 1,
+              .description =
+                  "Trains a diffusion model on patches (objective: generate), as 'microtome train' "
+                  "trains a classifier: the same data, ranks, checkpoints, clusters and --resume. "
+                  "DIR gets the weights with config.json, which 'synthesize sample' reads, metrics "
+                  "and checkpoints. See docs/synthesize.md.",
+              .example = "microtome synthesize train examples/idc-diffusion.yaml "
+                         "--set data.train=train.tar -o gen\n"
+                         "microtome synthesize train gen.yaml -o gen --ranks 2\n"
+                         "microtome synthesize train gen.yaml -o gen --resume",
+              .args = args,
+              .n_args = sizeof args / sizeof *args },
+    .options_size = sizeof(struct train_args),
+    .run = run_synthesize,
 };

@@ -20,12 +20,13 @@
 
 extern const struct command cmd_phantom, cmd_info, cmd_tissue, cmd_extract, cmd_train, cmd_model,
     cmd_doctor, cmd_evaluate, cmd_predict, cmd_report, cmd_classify, cmd_task, cmd_status,
-    cmd_cancel, cmd_tune, cmd_explain, cmd_nuclei;
+    cmd_cancel, cmd_tune, cmd_explain, cmd_nuclei, cmd_synthesize;
 
 const struct command *const commands[] = {
-    &cmd_phantom,  &cmd_info,     &cmd_tissue, &cmd_extract, &cmd_train,  &cmd_predict,
-    &cmd_classify, &cmd_evaluate, &cmd_nuclei, &cmd_explain, &cmd_report, &cmd_model,
-    &cmd_doctor,   &cmd_tune,     &cmd_status, &cmd_cancel,  &cmd_task,   NULL,
+    &cmd_phantom,    &cmd_info,     &cmd_tissue,   &cmd_extract, &cmd_train,
+    &cmd_predict,    &cmd_classify, &cmd_evaluate, &cmd_nuclei,  &cmd_explain,
+    &cmd_synthesize, &cmd_report,   &cmd_model,    &cmd_doctor,  &cmd_tune,
+    &cmd_status,     &cmd_cancel,   &cmd_task,     NULL,
 };
 
 static atomic_bool stop_asked, told_to_end;
@@ -86,27 +87,55 @@ static int exit_code(const struct err *err)
     }
 }
 
+void command_each(void (*take)(const struct command *command, void *arg), void *arg)
+{
+    for (size_t i = 0; commands[i]; i++) {
+        if (!commands[i]->members)
+            take(commands[i], arg);
+        for (size_t k = 0; commands[i]->members && commands[i]->members[k]; k++)
+            take(commands[i]->members[k], arg);
+    }
+}
+
+/* Whether a command has this name, in which '-' may stand for the blank behind its family. */
+static bool has_name(const struct command *command, const char *name)
+{
+    const char *own = command->spec.name;
+    while (*own && (*own == *name || (*own == ' ' && *name == '-')))
+        own++, name++;
+    return *own == *name;
+}
+
 const struct command *command_called(const char *name)
 {
-    for (size_t i = 0; commands[i]; i++)
-        if (strcmp(commands[i]->spec.name, name) == 0)
+    for (size_t i = 0; commands[i]; i++) {
+        if (has_name(commands[i], name))
             return commands[i];
+        for (size_t k = 0; commands[i]->members && commands[i]->members[k]; k++)
+            if (has_name(commands[i]->members[k], name))
+                return commands[i]->members[k];
+    }
     return NULL;
 }
 
-static int unknown_command(const char *name)
+/* family NULL: none of all commands has this name. */
+static int unknown_command(const struct command *family, const char *name)
 {
-    const char *names[64] = { 0 };
-    size_t n = 0;
-    for (; commands[n] && n < 64; n++)
-        names[n] = commands[n]->spec.name;
+    const struct command *const *list = family ? family->members : commands;
+    const char *names[64] = { 0 }, *before = family ? family->spec.name : "",
+               *blank = family ? " " : "";
+    size_t n = 0, skip = strlen(before) + strlen(blank);
+    for (; list[n] && n < 64; n++)
+        names[n] = list[n]->spec.name + skip;
     const char *nearest = names_nearest(name, names, n);
     char plain[256];
     plain_copy(plain, sizeof plain, name);
     if (nearest)
-        fprintf(stderr, "microtome: no command '%s'; did you mean '%s'?\n", plain, nearest);
+        fprintf(stderr, "microtome: no command '%s%s%s'; did you mean '%s%s%s'?\n", before, blank,
+                plain, before, blank, nearest);
     else
-        fprintf(stderr, "microtome: no command '%s'; 'microtome --help' lists them\n", plain);
+        fprintf(stderr, "microtome: no command '%s%s%s'; 'microtome %s%s--help' lists them\n",
+                before, blank, plain, before, blank);
     return 2;
 }
 
@@ -176,6 +205,34 @@ static int try_ranks(void)
     return 0;
 }
 
+/* NULL: the family has no such member. */
+static const struct command *member_called(const struct command *family, const char *name)
+{
+    size_t skip = strlen(family->spec.name) + 1;
+    for (size_t i = 0; family->members[i]; i++)
+        if (strcmp(family->members[i]->spec.name + skip, name) == 0)
+            return family->members[i];
+    return NULL;
+}
+
+/* words: that name the command, behind the program's. */
+static int start_command(const struct command *command, int words, int argc, char **argv)
+{
+    catch_signals();
+    char **typed = malloc((size_t)argc * sizeof *typed); /* parsing reorders argv */
+    FILE *out = plain_stream(stdout);
+    int code = 1;
+    if (typed && out) {
+        memcpy(typed, argv, (size_t)argc * sizeof *typed);
+        struct app app = { .out = out, .argc = argc, .argv = typed };
+        code = main_command(command, &app, argc - words, argv + words);
+    }
+    if (out)
+        fclose(out); /* its contents have been flushed and checked */
+    free(typed);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -192,18 +249,13 @@ int main(int argc, char **argv)
         return try_ranks();
     const struct command *command = command_called(argv[1]);
     if (!command)
-        return unknown_command(argv[1]);
-    catch_signals();
-    char **typed = malloc((size_t)argc * sizeof *typed); /* parsing reorders argv */
-    FILE *out = plain_stream(stdout);
-    int code = 1;
-    if (typed && out) {
-        memcpy(typed, argv, (size_t)argc * sizeof *typed);
-        struct app app = { .out = out, .argc = argc, .argv = typed };
-        code = main_command(command, &app, argc - 1, argv + 1);
+        return unknown_command(NULL, argv[1]);
+    if (!command->members)
+        return start_command(command, 1, argc, argv);
+    if (argc < 3 || strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0) {
+        describe_family(command, argc < 3 ? stderr : stdout);
+        return argc < 3 ? 2 : 0;
     }
-    if (out)
-        fclose(out); /* its contents have been flushed and checked */
-    free(typed);
-    return code;
+    const struct command *member = member_called(command, argv[2]);
+    return member ? start_command(member, 2, argc, argv) : unknown_command(command, argv[2]);
 }

@@ -9,7 +9,7 @@ for command in $(microtome --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
 done
 microtome --describe-man >man.1 && grep -c '^.TH MICROTOME' man.1
 for command in $(microtome --describe-commands); do
-    grep -q "^.BR microtome.-$command (1)" man.1 || echo "$command is not in microtome(1)"
+    grep -q "^.BR microtome.-${command//-/.-} (1)" man.1 || echo "$command is not in microtome(1)"
     microtome "--describe-man-$command" >page.1 || echo "$command has no man page"
     if command -v man >/dev/null; then
         warnings=$(LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -E UTF-8 -l -Tutf8 -Z ./page.1 2>&1 >/dev/null)

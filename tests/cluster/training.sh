@@ -61,4 +61,11 @@ OMPI_MCA_btl=self,tcp microtome train run.yaml -q -o stages --ranks 4 --set trai
     --set parallel.stages=4 --on slurm --time 5m --wait >stages.txt 2>stages.err || fail "stages: $(cat stages.err)"
 cmp one/model.safetensors stages/model.safetensors || fail "the weights of four stages differ"
 cmp one/scores.csv stages/scores.csv || fail "the scores of four stages differ"
+generate="--set objective=generate --set network.name=unet_tiny --set network.input_px=32 --set train.epochs=1"
+# shellcheck disable=SC2086
+microtome synthesize train run.yaml -q -o gen --ranks 2 --threads 1 $generate >/dev/null || fail "a generator"
+# shellcheck disable=SC2086
+OMPI_MCA_btl=self,tcp microtome synthesize train run.yaml -q -o gen-slurm --ranks 2 $generate --on slurm --time 5m --wait \
+    >gen.txt 2>gen.err || fail "a generator on slurm: $(cat gen.err)"
+cmp gen/model.safetensors gen-slurm/model.safetensors || fail "the weights of generators differ"
 echo ok

@@ -63,7 +63,9 @@ struct run {
 
 static struct graph *network(const struct ranks *ranks, const char *name)
 {
-    struct zoo_options options = { BATCH, 3, HEIGHT, WIDTH, CLASSES, false };
+    struct zoo_options options = {
+        .batch = BATCH, .channels = 3, .height = HEIGHT, .width = WIDTH, .classes = CLASSES
+    };
     struct graph *graph = NULL;
     struct err err = { 0 };
     CHECK_OK(ranks, zoo_build(name, &options, &graph, &err), &err);

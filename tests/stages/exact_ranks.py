@@ -86,7 +86,7 @@ class Network:
 
     def __init__(self, name, size, gain):
         batch, height, width = size
-        self.case = Case(name, name, batch, 3, height, width, 7, 0, gain)
+        self.case = Case(name, name, batch, 3, height, width, 7, 0, 0, gain)
         self.folder = tempfile.mkdtemp(dir=os.environ.get("SCRATCH"))
         self.model, names = make_model(self.case, "eval", torch.float32)
         calibrate(self.model, torch.cat([self.numbers("input", m, (batch, 3, height, width)) for m in range(4)]), False)

@@ -5,9 +5,9 @@ import struct
 import numpy as np
 
 
-def read(folder):
-    """The tensors of model.safetensors by name."""
-    data = open(folder + "/model.safetensors", "rb").read()
+def read(path):
+    """The tensors by name of a file of weights, or of the model in a folder."""
+    data = open(path if path.endswith(".safetensors") else path + "/model.safetensors", "rb").read()
     size = struct.unpack("<Q", data[:8])[0]
     values = {}
     for name, entry in json.loads(data[8:8 + size]).items():
