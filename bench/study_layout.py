@@ -2,7 +2,7 @@
 """Why larger tiles: a class that is in the layout of the tissue, learnt on tiles of 1024 px and of 256 px of the same
 slides: the table and the picture of docs/model-parallel.md.
 
-    bench/study_layout.py BUILD FOLDER [PART ...] [--arms 1024,256,wide,turned] [--seeds 1,2,3]
+    bench/study_layout.py BUILD FOLDER [PART ...] [--arms 256,wide,turned,1024] [--seeds 1,2,3]
 
 Parts, in this order if none is named: cohort, tiles, train, table, picture. What is in FOLDER already is not made
 again, so a study that was stopped can be continued, and trainings can run at the same time, an arm or a seed each. All
@@ -12,7 +12,8 @@ The slides are those of 'microtome phantom --layout cords': on one slide of each
 way, along or across the slide, on the other each runs one way or the other. At 0.5 um/px they are 520 px apart, so a
 tile of 1024 px has four of them, and a tile of 256 px a part of one or none. Four arms, with equally many steps:
 
-    1024    tiles of 1024 px
+    1024    tiles of 1024 px, by scan_wide: scan_tiny behind one more convolution with stride 4, whose blocks start
+            from those learnt in `wide`, with the same seed: from random weights it stayed near chance
     256     the same tiles, each cut into 16
     wide    the tiles of 1024 px at 2 um/px, in 256 px: the layout is there, and a sixteenth of the pixels
     turned  tiles of `wide` whose 16 squares were turned and put elsewhere: the pixels are there, the layout is not
@@ -41,7 +42,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("build", metavar="BUILD")
 parser.add_argument("folder", type=os.path.abspath, metavar="FOLDER")
 parser.add_argument("parts", nargs="*", metavar="PART")
-parser.add_argument("--arms", default="1024,256,wide,turned")
+parser.add_argument("--arms", default="256,wide,turned,1024")
 parser.add_argument("--seeds", default="1,2,3")
 options = parser.parse_args()
 
@@ -51,10 +52,11 @@ SQUARES = LARGE_PX // SMALL_PX  # small tiles along a large one
 WIDE_MPP = MPP * SQUARES
 CLASSES = ("crossed", "parallel")
 WINDOW_MB = 1300  # all training slides: where few are shuffled together, these few are learnt by heart in turn
-ARMS = {"1024": (LARGE_PX, 8, 40), "256": (SMALL_PX, 32, 10), "wide": (SMALL_PX, 8, 40),
-        "turned": (SMALL_PX, 8, 40)}  # side of tiles, tiles in a step, epochs: 1,920 steps
+ARMS = {"1024": ("scan_wide", 1012, 8, 40), "256": ("scan_tiny", SMALL_PX, 32, 10),
+        "wide": ("scan_tiny", SMALL_PX, 8, 40), "turned": ("scan_tiny", SMALL_PX, 8, 40)}
+# network, its input, tiles in a step, epochs: 1,920 steps
 TRAIN = """seed: {seed}
-network: {{ name: scan_tiny, input_px: {px}, head: lse }}
+network: {{ name: {network}, input_px: {px}, head: lse, weights: {start}, fresh: [conv1., bn1., conv2., bn2.] }}
 data: {{ train: [{tiles}], split: attribute, workers: 1, window_mb: {window_mb} }}
 augment: {{ hed_jitter: 0.1, brightness: 0.1 }}
 optimizer: {{ name: adam }}
@@ -126,9 +128,10 @@ def run_name(arm, seed):
 def part_train():
     for seed in options.seeds.split(","):
         for arm in options.arms.split(","):
-            name, (px, batch, epochs) = run_name(arm, seed), ARMS[arm]
+            name, (network, px, batch, epochs) = run_name(arm, seed), ARMS[arm]
+            start = place(run_name("wide", seed), "model.safetensors") if network == "scan_wide" else "''"
             with open(place(name + ".yaml"), "w") as out:
-                out.write(TRAIN.format(seed=seed, px=px, tiles=place(f"tiles-{arm}"), epochs=epochs, batch=batch,
+                out.write(TRAIN.format(seed=seed, network=network, px=px, start=start, tiles=place(f"tiles-{arm}"), epochs=epochs, batch=batch,
                                        window_mb=WINDOW_MB))
             once(name, "train", place(name + ".yaml"), "-o", place(name), "--resume")
 

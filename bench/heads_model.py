@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""heads_model.py: the time of a training step of T5-Large where attention heads and MLP columns are divided among H
+neighbouring ranks, beside data parallelism, by a model: multiply-adds at a rate, sums over P ranks as a ring,
+2 (P - 1) latency + 2 (P - 1) / P bytes / bandwidth. Prints a table in Markdown. Nothing is measured.
+
+All grids have the same samples in a step. Data parallelism sums all gradients over all ranks once. With H, a rank has 1/H of
+the gradients of the divided weights and sums them over ranks / H replicas; the layers sum activations of H times as many
+samples over the H ranks. The last column hides sums of gradients behind the backward pass, two thirds of the
+compute, as ranks.overlap does at best."""
+import argparse
+
+LAYERS, WIDTH, INNER, VOCABULARY = 24, 1024, 4096, 32128  # T5-Large: as many layers in the encoder as in the decoder
+ATTENTION = 4 * WIDTH * WIDTH  # weights of q, k, v and the output
+MLP = 2 * WIDTH * INNER
+DIVIDED = LAYERS * (ATTENTION + MLP) + LAYERS * (2 * ATTENTION + MLP)
+WHOLE = VOCABULARY * WIDTH
+SUMS = LAYERS * 2 + LAYERS * 3  # forward; as many on the way back
+
+
+def ring(ranks, size, latency, bandwidth):
+    return 2 * (ranks - 1) * latency + 2 * (ranks - 1) / ranks * size / bandwidth
+
+
+def compute(heads, a):
+    """Seconds of a rank for its tokens in the encoder and as many in the decoder: forward and twice as much back. What is not
+    divided (the product with the vocabulary) is done for the samples of all H ranks. Scores of attention are left out."""
+    return 3 * 2 * (DIVIDED + heads * WHOLE) * a.samples * a.tokens / a.rate
+
+
+def step(heads, a):
+    """(compute, sums within layers, sums of gradients) of a step, in seconds."""
+    activations = 4 * heads * a.samples * a.tokens * WIDTH
+    near = (a.near_latency, a.near_bandwidth) if heads <= a.near else (a.latency, a.bandwidth)
+    layers = 0 if heads == 1 else 2 * SUMS * ring(heads, activations, *near)
+    gradients = ring(a.ranks // heads, 4 * (DIVIDED / heads + WHOLE), a.latency, a.bandwidth) if a.ranks > heads else 0
+    return compute(heads, a), layers, gradients
+
+
+def hidden(parts):
+    return parts[0] + parts[1] + max(0, parts[2] - parts[0] * 2 / 3)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    p.add_argument("--ranks", type=int, default=64)
+    p.add_argument("--samples", type=float, default=1, help="samples in a step for each rank")
+    p.add_argument("--tokens", type=int, default=512)
+    p.add_argument("--rate", type=float, default=12e12, help="floating-point operations per second of a rank")
+    p.add_argument("--near", type=int, default=4, help="ranks of a machine")
+    p.add_argument("--near-latency", type=float, default=5e-6)
+    p.add_argument("--near-bandwidth", type=float, default=60e9, help="bytes/s between ranks of a machine")
+    p.add_argument("--latency", type=float, default=10e-6)
+    p.add_argument("--bandwidth", type=float, default=6e9, help="bytes/s of a rank to other machines")
+    a = p.parse_args()
+    print(f"{(DIVIDED + WHOLE) / 1e6:.0f} M parameters, {DIVIDED / 1e6:.0f} M of them divided\n")
+    columns = ["heads", "compute", "sums in layers", "sums of gradients", "step", "relative to data", "the same, hidden"]
+    print("| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|")
+    for heads in (1, 2, 4, 8, 16):
+        parts = step(heads, a)
+        times = " | ".join(f"{1e3 * t:.0f} ms" for t in (*parts, sum(parts)))
+        print(f"| {heads} | {times} | {sum(step(1, a)) / sum(parts):.2f} | {hidden(step(1, a)) / hidden(parts):.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Synthetic patches: how good they are, what privacy costs, and whether an audit notices a model that has learnt by
+heart: the numbers and pictures of docs/synthesize.md.
+
+    bench/study_synth.py BUILD FOLDER [PART ...] [--idc DIR] [--threads N]
+
+Parts, in this order if none is named: idc, phantom, private, overfit, table. What is in FOLDER already is not made again,
+so a study that was stopped can be continued; trainings resume.
+
+    idc       IDC patches (train.tar and val.tar in DIR) at 32 px, examples/idc-diffusion.yaml
+    phantom   phantom patches of 64 px at 0.5 um/px, against other patients of the same centres
+    private   20,000 phantom patches of 32 px at 1 um/px: pretrained on patches of other centres (another stain), then
+              trained on these with epsilon 10 and 3 for a patch, and without privacy; audited
+    overfit   200 IDC patches learnt by heart, 200 others held out: the audit must notice
+
+Fréchet's distance is that of the 57 features of docs/likeness.md; AUC is that of a logistic regression on them, trained
+on synthetic patches alone and tested on real ones.
+"""
+import argparse
+import csv
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tarfile
+
+from setting import here, microtome
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("build", metavar="BUILD")
+parser.add_argument("folder", type=os.path.abspath, metavar="FOLDER")
+parser.add_argument("parts", nargs="*", metavar="PART")
+parser.add_argument("--idc", type=os.path.abspath, default="idc")
+parser.add_argument("--threads", default="2")
+options = parser.parse_args()
+
+GENERATOR = """seed: {seed}
+objective: generate
+classes: [{classes}]
+network: {{ name: {network}, input_px: {px}, weights: '{start}', fresh: [] }}
+data: {{ train: {data}, {more}spacing_um_px: {mpp}, val_fraction: {val}, window_mb: 64, workers: 1 }}
+optimizer: {{ name: adam }}
+train: {{ epochs: {epochs}, batch: {batch}, accumulate: {accumulate}, monitor: last, ema: {ema}, clip: {clip} }}
+schedule: {{ learning_rate: {rate}, warmup_epochs: {warmup} }}
+{end}"""
+USUAL = dict(seed=1, start="", more="", val=0.05, batch=32, accumulate=1, ema=0.999, clip=1, rate=0.0008, warmup=1, end="")
+
+
+def at(*names):
+    return os.path.join(options.folder, *names)
+
+
+def once(name, *words):
+    """Runs a command unless it has been; its processor seconds are kept in NAME.cpu."""
+    if os.path.exists(at(name + ".cpu")):
+        return
+    print("$ microtome", *words, file=sys.stderr, flush=True)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(at(name + ".log"), "a") as log:
+        subprocess.run([microtome, *map(str, words), "--threads", options.threads], check=True, stdout=log, stderr=log,
+                       cwd=options.folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(at(name + ".cpu"), "w") as out:
+        print(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, file=out)
+
+
+def generator(name, **settings):
+    with open(at(name + ".yaml"), "w") as out:
+        out.write(GENERATOR.format(**{**USUAL, **settings}))
+    once(name, "synthesize", "train", name + ".yaml", "-o", name, "--resume")
+
+
+def judge(name, n, against, train, classes):
+    """Samples of a model, and how alike they are: NAME-samples, NAME.json."""
+    once(name + "-sample", "synthesize", "sample", "--model", name, "--n", n, "--seed", 1, "-o", name + "-samples",
+         "--overwrite")
+    if not os.path.exists(at(name + ".json")):
+        words = ["synthesize", "evaluate", name + "-samples/patches.h5", "--against", against, "--train", train,
+                 "--classes", classes, "--json", "-o", name + "-likeness", "-q"]
+        print("$ microtome", *words, file=sys.stderr, flush=True)
+        found = subprocess.run([microtome, *words], check=True, text=True, stdout=subprocess.PIPE, cwd=options.folder)
+        with open(at(name + ".json"), "w") as out:
+            out.write(found.stdout)
+
+
+def part_idc():
+    train, val = (os.path.join(options.idc, name) for name in ("train.tar", "val.tar"))
+    shutil.copy(os.path.join(here, "..", "examples", "idc-diffusion.yaml"), at("idc.yaml"))
+    once("idc", "synthesize", "train", "idc.yaml", "--set", f"data.train={train}", "-o", "idc", "--resume")
+    judge("idc", 1746, val, train, "normal,idc")
+
+
+def cohort(name, slides, seed, centers, px, mpp, per_class, size=4096):
+    """A folder of stores of phantom patches."""
+    once(name + "-slides", "phantom", "-o", name + "-slides", "--slides", slides, "--size", size, "--seed", seed,
+         "--centers", centers, "--pen", "none")
+    with open(at(name + "-slides", "slides.csv")) as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row["split"] = "train"  # folders are the split
+    with open(at(name + "-slides", "all.csv"), "w") as out:
+        writer = csv.DictWriter(out, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    once(name, "extract", os.path.join(name + "-slides", "all.csv"), "-o", name, "--random", per_class, "--patch", px,
+         "--mpp", mpp, "--margin", 0, "--seed", seed)
+
+
+def part_phantom():
+    cohort("tissue", 24, 5, "0,1,2", 64, 0.5, 150)
+    cohort("tissue-test", 12, 6, "0,1,2", 64, 0.5, 150)
+    generator("phantom", data="tissue", classes="normal, tumor", network="unet_small", px=64, mpp=0.5, epochs=14)
+    judge("phantom", 2000, "tissue-test", "tissue", "normal,tumor")
+
+
+PRIVATE = dict(classes="normal, tumor", network="unet_tiny", px=32, mpp=1, ema=0.99, rate=0.001, batch=64)
+
+
+def part_private():
+    cohort("public", 24, 11, "3,4", 32, 1, 400)
+    cohort("secret", 40, 12, "0,1", 32, 1, 250)
+    cohort("secret-test", 12, 13, "0,1", 32, 1, 250)
+    generator("pretrained", **{**PRIVATE, "ema": 0.999, "batch": 32}, data="public", epochs=20)
+    judge("pretrained", 2000, "secret-test", "secret", "normal,tumor")
+    start = "pretrained/model.safetensors"
+    hold_out = "hold_out: 0.5"
+    generator("open", **{**PRIVATE, "ema": 0.999, "batch": 32}, data="secret", epochs=12, start=start,
+              end=f"privacy: {{ {hold_out} }}\n")
+    for epsilon in (10, 3):
+        generator(f"private-{epsilon}", **{**PRIVATE, "clip": 0}, data="secret", epochs=16, start=start, accumulate=16,
+                  warmup=0, end=f"privacy: {{ epsilon: {epsilon}, delta: 1.0e-5, unit: patch, clip: 1, multiplicity: 4, "
+                  f"{hold_out} }}\n")
+    for name in ("open", "private-10", "private-3"):
+        judge(name, 2000, "secret-test", "secret", "normal,tumor")
+        once(name + "-audit", "synthesize", "audit", "--model", name, "-o", name + "-audit", "--overwrite")
+
+
+def part_overfit():
+    few = at("few")
+    if not os.path.exists(few):
+        os.makedirs(few + ".part", exist_ok=True)
+        with tarfile.open(os.path.join(options.idc, "train.tar")) as tar:
+            names = sorted(name for name in tar.getnames() if name.endswith(".png"))
+            for name in names[::len(names) // 420][:420]:
+                with open(os.path.join(few + ".part", os.path.basename(name)), "wb") as out:
+                    shutil.copyfileobj(tar.extractfile(name), out)
+        os.rename(few + ".part", few)
+    generator("overfit", data="few", more="resize_px: 32, ", mpp=4, classes="normal, idc", network="unet_small", px=32,
+              epochs=400, end="augment: { flip: false, rotate: false }\nprivacy: { hold_out: 0.5 }\n")
+    once("overfit-audit", "synthesize", "audit", "--model", "overfit", "-o", "overfit-audit", "--overwrite")
+
+
+def minutes(name):
+    with open(at(name + ".cpu")) as file:
+        return float(file.read()) / 60
+
+
+def part_table():
+    for name in ("idc", "phantom", "pretrained", "open", "private-10", "private-3"):
+        if os.path.exists(at(name + ".json")):
+            with open(at(name + ".json")) as file:
+                print(name, f"{minutes(name):.1f} CPU minutes", json.dumps(json.load(file))[:2000])
+    for name in ("open", "private-10", "private-3", "overfit"):
+        if os.path.exists(at(name + "-audit", "audit.json")):
+            with open(at(name + "-audit", "audit.json")) as file:
+                print(name, json.dumps(json.load(file))[:2000])
+
+
+PARTS = dict(idc=part_idc, phantom=part_phantom, private=part_private, overfit=part_overfit, table=part_table)
+
+
+def main():
+    os.makedirs(options.folder, exist_ok=True)
+    unknown = [part for part in options.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"{unknown[0]}: the parts are {', '.join(PARTS)}")
+    for part in options.parts or PARTS:
+        PARTS[part]()
+
+
+main()
