@@ -37,7 +37,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from models import MODELS, UNet  # noqa: E402
 
 Case = namedtuple("Case", "case network batch channels height width classes auxiliary conditions "
-                          "gain depth")
+                          "gain depth", defaults=(0,))
 RECORD = np.dtype([("key", "<u8"), ("eval", "<f4", (2,)), ("train", "<f4", (2,)),
                    ("slack", "<f2", (2,))])
 MARGIN = 5e-6  # of the root mean square of an activation: several times float32's error here
