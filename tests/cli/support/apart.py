@@ -1,8 +1,9 @@
 """How far two trainings are apart, for tests.
 
-apart.py FOLDER REFERENCE OTHER   weights and scores of FOLDER against REFERENCE: no further than ten times OTHER,
-                                  which differs from REFERENCE by rounding alone
-apart.py FOLDER REFERENCE LIMIT   whether any weight differs by more than LIMIT, a number
+apart.py FOLDER REFERENCE OTHER [STEP]   weights and scores of FOLDER against REFERENCE: no further than ten times
+                                         OTHER, which differs from REFERENCE by rounding alone; with STEP, the
+                                         weights and statistics of the checkpoints after that step
+apart.py FOLDER REFERENCE LIMIT          whether any weight differs by more than LIMIT, a number
 """
 import csv
 import os
@@ -12,8 +13,15 @@ import numpy as np
 from weights import read
 
 
-def distance(a, b):
-    a, b = read(a), read(b)
+def weights(folder, step):
+    if not step:
+        return read(folder)
+    tensors = read("%s/checkpoints/step-%010d.safetensors" % (folder, int(step)))
+    return {name: values for name, values in tensors.items() if name.startswith("weights/")}
+
+
+def distance(a, b, step):
+    a, b = weights(a, step), weights(b, step)
     return np.sqrt(sum(float(np.square(a[name].astype(float) - b[name]).sum()) for name in a))
 
 
@@ -25,8 +33,11 @@ def scores(folder):
 def main():
     folder, reference, other = sys.argv[1:4]
     if os.path.isdir(other):
-        found, rounding = distance(folder, reference), distance(other, reference)
-        near = 0 < found <= 10 * rounding and np.abs(scores(folder) - scores(reference)).max() < 1e-3
+        step = sys.argv[4] if len(sys.argv) > 4 else None
+        found, rounding = distance(folder, reference, step), distance(other, reference, step)
+        near = 0 < found <= 10 * rounding
+        if not step:
+            near = near and np.abs(scores(folder) - scores(reference)).max() < 1e-3
         words = "apart by no more than ten times rounding" if near else "%g, rounding %g" % (found, rounding)
     else:
         a, b = read(folder), read(reference)
