@@ -25,6 +25,7 @@ struct model_source model_source_of(const struct model_args *given)
                                   .weights = given->weights,
                                   .init_seed = (uint64_t)given->init_seed,
                                   .classes = given->classes,
+                                  .features = given->features,
                                   .height = given->size,
                                   .width = given->size,
                                   .outputs = (enum model_outputs)given->scores,
@@ -123,13 +124,20 @@ static bool print_layer(struct app *app, const struct model *model, const char *
     return true;
 }
 
+/* Scores or features, as the model gives them. */
+static bool model_as_given(struct model *model, enum model_outputs outputs, struct err *err)
+{
+    return model_gives_features(model) ? model_as_extractor(model, outputs, err)
+                                       : model_as_classifier(model, outputs, err);
+}
+
 /* How its outputs become scores, or why they do not. */
 static void print_outputs(struct app *app, const struct model_args *given, struct model *model)
 {
     struct err err = { 0 };
     bool usual = true;
     char text[MODEL_OUTPUTS_TEXT];
-    if (model_as_classifier(model, (enum model_outputs)given->scores, &err))
+    if (model_as_given(model, (enum model_outputs)given->scores, &err))
         fprintf(app->out, "scores: %s\n", model_outputs_text(model, text, &usual));
     else
         fprintf(app->out, "scores: none: %s\n", err.text);
@@ -169,6 +177,12 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
     return ok;
 }
 
+/* Whether config.json, which names the network, makes a model of weights. */
+static bool can_be_built(const struct model_config *config)
+{
+    return config->network || (config->architecture && zoo_find(config->architecture, NULL));
+}
+
 static bool write_weights(const struct model *model, const char *path, struct err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -176,7 +190,7 @@ static bool write_weights(const struct model *model, const char *path, struct er
                          : strdup("config.json");
     bool ok =
         config ? weights_write(model->graph, path, NULL, 0, err) : err_memory(err, "the model");
-    if (ok && model->config.network && model->config.patch_size_pixels > 0)
+    if (ok && can_be_built(&model->config) && model->config.patch_size_pixels > 0)
         ok = model_config_write(config, &model->config, err);
     free(config);
     return ok;
@@ -247,9 +261,12 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
         return err_set(err, ERR_USAGE, "run: --layer: only with --memory stream");
     struct model *model = NULL;
     struct model_source source = model_source_of(given);
-    if (!(given->layer ? model_open(&source, &model, err)
-                       : model_open_classifier(&source, &model, err)))
+    if (!model_open(&source, &model, err))
         return false;
+    if (!given->layer && !model_as_given(model, source.outputs, err)) {
+        model_close(model);
+        return false;
+    }
     bool usual = true;
     char text[MODEL_OUTPUTS_TEXT];
     if (!given->layer)
@@ -306,6 +323,9 @@ static const struct arg args[] = {
     INT_ARG("init-seed", init_seed, "N", "0", 0, 9e15, "seed of random weights"),
     INT_ARG("classes", classes, "N", NULL, 1, 100000,
             "number of classes of a network with random weights"),
+    FLAG_ARG("features", features,
+             "of --network: without the layer that classifies: its outputs are features; weights "
+             "without that layer need no flag"),
     CHOICE_ARG("head", head, "KIND", "auto", head_names,
                "of --network: how its last map becomes classes, like network.head in a config"),
     CHOICE_ARG("norm", norm, "RULE", "batch", norm_names,
@@ -319,7 +339,7 @@ static const struct arg args[] = {
       .offset = AT(output),
       .value = "FILE",
       .help = "for convert: FILE.onnx or FILE.safetensors; for run: FILE.csv, a table of scores "
-              "that 'evaluate roc' reads, or, with --layer, FILE.npy" },
+              "that 'evaluate roc' reads, or, for features and with --layer, FILE.npy" },
     FLAG_ARG("tta", tta,
              "for run: average the scores over the eight rotations and reflections of a patch"),
     FLAG_ARG(

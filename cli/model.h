@@ -16,7 +16,7 @@ struct model_args {
     int64_t init_seed, classes, size, batch, repeats, memory_mb, tile_px, stages;
     int kernels, memory, scores; /* indices in kernel_choices, model_memory_choices, .. */
     int head, norm;
-    bool plan, layers, train, fast, json, tta, any_stain, overwrite, count;
+    bool plan, layers, train, fast, json, tta, any_stain, overwrite, count, features;
 };
 
 struct model_source model_source_of(const struct model_args *given);

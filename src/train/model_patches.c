@@ -12,7 +12,7 @@
 /* What a data set must know: the classes by name. */
 static bool configure(struct model_patches *patches, const struct model *of, struct err *err)
 {
-    bool number = model_predicts_number(of);
+    bool unlabeled = model_predicts_number(of) || model_gives_features(of);
     const struct model_config *model = &of->config;
     struct texts *classes = &patches->config.classes;
     if (!config_read(NULL, NULL, 0, &patches->config, err))
@@ -20,13 +20,13 @@ static bool configure(struct model_patches *patches, const struct model *of, str
     for (size_t i = 0; i < classes->n; i++)
         free(classes->items[i]);
     free(classes->items);
-    *classes = (struct texts){ calloc((size_t)model->num_classes, sizeof *classes->items), 0 };
+    *classes = (struct texts){ calloc((size_t)model->num_classes + 1, sizeof *classes->items), 0 };
     bool ok = classes->items != NULL;
     for (; ok && (int64_t)classes->n < model->num_classes; classes->n += ok)
         ok = (classes->items[classes->n] = strdup(model->class_names[classes->n])) != NULL;
     patches->config.truth =
-        number ? TRUTH_NONE : TRUTH_LABELS; /* labels are not those of a number */
-    patches->config.network.input_px = 1;   /* sizes are the model's business */
+        unlabeled ? TRUTH_NONE : TRUTH_LABELS; /* labels are not those of a number */
+    patches->config.network.input_px = 1;      /* sizes are the model's business */
     patches->config.data.spacing_um_px = model->spacing_um_px > 0 ? model->spacing_um_px : 1;
     return ok || err_memory(err, "the classes");
 }

@@ -41,7 +41,7 @@ struct scoring {
 static bool open_all(struct scoring *s, struct err *err)
 {
     const struct score_request *request = s->request;
-    int64_t classes = request->model->config.num_classes;
+    int64_t classes = request->model->n_scores;
     if (!model_patches_open(request->model, request->paths, request->n_paths, request->any_stain,
                             s->ctx, &s->patches, err))
         return false;
@@ -109,13 +109,14 @@ static bool score_patch(const struct scoring *s, struct worker *worker, struct i
                         double *scores, struct err *err)
 {
     const struct model_config *config = &s->request->model->config;
+    int64_t n = s->request->model->n_scores;
     int ways = s->request->tta ? MODEL_WAYS : 1;
     if (!stain_need_patch(&s->patches.stain, patch, err) || !make_ready(s, worker, patch, err))
         return false;
     float *input = plan_input(worker->run.plan, 0);
     if (!model_prepare(config, patch, worker->plain ? worker->plain : input, err))
         return false;
-    memset(scores, 0, (size_t)config->num_classes * sizeof *scores);
+    memset(scores, 0, (size_t)n * sizeof *scores);
     for (int way = 0; way < ways; way++) {
         if (worker->plain)
             model_lay(worker->plain, 3, worker->run.width, way, input);
@@ -126,10 +127,10 @@ static bool score_patch(const struct scoring *s, struct worker *worker, struct i
             return model_refuse_scored(s->request->model, err);
         if (!model_score(s->request->model, outputs, worker->scores, err))
             return false;
-        for (int64_t c = 0; c < config->num_classes; c++)
+        for (int64_t c = 0; c < n; c++)
             scores[c] += worker->scores[c] / ways;
     }
-    for (int64_t c = 0; c < config->num_classes; c++)
+    for (int64_t c = 0; c < n; c++)
         if (isnan(scores[c]))
             return err_set(err, ERR_FORMAT, "the model returned a score that is not a number");
     return true;
@@ -141,7 +142,7 @@ static bool score_sample(void *arg, int64_t index, int worker, struct err *err)
     (void)err;
     struct scoring *s = arg;
     struct err *problem = &s->problems[index];
-    int64_t sample = s->first + index, classes = s->request->model->config.num_classes;
+    int64_t sample = s->first + index, classes = s->request->model->n_scores;
     struct image patch = { 0 };
     *problem = (struct err){ 0 };
     if (dataset_read(&s->patches.dataset, sample, s->group, &patch, problem))
@@ -195,7 +196,7 @@ static bool tell_row(struct scoring *s, int64_t index, score_fn fn, void *arg, s
         .patient = dataset_patient(&s->patches.dataset, sample),
         .problem = s->problems[index].kind != ERR_NONE ? s->problems[index].text : NULL,
         .label = label == PATCH_UNLABELED ? -1 : label,
-        .scores = s->scores + index * s->request->model->config.num_classes,
+        .scores = s->scores + index * s->request->model->n_scores,
     };
     bool ok = fn(arg, &row, err);
     free(name);

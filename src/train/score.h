@@ -23,7 +23,7 @@ struct score_row {
     const char *patient;  /* "" where none is known */
     const char *problem;  /* why there is no score; NULL: there is */
     int32_t label;        /* class; -1: none is known */
-    const double *scores; /* [classes]; valid during the call */
+    const double *scores; /* [classes], or [features]; valid during the call */
 };
 
 /* Called once for every patch, in order, by the calling thread. False ends the run. */

@@ -208,6 +208,16 @@ bool trainer_write_metrics(const struct trainer *trainer, struct err *err)
 
 /* --- the model --- */
 
+static void describe_output(const char *name, struct model_config *config)
+{
+    struct model_output *output = &config->outputs[0];
+    if (strcmp(name, "logits") != 0) /* of an encoder or a generator */
+        return;
+    snprintf(output->name, sizeof output->name, "%s", name);
+    output->meaning = config->objective == OBJECTIVE_REGRESS ? MEANING_NUMBER : MEANING_LOGITS;
+    config->n_outputs = 1;
+}
+
 /* How patches are prepared is what validation did; the objective knows better, or adds what is
  * predicted. */
 static void describe_model(const struct trainer *trainer, struct model_config *config)
@@ -218,6 +228,7 @@ static void describe_model(const struct trainer *trainer, struct model_config *c
     config->padding = (enum padding)trainer->config->network.padding;
     config->head = (enum head_kind)trainer->config->network.head;
     config->norm = (enum norm_rule)trainer->config->network.norm;
+    describe_output(trainer->learning.objective->output, config);
     trainer_private_describe(trainer, &config->privacy);
 }
 

@@ -192,6 +192,17 @@ static const struct example examples[] = {
       0,
       { "features.2", "features.43", "features", "avgpool", "classifier.4" } },
     { "vit_small_patch16_224", 32, 0, 0, { "patch_embed", "pos_drop", "blocks.11", "blocks" } },
+    { "convnext_tiny", 128, 0, 0, { "stem", "stages.0", "stages.3.blocks.2", "head" } },
+    { "swin_tiny_patch4_window7_224",
+      56,
+      0,
+      0,
+      { "patch_embed", "layers.1.downsample", "layers.2.blocks.5", "norm", "head" } },
+    { "ctranspath", 56, 0, 0, { "patch_embed", "layers.3" } },
+    { "efficientnet_b0", 96, 0, 0, { "bn1.act", "blocks.0.0", "blocks.6", "global_pool" } },
+    { "preactresnet34", 64, 0, 0, { "maxpool", "layer1.2", "layer4", "linear" } },
+    { "inception_v4nobn", 128, 0, 0, { "features.2", "features", "global_pool" } },
+    { "vgg16mod", 64, 0, 0, { "features.30", "classifier.1", "classifier" } },
     { "transformer_encoder", 16, 0, 0, { "layers.0", "layers.5", "norm", "head" } },
     { "unet_tiny", 16, 0, 0, { "down.0.0", "down.2.0", "middle.1", "up.2.1" } },
     { "unet_small", 16, 0, 0, { "down.0.0", "down.2.0", "middle.1", "up.2.1" } },
@@ -462,7 +473,7 @@ static void every_network_is_tested(void **state)
 
 int main(void)
 {
-    static const int by_file[] = { 0, 9, 14, 20 }; /* one of each kind, and small */
+    static const int by_file[] = { 0, 9, 14, 20, 22, 27 }; /* one of each kind, and small */
     enum { FILES = sizeof by_file / sizeof *by_file, RULES = 5 };
     struct CMUnitTest tests[EXAMPLES + FILES + RULES] = {
         cmocka_unit_test(an_alias_is_found_last),

@@ -281,7 +281,8 @@ static void config_errors_name_the_key(void **state)
     static const struct {
         const char *from, *to, *text;
     } cases[] = {
-        { "\"num_classes\": 2", "\"num_classes\": 0", "'num_classes' must be a whole number" },
+        { "\"num_classes\": 2", "\"num_classes\": -1", "'num_classes' must be a whole number" },
+        { "\"num_classes\": 2", "\"num_classes\": 0", "'class_names' must be a list of 0 names" },
         { "\"num_classes\": 2", "\"num_classes\": 3", "'class_names' must be a list of 3 names" },
         { "\"num_classes\": 2,", "", "'num_classes' is missing" },
         { "0.25", "-1", "'spacing_um_px' must be a number above 0" },

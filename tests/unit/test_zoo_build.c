@@ -64,6 +64,22 @@ static void parameters_are_as_many_as_published(void **state)
         { "vit_base_patch16_224", 86567656 },
         { "vit_base_patch32_224", 88224232 },
         { "vit_large_patch16_224", 304326632 },
+        { "convnext_tiny", 28589128 },
+        { "convnext_small", 50223688 },
+        { "convnext_base", 88591464 },
+        { "convnext_large", 197767336 },
+        { "swin_tiny_patch4_window7_224", 28288354 },
+        { "swin_small_patch4_window7_224", 49606258 },
+        { "swin_base_patch4_window7_224", 87768224 },
+        { "swin_large_patch4_window7_224", 196532476 },
+        { "efficientnet_b0", 5288548 },
+        { "efficientnet_b1", 7794184 },
+        { "efficientnet_b2", 9109994 },
+        { "efficientnet_b3", 12233232 },
+        { "efficientnet_b4", 19341616 },
+        { "efficientnet_b5", 30389784 },
+        { "efficientnet_b6", 43040704 },
+        { "efficientnet_b7", 66347960 },
     };
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
         struct graph *g = build(published[i].name, (struct zoo_options){ 0 });
@@ -135,9 +151,58 @@ static void sizes_that_do_not_fit_are_refused(void **state)
     assert_false(zoo_build("resnet18", &(struct zoo_options){ .batch = -1 }, &g, &err));
     assert_int_equal(err.kind, ERR_USAGE);
     assert_false(zoo_build("resnet18", &(struct zoo_options){ .height = INT64_MAX / 2 }, &g, &err));
+    assert_false(zoo_build("swin_tiny_patch4_window7_224", &(struct zoo_options){ .height = 256 },
+                           &g, &err));
+    assert_string_equal(err.text, "swin_tiny_patch4_window7_224: needs sides of 28, 56, 112 px or "
+                                  "multiples of 224 px");
     assert_false(zoo_build("unet", &(struct zoo_options){ .height = 36 }, &g, &err));
     assert_false(
         zoo_build("transformer_encoder", &(struct zoo_options){ .channels = 12 }, &g, &err));
+}
+
+/* num_classes=0 of timm: what the last layer would read. */
+static void classifiers_have_features(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *network;
+        int64_t features;
+        const char *gone; /* the layer that is left out */
+    } known[] = {
+        { "resnet18", 512, "fc.weight" },
+        { "scan_tiny", 48, "fc.weight" },
+        { "preactresnet34", 512, "linear.weight" },
+        { "googlenet", 1024, "fc.weight" },
+        { "inception_v3", 2048, "fc.weight" },
+        { "inception_v4", 1536, "last_linear.weight" },
+        { "inception_resnet_v2", 1536, "classif.weight" },
+        { "densenet121", 1024, "classifier.weight" },
+        { "vgg16", 4096, "classifier.6.weight" },
+        { "vgg16mod", 1024, "classifier.3.weight" },
+        { "vit_tiny_patch16_224", 192, "head.weight" },
+        { "convnext_tiny", 768, "head.fc.weight" },
+        { "swin_base_patch4_window7_224", 1024, "head.fc.weight" },
+        { "ctranspath", 768, "head.fc.weight" },
+        { "efficientnet_b3", 1536, "classifier.weight" },
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct graph *g =
+            build(known[i].network, (struct zoo_options){ .batch = 2, .features = true });
+        assert_int_equal(g->n_outputs, 1);
+        assert_string_equal(g->outputs[0].name, "embedding");
+        assert_true(shape_equal(graph_shape(g, g->outputs[0].value), &SHAPE(2, known[i].features)));
+        assert_int_equal(graph_find(g, known[i].gone), NO_VALUE);
+        graph_free(g);
+        g = build(known[i].network, (struct zoo_options){ 0 });
+        assert_true(graph_find(g, known[i].gone) != NO_VALUE);
+        graph_free(g);
+    }
+    struct graph *g = NULL;
+    struct err err = { 0 };
+    assert_false(zoo_build("segment_unet", &(struct zoo_options){ .features = true }, &g, &err));
+    assert_string_equal(err.text, "segment_unet: has no features: it does not end in a layer that "
+                                  "classifies them");
+    assert_null(g);
 }
 
 /* The sizes in the table of scan.c: no rest at any stride, a whole grid in the end. */
@@ -197,6 +262,7 @@ int main(void)
         cmocka_unit_test(a_wrong_name_gets_the_nearest),
         cmocka_unit_test(options_are_taken),
         cmocka_unit_test(sizes_that_do_not_fit_are_refused),
+        cmocka_unit_test(classifiers_have_features),
         cmocka_unit_test(scan_maps_are_whole),
         cmocka_unit_test(time_embedding_is_sinusoidal),
     };

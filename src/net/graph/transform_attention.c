@@ -1,53 +1,101 @@
 /* transform_attention.c: attention as products of matrices and a softmax, whose output is the map
  * of attention [N, heads, T, S]. */
 #include <math.h>
+#include <stdlib.h>
 #include "net/graph/rewrite.h"
 #include "net/graph/transform.h"
 
 /* A score that is never seen: added where the mask is 0. */
 #define UNSEEN 1e9f
 
-/* [N, T, heads d] -> [N, heads, T, d] */
-static value_id split_heads(struct graph *graph, value_id x, int64_t heads)
+/* A node that is being expanded. */
+struct expansion {
+    struct rewrite *r;
+    const struct node *node;
+};
+
+/* A node "NAME.suffix": generated names could be those of nodes that are copied later. b NO_VALUE:
+ * one input. */
+static value_id put(const struct expansion *e, enum op_kind kind, const char *suffix, value_id a,
+                    value_id b, union attr attr)
 {
-    return graph_transpose(graph, graph_reshape(graph, x, SHAPE(0, 0, heads, -1)),
-                           (const int64_t[]){ 0, 2, 1, 3 });
+    char *name = a == NO_VALUE ? NULL : rewrite_new_name(e->r, e->node->name, suffix);
+    value_id made = NO_VALUE;
+    if (name)
+        made = graph_node(e->r->to, kind, name, (const value_id[]){ a, b }, b == NO_VALUE ? 1 : 2,
+                          &attr);
+    free(name);
+    return made;
 }
 
-static value_id input_of(struct rewrite *r, const struct node *node, int i)
+static value_id put_reshape(const struct expansion *e, const char *suffix, value_id x,
+                            struct shape target)
 {
-    return i < node->n_inputs && node->inputs[i] != NO_VALUE ? rewrite_value(r, node->inputs[i])
+    return put(e, OP_RESHAPE, suffix, x, NO_VALUE, (union attr){ .reshape = { target } });
+}
+
+/* Exchanges the axes 1 and 2 of x, [.., .., .., ..] */
+static value_id put_swap(const struct expansion *e, const char *suffix, value_id x)
+{
+    return put(e, OP_TRANSPOSE, suffix, x, NO_VALUE,
+               (union attr){ .transpose = { 4, { 0, 2, 1, 3 } } });
+}
+
+/* Part i of q, k and v side by side. */
+static value_id put_part(const struct expansion *e, const char *suffix, value_id x, int64_t i,
+                         int64_t features)
+{
+    return put(e, OP_SLICE, suffix, x, NO_VALUE,
+               (union attr){ .slice = { 2, i * features, (i + 1) * features, 1 } });
+}
+
+static value_id input_of(const struct expansion *e, int i)
+{
+    const struct node *node = e->node;
+    return i < node->n_inputs && node->inputs[i] != NO_VALUE ? rewrite_value(e->r, node->inputs[i])
                                                              : NO_VALUE;
+}
+
+/* The scores before the softmax, [N, heads, T, S], of q [N, heads, T, d], k [N, heads, S, d] */
+static value_id put_scores(const struct expansion *e, value_id q, value_id k, int64_t features)
+{
+    const struct attention_attr *attr = &e->node->attr.attention;
+    float scale =
+        attr->scale != 0 ? attr->scale : (float)(1 / sqrt((double)features / (double)attr->heads));
+    value_id bias = input_of(e, 3), mask = input_of(e, 4);
+    value_id y = put(e, OP_MATMUL, ".products", q, k,
+                     (union attr){ .matmul = { .transpose_b = true, .scale = scale } });
+    if (bias != NO_VALUE)
+        y = put(e, OP_ADD, ".biased", y, bias, (union attr){ 0 });
+    if (mask == NO_VALUE)
+        return y;
+    mask = put_reshape(e, ".mask", mask, SHAPE(0, 1, 1, -1));
+    mask =
+        put(e, OP_SCALE, ".unseen", mask, NO_VALUE, (union attr){ .scale = { UNSEEN, -UNSEEN } });
+    return put(e, OP_ADD, ".masked", y, mask, (union attr){ 0 });
 }
 
 static value_id expand(struct rewrite *r, const struct node *node)
 {
-    struct graph *to = r->to;
-    const struct attention_attr *attr = &node->attr.attention;
+    struct expansion e = { r, node };
     int64_t features = graph_shape(r->from, node->output)->dim[2];
-    float scale =
-        attr->scale != 0 ? attr->scale : (float)(1 / sqrt((double)features / (double)attr->heads));
-    value_id q = input_of(r, node, 0), k = input_of(r, node, 1), v = input_of(r, node, 2);
-    value_id bias = input_of(r, node, 3), mask = input_of(r, node, 4);
+    struct shape heads = SHAPE(0, 0, node->attr.attention.heads, -1);
+    value_id q = input_of(&e, 0), k = input_of(&e, 1), v = input_of(&e, 2);
     if (k == NO_VALUE) {
-        k = graph_slice(to, q, 2, features, 2 * features);
-        v = graph_slice(to, q, 2, 2 * features, 3 * features);
-        q = graph_slice(to, q, 2, 0, features);
+        k = put_part(&e, ".k", q, 1, features);
+        v = put_part(&e, ".v", q, 2, features);
+        q = put_part(&e, ".q", q, 0, features);
     }
-    value_id y = graph_matmul(to, split_heads(to, q, attr->heads), split_heads(to, k, attr->heads),
-                              (struct matmul_attr){ .transpose_b = true, .scale = scale });
-    if (bias != NO_VALUE)
-        y = graph_add(to, y, bias);
-    if (mask != NO_VALUE) {
-        mask = graph_scale(to, graph_reshape(to, mask, SHAPE(0, 1, 1, -1)), UNSEEN, -UNSEEN);
-        y = graph_add(to, y, mask);
-    }
-    y = graph_matmul(to, graph_softmax(to, y, -1), split_heads(to, v, attr->heads),
-                     (struct matmul_attr){ 0 });
-    y = graph_transpose(to, y, (const int64_t[]){ 0, 2, 1, 3 });
+    q = put_swap(&e, ".q_by_head", put_reshape(&e, ".q_heads", q, heads));
+    k = put_swap(&e, ".k_by_head", put_reshape(&e, ".k_heads", k, heads));
+    v = put_swap(&e, ".v_by_head", put_reshape(&e, ".v_heads", v, heads));
+    value_id y = put_scores(&e, q, k, features);
+    y = put(&e, OP_SOFTMAX, ".map", y, NO_VALUE, (union attr){ .axis = { -1 } });
+    y = put(&e, OP_MATMUL, ".seen", y, v, (union attr){ 0 });
+    y = put_swap(&e, ".heads", y);
     if (y == NO_VALUE)
         return NO_VALUE;
-    return graph_node(to, OP_RESHAPE, node->name, &y, 1,
+    return graph_node(r->to, OP_RESHAPE, node->name, &y, 1,
                       &(union attr){ .reshape = { SHAPE(0, 0, features) } });
 }
 

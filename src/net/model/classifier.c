@@ -116,7 +116,7 @@ bool model_check_classifies(const struct model *model, const struct graph *graph
         return refuse_outputs(model, graph, err);
     const struct shape *shape = graph_shape(graph, graph->outputs[0].value);
     shape_text(shape, text);
-    int64_t classes = model->config.num_classes;
+    int64_t classes = model->n_scores;
     bool by_image = shape->rank > 0 && shape->dim[0] == image->dim[0];
     if (by_image && (shape->rank == 2 || shape->rank == 4 || (shape->rank == 1 && classes == 1)) &&
         shape_count(shape) == shape->dim[0] * classes)
@@ -150,6 +150,28 @@ static bool accept_rgb(struct model *model, struct err *err)
     return true;
 }
 
+bool model_gives_features(const struct model *model)
+{
+    return model->rule == SCORE_FEATURES;
+}
+
+bool model_as_extractor(struct model *model, enum model_outputs given, struct err *err)
+{
+    if (given != OUTPUTS_AUTO)
+        return err_set(err, ERR_USAGE, "--scores %s: %s gives features, not scores; omit it",
+                       model_outputs_names[given], model->name);
+    return accept_rgb(model, err) && model_check_classifies(model, model->graph, err);
+}
+
+/* What config.json says of the outputs. */
+static enum model_outputs as_described(const struct model_config *config)
+{
+    enum model_meaning meaning = config->n_outputs > 0 ? config->outputs[0].meaning : 0;
+    return meaning == MEANING_LOGITS          ? OUTPUTS_LOGITS
+           : meaning == MEANING_PROBABILITIES ? OUTPUTS_PROBABILITIES
+                                              : OUTPUTS_AUTO;
+}
+
 bool model_as_classifier(struct model *model, enum model_outputs given, struct err *err)
 {
     model->outputs = given;
@@ -158,6 +180,11 @@ bool model_as_classifier(struct model *model, enum model_outputs given, struct e
                        "%s: segments nuclei: it gives a class for every pixel, not for an image; "
                        "use microtome nuclei --model",
                        model->name);
+    if (model_gives_features(model))
+        return err_set(err, ERR_USAGE,
+                       "%s: gives %lld features of an image, not class scores; 'microtome model "
+                       "run' writes them",
+                       model->name, (long long)model->n_scores);
     if (!accept_rgb(model, err) || !model_check_classifies(model, model->graph, err))
         return false;
     if (model_predicts_number(model))
@@ -165,6 +192,8 @@ bool model_as_classifier(struct model *model, enum model_outputs given, struct e
                err_set(err, ERR_USAGE,
                        "--scores %s: %s predicts a number (%s), not scores; omit it",
                        model_outputs_names[given], model->name, model->config.target.name);
+    if (given == OUTPUTS_AUTO)
+        model->outputs = given = as_described(&model->config);
     const struct node *rounding, *ending = find_ending(model->graph, &rounding);
     if (ending && given != OUTPUTS_LOGITS)
         return take_off(model, ending, err);
@@ -205,6 +234,8 @@ bool model_score(const struct model *model, const float *outputs, double *scores
     int64_t classes = model->config.num_classes;
     if (model->rule == SCORE_AS_IS)
         return copy_probabilities(model, outputs, scores, err);
+    for (int64_t i = 0; model->rule == SCORE_FEATURES && i < model->n_scores; i++)
+        scores[i] = (double)outputs[i];
     if (model->rule == SCORE_NUMBER)
         scores[0] = (double)outputs[0] * model->config.target.std + model->config.target.mean;
     if (model->rule == SCORE_SOFTMAX)
@@ -242,6 +273,12 @@ const char *model_outputs_text(const struct model *model, char text[MODEL_OUTPUT
     const char *ending = model_ending(model);
     const char *rule = model->rule == SCORE_SIGMOID ? "sigmoid" : "softmax";
     *usual = false;
+    if (model_gives_features(model)) {
+        snprintf(text, MODEL_OUTPUTS_TEXT, "none: its outputs are %lld features",
+                 (long long)model->n_scores);
+        *usual = true;
+        return text;
+    }
     if (model_predicts_number(model)) {
         snprintf(text, MODEL_OUTPUTS_TEXT, "it predicts a number: %.60s%s%.30s",
                  model->config.target.name, model->config.target.unit[0] ? ", " : "",

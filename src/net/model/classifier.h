@@ -8,6 +8,11 @@
 /* Whether it predicts a number instead (objective regress): its one "class" is the number. */
 bool model_predicts_number(const struct model *model);
 
+/* Whether it gives features (num_classes 0): model->n_scores numbers, which are no scores. */
+bool model_gives_features(const struct model *model);
+/* Of such a model, what model_as_classifier is for others; model_score then gives the features. */
+bool model_as_extractor(struct model *model, enum model_outputs given, struct err *err);
+
 /* Rejects a network whose input is not one RGB image or whose output is not class scores, and
  * determines what its outputs are (`given` overrides). If it ends in softmax, log softmax or
  * sigmoid, that layer is removed from the graph: the rest returns logits, as in all other models,

@@ -7,8 +7,10 @@
 #include "base/file.h"
 #include "net/onnx/onnx.h"
 #include "net/model/model_name.h"
+#include "net/model/positions.h"
 #include "net/model/variant.h"
 #include "net/model/weights.h"
+#include "net/model/weights_names.h"
 #include "net/zoo/zoo.h"
 #include "base/text.h"
 
@@ -49,6 +51,15 @@ static bool build(struct model *model, const char *network, const struct zoo_opt
            variant_apply(&model->graph, &variant, err);
 }
 
+/* The outputs are features if the config or the user says so, or if nobody speaks of classes and
+ * the file has none. */
+static bool gives_features(const struct model *model, const struct model_source *source,
+                           const struct zoo_options *found)
+{
+    return source->features || model_config_features(&model->config) ||
+           (found->classes == 0 && !source->file && source->head == HEAD_AUTO);
+}
+
 static bool open_weights(struct model *model, const char *network, const char *path,
                          const struct model_source *source, struct err *err)
 {
@@ -57,9 +68,11 @@ static bool open_weights(struct model *model, const char *network, const char *p
     struct weights_options any = { .any_unexpected = true }; /* heads that only training needs */
     if (!weights_open(path, &file, err))
         return false;
-    bool ok = build(model, network, &options, err);
+    bool ok = weights_rename(&file, network, err) && build(model, network, &options, err);
     options.classes = ok ? classes_in(model->graph, &file) : 0;
+    options.features = ok && gives_features(model, source, &options);
     ok = ok && build(model, network, &options, err) && graph_allocate(model->graph, err) &&
+         positions_fit(model->graph, &file, err) &&
          weights_load(model->graph, &file, &any, NULL, err);
     safetensors_close(&file);
     return ok;
@@ -68,6 +81,7 @@ static bool open_weights(struct model *model, const char *network, const char *p
 static bool open_network(struct model *model, const struct model_source *source, struct err *err)
 {
     struct zoo_options options = { .classes = source->classes,
+                                   .features = source->features,
                                    .height = source->height,
                                    .width = source->width };
     model->name = strdup(source->network);
@@ -181,11 +195,62 @@ static bool check_ports(const struct model *model, struct err *err)
     return true;
 }
 
+/* Of several outputs, the one that the config names. */
+static bool choose_output(struct model *model, struct err *err)
+{
+    const struct model_config *config = &model->config;
+    const struct graph *graph = model->graph;
+    struct graph *one = NULL;
+    if (graph->n_outputs == 1 || config->n_outputs == 0)
+        return true;
+    for (int i = 0; i < graph->n_outputs; i++)
+        if (strcmp(graph->outputs[i].name, config->outputs[0].name) == 0) {
+            if (!transform_prefix(graph, graph->outputs[i].value, &one, err))
+                return false;
+            graph_free(model->graph);
+            model->graph = one;
+            return true;
+        }
+    return err_set(err, ERR_FORMAT, "%s: has no output '%s', which its config.json names",
+                   model->name, config->outputs[0].name);
+}
+
+/* Whether the outputs are features: the config says so, or, without one, their name. */
+static bool has_features(const struct model *model)
+{
+    const struct model_config *config = &model->config;
+    return model_config_features(config) ||
+           (config->patch_size_pixels == 0 && config->n_outputs == 0 &&
+            strcmp(model->graph->outputs[0].name, "embedding") == 0);
+}
+
+/* What the config does not say: of features, and of a network of the zoo. */
+static void describe_output(struct model *model, bool zoo)
+{
+    struct model_config *config = &model->config;
+    struct model_output *output = &config->outputs[0];
+    const char *name = model->graph->outputs[0].name;
+    bool features = model->rule == SCORE_FEATURES;
+    if (config->n_outputs > 0 || !(features || (zoo && strcmp(name, "logits") == 0)))
+        return;
+    snprintf(output->name, sizeof output->name, "%s", name);
+    output->meaning = features                      ? MEANING_FEATURES
+                      : model->rule == SCORE_NUMBER ? MEANING_NUMBER
+                                                    : MEANING_LOGITS;
+    config->n_outputs = 1;
+}
+
 static bool name_classes(struct model *model, struct err *err)
 {
     struct model_config *config = &model->config;
     const struct shape *logits = graph_shape(model->graph, model->graph->outputs[0].value);
     int64_t classes = logits->rank >= 2 ? logits->dim[1] : 1;
+    model->n_scores = classes;
+    if (has_features(model)) {
+        config->num_classes = 0;
+        model->rule = SCORE_FEATURES;
+        return true;
+    }
     if (config->num_classes > 0 && config->num_classes != classes)
         return err_set(err, ERR_FORMAT, "%s: has %lld classes, but its config.json says %lld",
                        model->name, (long long)classes, (long long)config->num_classes);
@@ -207,6 +272,11 @@ bool model_open(const struct model_source *source, struct model **out, struct er
 {
     if (!source->file == !source->network)
         return err_set(err, ERR_USAGE, "pass --model FILE, or --network NAME");
+    if (source->file && source->features)
+        return err_set(
+            err, ERR_USAGE,
+            "--features is for --network; the config.json of a model says what it gives: "
+            "num_classes 0");
     if (source->file && (source->head != HEAD_AUTO || source->norm != NORM_BATCH))
         return err_set(err, ERR_USAGE, "--head and --norm are for --network; a model has its own");
     struct model *model = calloc(1, sizeof *model);
@@ -214,11 +284,12 @@ bool model_open(const struct model_source *source, struct model **out, struct er
         return err_memory(err, "the model");
     model_config_init(&model->config);
     bool ok = source->file ? open_file(model, source, err) : open_network(model, source, err);
-    ok = ok && check_ports(model, err) && name_classes(model, err);
+    ok = ok && check_ports(model, err) && choose_output(model, err) && name_classes(model, err);
     if (!ok) {
         model_close(model);
         return false;
     }
+    describe_output(model, source->network || model->config.network);
     *out = model;
     return true;
 }

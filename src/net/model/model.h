@@ -20,6 +20,7 @@ struct model_source {
     const char *weights; /* safetensors for `network`; NULL: random weights from init_seed */
     uint64_t init_seed;
     int64_t classes; /* for random weights; 0: the network's default. Loaded weights determine it */
+    bool features;   /* of `network`: without the layer that classifies; the outputs are features */
     int64_t height, width;      /* of the input; 0: as given by the file or the network */
     enum model_outputs outputs; /* for model_open_classifier */
     enum head_kind head;        /* of `network`; a file knows its own */
@@ -31,7 +32,8 @@ enum score_rule {
     SCORE_SOFTMAX,
     SCORE_SIGMOID, /* each class independently */
     SCORE_AS_IS,
-    SCORE_NUMBER, /* not a score: the number of config.target, in its unit */
+    SCORE_FEATURES, /* not scores: the outputs as they are, any number of them */
+    SCORE_NUMBER,   /* not a score: the number of config.target, in its unit */
 };
 
 /* The graph has exactly one input, an image [N, C, H, W], and its parameters have values. */
@@ -39,6 +41,7 @@ struct model {
     struct graph *graph;        /* one image input; the first output is the logits */
     struct model_config config; /* without a config.json: RGB / 255, classes named by number */
     char *name;                 /* of the network, or of the file and its network (model_name.h) */
+    int64_t n_scores;           /* for an image: classes, or features */
     enum score_rule rule;       /* if unknown: softmax, or sigmoid for one class */
     enum model_outputs outputs; /* as given to model_open_classifier */
     const char *ending; /* the layer that was removed from the end of the graph; NULL: none */

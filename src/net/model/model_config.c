@@ -16,6 +16,9 @@ static const char *const objectives[] = { "classify", "distill", "encode", "gene
 const char *const model_process_names[] = { "flow", "edm", "epsilon", "v", NULL };
 const char *const model_colour_names[] = { "rgb", "apart", NULL };
 
+const char *const model_meaning_names[] = { "unknown",  "logits", "probabilities",
+                                            "features", "number", NULL };
+
 const char *const segment_class_names[SEGMENT_CLASSES] = { "background", "inside", "boundary" };
 
 const char *model_config_objective(enum model_objective objective)
@@ -27,6 +30,11 @@ const char *model_config_padding(enum padding padding)
 {
     static const char *const names[] = { "zero", "reflect", "replicate", "valid" };
     return names[padding];
+}
+
+bool model_config_features(const struct model_config *config)
+{
+    return config->n_outputs > 0 && config->outputs[0].meaning == MEANING_FEATURES;
 }
 
 void model_config_init(struct model_config *config)
@@ -41,6 +49,8 @@ void model_config_free(struct model_config *config)
     free(config->class_names);
     free(config->architecture);
     free(config->network);
+    free(config->licence);
+    free(config->citation);
     free(config->target.name);
     free(config->target.unit);
     for (int64_t i = 0; i < config->generator.n_centres; i++)
@@ -88,13 +98,15 @@ static bool read_text(const struct reader *r, const json_t *json, const char *ke
 static bool read_class_names(const struct reader *r, const json_t *json)
 {
     struct model_config *config = r->config;
+    if (!json && config->num_classes == 0)
+        return true;
     if (!json)
         return err_set(r->err, ERR_MISSING, "%s: the key 'class_names' is missing", r->path);
     if (!json_is_array(json) || (int64_t)json_array_size(json) != config->num_classes)
         return err_set(r->err, ERR_FORMAT,
                        "%s: 'class_names' must be a list of %lld names, as 'num_classes' says",
                        r->path, (long long)config->num_classes);
-    config->class_names = calloc((size_t)config->num_classes, sizeof *config->class_names);
+    config->class_names = calloc((size_t)config->num_classes + 1, sizeof *config->class_names);
     if (!config->class_names)
         return err_memory(r->err, r->path);
     for (size_t i = 0; i < json_array_size(json); i++) {
@@ -418,6 +430,44 @@ static bool read_privacy(const struct reader *r, const json_t *json)
     return true;
 }
 
+static bool read_output(const struct reader *r, const json_t *json, struct model_output *out)
+{
+    const char *name = json_string_value(json_object_get(json, "name"));
+    const char *meaning = json_string_value(json_object_get(json, "meaning"));
+    int found = MEANING_LOGITS;
+    while (meaning && model_meaning_names[found] &&
+           strcmp(model_meaning_names[found], meaning) != 0)
+        found++;
+    if (!name || !name[0] || strlen(name) >= sizeof out->name || !meaning ||
+        !model_meaning_names[found])
+        return wrong(r, "microtome: outputs",
+                     "a list of objects with a name and a meaning: logits, probabilities, features "
+                     "or number");
+    memcpy(out->name, name, strlen(name) + 1);
+    out->meaning = (enum model_meaning)found;
+    return true;
+}
+
+/* Without them num_classes 0 says that the one output is features. */
+static bool read_outputs(const struct reader *r, const json_t *json)
+{
+    struct model_config *config = r->config;
+    size_t n = json_array_size(json);
+    if (json && (!json_is_array(json) || n == 0 || n > MODEL_MAX_OUTPUTS))
+        return wrong(r, "microtome: outputs", "a list of 1 to 8 objects");
+    for (size_t i = 0; i < n; i++, config->n_outputs++)
+        if (!read_output(r, json_array_get(json, i), &config->outputs[i]))
+            return false;
+    if (!json && config->num_classes == 0)
+        config->outputs[config->n_outputs++] =
+            (struct model_output){ "embedding", MEANING_FEATURES };
+    bool number = config->n_outputs > 0 && config->outputs[0].meaning == MEANING_NUMBER;
+    if (number && config->objective != OBJECTIVE_REGRESS)
+        return wrong(r, "microtome: outputs", "a number only if the objective is regress");
+    return model_config_features(config) == (config->num_classes == 0) ||
+           wrong(r, "num_classes", "0 if the first output is features, and only then");
+}
+
 static bool read_own(const struct reader *r, const json_t *json)
 {
     if (!json)
@@ -452,6 +502,10 @@ static bool read_own(const struct reader *r, const json_t *json)
            read_slides(r, json_object_get(json, "whole")) &&
            read_privacy(r, json_object_get(json, "privacy")) &&
            read_activation(r, json_object_get(json, "activation")) && read_objective(r, json) &&
+           read_text(r, json_object_get(json, "licence"), "microtome: licence",
+                     &r->config->licence) &&
+           read_text(r, json_object_get(json, "citation"), "microtome: citation",
+                     &r->config->citation) &&
            read_text(r, json_object_get(json, "network"), "microtome: network",
                      &r->config->network) &&
            add_known_crop(r->config);
@@ -477,9 +531,10 @@ static bool read_all(const struct reader *r, const json_t *root)
     if (!json_is_object(root))
         return err_set(r->err, ERR_FORMAT,
                        "%s: not a model configuration: it contains no JSON object", r->path);
-    int64_t n_classes;
-    if (!read_whole(r, json_object_get(root, "num_classes"), "num_classes", CLASSES_LIMIT,
-                    &n_classes))
+    int64_t n_classes = 0;
+    const json_t *classes = json_object_get(root, "num_classes");
+    if (!(json_is_integer(classes) && json_integer_value(classes) == 0) && /* 0: features */
+        !read_whole(r, classes, "num_classes", CLASSES_LIMIT, &n_classes))
         return false;
     config->num_classes = n_classes;
     if (!read_spacing(r, root))
@@ -490,7 +545,8 @@ static bool read_all(const struct reader *r, const json_t *root)
            read_transform(r, json_object_get(root, "transform")) &&
            read_text(r, json_object_get(root, "architecture"), "architecture",
                      &config->architecture) &&
-           read_own(r, json_object_get(root, "microtome"));
+           read_own(r, json_object_get(root, "microtome")) &&
+           read_outputs(r, json_object_get(json_object_get(root, "microtome"), "outputs"));
 }
 
 bool model_config_parse(const char *text, size_t size, const char *path, struct model_config *out,

@@ -84,8 +84,23 @@ struct model_privacy {
     char unit[16], accountant[16]; /* "patch" or "patient"; "rdp" or "prv" */
 };
 
+/* What the numbers of an output are. */
+enum model_meaning {
+    MEANING_UNKNOWN,
+    MEANING_LOGITS,
+    MEANING_PROBABILITIES,
+    MEANING_FEATURES, /* a vector that describes the image; num_classes is 0 */
+    MEANING_NUMBER,   /* of `target` */
+};
+extern const char *const model_meaning_names[]; /* NULL-terminated, in the order of the enum */
+struct model_output {
+    char name[64]; /* as the network calls it */
+    enum model_meaning meaning;
+};
+#define MODEL_MAX_OUTPUTS 8
+
 struct model_config {
-    int64_t num_classes;       /* logits; one: sigmoid, more: softmax */
+    int64_t num_classes;       /* logits; one: sigmoid, more: softmax; 0: features */
     int64_t patch_size_pixels; /* side of a patch as it is cut, at spacing_um_px */
     double spacing_um_px;      /* 0 only if slides are scaled to a long side */
     char **class_names;        /* [num_classes] */
@@ -107,6 +122,9 @@ struct model_config {
     struct model_stain stain;
     struct model_whole whole;
     bool icc; /* trained on colours converted to sRGB by ICC profiles */
+    struct model_output outputs[MODEL_MAX_OUTPUTS]; /* the first is the one that is used */
+    int n_outputs;                                  /* 0: the network itself says */
+    char *licence, *citation;                       /* as their author wrote them, or NULL */
     struct model_privacy privacy;
 };
 
@@ -121,6 +139,8 @@ bool model_config_parse(const char *text, size_t size, const char *path, struct 
                         struct err *err);
 /* Its name in config.json: "classify", .. */
 const char *model_config_objective(enum model_objective objective);
+/* Whether its outputs are features, not scores. */
+bool model_config_features(const struct model_config *config);
 /* Its name in config.json: "zero", "reflect", .. */
 const char *model_config_padding(enum padding padding);
 /* The file's text, the caller's; as model_config_write. */

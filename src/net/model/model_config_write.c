@@ -133,6 +133,53 @@ static void write_privacy(struct json_out *json, const struct model_privacy *pri
     json_out_close_object(json);
 }
 
+static void write_outputs(struct json_out *json, const struct model_config *config)
+{
+    json_out_array(json, "outputs");
+    for (int i = 0; i < config->n_outputs; i++) {
+        json_out_object_line(json, NULL);
+        json_out_text(json, "name", config->outputs[i].name);
+        json_out_text(json, "meaning", model_meaning_names[config->outputs[i].meaning]);
+        json_out_close_object(json);
+    }
+    json_out_close_array(json);
+}
+
+static void write_own(struct json_out *json, const struct model_config *config)
+{
+    json_out_object(json, "microtome");
+    if (config->network)
+        json_out_text(json, "network", config->network);
+    json_out_text(json, "padding", model_config_padding(config->padding));
+    if (config->head != HEAD_AUTO)
+        json_out_text(json, "head", head_names[config->head]);
+    if (config->norm != NORM_BATCH)
+        json_out_text(json, "norm", norm_names[config->norm]);
+    if (config->stride_px)
+        json_out_int(json, "stride_px", config->stride_px);
+    json_out_text(json, "objective", model_config_objective(config->objective));
+    if (config->objective == OBJECTIVE_REGRESS)
+        write_target(json, &config->target);
+    if (config->objective == OBJECTIVE_GENERATE)
+        write_generator(json, &config->generator);
+    if (config->independent)
+        json_out_text(json, "activation", "sigmoid");
+    if (config->n_outputs > 0)
+        write_outputs(json, config);
+    write_stain(json, &config->stain);
+    if (config->whole.set)
+        write_whole(json, &config->whole);
+    if (config->icc)
+        json_out_bool(json, "icc", true);
+    if (config->privacy.set)
+        write_privacy(json, &config->privacy);
+    if (config->licence)
+        json_out_text(json, "licence", config->licence);
+    if (config->citation)
+        json_out_text(json, "citation", config->citation);
+    json_out_close_object(json);
+}
+
 static void write_all(FILE *stream, const struct model_config *config)
 {
     struct json_out json;
@@ -150,38 +197,16 @@ static void write_all(FILE *stream, const struct model_config *config)
         json_out_text(&json, NULL, config->class_names[i]);
     json_out_close_array(&json);
     write_transform(&json, config);
-    json_out_object(&json, "microtome");
-    if (config->network)
-        json_out_text(&json, "network", config->network);
-    json_out_text(&json, "padding", model_config_padding(config->padding));
-    if (config->head != HEAD_AUTO)
-        json_out_text(&json, "head", head_names[config->head]);
-    if (config->norm != NORM_BATCH)
-        json_out_text(&json, "norm", norm_names[config->norm]);
-    if (config->stride_px)
-        json_out_int(&json, "stride_px", config->stride_px);
-    json_out_text(&json, "objective", model_config_objective(config->objective));
-    if (config->objective == OBJECTIVE_REGRESS)
-        write_target(&json, &config->target);
-    if (config->objective == OBJECTIVE_GENERATE)
-        write_generator(&json, &config->generator);
-    if (config->independent)
-        json_out_text(&json, "activation", "sigmoid");
-    write_stain(&json, &config->stain);
-    if (config->whole.set)
-        write_whole(&json, &config->whole);
-    if (config->icc)
-        json_out_bool(&json, "icc", true);
-    if (config->privacy.set)
-        write_privacy(&json, &config->privacy);
-    json_out_close_object(&json);
+    write_own(&json, config);
     json_out_close_object(&json);
     json_out_end(&json);
 }
 
 static bool is_complete(const struct model_config *config, const char *path, struct err *err)
 {
-    if (config->num_classes > 0 && config->class_names && config->patch_size_pixels > 0 &&
+    bool named =
+        config->num_classes > 0 ? config->class_names != NULL : model_config_features(config);
+    if (named && config->patch_size_pixels > 0 &&
         (config->spacing_um_px > 0 || config->whole.long_side_px > 0))
         return true;
     return err_set(err, ERR_USAGE, "%s: the classes, the patch size and the spacing must be known",

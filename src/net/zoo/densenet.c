@@ -52,8 +52,7 @@ static void build(struct graph *graph, const struct zoo_options *options,
     }
     x = graph_alias(graph, "features", graph_batch_norm(graph, x, "features.norm5"));
     x = graph_flatten(graph, graph_global_average_pool(graph, graph_relu(graph, x)));
-    x = graph_linear(graph, x, "classifier", options->classes, true);
-    graph_output(graph, "logits", graph_alias(graph, "classifier", x));
+    graph_alias(graph, "classifier", zoo_scores(graph, x, "classifier", options));
     zoo_init(graph, OP_CONV, 1, (struct init){ INIT_FAN_IN_NORMAL, 0 });
     zoo_init(graph, OP_LINEAR, 2, (struct init){ INIT_CONSTANT, 0 });
 }

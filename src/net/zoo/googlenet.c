@@ -83,8 +83,7 @@ void zoo_googlenet(struct graph *graph, const struct zoo_options *options)
     }
     x = graph_alias(graph, "avgpool", graph_global_average_pool(graph, x));
     x = graph_dropout(graph, graph_flatten(graph, x), 0.2f);
-    x = graph_alias(graph, "fc", graph_linear(graph, x, "fc", options->classes, true));
-    graph_output(graph, "logits", x);
+    graph_alias(graph, "fc", zoo_scores(graph, x, "fc", options));
     if (options->auxiliary) {
         auxiliary(graph, after4d, "aux2", options->classes);
         auxiliary(graph, after4a, "aux1", options->classes);

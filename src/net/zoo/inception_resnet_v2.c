@@ -119,6 +119,5 @@ void zoo_inception_resnet_v2(struct graph *graph, const struct zoo_options *opti
     x = zoo_conv_unit(graph, x, "conv2d_7b", 1536, conv_square(1, 1, 0));
     x = graph_global_average_pool(graph, graph_alias(graph, "conv2d_7b", x));
     x = graph_alias(graph, "global_pool", graph_flatten(graph, x));
-    x = graph_alias(graph, "classif", graph_linear(graph, x, "classif", options->classes, true));
-    graph_output(graph, "logits", x);
+    graph_alias(graph, "classif", zoo_scores(graph, x, "classif", options));
 }

@@ -147,8 +147,7 @@ void zoo_inception_v3(struct graph *graph, const struct zoo_options *options)
     x = inception_e(graph, x, "Mixed_7c");
     x = graph_alias(graph, "avgpool", graph_global_average_pool(graph, x));
     x = graph_flatten(graph, graph_dropout(graph, x, 0.5f));
-    x = graph_alias(graph, "fc", graph_linear(graph, x, "fc", options->classes, true));
-    graph_output(graph, "logits", x);
+    graph_alias(graph, "fc", zoo_scores(graph, x, "fc", options));
     if (options->auxiliary)
         auxiliary(graph, after6e, options->classes);
     zoo_init(graph, OP_CONV, 1, (struct init){ INIT_NORMAL, 0.1f });

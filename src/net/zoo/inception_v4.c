@@ -1,5 +1,6 @@
 /* inception_v4.c: Inception v4 (Szegedy et al. 2016) with timm's parameter names: features.N counts
- * the units of the stem and the blocks alike. Smallest input 75 px. */
+ * the units of the stem and the blocks alike. Smallest input 75 px. WSInfer's inception_v4nobn is
+ * the same without batch norm. */
 #include "net/zoo/parts.h"
 
 typedef const struct zoo_step steps[];
@@ -141,6 +142,5 @@ void zoo_inception_v4(struct graph *graph, const struct zoo_options *options)
         }
     x = graph_global_average_pool(graph, graph_alias(graph, "features", x));
     x = graph_alias(graph, "global_pool", graph_flatten(graph, x));
-    x = graph_linear(graph, x, "last_linear", options->classes, true);
-    graph_output(graph, "logits", graph_alias(graph, "last_linear", x));
+    graph_alias(graph, "last_linear", zoo_scores(graph, x, "last_linear", options));
 }

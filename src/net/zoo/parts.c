@@ -2,6 +2,7 @@
 #include "net/zoo/parts.h"
 #include <math.h>
 #include <stdarg.h>
+#include <string.h>
 
 struct zoo_name zoo_name(const char *format, ...)
 {
@@ -28,6 +29,12 @@ void zoo_init(struct graph *graph, enum op_kind kind, int index, struct init ini
     }
 }
 
+void zoo_refuse(struct graph *graph, const char *fact)
+{
+    if (graph->err.kind == ERR_NONE)
+        err_set(&graph->err, ERR_FORMAT, "%s", fact);
+}
+
 struct conv_attr zoo_same(int64_t height, int64_t width)
 {
     int64_t y = height / 2, x = width / 2;
@@ -37,9 +44,12 @@ struct conv_attr zoo_same(int64_t height, int64_t width)
 value_id zoo_conv_unit(struct graph *graph, value_id x, const char *prefix, int64_t channels,
                        struct conv_attr attr)
 {
-    x = graph_conv(graph, x, zoo_name("%s.conv", prefix).text, channels, false, attr);
-    x = graph_batch_norm_with(graph, x, zoo_name("%s.bn", prefix).text,
-                              (struct norm_attr){ .epsilon = 1e-3f, .momentum = 0.1f });
+    size_t length = strlen(graph->name);
+    bool plain = length > 4 && strcmp(graph->name + length - 4, "nobn") == 0;
+    x = graph_conv(graph, x, zoo_name("%s.conv", prefix).text, channels, plain, attr);
+    if (!plain)
+        x = graph_batch_norm_with(graph, x, zoo_name("%s.bn", prefix).text,
+                                  (struct norm_attr){ .epsilon = 1e-3f, .momentum = 0.1f });
     return graph_relu(graph, x);
 }
 
@@ -81,12 +91,19 @@ value_id zoo_inception_stem(struct graph *graph, value_id x, const char *const n
     return x;
 }
 
+value_id zoo_scores(struct graph *graph, value_id x, const char *name,
+                    const struct zoo_options *options)
+{
+    if (options->features)
+        return graph_output(graph, "embedding", x);
+    return graph_output(graph, "logits", graph_linear(graph, x, name, options->classes, true));
+}
+
 void zoo_classifier(struct graph *graph, value_id x, const char *name,
                     const struct zoo_options *options)
 {
     x = graph_alias(graph, "avgpool", graph_global_average_pool(graph, x));
-    x = graph_linear(graph, graph_flatten(graph, x), name, options->classes, true);
-    graph_output(graph, "logits", graph_alias(graph, name, x));
+    graph_alias(graph, name, zoo_scores(graph, graph_flatten(graph, x), name, options));
 }
 
 value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v, int64_t heads)

@@ -49,7 +49,6 @@ void zoo_transformer(struct graph *graph, const struct zoo_options *options)
         x = layer(graph, x, zoo_name("layers.%d", i).text, width);
     x = graph_alias(graph, "norm", graph_layer_norm(graph, x, "norm", epsilon));
     x = graph_reduce_mean(graph, x, 1u << 1, false);
-    x = graph_alias(graph, "head", graph_linear(graph, x, "head", options->classes, true));
-    graph_output(graph, "logits", x);
+    graph_alias(graph, "head", zoo_scores(graph, x, "head", options));
     graph_init(graph, "*.self_attn.out_proj.bias", (struct init){ INIT_CONSTANT, 0 });
 }

@@ -119,8 +119,7 @@ static void build(struct graph *graph, const struct zoo_options *options, const 
     graph_alias(graph, "blocks", x);
     x = graph_flatten(graph, graph_slice(graph, x, 1, 0, 1));
     x = graph_layer_norm(graph, x, "norm", epsilon);
-    x = graph_alias(graph, "head", graph_linear(graph, x, "head", options->classes, true));
-    graph_output(graph, "logits", x);
+    graph_alias(graph, "head", zoo_scores(graph, x, "head", options));
     zoo_init(graph, OP_LINEAR, 1, (struct init){ INIT_NORMAL, 0.02f });
     zoo_init(graph, OP_LINEAR, 2, (struct init){ INIT_CONSTANT, 0 });
     graph_init(graph, "pos_embed", (struct init){ INIT_NORMAL, 0.02f });

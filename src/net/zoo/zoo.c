@@ -19,10 +19,14 @@ static const struct zoo_network networks[] = {
     { "resnet152", "torchvision's ResNet-152", zoo_resnet152, ZOO_IMAGE, 3, 224, 1000, false },
     { "resnet110_v2", "CIFAR's pre-activation ResNet-110, any size", zoo_resnet110_v2, ZOO_IMAGE, 3,
       32, 10, false },
+    { "preactresnet34", "WSInfer's pre-activation ResNet-34", zoo_preactresnet34, ZOO_IMAGE, 3, 224,
+      2, false },
     { "googlenet", "torchvision's GoogLeNet", zoo_googlenet, ZOO_IMAGE, 3, 224, 1000, false },
     { "inception_v3", "torchvision's Inception v3", zoo_inception_v3, ZOO_IMAGE, 3, 299, 1000,
       false },
     { "inception_v4", "timm's Inception v4", zoo_inception_v4, ZOO_IMAGE, 3, 299, 1000, false },
+    { "inception_v4nobn", "WSInfer's Inception v4 without batch norm", zoo_inception_v4, ZOO_IMAGE,
+      3, 299, 2, false },
     { "inception_resnet_v2", "timm's Inception-ResNet v2", zoo_inception_resnet_v2, ZOO_IMAGE, 3,
       299, 1000, false },
     { "densenet121", "torchvision's DenseNet-121", zoo_densenet121, ZOO_IMAGE, 3, 224, 1000,
@@ -31,6 +35,8 @@ static const struct zoo_network networks[] = {
       false },
     { "vgg16", "torchvision's VGG-16", zoo_vgg16, ZOO_IMAGE, 3, 224, 1000, false },
     { "vgg16_bn", "torchvision's VGG-16 with batch norm", zoo_vgg16_bn, ZOO_IMAGE, 3, 224, 1000,
+      false },
+    { "vgg16mod", "WSInfer's VGG-16 with a smaller classifier", zoo_vgg16mod, ZOO_IMAGE, 3, 224, 2,
       false },
     { "vit_tiny_patch16_224", "timm's ViT-Ti/16", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
     { "vit_small_patch16_224", "timm's ViT-S/16", zoo_vit, ZOO_IMAGE, 3, 224, 1000, false },
@@ -54,6 +60,32 @@ static const struct zoo_network networks[] = {
       1000, false },
     { "vit_giant_patch14_reg4_dinov2", "ViT-g/14 with register tokens and SwiGLU", zoo_vit,
       ZOO_IMAGE, 3, 518, 1000, false },
+    { "convnext_tiny", "timm's ConvNeXt-T", zoo_convnext, ZOO_IMAGE, 3, 224, 1000, false },
+    { "convnext_small", "timm's ConvNeXt-S", zoo_convnext, ZOO_IMAGE, 3, 224, 1000, false },
+    { "convnext_base", "timm's ConvNeXt-B", zoo_convnext, ZOO_IMAGE, 3, 224, 1000, false },
+    { "convnext_large", "timm's ConvNeXt-L", zoo_convnext, ZOO_IMAGE, 3, 224, 1000, false },
+    { "swin_tiny_patch4_window7_224", "timm's Swin-T", zoo_swin, ZOO_IMAGE, 3, 224, 1000, false },
+    { "swin_small_patch4_window7_224", "timm's Swin-S", zoo_swin, ZOO_IMAGE, 3, 224, 1000, false },
+    { "swin_base_patch4_window7_224", "timm's Swin-B", zoo_swin, ZOO_IMAGE, 3, 224, 1000, false },
+    { "swin_large_patch4_window7_224", "timm's Swin-L", zoo_swin, ZOO_IMAGE, 3, 224, 1000, false },
+    { "ctranspath", "Swin-T with a convolutional stem, for pathology", zoo_swin, ZOO_IMAGE, 3, 224,
+      1000, false },
+    { "efficientnet_b0", "timm's EfficientNet-B0", zoo_efficientnet, ZOO_IMAGE, 3, 224, 1000,
+      false },
+    { "efficientnet_b1", "timm's EfficientNet-B1", zoo_efficientnet, ZOO_IMAGE, 3, 240, 1000,
+      false },
+    { "efficientnet_b2", "timm's EfficientNet-B2", zoo_efficientnet, ZOO_IMAGE, 3, 256, 1000,
+      false },
+    { "efficientnet_b3", "timm's EfficientNet-B3", zoo_efficientnet, ZOO_IMAGE, 3, 288, 1000,
+      false },
+    { "efficientnet_b4", "timm's EfficientNet-B4", zoo_efficientnet, ZOO_IMAGE, 3, 320, 1000,
+      false },
+    { "efficientnet_b5", "timm's EfficientNet-B5", zoo_efficientnet, ZOO_IMAGE, 3, 448, 1000,
+      false },
+    { "efficientnet_b6", "timm's EfficientNet-B6", zoo_efficientnet, ZOO_IMAGE, 3, 528, 1000,
+      false },
+    { "efficientnet_b7", "timm's EfficientNet-B7", zoo_efficientnet, ZOO_IMAGE, 3, 600, 1000,
+      false },
     { "transformer_encoder", "pre-norm Transformer encoder on embedded tokens", zoo_transformer,
       ZOO_TOKENS, 512, 128, 2, false },
     { "unet_tiny", "diffusion U-Net with time and condition; trains in minutes", zoo_unet_tiny,
@@ -112,6 +144,15 @@ static bool complete(const struct zoo_network *network, const struct zoo_options
     return true;
 }
 
+static bool gives_what_is_asked(const struct graph *graph, const struct zoo_options *options,
+                                struct err *err)
+{
+    return !options->features || strcmp(graph->outputs[0].name, "embedding") == 0 ||
+           err_set(err, ERR_USAGE,
+                   "%s: has no features: it does not end in a layer that classifies them",
+                   graph->name);
+}
+
 bool zoo_build(const char *name, const struct zoo_options *options, struct graph **out,
                struct err *err)
 {
@@ -123,7 +164,7 @@ bool zoo_build(const char *name, const struct zoo_options *options, struct graph
     if (!graph)
         return err_memory(err, name);
     network->build(graph, &completed);
-    if (!graph_ok(graph, err)) {
+    if (!graph_ok(graph, err) || !gives_what_is_asked(graph, &completed, err)) {
         graph_free(graph);
         return false;
     }

@@ -15,11 +15,13 @@ struct zoo_options {
     int64_t channels;      /* of the input */
     int64_t height, width; /* of the input; tokens: height is their number, width is not used */
     int64_t classes;       /* unet: channels of the output; by default those of the input */
-    bool auxiliary;        /* googlenet, inception_v3: also the auxiliary heads for training, as
-                            * additional outputs; published weights have them */
-    int64_t conditions;    /* unet: features of the input "condition"; 0: it has none */
-    enum zoo_part part;    /* autoencoder */
-    int64_t depth;         /* vit_*: blocks, for a shorter network of the same width */
+    bool features;      /* of classifiers: the output is "embedding" [N, C], what the linear layer
+                         * at the end would read (num_classes=0 of timm) */
+    bool auxiliary;     /* googlenet, inception_v3: also the auxiliary heads for training, as
+                         * additional outputs; published weights have them */
+    int64_t conditions; /* unet: features of the input "condition"; 0: it has none */
+    enum zoo_part part; /* autoencoder */
+    int64_t depth;      /* vit_*: blocks, for a shorter network of the same width */
 };
 
 enum zoo_input {

@@ -24,6 +24,8 @@ def timm_model(name, **settings):
         given = dict(settings)
         if name.startswith("vit_"):
             given.update(img_size=(case.height, case.width), depth=case.depth)
+        if name.startswith("swin_"):
+            given.update(img_size=(case.height, case.width))
         return timm.create_model(name, num_classes=case.classes, **given)
     return make
 
@@ -404,6 +406,90 @@ class VisionTransformer(tv.VisionTransformer):
         return name
 
 
+class PreactBlock(nn.Module):
+    def __init__(self, into, out, stride):
+        super().__init__()
+        self.bn1, self.bn2 = nn.BatchNorm2d(into), nn.BatchNorm2d(out)
+        self.conv1 = nn.Conv2d(into, out, 3, stride, 1, bias=False)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        changes = stride != 1 or into != out
+        self.shortcut = nn.Sequential(nn.Conv2d(into, out, 1, stride, bias=False)) if changes else None
+
+    def forward(self, x):
+        y = F.relu(self.bn1(x))
+        kept = self.shortcut(y) if self.shortcut else x
+        return self.conv2(F.relu(self.bn2(self.conv1(y)))) + kept
+
+
+class PreactResNet34(nn.Module):
+    """As WSInfer has it: the stem and the last map have no norm."""
+
+    def __init__(self, case):
+        super().__init__()
+        self.conv1 = nn.Conv2d(case.channels, 64, 7, 2, 3, bias=False)
+        self.maxpool = nn.MaxPool2d(3, 2, 1)
+        into = 64
+        for stage, blocks in enumerate((3, 4, 6, 3)):
+            out, layers = 64 << stage, []
+            for i in range(blocks):
+                layers.append(PreactBlock(into, out, 2 if stage and i == 0 else 1))
+                into = out
+            self.add_module(f"layer{stage + 1}", nn.Sequential(*layers))
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.linear = nn.Linear(into, case.classes)
+
+    def forward(self, x):
+        x = self.maxpool(self.conv1(x))
+        for stage in range(4):
+            x = getattr(self, f"layer{stage + 1}")(x)
+        return self.linear(self.avgpool(x).flatten(1))
+
+
+def vgg16mod(case):
+    """As WSInfer has it: 1024 hidden features, one hidden layer."""
+    model = tv.vgg16(weights=None)
+    model.classifier = nn.Sequential(nn.Linear(25088, 1024), nn.ReLU(), nn.Dropout(),
+                                     nn.Linear(1024, case.classes))
+    return model
+
+
+def inception_v4nobn(case):
+    """As WSInfer has it: timm's, with a bias in place of every batch norm."""
+    import timm
+    model = timm.create_model("inception_v4", num_classes=case.classes)
+    for part in list(model.modules()):
+        if hasattr(part, "conv") and hasattr(part, "bn"):
+            old = part.conv
+            part.conv = nn.Conv2d(old.in_channels, old.out_channels, old.kernel_size, old.stride,
+                                  old.padding)
+            part.bn = nn.ReLU()
+    return model
+
+
+class ConvStem(nn.Module):
+    """CTransPath's patch embedding."""
+
+    def __init__(self, img_size, patch_size, in_chans, embed_dim, norm_layer, **others):
+        super().__init__()
+        narrow = embed_dim // 8
+        self.proj = nn.Sequential(
+            nn.Conv2d(in_chans, narrow, 3, 2, 1, bias=False), nn.BatchNorm2d(narrow), nn.ReLU(),
+            nn.Conv2d(narrow, 2 * narrow, 3, 2, 1, bias=False), nn.BatchNorm2d(2 * narrow),
+            nn.ReLU(), nn.Conv2d(2 * narrow, embed_dim, 1))
+        self.norm = norm_layer(embed_dim)
+        self.grid_size = img_size[0] // 4, img_size[1] // 4
+        self.num_patches = self.grid_size[0] * self.grid_size[1]
+
+    def forward(self, x):
+        return self.norm(self.proj(x).permute(0, 2, 3, 1))
+
+
+def ctranspath(case):
+    from timm.models.swin_transformer import SwinTransformer
+    return SwinTransformer((case.height, case.width), num_classes=case.classes,
+                           embed_layer=ConvStem, drop_path_rate=0.0)
+
+
 MODELS = {
     **{name: torchvision_model(name) for name in (
         "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "googlenet", "inception_v3",
@@ -414,6 +500,8 @@ MODELS = {
     "scan_wide": lambda c: Scan(c, [(16, 8, 4), (16, 4, 4)], (16, 24, 48), (0, 1, 2)),
     "resnet110_v2": ResNet110V2,
     "inception_resnet_v2": InceptionResNetV2,
+    "preactresnet34": PreactResNet34,
+    "vgg16mod": vgg16mod,
     "vit_small_patch16_224": VisionTransformer,
     "transformer_encoder": Transformer,
     "unet": lambda c: UNet(c, 64, (1, 2, 3, 4), 2, 2, 32, 32),
@@ -429,9 +517,14 @@ TIMM = {
     "vit_small_patch32_224": ("vit_small_patch32_224", {}),
     "vit_small_patch14_dinov2": ("vit_small_patch14_dinov2", {}),
     "vit_giant_patch14_reg4_dinov2": ("vit_giant_patch14_reg4_dinov2", {}),
+    "convnext_tiny": ("convnext_tiny", {}),
+    "efficientnet_b0": ("efficientnet_b0", {}),
+    "efficientnet_b3": ("efficientnet_b3", {}),
+    "swin_tiny_patch4_window7_224": ("swin_tiny_patch4_window7_224", {"drop_path_rate": 0.0}),
 }
 try:
     MODELS.update({name: timm_model(theirs, **settings)
                    for name, (theirs, settings) in TIMM.items()})
+    MODELS.update(inception_v4nobn=inception_v4nobn, ctranspath=ctranspath)
 except ImportError:
     pass
