@@ -43,6 +43,8 @@ static const struct {
     { "leaves nothing", "tensors without elements" },
     { "bfloat16", "a type that is not a float" },
     { "only floats are supported", "a type that is not a float" },
+    { "only numbers are supported", "texts" },
+    { "only floats may", "integers as outputs" },
     { "only int8 and uint8 are supported", "a zero point that is an input" },
     { "several scales are not supported", "activations with several scales" },
     { "fmod is not supported", "the remainder of C's fmod" },

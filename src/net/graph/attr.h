@@ -110,11 +110,12 @@ enum function_kind {
     FUNCTION_ERF,
     FUNCTION_SIN,
     FUNCTION_COS,
-    FUNCTION_POWER /* x^exponent */
+    FUNCTION_POWER,    /* x^exponent */
+    FUNCTION_FROM_NAN, /* x, or `exponent` where it is NaN */
 };
 struct function_attr {
     enum function_kind function;
-    float exponent; /* of FUNCTION_POWER */
+    float exponent; /* of FUNCTION_POWER and FUNCTION_FROM_NAN */
 };
 
 /* lrn across channels: y = x / (bias + alpha / size * sum of squares over `size` channels)^beta. */

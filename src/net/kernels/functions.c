@@ -31,6 +31,7 @@ ROW(erf, erff(x[i]), 1.12837917f * expf(-x[i] * x[i])) /* 2 / sqrt(pi) */
 ROW(sin, sinf(x[i]), cosf(x[i]))
 ROW(cos, cosf(x[i]), -sinf(x[i]))
 ROW(power, powf(x[i], p), p *powf(x[i], p - 1))
+ROW(from_nan, x[i] != x[i] ? p : x[i], x[i] != x[i] ? 0.0f : 1.0f)
 #undef ROW
 
 static const struct {
@@ -46,6 +47,7 @@ static const struct {
     [ROW_SIN] = { sin_forward, sin_backward },
     [ROW_COS] = { cos_forward, cos_backward },
     [ROW_POWER] = { power_forward, power_backward },
+    [ROW_FROM_NAN] = { from_nan_forward, from_nan_backward },
 };
 
 void functions_run(const struct functions *f, const float *x, float *y)

@@ -13,7 +13,8 @@ enum function_row {
     ROW_ERF,
     ROW_SIN,
     ROW_COS,
-    ROW_POWER, /* x^p */
+    ROW_POWER,    /* x^p */
+    ROW_FROM_NAN, /* x, or p where it is NaN */
     FUNCTION_ROWS
 };
 

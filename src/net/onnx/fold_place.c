@@ -26,9 +26,24 @@ static bool are_rows(const struct host *rows, const struct shape *x, int64_t *le
     return *length >= 1 && *length <= x->rank && rows->type == HOST_INT;
 }
 
+enum { REPLACE, ADD, MULTIPLY };
+
+/* Element `to` of x becomes, or is added to or multiplied by, element `from` of y. */
+static void put(int how, struct host *x, int64_t to, const struct host *y, int64_t from)
+{
+    if (how == REPLACE)
+        host_copy(x, to, y, from);
+    else if (x->type == HOST_FLOAT)
+        x->floats[to] =
+            how == ADD ? x->floats[to] + y->floats[from] : x->floats[to] * y->floats[from];
+    else /* as whole numbers of 64 bits do, without a sign */
+        x->ints[to] = (int64_t)(how == ADD ? (uint64_t)x->ints[to] + (uint64_t)y->ints[from]
+                                           : (uint64_t)x->ints[to] * (uint64_t)y->ints[from]);
+}
+
 struct host *fold_scatter_nd(const struct fold_args *args)
 {
-    static const char *const reductions[] = { "none", "add", NULL };
+    static const char *const reductions[] = { "none", "add", "mul", NULL };
     const struct host *x = args->in[0], *rows = args->n == 3 ? args->in[1] : NULL;
     int64_t length;
     int how = onnx_choice(args->node, "reduction", reductions, args->err);
@@ -49,14 +64,7 @@ struct host *fold_scatter_nd(const struct fold_args *args)
             return fold_fail(args, "an index is outside the axis");
         }
         for (int64_t k = 0; k < block; k++)
-            if (!how)
-                host_copy(host, place * block + k, args->in[2], r * block + k);
-            else if (host->type == HOST_FLOAT)
-                host->floats[place * block + k] += args->in[2]->floats[r * block + k];
-            else if (__builtin_add_overflow(host->ints[place * block + k],
-                                            args->in[2]->ints[r * block + k],
-                                            &host->ints[place * block + k]))
-                host->ints[place * block + k] = 0;
+            put(how, host, place * block + k, args->in[2], r * block + k);
     }
     return host;
 }

@@ -226,6 +226,7 @@ ONNX_HANDLER(onnx_split);
 ONNX_HANDLER(onnx_gather);
 ONNX_HANDLER(onnx_gather_nd);
 ONNX_HANDLER(onnx_gather_elements);
+ONNX_HANDLER(onnx_scatter_nd);
 ONNX_HANDLER(onnx_tile);
 ONNX_HANDLER(onnx_where);
 ONNX_HANDLER(onnx_trilu);

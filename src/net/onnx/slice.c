@@ -179,6 +179,38 @@ static value_id transposed(struct onnx_import *im, onnx_node *node, const char *
     return x == NO_VALUE ? NO_VALUE : onnx_add(im, node, suffix, OP_TRANSPOSE, &x, 1, &attr, err);
 }
 
+/* One axis of a tensor as the rows of images [before, 1, extent, behind], which is padded there. */
+static value_id pad_axis(struct onnx_import *im, onnx_node *node, value_id x, int axis,
+                         int64_t front, int64_t back, const struct pad_attr *pad, struct err *err)
+{
+    struct shape shape = *onnx_shape(im, x), target = shape;
+    int64_t before = shape_span(&shape, 0, axis);
+    int64_t behind = shape_span(&shape, axis + 1, shape.rank);
+    union attr attr = { .pad = *pad };
+    memset(attr.pad.pad, 0, sizeof attr.pad.pad);
+    attr.pad.pad[SIDE_TOP] = front, attr.pad.pad[SIDE_BOTTOM] = back;
+    x = onnx_add_reshape(im, node, ".rows", x, SHAPE(before, 1, shape.dim[axis], behind), err);
+    if (x == NO_VALUE)
+        return NO_VALUE;
+    x = onnx_add(im, node, ".padded", OP_PAD, &x, 1, &attr, err);
+    if (x == NO_VALUE)
+        return NO_VALUE;
+    target.dim[axis] = onnx_shape(im, x)->dim[2];
+    return onnx_add_reshape(im, node, ".axes", x, target, err);
+}
+
+static bool pad_each(struct onnx_import *im, onnx_node *node, value_id x, const int64_t *front,
+                     const int64_t *back, const struct pad_attr *pad, struct err *err)
+{
+    int rank = onnx_shape(im, x)->rank;
+    if (front[0] || back[0])
+        return err_set(err, ERR_FORMAT, "the first axis, the images, cannot be padded");
+    for (int i = 1; i < rank && x != NO_VALUE; i++)
+        if (front[i] || back[i])
+            x = pad_axis(im, node, x, i, front[i], back[i], pad, err);
+    return onnx_bind(im, node, 0, x, err);
+}
+
 bool onnx_pad(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     static const char *const modes[] = { "constant", "reflect", "edge", NULL };
@@ -198,7 +230,7 @@ bool onnx_pad(struct onnx_import *im, onnx_node *node, struct err *err)
     if (!any)
         return onnx_bind(im, node, 0, x, err);
     if (rank != 4 || !padded_last(front, back, order))
-        return err_set(err, ERR_FORMAT, "only two axes of a 4-axis tensor can be padded");
+        return pad_each(im, node, x, front, back, &attr.pad, err);
     bool moved = order[2] != 2 || order[3] != 3;
     for (int i = 0; i < 4; i++)
         inverse[order[i]] = i;

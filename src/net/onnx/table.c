@@ -74,6 +74,7 @@ static const struct onnx_operator operators[] = {
     { "Gather", 1, onnx_gather },
     { "GatherND", 11, onnx_gather_nd },
     { "GatherElements", 11, onnx_gather_elements },
+    { "ScatterND", 11, onnx_scatter_nd },
     { "Tile", 6, onnx_tile },
     { "Where", 9, onnx_where },
     { "Trilu", 14, onnx_trilu },

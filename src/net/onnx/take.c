@@ -37,7 +37,8 @@ static value_id at_places(struct onnx_import *im, onnx_node *node, const char *s
     return onnx_add(im, node, suffix, OP_TAKE, inputs, 2, &(union attr){ .axis = { axis } }, err);
 }
 
-/* A run of neighbours is a slice: what reads or divides maps knows those. */
+/* A run of neighbours is a slice: what reads or divides maps knows those. All of them in their
+ * order are x itself, as the strided views of PyTorch's new exporter often are. */
 static value_id neighbours(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
                            int axis, const struct host *places, struct err *err)
 {
@@ -47,6 +48,13 @@ static value_id neighbours(struct onnx_import *im, onnx_node *node, const char *
     bool run = places->count > 0 && first >= 0 && first < extent && places->count <= extent - first;
     for (int64_t i = 0; run && i < places->count; i++)
         run = (places->ints[i] < 0 ? places->ints[i] + extent : places->ints[i]) == first + i;
+    if (run && places->count == extent)
+        return x;
+    if (onnx_shape(im, x)->rank == 1) /* the images may be in it: only for this number of them */
+        x = onnx_add(im, node, ".flat", OP_RESHAPE, &x, 1,
+                     &(union attr){ .reshape = { SHAPE(extent) } }, err);
+    if (x == NO_VALUE)
+        return NO_VALUE;
     if (!run)
         return at_places(im, node, suffix, x, axis, places->ints, places->count, err);
     union attr attr = { .slice = { axis, first, first + places->count, 1 } };
@@ -121,6 +129,73 @@ static struct host *places_of_rows(struct onnx_import *im, const struct host *ro
             list->ints[i] = list->ints[i] * extent + at;
         }
     return list;
+}
+
+/* Whether the rows are [images, of one image..] and the same for each, apart from its number: then
+ * *of_one are those of one image. */
+static bool by_image(const struct host *rows, const struct shape *x, int64_t length,
+                     int64_t *of_one)
+{
+    int64_t images = x->dim[0], n = rows->count / length;
+    if (n % images)
+        return false;
+    *of_one = n / images;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < length; k++)
+            if (rows->ints[i * length + k] !=
+                (k ? rows->ints[i % *of_one * length + k] : i / *of_one))
+                return false;
+    return true;
+}
+
+/* Where every row of x comes from, of x and behind it the updates: itself, or the last update of
+ * it.
+ */
+static struct host *sources(struct onnx_import *im, const struct host *places, int64_t rows,
+                            int64_t updates, struct err *err)
+{
+    struct host *from = onnx_host_new(im, HOST_INT, SHAPE(rows), err);
+    for (int64_t i = 0; from && i < rows; i++)
+        from->ints[i] = i;
+    for (int64_t i = 0; from && i < updates; i++)
+        from->ints[places->ints[i]] = rows + i;
+    return from;
+}
+
+/* Rows of x replaced at places that are known: those of x and of the updates joined, and taken from
+ * there. Axes of an image only, so that it holds for every batch. */
+bool onnx_scatter_nd(struct onnx_import *im, onnx_node *node, struct err *err)
+{
+    static const char *const reductions[] = { "none", NULL };
+    value_id x = onnx_value(im, node, 0, err), y = onnx_value(im, node, 2, err);
+    const struct host *rows = x == NO_VALUE || y == NO_VALUE ? NULL : indices(im, node, err);
+    if (!rows || onnx_choice(node, "reduction", reductions, err) < 0)
+        return false;
+    struct shape shape = *onnx_shape(im, x);
+    int64_t length = rows->shape.rank ? rows->shape.dim[rows->shape.rank - 1] : 0, updates;
+    if (length < 1 || length > shape.rank || rows->count < 1 ||
+        !by_image(rows, &shape, length, &updates))
+        return err_set(err, ERR_FORMAT, "only the same places in every image are supported");
+    int64_t n = length > 1 ? shape_span(&shape, 1, (int)length) : 1;
+    int64_t block = shape_span(&shape, (int)length, shape.rank);
+    if (shape_count(onnx_shape(im, y)) != shape.dim[0] * updates * block)
+        return err_set(err, ERR_FORMAT, "the updates do not match the indices");
+    struct host *places = places_of_rows(im, rows, &shape, 0, (int)length, err);
+    for (int64_t i = 0; places && i < updates; i++)
+        places->ints[i] %= n;
+    struct host *from = places ? sources(im, places, n, updates, err) : NULL;
+    host_free(places);
+    value_id parts[2] = {
+        onnx_add_reshape(im, node, ".rows", x, SHAPE(shape.dim[0], n, block), err),
+        onnx_add_reshape(im, node, ".updates", y, SHAPE(shape.dim[0], updates, block), err)
+    };
+    value_id all = NO_VALUE;
+    if (from && parts[0] != NO_VALUE && parts[1] != NO_VALUE)
+        all = onnx_add(im, node, ".all", OP_CONCAT, parts, 2, &(union attr){ .axis = { 1 } }, err);
+    if (all != NO_VALUE)
+        all = at_places(im, node, ".places", all, 1, from->ints, n, err);
+    host_free(from);
+    return onnx_bind(im, node, 0, onnx_add_reshape(im, node, NULL, all, shape, err), err);
 }
 
 bool onnx_gather_nd(struct onnx_import *im, onnx_node *node, struct err *err)

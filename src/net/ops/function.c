@@ -3,15 +3,15 @@
 #include "net/plan/step.h"
 #include "net/ops/ops.h"
 
-static const char *const names[] = { "exp", "log", "sqrt", "reciprocal", "abs",
-                                     "erf", "sin", "cos",  "power",      NULL };
+static const char *const names[] = { "exp", "log", "sqrt",  "reciprocal", "abs", "erf",
+                                     "sin", "cos", "power", "from_nan",   NULL };
 
 static const enum function_row rows[] = {
     [FUNCTION_EXP] = ROW_EXP,     [FUNCTION_LOG] = ROW_LOG,
     [FUNCTION_SQRT] = ROW_SQRT,   [FUNCTION_RECIPROCAL] = ROW_RECIPROCAL,
     [FUNCTION_ABS] = ROW_ABS,     [FUNCTION_ERF] = ROW_ERF,
     [FUNCTION_SIN] = ROW_SIN,     [FUNCTION_COS] = ROW_COS,
-    [FUNCTION_POWER] = ROW_POWER,
+    [FUNCTION_POWER] = ROW_POWER, [FUNCTION_FROM_NAN] = ROW_FROM_NAN,
 };
 
 #define ATTR_STRUCT struct function_attr
@@ -21,7 +21,7 @@ static const struct attr_field fields[] = {
       .offset = offsetof(struct function_attr, function),
       .count = 1,
       .min = FUNCTION_EXP,
-      .max = FUNCTION_POWER,
+      .max = FUNCTION_FROM_NAN,
       .choices = names },
     FIELD(ATTR_REAL, exponent, 1, -1e6, 1e6),
     { .name = NULL },
