@@ -116,6 +116,11 @@ bool onnx_bind_host(struct onnx_import *im, onnx_node *node, size_t k, struct ho
 struct host *onnx_host_new(struct onnx_import *im, enum host_type type, struct shape shape,
                            struct err *err);
 
+/* --- input.c --- */
+
+/* An input of the model, unless it is a constant or nothing uses it. */
+bool onnx_add_input(struct onnx_import *im, const Onnx__ValueInfoProto *info, struct err *err);
+
 /* --- attributes.c --- */
 
 /* Whether all attributes that are read have the type that ONNX defines. */
