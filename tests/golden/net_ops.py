@@ -156,3 +156,12 @@ case("heads_masked", heads(2, 0.7), (2, 5, 18), (2, 7, 18), (2, 7, 18), (1, 2, 5
 case("heads_packed", lambda x: heads(2)(*x.chunk(3, 2)), (2, 37, 24))
 case("heads_long", heads(1), (1, 3, 4), (1, 530, 4), (1, 530, 4))
 case("rms_norm", lambda x, w: x * (x.square().mean(-1, True) + 1e-6).rsqrt() * w, (2, 5, 12), (12,))
+
+for name, fn in [("exp", torch.exp), ("abs", torch.abs), ("erf", torch.erf), ("sin", torch.sin), ("cos", torch.cos)]:
+    case("function_" + name, fn, (2, 5, 4, 3))
+for name, fn in [("log", torch.log), ("sqrt", torch.sqrt), ("reciprocal", torch.reciprocal), ("power", lambda x: x ** 2.5)]:
+    case("function_" + name, fn, (2, 5, 4, 3), positive=(0,))
+case("reduce_max", lambda x: x.amax((1, 3)), (2, 3, 4, 5))
+case("reduce_max_keep", lambda x: x.amax(2, keepdim=True), (2, 3, 4, 5))
+case("take", lambda x, at: x[:, at.long()], (2, 16, 3, 2), (5,), given={1: torch.tensor([3.0, 0, 15, 3, 7])})
+case("take_last", lambda x, at: x[..., at.long()], (2, 3, 7), (4,), given={1: torch.tensor([6.0, 5, 1, 1])})

@@ -139,6 +139,19 @@ static const struct op_case cases[] = {
     { "heads_packed", OP_ATTENTION, { .attention = { .heads = 2 } } },
     { "heads_long", OP_ATTENTION, { .attention = { .heads = 1 } } },
     { "rms_norm", OP_RMS_NORM, { .norm = { .epsilon = 1e-6f } } },
+    { "function_exp", OP_FUNCTION, { .function = { FUNCTION_EXP, 0 } } },
+    { "function_log", OP_FUNCTION, { .function = { FUNCTION_LOG, 0 } } },
+    { "function_sqrt", OP_FUNCTION, { .function = { FUNCTION_SQRT, 0 } } },
+    { "function_reciprocal", OP_FUNCTION, { .function = { FUNCTION_RECIPROCAL, 0 } } },
+    { "function_abs", OP_FUNCTION, { .function = { FUNCTION_ABS, 0 } } },
+    { "function_erf", OP_FUNCTION, { .function = { FUNCTION_ERF, 0 } } },
+    { "function_sin", OP_FUNCTION, { .function = { FUNCTION_SIN, 0 } } },
+    { "function_cos", OP_FUNCTION, { .function = { FUNCTION_COS, 0 } } },
+    { "function_power", OP_FUNCTION, { .function = { FUNCTION_POWER, 2.5f } } },
+    { "reduce_max", OP_REDUCE_MAX, { .reduce = { 1u << 1 | 1u << 3, false } } },
+    { "reduce_max_keep", OP_REDUCE_MAX, { .reduce = { 1u << 2, true } } },
+    { "take", OP_TAKE, { .axis = { 1 } } },
+    { "take_last", OP_TAKE, { .axis = { -1 } } },
 };
 
 /* How the tensors of a case enter the graph. */

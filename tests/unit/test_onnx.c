@@ -109,6 +109,24 @@ static struct graph *groups(void)
     return g;
 }
 
+/* Functions by name, maxima over axes, places. */
+static struct graph *functions(void)
+{
+    struct graph *g = graph_new("functions");
+    static const float places[] = { 5, 0, 0, 7 };
+    value_id x = graph_input(g, "image", SHAPE(2, 3, 9, 7));
+    x = graph_sigmoid(g, graph_conv(g, x, "conv", 8, true, conv_square(3, 1, 1)));
+    for (int kind = FUNCTION_EXP; kind <= FUNCTION_FROM_NAN; kind++) {
+        union attr attr = { .function = { (enum function_kind)kind, 1.5f } };
+        x = graph_sigmoid(g, graph_node(g, OP_FUNCTION, NULL, &x, 1, &attr));
+    }
+    value_id at = graph_constant(g, "places", SHAPE(4), places);
+    x = graph_node(g, OP_TAKE, NULL, (value_id[]){ x, at }, 2, &(union attr){ .axis = { 1 } });
+    union attr rows = { .reduce = { 1u << 2, false } };
+    graph_output(g, "features", graph_node(g, OP_REDUCE_MAX, NULL, &x, 1, &rows));
+    return g;
+}
+
 /* Heads of whole images. */
 static struct graph *heads(void)
 {
@@ -302,6 +320,12 @@ static void groups_there_and_back(void **state)
 {
     (void)state;
     round_trip(groups(), true);
+}
+
+static void functions_there_and_back(void **state)
+{
+    (void)state;
+    round_trip(functions(), true);
 }
 
 static void heads_there_and_back(void **state)
@@ -568,6 +592,7 @@ int main(void)
         cmocka_unit_test(images_there_and_back),
         cmocka_unit_test(tokens_there_and_back),
         cmocka_unit_test(groups_there_and_back),
+        cmocka_unit_test(functions_there_and_back),
         cmocka_unit_test(heads_there_and_back),
         cmocka_unit_test(fused_there_and_back),
         cmocka_unit_test(stored_there_and_back),

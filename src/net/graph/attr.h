@@ -82,7 +82,7 @@ struct norm_attr {
 };
 
 /* leaky_relu: slope. gelu: tanh_form. softmax, log_softmax: axis. dropout: rate. concat: axis.
- * flatten: axis. */
+ * flatten, take: axis. */
 struct leaky_attr {
     float slope;
 };
@@ -98,6 +98,24 @@ struct dropout_attr {
 /* scale: y = factor x + offset. */
 struct scale_attr {
     float factor, offset;
+};
+
+/* function: y = f(x). */
+enum function_kind {
+    FUNCTION_EXP,
+    FUNCTION_LOG,
+    FUNCTION_SQRT,
+    FUNCTION_RECIPROCAL,
+    FUNCTION_ABS,
+    FUNCTION_ERF,
+    FUNCTION_SIN,
+    FUNCTION_COS,
+    FUNCTION_POWER,    /* x^exponent */
+    FUNCTION_FROM_NAN, /* x, or `exponent` where it is NaN */
+};
+struct function_attr {
+    enum function_kind function;
+    float exponent; /* of FUNCTION_POWER and FUNCTION_FROM_NAN */
 };
 
 /* lrn across channels: y = x / (bias + alpha / size * sum of squares over `size` channels)^beta. */
@@ -132,7 +150,8 @@ struct transpose_attr {
     int64_t order[SHAPE_DIMS];
 };
 
-/* reduce_mean: the mean over the axes whose bit is set; kept with extent 1 or removed. */
+/* reduce_mean, reduce_max: the mean, or the maximum, over the axes whose bit is set; kept with
+ * extent 1 or removed. The gradient of a maximum is shared by all that are equal to it. */
 struct reduce_attr {
     uint32_t axes; /* bit i: axis i */
     bool keep;
@@ -211,7 +230,7 @@ union attr {
     struct norm_attr norm;
     struct leaky_attr leaky;
     struct gelu_attr gelu;
-    struct axis_attr axis; /* softmax, log_softmax, concat, flatten */
+    struct axis_attr axis; /* softmax, log_softmax, concat, flatten, take */
     struct dropout_attr dropout;
     struct scale_attr scale;
     struct lrn_attr lrn;
@@ -227,5 +246,6 @@ union attr {
     struct all_gather_attr all_gather;
     struct carry_attr carry;
     struct attention_attr attention;
+    struct function_attr function;
 };
 #endif

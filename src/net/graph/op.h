@@ -58,6 +58,9 @@ enum op_kind {
                      [N, S]] -> [N, T, heads d]; without k and v: q, k, v side by side [N, T,
                      3 heads d] */
     OP_RMS_NORM,  /* x, weight (shape of the normalised axes) */
+    OP_FUNCTION,  /* a function of one element, named by an attribute */
+    OP_REDUCE_MAX,
+    OP_TAKE, /* x, places [K] along one axis -> x with K places there */
     OP_KINDS
 };
 

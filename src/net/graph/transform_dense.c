@@ -262,6 +262,8 @@ static bool dense_node(struct dense *d, const struct node *node, struct err *err
     case OP_GLOBAL_LSE_POOL:
     case OP_ATTENTION_POOL:
     case OP_CARRY:
+    case OP_REDUCE_MAX:
+    case OP_TAKE:
         return refuse(node, "", err);
     default:
         ok = dense_pointwise(d, node, &place, err);

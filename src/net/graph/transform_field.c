@@ -47,6 +47,7 @@ static struct window window_of(const struct graph *graph, const struct node *nod
         w.stride = node->attr.adaptive.size[0] > 1 ? w.stride : 1;
         break;
     case OP_REDUCE_MEAN:
+    case OP_REDUCE_MAX:
         w.kernel = in->rank == 4 ? in->dim[2] : 1;
         break;
     case OP_FLATTEN:
@@ -82,6 +83,7 @@ static bool sees_all(const struct node *node)
     case OP_GLOBAL_LSE_POOL:
     case OP_ATTENTION_POOL:
     case OP_CARRY:
+    case OP_TAKE:
         return true;
     default:
         return false;

@@ -155,6 +155,7 @@ static bool divided_node(struct space *s, const struct node *node, struct err *e
     case OP_LRN:
     case OP_SCALE:
     case OP_CONVERT:
+    case OP_FUNCTION:
         return pointwise(s, node, err);
     case OP_ADD:
     case OP_SUB:

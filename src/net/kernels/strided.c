@@ -170,3 +170,59 @@ void strided_sum(const struct strided *s, const float *a, float factor, float *o
             out[oo + (begin + k) * out_step] = (float)(sums[k] * (double)factor);
     }
 }
+
+/* Offset of element i of all axes in a. */
+static int64_t offset_of(const struct strided *s, int64_t i)
+{
+    int64_t a = 0;
+    for (int k = s->rank - 1; k >= 0; k--) {
+        a += i % s->extent[k] * s->a[k];
+        i /= s->extent[k];
+    }
+    return a;
+}
+
+static int64_t out_offset_of(const struct strided *s, int64_t i)
+{
+    int64_t out = 0;
+    for (int k = s->rank - 1; k >= 0; k--) {
+        out += i % s->extent[k] * s->out[k];
+        i /= s->extent[k];
+    }
+    return out;
+}
+
+void strided_max(const struct strided *s, const float *a, float *out)
+{
+    struct strided kept = part_of(s, false), over = part_of(s, true);
+    int64_t rows = outer_count(&kept) * kept.extent[kept.rank - 1];
+    int64_t n = outer_count(&over) * over.extent[over.rank - 1];
+#pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
+    for (int64_t i = 0; i < rows; i++) {
+        const float *from = a + offset_of(&kept, i);
+        float most = from[0];
+        for (int64_t j = 1; j < n; j++) {
+            float next = from[offset_of(&over, j)];
+            most = next > most || next != next ? next : most;
+        }
+        out[out_offset_of(&kept, i)] = most;
+    }
+}
+
+void strided_max_back(const struct strided *s, const float *a, const float *max, const float *d,
+                      float *da)
+{
+    struct strided kept = part_of(s, false), over = part_of(s, true);
+    int64_t rows = outer_count(&kept) * kept.extent[kept.rank - 1];
+    int64_t n = outer_count(&over) * over.extent[over.rank - 1];
+#pragma omp parallel for num_threads(s->threads) schedule(static) if (s->threads > 1)
+    for (int64_t i = 0; i < rows; i++) {
+        int64_t from = offset_of(&kept, i), to = out_offset_of(&kept, i), equal = 0;
+        for (int64_t j = 0; j < n; j++)
+            equal += a[from + offset_of(&over, j)] == max[to];
+        for (int64_t j = 0; j < n; j++) {
+            int64_t at = from + offset_of(&over, j);
+            da[at] = a[at] == max[to] ? d[to] / (float)equal : 0;
+        }
+    }
+}

@@ -27,4 +27,9 @@ void strided_copy(const struct strided *s, const float *a, float *out, bool add)
 /* out = factor * sum of a over the axes where stride out is 0; summed in double in a fixed order.
  * The other axes of out must not repeat. */
 void strided_sum(const struct strided *s, const float *a, float factor, float *out);
+/* The same for the largest of a; NaN is larger than all. */
+void strided_max(const struct strided *s, const float *a, float *out);
+/* da, laid out as a: d of every maximum, shared by all of a that are equal to it. */
+void strided_max_back(const struct strided *s, const float *a, const float *max, const float *d,
+                      float *da);
 #endif

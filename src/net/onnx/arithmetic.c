@@ -1,4 +1,4 @@
-/* arithmetic.c: sums, products and means. A constant of one element is a factor or an offset. */
+/* arithmetic.c: sums and products. A constant of one element is a factor or an offset. */
 #include <math.h>
 #include "net/onnx/import.h"
 
@@ -106,26 +106,6 @@ bool onnx_div_op(struct onnx_import *im, onnx_node *node, struct err *err)
     return binary(im, node, OP_DIV, err);
 }
 
-/* Powers 1, 2 and 3. */
-bool onnx_pow(struct onnx_import *im, onnx_node *node, struct err *err)
-{
-    value_id x = onnx_value(im, node, 0, err);
-    const struct host *power = onnx_constant(im, node, 1, "the exponent", err);
-    if (x == NO_VALUE || !power)
-        return false;
-    double number = power->count == 1 ? host_number(power, 0) : 0;
-    if (number != 1 && number != 2 && number != 3)
-        return err_set(err, ERR_FORMAT, "only the exponents 1, 2 and 3 are supported");
-    value_id y = x;
-    for (int i = 1; i < (int)number; i++) {
-        const char *suffix = i + 1 < (int)number ? ".square" : NULL;
-        y = onnx_add(im, node, suffix, OP_MUL, (value_id[]){ y, x }, 2, NULL, err);
-        if (y == NO_VALUE)
-            return false;
-    }
-    return onnx_bind(im, node, 0, y, err);
-}
-
 bool onnx_neg(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     value_id x = onnx_value(im, node, 0, err);
@@ -143,78 +123,4 @@ bool onnx_sum(struct onnx_import *im, onnx_node *node, struct err *err)
         sum = onnx_add(im, node, suffix, OP_ADD, (value_id[]){ sum, next }, 2, NULL, err);
     }
     return onnx_bind(im, node, 0, sum, err);
-}
-
-bool onnx_reduce_mean(struct onnx_import *im, onnx_node *node, struct err *err)
-{
-    value_id x = onnx_value(im, node, 0, err);
-    uint32_t axes;
-    bool given, keep = onnx_int(node, "keepdims", 1) != 0;
-    if (x == NO_VALUE)
-        return false;
-    int rank = onnx_shape(im, x)->rank;
-    if (!onnx_axes(im, node, 18, rank, &axes, &given, err))
-        return false;
-    if (!given && onnx_int(node, "noop_with_empty_axes", 0))
-        return onnx_bind(im, node, 0, x, err);
-    if (!given)
-        axes = (1u << rank) - 1;
-    if (rank == 4 && axes == 12 && keep)
-        return onnx_bind(im, node, 0,
-                         onnx_add(im, node, NULL, OP_GLOBAL_AVERAGE_POOL, &x, 1, NULL, err), err);
-    if (rank == 4 && axes == 12) {
-        value_id y = onnx_add(im, node, ".pool", OP_GLOBAL_AVERAGE_POOL, &x, 1, NULL, err);
-        return y != NO_VALUE && onnx_bind(im, node, 0,
-                                          onnx_add(im, node, NULL, OP_FLATTEN, &y, 1,
-                                                   &(union attr){ .axis = { 1 } }, err),
-                                          err);
-    }
-    union attr attr = { .reduce = { axes, keep } };
-    return onnx_bind(im, node, 0, onnx_add(im, node, NULL, OP_REDUCE_MEAN, &x, 1, &attr, err), err);
-}
-
-/* The mean times the number of elements. Not over the images, whose number may change. */
-bool onnx_reduce_sum(struct onnx_import *im, onnx_node *node, struct err *err)
-{
-    value_id x = onnx_value(im, node, 0, err);
-    uint32_t axes;
-    bool given, keep = onnx_int(node, "keepdims", 1) != 0;
-    if (x == NO_VALUE)
-        return false;
-    struct shape shape = *onnx_shape(im, x);
-    if (!onnx_axes(im, node, 13, shape.rank, &axes, &given, err))
-        return false;
-    if (!given && onnx_int(node, "noop_with_empty_axes", 0))
-        return onnx_bind(im, node, 0, x, err);
-    if (!given)
-        axes = (1u << shape.rank) - 1;
-    if (axes & 1)
-        return err_set(err, ERR_FORMAT, "a sum over the first axis, the images, is not supported");
-    double count = 1;
-    for (int i = 0; i < shape.rank; i++)
-        count *= axes >> i & 1 ? (double)shape.dim[i] : 1;
-    union attr attr = { .reduce = { axes, keep } };
-    value_id y = onnx_add(im, node, ".mean", OP_REDUCE_MEAN, &x, 1, &attr, err);
-    return onnx_bind(im, node, 0, onnx_add_scale(im, node, NULL, y, count, 0, err), err);
-}
-
-/* The mean of exponentials, and what a sum has more. */
-bool onnx_reduce_log_sum_exp(struct onnx_import *im, onnx_node *node, struct err *err)
-{
-    value_id x = onnx_value(im, node, 0, err);
-    uint32_t axes;
-    bool given;
-    if (x == NO_VALUE)
-        return false;
-    const struct shape *shape = onnx_shape(im, x);
-    if (!onnx_axes(im, node, 18, shape->rank, &axes, &given, err))
-        return false;
-    if (shape->rank != 4 || !given || axes != 12 || !onnx_int(node, "keepdims", 1))
-        return err_set(err, ERR_FORMAT,
-                       "only over height and width of [N, C, H, W], which are kept");
-    float more = (float)log((double)(shape->dim[2] * shape->dim[3]));
-    union attr lse = { .lse = { 1 } }, offset = { .scale = { 1, more } };
-    value_id y = onnx_add(im, node, ".pool", OP_GLOBAL_LSE_POOL, &x, 1, &lse, err);
-    return y != NO_VALUE &&
-           onnx_bind(im, node, 0, onnx_add(im, node, NULL, OP_SCALE, &y, 1, &offset, err), err);
 }

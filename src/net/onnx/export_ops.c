@@ -4,50 +4,7 @@
 #include <string.h>
 #include "base/divide.h"
 #include "net/kernels/standardize.h"
-#include "net/onnx/build.h"
-
-static const char *in(const struct onnx_builder *b, const struct node *node, int i)
-{
-    return i < node->n_inputs && node->inputs[i] != NO_VALUE ? b->names[node->inputs[i]] : "";
-}
-
-static const char *out(const struct onnx_builder *b, const struct node *node)
-{
-    return b->names[node->output];
-}
-
-static const struct shape *in_shape(const struct onnx_builder *b, const struct node *node, int i)
-{
-    return graph_shape(b->graph, node->inputs[i]);
-}
-
-/* "layer/part": the name of a helper node, value or constant. */
-static const char *part(struct onnx_builder *b, const struct node *node, const char *suffix)
-{
-    return onnx_text(b, "%s/%s", node->name, suffix);
-}
-
-static Onnx__NodeProto *emit1(struct onnx_builder *b, const char *type, const char *name,
-                              const char *x, const char *y)
-{
-    return onnx_emit(b, type, name, &x, 1, y);
-}
-
-static Onnx__NodeProto *emit2(struct onnx_builder *b, const char *type, const char *name,
-                              const char *x, const char *w, const char *y)
-{
-    return onnx_emit(b, type, name, (const char *[]){ x, w }, 2, y);
-}
-
-/* type(x, number) -> "layer/suffix", which is returned. */
-static const char *with_number(struct onnx_builder *b, const struct node *node, const char *type,
-                               const char *suffix, const char *x, double number)
-{
-    const char *y = part(b, node, suffix);
-    const char *value = onnx_const_number(b, onnx_text(b, "%s.value", y), (float)number);
-    emit2(b, type, y, x, value, y);
-    return y;
-}
+#include "net/onnx/export_parts.h"
 
 static void simple(struct onnx_builder *b, const struct node *node)
 {
@@ -417,14 +374,14 @@ static void expand_batch(struct onnx_builder *b, const struct node *node)
     emit2(b, "Expand", node->name, in(b, node, 0), shape, out(b, node));
 }
 
-static void reduce_mean(struct onnx_builder *b, const struct node *node)
+static void reduce(struct onnx_builder *b, const struct node *node)
 {
     int64_t axes[SHAPE_DIMS];
     size_t n = 0;
     for (int i = 0; i < SHAPE_DIMS; i++)
         if (node->attr.reduce.axes >> i & 1)
             axes[n++] = i;
-    Onnx__NodeProto *proto = emit1(b, "ReduceMean", node->name, in(b, node, 0), out(b, node));
+    Onnx__NodeProto *proto = emit1(b, node->op->onnx, node->name, in(b, node, 0), out(b, node));
     onnx_set_ints(b, proto, "axes", axes, n);
     onnx_set_int(b, proto, "keepdims", node->attr.reduce.keep);
 }
@@ -443,29 +400,6 @@ static void lse_pool(struct onnx_builder *b, const struct node *node)
         with_number(b, node, "Sub", "Sub", sum, log((double)(x->dim[2] * x->dim[3])));
     emit2(b, "Div", node->name, mean, onnx_const_number(b, part(b, node, "r"), (float)r),
           out(b, node));
-}
-
-/* Input i as [N, channels, cells]. */
-static const char *cells(struct onnx_builder *b, const struct node *node, int i)
-{
-    const char *y = part(b, node, i ? "Scores" : "Cells");
-    const char *shape = onnx_const_ints(b, onnx_text(b, "%s.shape", y), (int64_t[]){ 0, 0, -1 }, 3);
-    emit2(b, "Reshape", y, in(b, node, i), shape, y);
-    return y;
-}
-
-/* The cells [C, cells] times the softmax of the scores [cells, 1]. */
-static void attention_pool(struct onnx_builder *b, const struct node *node)
-{
-    const char *weights = part(b, node, "Softmax"), *turned = part(b, node, "Transpose");
-    const char *sum = part(b, node, "MatMul");
-    Onnx__NodeProto *proto = emit1(b, "Softmax", weights, cells(b, node, 1), weights);
-    onnx_set_int(b, proto, "axis", -1);
-    proto = emit1(b, "Transpose", turned, weights, turned);
-    onnx_set_ints(b, proto, "perm", (int64_t[]){ 0, 2, 1 }, 3);
-    emit2(b, "MatMul", sum, cells(b, node, 0), turned, sum);
-    const char *shape = onnx_const_ints(b, part(b, node, "shape"), (int64_t[]){ 0, 0, 1, 1 }, 4);
-    emit2(b, "Reshape", node->name, sum, shape, out(b, node));
 }
 
 /* The weight as it is now. */
@@ -579,14 +513,17 @@ static void (*const exporters[OP_KINDS])(struct onnx_builder *, const struct nod
     [OP_FLATTEN] = with_axis,
     [OP_TRANSPOSE] = transpose,
     [OP_EXPAND_BATCH] = expand_batch,
-    [OP_REDUCE_MEAN] = reduce_mean,
+    [OP_REDUCE_MEAN] = reduce,
+    [OP_REDUCE_MAX] = reduce,
     [OP_SOFTMAX] = with_axis,
     [OP_LOG_SOFTMAX] = with_axis,
     [OP_DROPOUT] = dropout,
     [OP_UPSAMPLE] = upsample,
     [OP_CONVERT] = convert,
     [OP_GLOBAL_LSE_POOL] = lse_pool,
-    [OP_ATTENTION_POOL] = attention_pool,
+    [OP_ATTENTION_POOL] = onnx_export_attention_pool,
+    [OP_FUNCTION] = onnx_export_function,
+    [OP_TAKE] = onnx_export_take,
     [OP_STANDARDIZE] = standardize,
 };
 

@@ -90,6 +90,38 @@ static const struct {
     { "Where", fold_where },
     { "Range", fold_range },
     { "ReduceProd", fold_reduce_prod },
+    { "Not", fold_not },
+    { "IsNaN", fold_is_nan },
+    { "Less", fold_less },
+    { "LessOrEqual", fold_at_most },
+    { "Greater", fold_greater },
+    { "GreaterOrEqual", fold_at_least },
+    { "And", fold_and },
+    { "Or", fold_or },
+    { "Xor", fold_xor },
+    { "Clip", fold_clip },
+    { "CumSum", fold_cum_sum },
+    { "ReduceMean", fold_reduce_mean },
+    { "ReduceSum", fold_reduce_sum },
+    { "ReduceSumSquare", fold_reduce_sum_square },
+    { "ReduceL2", fold_reduce_l2 },
+    { "ReduceMax", fold_reduce_max },
+    { "ReduceMin", fold_reduce_min },
+    { "BatchNormalization", fold_batch_norm },
+    { "ScatterND", fold_scatter_nd },
+    { "GatherND", fold_gather_nd },
+    { "GatherElements", fold_gather_elements },
+    { "Pad", fold_pad },
+    { "OneHot", fold_one_hot },
+    { "Trilu", fold_trilu },
+    { "NonZero", fold_non_zero },
+    { "Resize", fold_resize },
+    { "Flatten", fold_flatten },
+    { "Abs", fold_abs },
+    { "Tanh", fold_tanh },
+    { "Sigmoid", fold_sigmoid },
+    { "Relu", fold_relu },
+    { "Round", fold_round },
     { "Reshape", fold_reshape },
     { "Squeeze", fold_squeeze },
     { "Unsqueeze", fold_unsqueeze },
@@ -159,8 +191,12 @@ bool onnx_fold(struct onnx_import *im, onnx_node *node, bool *done, struct err *
         return onnx_bind_host(im, node, 0, fold_shape(im, node, err), err) || err_prefix(err, type);
     fold_fn fn = find(type);
     struct fold_args args = { .im = im, .node = node, .n = (int)node->n_input, .err = err };
-    if (!fn || node->n_input > FOLD_INPUTS || node->n_output != 1)
+    bool split = strcmp(type, "Split") == 0;
+    if ((!fn && !split) || node->n_input > FOLD_INPUTS || node->n_output < 1)
         return true;
+    for (size_t i = 1; i < node->n_output && !split; i++)
+        if (onnx_wanted(im, node, i))
+            return true;
     bool from_shape = false;
     for (int i = 0; i < args.n; i++) {
         struct onnx_name *name = onnx_name_find(im, node->input[i]);
@@ -173,9 +209,12 @@ bool onnx_fold(struct onnx_import *im, onnx_node *node, bool *done, struct err *
     }
     if (!args.in[0] && fn != fold_constant)
         return true;
-    if (fn == fold_expand && args.in[1] && args.in[1]->from_shape)
+    if (fn == fold_expand && args.in[0]->type == HOST_FLOAT && args.n > 1 && args.in[1] &&
+        args.in[1]->from_shape)
         return true; /* to every image of a batch: that stays a node */
     *done = true;
+    if (split)
+        return fold_split(&args, from_shape) || err_prefix(err, type);
     struct host *host = fn(&args);
     if (host)
         host->from_shape = from_shape;

@@ -38,13 +38,50 @@ struct host *fold_ceil(const struct fold_args *args);
 struct host *fold_where(const struct fold_args *args);
 struct host *fold_cast(const struct fold_args *args);
 struct host *fold_range(const struct fold_args *args);
+struct host *fold_abs(const struct fold_args *args);
+struct host *fold_tanh(const struct fold_args *args);
+struct host *fold_sigmoid(const struct fold_args *args);
+struct host *fold_relu(const struct fold_args *args);
+struct host *fold_round(const struct fold_args *args);
+/* fold_logic.c */
+struct host *fold_not(const struct fold_args *args);
+struct host *fold_is_nan(const struct fold_args *args);
+struct host *fold_less(const struct fold_args *args);
+struct host *fold_at_most(const struct fold_args *args);
+struct host *fold_greater(const struct fold_args *args);
+struct host *fold_at_least(const struct fold_args *args);
+struct host *fold_and(const struct fold_args *args);
+struct host *fold_or(const struct fold_args *args);
+struct host *fold_xor(const struct fold_args *args);
+struct host *fold_clip(const struct fold_args *args);
+struct host *fold_cum_sum(const struct fold_args *args);
+struct host *fold_reduce_mean(const struct fold_args *args);
+struct host *fold_reduce_sum(const struct fold_args *args);
+struct host *fold_reduce_sum_square(const struct fold_args *args);
+struct host *fold_reduce_l2(const struct fold_args *args);
+struct host *fold_reduce_max(const struct fold_args *args);
+struct host *fold_reduce_min(const struct fold_args *args);
 struct host *fold_reduce_prod(const struct fold_args *args);
+struct host *fold_batch_norm(const struct fold_args *args);
+/* fold_place.c */
+struct host *fold_scatter_nd(const struct fold_args *args);
+struct host *fold_gather_nd(const struct fold_args *args);
+struct host *fold_gather_elements(const struct fold_args *args);
+struct host *fold_pad(const struct fold_args *args);
+struct host *fold_one_hot(const struct fold_args *args);
+struct host *fold_trilu(const struct fold_args *args);
+struct host *fold_non_zero(const struct fold_args *args);
+/* resize.c */
+struct host *fold_resize(const struct fold_args *args);
 /* quantize.c */
 struct host *fold_dequantize(const struct fold_args *args);
 
 /* fold_move.c: elements that only change their place */
 struct host *fold_identity(const struct fold_args *args);
 struct host *fold_reshape(const struct fold_args *args);
+struct host *fold_flatten(const struct fold_args *args);
+/* All outputs at once, and whether they depend on the shape of an activation. */
+bool fold_split(const struct fold_args *args, bool from_shape);
 struct host *fold_squeeze(const struct fold_args *args);
 struct host *fold_unsqueeze(const struct fold_args *args);
 struct host *fold_transpose(const struct fold_args *args);
@@ -63,6 +100,9 @@ static inline void host_copy(struct host *target, int64_t to, const struct host 
     else
         target->ints[to] = source->ints[from];
 }
+
+/* The element of `from` that stands at element `index` of the shape it is broadcast to. */
+int64_t fold_broadcast(const struct shape *to, int64_t index, const struct shape *from);
 
 /* NULL with an error. */
 struct host *fold_fail(const struct fold_args *args, const char *fact);

@@ -1,5 +1,6 @@
 /* fold_math.c: arithmetic on known numbers, with numpy's broadcasting. Integers stay integers. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "net/onnx/fold.h"
 
@@ -76,8 +77,7 @@ static double math_reals(enum math math, double a, double b)
     return 0;
 }
 
-/* The element of `from` that stands at element `index` of the shape it is broadcast to. */
-static int64_t broadcast_index(const struct shape *to, int64_t index, const struct shape *from)
+int64_t fold_broadcast(const struct shape *to, int64_t index, const struct shape *from)
 {
     int64_t place = 0, stride = 1;
     for (int i = to->rank - 1, k = from->rank - 1; k >= 0; i--, k--) {
@@ -90,20 +90,18 @@ static int64_t broadcast_index(const struct shape *to, int64_t index, const stru
     return place;
 }
 
-static struct host *binary(const struct fold_args *args, enum math math)
+static struct host *pair(const struct fold_args *args, enum math math, const struct host *a,
+                         const struct host *b)
 {
-    const struct host *a = args->in[0], *b = args->n > 1 ? args->in[1] : NULL;
     struct shape shape;
-    if (!b || args->n > 2)
-        return fold_fail(args, "two inputs are needed");
     if (!shape_broadcast(&a->shape, &b->shape, &shape))
         return fold_fail(args, "the shapes of the constants do not match");
     bool whole = a->type == HOST_INT && b->type == HOST_INT && math != MATH_POW;
     enum host_type type = whole || math == MATH_EQUAL ? HOST_INT : HOST_FLOAT;
     struct host *host = onnx_host_new(args->im, type, shape, args->err);
     for (int64_t i = 0; host && i < host->count; i++) {
-        int64_t ia = broadcast_index(&shape, i, &a->shape);
-        int64_t ib = broadcast_index(&shape, i, &b->shape);
+        int64_t ia = fold_broadcast(&shape, i, &a->shape);
+        int64_t ib = fold_broadcast(&shape, i, &b->shape);
         if (whole) {
             if (!math_ints(math, a->ints[ia], b->ints[ib], &host->ints[i])) {
                 host_free(host);
@@ -116,6 +114,30 @@ static struct host *binary(const struct fold_args *args, enum math math)
         }
     }
     return host;
+}
+
+static struct host *binary(const struct fold_args *args, enum math math)
+{
+    if (args->n != 2 || !args->in[1])
+        return fold_fail(args, "two inputs are needed");
+    return pair(args, math, args->in[0], args->in[1]);
+}
+
+/* Of any number of inputs, in turn. */
+static struct host *several(const struct fold_args *args, enum math math)
+{
+    struct host *all = NULL;
+    if (args->n == 1)
+        return fold_identity(args);
+    for (int i = 1; i < args->n; i++) {
+        struct host *next =
+            args->in[i] ? pair(args, math, all ? all : args->in[0], args->in[i]) : NULL;
+        host_free(all);
+        all = next;
+        if (!all)
+            return args->in[i] ? NULL : fold_fail(args, "an input is missing");
+    }
+    return all;
 }
 
 struct host *fold_add(const struct fold_args *args)
@@ -140,12 +162,12 @@ struct host *fold_div(const struct fold_args *args)
 
 struct host *fold_min(const struct fold_args *args)
 {
-    return binary(args, MATH_MIN);
+    return several(args, MATH_MIN);
 }
 
 struct host *fold_max(const struct fold_args *args)
 {
-    return binary(args, MATH_MAX);
+    return several(args, MATH_MAX);
 }
 
 struct host *fold_pow(const struct fold_args *args)
@@ -194,6 +216,16 @@ static double reciprocal(double x)
     return 1 / x;
 }
 
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double positive(double x)
+{
+    return x < 0 ? 0 : x;
+}
+
 #define UNARY(name, fn)                                                                            \
     struct host *name(const struct fold_args *args)                                                \
     {                                                                                              \
@@ -205,6 +237,22 @@ UNARY(fold_sin, sin)
 UNARY(fold_cos, cos)
 UNARY(fold_erf, erf)
 UNARY(fold_reciprocal, reciprocal)
+UNARY(fold_tanh, tanh)
+UNARY(fold_sigmoid, sigmoid)
+UNARY(fold_relu, positive)
+UNARY(fold_round, nearbyint)
+
+struct host *fold_abs(const struct fold_args *args)
+{
+    const struct host *x = args->in[0];
+    struct host *host = onnx_host_new(args->im, x->type, x->shape, args->err);
+    for (int64_t i = 0; host && i < host->count; i++)
+        if (x->type == HOST_FLOAT)
+            host->floats[i] = fabsf(x->floats[i]);
+        else
+            host->ints[i] = x->ints[i] == INT64_MIN ? INT64_MAX : llabs(x->ints[i]);
+    return host;
+}
 
 struct host *fold_neg(const struct fold_args *args)
 {
@@ -229,9 +277,9 @@ struct host *fold_where(const struct fold_args *args)
         return fold_fail(args, "the shapes of the constants do not match");
     struct host *host = onnx_host_new(args->im, args->in[1]->type, shape, args->err);
     for (int64_t i = 0; host && i < host->count; i++) {
-        bool yes = args->in[0]->ints[broadcast_index(&shape, i, &args->in[0]->shape)] != 0;
+        bool yes = args->in[0]->ints[fold_broadcast(&shape, i, &args->in[0]->shape)] != 0;
         const struct host *from = args->in[yes ? 1 : 2];
-        host_copy(host, i, from, broadcast_index(&shape, i, &from->shape));
+        host_copy(host, i, from, fold_broadcast(&shape, i, &from->shape));
     }
     return host;
 }
@@ -285,30 +333,5 @@ struct host *fold_range(const struct fold_args *args)
             host->floats[i] = (float)(start + (double)i * delta);
         else
             host->ints[i] = (int64_t)(start + (double)i * delta);
-    return host;
-}
-
-/* Of all elements; the axes named are all there are in shape arithmetic. */
-struct host *fold_reduce_prod(const struct fold_args *args)
-{
-    const struct host *x = args->in[0];
-    uint32_t axes;
-    bool given;
-    if (!onnx_axes(args->im, args->node, 18, x->shape.rank, &axes, &given, args->err))
-        return NULL;
-    if (x->type != HOST_INT || x->shape.rank > 1)
-        return fold_fail(args, "only lists of whole numbers are supported");
-    struct shape shape = { onnx_int(args->node, "keepdims", 1) ? x->shape.rank : 0, { 1 } };
-    if (shape.rank == 0)
-        shape.dim[0] = 0;
-    struct host *host = onnx_host_new(args->im, HOST_INT, shape, args->err);
-    if (!host)
-        return NULL;
-    host->ints[0] = 1;
-    for (int64_t i = 0; i < x->count; i++)
-        if (__builtin_mul_overflow(host->ints[0], x->ints[i], &host->ints[0])) {
-            host_free(host);
-            return fold_fail(args, "a result is too large");
-        }
     return host;
 }

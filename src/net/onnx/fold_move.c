@@ -55,6 +55,17 @@ struct host *fold_reshape(const struct fold_args *args)
     return under(args, shape);
 }
 
+struct host *fold_flatten(const struct fold_args *args)
+{
+    const struct host *x = args->in[0];
+    int64_t axis = onnx_int(args->node, "axis", 1);
+    axis = axis < 0 ? axis + x->shape.rank : axis;
+    if (axis < 0 || axis > x->shape.rank)
+        return fold_fail(args, "the axis does not exist");
+    return under(args, SHAPE(shape_span(&x->shape, 0, (int)axis),
+                             shape_span(&x->shape, (int)axis, x->shape.rank)));
+}
+
 struct host *fold_squeeze(const struct fold_args *args)
 {
     const struct host *x = args->in[0];
@@ -302,4 +313,47 @@ struct host *fold_tile(const struct fold_args *args)
         host_copy(host, i, x, place);
     }
     return host;
+}
+
+/* One part along an axis. */
+static bool bind_part(const struct fold_args *args, size_t k, int axis, int64_t begin, int64_t size,
+                      bool from_shape)
+{
+    const struct host *x = args->in[0];
+    struct shape shape = x->shape;
+    int64_t step[SHAPE_DIMS];
+    strides_of(&shape, step);
+    shape.dim[axis] = size;
+    struct host *part = strided(args, shape, begin * step[axis], step);
+    if (part)
+        part->from_shape = from_shape;
+    return onnx_bind_host(args->im, args->node, k, part, args->err);
+}
+
+bool fold_split(const struct fold_args *args, bool from_shape)
+{
+    enum { MOST = 256 };
+    int64_t sizes[MOST], begin = 0;
+    const struct host *x = args->in[0];
+    int axis = axis_of(onnx_int(args->node, "axis", 0), x->shape.rank);
+    int64_t parts = (int64_t)args->node->n_output;
+    if (axis < 0 || parts > MOST)
+        return fold_fail(args, "the axis does not exist, or there are too many parts") != NULL;
+    int given = args->im->opset < 13 ? onnx_int_list(args->node, "split", sizes, MOST, args->err)
+                : onnx_has(args->node, 1)
+                    ? onnx_ints(args->im, args->node, 1, "split", sizes, MOST, args->err)
+                    : 0;
+    if (given < 0)
+        return false;
+    int64_t extent = x->shape.dim[axis], each = (extent + parts - 1) / parts;
+    for (int64_t i = 0; i < parts; i++) {
+        int64_t left = extent - begin;
+        int64_t size = given ? (i < given ? sizes[i] : -1) : each < left ? each : left;
+        if (size < 0 || size > left)
+            return fold_fail(args, "the parts do not match the axis") != NULL;
+        if (!bind_part(args, (size_t)i, axis, begin, size, from_shape))
+            return false;
+        begin += size;
+    }
+    return true;
 }

@@ -351,15 +351,33 @@ static bool fuse_group_norm(struct onnx_import *im, int32_t head, bool *done, st
                    err);
 }
 
+/* Where(IsNaN(x), number, x), which PyTorch's new exporter writes behind a softmax with a mask */
+static bool fuse_from_nan(struct onnx_import *im, int32_t head, bool *done, struct err *err)
+{
+    onnx_node *is_nan = node_at(im, head);
+    int32_t where = only_user(im, head, "Where");
+    if (where < 0 || is_nan->n_input != 1 || node_at(im, where)->n_input != 3 ||
+        strcmp(node_at(im, where)->input[0], is_nan->output[0]) != 0 ||
+        strcmp(node_at(im, where)->input[2], is_nan->input[0]) != 0)
+        return true;
+    const struct host *number = constant_ahead(im, node_at(im, where), 1);
+    if (!number || number->count != 1 || !(fabs(host_number(number, 0)) < 1e6))
+        return true;
+    *done = true;
+    union attr attr = { .function = { FUNCTION_FROM_NAN, host_float(number, 0) } };
+    value_id x = onnx_value(im, is_nan, 0, err);
+    if (x == NO_VALUE)
+        return false;
+    value_id y = onnx_add(im, node_at(im, where), NULL, OP_FUNCTION, &x, 1, &attr, err);
+    return replace(im, (int32_t[]){ head, where }, 2, y, err);
+}
+
 static const struct {
     const char *first; /* type of the pattern's first node */
     bool (*fuse)(struct onnx_import *im, int32_t head, bool *done, struct err *err);
 } patterns[] = {
-    { "Sigmoid", fuse_silu },
-    { "Div", fuse_gelu },
-    { "Mul", fuse_gelu },
-    { "MatMul", fuse_linear },
-    { "ReduceMean", fuse_layer_norm },
+    { "Sigmoid", fuse_silu },       { "IsNaN", fuse_from_nan }, { "Div", fuse_gelu },
+    { "Mul", fuse_gelu },           { "MatMul", fuse_linear },  { "ReduceMean", fuse_layer_norm },
     { "Reshape", fuse_group_norm },
 };
 

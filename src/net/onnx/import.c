@@ -37,65 +37,6 @@ static bool mark_needed(struct onnx_import *im, struct err *err)
     return true;
 }
 
-/* The extent of an axis, or what the options say where the file leaves it open. */
-static bool input_extent(struct onnx_import *im, const char *name,
-                         const Onnx__TensorShapeProto__Dimension *dim, int axis, int rank,
-                         int64_t *out, struct err *err)
-{
-    const struct onnx_options *options = im->options;
-    bool open = dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
-                dim->dim_value < 1;
-    int64_t given = axis == 0                ? im->batch
-                    : rank == 4 && axis == 2 ? options->height
-                    : rank == 4 && axis == 3 ? options->width
-                                             : 0;
-    if (!open) {
-        *out = dim->dim_value;
-        return true;
-    }
-    if (given < 1)
-        return err_set(err, ERR_MISSING,
-                       "%s: the input '%.200s' leaves the size of axis %d open; specify it",
-                       im->path, name, axis);
-    im->open_batch = im->open_batch || axis == 0;
-    *out = given;
-    return true;
-}
-
-static bool add_input(struct onnx_import *im, const Onnx__ValueInfoProto *info, struct err *err)
-{
-    struct onnx_name *name = onnx_name_find(im, info->name);
-    const Onnx__TypeProto *type = info->type;
-    if (!name || name->tensor || name->bound || !name->n_uses)
-        return true;
-    if (name->producer >= 0 || name->value != NO_VALUE)
-        return err_set(err, ERR_FORMAT, "%s: the name '%.200s' is used twice", im->path,
-                       name->text);
-    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type ||
-        !type->tensor_type->shape)
-        return err_set(err, ERR_FORMAT, "%s: the input '%.200s' is not a tensor with a shape",
-                       im->path, name->text);
-    int type_now = type->tensor_type->elem_type;
-    if (type_now != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
-        type_now != ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE &&
-        type_now != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16)
-        return err_set(
-            err, ERR_FORMAT,
-            "%s: the input '%.200s' is not a float tensor; it must be bound to a constant",
-            im->path, name->text);
-    const Onnx__TensorShapeProto *dims = type->tensor_type->shape;
-    struct shape shape = { .rank = (int)(dims->n_dim <= SHAPE_DIMS ? dims->n_dim : 0) };
-    if (dims->n_dim > SHAPE_DIMS)
-        return err_set(err, ERR_FORMAT, "%s: the input '%.200s' has more than %d axes", im->path,
-                       name->text, SHAPE_DIMS);
-    for (int i = 0; i < shape.rank; i++)
-        if (!input_extent(im, name->text, dims->dim[i], i, shape.rank, &shape.dim[i], err))
-            return false;
-    name->value = graph_input(im->graph, name->text, shape);
-    return name->value != NO_VALUE ||
-           err_set(err, im->graph->err.kind, "%s: %s", im->path, im->graph->err.text);
-}
-
 static bool is_standard(onnx_node *node)
 {
     return !node->domain || !*node->domain || strcmp(node->domain, "ai.onnx") == 0;
@@ -168,7 +109,7 @@ static bool run(struct onnx_import *im, struct err *err)
     if (!onnx_names_build(im, err) || !mark_needed(im, err))
         return false;
     for (size_t i = 0; i < proto->n_input; i++)
-        if (!add_input(im, proto->input[i], err))
+        if (!onnx_add_input(im, proto->input[i], err))
             return false;
     for (size_t i = 0; i < proto->n_node; i++) /* before nodes are read together with others */
         if (im->needed[i] && is_standard(proto->node[i]) &&

@@ -100,6 +100,13 @@ value_id onnx_add_reshape(struct onnx_import *im, onnx_node *node, const char *s
 value_id onnx_add_scale(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
                         double factor, double offset, struct err *err);
 
+value_id onnx_add_function(struct onnx_import *im, onnx_node *node, const char *suffix, value_id x,
+                           enum function_kind kind, struct err *err);
+/* Elements of an axis from `begin` down to, but without, `end` by a negative step (take.c). */
+value_id onnx_take_backwards(struct onnx_import *im, onnx_node *node, const char *suffix,
+                             value_id x, int axis, int64_t begin, int64_t end, int64_t step,
+                             struct err *err);
+
 /* Output k of the node is this value. False if value is NO_VALUE. */
 bool onnx_bind(struct onnx_import *im, onnx_node *node, size_t k, value_id value, struct err *err);
 /* Output k is known; takes over host, which may be NULL (a failure that is in err). */
@@ -108,6 +115,11 @@ bool onnx_bind_host(struct onnx_import *im, onnx_node *node, size_t k, struct ho
 /* A new constant, counted against the budget of the import. */
 struct host *onnx_host_new(struct onnx_import *im, enum host_type type, struct shape shape,
                            struct err *err);
+
+/* --- input.c --- */
+
+/* An input of the model, unless it is a constant or nothing uses it. */
+bool onnx_add_input(struct onnx_import *im, const Onnx__ValueInfoProto *info, struct err *err);
 
 /* --- attributes.c --- */
 
@@ -184,10 +196,30 @@ ONNX_HANDLER(onnx_mul_op);
 ONNX_HANDLER(onnx_div_op);
 ONNX_HANDLER(onnx_pow);
 ONNX_HANDLER(onnx_neg);
+ONNX_HANDLER(onnx_exp);
+ONNX_HANDLER(onnx_log);
+ONNX_HANDLER(onnx_sqrt);
+ONNX_HANDLER(onnx_reciprocal);
+ONNX_HANDLER(onnx_abs);
+ONNX_HANDLER(onnx_erf);
+ONNX_HANDLER(onnx_sin);
+ONNX_HANDLER(onnx_cos);
+ONNX_HANDLER(onnx_softplus);
+ONNX_HANDLER(onnx_mish);
+ONNX_HANDLER(onnx_elu);
+ONNX_HANDLER(onnx_selu);
+ONNX_HANDLER(onnx_celu);
+ONNX_HANDLER(onnx_max);
+ONNX_HANDLER(onnx_min);
 ONNX_HANDLER(onnx_sum);
 ONNX_HANDLER(onnx_reduce_mean);
 ONNX_HANDLER(onnx_reduce_sum);
 ONNX_HANDLER(onnx_reduce_log_sum_exp);
+ONNX_HANDLER(onnx_reduce_l1);
+ONNX_HANDLER(onnx_reduce_l2);
+ONNX_HANDLER(onnx_reduce_sum_square);
+ONNX_HANDLER(onnx_reduce_max);
+ONNX_HANDLER(onnx_reduce_min);
 ONNX_HANDLER(onnx_reshape);
 ONNX_HANDLER(onnx_flatten);
 ONNX_HANDLER(onnx_transpose);
@@ -197,6 +229,17 @@ ONNX_HANDLER(onnx_concat);
 ONNX_HANDLER(onnx_slice);
 ONNX_HANDLER(onnx_split);
 ONNX_HANDLER(onnx_gather);
+ONNX_HANDLER(onnx_gather_nd);
+ONNX_HANDLER(onnx_gather_elements);
+ONNX_HANDLER(onnx_scatter_nd);
+ONNX_HANDLER(onnx_tile);
+ONNX_HANDLER(onnx_where);
+ONNX_HANDLER(onnx_trilu);
+ONNX_HANDLER(onnx_einsum);
+ONNX_HANDLER(onnx_attention);
+ONNX_HANDLER(onnx_rms_norm);
+ONNX_HANDLER(onnx_depth_to_space);
+ONNX_HANDLER(onnx_space_to_depth);
 ONNX_HANDLER(onnx_expand);
 ONNX_HANDLER(onnx_pad);
 ONNX_HANDLER(onnx_resize);

@@ -26,6 +26,7 @@ struct onnx_bound {
 struct onnx_options {
     int64_t batch;         /* for a first axis without a size; 0: 1 */
     int64_t height, width; /* for the axes 2 and 3 of an image without a size; 0: an error */
+    bool as_stored;        /* inputs keep the order of their axes: see below */
     int64_t fold_limit;    /* limit for the elements of computed constants; 0: 2^24 */
     const struct onnx_bound *bound;
     size_t n_bound;
@@ -35,7 +36,10 @@ struct onnx_options {
                     * NULL if there is none */
 };
 
-/* *out is the caller's; free with graph_free. options may be NULL. Weights may be in other files
+/* An input [N, H, W, 3] is one [N, 3, H, W] of the graph, and an image of bytes (uint8) is one of
+ * floats from 0 to 1, unless options say as_stored.
+ *
+ * *out is the caller's; free with graph_free. options may be NULL. Weights may be in other files
  * beside this one (external.h). Twice the memory of the weights
  * while it runs; 0.4 s for ResNet-50 (100 MB). */
 bool onnx_read(const char *path, const struct onnx_options *options, struct graph **out,

@@ -45,13 +45,20 @@ bool onnx_slice(struct onnx_import *im, onnx_node *node, struct err *err)
     if (x == NO_VALUE || !read_ranges(im, node, &r, err))
         return false;
     for (int i = 0; i < r.n; i++) {
-        if (r.steps[i] < 1)
-            return err_set(err, ERR_FORMAT, "steps below 1 are not supported");
+        if (r.steps[i] == 0)
+            return err_set(err, ERR_FORMAT, "a step is 0");
         struct slice_attr slice = { r.axes[i], r.starts[i], r.ends[i], r.steps[i] };
         int axis = axis_of(slice.axis, onnx_shape(im, x)->rank);
         if (axis < 0)
             return no_axis(slice.axis, onnx_shape(im, x)->rank, err);
         int64_t extent = onnx_shape(im, x)->dim[axis];
+        if (slice.step < 0) {
+            x = onnx_take_backwards(im, node, i + 1 < r.n ? ".axis" : NULL, x, axis, slice.begin,
+                                    slice.end, slice.step, err);
+            if (x == NO_VALUE)
+                return false;
+            continue;
+        }
         if (slice.begin < -extent)
             slice.begin = 0;
         if (slice.end > extent)
@@ -108,49 +115,6 @@ bool onnx_split(struct onnx_import *im, onnx_node *node, struct err *err)
         begin += size;
     }
     return true;
-}
-
-/* The places along one axis: one (the axis goes), a run of neighbours, or some taken one by one. */
-bool onnx_gather(struct onnx_import *im, onnx_node *node, struct err *err)
-{
-    enum { MOST = 1024 };
-    value_id x = onnx_value(im, node, 0, err), parts[MOST];
-    const struct host *places = x == NO_VALUE ? NULL : onnx_constant(im, node, 1, "the index", err);
-    if (!places)
-        return false;
-    struct shape shape = *onnx_shape(im, x);
-    int axis = axis_of(onnx_int(node, "axis", 0), shape.rank);
-    if (axis < 0 || places->type != HOST_INT || places->shape.rank > 1 || places->count < 1 ||
-        places->count > MOST)
-        return err_set(err, ERR_FORMAT,
-                       "only 1 to %d constant indices along one axis are supported", MOST);
-    int64_t count = places->count, extent = shape.dim[axis];
-    bool run = true, single = places->shape.rank == 0;
-    int64_t at[MOST];
-    for (int64_t i = 0; i < count; i++) {
-        at[i] = places->ints[i] < 0 ? places->ints[i] + extent : places->ints[i];
-        if (at[i] < 0 || at[i] >= extent)
-            return err_set(err, ERR_FORMAT, "no index %lld: the axis has %lld entries",
-                           (long long)places->ints[i], (long long)extent);
-        run = run && at[i] == at[0] + i;
-    }
-    value_id y = NO_VALUE;
-    for (int64_t i = 0; i < count && !run; i++) {
-        parts[i] = part(im, node, ".place", x, axis, at[i], at[i] + 1, err);
-        if (parts[i] == NO_VALUE)
-            return false;
-    }
-    if (run)
-        y = part(im, node, single ? ".place" : NULL, x, axis, at[0], at[0] + count, err);
-    else
-        y = onnx_add(im, node, NULL, OP_CONCAT, parts, (int)count,
-                     &(union attr){ .axis = { axis } }, err);
-    if (y == NO_VALUE || !single)
-        return onnx_bind(im, node, 0, y, err);
-    struct shape target = { shape.rank - 1, { 0 } };
-    for (int i = 0; i < target.rank; i++)
-        target.dim[i] = shape.dim[i < axis ? i : i + 1];
-    return onnx_bind(im, node, 0, onnx_add_reshape(im, node, NULL, y, target, err), err);
 }
 
 /* The pads in front of and behind every axis; 0 where none are named. */
@@ -215,6 +179,38 @@ static value_id transposed(struct onnx_import *im, onnx_node *node, const char *
     return x == NO_VALUE ? NO_VALUE : onnx_add(im, node, suffix, OP_TRANSPOSE, &x, 1, &attr, err);
 }
 
+/* One axis of a tensor as the rows of images [before, 1, extent, behind], which is padded there. */
+static value_id pad_axis(struct onnx_import *im, onnx_node *node, value_id x, int axis,
+                         int64_t front, int64_t back, const struct pad_attr *pad, struct err *err)
+{
+    struct shape shape = *onnx_shape(im, x), target = shape;
+    int64_t before = shape_span(&shape, 0, axis);
+    int64_t behind = shape_span(&shape, axis + 1, shape.rank);
+    union attr attr = { .pad = *pad };
+    memset(attr.pad.pad, 0, sizeof attr.pad.pad);
+    attr.pad.pad[SIDE_TOP] = front, attr.pad.pad[SIDE_BOTTOM] = back;
+    x = onnx_add_reshape(im, node, ".rows", x, SHAPE(before, 1, shape.dim[axis], behind), err);
+    if (x == NO_VALUE)
+        return NO_VALUE;
+    x = onnx_add(im, node, ".padded", OP_PAD, &x, 1, &attr, err);
+    if (x == NO_VALUE)
+        return NO_VALUE;
+    target.dim[axis] = onnx_shape(im, x)->dim[2];
+    return onnx_add_reshape(im, node, ".axes", x, target, err);
+}
+
+static bool pad_each(struct onnx_import *im, onnx_node *node, value_id x, const int64_t *front,
+                     const int64_t *back, const struct pad_attr *pad, struct err *err)
+{
+    int rank = onnx_shape(im, x)->rank;
+    if (front[0] || back[0])
+        return err_set(err, ERR_FORMAT, "the first axis, the images, cannot be padded");
+    for (int i = 1; i < rank && x != NO_VALUE; i++)
+        if (front[i] || back[i])
+            x = pad_axis(im, node, x, i, front[i], back[i], pad, err);
+    return onnx_bind(im, node, 0, x, err);
+}
+
 bool onnx_pad(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     static const char *const modes[] = { "constant", "reflect", "edge", NULL };
@@ -234,7 +230,7 @@ bool onnx_pad(struct onnx_import *im, onnx_node *node, struct err *err)
     if (!any)
         return onnx_bind(im, node, 0, x, err);
     if (rank != 4 || !padded_last(front, back, order))
-        return err_set(err, ERR_FORMAT, "only two axes of a 4-axis tensor can be padded");
+        return pad_each(im, node, x, front, back, &attr.pad, err);
     bool moved = order[2] != 2 || order[3] != 3;
     for (int i = 0; i < 4; i++)
         inverse[order[i]] = i;

@@ -1,4 +1,5 @@
 /* view.c: the same elements under another shape or order. */
+#include <stdlib.h>
 #include "net/onnx/import.h"
 
 bool onnx_reshape(struct onnx_import *im, onnx_node *node, struct err *err)
@@ -133,6 +134,21 @@ bool onnx_concat(struct onnx_import *im, onnx_node *node, struct err *err)
                      err);
 }
 
+/* Whether a value is computed from an input of the network, and so has its images along axis 0. */
+static bool from_images(const struct graph *graph, value_id value)
+{
+    bool *known = calloc((size_t)graph->n_values + 1, sizeof *known);
+    for (int i = 0; known && i < graph->n_inputs; i++)
+        known[graph->inputs[i].value] = true;
+    for (int32_t i = 0; known && i < graph->n_nodes; i++)
+        for (int k = 0; k < graph->nodes[i].n_inputs; k++)
+            if (graph->nodes[i].inputs[k] != NO_VALUE && known[graph->nodes[i].inputs[k]])
+                known[graph->nodes[i].output] = true;
+    bool found = known && known[value];
+    free(known);
+    return found;
+}
+
 /* A shape that comes from that of an activation, and repeats a constant along the batch only. */
 bool onnx_expand(struct onnx_import *im, onnx_node *node, struct err *err)
 {
@@ -151,6 +167,8 @@ bool onnx_expand(struct onnx_import *im, onnx_node *node, struct err *err)
     if (repeated.rank)
         repeated.dim[0] = full.dim[0];
     value_id like = im->graph->n_inputs ? im->graph->inputs[0].value : NO_VALUE;
+    if (shape_equal(&shape, &full) && from_images(im->graph, x))
+        return onnx_bind(im, node, 0, x, err);
     if (source->from_shape && shape.rank && shape.dim[0] == 1 && shape_equal(&repeated, &full) &&
         like != NO_VALUE && onnx_shape(im, like)->rank &&
         onnx_shape(im, like)->dim[0] == full.dim[0])
@@ -159,12 +177,16 @@ bool onnx_expand(struct onnx_import *im, onnx_node *node, struct err *err)
             onnx_add(im, node, NULL, OP_EXPAND_BATCH, (value_id[]){ x, like }, 2, NULL, err), err);
     if (shape_equal(&shape, &full))
         return onnx_bind(im, node, 0, x, err);
-    struct host *ones = onnx_host_new(im, HOST_FLOAT, full, err);
+    struct shape grown = full; /* 1 where x stays as it is, so that it may have another batch */
+    for (int i = 0; i < full.rank; i++)
+        if (i >= full.rank - shape.rank && shape.dim[i - (full.rank - shape.rank)] == full.dim[i])
+            grown.dim[i] = 1;
+    struct host *ones = onnx_host_new(im, HOST_FLOAT, grown, err);
     if (!ones)
         return false;
     for (int64_t i = 0; i < ones->count; i++)
         ones->floats[i] = 1;
-    value_id factor = onnx_store(im, node->output[0], true, full, ones->floats, err);
+    value_id factor = onnx_store(im, node->output[0], true, grown, ones->floats, err);
     host_free(ones);
     if (factor == NO_VALUE)
         return false;

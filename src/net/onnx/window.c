@@ -155,10 +155,69 @@ static struct conv_attr conv_attr_of(onnx_node *node, const struct window *w)
     return attr;
 }
 
+/* The first two entries of a list for three axes, and what the third one must be. */
+static bool flat_list(onnx_node *node, const char *name, int64_t third, int64_t *out,
+                      struct err *err)
+{
+    int64_t values[3];
+    int n = onnx_int_list(node, name, values, 3, err);
+    if (n == 0)
+        return true;
+    if (n == 3)
+        out[0] = values[0], out[1] = values[1];
+    return n == 3 && values[2] == third;
+}
+
+/* A convolution of a volume [N, C, H, W, D] that does not reach along its last axis: of D images.
+ */
+static bool conv_slices(struct onnx_import *im, onnx_node *node, value_id x, struct err *err)
+{
+    union attr to = { .transpose = { 5, { 0, 4, 1, 2, 3 } } };
+    union attr back = { .transpose = { 5, { 0, 2, 3, 4, 1 } } };
+    union attr attr = { .conv = { .groups = onnx_int(node, "group", 1) } };
+    int64_t pads[6] = { 0 };
+    const struct host *weight = onnx_constant(im, node, 1, "the weight", err);
+    if (!weight)
+        return false;
+    struct shape s = *onnx_shape(im, x), k = weight->shape;
+    bool flat = flat_list(node, "strides", 1, attr.conv.stride, err) &&
+                flat_list(node, "dilations", 1, attr.conv.dilation, err) && k.rank == 5 &&
+                k.dim[4] == 1 && onnx_int_list(node, "pads", pads, 6, err) >= 0 && !pads[2] &&
+                !pads[5] && onnx_choice(node, "auto_pad", auto_pads, err) == PAD_GIVEN &&
+                attr.conv.groups > 0 && in_range(pads, 6, 0, "pads", err);
+    if (!flat)
+        return err_set(err, ERR_FORMAT, "3 spatial axes are not supported; 1 and 2 are");
+    memcpy(attr.conv.pad, (int64_t[SIDES]){ pads[0], pads[1], pads[3], pads[4] },
+           sizeof attr.conv.pad);
+    attr.conv.kernel[0] = k.dim[2], attr.conv.kernel[1] = k.dim[3];
+    value_id inputs[3] = { onnx_add(im, node, ".slices", OP_TRANSPOSE, &x, 1, &to, err) };
+    inputs[0] = onnx_add_reshape(im, node, ".images", inputs[0],
+                                 SHAPE(s.dim[0] * s.dim[4], s.dim[1], s.dim[2], s.dim[3]), err);
+    inputs[1] =
+        onnx_parameter(im, node, 1, SHAPE(k.dim[0], k.dim[1], k.dim[2], k.dim[3]), false, err);
+    inputs[2] = onnx_has(node, 2) ? onnx_parameter(im, node, 2, SHAPE(k.dim[0]), false, err) : 0;
+    if (inputs[0] == NO_VALUE || inputs[1] == NO_VALUE || inputs[2] == NO_VALUE)
+        return false;
+    value_id y =
+        onnx_add(im, node, ".conv", OP_CONV, inputs, onnx_has(node, 2) ? 3 : 2, &attr, err);
+    if (y == NO_VALUE)
+        return false;
+    struct shape o = *onnx_shape(im, y);
+    y = onnx_add_reshape(im, node, ".volume", y,
+                         SHAPE(s.dim[0], s.dim[4], o.dim[1], o.dim[2], o.dim[3]), err);
+    if (y == NO_VALUE)
+        return false;
+    return onnx_bind(im, node, 0, onnx_add(im, node, NULL, OP_TRANSPOSE, &y, 1, &back, err), err);
+}
+
 bool onnx_conv(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     struct window w;
-    value_id inputs[3];
+    value_id inputs[3], x = onnx_value(im, node, 0, err);
+    if (x == NO_VALUE)
+        return false;
+    if (onnx_shape(im, x)->rank == 5)
+        return conv_slices(im, node, x, err);
     int n = conv_inputs(im, node, &w, inputs, false, err);
     if (!n)
         return false;

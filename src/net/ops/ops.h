@@ -24,7 +24,11 @@ extern const struct op op_concat, op_slice, op_pad, op_expand_batch;
 /* view.c */
 extern const struct op op_reshape, op_flatten, op_transpose;
 /* reduce.c */
-extern const struct op op_reduce_mean, op_softmax, op_log_softmax;
+extern const struct op op_reduce_mean, op_reduce_max, op_softmax, op_log_softmax;
+/* function.c */
+extern const struct op op_function;
+/* take.c */
+extern const struct op op_take;
 /* dropout.c */
 extern const struct op op_dropout;
 /* upsample.c */

@@ -1,4 +1,4 @@
-/* reduce.c: means over axes, and softmax. */
+/* reduce.c: means and maxima over axes, and softmax. */
 #include "net/plan/lower.h"
 #include "net/kernels/strided.h"
 #include "net/ops/ops.h"
@@ -25,7 +25,7 @@ static bool mean_shape(const union attr *attr, const struct shape *const *in, in
     const struct shape *x = in[0];
     char text[SHAPE_TEXT];
     if (attr->reduce.axes >> x->rank)
-        return err_set(err, ERR_FORMAT, "the input is %s; it has too few axes for this mean",
+        return err_set(err, ERR_FORMAT, "the input is %s; it has too few axes to reduce",
                        shape_text(x, text));
     struct shape y = { 0, { 0 } };
     for (int i = 0; i < x->rank; i++) {
@@ -93,7 +93,7 @@ static bool add_mean(struct plan_node *pn, bool (*run)(const struct step *, stru
                      int to, struct err *err)
 {
     struct mean m = mean_of(pn);
-    struct step_spec spec = { "mean", run, &m, sizeof m, 0 };
+    struct step_spec spec = { pn->node->op->name, run, &m, sizeof m, 0 };
     struct step *step = step_add(pn->tape, &spec, err);
     return step && step_use(step, from, ACCESS_READ, err) && step_use(step, to, ACCESS_WRITE, err);
 }
@@ -111,6 +111,54 @@ static bool mean_backward(struct plan_node *pn, struct err *err)
     int dy = out_gradient(pn, LAYOUT_PLAIN, err), dx = gradient_slot(pn, 0, LAYOUT_PLAIN);
     return add_mean(pn, run_mean_back, dy, dx, err) && gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
 }
+
+static bool run_max(const struct step *step, struct err *err)
+{
+    (void)err;
+    const struct mean *m = step->state;
+    strided_max(&m->walk, step->at[0], step->at[1]);
+    return true;
+}
+
+static bool run_max_back(const struct step *step, struct err *err)
+{
+    (void)err;
+    const struct mean *m = step->state;
+    strided_max_back(&m->walk, step->at[0], step->at[1], step->at[2], step->at[3]);
+    return true;
+}
+
+static bool max_forward(struct plan_node *pn, struct err *err)
+{
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err);
+    return add_mean(pn, run_max, x, out_slot(pn, LAYOUT_PLAIN), err);
+}
+
+static bool max_backward(struct plan_node *pn, struct err *err)
+{
+    struct mean m = mean_of(pn);
+    struct step_spec spec = { "max back", run_max_back, &m, sizeof m, 0 };
+    if (!wants_gradient(pn, 0))
+        return true;
+    int x = in_slot(pn, 0, LAYOUT_PLAIN, err), y = out_value(pn, LAYOUT_PLAIN, err);
+    int dy = out_gradient(pn, LAYOUT_PLAIN, err), dx = gradient_slot(pn, 0, LAYOUT_PLAIN);
+    struct step *step = step_add(pn->tape, &spec, err);
+    return step && step_use(step, x, ACCESS_READ, err) && step_use(step, y, ACCESS_READ, err) &&
+           step_use(step, dy, ACCESS_READ, err) && step_use(step, dx, ACCESS_WRITE, err) &&
+           gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
+}
+
+const struct op op_reduce_max = {
+    .kind = OP_REDUCE_MAX,
+    .name = "reduce_max",
+    .onnx = "ReduceMax",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .fields = mean_fields,
+    .shape = mean_shape,
+    .forward = max_forward,
+    .backward = max_backward,
+};
 
 const struct op op_reduce_mean = {
     .kind = OP_REDUCE_MEAN,

@@ -49,6 +49,9 @@ static const struct op *const table[OP_KINDS] = {
     [OP_CARRY] = &op_carry,
     [OP_ATTENTION] = &op_attention,
     [OP_RMS_NORM] = &op_rms_norm,
+    [OP_FUNCTION] = &op_function,
+    [OP_REDUCE_MAX] = &op_reduce_max,
+    [OP_TAKE] = &op_take,
 };
 
 const struct op *op_get(enum op_kind kind)

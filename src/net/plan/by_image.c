@@ -65,6 +65,7 @@ static bool is_by_image(const struct node *node)
     case OP_GELU:
     case OP_SIGMOID:
     case OP_TANH:
+    case OP_FUNCTION:
     case OP_MAX_POOL:
     case OP_AVERAGE_POOL:
     case OP_LRN:

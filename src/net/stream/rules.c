@@ -156,6 +156,7 @@ bool rules_of(const struct body *body, const struct node *node, const struct pla
     case OP_LRN:
     case OP_SCALE:
     case OP_CONVERT:
+    case OP_FUNCTION:
         return true;
     case OP_ADD:
     case OP_SUB:
