@@ -139,6 +139,9 @@ static const struct op_case cases[] = {
     { "heads_packed", OP_ATTENTION, { .attention = { .heads = 2 } } },
     { "heads_long", OP_ATTENTION, { .attention = { .heads = 1 } } },
     { "rms_norm", OP_RMS_NORM, { .norm = { .epsilon = 1e-6f } } },
+    { "embedding", OP_EMBEDDING, { .linear = { 0 } } },
+    { "relative_bias", OP_RELATIVE_BIAS, { .relative = { 0 } } },
+    { "relative_bias_near", OP_RELATIVE_BIAS, { .relative = { .distance = 20 } } },
 };
 
 /* How the tensors of a case enter the graph. */

@@ -58,6 +58,9 @@ enum op_kind {
                      [N, S]] -> [N, T, heads d]; without k and v: q, k, v side by side [N, T,
                      3 heads d] */
     OP_RMS_NORM,  /* x, weight (shape of the normalised axes) */
+    OP_EMBEDDING,     /* ids [N, T], table [rows, C] -> [N, T, C] */
+    OP_RELATIVE_BIAS, /* x [N, T, ..], of which only T counts, table [rows, heads] -> [1, heads, T,
+                         T]: the bias of an attention */
     OP_KINDS
 };
 

@@ -49,6 +49,8 @@ static const struct op *const table[OP_KINDS] = {
     [OP_CARRY] = &op_carry,
     [OP_ATTENTION] = &op_attention,
     [OP_RMS_NORM] = &op_rms_norm,
+    [OP_EMBEDDING] = &op_embedding,
+    [OP_RELATIVE_BIAS] = &op_relative_bias,
 };
 
 const struct op *op_get(enum op_kind kind)

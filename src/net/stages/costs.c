@@ -49,6 +49,7 @@ static bool needs_input(enum op_kind kind)
     case OP_GLOBAL_LSE_POOL:
     case OP_ATTENTION_POOL:
     case OP_STANDARDIZE:
+    case OP_EMBEDDING:
         return true;
     default:
         return false;
