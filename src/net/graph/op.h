@@ -54,10 +54,10 @@ enum op_kind {
     OP_ATTENTION_POOL,  /* x [N, C, H, W], scores [N, 1, H, W] -> [N, C, 1, 1] */
     OP_STANDARDIZE,     /* weight [O, ..], gain O -> a weight of the same shape */
     OP_CARRY,           /* [N, C, H, W], one tile of an image: with cells of its neighbours */
-    OP_ATTENTION, /* q [N, T, heads d], k, v [N, S, heads d], [bias [1|N, 1|heads, T, S]], [mask
-                     [N, S]] -> [N, T, heads d]; without k and v: q, k, v side by side [N, T,
-                     3 heads d] */
-    OP_RMS_NORM,  /* x, weight (shape of the normalised axes) */
+    OP_ATTENTION,     /* q [N, T, heads d], k, v [N, S, heads d], [bias [1|N, 1|heads, T, S]], [mask
+                         [N, S]] -> [N, T, heads d]; without k and v: q, k, v side by side [N, T,
+                         3 heads d] */
+    OP_RMS_NORM,      /* x, weight (shape of the normalised axes) */
     OP_EMBEDDING,     /* ids [N, T], table [rows, C] -> [N, T, C] */
     OP_RELATIVE_BIAS, /* x [N, T, ..], of which only T counts, table [rows, heads] -> [1, heads, T,
                          T]: the bias of an attention */
