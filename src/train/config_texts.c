@@ -78,8 +78,8 @@ static bool refuse_image_keys(const struct train_config *config, struct err *err
         { "parallel.stages", config_staged(config) },
         { "parallel.space", config_divided(config) },
     };
-    return refuse_first(keys, sizeof keys / sizeof *keys,
-                        "is for images, not for texts (data.text)", err);
+    return refuse_first(keys, sizeof keys / sizeof *keys, "cannot be used with texts (data.text)",
+                        err);
 }
 
 bool config_check_texts(const struct train_config *config, struct err *err)

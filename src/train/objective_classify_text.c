@@ -6,15 +6,6 @@
 #include "train/network.h"
 #include "train/objective_classify.h"
 
-static bool text_settle(struct train_config *config, struct err *err)
-{
-    if (!config_texts(config))
-        return err_set(err, ERR_USAGE,
-                       "objective: classify_text learns from texts; set data.text, the column of "
-                       "the tables in data.train that has them");
-    return classify_settle(config, err);
-}
-
 static bool text_build(struct learning *learning, struct graph **out, struct err *err)
 {
     const struct dataset_texts *texts = learning->dataset->texts;
@@ -62,7 +53,7 @@ const struct objective objective_classify_text = {
     .monitor = "auc",
     .mode = PLAN_TRAIN,
     .test = true,
-    .settle = text_settle,
+    .settle = classify_settle,
     .inputs = classify_inputs,
     .build = text_build,
     .loss = classify_loss,

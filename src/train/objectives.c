@@ -47,6 +47,10 @@ static bool choose_objective(struct train_config *config, struct err *err)
     bool taught = config->distill.teacher[0] != 0;
     if (config_texts(config) && config->objective == NUMBER_classify)
         config->objective = NUMBER_classify_text;
+    if (!config_texts(config) && config->objective == NUMBER_classify_text)
+        return err_set(err, ERR_USAGE,
+                       "objective: classify_text learns from texts; set data.text, the column of "
+                       "the tables in data.train that has them");
     if (config_texts(config) && config->objective != NUMBER_classify_text)
         return err_set(err, ERR_USAGE, "data.text: texts are for objective classify, not %s",
                        objective_of(config)->name);

@@ -1,21 +1,29 @@
 /* runner_texts.c: see runner_texts.h. */
 #include "train/runner_texts.h"
+#include <stdlib.h>
 #include "base/console.h"
 
-/* How many tokens texts have, if some are cut. */
+/* Can all texts be read? How many tokens they have, if some are cut. */
 bool texts_look(struct trainer *trainer, struct err *err)
 {
     const struct dataset *dataset = &trainer->dataset;
     const struct dataset_texts *texts = dataset->texts;
     int64_t longer = 0, longest = 0, n = dataset->n_samples, most = texts->sequence.tokens;
     struct token_ids ids = { 0 };
-    bool ok = true;
+    float *room = calloc((size_t)(2 * most), sizeof *room);
+    bool ok = room || err_memory(err, "texts");
     for (int64_t i = 0; ok && i < n; i++, ids.n = 0) {
-        ok = tokenizer_encode(texts->tokenizer, dataset_text(dataset, i), true, &ids, err);
+        ok = tokenizer_encode(texts->tokenizer, dataset_text(dataset, i), true, &ids, err) &&
+             dataset_read_text(dataset, i, room, room + most, err);
+        char *name = ok ? NULL : dataset_sample_name(dataset, i);
+        if (name)
+            err_prefix(err, name);
+        free(name);
         longer += ids.n > most;
         longest = ids.n > longest ? ids.n : longest;
     }
     token_ids_free(&ids);
+    free(room);
     if (ok && longer > 0 && trainer_leads(trainer))
         console_note(trainer->ctx->console,
                      "%lld of %lld texts have more than %lld tokens, up to %lld (data.long: %s)",
