@@ -59,8 +59,9 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
             json_out_text(&json, "summary", networks[i].summary);
             json_out_close_object(&json);
         } else {
-            fprintf(app->out, "%-29s %9.2f M %4lld px  %s%s\n", networks[i].name,
-                    (double)parameters / 1e6, (long long)networks[i].side, networks[i].summary,
+            fprintf(app->out, "%-29s %9.2f M %4lld %s  %s%s\n", networks[i].name,
+                    (double)parameters / 1e6, (long long)networks[i].side,
+                    networks[i].input == ZOO_TEXT ? "tokens" : "px", networks[i].summary,
                     networks[i].dense_exact ? " (dense = window)" : "");
         }
     }
@@ -283,11 +284,14 @@ static bool run_run(struct app *app, const struct model_args *given, char **path
 static bool run(struct app *app, const void *options, const struct args_result *operands,
                 struct err *err)
 {
-    static const char *const actions[] = { "list", "show", "convert", "run", "bench", "cut" };
+    static const char *const actions[] = { "list",  "show", "convert",   "run",
+                                           "bench", "cut",  "vocabulary" };
     const struct model_args *given = options;
     const char *action = operands->operands[0];
     bool convert = strcmp(action, "convert") == 0;
     int allowed = convert ? 2 : 1;
+    if (strcmp(action, "vocabulary") == 0)
+        return model_vocabulary(app, given, operands->operands + 1, operands->n_operands - 1, err);
     if (strcmp(action, "run") != 0 && operands->n_operands > allowed)
         return err_set(err, ERR_USAGE, "unexpected argument '%s'", operands->operands[allowed]);
     if (strcmp(action, "list") == 0)
@@ -338,8 +342,9 @@ static const struct arg args[] = {
       .type = ARG_TEXT,
       .offset = AT(output),
       .value = "FILE",
-      .help = "for convert: FILE.onnx or FILE.safetensors; for run: FILE.csv, a table of scores "
-              "that 'evaluate roc' reads, or, for features and with --layer, FILE.npy" },
+      .help = "for convert: FILE.onnx or FILE.safetensors; for vocabulary: vocab.txt; for run: "
+              "FILE.csv, a table of scores that 'evaluate roc' reads, or, for features and with "
+              "--layer, FILE.npy" },
     FLAG_ARG("tta", tta,
              "for run: average the scores over the eight rotations and reflections of a patch"),
     FLAG_ARG(
@@ -382,6 +387,9 @@ static const struct arg args[] = {
     FLAG_ARG("count", count,
              "for cut: count multiply-adds and bytes instead of measuring times: the same on every "
              "machine"),
+    TEXT_ARG("text", text, "COLUMN", "text", "for vocabulary: the column with the texts"),
+    INT_ARG("tokens", tokens, "N", "8000", 100, 1 << 20,
+            "for vocabulary: most tokens, as data.vocabulary in a config"),
     FLAG_ARG("json", json, "print the result as JSON"),
     COMMON_ARGS,
 };
@@ -389,7 +397,8 @@ static const struct arg args[] = {
 const struct command cmd_model = {
     .spec = { .name = "model",
               .summary = "list, show, convert, run, time and cut networks",
-              .operands = "list | show | convert | run PATCHES... | bench | cut",
+              .operands =
+                  "list | show | convert | run PATCHES... | bench | cut | vocabulary TABLES...",
               .min_operands = 1,
               .max_operands = 1000000,
               .description =
@@ -399,7 +408,8 @@ const struct command cmd_model = {
                   "tar files of images, patch stores), prepared as in the model's training, and "
                   "prints the score of every class; 'bench' times a network; 'cut' shows where a "
                   "network "
-                  "is cut into stages, which train on different ranks. Without a "
+                  "is cut into stages, which train on different ranks; 'vocabulary' learns a "
+                  "vocab.txt for networks of texts from tables. Without a "
                   "config.json, images are used as RGB / 255 at their own size. 'run --memory "
                   "stream' "
                   "takes whole slides and images of any size, such as 20,000 x 20,000 px, in "
@@ -418,7 +428,8 @@ const struct command cmd_model = {
                          "-o resnet18.onnx\n"
                          "microtome model bench --network resnet50 --train --memory stream "
                          "--memory-mb 4000 --size 10000 --repeats 1\n"
-                         "microtome model cut --network resnet110_v2 --size 1024 --stages 4",
+                         "microtome model cut --network resnet110_v2 --size 1024 --stages 4\n"
+                         "microtome model vocabulary train.csv --tokens 4000 -o vocab.txt",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct model_args),

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "cli/predict.h"
 #include "tissue/quality.h"
+#include "train/score_texts.h"
 
 #define AT(field) offsetof(struct predict_args, field)
 
@@ -302,6 +303,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
                 struct err *err)
 {
     const struct predict_args *given = options;
+    if (given->models.n == 1 && score_texts_takes(given->models.items[0]))
+        return predict_texts(app, given, operands->operands, operands->n_operands, err);
     struct slide_list slides = { 0 };
     struct predict_request request = { .slides = &slides,
                                        .folder = given->output,
@@ -341,12 +344,14 @@ const struct command cmd_predict = {
                   "for a hundredth of the work; for others this is an approximation, which is "
                   "measured first (--mode dense). Networks trained on whole slides take each as "
                   "one "
-                  "image and score it too (--mode whole). " SLIDES_ARE
+                  "image and score it too (--mode whole). A model of texts takes a table of texts "
+                  "instead (CSV) and writes scores.csv: id, label and score_<class>. " SLIDES_ARE
                   " Patch stores made with 'microtome extract --dense' are accepted as well. Run "
                   "again, an interrupted run continues; complete slides are kept, and those that "
                   "cannot be read are recorded in slides.csv and skipped. The same options give "
                   "the same bytes for any number of threads.",
               .example = "microtome predict slides.csv -o heatmaps --model run1\n"
+                         "microtome predict test.csv -o scores --model reports\n"
                          "microtome predict a.tif -o heatmaps --model googlenet.onnx --mode dense "
                          "--calibrate affine --stride 64",
               .args = args,

@@ -121,7 +121,7 @@ static bool find_classes(const struct roc_run *run, const char *path, struct cla
     *out = (struct class_list){ 0 };
     if (run->o->scores.n > 0)
         return true;
-    if (!csv_read(path, &csv, err))
+    if (!slide_csv_read(path, &csv, err))
         return false;
     bool ok = csv_column(&csv, "score") >= 0 || class_list_of_columns(&csv, out, err);
     csv_free(&csv);

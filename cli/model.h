@@ -12,8 +12,8 @@ extern const char *const model_memory_choices[];
 
 struct model_args {
     struct common_options common;
-    const char *model, *network, *weights, *output, *layer, *spill, *at;
-    int64_t init_seed, classes, size, batch, repeats, memory_mb, tile_px, stages;
+    const char *model, *network, *weights, *output, *layer, *spill, *at, *text;
+    int64_t init_seed, classes, size, batch, repeats, memory_mb, tile_px, stages, tokens;
     int kernels, memory, scores; /* indices in kernel_choices, model_memory_choices, .. */
     int head, norm;
     bool plan, layers, train, fast, json, tta, any_stain, overwrite, count, features;
@@ -50,4 +50,8 @@ bool model_run_patches(struct app *app, const struct model_args *given, const st
 /* `model run --memory stream`: scores, or the map of a layer, of whole images. */
 bool model_run_whole(struct app *app, const struct model_args *given, const struct model *model,
                      char **paths, int n_paths, struct err *err);
+
+/* `model vocabulary`: a vocab.txt learnt from tables of texts. */
+bool model_vocabulary(struct app *app, const struct model_args *given, char **tables, int n_tables,
+                      struct err *err);
 #endif

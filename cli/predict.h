@@ -28,4 +28,8 @@ void predict_args_print(const struct predict_args *given, FILE *stream,
                         const struct predict_times *times);
 
 extern const struct task_kind predict_tasks;
+
+/* A table of texts and a model of texts: scores.csv in the output folder. */
+bool predict_texts(struct app *app, const struct predict_args *given, char *const *tables,
+                   int n_tables, struct err *err);
 #endif

@@ -44,6 +44,11 @@ bool token_put(struct token_ids *to, int32_t id, struct err *err);
 /* Adds the ids of `size` bytes of UTF-8, at their own end. */
 bool wordpiece_encode(const struct tokenizer *tokenizer, const char *text, size_t size,
                       struct token_ids *to, struct err *err);
+/* Takes the words of a text, normalised, one by one; false ends it. */
+typedef bool (*word_fn)(void *arg, const char *word, size_t size, struct err *err);
+/* The words that wordpiece_encode would look up, but for those that are too long for it. */
+bool wordpiece_words(const struct tokenizer *tokenizer, const char *text, size_t size, word_fn each,
+                     void *arg, struct err *err);
 bool bpe_encode(const struct tokenizer *tokenizer, const char *text, size_t size,
                 struct token_ids *to, struct err *err);
 const struct merge *bpe_find(const struct tokenizer *tokenizer, int32_t left, int32_t right);

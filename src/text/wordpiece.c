@@ -16,6 +16,8 @@ struct words {
     size_t size;
     int64_t characters;
     struct token_ids *to;
+    word_fn each; /* takes the words instead of `to`; NULL: none does */
+    void *arg;
 };
 
 /* Greedy, from the front; one token for all of a word that cannot be made up. */
@@ -23,10 +25,12 @@ static bool end_word(struct words *w, struct err *err)
 {
     const struct tokenizer *t = w->tokenizer;
     size_t prefix = strlen(t->prefix), begin = 0, size = w->size;
-    int64_t first = w->to->n;
+    int64_t first = w->to ? w->to->n : 0;
     bool known = w->characters <= t->most_characters;
     w->size = 0;
     w->characters = 0;
+    if (w->each)
+        return size == 0 || !known || w->each(w->arg, w->word, size, err);
     while (known && begin < size) {
         int32_t id = -1;
         size_t end = size;
@@ -100,19 +104,32 @@ static bool normalise(struct words *w, uint32_t code, struct err *err)
     return !alone || end_word(w, err);
 }
 
-bool wordpiece_encode(const struct tokenizer *t, const char *text, size_t size,
-                      struct token_ids *to, struct err *err)
+static bool read_words(struct words *words, const char *text, size_t size, struct err *err)
 {
-    size_t prefix = strlen(t->prefix);
+    size_t prefix = strlen(words->tokenizer->prefix);
     char *room = malloc(prefix + MOST_GROWTH * size + 16);
-    struct words words = { .tokenizer = t, .word = room + prefix, .to = to };
     bool ok = room || err_memory(err, "a text");
+    words->word = room + prefix;
     for (const char *at = text; ok && at < text + size;) {
         uint32_t code = 0;
         at += utf8_length((const unsigned char *)at, &code);
-        ok = normalise(&words, code, err);
+        ok = normalise(words, code, err);
     }
-    ok = ok && end_word(&words, err);
+    ok = ok && end_word(words, err);
     free(room);
     return ok;
+}
+
+bool wordpiece_encode(const struct tokenizer *t, const char *text, size_t size,
+                      struct token_ids *to, struct err *err)
+{
+    struct words words = { .tokenizer = t, .to = to };
+    return read_words(&words, text, size, err);
+}
+
+bool wordpiece_words(const struct tokenizer *t, const char *text, size_t size, word_fn each,
+                     void *arg, struct err *err)
+{
+    struct words words = { .tokenizer = t, .each = each, .arg = arg };
+    return read_words(&words, text, size, err);
 }

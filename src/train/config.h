@@ -68,6 +68,11 @@ struct train_config {
         double val_fraction;
         int64_t folds, fold; /* 0: no folds; from 1 */
         char *patient, *hard_negatives, *stain_template;
+        char *text, *patient_column, *id; /* columns of tables of texts; text "": no texts */
+        char *tokenizer;
+        int64_t vocabulary, max_tokens;
+        int long_rule; /* enum sequence_rule */
+        bool keep_case;
         int stain;   /* enum stain_method */
         int balance; /* enum data_balance */
         int64_t resize_px, window_mb, workers;
@@ -185,6 +190,11 @@ static inline bool config_whole(const struct train_config *config)
 {
     return config->data.slides.n > 0;
 }
+/* Whether it is tables of texts (data.text). */
+static inline bool config_texts(const struct train_config *config)
+{
+    return config->data.text[0] != 0;
+}
 /* Whether activations are kept as bfloat16 though the whole network runs at once. */
 static inline bool config_half(const struct train_config *config)
 {
@@ -207,6 +217,9 @@ extern const char *const privacy_units[], *const privacy_accountants[]; /* NULL-
 
 /* Refuses settings that are for patches alone where slides are given, and the other way round. */
 bool config_check_slides(const struct train_config *config, struct err *err);
+
+/* Refuses settings that are for images where texts are given, and the other way round. */
+bool config_check_texts(const struct train_config *config, struct err *err);
 
 /* Patches that go through the network together, and how many times that is in a step on each
  * replica; their product is train.batch x train.accumulate. After config_check_parallel. */
@@ -243,6 +256,13 @@ bool config_adopt_classes(struct train_config *config, struct err *err);
 
 /* The same for the labels of slide lists that are not these two: the classes are those, sorted. */
 bool config_adopt_labels(struct train_config *config, struct err *err);
+
+/* The same for tables of texts. */
+bool config_adopt_text_labels(struct train_config *config, struct err *err);
+/* Notes the labels of the tables for training that are not in *found yet (dataset_texts.c). */
+bool config_text_labels(const struct train_config *config, struct texts *found, struct err *err);
+/* Adds a copy of an item that is not there yet, unless it is "". */
+bool texts_note(struct texts *texts, const char *item, struct err *err);
 
 /* Two configs as texts of config_print: true if they differ only in what changes no result, in how
  * the network is cut into stages, or, on another number of ranks, in how a step is made up. The

@@ -4,6 +4,7 @@
 #include "diffusion/colour.h"
 #include "diffusion/process.h"
 #include "net/stages/program.h"
+#include "text/sequence.h"
 #include "train/config.h"
 
 static const char *const paddings[] = { "zero", "reflect", "replicate", "valid", NULL };
@@ -47,7 +48,8 @@ const struct config_key config_keys[] = {
     INT("seed", seed, 0, 9e15, "0",
         "random seed for weights, order and augmentation; the same seed gives the same run"),
     CHOICE("objective", objective, objective_names, "classify",
-           "what is learnt: classify: the class of a patch; distill: see distill.teacher, which "
+           "what is learnt: classify: the class of a patch, a slide or a text; distill: see "
+           "distill.teacher, which "
            "implies it; encode: patches to small maps and back, for generate.latent; generate: new "
            "patches, see docs/synthesize.md; regress: a number for a "
            "patch, from stores of 'extract --target'; segment: "
@@ -86,7 +88,27 @@ const struct config_key config_keys[] = {
           "instead of data.train: slide lists (CSV with the columns slide and label, and perhaps "
           "patient, mpp, split); each slide is one image, learnt from its label alone"),
     TEXT("data.label", data.label, "label",
-         "for data.slides: column with the class, or with the number for regress"),
+         "for data.slides: column with the class, or with the number for regress; for data.text: "
+         "column with the class"),
+    TEXT("data.text", data.text, "''",
+         "column with the text: data.train, data.val and data.test are then tables of texts (CSV)"),
+    TEXT("data.patient_column", data.patient_column, "''",
+         "for data.text: column with the patient; '': patient, or, without such a column, every "
+         "row is a patient of its own"),
+    TEXT("data.id", data.id, "''",
+         "for data.text: column with the id of a row in the scores of predict; '': its number"),
+    TEXT("data.tokenizer", data.tokenizer, "''",
+         "for data.text: vocab.txt of BERT, or tokenizer.json; '': a vocabulary is learnt from the "
+         "training texts"),
+    INT("data.vocabulary", data.vocabulary, 100, 1 << 20, "8000",
+        "for data.text: most tokens of a learnt vocabulary"),
+    BOOL("data.keep_case", data.keep_case, "false",
+         "for data.text: a vocab.txt has capital letters and accents"),
+    INT("data.max_tokens", data.max_tokens, 4, 512, "256",
+        "for data.text: tokens that a network takes; see data.long"),
+    CHOICE("data.long", data.long_rule, sequence_rule_names, "truncate",
+           "what is kept of longer texts: truncate: the beginning; head_tail: beginning and end, "
+           "half each; refuse: they are an error"),
     REAL("data.mpp", data.mpp, 0, 1000, "0",
          "for data.slides: um per pixel at which slides are read; 0: data.long_side_px"),
     INT("data.long_side_px", data.long_side_px, 0, 1 << 20, "0",

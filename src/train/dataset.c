@@ -81,6 +81,7 @@ void dataset_free(struct dataset *dataset)
     free_lookup(dataset);
     free(dataset->origins);
     dataset_free_index(dataset);
+    dataset_free_texts(dataset);
     free(dataset->patients);
     *dataset = (struct dataset){ 0 };
 }
@@ -428,7 +429,8 @@ bool dataset_open(const struct train_config *config, struct dataset *out, struct
     if (ok && labelled && config->data.hard_negatives[0])
         ok = dataset_add_hard(&listing, config->data.hard_negatives, err);
     ok = ok && dataset_add_synthetic(&listing, err) && check_leak(out, err) &&
-         check_classes(out, config, err);
+         check_classes(out, config, err) &&
+         (!config_texts(config) || dataset_open_texts(out, config, err));
     return end_listing(&listing, ok);
 }
 

@@ -1,13 +1,23 @@
-/* dataset.h: patch stores, folders of images and tar files, or lists of whole slides -> one table
- * of labelled samples, split into sides: training, validation and test. Only the table is in
- * memory; pixels are read on demand. A patient (or slide) is never on two sides. */
+/* dataset.h: patch stores, folders of images and tar files, lists of whole slides, or tables of
+ * texts -> one table of labelled samples, split into sides: training, validation and test. Only the
+ * table is in memory; pixels are read on demand. A patient (or slide) is never on two sides. */
 #ifndef TRAIN_DATASET_H
 #define TRAIN_DATASET_H
 #include "base/image.h"
 #include "base/label_image.h"
 #include "patch/patch.h"
 #include "stain/stain.h"
+#include "text/sequence.h"
 #include "train/config.h"
+
+/* The tokenizer of a data set of texts: of a file, or learnt from the training side. */
+struct dataset_texts {
+    struct tokenizer *tokenizer;
+    struct sequence sequence;
+    char *file;  /* "vocab.txt" or "tokenizer.json" */
+    char *bytes; /* [size]: of that file */
+    size_t size;
+};
 
 enum data_side { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_NONE };
 
@@ -38,6 +48,7 @@ struct dataset {
     bool label_images;      /* beside every image: dataset_read_labels */
     bool icc;               /* the colours of all stores were converted to sRGB (extract --icc) */
     struct stain_fit stain; /* what the patches of all stores were normalised to, if anything */
+    struct dataset_texts *texts; /* how texts become tokens; NULL: samples are images */
     int64_t room_origins, room_spans, room_labels, room_targets;
     int64_t last_item;            /* of the last sample, while building */
     struct patient_table *lookup; /* names -> numbers, while building */
@@ -110,6 +121,13 @@ void dataset_put_sample(const struct dataset *dataset, int64_t sample, FILE *str
 
 /* Where samples are whole slides: its line of the slide list, the data set's; else NULL. */
 const struct slide_entry *dataset_slide(const struct dataset *dataset, int64_t sample);
+
+/* Where samples are texts: the text, the data set's; and its ids and mask [max_tokens].
+ * Thread-safe.
+ */
+const char *dataset_text(const struct dataset *dataset, int64_t sample);
+bool dataset_read_text(const struct dataset *dataset, int64_t sample, float *ids, float *mask,
+                       struct err *err);
 
 /* Width of the sample's patch as stored; an image is opened to find it. */
 bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err);

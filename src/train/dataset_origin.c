@@ -25,6 +25,7 @@ void origin_free(struct origin *origin)
         free(origin->files[i]);
     free(origin->files);
     slide_list_free(&origin->slides);
+    csv_free(&origin->table);
     free(origin->path);
 }
 
@@ -411,6 +412,8 @@ static bool is_store_or_tar(const char *path)
 
 bool origin_add(struct listing *listing, const char *path, struct err *err)
 {
+    if (config_texts(listing->config))
+        return origin_add_texts(listing, path, err);
     if (config_whole(listing->config))
         return origin_add_slides(listing, path, err);
     if (file_is_folder(path))
@@ -558,6 +561,8 @@ char *dataset_sample_name(const struct dataset *dataset, int64_t sample)
         return text_format("%s patch %lld", origin->path, (long long)item);
     if (origin->kind == ORIGIN_FOLDER)
         return text_format("%s%s", origin->path, origin->files[item]);
+    if (origin->kind == ORIGIN_TEXTS)
+        return text_format("%s:%d", origin->path, origin->table.lines[item]);
     if (origin->kind == ORIGIN_SLIDES)
         return strdup(origin->slides.entries[item].path);
     return text_format("%s: %s", origin->path, origin->tar.entries[item].name);

@@ -3,6 +3,7 @@
 #ifndef TRAIN_DATASET_ORIGIN_H
 #define TRAIN_DATASET_ORIGIN_H
 #include <regex.h>
+#include "base/csv.h"
 #include "patch/store.h"
 #include "prepare/stain_need.h"
 #include "slide/slide_list.h"
@@ -10,7 +11,7 @@
 #include "train/kept.h"
 #include "train/tar.h"
 
-enum origin_kind { ORIGIN_STORE, ORIGIN_FOLDER, ORIGIN_TAR, ORIGIN_SLIDES };
+enum origin_kind { ORIGIN_STORE, ORIGIN_FOLDER, ORIGIN_TAR, ORIGIN_SLIDES, ORIGIN_TEXTS };
 
 struct place_l0 {
     int32_t x, y;
@@ -34,6 +35,9 @@ struct origin {
     size_t n_files;
     /* list of slides: every one is a sample */
     struct slide_list slides;
+    /* table of texts: every row is a sample */
+    struct csv table;
+    int text_column;
 };
 
 /* Ids first, first + 1, .. up to the next span. */
@@ -97,6 +101,15 @@ enum data_side side_of_split(const char *split);
  * content. */
 bool origin_add_slides(struct listing *listing, const char *path, struct err *err);
 uint64_t origin_hash_slides(const struct origin *origin);
+
+/* From dataset_texts.c: the rows of a table as samples; is the text of a row not empty, and UTF-8?
+ */
+bool origin_add_texts(struct listing *listing, const char *path, struct err *err);
+bool text_check(const struct csv *csv, size_t row, int column, struct err *err);
+/* The tokenizer. Sides must have been assigned. */
+bool dataset_open_texts(struct dataset *dataset, const struct train_config *config,
+                        struct err *err);
+void dataset_free_texts(struct dataset *dataset);
 
 /* The group of a patch of a store, or -1; of an image: its item. */
 int32_t origin_group(const struct origin *origin, int64_t item);

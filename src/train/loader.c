@@ -16,7 +16,8 @@
 #define WINDOWS 2 /* in memory */
 
 struct place {
-    float *pixels;
+    float *pixels; /* or tokens */
+    float *mask;   /* NULL: samples are images */
     int32_t *labels;
     float *targets;         /* NULL: the data set has none */
     int32_t *pixel_classes; /* NULL: the data set has no label images */
@@ -102,7 +103,8 @@ bool loader_new(const struct loader_options *options, struct loader **out, struc
     int64_t n = order_count(options->dataset, &order), global = options->batch * options->ranks;
     loader->n_batches = options->train ? n / global : ceil_div(n, global);
     loader->sample_places = options->input_px * options->input_px;
-    loader->sample_floats = 3 * loader->sample_places;
+    loader->sample_floats = options->dataset->texts ? options->dataset->texts->sequence.tokens
+                                                    : 3 * loader->sample_places;
     bool ok = true;
     for (int i = 0; i < AHEAD; i++) {
         struct place *place = &loader->ring[i];
@@ -111,12 +113,15 @@ bool loader_new(const struct loader_options *options, struct loader **out, struc
         place->labels = calloc(batch, sizeof *place->labels);
         place->samples = calloc(batch, sizeof *place->samples);
         place->copies = calloc(batch, sizeof *place->copies);
+        if (options->dataset->texts)
+            place->mask = calloc(batch * (size_t)loader->sample_floats, sizeof *place->mask);
         if (options->dataset->targets)
             place->targets = calloc(batch, sizeof *place->targets);
         if (options->dataset->label_images)
             place->pixel_classes =
                 calloc(batch * (size_t)loader->sample_places, sizeof *place->pixel_classes);
         ok = ok && place->pixels && place->labels && place->samples && place->copies &&
+             (place->mask || !options->dataset->texts) &&
              (place->targets || !options->dataset->targets) &&
              (place->pixel_classes || !options->dataset->label_images);
     }
@@ -136,6 +141,7 @@ void loader_free(struct loader *loader)
     loader_end(loader);
     for (int i = 0; i < AHEAD; i++) {
         free(loader->ring[i].pixels);
+        free(loader->ring[i].mask);
         free(loader->ring[i].labels);
         free(loader->ring[i].samples);
         free(loader->ring[i].copies);
@@ -194,9 +200,19 @@ static bool read_classes(const struct loader_options *options, int64_t sample,
     return ok;
 }
 
+/* An error of a sample names it. Returns false. */
+static bool name_sample(const struct loader_options *options, int64_t sample, struct err *err)
+{
+    char *name = dataset_sample_name(options->dataset, sample);
+    if (err && name && !strstr(err->text, name))
+        err_prefix(err, name);
+    free(name);
+    return false;
+}
+
 /* classes [input_px, input_px]: NULL without label images */
-static bool make_sample(const struct loader *loader, const struct window *window, int64_t position,
-                        float *out, int32_t *classes, struct err *err)
+static bool make_image(const struct loader *loader, const struct window *window, int64_t position,
+                       float *out, int32_t *classes, struct err *err)
 {
     const struct loader_options *options = &loader->options;
     const struct order_item *item = &window->items[position - window->first];
@@ -211,17 +227,36 @@ static bool make_sample(const struct loader *loader, const struct window *window
               prepare_patch(options, key, &patch, &known, err);
     for (int64_t i = 0; ok && classes && i < loader->sample_places; i++)
         classes[i] = known.px[3 * i];
-    if (ok) {
+    if (ok)
         model_normalize(options->prepare, &patch, out);
-    } else {
-        char *name = dataset_sample_name(options->dataset, item->sample);
-        if (err && name && !strstr(err->text, name))
-            err_prefix(err, name);
-        free(name);
-    }
     image_free(&patch);
     image_free(&known);
     return ok;
+}
+
+/* The sample at a position, for this slot of a batch. */
+static bool make_sample(const struct loader *loader, const struct window *window, int64_t position,
+                        struct place *place, int64_t slot, struct err *err)
+{
+    int64_t sample = window->items[position - window->first].sample;
+    float *out = place->pixels + slot * loader->sample_floats;
+    int32_t *classes =
+        place->pixel_classes ? place->pixel_classes + slot * loader->sample_places : NULL;
+    bool ok = place->mask ? dataset_read_text(loader->options.dataset, sample, out,
+                                              place->mask + slot * loader->sample_floats, err)
+                          : make_image(loader, window, position, out, classes, err);
+    return ok || name_sample(&loader->options, sample, err);
+}
+
+/* A slot of a batch without a sample. */
+static void fill_up(const struct loader *loader, struct place *place, int64_t slot)
+{
+    size_t bytes = (size_t)loader->sample_floats * sizeof(float);
+    memset(place->pixels + slot * loader->sample_floats, 0, bytes);
+    for (int64_t i = 0; place->mask && i < loader->sample_floats; i++)
+        place->mask[slot * loader->sample_floats + i] = 1; /* a mean over no token is none */
+    for (int64_t i = 0; place->pixel_classes && i < loader->sample_places; i++)
+        place->pixel_classes[slot * loader->sample_places + i] = LOSS_IGNORE;
 }
 
 static void free_window(struct window *window)
@@ -260,9 +295,6 @@ static void do_item(struct loader *loader, struct window *window, int64_t item)
     const struct loader_options *options = &loader->options;
     int64_t position = position_of(loader, item), slot = item % options->batch;
     struct place *place = &loader->ring[item / options->batch % AHEAD];
-    float *out = place->pixels + slot * loader->sample_floats;
-    int32_t *classes =
-        place->pixel_classes ? place->pixel_classes + slot * loader->sample_places : NULL;
     struct err problem = window ? window->err : (struct err){ 0 };
     bool ok = problem.kind == ERR_NONE;
     place->labels[slot] = LOSS_IGNORE;
@@ -270,8 +302,6 @@ static void do_item(struct loader *loader, struct window *window, int64_t item)
     place->copies[slot] = 0;
     if (place->targets)
         place->targets[slot] = NAN;
-    for (int64_t i = 0; classes && !window && i < loader->sample_places; i++)
-        classes[i] = LOSS_IGNORE;
     if (window && ok) {
         int64_t sample = window->items[position - window->first].sample;
         place->labels[slot] = dataset_label(options->dataset, sample);
@@ -279,9 +309,9 @@ static void do_item(struct loader *loader, struct window *window, int64_t item)
         place->copies[slot] = window->items[position - window->first].copy;
         if (place->targets)
             place->targets[slot] = options->dataset->targets[sample];
-        ok = make_sample(loader, window, position, out, classes, &problem);
+        ok = make_sample(loader, window, position, place, slot, &problem);
     } else {
-        memset(out, 0, (size_t)loader->sample_floats * sizeof *out);
+        fill_up(loader, place, slot);
     }
     pthread_mutex_lock(&loader->lock);
     if (!ok && (place->failed < 0 || item < place->failed)) {
@@ -495,8 +525,14 @@ static void describe(const struct loader *loader, const struct place *place, str
 {
     int64_t n = loader->options.batch, side = loader->options.input_px;
     *out = (struct batch){ 0 };
-    batch_put(out,
-              (struct batch_item){ "image", BATCH_FLOAT, SHAPE(n, 3, side, side), place->pixels });
+    struct shape tokens = SHAPE(n, loader->sample_floats);
+    if (place->mask) {
+        batch_put(out, (struct batch_item){ "tokens", BATCH_FLOAT, tokens, place->pixels });
+        batch_put(out, (struct batch_item){ "mask", BATCH_FLOAT, tokens, place->mask });
+    } else {
+        batch_put(out, (struct batch_item){ "image", BATCH_FLOAT, SHAPE(n, 3, side, side),
+                                            place->pixels });
+    }
     batch_put(out, (struct batch_item){ "label", BATCH_INT32, SHAPE(n), place->labels });
     batch_put(out, (struct batch_item){ "sample", BATCH_INT64, SHAPE(n), place->samples });
     batch_put(out, (struct batch_item){ "copy", BATCH_INT32, SHAPE(n), place->copies });

@@ -164,6 +164,24 @@ bool network_build_autoencoder(const struct train_config *config, int64_t side, 
     return true;
 }
 
+bool network_build_text(const struct train_config *config, int64_t outputs, int64_t vocabulary,
+                        struct graph **out, struct err *err)
+{
+    struct zoo_options options = { .batch = config_micro_batch(config),
+                                   .channels = vocabulary,
+                                   .height = config->data.max_tokens,
+                                   .classes = outputs };
+    const struct zoo_network *network = zoo_find(config->network.name, err);
+    if (!network)
+        return err_prefix(err, "network.name");
+    if (network->input != ZOO_TEXT)
+        return err_set(err, ERR_USAGE,
+                       "network.name: %s does not take texts; use bert_tiny, prenorm_tiny, t5_mini "
+                       "or another of 'microtome model list'",
+                       network->name);
+    return zoo_build(network->name, &options, out, err);
+}
+
 bool network_is_undivided(const struct train_config *config, const char *objective, struct err *err)
 {
     if (!config_staged(config) && !config_divided(config) && !config_whole(config))

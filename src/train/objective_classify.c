@@ -5,7 +5,7 @@
 #include "net/model/model.h"
 #include "train/loss.h"
 #include "train/network.h"
-#include "train/objective_classes.h"
+#include "train/objective_classify.h"
 
 struct classify {
     float *weights; /* [classes]; NULL: all 1 */
@@ -17,7 +17,7 @@ static bool independent(const struct learning *learning)
     return learning->config->network.activation == ACTIVATION_SIGMOID;
 }
 
-static void classify_free(struct learning *learning)
+void classify_free(struct learning *learning)
 {
     struct classify *own = learning->own;
     if (own) {
@@ -47,7 +47,7 @@ static bool weigh_classes(const struct learning *learning, struct classify *own,
     return true;
 }
 
-static bool classify_settle(struct train_config *config, struct err *err)
+bool classify_settle(struct train_config *config, struct err *err)
 {
     bool sigmoid = config->network.activation == ACTIVATION_SIGMOID;
     if (sigmoid && config->train.smoothing > 0)
@@ -57,7 +57,7 @@ static bool classify_settle(struct train_config *config, struct err *err)
     return config_adopt_classes(config, err);
 }
 
-static bool classify_inputs(struct learning *learning, struct err *err)
+bool classify_inputs(struct learning *learning, struct err *err)
 {
     struct classify *own = learning->own = calloc(1, sizeof *own);
     size_t targets = (size_t)(config_micro_batch(learning->config) * learning->dataset->n_classes);
@@ -82,8 +82,8 @@ static void one_hot(const int32_t *labels, int64_t count, int64_t classes, float
     }
 }
 
-static bool classify_loss(struct learning *learning, const struct comparison *c, double *loss,
-                          struct err *err)
+bool classify_loss(struct learning *learning, const struct comparison *c, double *loss,
+                   struct err *err)
 {
     const struct train_config *config = learning->config;
     const struct classify *own = learning->own;
@@ -105,7 +105,7 @@ static bool classify_loss(struct learning *learning, const struct comparison *c,
     return true;
 }
 
-static void classify_predict(const struct learning *learning, const float *outputs, double *values)
+void classify_predict(const struct learning *learning, const float *outputs, double *values)
 {
     if (!independent(learning))
         model_scores(outputs, learning->outputs, values);
@@ -113,7 +113,7 @@ static void classify_predict(const struct learning *learning, const float *outpu
         model_scores(outputs + i, 1, values + i);
 }
 
-static void classify_restore(const struct learning *learning, const double *values, float *outputs)
+void classify_restore(const struct learning *learning, const double *values, float *outputs)
 {
     for (int64_t i = 0; i < learning->outputs; i++) {
         double p = fmax(values[i], DBL_MIN), rest = fmax(1 - values[i], DBL_MIN);
@@ -121,8 +121,8 @@ static void classify_restore(const struct learning *learning, const double *valu
     }
 }
 
-static bool classify_keep(struct learning *learning, const struct comparison *c, double loss_sum,
-                          struct predictions *to, struct err *err)
+bool classify_keep(struct learning *learning, const struct comparison *c, double loss_sum,
+                   struct predictions *to, struct err *err)
 {
     const int32_t *labels = batch_int32(c->batch, "label");
     const int64_t *samples = batch_int64(c->batch, "sample");
@@ -142,16 +142,16 @@ static bool classify_keep(struct learning *learning, const struct comparison *c,
     return ok;
 }
 
-static void classify_describe(const struct learning *learning, struct model_config *card)
+void classify_describe(const struct learning *learning, struct model_config *card)
 {
     classes_describe(learning, card);
     card->independent = independent(learning);
 }
 
 static const struct objective_feed classify_feeds[] = { { "image", "input", false }, { 0 } };
-static const struct objective_loss classify_losses[] = { { "softmax", "softmax" },
-                                                         { "sigmoid", "sigmoid" },
-                                                         { 0 } };
+const struct objective_loss classify_losses[] = { { "softmax", "softmax" },
+                                                  { "sigmoid", "sigmoid" },
+                                                  { 0 } };
 
 const struct objective objective_classify = {
     .name = "classify",

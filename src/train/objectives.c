@@ -9,6 +9,7 @@
 
 #define OBJECTIVES(LINE)                                                                           \
     LINE(classify)                                                                                 \
+    LINE(classify_text)                                                                            \
     LINE(distill)                                                                                  \
     LINE(encode)                                                                                   \
     LINE(generate)                                                                                 \
@@ -40,10 +41,19 @@ int objective_measure(const struct objective *objective, const char *name)
     return -1;
 }
 
-/* A teacher means distillation, and the other way round. */
+/* A teacher means distillation, and the other way round; texts are another kind of sample. */
 static bool choose_objective(struct train_config *config, struct err *err)
 {
     bool taught = config->distill.teacher[0] != 0;
+    if (config_texts(config) && config->objective == NUMBER_classify)
+        config->objective = NUMBER_classify_text;
+    if (!config_texts(config) && config->objective == NUMBER_classify_text)
+        return err_set(err, ERR_USAGE,
+                       "objective: classify_text learns from texts; set data.text, the column of "
+                       "the tables in data.train that has them");
+    if (config_texts(config) && config->objective != NUMBER_classify_text)
+        return err_set(err, ERR_USAGE, "data.text: texts are for objective classify, not %s",
+                       objective_of(config)->name);
     if (taught && config->objective == NUMBER_classify)
         config->objective = NUMBER_distill;
     if (taught && config->objective != NUMBER_distill)
@@ -166,7 +176,7 @@ static bool check_data(const struct train_config *config, struct err *err)
     const struct texts *const lists[] = { &config->data.train, &config->data.val,
                                           &config->data.test, &config->data.synthetic };
     static const char *const keys[] = { "data.train", "data.val", "data.test", "data.synthetic" };
-    for (int k = 0; k < 4 && !config_whole(config); k++)
+    for (int k = 0; k < 4 && !config_whole(config) && !config_texts(config); k++)
         for (size_t i = 0; i < lists[k]->n; i++) {
             const char *path = lists[k]->items[i], *other = other_data(path);
             if (other && !file_is_folder(path))
@@ -179,8 +189,9 @@ static bool check_data(const struct train_config *config, struct err *err)
 
 bool objective_settle(struct train_config *config, const char *path, struct err *err)
 {
-    if (!objective_resolve(config, err) || !config_check_slides(config, err) ||
-        !check_data(config, err) || !config_check_private(config, err))
+    if (!objective_resolve(config, err) || !config_check_texts(config, err) ||
+        !config_check_slides(config, err) || !check_data(config, err) ||
+        !config_check_private(config, err))
         return path ? err_prefix(err, path) : false;
     return !objective_of(config)->settle || objective_of(config)->settle(config, err);
 }

@@ -1,4 +1,6 @@
-/* runner_patches.c: patches of one size: batches from a loader, run in one plan (runner.h). */
+/* runner_patches.c: patches of one size, or texts: batches from a loader, run in one plan
+ * (runner.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "base/console.h"
@@ -7,7 +9,7 @@
 #include "net/stream/choose.h"
 #include "train/loader.h"
 #include "train/mix.h"
-#include "train/trainer.h"
+#include "train/runner_texts.h"
 
 struct patches {
     struct runner runner;
@@ -160,7 +162,7 @@ static bool patches_open(struct trainer *trainer, enum data_side side, struct ru
     struct patches *patches = calloc(1, sizeof *patches);
     if (!patches)
         return err_memory(err, "batches");
-    patches->runner = (struct runner){ &runner_patches, trainer, side };
+    patches->runner = (struct runner){ trainer->kind, trainer, side };
     if (!new_loader(trainer, side, &patches->loader, err) || !new_mix(patches, err)) {
         patches_free(&patches->runner);
         return false;
@@ -365,6 +367,29 @@ const struct runner_kind runner_patches = {
     .step_batches = config_micro_batches,
     .look = patches_look,
     .describe = patches_describe,
+    .open = patches_open,
+    .free = patches_free,
+    .n_batches = patches_n_batches,
+    .begin = patches_begin,
+    .end = patches_end,
+    .next = patches_next,
+    .waited_s = patches_waited_s,
+    .use = patches_use,
+    .forward = patches_forward,
+    .gradient = patches_gradient,
+    .backward = patches_backward,
+    .step = runner_step,
+    .tell = patches_tell,
+    .record = patches_record,
+    .remark = patches_remark,
+};
+
+const struct runner_kind runner_texts = {
+    .samples = "texts",
+    .batch = config_micro_batch,
+    .step_batches = config_micro_batches,
+    .look = texts_look,
+    .describe = texts_describe,
     .open = patches_open,
     .free = patches_free,
     .n_batches = patches_n_batches,

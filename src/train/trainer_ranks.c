@@ -123,8 +123,9 @@ static bool hash_data(const struct trainer *trainer, uint64_t *hash, struct err 
     const struct dataset *dataset = &trainer->dataset;
     int64_t looks = dataset->n_origins < LOOK_AT_ORIGINS ? dataset->n_origins : LOOK_AT_ORIGINS;
     bool ok = true;
-    *hash = trainer->data_hash; /* of slides it has the pixels */
-    for (int64_t i = 0; ok && !config_whole(trainer->config) && i < looks && dataset->n_samples > 0;
+    *hash = trainer->data_hash; /* of slides and tables it has the contents */
+    for (int64_t i = 0; ok && !config_whole(trainer->config) && i < looks &&
+                        dataset->n_samples > 0 && !dataset->texts;
          i++)
         ok = hash_pixels(dataset, i * dataset->n_samples / looks, hash, err);
     return ok;

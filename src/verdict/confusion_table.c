@@ -204,7 +204,7 @@ bool confusion_of_table(const struct confusion_table_request *request, struct co
     struct plan plan = { 0 };
     struct csv csv;
     *out = (struct confusion_table){ 0 };
-    if (!csv_read(request->path, &csv, err))
+    if (!slide_csv_read(request->path, &csv, err))
         return false;
     bool ok = make_plan(request, &csv, &plan, err);
     csv_free(&csv);

@@ -96,11 +96,34 @@ static bool index_table(struct slide_table *table, const char *slide_column, str
     return ok;
 }
 
+#define TEXT_SCORE "score_"
+#define SLIDE_SCORE "prob_"
+
+bool slide_csv_read(const char *path, struct csv *out, struct err *err)
+{
+    const size_t start = strlen(TEXT_SCORE), less = start - strlen(SLIDE_SCORE);
+    static char slide[] = "slide";
+    bool texts = csv_read(path, out, err);
+    if (!texts)
+        return false;
+    texts = out->n_columns > 2 && strcmp(out->names[0], "id") == 0 &&
+            strcmp(out->names[1], "label") == 0;
+    for (size_t i = 2; i < out->n_columns; i++)
+        texts = texts && strncmp(out->names[i], TEXT_SCORE, start) == 0;
+    for (size_t i = 2; texts && i < out->n_columns; i++) {
+        out->names[i] += less;
+        memcpy(out->names[i], SLIDE_SCORE, strlen(SLIDE_SCORE));
+    }
+    if (texts)
+        out->names[0] = slide;
+    return true;
+}
+
 bool slide_table_read(const char *path, const char *slide_column, struct slide_table *out,
                       struct err *err)
 {
     *out = (struct slide_table){ 0 };
-    return csv_read(path, &out->csv, err) && index_table(out, slide_column, err);
+    return slide_csv_read(path, &out->csv, err) && index_table(out, slide_column, err);
 }
 
 bool slide_table_parse(const char *text, size_t size, const char *path, const char *slide_column,

@@ -14,6 +14,10 @@ struct slide_table {
     const char **slides; /* [n] names, sorted, each once; point into the CSV */
 };
 
+/* csv_read; a table that 'predict' made of texts (id, label, score_<class>) gets the names of one
+ * of slides (slide, label, prob_<class>). */
+bool slide_csv_read(const char *path, struct csv *out, struct err *err);
+
 /* slide_column is the name of the column with the slides. The folder and the slide's file extension
  * are not part of the name: "a/test_001.tif" is test_001. *out is the caller's; free with
  * slide_table_free. */

@@ -155,6 +155,20 @@ case("heads", heads(2), (2, 5, 16), (2, 7, 16), (2, 7, 16))
 case("heads_masked", heads(2, 0.7), (2, 5, 18), (2, 7, 18), (2, 7, 18), (1, 2, 5, 7), (2, 7), given={4: seen})
 case("heads_packed", lambda x: heads(2)(*x.chunk(3, 2)), (2, 37, 24))
 case("heads_long", heads(1), (1, 3, 4), (1, 530, 4), (1, 530, 4))
+
+
+def relative(distance):
+    """T5's bias of attention: rows of the table by the bucket of key - query."""
+    def fn(x, table):
+        tokens, half = x.shape[1], table.shape[0] // 2
+        exact = half // 2
+        offset = torch.arange(tokens)[None, :] - torch.arange(tokens)[:, None]
+        far = exact + (torch.log(offset.abs().float().clamp(min=1) / exact) / math.log(distance / exact) * (half - exact)).long()
+        bucket = torch.where(offset.abs() < exact, offset.abs(), far.clamp(max=half - 1)) + half * (offset > 0)
+        return table[bucket].permute(2, 0, 1)[None]
+    return fn
+
+
 case("rms_norm", lambda x, w: x * (x.square().mean(-1, True) + 1e-6).rsqrt() * w, (2, 5, 12), (12,))
 
 for name, fn in [("exp", torch.exp), ("abs", torch.abs), ("erf", torch.erf), ("sin", torch.sin), ("cos", torch.cos)]:
@@ -165,3 +179,7 @@ case("reduce_max", lambda x: x.amax((1, 3)), (2, 3, 4, 5))
 case("reduce_max_keep", lambda x: x.amax(2, keepdim=True), (2, 3, 4, 5))
 case("take", lambda x, at: x[:, at.long()], (2, 16, 3, 2), (5,), given={1: torch.tensor([3.0, 0, 15, 3, 7])})
 case("take_last", lambda x, at: x[..., at.long()], (2, 3, 7), (4,), given={1: torch.tensor([6.0, 5, 1, 1])})
+ids = torch.tensor([[3, 0, 10, 3, 3], [7, 7, 10, 1, 3]])
+case("embedding", lambda x, table: F.embedding(x.detach().long(), table), (2, 5), (11, 6), given={0: ids})
+case("relative_bias", relative(128), (1, 40, 1), (32, 2))
+case("relative_bias_near", relative(20), (2, 37), (8, 2))

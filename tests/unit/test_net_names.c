@@ -211,6 +211,17 @@ static const struct example examples[] = {
     { "segment_unet", 16, 0, 0, { "down.0", "down.2", "up.1", "up.0" } },
     { "autoencoder_4", 16, 0, 0, { "encoder.0", "encoder.2", "decoder.2", "decoder.0" } },
     { "autoencoder_8", 16, 0, 0, { "encoder.3", "decoder.3" } },
+    { "bert_tiny",
+      16,
+      0,
+      0,
+      { "bert.embeddings", "bert.encoder.layer.1", "bert.encoder", "bert.pooler" } },
+    { "prenorm_tiny",
+      16,
+      0,
+      0,
+      { "roberta_prelayernorm.embeddings", "roberta_prelayernorm.encoder.layer.0" } },
+    { "t5_mini", 16, 0, 0, { "encoder.block.0", "encoder.block.3", "encoder" } },
 };
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 
@@ -280,6 +291,14 @@ struct looked {
     struct plan *plan;
 };
 
+static bool is_ids(const struct graph *g, int input)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op->kind == OP_EMBEDDING && g->nodes[i].inputs[0] == g->inputs[input].value)
+            return true;
+    return false;
+}
+
 static struct looked look(const struct graph *g, const struct plan *from)
 {
     struct err err = { 0 };
@@ -303,6 +322,8 @@ static struct looked look(const struct graph *g, const struct plan *from)
         float *x = plan_input(all.plan, i);
         for (int64_t k = 0; k < n; k++) /* the same for every image */
             x[k] = from ? plan_output(from, i)[k] : sinf((float)(k % one) * 0.37f + (float)i);
+        for (int64_t k = 0; !from && is_ids(g, i) && k < n; k++)
+            x[k] = (float)(k % one % 7 + 1);
     }
     if (!plan_forward(all.plan, &err))
         fail_msg("%s: %s", g->name, err.text);

@@ -152,6 +152,9 @@ static const struct op_case cases[] = {
     { "reduce_max_keep", OP_REDUCE_MAX, { .reduce = { 1u << 2, true } } },
     { "take", OP_TAKE, { .axis = { 1 } } },
     { "take_last", OP_TAKE, { .axis = { -1 } } },
+    { "embedding", OP_EMBEDDING, { .linear = { 0 } } },
+    { "relative_bias", OP_RELATIVE_BIAS, { .relative = { 0 } } },
+    { "relative_bias_near", OP_RELATIVE_BIAS, { .relative = { .distance = 20 } } },
 };
 
 /* How the tensors of a case enter the graph. */

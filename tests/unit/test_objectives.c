@@ -365,7 +365,7 @@ static void cards_are_checked(void **state)
           "\"min\": 0, \"max\": 9}}}",
           NULL },
         { "\"dream\"}}", "c.json: the model was trained with objective 'dream'; this version knows "
-                         "classify, distill, encode, generate, regress and segment" },
+                         "classify, classify_text, distill, encode, generate, regress and segment" },
         { "\"regress\"}}",
           "c.json: 'microtome: target' must be an object, with num_classes 1, if a "
           "model predicts a number" },

@@ -220,6 +220,13 @@ struct attention_attr {
     float scale;   /* 0: 1 / sqrt(d) */
 };
 
+/* relative_bias: the bias of key j for query i depends on j - i alone, by rows (buckets) of a table
+ * that stand for growing ranges of distances, up to `distance` (Raffel et al. 2020). */
+struct relative_attr {
+    int64_t distance; /* 0 means RELATIVE_DEFAULT_DISTANCE */
+};
+#define RELATIVE_DEFAULT_DISTANCE 128
+
 union attr {
     struct conv_attr conv;
     struct linear_attr linear;
@@ -247,5 +254,6 @@ union attr {
     struct carry_attr carry;
     struct attention_attr attention;
     struct function_attr function;
+    struct relative_attr relative;
 };
 #endif

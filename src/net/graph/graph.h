@@ -227,6 +227,13 @@ value_id graph_attention(struct graph *graph, value_id q, value_id k, value_id v
 value_id graph_attention_packed(struct graph *graph, value_id qkv, value_id bias, value_id mask,
                                 struct attention_attr attr);
 
+/* name.weight [rows, width], of which every id of ids [N, T] takes a row: [N, T, width] */
+value_id graph_embedding(struct graph *graph, value_id ids, const char *name, int64_t rows,
+                         int64_t width);
+/* name.weight [rows, heads]: see OP_RELATIVE_BIAS; x [N, T, ..] says how many tokens there are. */
+value_id graph_relative_bias(struct graph *graph, value_id x, const char *name, int64_t rows,
+                             int64_t heads);
+
 /* --- reading --- */
 
 /* The output declared under this name, else the input, parameter or node, else the alias; NO_VALUE

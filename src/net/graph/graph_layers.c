@@ -390,3 +390,25 @@ value_id graph_attention_packed(struct graph *graph, value_id qkv, value_id bias
                       (value_id[]){ qkv, NO_VALUE, NO_VALUE, bias, mask }, 5,
                       &(union attr){ .attention = attr });
 }
+
+static value_id table_node(struct graph *graph, enum op_kind kind, value_id x, const char *name,
+                           struct shape shape)
+{
+    if (x == NO_VALUE)
+        return NO_VALUE;
+    value_id inputs[2] = { x,
+                           learnt(graph, name, "weight", shape, (struct init){ INIT_NORMAL, 1 }) };
+    return inputs[1] == NO_VALUE ? NO_VALUE : graph_node(graph, kind, name, inputs, 2, NULL);
+}
+
+value_id graph_embedding(struct graph *graph, value_id ids, const char *name, int64_t rows,
+                         int64_t width)
+{
+    return table_node(graph, OP_EMBEDDING, ids, name, SHAPE(rows, width));
+}
+
+value_id graph_relative_bias(struct graph *graph, value_id x, const char *name, int64_t rows,
+                             int64_t heads)
+{
+    return table_node(graph, OP_RELATIVE_BIAS, x, name, SHAPE(rows, heads));
+}

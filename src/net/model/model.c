@@ -165,6 +165,11 @@ static bool open_file(struct model *model, const struct model_source *source, st
         model_config_free(&model->config);
         ok = model_config_read(config, &model->config, err);
     }
+    if (ok && model->config.text.tokenizer)
+        ok = err_set(err, ERR_USAGE,
+                     "%s: a model of texts, not of images; 'microtome predict table.csv --model %s "
+                     "-o scores' scores texts",
+                     source->file, source->file);
     model->name = ok ? model_full_name(source, model) : NULL;
     ok = ok && (model->name || err_memory(err, "the model"));
     struct model_source sized = *source;

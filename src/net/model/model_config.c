@@ -10,9 +10,10 @@
 #define CLASSES_LIMIT 100000
 #define PIXELS_LIMIT 1000000
 
-static const char *const objectives[] = { "classify", "distill", "encode", "generate",
-                                          "regress",  "segment", NULL };
+static const char *const objectives[] = { "classify", "distill", "encode",        "generate",
+                                          "regress",  "segment", "classify_text", NULL };
 
+const char *const model_text_rules[] = { "truncate", "head_tail", "refuse", NULL };
 const char *const model_process_names[] = { "flow", "edm", "epsilon", "v", NULL };
 const char *const model_colour_names[] = { "rgb", "apart", NULL };
 
@@ -57,6 +58,10 @@ void model_config_free(struct model_config *config)
         free(config->generator.centres[i]);
     free(config->generator.centres);
     free(config->generator.latent);
+    free(config->text.tokenizer);
+    free(config->text.text);
+    free(config->text.label);
+    free(config->text.id);
     *config = (struct model_config){ 0 };
 }
 
@@ -348,6 +353,24 @@ static bool read_generator(const struct reader *r, const json_t *json)
            read_centres(r, json_object_get(json, "centres"));
 }
 
+static bool read_texts(const struct reader *r, const json_t *json)
+{
+    struct model_text *text = &r->config->text;
+    if (!json_is_object(json) || !json_is_boolean(json_object_get(json, "keep_case")))
+        return wrong(r, "microtome: text", "an object that says how texts become tokens");
+    text->keep_case = json_is_true(json_object_get(json, "keep_case"));
+    return read_whole(r, json_object_get(json, "max_tokens"), "microtome: text: max_tokens",
+                      PIXELS_LIMIT, &text->max_tokens) &&
+           read_choice(r, json, "long", model_text_rules, &text->rule) &&
+           read_text(r, json_object_get(json, "tokenizer"), "microtome: text: tokenizer",
+                     &text->tokenizer) &&
+           read_text(r, json_object_get(json, "column"), "microtome: text: column", &text->text) &&
+           read_text(r, json_object_get(json, "label"), "microtome: text: label", &text->label) &&
+           read_text(r, json_object_get(json, "id"), "microtome: text: id", &text->id) &&
+           ((text->tokenizer && text->text && !strchr(text->tokenizer, '/')) ||
+            wrong(r, "microtome: text", "an object with tokenizer, a file beside it, and column"));
+}
+
 /* Without it: classify. */
 static bool read_objective(const struct reader *r, const json_t *own)
 {
@@ -361,12 +384,14 @@ static bool read_objective(const struct reader *r, const json_t *own)
     if (!objectives[i])
         return err_set(r->err, ERR_FORMAT,
                        "%s: the model was trained with objective '%.60s'; this version knows "
-                       "classify, distill, encode, generate, regress and segment",
+                       "classify, classify_text, distill, encode, generate, regress and segment",
                        r->path, text);
     r->config->objective = (enum model_objective)i;
     if (i == OBJECTIVE_SEGMENT && r->config->num_classes != SEGMENT_CLASSES)
         return wrong(r, "num_classes",
                      "3 in a model that segments: background, inside and boundary");
+    if (i == OBJECTIVE_CLASSIFY_TEXT)
+        return read_texts(r, json_object_get(own, "text"));
     if (i == OBJECTIVE_GENERATE)
         return read_generator(r, json_object_get(own, "generator"));
     return i != OBJECTIVE_REGRESS || read_predicted(r, json_object_get(own, "target"));
@@ -525,6 +550,19 @@ static bool read_spacing(const struct reader *r, const json_t *root)
            wrong(r, "spacing_um_px", "a number above 0");
 }
 
+/* What a patch is, and how it is prepared; a model of texts takes none. */
+static bool read_patch(const struct reader *r, const json_t *root)
+{
+    const json_t *own = json_object_get(json_object_get(root, "microtome"), "objective");
+    if (json_is_string(own) &&
+        strcmp(json_string_value(own), objectives[OBJECTIVE_CLASSIFY_TEXT]) == 0)
+        return true;
+    return read_spacing(r, root) &&
+           read_whole(r, json_object_get(root, "patch_size_pixels"), "patch_size_pixels",
+                      PIXELS_LIMIT, &r->config->patch_size_pixels) &&
+           read_transform(r, json_object_get(root, "transform"));
+}
+
 static bool read_all(const struct reader *r, const json_t *root)
 {
     struct model_config *config = r->config;
@@ -537,12 +575,7 @@ static bool read_all(const struct reader *r, const json_t *root)
         !read_whole(r, classes, "num_classes", CLASSES_LIMIT, &n_classes))
         return false;
     config->num_classes = n_classes;
-    if (!read_spacing(r, root))
-        return false;
-    return read_whole(r, json_object_get(root, "patch_size_pixels"), "patch_size_pixels",
-                      PIXELS_LIMIT, &config->patch_size_pixels) &&
-           read_class_names(r, json_object_get(root, "class_names")) &&
-           read_transform(r, json_object_get(root, "transform")) &&
+    return read_patch(r, root) && read_class_names(r, json_object_get(root, "class_names")) &&
            read_text(r, json_object_get(root, "architecture"), "architecture",
                      &config->architecture) &&
            read_own(r, json_object_get(root, "microtome")) &&

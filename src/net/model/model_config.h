@@ -60,14 +60,25 @@ struct model_generator {
 extern const char *const model_process_names[]; /* in the order of enum process */
 extern const char *const model_colour_names[];  /* in the order of enum colour */
 
+/* How texts become the inputs of a network; columns are those of the tables that it learnt from. */
+struct model_text {
+    char *tokenizer;         /* file beside the weights; NULL: the model takes images */
+    char *text, *label, *id; /* columns; id "": the number of the row */
+    int64_t max_tokens;
+    int rule; /* of model_text_rules */
+    bool keep_case;
+};
+extern const char *const model_text_rules[]; /* in the order of enum sequence_rule */
+
 /* What a model was trained for decides what it takes and what its outputs are. */
 enum model_objective {
     OBJECTIVE_CLASSIFY,
-    OBJECTIVE_DISTILL,  /* a classifier, fitted to its own window scores */
-    OBJECTIVE_ENCODE,   /* patches to small maps and back */
-    OBJECTIVE_GENERATE, /* new patches: `generator` */
-    OBJECTIVE_REGRESS,  /* one number for a patch: `target` */
-    OBJECTIVE_SEGMENT,  /* one of enum segment_class for every pixel */
+    OBJECTIVE_DISTILL,       /* a classifier, fitted to its own window scores */
+    OBJECTIVE_ENCODE,        /* patches to small maps and back */
+    OBJECTIVE_GENERATE,      /* new patches: `generator` */
+    OBJECTIVE_REGRESS,       /* one number for a patch: `target` */
+    OBJECTIVE_SEGMENT,       /* one of enum segment_class for every pixel */
+    OBJECTIVE_CLASSIFY_TEXT, /* a classifier of texts: `text` */
 };
 
 /* The classes of a model that segments, in this order: what is not in a nucleus, what is well
@@ -126,6 +137,7 @@ struct model_config {
     int n_outputs;                                  /* 0: the network itself says */
     char *licence, *citation;                       /* as their author wrote them, or NULL */
     struct model_privacy privacy;
+    struct model_text text; /* OBJECTIVE_CLASSIFY_TEXT; patch size and spacing are then 0 */
 };
 
 /* RGB / 255, no sizings, everything else unset. */

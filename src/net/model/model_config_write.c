@@ -133,6 +133,21 @@ static void write_privacy(struct json_out *json, const struct model_privacy *pri
     json_out_close_object(json);
 }
 
+static void write_text(struct json_out *json, const struct model_text *text)
+{
+    json_out_object(json, "text");
+    json_out_text(json, "tokenizer", text->tokenizer);
+    json_out_bool(json, "keep_case", text->keep_case);
+    json_out_int(json, "max_tokens", text->max_tokens);
+    json_out_text(json, "long", model_text_rules[text->rule]);
+    json_out_text(json, "column", text->text);
+    if (text->label)
+        json_out_text(json, "label", text->label);
+    if (text->id && text->id[0])
+        json_out_text(json, "id", text->id);
+    json_out_close_object(json);
+}
+
 static void write_outputs(struct json_out *json, const struct model_config *config)
 {
     json_out_array(json, "outputs");
@@ -162,6 +177,8 @@ static void write_own(struct json_out *json, const struct model_config *config)
         write_target(json, &config->target);
     if (config->objective == OBJECTIVE_GENERATE)
         write_generator(json, &config->generator);
+    if (config->text.tokenizer)
+        write_text(json, &config->text);
     if (config->independent)
         json_out_text(json, "activation", "sigmoid");
     if (config->n_outputs > 0)
@@ -189,14 +206,16 @@ static void write_all(FILE *stream, const struct model_config *config)
     json_out_text(&json, "spec_version", "1.0");
     json_out_text(&json, "architecture", architecture ? architecture : "unknown");
     json_out_int(&json, "num_classes", config->num_classes);
-    json_out_int(&json, "patch_size_pixels", config->patch_size_pixels);
+    if (!config->text.tokenizer)
+        json_out_int(&json, "patch_size_pixels", config->patch_size_pixels);
     if (config->spacing_um_px > 0)
         json_out_real(&json, "spacing_um_px", config->spacing_um_px);
     json_out_array_line(&json, "class_names");
     for (int64_t i = 0; i < config->num_classes; i++)
         json_out_text(&json, NULL, config->class_names[i]);
     json_out_close_array(&json);
-    write_transform(&json, config);
+    if (!config->text.tokenizer)
+        write_transform(&json, config);
     write_own(&json, config);
     json_out_close_object(&json);
     json_out_end(&json);
@@ -204,6 +223,8 @@ static void write_all(FILE *stream, const struct model_config *config)
 
 static bool is_complete(const struct model_config *config, const char *path, struct err *err)
 {
+    if (config->text.tokenizer && config->num_classes > 0 && config->class_names)
+        return true;
     bool named =
         config->num_classes > 0 ? config->class_names != NULL : model_config_features(config);
     if (named && config->patch_size_pixels > 0 &&

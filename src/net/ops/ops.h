@@ -43,6 +43,8 @@ extern const struct op op_halo, op_all_reduce, op_all_gather;
 extern const struct op op_global_lse_pool, op_attention_pool;
 /* attention.c */
 extern const struct op op_attention;
+/* embedding.c */
+extern const struct op op_embedding, op_relative_bias;
 /* standardize.c */
 extern const struct op op_standardize;
 

@@ -52,6 +52,8 @@ static const struct op *const table[OP_KINDS] = {
     [OP_FUNCTION] = &op_function,
     [OP_REDUCE_MAX] = &op_reduce_max,
     [OP_TAKE] = &op_take,
+    [OP_EMBEDDING] = &op_embedding,
+    [OP_RELATIVE_BIAS] = &op_relative_bias,
 };
 
 const struct op *op_get(enum op_kind kind)

@@ -51,6 +51,7 @@ static bool needs_input(enum op_kind kind)
     case OP_STANDARDIZE:
     case OP_FUNCTION:
     case OP_REDUCE_MAX:
+    case OP_EMBEDDING:
         return true;
     default:
         return false;

@@ -65,4 +65,5 @@ zoo_build_function zoo_unet, zoo_unet_tiny, zoo_unet_small, zoo_unet_large;
 zoo_build_function zoo_segment_unet;
 zoo_build_function zoo_autoencoder_4, zoo_autoencoder_8;
 zoo_build_function zoo_vit, zoo_transformer;
+zoo_build_function zoo_bert, zoo_t5;
 #endif

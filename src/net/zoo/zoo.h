@@ -12,8 +12,9 @@ enum zoo_part { ZOO_WHOLE, ZOO_ENCODER, ZOO_DECODER };
 /* 0: the network's default. */
 struct zoo_options {
     int64_t batch;         /* default 1 */
-    int64_t channels;      /* of the input */
-    int64_t height, width; /* of the input; tokens: height is their number, width is not used */
+    int64_t channels;      /* of the input; texts: ids are below it */
+    int64_t height, width; /* of the input; tokens and texts: height is their number, width is not
+                              used */
     int64_t classes;       /* unet: channels of the output; by default those of the input */
     bool features;      /* of classifiers: the output is "embedding" [N, C], what the linear layer
                          * at the end would read (num_classes=0 of timm) */
@@ -21,7 +22,7 @@ struct zoo_options {
                          * additional outputs; published weights have them */
     int64_t conditions; /* unet: features of the input "condition"; 0: it has none */
     enum zoo_part part; /* autoencoder */
-    int64_t depth;      /* vit_*: blocks, for a shorter network of the same width */
+    int64_t depth;      /* vit_*, texts: blocks, for a shorter network of the same width */
 };
 
 enum zoo_input {
@@ -29,6 +30,7 @@ enum zoo_input {
     ZOO_IMAGE_AND_TIME, /* the same and "time" [N, features], see zoo_time_embedding, and, where
                          * asked for, "condition" [N, conditions] */
     ZOO_TOKENS,         /* "input" [N, height, channels] */
+    ZOO_TEXT, /* "input" [N, height]: ids of tokens, "mask" [N, height]: 1, and 0 for padding */
 };
 
 struct zoo_network {

@@ -41,7 +41,7 @@ def main():
     golden = os.path.dirname(os.path.abspath(__file__))
     for case in read_cases()[part - 1::parts]:
         if case.network not in MODELS:
-            print(case.case, "not compared: timm is not installed")
+            print(case.case, "not compared: timm or transformers is not installed")
             continue
         check(case, golden, scratch, test_zoo)
 

@@ -34,7 +34,7 @@ import torch.nn.functional as F
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from models import MODELS, UNet  # noqa: E402
+from models import MODELS, TEXTS, UNet, length  # noqa: E402
 
 Case = namedtuple("Case", "case network batch channels height width classes auxiliary conditions "
                           "gain depth", defaults=(0,))
@@ -164,7 +164,20 @@ class Kinks:
         F.relu, F.max_pool2d = self.kept
 
 
+def make_texts(case, dtype):
+    """Ids from 2 on (0 and 1 are for padding), and a mask; the first text is not padded."""
+    shape = (case.batch, case.height)
+    ids = np.floor((numbers("input", int(np.prod(shape))) + np.float32(1)) / np.float32(2) * np.float32(case.channels - 2)) + 2
+    mask = np.zeros(shape)
+    for i in range(case.batch):
+        mask[i, :length(case, i)] = 1
+    return {name: torch.from_numpy(values.reshape(shape)).to(dtype).requires_grad_()
+            for name, values in (("input", ids), ("mask", mask))}
+
+
 def make_inputs(case, model, dtype):
+    if case.network in TEXTS:
+        return make_texts(case, dtype)
     if case.network == "transformer_encoder":
         shapes = {"input": (case.batch, case.height, case.channels)}
     else:
@@ -205,7 +218,8 @@ def run(case, mode, dtype):
         else:
             found[name] = ("statistic", tensor if mode == "train" else torch.zeros_like(tensor))
     for name, tensor in inputs.items():
-        found["input " + name] = ("gradient", tensor.grad)
+        found["input " + name] = (
+            "gradient", tensor.grad if tensor.grad is not None else torch.zeros_like(tensor))
     for name, tensor in outputs.items():
         found["output " + name] = ("output", tensor.detach())
     return {name: (kind, tuple(t.shape), t.detach().numpy().astype(np.float64, copy=False).ravel())
@@ -298,7 +312,7 @@ def main():
     torch.manual_seed(0)
     for case in read_cases():
         if case.network not in MODELS:
-            print(case.case, "left out: timm is not installed")
+            print(case.case, "left out: timm or transformers is not installed")
         elif not args.cases or case.case in args.cases:
             compare_float(case) if args.float else make(case, args.out)
 

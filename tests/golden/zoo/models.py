@@ -528,3 +528,76 @@ try:
     MODELS.update(inception_v4nobn=inception_v4nobn, ctranspath=ctranspath)
 except ImportError:
     pass
+
+
+def length(case, text):
+    """Tokens of a text that are not padding: the same in test_zoo.c."""
+    return case.height - text * case.height // (2 * case.batch)
+
+
+class Text(nn.Module):
+    """A model of transformers on ids and a mask; as in use, without a second segment."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    @staticmethod
+    def public_name(name):
+        return name.replace("model.", "", 1)
+
+    def forward(self, ids, mask):
+        return self.model(input_ids=ids.detach().long(), attention_mask=mask.detach().long()).logits
+
+
+class T5(nn.Module):
+    """T5's encoder and a linear layer on the mean of the tokens that are not padding."""
+
+    def __init__(self, case, **settings):
+        super().__init__()
+        import transformers
+        config = transformers.T5Config(
+            vocab_size=case.channels, d_kv=64, dropout_rate=0.0, feed_forward_proj="gated-gelu",
+            **settings)
+        self.model = transformers.T5EncoderModel(config)
+        self.classifier = nn.Linear(config.d_model, case.classes)
+
+    def state_dict(self, **kwargs):
+        names = super().state_dict(**kwargs)
+        return {key: value for key, value in names.items() if "embed_tokens" not in key}
+
+    @staticmethod
+    def public_name(name):
+        return name.replace("model.", "", 1)
+
+    def forward(self, ids, mask):
+        mask = mask.detach()
+        x = self.model(input_ids=ids.detach().long(), attention_mask=mask.long()).last_hidden_state
+        return self.classifier((x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
+
+
+def bert(case, width, depth, before):
+    import transformers
+    kind = "RobertaPreLayerNorm" if before else "Bert"
+    config = getattr(transformers, kind + "Config")(
+        vocab_size=case.channels, hidden_size=width, num_hidden_layers=case.depth or depth,
+        num_attention_heads=width // 64, intermediate_size=4 * width, type_vocab_size=2,
+        max_position_embeddings=514 if before else 512, num_labels=case.classes,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, layer_norm_eps=1e-12,
+        # RoBERTa's ids of padding would move positions: here the mask alone says what is padding
+        pad_token_id=1 if before else 0, attn_implementation="eager")
+    return Text(getattr(transformers, kind + "ForSequenceClassification")(config))
+
+
+TEXTS = {
+    "bert_tiny": lambda c: bert(c, 128, 2, False),
+    "bert_mini": lambda c: bert(c, 256, 4, False),
+    "prenorm_tiny": lambda c: bert(c, 128, 2, True),
+    "t5_mini": lambda c: T5(c, d_model=256, num_heads=4, d_ff=512, num_layers=c.depth or 4),
+    "t5_small": lambda c: T5(c, d_model=512, num_heads=6, d_ff=1024, num_layers=c.depth or 8),
+}
+try:
+    import transformers  # noqa: F401
+    MODELS.update(TEXTS)
+except ImportError:
+    pass

@@ -1,0 +1,45 @@
+/* predict_texts.c: microtome predict on a table of texts. */
+#include "base/console.h"
+#include "base/json.h"
+#include "cli/predict.h"
+#include "train/score_texts.h"
+
+static void print_json(FILE *stream, const struct score_texts_result *result)
+{
+    struct json_out json;
+    json_out_begin(&json, stream);
+    json_out_object(&json, NULL);
+    json_out_int(&json, "texts", result->n);
+    json_out_int(&json, "cut", result->cut);
+    json_out_int(&json, "labelled", result->labelled);
+    json_out_int(&json, "correct", result->correct);
+    json_out_close_object(&json);
+    json_out_end(&json);
+}
+
+bool predict_texts(struct app *app, const struct predict_args *given, char *const *tables,
+                   int n_tables, struct err *err)
+{
+    struct score_texts_result result = { 0 };
+    struct score_texts_request request = { .model = given->models.items[0],
+                                           .table = tables[0],
+                                           .folder = given->output,
+                                           .overwrite = given->overwrite };
+    if (n_tables > 1)
+        return err_set(err, ERR_USAGE, "a model of texts takes one table; join them into one file");
+    if (given->cluster.on > 0)
+        return err_set(err, ERR_USAGE, "--on: a table of texts is scored on this computer");
+    if (!score_texts_run(&request, &app->ctx, &result, err))
+        return false;
+    if (result.cut > 0)
+        console_note(app->ctx.console, "%lld of %lld texts were longer than the model takes",
+                     (long long)result.cut, (long long)result.n);
+    if (given->json)
+        print_json(app->out, &result);
+    else if (result.labelled > 0)
+        fprintf(app->out, "%lld texts, %lld of %lld labels are the class with the highest score\n",
+                (long long)result.n, (long long)result.correct, (long long)result.labelled);
+    else
+        fprintf(app->out, "%lld texts\n", (long long)result.n);
+    return true;
+}

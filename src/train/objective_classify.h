@@ -1,0 +1,19 @@
+/* objective_classify.h: what objectives share whose networks give a score for every class of a
+ * sample, whatever the sample is: the hooks of objective.h. */
+#ifndef TRAIN_OBJECTIVE_CLASSIFY_H
+#define TRAIN_OBJECTIVE_CLASSIFY_H
+#include "train/objective_classes.h"
+
+extern const struct objective_loss classify_losses[];
+
+bool classify_settle(struct train_config *config, struct err *err);
+bool classify_inputs(struct learning *learning, struct err *err);
+bool classify_loss(struct learning *learning, const struct comparison *c, double *loss,
+                   struct err *err);
+bool classify_keep(struct learning *learning, const struct comparison *c, double loss_sum,
+                   struct predictions *to, struct err *err);
+void classify_predict(const struct learning *learning, const float *outputs, double *values);
+void classify_restore(const struct learning *learning, const double *values, float *outputs);
+void classify_describe(const struct learning *learning, struct model_config *card);
+void classify_free(struct learning *learning);
+#endif
