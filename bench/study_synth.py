@@ -4,14 +4,16 @@ heart: the numbers and pictures of docs/synthesize.md.
 
     bench/study_synth.py BUILD FOLDER [PART ...] [--idc DIR] [--threads N]
 
-Parts, in this order if none is named: idc, phantom, private, overfit, table. What is in FOLDER already is not made again,
-so a study that was stopped can be continued; trainings resume.
+Parts, in this order if none is named: idc, phantom, private, small, overfit, table. What is in FOLDER already is not made
+again, so a study that was stopped can be continued; trainings resume.
 
     idc       IDC patches (train.tar and val.tar in DIR) at 32 px, examples/idc-diffusion.yaml
     phantom   phantom patches of 64 px at 0.5 um/px, against other patients of the same centres
     private   20,000 phantom patches of 32 px at 1 um/px: pretrained on patches of other centres (another stain), then
               trained on these with epsilon 10 and 3 for a patch, and without privacy; audited
-    overfit   200 IDC patches learnt by heart, 200 others held out: the audit must notice
+    small     the same with about 4,000 patches of 16 px at 2 um/px: minutes instead of hours
+    overfit   200 IDC patches of 16 px learnt by heart, 220 others held out, and the usual training of half of all: the
+              audit must notice the first
 
 Fréchet's distance is that of the 57 features of docs/likeness.md; AUC is that of a logistic regression on them, trained
 on synthetic patches alone and tested on real ones.
@@ -40,12 +42,14 @@ GENERATOR = """seed: {seed}
 objective: generate
 classes: [{classes}]
 network: {{ name: {network}, input_px: {px}, weights: '{start}', fresh: [] }}
+generate: {{ colour: {colour} }}
 data: {{ train: {data}, {more}spacing_um_px: {mpp}, val_fraction: {val}, window_mb: 64, workers: 1 }}
 optimizer: {{ name: adam }}
 train: {{ epochs: {epochs}, batch: {batch}, accumulate: {accumulate}, monitor: last, ema: {ema}, clip: {clip} }}
 schedule: {{ learning_rate: {rate}, warmup_epochs: {warmup} }}
 {end}"""
-USUAL = dict(seed=1, start="", more="", val=0.05, batch=32, accumulate=1, ema=0.999, clip=1, rate=0.0008, warmup=1, end="")
+USUAL = dict(seed=1, start="", more="", val=0.05, batch=8, accumulate=1, ema=0.999, clip=1, rate=0.0015, warmup=0.5,
+             colour="rgb", end="")
 
 
 def at(*names):
@@ -72,15 +76,24 @@ def generator(name, **settings):
     once(name, "synthesize", "train", name + ".yaml", "-o", name, "--resume")
 
 
-def judge(name, n, against, train, classes):
+def audit(name):
+    """NAME-audit, of a model that was trained with hold_out."""
+    if not os.path.exists(at(name + "-audit.cpu")):
+        shutil.rmtree(at(name + "-audit"), ignore_errors=True)
+    once(name + "-audit", "synthesize", "audit", "--model", name, "-o", name + "-audit")
+
+
+def judge(name, n, against, train, classes, *more):
     """Samples of a model, and how alike they are: NAME-samples, NAME.json."""
     once(name + "-sample", "synthesize", "sample", "--model", name, "--n", n, "--seed", 1, "-o", name + "-samples",
          "--overwrite")
     if not os.path.exists(at(name + ".json")):
         words = ["synthesize", "evaluate", name + "-samples/patches.h5", "--against", against, "--train", train,
-                 "--classes", classes, "--json", "-o", name + "-likeness", "-q"]
+                 "--classes", classes, "--json", "-o", name + "-likeness", "-q", *more]
+        shutil.rmtree(at(name + "-likeness"), ignore_errors=True)
         print("$ microtome", *words, file=sys.stderr, flush=True)
-        found = subprocess.run([microtome, *words], check=True, text=True, stdout=subprocess.PIPE, cwd=options.folder)
+        found = subprocess.run([microtome, *map(str, words)], check=True, text=True, stdout=subprocess.PIPE,
+                               cwd=options.folder)
         with open(at(name + ".json"), "w") as out:
             out.write(found.stdout)
 
@@ -134,7 +147,25 @@ def part_private():
                   f"{hold_out} }}\n")
     for name in ("open", "private-10", "private-3"):
         judge(name, 2000, "secret-test", "secret", "normal,tumor")
-        once(name + "-audit", "synthesize", "audit", "--model", name, "-o", name + "-audit", "--overwrite")
+        audit(name)
+
+
+def part_small():
+    cohort("small-public", 10, 11, "3,4", 16, 2, 200, size=2048)
+    cohort("small-secret", 20, 12, "0,1", 16, 2, 100, size=2048)
+    cohort("small-test", 6, 13, "0,1", 16, 2, 150, size=2048)
+    common = dict(classes="normal, tumor", network="unet_tiny", px=16, mpp=2, colour="apart", val=0)
+    generator("small-pretrained", **common, data="small-public", epochs=5)
+    start, hold_out = "small-pretrained/model.safetensors", "hold_out: 0.5"
+    generator("small-open", **common, data="small-secret", epochs=6, start=start, end=f"privacy: {{ {hold_out} }}\n")
+    for epsilon in (10, 3):
+        generator(f"small-private-{epsilon}", **{**common, "ema": 0.9, "rate": 0.001, "batch": 64, "clip": 0, "warmup": 0},
+                  data="small-secret", epochs=10, start=start, accumulate=4, end="privacy: { "
+                  f"epsilon: {epsilon}, delta: 1.0e-5, unit: patch, clip: 1, multiplicity: 1, {hold_out} }}\n")
+    for name in ("small-pretrained", "small-open", "small-private-10", "small-private-3"):
+        judge(name, 600, "small-test", "small-secret", "normal,tumor", "--resize-px", 32)
+        if name != "small-pretrained":
+            audit(name)
 
 
 def part_overfit():
@@ -147,9 +178,13 @@ def part_overfit():
                 with open(os.path.join(few + ".part", os.path.basename(name)), "wb") as out:
                     shutil.copyfileobj(tar.extractfile(name), out)
         os.rename(few + ".part", few)
-    generator("overfit", data="few", more="resize_px: 32, ", mpp=4, classes="normal, idc", network="unet_small", px=32,
-              epochs=400, end="augment: { flip: false, rotate: false }\nprivacy: { hold_out: 0.5 }\n")
-    once("overfit-audit", "synthesize", "audit", "--model", "overfit", "-o", "overfit-audit", "--overwrite")
+    coarse = dict(more="resize_px: 16, ", mpp=8, classes="normal, idc", network="unet_small", px=16, colour="apart")
+    generator("overfit", **coarse, data="few", ema=0.99, rate=0.002, warmup=2, val=0.03, epochs=250,
+              end="augment: { flip: false, rotate: false }\nprivacy: { hold_out: 0.5 }\n")
+    generator("usual", **coarse, data=os.path.join(options.idc, "train.tar"), epochs=6,
+              end="privacy: { hold_out: 0.5 }\n")
+    for name in ("overfit", "usual"):
+        audit(name)
 
 
 def minutes(name):
@@ -158,17 +193,19 @@ def minutes(name):
 
 
 def part_table():
-    for name in ("idc", "phantom", "pretrained", "open", "private-10", "private-3"):
+    private = ("open", "private-10", "private-3", "small-open", "small-private-10", "small-private-3")
+    for name in ("idc", "phantom", "pretrained", "small-pretrained", *private):
         if os.path.exists(at(name + ".json")):
             with open(at(name + ".json")) as file:
                 print(name, f"{minutes(name):.1f} CPU minutes", json.dumps(json.load(file))[:2000])
-    for name in ("open", "private-10", "private-3", "overfit"):
+    for name in (*private, "overfit", "usual"):
         if os.path.exists(at(name + "-audit", "audit.json")):
             with open(at(name + "-audit", "audit.json")) as file:
                 print(name, json.dumps(json.load(file))[:2000])
 
 
-PARTS = dict(idc=part_idc, phantom=part_phantom, private=part_private, overfit=part_overfit, table=part_table)
+PARTS = dict(idc=part_idc, phantom=part_phantom, private=part_private, small=part_small, overfit=part_overfit,
+             table=part_table)
 
 
 def main():
