@@ -75,6 +75,7 @@ static bool refuse_image_keys(const struct train_config *config, struct err *err
         { "train.mixup", config->train.mixup > 0 },
         { "train.tta", config->train.tta },
         { "privacy.epsilon", config_private(config) },
+        { "parallel: auto", config->pipeline.automatic },
         { "parallel.stages", config_staged(config) },
         { "parallel.space", config_divided(config) },
     };

@@ -17,6 +17,7 @@ echo "--- config"
 try data.resize_px=100
 try train.tta=true
 try parallel.stages=2
+try parallel=auto
 try objective=segment
 try network.name=resnet18
 try network.name=brt_tiny
