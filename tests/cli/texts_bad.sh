@@ -16,6 +16,7 @@ try() { # settings; the folder must not appear
 echo "--- config"
 try data.resize_px=100
 try train.tta=true
+try network.norm=ws
 try parallel.stages=2
 try parallel=auto
 try objective=segment
