@@ -63,6 +63,9 @@ static bool refuse_first(const struct own_key *keys, size_t n, const char *why, 
 static bool refuse_image_keys(const struct train_config *config, struct err *err)
 {
     const struct own_key keys[] = {
+        { "network.head", config->network.head != HEAD_AUTO },
+        { "network.norm", config->network.norm != NORM_BATCH },
+        { "network.padding", config->network.padding != PADDING_ZERO },
         { "data.slides", config_whole(config) },
         { "data.resize_px", config->data.resize_px > 0 },
         { "data.spacing_um_px", config->data.spacing_um_px > 0 },
@@ -75,6 +78,7 @@ static bool refuse_image_keys(const struct train_config *config, struct err *err
         { "train.mixup", config->train.mixup > 0 },
         { "train.tta", config->train.tta },
         { "privacy.epsilon", config_private(config) },
+        { "parallel: auto", config->pipeline.automatic },
         { "parallel.stages", config_staged(config) },
         { "parallel.space", config_divided(config) },
     };

@@ -62,9 +62,13 @@ ls part/checkpoints | grep step | tail -n 1
 train -o part --resume && cmp run/model.safetensors part/model.safetensors && cmp run/scores.csv part/scores.csv && echo same
 cmp run/vocab.txt part/vocab.txt && echo "same vocabulary"
 
+echo "--- less memory"
+train -o one --set train.epochs=1
+train -o twice --set train.epochs=1 --set train.memory=recompute && cmp one/model.safetensors twice/model.safetensors && echo same
+
 echo "--- other tokenizers and networks"
 microtome model vocabulary train.csv --tokens 400 -o vocab.txt -q && wc -l <vocab.txt
-train -o words --set data.tokenizer=vocab.txt --set train.epochs=1 --set network.name=prenorm_tiny && cmp vocab.txt words/vocab.txt && echo kept
-train -o pairs --set data.tokenizer="$here/../golden/text/tokenizer.json" --set train.epochs=1 --set network.name=t5_mini
+train -o words --set data.train=val.csv --set data.val=test.csv --set data.tokenizer=vocab.txt --set train.epochs=1 --set network.name=prenorm_tiny && cmp vocab.txt words/vocab.txt && echo kept
+train -o pairs --set data.train=val.csv --set data.val=test.csv --set data.tokenizer="$here/../golden/text/tokenizer.json" --set train.epochs=1 --set network.name=t5_mini
 cmp "$here/../golden/text/tokenizer.json" pairs/tokenizer.json && microtome predict test.csv --model pairs -o scored -q --threads 1 | cut -d, -f 1
 train -o warm --set network.weights=run/model.safetensors --set train.epochs=1 && awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "val_accuracy") c = i } NR == 2 { print ($c > 0.9 ? "starts from weights" : $0) }' warm/metrics.csv

@@ -16,7 +16,9 @@ try() { # settings; the folder must not appear
 echo "--- config"
 try data.resize_px=100
 try train.tta=true
+try network.norm=ws
 try parallel.stages=2
+try parallel=auto
 try objective=segment
 try network.name=resnet18
 try network.name=brt_tiny
