@@ -283,6 +283,44 @@ static void positions_fit_another_size(void **state)
     graph_free(g), free(path);
 }
 
+/* As foundation models differ from the network whose name they have. */
+static void settings_follow_from_the_weights(void **state)
+{
+    (void)state;
+    struct err err = { 0 };
+    struct graph *g = NULL;
+    struct model *model = NULL;
+    struct safetensors file;
+    char *path = scratch_path("vit.safetensors"), *more = scratch_path("more.safetensors");
+    struct zoo_options options = {
+        .height = 32,
+        .width = 32,
+        .depth = 2,
+        .features = true,
+        .vit = { .known = true, .patch = 8, .gated = 40, .registers = 3, .scaled = true }
+    };
+    if (!zoo_build("vit_tiny_patch16_224", &options, &g, &err) || !graph_initialize(g, 1, &err) ||
+        !weights_write(g, path, NULL, 0, &err) || !open_vit(path, 32, &model, &err))
+        fail_msg("%s", err.text);
+    assert_true(model_gives_features(model) && model->n_scores == 192);
+    assert_int_equal(graph_parameter_count(model->graph), graph_parameter_count(g));
+    value_id gamma = graph_find(model->graph, "blocks.1.ls2.gamma");
+    assert_true(gamma != NO_VALUE && graph_data(model->graph, gamma)[5] == 1e-5f);
+    model_close(model);
+    graph_parameter(g, "blocks.1.attn.q_norm.weight", SHAPE(64));
+    assert_true(graph_allocate(g, &err) && weights_write(g, more, NULL, 0, &err));
+    assert_false(open_vit(more, 32, &model, &err));
+    assert_non_null(strstr(err.text, "has 'blocks.1.attn.q_norm.weight', which "
+                                     "vit_tiny_patch16_224 does not"));
+    assert_true(safetensors_open(path, &file, &err));
+    options = (struct zoo_options){ 0 };
+    weights_settings(&file, "resnet18", &options);
+    assert_false(options.vit.known);
+    safetensors_close(&file);
+    remove(path), remove(more);
+    graph_free(g), free(path), free(more);
+}
+
 static void other_names_are_known(void **state)
 {
     (void)state;
@@ -328,6 +366,7 @@ int main(void)
         cmocka_unit_test(weights_without_a_head_give_features),
         cmocka_unit_test(positions_are_timms),
         cmocka_unit_test(positions_fit_another_size),
+        cmocka_unit_test(settings_follow_from_the_weights),
         cmocka_unit_test(other_names_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

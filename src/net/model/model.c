@@ -24,19 +24,32 @@ void model_close(struct model *model)
     free(model);
 }
 
-/* How many classes a safetensors file was trained for: the first extent of the weight that makes
- * the network's first output. 0 if the file does not have it. */
-static int64_t classes_in(const struct graph *graph, const struct safetensors *file)
+/* The weight that makes the network's first output; NO_VALUE: there is none. */
+static value_id head_weight(const struct graph *graph)
 {
     const struct value *output = &graph->values[graph->outputs[0].value];
     while (output->node >= 0 && graph->nodes[output->node].n_inputs < 2) /* pooled, flattened */
         output = &graph->values[graph->nodes[output->node].inputs[0]];
-    if (output->node < 0)
-        return 0;
-    value_id weight = graph->nodes[output->node].inputs[1];
+    return output->node < 0 ? NO_VALUE : graph->nodes[output->node].inputs[1];
+}
+
+/* How many classes a safetensors file was trained for: the first extent of that weight. 0 if the
+ * file does not have it. */
+static int64_t classes_in(const struct graph *graph, const struct safetensors *file)
+{
+    value_id weight = head_weight(graph);
     const struct safetensors_tensor *tensor =
         weight == NO_VALUE ? NULL : safetensors_find(file, graph->values[weight].name);
     return tensor && tensor->shape.rank > 0 ? tensor->shape.dim[0] : 0;
+}
+
+/* "fc" of "fc.weight"; "" if there is none. */
+static void name_head(const struct graph *graph, char name[64])
+{
+    value_id weight = head_weight(graph);
+    const char *full = weight == NO_VALUE ? "" : graph->values[weight].name;
+    const char *dot = strrchr(full, '.');
+    snprintf(name, 64, "%.*s", dot ? (int)(dot - full) : 0, full);
 }
 
 /* As it was trained, or as the user asks for it. */
@@ -66,14 +79,19 @@ static bool open_weights(struct model *model, const char *network, const char *p
     struct safetensors file = { 0 };
     struct zoo_options options = { .height = source->height, .width = source->width };
     struct weights_options any = { .any_unexpected = true }; /* heads that only training needs */
+    char head[64] = "";
     if (!weights_open(path, &file, err))
         return false;
+    weights_settings(&file, network, &options);
     bool ok = weights_rename(&file, network, err) && build(model, network, &options, err);
     options.classes = ok ? classes_in(model->graph, &file) : 0;
+    if (ok)
+        name_head(model->graph, head);
     options.features = ok && gives_features(model, source, &options);
     ok = ok && build(model, network, &options, err) && graph_allocate(model->graph, err) &&
          positions_fit(model->graph, &file, err) &&
-         weights_load(model->graph, &file, &any, NULL, err);
+         weights_load(model->graph, &file, &any, NULL, err) &&
+         weights_check_extra(model->graph, &file, head, err);
     safetensors_close(&file);
     return ok;
 }

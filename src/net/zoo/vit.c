@@ -129,7 +129,15 @@ static void build(struct graph *graph, const struct zoo_options *options, const 
 
 void zoo_vit(struct graph *graph, const struct zoo_options *options)
 {
-    for (size_t i = 0; i < sizeof vits / sizeof vits[0]; i++)
-        if (strcmp(vits[i].name, graph->name) == 0)
-            build(graph, options, &vits[i]);
+    const struct zoo_vit_parts *parts = &options->vit;
+    for (size_t i = 0; i < sizeof vits / sizeof vits[0]; i++) {
+        struct vit spec = vits[i];
+        if (strcmp(spec.name, graph->name) != 0)
+            continue;
+        if (parts->known) {
+            spec.patch = parts->patch, spec.gated = parts->gated;
+            spec.registers = parts->registers, spec.scaled = parts->scaled;
+        }
+        build(graph, options, &spec);
+    }
 }

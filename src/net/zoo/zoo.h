@@ -9,6 +9,15 @@
 
 enum zoo_part { ZOO_WHOLE, ZOO_ENCODER, ZOO_DECODER };
 
+/* What Vision Transformers of one width differ in. */
+struct zoo_vit_parts {
+    bool known;        /* else as the name of the network says */
+    int64_t patch;     /* side in px */
+    int64_t gated;     /* SwiGLU in place of GELU: features behind the gate; 0: GELU */
+    int64_t registers; /* tokens beside the class token; they and it then have no position */
+    bool scaled;       /* LayerScale */
+};
+
 /* 0: the network's default. */
 struct zoo_options {
     int64_t batch;         /* default 1 */
@@ -23,6 +32,7 @@ struct zoo_options {
     int64_t conditions; /* unet: features of the input "condition"; 0: it has none */
     enum zoo_part part; /* autoencoder */
     int64_t depth;      /* vit_*, texts: blocks, for a shorter network of the same width */
+    struct zoo_vit_parts vit; /* vit_* */
 };
 
 enum zoo_input {
