@@ -209,8 +209,8 @@ bool onnx_fold(struct onnx_import *im, onnx_node *node, bool *done, struct err *
     }
     if (!args.in[0] && fn != fold_constant)
         return true;
-    if ((fn == fold_expand || fn == fold_tile) && args.in[0]->type == HOST_FLOAT && args.n > 1 &&
-        args.in[1] && args.in[1]->from_shape)
+    if (fn == fold_expand && args.in[0]->type == HOST_FLOAT && args.n > 1 && args.in[1] &&
+        args.in[1]->from_shape)
         return true; /* to every image of a batch: that stays a node */
     *done = true;
     if (split)
