@@ -53,6 +53,31 @@ class Decoder(torch.nn.Module):
         return self.out(self.up(y)) + z[:, :8]
 
 
+class Places(torch.nn.Module):
+    """What is taken from and put to known places, functions, norms, and functions of constants."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = torch.nn.Parameter(torch.randn(1, 3, 3, 3))
+        self.weight = torch.nn.Parameter(torch.randn(6, 3))
+        self.scores = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        at = torch.ones(1, 8, 8).cumsum(1) / 8
+        angles = torch.stack((at.sin(), at.cos()), 3).flatten(2)
+        y = torch.nn.functional.interpolate(self.embedding, size=(8, 8), mode="bicubic") + x
+        y = torch.nn.functional.normalize(y + angles[:, :, :8].unsqueeze(1), dim=1).flip(3)
+        mask = torch.ones(8, 8).tril().bool()
+        z = torch.einsum("nchw,oc->nohw", y, self.weight)
+        z = self.scores(z).masked_fill(~mask, -float("inf")).softmax(3) @ z
+        z = torch.cat([z, z[:, [3, 0, 5]].abs() ** 1.5, z.amax((2, 3), keepdim=True).expand(-1, -1, 8, 8)], 1)
+        z[:, :2, 1:3] = z[:, 2:4, 1:3] + torch.sqrt(z[:, 4:6, 1:3].abs() + 1)
+        z = torch.nn.functional.interpolate(z, size=(5, 11), mode="bicubic", align_corners=False)
+        z = torch.maximum(z, torch.nn.functional.pad(z, (1, 0), value=0.25)[..., :11])
+        z = torch.nn.functional.mish(z) + torch.nn.functional.elu(z) + torch.nn.functional.softplus(z)
+        return torch.erf(z).exp().sum(1) + 1 / (z.norm(dim=1) + 0.1)
+
+
 def vit():
     return models.VisionTransformer(64, 16, 2, 4, 64, 128)
 
@@ -70,6 +95,9 @@ CASES = [
     ("vit_17", vit, (1, 3, 64, 64), 17, True),
     ("decoder_11", Decoder, (1, 3, 10, 14), 11, True),
     ("decoder_17", Decoder, (1, 3, 10, 14), 17, False),
+    ("places_13", Places, (1, 3, 8, 8), 13, True),
+    ("places_17", Places, (2, 3, 8, 8), 17, False),
+    ("swin_t", models.swin_t, (1, 3, 64, 64), 17, False),
 ]
 
 root = os.path.join(os.environ["SCRATCH"], "onnx-networks")

@@ -202,6 +202,7 @@ def export_all(folder, chosen, exporters):
             shutil.rmtree(draft, ignore_errors=True)
             os.makedirs(os.path.join(draft, "test_data_set_0"))
             try:
+                torch.manual_seed(1)
                 network, size = make()
                 draw(network)
                 network.eval()

@@ -10,9 +10,11 @@
 #include <string.h>
 #include "base/rng.h"
 #include "net/kernels/elementwise.h"
+#include "net/kernels/functions.h"
 #include "net/kernels/pool.h"
 #include "net/kernels/resample.h"
 #include "net/kernels/strided.h"
+#include "net/kernels/take.h"
 
 #define SIDE 11
 #define PLANES 3
@@ -145,6 +147,46 @@ static void strided_sums_are_plain_sums(void **state)
         }
 }
 
+/* NaN is the largest, as in PyTorch; a gradient is shared by equal ones. */
+static void maxima_and_their_gradients(void **state)
+{
+    (void)state;
+    const float x[6] = { 1, 3, 3, NAN, -1, -INFINITY }, d[2] = { 4, 5 };
+    float y[2], dx[6];
+    struct strided s = {
+        .rank = 2, .extent = { 2, 3 }, .a = { 3, 1 }, .out = { 1, 0 }, .threads = 2
+    };
+    strided_max(&s, x, y);
+    assert_true(y[0] == 3 && isnan(y[1]));
+    strided_max_back(&s, x, y, d, dx);
+    assert_true(dx[0] == 0 && dx[1] == 2 && dx[2] == 2);
+}
+
+static void nan_becomes_a_number(void **state)
+{
+    (void)state;
+    const float x[3] = { 1, NAN, -INFINITY }, dy[3] = { 2, 3, 4 };
+    float y[3], dx[3];
+    struct functions f = { ROW_FROM_NAN, 0.5f, 3, 1 };
+    functions_run(&f, x, y);
+    assert_true(y[0] == 1 && y[1] == 0.5f && y[2] == -INFINITY);
+    functions_back(&f, dy, x, dx);
+    assert_true(dx[0] == 2 && dx[1] == 0 && dx[2] == 4);
+}
+
+/* A place that is none of the axis, which a file cannot have, reads no other memory. */
+static void places_stay_on_the_axis(void **state)
+{
+    (void)state;
+    const float x[6] = { 0, 1, 2, 3, 4, 5 }, places[4] = { 2, -7, 1e30f, NAN };
+    float y[8], dx[6];
+    struct take t = { 2, 3, 1, 4, 2 };
+    take_run(&t, x, places, y);
+    assert_memory_equal(y, ((float[]){ 2, 0, 2, 0, 5, 3, 5, 3 }), sizeof y);
+    take_back(&t, y, places, dx);
+    assert_memory_equal(dx, ((float[]){ 0, 0, 4, 6, 0, 10 }), sizeof dx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +194,9 @@ int main(void)
         cmocka_unit_test(pooling_is_the_same_on_all_levels),
         cmocka_unit_test(resampling_is_the_same_on_all_levels),
         cmocka_unit_test(strided_sums_are_plain_sums),
+        cmocka_unit_test(maxima_and_their_gradients),
+        cmocka_unit_test(nan_becomes_a_number),
+        cmocka_unit_test(places_stay_on_the_axis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* attention.c: Attention of opset 23: softmax(scale q kt + mask) v of every head. Queries, keys and
  * values are [N, heads, T, d], or [N, T, heads d]. */
 #include <math.h>
+#include <string.h>
 #include "net/onnx/fold.h"
 
 /* Input i as [N, heads, T, d]. */
@@ -60,6 +61,24 @@ static value_id masked(struct onnx_import *im, onnx_node *node, value_id scores,
     return onnx_add(im, node, ".masked", OP_ADD, (value_id[]){ scores, mask }, 2, NULL, err);
 }
 
+/* Attributes of later opsets (windows) change the result: only those of opset 23. */
+static bool has_other_attributes(onnx_node *node)
+{
+    static const char *const names[] = { "is_causal",        "kv_num_heads",
+                                         "q_num_heads",      "scale",
+                                         "softcap",          "qk_matmul_output_mode",
+                                         "softmax_precision" };
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        bool known = false;
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            known = known ||
+                    (node->attribute[i]->name && strcmp(names[k], node->attribute[i]->name) == 0);
+        if (!known)
+            return true;
+    }
+    return node->n_input > 6;
+}
+
 bool onnx_attention(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     int64_t heads = onnx_int(node, "q_num_heads", 0), of_keys = onnx_int(node, "kv_num_heads", 0);
@@ -67,6 +86,8 @@ bool onnx_attention(struct onnx_import *im, onnx_node *node, struct err *err)
         onnx_wanted(im, node, 2) || onnx_wanted(im, node, 3) || onnx_float(node, "softcap", 0) != 0)
         return err_set(err, ERR_FORMAT,
                        "keys of the past, scores as an output and softcap are not supported");
+    if (has_other_attributes(node))
+        return err_set(err, ERR_FORMAT, "only inputs and attributes of opset 23 are supported");
     value_id q = heads_of(im, node, 0, heads, err);
     value_id k = q == NO_VALUE ? q : heads_of(im, node, 1, of_keys, err);
     value_id v = k == NO_VALUE ? k : heads_of(im, node, 2, of_keys, err);
@@ -86,6 +107,8 @@ bool onnx_attention(struct onnx_import *im, onnx_node *node, struct err *err)
         return false;
     union attr last = { .axis = { -1 } }, order = { .transpose = { 4, { 0, 2, 1, 3 } } };
     y = onnx_add(im, node, ".softmax", OP_SOFTMAX, &y, 1, &last, err);
+    if (onnx_has(node, 3)) /* a query that sees nothing gives 0 */
+        y = onnx_add_function(im, node, ".seen", y, FUNCTION_FROM_NAN, err);
     if (y == NO_VALUE)
         return false;
     bool joined = heads > 0 && onnx_shape(im, onnx_value(im, node, 0, err))->rank == 3;

@@ -107,6 +107,9 @@ value_id onnx_take_backwards(struct onnx_import *im, onnx_node *node, const char
                              value_id x, int axis, int64_t begin, int64_t end, int64_t step,
                              struct err *err);
 
+/* Whether a value is computed from an input of the network, and so has its images along axis 0. */
+bool onnx_from_images(const struct onnx_import *im, value_id value);
+
 /* Output k of the node is this value. False if value is NO_VALUE. */
 bool onnx_bind(struct onnx_import *im, onnx_node *node, size_t k, value_id value, struct err *err);
 /* Output k is known; takes over host, which may be NULL (a failure that is in err). */

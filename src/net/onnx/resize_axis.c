@@ -54,14 +54,21 @@ static void normalise(float *weights, int64_t n)
         weights[k] = (float)((double)weights[k] / sum);
 }
 
+/* Pixels beyond the border are those of the border, unless they do not count. */
+static void add_weight(const struct resize_axis *axis, double place, double weight, float *weights)
+{
+    bool outside = place < 0 || place > (double)(axis->in - 1);
+    if (!(outside && axis->exclude_outside))
+        weights[inside(axis, place)] += (float)weight;
+}
+
 static void smooth(const struct resize_axis *axis, int64_t i, float *weights)
 {
     double shrink = axis->scale < 1 ? (double)axis->scale : 1;
-    double reach = (axis->mode == RESIZE_LINEAR ? 1 : 2) / shrink;
-    double centre = (double)resize_place(axis, i) + 0.5;
-    double first = floor(centre - reach + 0.5), last = floor(centre + reach + 0.5);
-    for (int64_t k = inside(axis, first); k < axis->in && (double)k < last; k++)
-        weights[k] = (float)window(axis, ((double)k - centre + 0.5) * shrink);
+    double reach = ceil((axis->mode == RESIZE_LINEAR ? 1 : 2) / shrink);
+    double at = (double)resize_place(axis, i);
+    for (double k = floor(at) - reach; k <= floor(at) + reach + 1; k++)
+        add_weight(axis, k, window(axis, (k - at) * shrink), weights);
     normalise(weights, axis->in);
 }
 
@@ -82,9 +89,7 @@ void resize_weights(const struct resize_axis *axis, int64_t i, float *weights)
     int reach = axis->mode == RESIZE_LINEAR ? 1 : 2;
     for (int k = 1 - reach; k <= reach; k++) {
         double place = floor(at) + k;
-        bool outside = place < 0 || place > (double)(axis->in - 1);
-        if (!(outside && axis->exclude_outside))
-            weights[inside(axis, place)] += (float)window(axis, at - place);
+        add_weight(axis, place, window(axis, at - place), weights);
     }
     if (axis->exclude_outside)
         normalise(weights, axis->in);

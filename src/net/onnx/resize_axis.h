@@ -16,7 +16,7 @@ enum resize_mode { RESIZE_NEAREST, RESIZE_LINEAR, RESIZE_CUBIC };
 
 struct resize_axis {
     int mode, coordinates, rounding; /* of the enums above */
-    bool antialias;                  /* a wider window where pixels are lost, as PIL has it */
+    bool antialias;                  /* a wider window where pixels are lost */
     bool exclude_outside;            /* pixels beyond the border do not count */
     float cubic;                     /* the a of cubic interpolation */
     float scale;

@@ -130,10 +130,12 @@ bool onnx_depth_to_space(struct onnx_import *im, onnx_node *node, struct err *er
 
 bool onnx_space_to_depth(struct onnx_import *im, onnx_node *node, struct err *err)
 {
-    static const int64_t order[SHAPE_DIMS] = { 0, 3, 5, 1, 2, 4 };
+    static const char *const modes[] = { "DCR", "CRD", NULL };
+    static const int64_t orders[2][SHAPE_DIMS] = { { 0, 3, 5, 1, 2, 4 }, { 0, 1, 3, 5, 2, 4 } };
+    int mode = onnx_choice(node, "mode", modes, err);
     value_id x;
     int64_t b;
-    if (!image_and_block(im, node, &x, &b, err))
+    if (mode < 0 || !image_and_block(im, node, &x, &b, err))
         return false;
     struct shape s = *onnx_shape(im, x);
     if (s.dim[2] % b || s.dim[3] % b)
@@ -141,5 +143,5 @@ bool onnx_space_to_depth(struct onnx_import *im, onnx_node *node, struct err *er
                        (long long)s.dim[3], (long long)s.dim[2], (long long)b);
     struct shape split = SHAPE(s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b);
     struct shape together = SHAPE(s.dim[0], s.dim[1] * b * b, s.dim[2] / b, s.dim[3] / b);
-    return onnx_bind(im, node, 0, shuffled(im, node, x, split, order, together, err), err);
+    return onnx_bind(im, node, 0, shuffled(im, node, x, split, orders[mode], together, err), err);
 }

@@ -278,6 +278,15 @@ value_id onnx_take_backwards(struct onnx_import *im, onnx_node *node, const char
     return y;
 }
 
+/* Whether x [1, ..], which is the same for all images, is repeated as often as there are images. */
+static bool is_for_images(const struct onnx_import *im, value_id x, int64_t repeats)
+{
+    value_id image = im->graph->n_inputs ? im->graph->inputs[0].value : NO_VALUE;
+    return image != NO_VALUE && onnx_shape(im, image)->rank && onnx_shape(im, x)->rank > 1 &&
+           onnx_shape(im, image)->dim[0] == repeats && onnx_shape(im, x)->dim[0] == 1 &&
+           !onnx_from_images(im, x);
+}
+
 bool onnx_tile(struct onnx_import *im, onnx_node *node, struct err *err)
 {
     enum { MOST = 1024 };
@@ -288,6 +297,13 @@ bool onnx_tile(struct onnx_import *im, onnx_node *node, struct err *err)
         return false;
     if (n != onnx_shape(im, x)->rank)
         return err_set(err, ERR_FORMAT, "one repeat for each axis is needed");
+    if (onnx_known(im, node, 1, NULL)->from_shape && is_for_images(im, x, repeats[0])) {
+        x = onnx_add(im, node, ".images", OP_EXPAND_BATCH,
+                     (value_id[]){ x, im->graph->inputs[0].value }, 2, NULL, err);
+        repeats[0] = 1;
+        if (x == NO_VALUE)
+            return false;
+    }
     for (int axis = 0; axis < n; axis++) {
         if (repeats[axis] < 1 || repeats[axis] > MOST)
             return err_set(err, ERR_FORMAT, "%lld repeats are not supported; 1 to %d are",

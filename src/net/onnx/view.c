@@ -134,9 +134,9 @@ bool onnx_concat(struct onnx_import *im, onnx_node *node, struct err *err)
                      err);
 }
 
-/* Whether a value is computed from an input of the network, and so has its images along axis 0. */
-static bool from_images(const struct graph *graph, value_id value)
+bool onnx_from_images(const struct onnx_import *im, value_id value)
 {
+    const struct graph *graph = im->graph;
     bool *known = calloc((size_t)graph->n_values + 1, sizeof *known);
     for (int i = 0; known && i < graph->n_inputs; i++)
         known[graph->inputs[i].value] = true;
@@ -167,7 +167,7 @@ bool onnx_expand(struct onnx_import *im, onnx_node *node, struct err *err)
     if (repeated.rank)
         repeated.dim[0] = full.dim[0];
     value_id like = im->graph->n_inputs ? im->graph->inputs[0].value : NO_VALUE;
-    if (shape_equal(&shape, &full) && from_images(im->graph, x))
+    if (shape_equal(&shape, &full) && onnx_from_images(im, x))
         return onnx_bind(im, node, 0, x, err);
     if (source->from_shape && shape.rank && shape.dim[0] == 1 && shape_equal(&repeated, &full) &&
         like != NO_VALUE && onnx_shape(im, like)->rank &&

@@ -1,4 +1,5 @@
 /* join.c: joining and splitting tensors: concat, slice, pad and crop, repetition. */
+#include <math.h>
 #include <string.h>
 #include "base/divide.h"
 #include "net/kernels/strided.h"
@@ -34,7 +35,7 @@ static const struct attr_field pad_fields[] = {
       .min = PAD_ZERO,
       .max = PAD_REPLICATE,
       .choices = pad_modes },
-    FIELD(ATTR_REAL, value, 1, -1e30, 1e30),
+    FIELD(ATTR_REAL, value, 1, -INFINITY, INFINITY), /* -infinity in front of a maximum */
     { .name = NULL },
 };
 #undef ATTR_STRUCT

@@ -35,6 +35,26 @@ class Attention(nn.Module):
         return nn.functional.gelu(self.out((q @ k.transpose(1, 2) / 2).softmax(-1) @ v))
 
 
+class Places(nn.Module):
+    """What is taken from and put to known places, and functions of constants."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Parameter(torch.randn(1, 4, 3, 3))
+        self.weight = nn.Parameter(torch.randn(6, 4))
+
+    def forward(self, x):
+        at = torch.ones(1, 8, 8).cumsum(1) / 8
+        angles = torch.stack((at.sin(), at.cos()), 3).flatten(2)
+        y = x + nn.functional.interpolate(self.embedding, size=(8, 8), mode="bicubic") + angles[:, :, :8].unsqueeze(1)
+        y = nn.functional.normalize(y, dim=1).flip(3)
+        mask = torch.ones(8, 8).tril().bool()
+        z = torch.einsum("nchw,oc->nohw", y, self.weight).masked_fill(~mask, -2.0)
+        z = torch.cat([z, z[:, [3, 0, 5]] ** 1.5, z.amax((2, 3), keepdim=True).expand(-1, -1, 8, 8)], 1)
+        z[:, :2, 1:3] = z[:, 2:4, 1:3] + torch.sqrt(z[:, 4:6, 1:3].abs())
+        return z.exp().sum(1)
+
+
 CASES = {
     "conv": (nn.Sequential(nn.Conv2d(4, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
                            nn.Linear(32, 2), nn.Softmax(1)), 9),
@@ -44,6 +64,7 @@ CASES = {
     "resizes": (Resizes(), 13),
     "attention": (Attention(), 16),
     "attention_17": (Attention(), 17),
+    "places": (Places(), 16),
 }
 for name, (net, opset) in CASES.items():
     torch.manual_seed(1)
