@@ -41,7 +41,7 @@ struct scoring {
 static bool open_all(struct scoring *s, struct err *err)
 {
     const struct score_request *request = s->request;
-    int64_t classes = request->model->n_scores;
+    int64_t classes = model_count(request->model);
     if (!model_patches_open(request->model, request->paths, request->n_paths, request->any_stain,
                             s->ctx, &s->patches, err))
         return false;
@@ -109,7 +109,7 @@ static bool score_patch(const struct scoring *s, struct worker *worker, struct i
                         double *scores, struct err *err)
 {
     const struct model_config *config = &s->request->model->config;
-    int64_t n = s->request->model->n_scores;
+    int64_t n = model_count(s->request->model);
     int ways = s->request->tta ? MODEL_WAYS : 1;
     if (!stain_need_patch(&s->patches.stain, patch, err) || !make_ready(s, worker, patch, err))
         return false;
@@ -142,7 +142,7 @@ static bool score_sample(void *arg, int64_t index, int worker, struct err *err)
     (void)err;
     struct scoring *s = arg;
     struct err *problem = &s->problems[index];
-    int64_t sample = s->first + index, classes = s->request->model->n_scores;
+    int64_t sample = s->first + index, classes = model_count(s->request->model);
     struct image patch = { 0 };
     *problem = (struct err){ 0 };
     if (dataset_read(&s->patches.dataset, sample, s->group, &patch, problem))
@@ -196,7 +196,7 @@ static bool tell_row(struct scoring *s, int64_t index, score_fn fn, void *arg, s
         .patient = dataset_patient(&s->patches.dataset, sample),
         .problem = s->problems[index].kind != ERR_NONE ? s->problems[index].text : NULL,
         .label = label == PATCH_UNLABELED ? -1 : label,
-        .scores = s->scores + index * s->request->model->n_scores,
+        .scores = s->scores + index * model_count(s->request->model),
     };
     bool ok = fn(arg, &row, err);
     free(name);

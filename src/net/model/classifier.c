@@ -102,6 +102,11 @@ static bool refuse_outputs(const struct model *model, const struct graph *graph,
                    model->name, graph->n_outputs, list);
 }
 
+int64_t model_count(const struct model *model)
+{
+    return model_gives_features(model) ? model->n_scores : model->config.num_classes;
+}
+
 bool model_check_classifies(const struct model *model, const struct graph *graph, struct err *err)
 {
     const struct shape *image = graph_shape(graph, graph->inputs[0].value);
@@ -116,7 +121,7 @@ bool model_check_classifies(const struct model *model, const struct graph *graph
         return refuse_outputs(model, graph, err);
     const struct shape *shape = graph_shape(graph, graph->outputs[0].value);
     shape_text(shape, text);
-    int64_t classes = model->n_scores;
+    int64_t classes = model_count(model);
     bool by_image = shape->rank > 0 && shape->dim[0] == image->dim[0];
     if (by_image && (shape->rank == 2 || shape->rank == 4 || (shape->rank == 1 && classes == 1)) &&
         shape_count(shape) == shape->dim[0] * classes)

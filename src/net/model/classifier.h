@@ -10,6 +10,8 @@ bool model_predicts_number(const struct model *model);
 
 /* Whether it gives features (num_classes 0): model->n_scores numbers, which are no scores. */
 bool model_gives_features(const struct model *model);
+/* Numbers for an image: classes, or features. */
+int64_t model_count(const struct model *model);
 /* Of such a model, what model_as_classifier is for others; model_score then gives the features. */
 bool model_as_extractor(struct model *model, enum model_outputs given, struct err *err);
 

@@ -41,7 +41,7 @@ struct model {
     struct graph *graph;        /* one image input; the first output is the logits */
     struct model_config config; /* without a config.json: RGB / 255, classes named by number */
     char *name;                 /* of the network, or of the file and its network (model_name.h) */
-    int64_t n_scores;           /* for an image: classes, or features */
+    int64_t n_scores;           /* of the output; see model_count */
     enum score_rule rule;       /* if unknown: softmax, or sigmoid for one class */
     enum model_outputs outputs; /* as given to model_open_classifier */
     const char *ending; /* the layer that was removed from the end of the graph; NULL: none */
