@@ -237,13 +237,16 @@ static struct graph *bordered(int64_t height, int64_t width)
 
 /* --- tests --- */
 
+/* Weights of which no value lies within rounding of a ReLU's kink (tried with the kernels for
+ * SSE4.1, AVX and AVX2): with those of seed 1, one does, and gradients differ by 1e-4 where it
+ * falls on the other side. */
 static void resnet_is_the_same(void **state)
 {
     (void)state;
     struct graph *graph = NULL;
     struct err err = { 0 };
     struct zoo_options options = { .height = 331, .width = 259, .classes = 3 };
-    if (!zoo_build("resnet18", &options, &graph, &err) || !graph_initialize(graph, 1, &err))
+    if (!zoo_build("resnet18", &options, &graph, &err) || !graph_initialize(graph, 2, &err))
         fail_msg("%s", err.text);
     compare(graph, (const int64_t[]){ 32, 96, 512, 0 }, 2e-6);
     graph_free(graph);
