@@ -43,13 +43,13 @@ objective: generate
 classes: [{classes}]
 network: {{ name: {network}, input_px: {px}, weights: '{start}', fresh: [] }}
 generate: {{ colour: {colour} }}
-data: {{ train: {data}, {more}spacing_um_px: {mpp}, val_fraction: {val}, window_mb: 64, workers: 1 }}
-optimizer: {{ name: adam }}
+data: {{ train: {data}, {more}spacing_um_px: {mpp}, {val}window_mb: 64, workers: 1 }}
+optimizer: {{ name: adam, weight_decay: 0 }}
 train: {{ epochs: {epochs}, batch: {batch}, accumulate: {accumulate}, monitor: last, ema: {ema}, clip: {clip} }}
 schedule: {{ learning_rate: {rate}, warmup_epochs: {warmup} }}
 {end}"""
-USUAL = dict(seed=1, start="", more="", val=0.05, batch=8, accumulate=1, ema=0.999, clip=1, rate=0.0015, warmup=0.5,
-             colour="rgb", end="")
+USUAL = dict(seed=1, start="", more="", val="val_fraction: 0.05, ", batch=8, accumulate=1, ema=0.999, clip=1,
+             rate=0.0015, warmup=0.5, colour="rgb", end="")
 
 
 def at(*names):
@@ -142,7 +142,7 @@ def part_private():
     generator("open", **{**PRIVATE, "ema": 0.999, "batch": 32}, data="secret", epochs=12, start=start,
               end=f"privacy: {{ {hold_out} }}\n")
     for epsilon in (10, 3):
-        generator(f"private-{epsilon}", **{**PRIVATE, "clip": 0}, data="secret", epochs=16, start=start, accumulate=16,
+        generator(f"private-{epsilon}", **PRIVATE, clip=0, val="", data="secret", epochs=16, start=start, accumulate=16,
                   warmup=0, end=f"privacy: {{ epsilon: {epsilon}, delta: 1.0e-5, unit: patch, clip: 1, multiplicity: 4, "
                   f"{hold_out} }}\n")
     for name in ("open", "private-10", "private-3"):
@@ -154,12 +154,12 @@ def part_small():
     cohort("small-public", 10, 11, "3,4", 16, 2, 200, size=2048)
     cohort("small-secret", 20, 12, "0,1", 16, 2, 100, size=2048)
     cohort("small-test", 6, 13, "0,1", 16, 2, 150, size=2048)
-    common = dict(classes="normal, tumor", network="unet_tiny", px=16, mpp=2, colour="apart", val=0)
+    common = dict(classes="normal, tumor", network="unet_tiny", px=16, mpp=2, colour="apart")
     generator("small-pretrained", **common, data="small-public", epochs=5)
     start, hold_out = "small-pretrained/model.safetensors", "hold_out: 0.5"
     generator("small-open", **common, data="small-secret", epochs=6, start=start, end=f"privacy: {{ {hold_out} }}\n")
     for epsilon in (10, 3):
-        generator(f"small-private-{epsilon}", **{**common, "ema": 0.9, "rate": 0.001, "batch": 64, "clip": 0, "warmup": 0},
+        generator(f"small-private-{epsilon}", **common, val="", ema=0.9, rate=0.001, batch=64, clip=0, warmup=0,
                   data="small-secret", epochs=10, start=start, accumulate=4, end="privacy: { "
                   f"epsilon: {epsilon}, delta: 1.0e-5, unit: patch, clip: 1, multiplicity: 1, {hold_out} }}\n")
     for name in ("small-pretrained", "small-open", "small-private-10", "small-private-3"):
@@ -182,7 +182,7 @@ def part_overfit():
                     shutil.copyfileobj(tar.extractfile(name), out)
         os.rename(rest + ".part", rest)
     coarse = dict(more="resize_px: 16, ", mpp=8, classes="normal, idc", network="unet_small", px=16, colour="apart")
-    heart = dict(data="few", ema=0.99, rate=0.002, warmup=2, val=0.03)
+    heart = dict(data="few", ema=0.99, rate=0.002, warmup=2, val="val_fraction: 0.03, ")
     hold_out = "privacy: { hold_out: 0.5 }\n"
     generator("overfit", **coarse, **heart, epochs=250, end="augment: { flip: false, rotate: false }\n" + hold_out)
     generator("mild", **coarse, **heart, epochs=10, end=hold_out)
