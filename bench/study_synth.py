@@ -12,8 +12,8 @@ again, so a study that was stopped can be continued; trainings resume.
     private   20,000 phantom patches of 32 px at 1 um/px: pretrained on patches of other centres (another stain), then
               trained on these with epsilon 10 and 3 for a patch, and without privacy; audited
     small     the same with about 4,000 patches of 16 px at 2 um/px: minutes instead of hours
-    overfit   200 IDC patches of 16 px learnt by heart, 220 others held out, and the usual training of half of all: the
-              audit must notice the first
+    overfit   200 IDC patches of 16 px learnt by heart, 220 others held out, and the usual training of as many and of
+              half of all: the audit must notice the first, with a reference that was trained on the rest
 
 Fréchet's distance is that of the 57 features of docs/likeness.md; AUC is that of a logistic regression on them, trained
 on synthetic patches alone and tested on real ones.
@@ -43,13 +43,13 @@ objective: generate
 classes: [{classes}]
 network: {{ name: {network}, input_px: {px}, weights: '{start}', fresh: [] }}
 generate: {{ colour: {colour} }}
-data: {{ train: {data}, {more}spacing_um_px: {mpp}, val_fraction: {val}, window_mb: 64, workers: 1 }}
-optimizer: {{ name: adam }}
+data: {{ train: {data}, {more}spacing_um_px: {mpp}, {val}window_mb: 64, workers: 1 }}
+optimizer: {{ name: adam, weight_decay: 0 }}
 train: {{ epochs: {epochs}, batch: {batch}, accumulate: {accumulate}, monitor: last, ema: {ema}, clip: {clip} }}
 schedule: {{ learning_rate: {rate}, warmup_epochs: {warmup} }}
 {end}"""
-USUAL = dict(seed=1, start="", more="", val=0.05, batch=8, accumulate=1, ema=0.999, clip=1, rate=0.0015, warmup=0.5,
-             colour="rgb", end="")
+USUAL = dict(seed=1, start="", more="", val="val_fraction: 0.05, ", batch=8, accumulate=1, ema=0.999, clip=1,
+             rate=0.0015, warmup=0.5, colour="rgb", end="")
 
 
 def at(*names):
@@ -76,11 +76,11 @@ def generator(name, **settings):
     once(name, "synthesize", "train", name + ".yaml", "-o", name, "--resume")
 
 
-def audit(name):
+def audit(name, *more):
     """NAME-audit, of a model that was trained with hold_out."""
     if not os.path.exists(at(name + "-audit.cpu")):
         shutil.rmtree(at(name + "-audit"), ignore_errors=True)
-    once(name + "-audit", "synthesize", "audit", "--model", name, "-o", name + "-audit")
+    once(name + "-audit", "synthesize", "audit", "--model", name, "-o", name + "-audit", *more)
 
 
 def judge(name, n, against, train, classes, *more):
@@ -142,7 +142,7 @@ def part_private():
     generator("open", **{**PRIVATE, "ema": 0.999, "batch": 32}, data="secret", epochs=12, start=start,
               end=f"privacy: {{ {hold_out} }}\n")
     for epsilon in (10, 3):
-        generator(f"private-{epsilon}", **{**PRIVATE, "clip": 0}, data="secret", epochs=16, start=start, accumulate=16,
+        generator(f"private-{epsilon}", **PRIVATE, clip=0, val="", data="secret", epochs=16, start=start, accumulate=16,
                   warmup=0, end=f"privacy: {{ epsilon: {epsilon}, delta: 1.0e-5, unit: patch, clip: 1, multiplicity: 4, "
                   f"{hold_out} }}\n")
     for name in ("open", "private-10", "private-3"):
@@ -154,12 +154,12 @@ def part_small():
     cohort("small-public", 10, 11, "3,4", 16, 2, 200, size=2048)
     cohort("small-secret", 20, 12, "0,1", 16, 2, 100, size=2048)
     cohort("small-test", 6, 13, "0,1", 16, 2, 150, size=2048)
-    common = dict(classes="normal, tumor", network="unet_tiny", px=16, mpp=2, colour="apart", val=0)
+    common = dict(classes="normal, tumor", network="unet_tiny", px=16, mpp=2, colour="apart")
     generator("small-pretrained", **common, data="small-public", epochs=5)
     start, hold_out = "small-pretrained/model.safetensors", "hold_out: 0.5"
     generator("small-open", **common, data="small-secret", epochs=6, start=start, end=f"privacy: {{ {hold_out} }}\n")
     for epsilon in (10, 3):
-        generator(f"small-private-{epsilon}", **{**common, "ema": 0.9, "rate": 0.001, "batch": 64, "clip": 0, "warmup": 0},
+        generator(f"small-private-{epsilon}", **common, val="", ema=0.9, rate=0.001, batch=64, clip=0, warmup=0,
                   data="small-secret", epochs=10, start=start, accumulate=4, end="privacy: { "
                   f"epsilon: {epsilon}, delta: 1.0e-5, unit: patch, clip: 1, multiplicity: 1, {hold_out} }}\n")
     for name in ("small-pretrained", "small-open", "small-private-10", "small-private-3"):
@@ -169,22 +169,28 @@ def part_small():
 
 
 def part_overfit():
-    few = at("few")
-    if not os.path.exists(few):
-        os.makedirs(few + ".part", exist_ok=True)
+    few, rest = at("few"), at("rest")
+    if not os.path.exists(rest):
         with tarfile.open(os.path.join(options.idc, "train.tar")) as tar:
             names = sorted(name for name in tar.getnames() if name.endswith(".png"))
-            for name in names[::len(names) // 420][:420]:
-                with open(os.path.join(few + ".part", os.path.basename(name)), "wb") as out:
+            chosen = set(names[::len(names) // 420][:420])
+            for folder in (few, rest + ".part"):
+                os.makedirs(folder, exist_ok=True)
+            for name in names:
+                folder = few if name in chosen else rest + ".part"
+                with open(os.path.join(folder, os.path.basename(name)), "wb") as out:
                     shutil.copyfileobj(tar.extractfile(name), out)
-        os.rename(few + ".part", few)
+        os.rename(rest + ".part", rest)
     coarse = dict(more="resize_px: 16, ", mpp=8, classes="normal, idc", network="unet_small", px=16, colour="apart")
-    generator("overfit", **coarse, data="few", ema=0.99, rate=0.002, warmup=2, val=0.03, epochs=250,
-              end="augment: { flip: false, rotate: false }\nprivacy: { hold_out: 0.5 }\n")
-    generator("usual", **coarse, data=os.path.join(options.idc, "train.tar"), epochs=6,
-              end="privacy: { hold_out: 0.5 }\n")
-    for name in ("overfit", "usual"):
-        audit(name)
+    heart = dict(data="few", ema=0.99, rate=0.002, warmup=2, val="val_fraction: 0.03, ")
+    hold_out = "privacy: { hold_out: 0.5 }\n"
+    generator("overfit", **coarse, **heart, epochs=250, end="augment: { flip: false, rotate: false }\n" + hold_out)
+    generator("mild", **coarse, **heart, epochs=10, end=hold_out)
+    generator("usual", **coarse, data=os.path.join(options.idc, "train.tar"), epochs=4, end=hold_out)
+    generator("reference", **{**coarse, "ema": 0.995}, data="rest", epochs=3)
+    for name in ("overfit", "mild"):
+        audit(name, "--reference", "reference")
+    audit("usual", "--samples", 1200)
 
 
 def minutes(name):
@@ -198,7 +204,7 @@ def part_table():
         if os.path.exists(at(name + ".json")):
             with open(at(name + ".json")) as file:
                 print(name, f"{minutes(name):.1f} CPU minutes", json.dumps(json.load(file))[:2000])
-    for name in (*private, "overfit", "usual"):
+    for name in (*private, "overfit", "mild", "usual"):
         if os.path.exists(at(name + "-audit", "audit.json")):
             with open(at(name + "-audit", "audit.json")) as file:
                 print(name, json.dumps(json.load(file))[:2000])

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The audit finds what is there: a classifier that has learnt 50 random labels by heart is caught, with the epsilon that
 # it would have to have; the same training with epsilon 1 is not, and its bound holds; references make the attack stronger.
+# So is a generator that has learnt 50 patches of random colours by heart.
 set -eu
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
@@ -37,6 +38,23 @@ expect compared/audit.json "a['verdict'] == 'leaks'"
 # A promise that it does not keep is called broken.
 "$MICROTOME" synthesize audit --model heart --epsilon 0.05 -q -o broken
 expect broken/audit.json "a['verdict'] == 'broken'"
+
+cat >make.yaml <<'Y'
+objective: generate
+classes: ["0", "1"]
+network: { name: unet_tiny, input_px: 12 }
+data: { train: images, resize_px: 12, spacing_um_px: 12, val_fraction: 0.17 }
+augment: { flip: false, rotate: false }
+train: { epochs: 250, batch: 4, monitor: last, ema: 0.99, clip: 1 }
+optimizer: { name: adam }
+schedule: { learning_rate: 0.003, warmup_epochs: 2 }
+privacy: { hold_out: 0.5 }
+Y
+"$MICROTOME" synthesize train make.yaml -q -o painter --threads 1
+"$MICROTOME" synthesize audit --model painter -q -o painted --generated 0 --threads 1
+expect painted/audit.json "a['verdict'] == 'leaks'"
+expect painted/audit.json "a['attacks'][0]['auc'] > 0.85"
+expect painted/audit.json "all(x['chance'] for x in a['attacks'] if x['control'])"
 
 sed -i 's/, val_fraction: 0.17//' run.yaml
 "$MICROTOME" train run.yaml -q -o private --set privacy.hold_out=0.5 --set privacy.epsilon=1 --set privacy.delta=1e-3 \
