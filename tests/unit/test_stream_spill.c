@@ -248,8 +248,11 @@ static void measure_and_exit(const struct peak_case *c)
         plan_output_gradient(plan, 0)[0] = 1;
         ok = plan_backward(plan, &err);
     }
-    if (!ok || !plan_streamed(plan, &did) || (stream.budget && did.predicted_bytes > stream.budget))
+    if (!ok || !plan_streamed(plan, &did) ||
+        (stream.budget && did.predicted_bytes > stream.budget)) {
+        fprintf(stderr, "%s: %s\n", c->name, err.text);
         _exit(255);
+    }
     double more = (double)(before + did.predicted_bytes) / (double)room_peak() - 1;
     fprintf(stderr, "%s: tiles of %lld px: %.1f MB predicted, %.1f MB measured\n", c->name,
             (long long)did.tile_px, (double)(before + did.predicted_bytes) / 1e6,

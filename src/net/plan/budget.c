@@ -3,6 +3,7 @@
  * tape would be, and forgotten. */
 #include <stdlib.h>
 #include <string.h>
+#include "net/kernels/simd.h"
 #include "net/plan/tape.h"
 
 /* NULL if there is no memory. */
@@ -52,29 +53,39 @@ bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct 
     return ok;
 }
 
-#define STEP_BYTES 6500
-#define FIRST_STEP_BYTES 16000
-#define FIRST_BYTES 6000000
-#define LEFT_STEP_BYTES 2500
-#define GEMM_BYTES 7000000
+/* What a process takes beside tensors, in bytes, as measured; kernels for AVX-512 are larger. */
+struct aside {
+    size_t first;      /* with the first plan */
+    size_t first_step; /* for each of its steps */
+    size_t step;       /* for a step of a later plan */
+    size_t left_step;  /* of it, what stays when the plan is freed */
+    size_t gemm;       /* for the first product of matrices by oneDNN */
+};
+
+static const struct aside *aside(void)
+{
+    static const struct aside avx512 = { 6000000, 16000, 6500, 2500, 7000000 };
+    static const struct aside others = { 2200000, 16000, 6500, 400, 5000000 };
+    return simd_best() == SIMD_AVX512 ? &avx512 : &others;
+}
 
 size_t tape_own_bytes(const struct tape *tape, bool first)
 {
     size_t steps = (size_t)tape->n_steps;
-    return first ? FIRST_BYTES + steps * FIRST_STEP_BYTES : steps * STEP_BYTES;
+    return first ? aside()->first + steps * aside()->first_step : steps * aside()->step;
 }
 
 size_t tape_gemm_bytes(const struct tape *tape)
 {
     for (int i = 0; i < tape->n_steps; i++)
         if (strstr(tape->steps[i].kernel, "gemm:jit"))
-            return GEMM_BYTES;
+            return aside()->gemm;
     return 0;
 }
 
 size_t tape_left_bytes(const struct tape *tape)
 {
-    return (size_t)tape->n_steps * LEFT_STEP_BYTES;
+    return (size_t)tape->n_steps * aside()->left_step;
 }
 
 bool tape_fit(const struct tape *tape, size_t budget, int *segments, size_t *bytes, struct err *err)
