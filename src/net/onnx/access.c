@@ -3,6 +3,7 @@
 #include <string.h>
 #include "net/onnx/import.h"
 #include "base/text.h"
+#include "net/onnx/external.h"
 
 bool onnx_has(onnx_node *node, size_t i)
 {
@@ -26,9 +27,9 @@ struct host *onnx_host_new(struct onnx_import *im, enum host_type type, struct s
 
 const struct host *onnx_name_host(struct onnx_import *im, struct onnx_name *name, struct err *err)
 {
-    (void)im;
     if (!name->host && name->tensor) {
         name->host = host_from_proto(name->tensor, err);
+        onnx_external_release(im->external, name->tensor);
         if (name->host)
             name->host->origin = name->text;
         else
@@ -109,7 +110,8 @@ value_id onnx_store(struct onnx_import *im, const char *name, bool buffer, struc
     if (!buffer && !im->shapes_only) {
         if (!graph_allocate(graph, err))
             return NO_VALUE;
-        memcpy(graph_data(graph, value), floats, (size_t)shape_count(&shape) * sizeof *floats);
+        if (floats)
+            memcpy(graph_data(graph, value), floats, (size_t)shape_count(&shape) * sizeof *floats);
     }
     return value;
 }
@@ -134,9 +136,7 @@ static value_id store_host(struct onnx_import *im, const char *name, const struc
     return value;
 }
 
-/* What was decoded from the file can be decoded again: its memory is not kept beside the graph's.
- */
-static void forget(struct onnx_name *name)
+void onnx_forget(struct onnx_name *name)
 {
     if (!name->tensor || name->bound)
         return;
@@ -152,7 +152,7 @@ void onnx_remember(struct onnx_import *im, struct onnx_name *name, value_id valu
     if (!host || !shape_equal(&host->shape, onnx_shape(im, value)))
         return;
     name->value = value;
-    forget(name);
+    onnx_forget(name);
 }
 
 value_id onnx_value(struct onnx_import *im, onnx_node *node, size_t i, struct err *err)
@@ -169,7 +169,7 @@ value_id onnx_value(struct onnx_import *im, onnx_node *node, size_t i, struct er
         return NO_VALUE;
     bool learnt = host->origin && !host->transposed && !name->bound;
     name->value = store_host(im, name->text, host, host->shape, !learnt, err);
-    forget(name);
+    onnx_forget(name);
     return name->value;
 }
 

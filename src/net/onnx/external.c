@@ -228,6 +228,21 @@ int64_t onnx_external_bytes(const struct onnx_external *external)
     return external ? external->bytes : 0;
 }
 
+void onnx_external_release(const struct onnx_external *external, const Onnx__TensorProto *tensor)
+{
+    const uint8_t *data = tensor->raw_data.data, *end = data + tensor->raw_data.len;
+    for (size_t i = 0; external && data && i < external->n_files; i++) {
+        const struct mapped *file = &external->files[i];
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        if (!file->bytes || data < file->bytes || end > file->bytes + file->size)
+            continue;
+        size_t first = ((size_t)(data - file->bytes) + page - 1) / page * page;
+        size_t last = (size_t)(end - file->bytes) / page * page;
+        if (first < last)
+            madvise(file->bytes + first, last - first, MADV_DONTNEED);
+    }
+}
+
 void onnx_external_close(struct onnx_external *external)
 {
     if (!external)

@@ -15,6 +15,9 @@ bool onnx_external_open(Onnx__GraphProto *graph, const char *path, bool beside,
                         struct onnx_external **out, struct err *err);
 /* Bytes of all the ranges. */
 int64_t onnx_external_bytes(const struct onnx_external *external);
+/* The bytes of a tensor have been read: they need not stay in memory, and come from the file again
+ * if they are read once more. Nothing, if it is not in one of the files. NULL is allowed. */
+void onnx_external_release(const struct onnx_external *external, const Onnx__TensorProto *tensor);
 /* Unmaps the files; raw_data of the initializers is empty again. NULL is allowed. */
 void onnx_external_close(struct onnx_external *external);
 #endif

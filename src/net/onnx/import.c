@@ -184,6 +184,7 @@ static bool parse(const uint8_t *bytes, size_t size, const char *path, bool besi
         /* weights may be moved about (one byte of the file is at most one element) */
         .fold_budget = (options->fold_limit ? options->fold_limit : FOLD_LIMIT) + (int64_t)size +
                        onnx_external_bytes(external),
+        .external = external,
     };
     ok = ok && import_once(model, &setup, &graph, &open, err);
     if (ok && open) {

@@ -35,6 +35,7 @@ struct onnx_import {
     int64_t batch;       /* where the file leaves the first axis of an input open */
     bool open_batch;     /* it does */
     bool shapes_only;    /* parameters get no floats */
+    const struct onnx_external *external; /* files with weights, or NULL */
 };
 
 typedef const Onnx__NodeProto onnx_node;
@@ -82,12 +83,16 @@ value_id onnx_value(struct onnx_import *im, onnx_node *node, size_t i, struct er
 /* A constant input as a parameter: reshaped to `shape` (same count). buffer: not learnt. */
 value_id onnx_parameter(struct onnx_import *im, onnx_node *node, size_t i, struct shape shape,
                         bool buffer, struct err *err);
-/* A new parameter or buffer with these floats (copied) of a name made from `name`. */
+/* A new parameter or buffer with these floats (copied; NULL for a parameter: the caller fills it)
+ * of a name made from `name`. */
 value_id onnx_store(struct onnx_import *im, const char *name, bool buffer, struct shape shape,
                     const float *floats, struct err *err);
 /* The parameter `value` contains the constant of this name and is reused under this name. Only if
  * it has the same shape. The known elements of the name may be freed. */
 void onnx_remember(struct onnx_import *im, struct onnx_name *name, value_id value);
+/* What was decoded from the file can be decoded again: its memory is not kept beside the graph's.
+ * Pointers to the known elements of the name are invalid afterwards. */
+void onnx_forget(struct onnx_name *name);
 const struct shape *onnx_shape(const struct onnx_import *im, value_id value);
 
 /* A node of the graph. suffix NULL: it gets the name of the file's node (the last one made for it),

@@ -3,6 +3,20 @@
 #include <string.h>
 #include "net/onnx/import.h"
 
+#define BLOCK 32 /* of a matrix that is transposed: rows of both fit into the first cache */
+
+/* b as to [outputs, inputs], times alpha. */
+static void lay_weight(const struct host *b, bool b_transposed, float alpha, int64_t outputs,
+                       int64_t inputs, float *to)
+{
+    int64_t o_step = b_transposed ? inputs : 1, i_step = b_transposed ? 1 : outputs;
+    for (int64_t o0 = 0; o0 < outputs; o0 += BLOCK)
+        for (int64_t i0 = 0; i0 < inputs; i0 += BLOCK)
+            for (int64_t o = o0; o < outputs && o < o0 + BLOCK; o++)
+                for (int64_t i = i0; i < inputs && i < i0 + BLOCK; i++)
+                    to[o * inputs + i] = alpha * host_float(b, o * o_step + i * i_step);
+}
+
 /* The weight [O, C] of a linear layer from b, which is [C, O], or [O, C] if b_transposed. An
  * initializer that is stored as [O, C], or is used transposed in the file, keeps name and floats.
  */
@@ -20,19 +34,14 @@ static value_id linear_weight(struct onnx_import *im, onnx_node *node, const str
     if (as_stored && source->value != NO_VALUE &&
         shape_equal(onnx_shape(im, source->value), &shape))
         return source->value; /* weights that two layers share */
-    float *floats = malloc((size_t)b->count * sizeof *floats);
-    if (!floats) {
-        err_memory(err, name);
-        return NO_VALUE;
-    }
-    for (int64_t o = 0; o < outputs; o++)
-        for (int64_t i = 0; i < inputs; i++)
-            floats[o * inputs + i] =
-                alpha * host_float(b, b_transposed ? o * inputs + i : i * outputs + o);
-    value_id weight = onnx_store(im, name, false, shape, floats, err);
-    free(floats);
+    bool unchanged = b->type == HOST_FLOAT && b_transposed && alpha == 1;
+    value_id weight = onnx_store(im, name, false, shape, unchanged ? b->floats : NULL, err);
+    if (weight != NO_VALUE && !unchanged && !im->shapes_only)
+        lay_weight(b, b_transposed, alpha, outputs, inputs, graph_data(im->graph, weight));
     if (as_stored)
         onnx_remember(im, source, weight);
+    else if (source)
+        onnx_forget(source);
     return weight;
 }
 
