@@ -14,7 +14,8 @@ train -o one || exit
 ASAN_OPTIONS=$leaks staged 1f1b 4 1f1b || { grep -q 'no MPI' err.txt && exit 77; exit 1; }
 same one 1f1b
 grep -c '^  cut: \[[^]]*,[^]]*,[^]]*\]' 1f1b/config.yaml
-memory 1f1b
+cut='[layer2.0.conv1,layer2.0.conv2,layer3.0.conv2]' # for memory: cuts that are measured differ from run to run
+staged named 4 1f1b --set train.epochs=1 --set parallel.cut="$cut" && memory named
 staged basic 2 basic --set parallel.cut='[layer2.0.conv1]' && same one basic
 staged gpipe 3 gpipe --set parallel.cut='[stem,layer3.0.conv2]' && same one gpipe
 memory gpipe
