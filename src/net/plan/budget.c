@@ -53,7 +53,8 @@ bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct 
     return ok;
 }
 
-/* What a process takes beside tensors, in bytes, as measured; kernels for AVX-512 are larger. */
+/* What a process takes beside tensors, in bytes, as measured and, for the first plan,
+ * half a megabyte more, since two runs differ by a third; kernels for AVX-512 are larger. */
 struct aside {
     size_t first;      /* with the first plan */
     size_t first_step; /* for each of its steps */
@@ -65,7 +66,7 @@ struct aside {
 static const struct aside *aside(void)
 {
     static const struct aside avx512 = { 6000000, 16000, 6500, 2500, 7000000 };
-    static const struct aside others = { 2200000, 16000, 6500, 400, 5000000 };
+    static const struct aside others = { 2700000, 16000, 6500, 400, 5000000 };
     return simd_best() == SIMD_AVX512 ? &avx512 : &others;
 }
 
