@@ -169,9 +169,9 @@ struct space_part space_part(const struct space_spec *spec, int64_t height, int6
 
 /* The part of a Transformer whose attention heads and MLP columns are divided among `parts`
  * processes (sub-graph parallelism, SUPER; group PEERS_HEADS), for the process `part`: it has the
- * rows of its heads of q, k and v (and of a bias by distance), the rows of its columns of every MLP,
- * and the columns of the linear layers behind them, whose outputs are summed over processes, two
- * sums in a block; backward as many, where what all have goes into what each has a part of. All
+ * rows of its heads of q, k and v (and of a bias by distance), the rows of its columns of every
+ * MLP, and the columns of the linear layers behind them, whose outputs are summed over processes,
+ * two sums in a block; backward as many, where what all have goes into what each has a part of. All
  * else is the same on all processes, which give the same inputs and gradients of outputs.
  *
  * A divided parameter has floats of its own, all others share theirs; the order is that of the
