@@ -132,7 +132,7 @@ static void test_parts_are_as_exact_as_the_whole(void **state)
         assert_true(zoo_golden_read(&golden, folder, NULL, c->name));
         struct errors plain = run(&golden, c, 1, 1, HEADS_RIGHT);
         for (int k = 0; k < 9; k++)
-            if (heads[k / 3] > 0 && data[k % 3] > 0)
+            if (heads[k / 3] * data[k % 3] > 1)
                 assert_true(
                     is_as_exact(run(&golden, c, heads[k / 3], data[k % 3], HEADS_RIGHT), plain));
         assert_false(is_as_exact(run(&golden, c, 2, 1, HEADS_DETACHED), plain));
