@@ -55,6 +55,19 @@ uint32_t rng_u32(struct rng *rng)
     return rng->block[rng->used++];
 }
 
+void rng_skip(struct rng *rng, uint64_t n)
+{
+    uint64_t left = (uint64_t)(4 - rng->used), blocks = n >= left ? (n - left) / 4 : 0;
+    uint64_t counter = (rng->counter[0] | (uint64_t)rng->counter[1] << 32) + blocks;
+    if (n >= left) {
+        n = (n - left) % 4;
+        rng->used = 4;
+        rng->counter[0] = (uint32_t)counter, rng->counter[1] = (uint32_t)(counter >> 32);
+    }
+    for (; n > 0; n--)
+        rng_u32(rng);
+}
+
 uint64_t rng_u64(struct rng *rng)
 {
     uint64_t low = rng_u32(rng);

@@ -18,7 +18,8 @@ void rng_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
 struct rng rng_new(uint64_t seed, uint64_t stream, uint64_t index);
 uint32_t rng_u32(struct rng *rng);
 uint64_t rng_u64(struct rng *rng);
-double rng_uniform(struct rng *rng); /* [0, 1), 53 bits */
+void rng_skip(struct rng *rng, uint64_t n); /* as after n calls of rng_u32, in no time */
+double rng_uniform(struct rng *rng);        /* [0, 1), 53 bits */
 double rng_between(struct rng *rng, double low, double high);
 double rng_normal(struct rng *rng);                  /* mean 0, variance 1 */
 uint64_t rng_below(struct rng *rng, uint64_t bound); /* [0, bound), unbiased; bound > 0 */

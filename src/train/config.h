@@ -239,6 +239,8 @@ static inline bool config_divided(const struct train_config *config)
 {
     return config->space[0] * config->space[1] > 1;
 }
+/* Refuses what does not go with heads that are divided over ranks (parallel.heads). */
+bool config_check_heads(const struct train_config *config, struct err *err);
 /* The grid of ranks that the section parallel asks for: of divided patches, GRID_BANDS has the rows
  * and GRID_SPACE the columns. */
 void config_grid(const struct train_config *config, int64_t asked[GRID_AXES]);

@@ -331,8 +331,10 @@ const struct config_key config_keys[] = {
         "parts of one slide from top to bottom, a band of rows on each rank; for train.memory: "
         "stream"),
     INT("parallel.heads", parallel[GRID_HEADS], 1, 1 << 20, "1",
-        "heads or channels of a layer. Neighbouring ranks differ in heads, then in bands, space, "
-        "stage, data"),
+        "parts of every attention (by heads) and MLP (by columns) of a Transformer, each on "
+        "another "
+        "rank with its share of the weights: the same results to rounding. Neighbouring ranks "
+        "differ in heads, then in bands, space, stage, data"),
 
     INT("checkpoint.every_steps", checkpoint.every_steps, 0, 1000000000, "0",
         "steps between checkpoints, in addition to one after every epoch; 0: none"),

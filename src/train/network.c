@@ -184,11 +184,12 @@ bool network_build_text(const struct train_config *config, int64_t outputs, int6
 
 bool network_is_undivided(const struct train_config *config, const char *objective, struct err *err)
 {
-    if (!config_staged(config) && !config_divided(config) && !config_whole(config))
+    if (!config_staged(config) && !config_divided(config) && !config_whole(config) &&
+        config->parallel[GRID_HEADS] == 1)
         return true;
     return err_set(err, ERR_USAGE,
                    "objective %s trains on patches with whole networks: omit parallel.stages, "
-                   "parallel.space and data.slides",
+                   "parallel.space, parallel.heads and data.slides",
                    objective);
 }
 

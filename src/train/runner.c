@@ -26,6 +26,7 @@ bool runner_coming_bytes(const struct trainer *trainer, const struct graph *grap
     struct plan_estimate estimate;
     size_t copies = 3 + (config->train.ema > 0);
     trainer_space_peers(trainer, &evaluation);
+    trainer_heads_peers(trainer, &evaluation);
     if (!plan_estimate(graph, &evaluation, &estimate, err))
         return false;
     *out = copies * (size_t)trainer->n_gradients * sizeof(float) + estimate.arena + estimate.plan +
@@ -36,7 +37,7 @@ bool runner_coming_bytes(const struct trainer *trainer, const struct graph *grap
 /* Whether a rank waits for others within its passes: none may be late or leave alone. */
 static bool is_coupled(const struct trainer *trainer)
 {
-    return trainer->peers.sum || trainer_divides(trainer);
+    return trainer->peers.sum || trainer_divides(trainer) || trainer->heads;
 }
 
 /* Forward, loss and backward of one batch; its gradients are added to those that are there. */

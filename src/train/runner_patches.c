@@ -279,6 +279,7 @@ static bool patches_use(struct runner *runner, const struct graph *graph, enum p
     if (!take_graph(patches, graph, err))
         return false;
     trainer_space_peers(trainer, &options);
+    trainer_heads_peers(trainer, &options);
     if (mode != PLAN_INFER) {
         options.peers[PEERS_DATA] = trainer_peers(trainer);
         options.norm_peers |= 1u << PEERS_DATA;
@@ -321,7 +322,7 @@ static const float *patches_forward(struct runner *runner, const struct batch *b
     struct trainer *trainer = runner->trainer;
     plan_set_random(patches->plan, (uint64_t)trainer->config->seed, key->first_sample);
     feed(patches, batch, key->way);
-    trainer->amid = patches->part != NULL;
+    trainer->amid = patches->part || trainer->heads;
     if (!plan_forward(patches->plan, err))
         return NULL;
     trainer->amid = false;
@@ -345,12 +346,15 @@ static bool patches_backward(struct runner *runner, bool last, struct err *err)
 
 static bool patches_tell(struct runner *runner, struct err *err)
 {
-    return trainer_share_memory(runner->trainer, (int64_t)plan_memory(of(runner)->plan).arena, err);
+    int64_t bytes = (int64_t)plan_memory(of(runner)->plan).arena;
+    return trainer_share_memory(runner->trainer, bytes, err) &&
+           trainer_heads_tell(runner->trainer, bytes, err);
 }
 
 static void patches_record(const struct runner *runner, struct json_out *json)
 {
     trainer_space_record(runner->trainer, json);
+    trainer_heads_record(runner->trainer, json);
 }
 
 static void patches_remark(const struct runner *runner)

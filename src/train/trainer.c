@@ -28,7 +28,8 @@ static bool build_network(struct trainer *trainer, struct err *err)
 const struct graph *trainer_model(const struct trainer *trainer)
 {
     const struct learning *learning = &trainer->learning;
-    return learning->objective->model ? learning->objective->model(learning) : trainer->graph;
+    return learning->objective->model ? learning->objective->model(learning)
+                                      : trainer_network(trainer);
 }
 
 static bool new_buffers(struct trainer *trainer, struct err *err)
@@ -74,7 +75,8 @@ static bool set_up(struct trainer *trainer, struct err *err)
     char *checkpoints = trainer_path(trainer, "checkpoints");
     bool ok = checkpoints || err_memory(err, "the trainer");
     ok = ok && trainer_open_data(trainer, err) && build_network(trainer, err) &&
-         trainer_stages_cut(trainer, err) && new_gradients(trainer, err) &&
+         trainer_heads_cut(trainer, err) && trainer_stages_cut(trainer, err) &&
+         new_gradients(trainer, err) &&
          trainer->train->kind->use(trainer->train, trainer->graph,
                                    trainer->learning.objective->mode, err) &&
          trainer_share_parts(trainer, err) && new_optimizer(trainer, err) &&
@@ -102,6 +104,7 @@ static void tear_down(struct trainer *trainer)
     optimizer_free(trainer->optimizer);
     ema_free(trainer->ema);
     trainer_stages_free(trainer);
+    trainer_heads_free(trainer);
     graph_free(trainer->graph);
     if (trainer->learning.objective->free)
         trainer->learning.objective->free(&trainer->learning);
@@ -369,7 +372,8 @@ static bool finish(struct trainer *trainer, struct train_result *out, struct err
     }
     if (ok && trainer->ema)
         ema_swap(trainer->ema);
-    ok = ok && trainer_collect(trainer, err) && trainer_lead(trainer, trainer_write_metrics, err) &&
+    ok = ok && trainer_collect(trainer, err) && trainer_heads_collect(trainer, err) &&
+         trainer_lead(trainer, trainer_write_metrics, err) &&
          trainer_lead(trainer, trainer_write_model, err) &&
          trainer_lead(trainer, write_done, err) && trainer_private_end(trainer, err);
     if (!ok && err->kind == ERR_STOPPED) { /* the last checkpoint was saved before this */

@@ -1,8 +1,9 @@
 /* trainer.h: private to the trainer: its state, shared by trainer.c (setup and the loop over
  * epochs), trainer_data.c (training data), trainer_step.c (a step, an evaluation; how a batch is
  * run: runner.h), trainer_ranks.c (collective operations), trainer_space.c (divided patches),
- * trainer_private.c (differential privacy), trainer_hold_out.c (non-members for audits),
- * trainer_save.c and trainer_resume.c (checkpoints) and trainer_output.c (output files). */
+ * trainer_heads.c (divided heads), trainer_private.c (differential privacy), trainer_hold_out.c
+ * (non-members for audits), trainer_save.c and trainer_resume.c (checkpoints) and trainer_output.c
+ * (output files). */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 #include "dist/buckets.h"
@@ -72,6 +73,7 @@ struct trainer {
     struct runner *val, *tester; /* NULL: no such data */
     float *buffers;              /* a copy of the graph's buffers; NULL: not needed */
     struct staged *staged;       /* NULL: the network is not in stages */
+    struct heads *heads;         /* NULL: heads are not divided; else graph is this rank's part */
     struct private_plan private; /* config_private */
     struct secret hold_out;      /* draws the units that are kept out; it is in the results */
     struct buckets *buckets;     /* NULL on one rank */
@@ -196,6 +198,25 @@ void trainer_space_cut(const struct trainer *trainer, const float *from, int64_t
  * the user. */
 bool trainer_share_memory(struct trainer *trainer, int64_t bytes, struct err *err);
 void trainer_space_record(const struct trainer *trainer, struct json_out *json);
+
+/* trainer_heads.c: attention heads and MLP columns divided over ranks (parallel.heads); no-ops
+ * without. Not collective, unless noted. */
+/* graph and learnt become this rank's part of the network. */
+bool trainer_heads_cut(struct trainer *trainer, struct err *err);
+void trainer_heads_free(struct trainer *trainer);
+/* The network as it is saved; where heads are divided, without floats, but on the first rank after
+ * trainer_heads_collect (collective). */
+const struct graph *trainer_network(const struct trainer *trainer);
+bool trainer_heads_collect(const struct trainer *trainer, struct err *err);
+/* The ranks with the other heads, with whom a plan of the part talks. */
+void trainer_heads_peers(const struct trainer *trainer, struct plan_options *options);
+/* trainer_norm, of a network that is divided; whether what is not divided is the same. Collective.
+ */
+bool trainer_heads_norm(const struct trainer *trainer, double *out, struct err *err);
+bool trainer_heads_same(const struct trainer *trainer, struct err *err);
+/* As trainer_share_memory (collective) and trainer_space_record. */
+bool trainer_heads_tell(struct trainer *trainer, int64_t bytes, struct err *err);
+void trainer_heads_record(const struct trainer *trainer, struct json_out *json);
 
 /* trainer_data.c */
 /* Opens the data, reports how much there is, and creates the runners. Sets learning, stain, prepare

@@ -327,7 +327,7 @@ bool trainer_write_run(const struct trainer *trainer, const char *state, struct 
     json_out_real(&json, "seconds", clock_monotonic_s() - trainer->began_s);
     json_out_text(&json, "state", state);
     json_out_text(&json, "network", trainer->config->network.name);
-    json_out_int(&json, "parameters", graph_parameter_count(trainer->graph));
+    json_out_int(&json, "parameters", graph_parameter_count(trainer_network(trainer)));
     write_data(trainer, &json);
     trainer_private_record(trainer, &json);
     json_out_int(&json, "ranks", request->ranks->size);

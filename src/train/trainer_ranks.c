@@ -9,6 +9,7 @@
 #include "base/console.h"
 #include "base/identity.h"
 #include "base/rng.h"
+#include "train/heads.h"
 #include "train/objectives.h"
 #include "train/peers.h"
 #include "train/staged.h"
@@ -44,12 +45,8 @@ static bool check_bands(const struct train_config *config, struct err *err)
 
 bool trainer_axes(const struct train_config *config, struct err *err)
 {
-    for (int a = 0; a < GRID_AXES; a++)
-        if (a != GRID_DATA && a != GRID_STAGE && a != GRID_BANDS && config->parallel[a] > 1)
-            return err_set(
-                err, ERR_USAGE, "parallel.%s: %lld is not supported by the objective %s yet; use 1",
-                rank_grid_names[a], (long long)config->parallel[a], objective_of(config)->name);
     return config_check_parallel(config, err) && config_check_space(config, err) &&
+           config_check_heads(config, err) &&
            (config->parallel[GRID_BANDS] == 1 || check_bands(config, err));
 }
 
@@ -165,7 +162,8 @@ bool trainer_check_data(const struct trainer *trainer, struct err *err)
 bool trainer_check_weights(const struct trainer *trainer, struct err *err)
 {
     struct ranks *ranks = trainer->weight_ranks;
-    return ranks->size == 1 || ranks_same(ranks, hash_weights(trainer), "weights", err);
+    return (ranks->size == 1 || ranks_same(ranks, hash_weights(trainer), "weights", err)) &&
+           trainer_heads_same(trainer, err);
 }
 
 bool trainer_count_waiting(const struct trainer *trainer, struct err *err)
@@ -403,6 +401,8 @@ bool trainer_arrays_gather(const struct trainer *trainer, struct trainer_arrays 
 {
     if (trainer->staged)
         return staged_gather(trainer, arrays, err);
+    if (trainer->heads)
+        return heads_gather(trainer, arrays, err);
     const int64_t *parts = trainer->parts;
     bool ok = true;
     for (int i = 0; ok && i < arrays->n_whole; i++) {
@@ -419,6 +419,8 @@ bool trainer_arrays_take(const struct trainer *trainer, const struct trainer_arr
 {
     if (trainer->staged)
         return staged_take(trainer, arrays, err);
+    if (trainer->heads)
+        return true; /* with trainer_share_arrays */
     for (int i = 0; i < arrays->n_whole; i++) {
         struct state_array own = optimizer_array(trainer->optimizer, i);
         memcpy(own.data, arrays->whole[i] + trainer->parts[trainer->weight_ranks->rank],
@@ -431,6 +433,8 @@ bool trainer_share_arrays(const struct trainer *trainer, const struct trainer_ar
                           struct err *err)
 {
     bool ok = true;
+    if (trainer->heads)
+        return heads_take(trainer, arrays, err);
     for (size_t i = 0; ok && i < arrays->n; i++)
         ok = ranks_broadcast(trainer->request->ranks, arrays->items[i].data,
                              (size_t)arrays->items[i].count * sizeof(float), 0, err);

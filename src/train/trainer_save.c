@@ -39,32 +39,44 @@ void trainer_arrays_free(struct trainer_arrays *arrays)
     for (size_t i = 0; i < arrays->n; i++)
         free((char *)arrays->items[i].name);
     free(arrays->items);
-    free(arrays->whole[0]), free(arrays->whole[1]), free(arrays->average);
+    free(arrays->whole[0]), free(arrays->whole[1]), free(arrays->average), free(arrays->weights);
 }
 
 /* Parameters and buffers of the whole network; flat: one after another, or NULL: in place. */
 static void add_network(const struct trainer *trainer, const char *kind, float *flat,
                         struct trainer_arrays *arrays)
 {
-    for (value_id v = 0; v < trainer->graph->n_values; v++) {
-        if (!graph_is_parameter(trainer->graph, v))
+    const struct graph *graph = trainer_network(trainer);
+    for (value_id v = 0; v < graph->n_values; v++) {
+        if (!graph_is_parameter(graph, v))
             continue;
-        const struct value *value = &trainer->graph->values[v];
+        const struct value *value = &graph->values[v];
         int64_t count = shape_count(&value->shape);
-        arrays_add(arrays, kind, value->name, flat ? flat : graph_data(trainer->graph, v), count);
+        arrays_add(arrays, kind, value->name, flat ? flat : graph_data(graph, v), count);
         flat = flat ? flat + count : NULL;
     }
 }
 
+/* Room for the arrays of the whole network, where this rank has a part of it. Of heads, only the
+ * first rank has it: NULL on the others. */
+static float *new_whole(const struct trainer *trainer, bool buffers, struct trainer_arrays *arrays)
+{
+    const struct graph *graph = trainer_network(trainer);
+    int64_t count = buffers ? 0 : graph_parameter_count(graph);
+    for (value_id v = 0; buffers && v < graph->n_values; v++)
+        if (graph_is_parameter(graph, v))
+            count += shape_count(&graph->values[v].shape);
+    if (trainer->heads && !trainer_leads(trainer))
+        return NULL;
+    float *made = calloc((size_t)count + 1, sizeof *made);
+    arrays->failed |= !made;
+    return made;
+}
+
 static void add_average(const struct trainer *trainer, struct trainer_arrays *arrays)
 {
-    if (trainer->staged) {
-        int64_t count = 0;
-        for (value_id v = 0; v < trainer->graph->n_values; v++)
-            if (graph_is_parameter(trainer->graph, v))
-                count += shape_count(&trainer->graph->values[v].shape);
-        arrays->average = calloc((size_t)count + 1, sizeof *arrays->average);
-        arrays->failed |= !arrays->average;
+    if (trainer->staged || trainer->heads) {
+        arrays->average = new_whole(trainer, true, arrays);
         add_network(trainer, "ema", arrays->average, arrays);
         return;
     }
@@ -77,13 +89,14 @@ static void add_average(const struct trainer *trainer, struct trainer_arrays *ar
 struct trainer_arrays trainer_arrays(const struct trainer *trainer)
 {
     struct trainer_arrays arrays = { 0 };
-    add_network(trainer, "weights", NULL, &arrays);
+    if (trainer->heads)
+        arrays.weights = new_whole(trainer, true, &arrays);
+    add_network(trainer, "weights", arrays.weights, &arrays);
     for (int i = 0; i < optimizer_n_arrays(trainer->optimizer); i++) {
         struct state_array array = optimizer_array(trainer->optimizer, i);
-        if (trainer->parts || trainer->staged) {
-            array.count = graph_parameter_count(trainer->graph);
-            array.data = arrays.whole[i] = calloc((size_t)array.count + 1, sizeof *array.data);
-            arrays.failed |= !array.data;
+        if (trainer->parts || trainer->staged || trainer->heads) {
+            array.count = graph_parameter_count(trainer_network(trainer));
+            array.data = arrays.whole[i] = new_whole(trainer, false, &arrays);
             arrays.n_whole++;
         }
         arrays_add(&arrays, "optimizer", array.name, array.data, array.count);

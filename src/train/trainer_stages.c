@@ -216,6 +216,8 @@ bool trainer_collect(const struct trainer *trainer, struct err *err)
 bool trainer_norm(const struct trainer *trainer, double *out, struct err *err)
 {
     const struct staged *s = trainer->staged;
+    if (trainer->heads)
+        return trainer_heads_norm(trainer, out, err);
     if (!s) {
         *out = optimizer_norm(trainer->gradients, trainer->n_gradients, trainer->threads);
         return true;

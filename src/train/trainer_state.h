@@ -10,6 +10,8 @@ struct trainer_arrays {
     float *whole[2]; /* the optimizer's state of all ranks, where each has its part; see below */
     int n_whole;
     float *average; /* of the weights of all stages, where each rank has its own */
+    float *weights; /* where each rank has a part of the heads: of the whole network, as `whole` and
+                       `average`, on the first rank; NULL on the others */
     bool failed;    /* no memory */
 };
 struct trainer_arrays trainer_arrays(const struct trainer *trainer);

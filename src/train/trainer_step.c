@@ -204,7 +204,7 @@ static bool run_batches(struct trainer *trainer, struct evaluation *evaluation,
         struct comparison c = { .batch = &batch, .divisor = 1 };
         bool stop = ctx_stopped(trainer->ctx);
         bool ok = evaluation->runner->kind->next(evaluation->runner, &batch, err);
-        if (trainer_divides(trainer)) /* the parts wait for each other in the network */
+        if (trainer_divides(trainer) || trainer->heads) /* parts wait for each other in it */
             ok = trainer_agree(trainer, ok, err);
         c.outputs = ok ? evaluate_batch(trainer, evaluation, &batch, err) : NULL;
         ok = c.outputs && learning->objective->loss(learning, &c, &loss, err) &&

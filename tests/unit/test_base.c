@@ -46,6 +46,22 @@ static void philox_gives_the_published_vectors(void **state)
     }
 }
 
+static void skipping_is_drawing(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 9; before++)
+        for (int n = 0; n < 19; n++) {
+            struct rng a = rng_new(1, 2, 3), b = a;
+            a.counter[0] = b.counter[0] = UINT32_MAX - 1; /* over the edge of a word */
+            for (int i = 0; i < before; i++)
+                rng_u32(&a), rng_u32(&b);
+            for (int i = 0; i < n; i++)
+                rng_u32(&a);
+            rng_skip(&b, (uint64_t)n);
+            assert_int_equal(rng_u32(&a), rng_u32(&b));
+        }
+}
+
 static void streams_are_distinct_and_uniform(void **state)
 {
     (void)state;
@@ -544,6 +560,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_vectors),
         cmocka_unit_test(streams_are_distinct_and_uniform),
+        cmocka_unit_test(skipping_is_drawing),
         cmocka_unit_test(pool_runs_every_piece_once),
         cmocka_unit_test(pool_reports_the_failed_piece_and_the_stop),
         cmocka_unit_test(outputs_appear_only_when_complete),

@@ -92,8 +92,11 @@ struct gelu_attr {
 struct axis_attr {
     int64_t axis; /* may be negative, from the end; stored as given, see axis_of in op.h */
 };
+/* dropout: of a tensor of which a process has part `part` of `parts` along the last axis, as
+ * transform_heads makes it (not in files): the same elements fall out as of the whole. */
 struct dropout_attr {
     float rate;
+    int parts, part; /* 0 parts mean 1 */
 };
 /* scale: y = factor x + offset. */
 struct scale_attr {

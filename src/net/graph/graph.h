@@ -275,6 +275,8 @@ bool graph_allocate(struct graph *graph, struct err *err);
  * of the rest of the network, so a network with a new head keeps the other values. Allocates. Slow:
  * 3 s for 25 M normal numbers, on one thread. */
 bool graph_initialize(struct graph *graph, uint64_t seed, struct err *err);
+/* Gives all floats back, as before graph_allocate; other graphs that share them keep them. */
+void graph_forget(struct graph *graph);
 /* The floats of a parameter or buffer; NULL before graph_allocate. */
 float *graph_data(const struct graph *graph, value_id parameter);
 /* Gives the graph a copy of the floats of a parameter that other graphs may share, so that they can

@@ -35,6 +35,15 @@ bool graph_allocate(struct graph *graph, struct err *err)
     return true;
 }
 
+void graph_forget(struct graph *graph)
+{
+    for (int32_t i = 0; i < graph->n_values; i++)
+        if (graph_is_parameter(graph, i)) {
+            buffer_release(graph->values[i].data);
+            graph->values[i].data = NULL;
+        }
+}
+
 float *graph_data(const struct graph *graph, value_id parameter)
 {
     const struct value *value = &graph->values[parameter];

@@ -167,6 +167,25 @@ struct space_part {
 };
 struct space_part space_part(const struct space_spec *spec, int64_t height, int64_t width);
 
+/* The part of a Transformer whose attention heads and MLP columns are divided among `parts`
+ * processes (sub-graph parallelism, SUPER; group PEERS_HEADS), for the process `part`: it has the
+ * rows of its heads of q, k and v (and of a bias by distance), the rows of its columns of every
+ * MLP, and the columns of the linear layers behind them, whose outputs are summed over processes,
+ * two sums in a block; backward as many, where what all have goes into what each has a part of. All
+ * else is the same on all processes, which give the same inputs and gradients of outputs.
+ *
+ * A divided parameter has floats of its own, all others share theirs; the order is that of the
+ * network, as are names. outer [graph->n_values], or NULL: for every divided parameter the number
+ * of rows [outer, parts, ..] of which the process has [outer, part, ..] (heads_move); 0 for others.
+ * Dropout takes the elements that it takes in the whole network. Refused with names and numbers:
+ * networks without attention, heads or columns that are no multiple of `parts`, attention whose
+ * inputs are not made by linear layers. */
+bool transform_heads(const struct graph *graph, int parts, int part, struct graph **out,
+                     int64_t *outer, struct err *err);
+/* whole [count] -> own [count / parts], or back. */
+void heads_move(float *whole, int64_t count, int64_t outer, int parts, int part, float *own,
+                bool back);
+
 /* The part of the input that one element of an output sees, the same along height and width. */
 struct field {
     int64_t receptive_px; /* extent of the input it can depend on; global pooling at `window` */

@@ -13,7 +13,8 @@ static const struct attr_field fields[] = {
 struct dropout {
     const struct plan_random *random;
     uint64_t stream;
-    int64_t batch, count; /* count: floats of one image */
+    int64_t batch, rows, row; /* floats of one image: rows of so many */
+    int64_t before, behind;   /* floats of a row that other processes have */
     float rate;
     int threads;
 };
@@ -29,8 +30,12 @@ static bool run_dropout(const struct step *step, struct err *err)
 #pragma omp parallel for num_threads(d->threads) schedule(static) if (d->threads > 1)
     for (int64_t n = 0; n < d->batch; n++) {
         struct rng rng = rng_new(d->random->seed, d->stream, d->random->first_sample + (uint64_t)n);
-        for (int64_t i = n * d->count; i < (n + 1) * d->count; i++)
-            y[i] = rng_u32(&rng) < limit ? 0 : x[i] * scale;
+        for (int64_t r = n * d->rows; r < (n + 1) * d->rows; r++) {
+            rng_skip(&rng, (uint64_t)d->before);
+            for (int64_t i = r * d->row; i < (r + 1) * d->row; i++)
+                y[i] = rng_u32(&rng) < limit ? 0 : x[i] * scale;
+            rng_skip(&rng, (uint64_t)d->behind);
+        }
     }
     return true;
 }
@@ -38,9 +43,20 @@ static bool run_dropout(const struct step *step, struct err *err)
 static bool add_dropout(struct plan_node *pn, int from, int to, struct err *err)
 {
     const struct shape *x = in_shape(pn, 0);
-    struct dropout d = { &pn->tape->random,           rng_hash(pn->node->name),
-                         x->rank ? x->dim[0] : 1,     shape_span(x, 1, x->rank),
-                         pn->node->attr.dropout.rate, pn->tape->options.threads };
+    const struct dropout_attr *a = &pn->node->attr.dropout;
+    struct dropout d = { .random = &pn->tape->random,
+                         .stream = rng_hash(pn->node->name),
+                         .batch = x->rank ? x->dim[0] : 1,
+                         .rows = 1,
+                         .row = shape_span(x, 1, x->rank),
+                         .rate = a->rate,
+                         .threads = pn->tape->options.threads };
+    if (a->parts > 1) {
+        d.rows = shape_span(x, 1, x->rank - 1);
+        d.row = x->dim[x->rank - 1];
+        d.before = a->part * d.row;
+        d.behind = (a->parts - 1 - a->part) * d.row;
+    }
     struct step_spec spec = { "dropout", run_dropout, &d, sizeof d, 0 };
     struct step *step = step_add(pn->tape, &spec, err);
     if (!step || !step_use(step, from, ACCESS_READ, err) || !step_use(step, to, ACCESS_WRITE, err))
