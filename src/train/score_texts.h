@@ -17,6 +17,7 @@ struct score_texts_request {
 struct score_texts_result {
     int64_t n;                 /* texts */
     int64_t cut;               /* of them longer than the network takes */
+    bool windows;              /* which are read in windows, so that nothing is lost */
     int64_t labelled, correct; /* with a label that is a class; whose class has the highest score */
 };
 
