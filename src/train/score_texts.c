@@ -46,13 +46,8 @@ static bool open_scorer(const char *model, const struct ctx *ctx, struct scorer 
            plan_new(m->graph, &how, &m->plan, err);
 }
 
-/* Columns of the table; -1: absent. */
-struct score_columns {
-    int text, label, id;
-};
-
-static bool find_columns(const struct csv *csv, const struct model_text *text,
-                         struct score_columns *out, struct err *err)
+bool score_columns_find(const struct csv *csv, const struct model_text *text,
+                        struct score_columns *out, struct err *err)
 {
     out->text = csv_column(csv, text->text);
     out->label = text->label ? csv_column(csv, text->label) : -1;
@@ -149,7 +144,7 @@ static bool score_rows(struct scorer *m, const struct csv *csv, const struct ctx
     int64_t classes = m->model.config.num_classes;
     double *scores = calloc((size_t)classes, sizeof *scores);
     bool ok = (scores || err_memory(err, "scores")) &&
-              find_columns(csv, &m->model.config.text, &columns, err);
+              score_columns_find(csv, &m->model.config.text, &columns, err);
     result->windows = m->model.sequence.rule == SEQUENCE_WINDOWS;
     if (ok)
         put_header(stream, &m->model.config);
