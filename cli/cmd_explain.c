@@ -1,4 +1,4 @@
-/* cmd_explain.c: microtome explain map | concepts: why a network gives a score. */
+/* cmd_explain.c: microtome explain map | concepts | words: why a network gives a score. */
 #include <stddef.h>
 #include "cli/explain.h"
 #include "explain/concept_score.h"
@@ -24,10 +24,12 @@ static const struct arg args[] = {
              "layers, separated by commas, as in 'microtome model show --layers'; default: the "
              "last one with an extent"),
     TEXT_ARG("class", class_name, "NAME", NULL,
-             "the class whose score is explained; default: the last one"),
-    TEXT_ARG("method", methods, "NAMES", "gradcam",
+             "the class whose score is explained; default: the last one; words: that with the "
+             "highest score of each text"),
+    TEXT_ARG("method", methods, "NAMES", NULL,
              "map: methods, separated by commas: cam, gradcam, gradcam++, hirescam, scorecam, ig, "
-             "smoothgrad, occlusion, lime and rollout"),
+             "smoothgrad, occlusion, lime and rollout; default: gradcam. words: gradients "
+             "(integrated gradients), attention; default: both"),
     CHOICE_ARG("pick", pick, "WHICH", "strongest", subject_pick_names,
                "map: which windows of each slide, or patches of each store: those with the highest "
                "scores, those of each lesion (of heatmaps only), or random ones; windows do not "
@@ -61,7 +63,8 @@ static const struct arg args[] = {
             "map: images for a map of SmoothGrad"),
     REAL_ARG("smooth-noise", smooth_noise, "F", "0.15", 0, 10,
              "map: noise of SmoothGrad, as a fraction of the range of the input"),
-    INT_ARG("ig-steps", ig_steps, "N", "50", 1, 1e6, "map: steps of integrated gradients"),
+    INT_ARG("ig-steps", ig_steps, "N", "50", 1, 1e6,
+            "map and words: steps of integrated gradients"),
     INT_ARG("occlusion", occlusion_px, "PX", NULL, 0, 65536,
             "map: side of the square that occlusion moves over the image; default: an eighth of "
             "its side"),
@@ -141,6 +144,7 @@ static bool run(struct app *app, const void *options, const struct args_result *
     static const struct action actions[] = {
         { "map", explain_map, "images, patch stores or a results folder of predict" },
         { "concepts", explain_concepts, "images or patch stores" },
+        { "words", explain_words, "a table of texts (CSV)" },
     };
     return action_run(actions, sizeof actions / sizeof *actions, "explain", app, options, operands,
                       err);
@@ -149,7 +153,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
 const struct command cmd_explain = {
     .spec = { .name = "explain",
               .summary = "show why a network gives a score, and how far to believe that",
-              .operands = "map IMAGES...|STORES...|HEATMAPS... | concepts IMAGES...|STORES...",
+              .operands = "map IMAGES...|STORES...|HEATMAPS... | concepts IMAGES...|STORES... | "
+                          "words TABLE",
               .min_operands = 1,
               .max_operands = 1 << 20,
               .description =
@@ -165,14 +170,17 @@ const struct command cmd_explain = {
                   "whether the size, number and texture of nuclei, a colour, or any column of a "
                   "table can be read from its activations (R2 by cross-validation over patients), "
                   "and whether its score depends on them (TCAV, Br), each tested against chance; "
-                  "it writes concepts.csv, concepts.json, plots and the directions as .npy. See "
+                  "it writes concepts.csv, concepts.json, plots and the directions as .npy. "
+                  "'words' marks the words of texts that the scores of a model of texts come from: "
+                  "a page for each text, index.html and words.csv (docs/text.md). See "
                   "docs/explain.md. Run again, an interrupted run continues. The same options give "
                   "the same bytes for any number of threads.",
               .example = "microtome explain map patch.png --model run1 -o why\n"
                          "microtome explain map heatmaps --model run1 --method gradcam,lime "
                          "--pick lesions --class tumor -o why\n"
                          "microtome explain concepts stores --model run1 --layer layer1,layer4 "
-                         "-o learnt",
+                         "-o learnt\n"
+                         "microtome explain words reports.csv --model run2 -o words",
               .args = args,
               .n_args = sizeof args / sizeof *args },
     .options_size = sizeof(struct explain_args),

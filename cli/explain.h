@@ -32,7 +32,7 @@ extern const struct command cmd_explain;
 /* The model of the options, for model_open_classifier. Points into them. */
 bool explain_source(const struct explain_args *given, struct model_source *out, struct err *err);
 
-action_fn explain_map, explain_concepts;
+action_fn explain_map, explain_concepts, explain_words;
 
 /* --- on a cluster (explain_tasks.c) --- */
 

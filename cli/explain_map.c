@@ -101,7 +101,7 @@ static struct map_request request_of(const struct explain_args *given, const str
 {
     struct map_request request = { .model = model,
                                    .model_name = model_name,
-                                   .methods = given->methods,
+                                   .methods = given->methods ? given->methods : "gradcam",
                                    .layers = given->layers,
                                    .method = explain_defaults(),
                                    .belief = belief_defaults(),

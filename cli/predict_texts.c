@@ -32,8 +32,9 @@ bool predict_texts(struct app *app, const struct predict_args *given, char *cons
     if (!score_texts_run(&request, &app->ctx, &result, err))
         return false;
     if (result.cut > 0)
-        console_note(app->ctx.console, "%lld of %lld texts were longer than the model takes",
-                     (long long)result.cut, (long long)result.n);
+        console_note(app->ctx.console, "%lld of %lld texts were longer than the model takes%s",
+                     (long long)result.cut, (long long)result.n,
+                     result.windows ? "; their scores are means over windows" : "");
     if (given->json)
         print_json(app->out, &result);
     else if (result.labelled > 0)

@@ -72,6 +72,7 @@ struct train_config {
         char *tokenizer;
         int64_t vocabulary, max_tokens;
         int long_rule; /* enum sequence_rule */
+        double window_overlap;
         bool keep_case;
         int stain;   /* enum stain_method */
         int balance; /* enum data_balance */

@@ -108,7 +108,10 @@ const struct config_key config_keys[] = {
         "for data.text: tokens that a network takes; see data.long"),
     CHOICE("data.long", data.long_rule, sequence_rule_names, "truncate",
            "what is kept of longer texts: truncate: the beginning; head_tail: beginning and end, "
-           "half each; refuse: they are an error"),
+           "half each; refuse: they are an error; windows: all of it, as sequences that overlap, "
+           "whose scores are averaged; training draws one of them in every epoch"),
+    REAL("data.window_overlap", data.window_overlap, 0, 0.9, "0.25",
+         "for data.long: windows: the part of a window that the next one has too"),
     REAL("data.mpp", data.mpp, 0, 1000, "0",
          "for data.slides: um per pixel at which slides are read; 0: data.long_side_px"),
     INT("data.long_side_px", data.long_side_px, 0, 1 << 20, "0",

@@ -2,6 +2,7 @@
  * names of its classes. */
 #include <stdlib.h>
 #include <string.h>
+#include "text/sequence.h"
 #include "train/config.h"
 
 bool texts_note(struct texts *texts, const char *item, struct err *err)
@@ -92,7 +93,11 @@ bool config_check_texts(const struct train_config *config, struct err *err)
         { "data.tokenizer", config->data.tokenizer[0] != 0 },
         { "data.patient_column", config->data.patient_column[0] != 0 },
         { "data.id", config->data.id[0] != 0 },
+        { "data.long: windows", config->data.long_rule == SEQUENCE_WINDOWS },
     };
+    if (config->data.long_rule != SEQUENCE_WINDOWS && config->data.window_overlap != 0.25)
+        return err_set(err, ERR_USAGE,
+                       "data.window_overlap: is for windows (data.long: windows); omit it");
     if (config_texts(config))
         return refuse_image_keys(config, err);
     return refuse_first(keys, sizeof keys / sizeof *keys, "is for texts (data.text)", err);

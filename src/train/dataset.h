@@ -128,6 +128,9 @@ const struct slide_entry *dataset_slide(const struct dataset *dataset, int64_t s
 const char *dataset_text(const struct dataset *dataset, int64_t sample);
 bool dataset_read_text(const struct dataset *dataset, int64_t sample, float *ids, float *mask,
                        struct err *err);
+/* The same with one of its windows (data.long), drawn by the key. */
+bool dataset_draw_text(const struct dataset *dataset, int64_t sample, struct augment_key key,
+                       float *ids, float *mask, struct err *err);
 
 /* Width of the sample's patch as stored; an image is opened to find it. */
 bool dataset_patch_px(const struct dataset *dataset, int64_t sample, int64_t *out, struct err *err);

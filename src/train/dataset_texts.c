@@ -4,6 +4,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/names.h"
+#include "base/rng.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "text/learn.h"
@@ -191,8 +192,10 @@ bool dataset_open_texts(struct dataset *dataset, const struct train_config *conf
         !tokenizer_parse(texts->bytes, texts->size, given[0] ? given : texts->file, &options,
                          &texts->tokenizer, err))
         return false;
-    texts->sequence = (struct sequence){ texts->tokenizer, config->data.max_tokens,
-                                         (enum sequence_rule)config->data.long_rule };
+    texts->sequence = (struct sequence){
+        texts->tokenizer, config->data.max_tokens, (enum sequence_rule)config->data.long_rule,
+        config->data.long_rule == SEQUENCE_WINDOWS ? config->data.window_overlap : 0
+    };
     return sequence_check(&texts->sequence, err) || err_prefix(err, "data.max_tokens");
 }
 
@@ -200,4 +203,18 @@ bool dataset_read_text(const struct dataset *dataset, int64_t sample, float *ids
                        struct err *err)
 {
     return sequence_fill(&dataset->texts->sequence, dataset_text(dataset, sample), ids, mask, err);
+}
+
+bool dataset_draw_text(const struct dataset *dataset, int64_t sample, struct augment_key key,
+                       float *ids, float *mask, struct err *err)
+{
+    const struct sequence *sequence = &dataset->texts->sequence;
+    struct rng rng = rng_new(key.seed ^ rng_hash("window of a text"), key.epoch, key.sample);
+    struct token_ids body = { 0 };
+    bool ok =
+        tokenizer_encode(sequence->tokenizer, dataset_text(dataset, sample), false, &body, err);
+    uint64_t count = (uint64_t)sequence_count(sequence, body.n);
+    ok = ok && sequence_fill_ids(sequence, &body, (int64_t)rng_below(&rng, count), ids, mask, err);
+    token_ids_free(&body);
+    return ok;
 }

@@ -210,6 +210,14 @@ static bool name_sample(const struct loader_options *options, int64_t sample, st
     return false;
 }
 
+/* Names all that is drawn for a sample. */
+static struct augment_key key_of(const struct loader *loader, const struct order_item *item)
+{
+    return (struct augment_key){ .seed = loader->options.seed,
+                                 .epoch = loader->epoch | (uint64_t)item->copy << 32,
+                                 .sample = (uint64_t)item->sample };
+}
+
 /* classes [input_px, input_px]: NULL without label images */
 static bool make_image(const struct loader *loader, const struct window *window, int64_t position,
                        float *out, int32_t *classes, struct err *err)
@@ -218,13 +226,10 @@ static bool make_image(const struct loader *loader, const struct window *window,
     const struct order_item *item = &window->items[position - window->first];
     int32_t group = window->group_of[position - window->first];
     struct image patch = { 0 }, known = { 0 };
-    struct augment_key key = { .seed = options->seed,
-                               .epoch = loader->epoch | (uint64_t)item->copy << 32,
-                               .sample = (uint64_t)item->sample };
     bool ok = dataset_read(options->dataset, item->sample,
                            group >= 0 ? window->groups[group].px : NULL, &patch, err) &&
               read_classes(options, item->sample, &patch, &known, err) &&
-              prepare_patch(options, key, &patch, &known, err);
+              prepare_patch(options, key_of(loader, item), &patch, &known, err);
     for (int64_t i = 0; ok && classes && i < loader->sample_places; i++)
         classes[i] = known.px[3 * i];
     if (ok)
@@ -232,6 +237,17 @@ static bool make_image(const struct loader *loader, const struct window *window,
     image_free(&patch);
     image_free(&known);
     return ok;
+}
+
+/* Of a long text in windows, training sees one that is drawn, anything else the first. */
+static bool make_text(const struct loader *loader, const struct window *window, int64_t position,
+                      float *out, float *mask, struct err *err)
+{
+    const struct loader_options *options = &loader->options;
+    const struct order_item *item = &window->items[position - window->first];
+    if (!options->train)
+        return dataset_read_text(options->dataset, item->sample, out, mask, err);
+    return dataset_draw_text(options->dataset, item->sample, key_of(loader, item), out, mask, err);
 }
 
 /* The sample at a position, for this slot of a batch. */
@@ -242,8 +258,8 @@ static bool make_sample(const struct loader *loader, const struct window *window
     float *out = place->pixels + slot * loader->sample_floats;
     int32_t *classes =
         place->pixel_classes ? place->pixel_classes + slot * loader->sample_places : NULL;
-    bool ok = place->mask ? dataset_read_text(loader->options.dataset, sample, out,
-                                              place->mask + slot * loader->sample_floats, err)
+    bool ok = place->mask ? make_text(loader, window, position, out,
+                                      place->mask + slot * loader->sample_floats, err)
                           : make_image(loader, window, position, out, classes, err);
     return ok || name_sample(&loader->options, sample, err);
 }

@@ -105,20 +105,30 @@ bool classify_loss(struct learning *learning, const struct comparison *c, double
     return true;
 }
 
+void classify_scores(const float *outputs, int64_t n, bool each, double *scores)
+{
+    if (!each)
+        model_scores(outputs, n, scores);
+    for (int64_t i = 0; each && i < n; i++)
+        model_scores(outputs + i, 1, scores + i);
+}
+
+void classify_outputs(const double *scores, int64_t n, bool each, float *outputs)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double p = fmax(scores[i], DBL_MIN), rest = fmax(1 - scores[i], DBL_MIN);
+        outputs[i] = (float)(each ? log(p) - log(rest) : log(p));
+    }
+}
+
 void classify_predict(const struct learning *learning, const float *outputs, double *values)
 {
-    if (!independent(learning))
-        model_scores(outputs, learning->outputs, values);
-    for (int64_t i = 0; independent(learning) && i < learning->outputs; i++)
-        model_scores(outputs + i, 1, values + i);
+    classify_scores(outputs, learning->outputs, independent(learning), values);
 }
 
 void classify_restore(const struct learning *learning, const double *values, float *outputs)
 {
-    for (int64_t i = 0; i < learning->outputs; i++) {
-        double p = fmax(values[i], DBL_MIN), rest = fmax(1 - values[i], DBL_MIN);
-        outputs[i] = (float)(independent(learning) ? log(p) - log(rest) : log(p));
-    }
+    classify_outputs(values, learning->outputs, independent(learning), outputs);
 }
 
 bool classify_keep(struct learning *learning, const struct comparison *c, double loss_sum,

@@ -16,4 +16,8 @@ void classify_predict(const struct learning *learning, const float *outputs, dou
 void classify_restore(const struct learning *learning, const double *values, float *outputs);
 void classify_describe(const struct learning *learning, struct model_config *card);
 void classify_free(struct learning *learning);
+
+/* Outputs of a network for n classes -> scores, and back; independent: a sigmoid of each. */
+void classify_scores(const float *outputs, int64_t n, bool independent, double *scores);
+void classify_outputs(const double *scores, int64_t n, bool independent, float *outputs);
 #endif

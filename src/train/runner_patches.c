@@ -23,6 +23,8 @@ struct patches {
     int32_t *mix_others; /* [batch] */
     float *mix_images;   /* as the batch's */
     uint64_t epoch;
+    /* texts in windows (data.long), in evaluations; NULL: not so */
+    float *averaged; /* [batch, outputs] */
 };
 
 static struct patches *of(struct runner *runner)
@@ -153,6 +155,7 @@ static void patches_free(struct runner *runner)
     free(patches->mix_shares);
     free(patches->mix_others);
     free(patches->mix_images);
+    free(patches->averaged);
     free(patches);
 }
 
@@ -329,6 +332,34 @@ static const float *patches_forward(struct runner *runner, const struct batch *b
     return plan_output(patches->plan, trainer_output(trainer, patches->graph));
 }
 
+/* Of texts in windows the mean of all, where there is something to average. */
+static const float *texts_forward(struct runner *runner, const struct batch *batch,
+                                  const struct run_key *key, struct err *err)
+{
+    struct patches *patches = of(runner);
+    struct trainer *trainer = runner->trainer;
+    const struct learning *learning = &trainer->learning;
+    if (runner->side == DATA_TRAIN || !learning->objective->predict ||
+        trainer->dataset.texts->sequence.rule != SEQUENCE_WINDOWS)
+        return patches_forward(runner, batch, key, err);
+    size_t count = (size_t)(batch_rows(batch) * learning->outputs);
+    if (!patches->averaged && !(patches->averaged = calloc(count, sizeof *patches->averaged))) {
+        err_memory(err, "windows of texts");
+        return NULL;
+    }
+    struct text_windows how = {
+        .sequence = &trainer->dataset.texts->sequence,
+        .plan = patches->plan,
+        .ids = trainer_input(patches->graph, "input"),
+        .mask = trainer_input(patches->graph, "mask"),
+        .output = trainer_output(trainer, patches->graph),
+        .batch = batch_rows(batch),
+        .classes = learning->outputs,
+        .independent = trainer->config->network.activation == ACTIVATION_SIGMOID,
+    };
+    return texts_average(trainer, &how, batch, patches->averaged, err) ? patches->averaged : NULL;
+}
+
 static float *patches_gradient(struct runner *runner)
 {
     struct patches *patches = of(runner);
@@ -402,7 +433,7 @@ const struct runner_kind runner_texts = {
     .next = patches_next,
     .waited_s = patches_waited_s,
     .use = patches_use,
-    .forward = patches_forward,
+    .forward = texts_forward,
     .gradient = patches_gradient,
     .backward = patches_backward,
     .step = runner_step,

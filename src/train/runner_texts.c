@@ -43,6 +43,25 @@ bool texts_describe(struct trainer *trainer, struct err *err)
                                                  .id = given->data.id,
                                                  .max_tokens = texts->sequence.tokens,
                                                  .rule = (int)texts->sequence.rule,
+                                                 .overlap = texts->sequence.overlap,
                                                  .keep_case = given->data.keep_case };
     return true;
+}
+
+bool texts_average(const struct trainer *trainer, const struct text_windows *how,
+                   const struct batch *batch, float *outputs, struct err *err)
+{
+    const int64_t *samples = batch_int64(batch, "sample");
+    const char **texts = calloc((size_t)batch_rows(batch), sizeof *texts);
+    int64_t at = -1;
+    bool ok = texts || err_memory(err, "windows of texts");
+    for (int64_t i = 0; ok && i < batch->n; i++)
+        texts[i] = dataset_text(&trainer->dataset, samples[i]);
+    ok = ok && text_windows_run(how, texts, batch->n, outputs, &at, err);
+    char *name = ok || at < 0 ? NULL : dataset_sample_name(&trainer->dataset, samples[at]);
+    if (name)
+        err_prefix(err, name);
+    free(name);
+    free(texts);
+    return ok;
 }

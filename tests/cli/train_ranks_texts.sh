@@ -1,4 +1,4 @@
-# Texts on ranks: two ranks with batches of 4 give the weights of one with batches of 8, dropout included; ranks are
+# Texts on ranks: two ranks with batches of 4 give the weights of one with batches of 8, dropout and windows included; ranks are
 # bitwise equal and a run is resumed.
 here=$(dirname "$0")
 command -v mpirun >/dev/null || { echo "no mpirun" >&2; exit 77; }
@@ -7,7 +7,7 @@ export PYTHONPATH=$(realpath "$here/support") PYTHONDONTWRITEBYTECODE=1 ASAN_OPT
 python3 "$here/make_reports.py" . 60 || exit
 cat >run.yaml <<'Y'
 network: { name: bert_tiny }
-data: { train: train.csv, val: val.csv, text: text, max_tokens: 48, vocabulary: 400, workers: 1 }
+data: { train: train.csv, val: val.csv, text: text, max_tokens: 32, long: windows, vocabulary: 400, workers: 1 }
 train: { epochs: 2, batch: 4 }
 schedule: { learning_rate: 0.01 }
 ranks: { scale_rate: false }

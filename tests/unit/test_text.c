@@ -161,7 +161,7 @@ static void texts_become_sequences(void **state)
     struct err err = { 0 };
     float ids[8], mask[8];
     assert_true(tokenizer_parse(lines, strlen(lines), "vocab.txt", NULL, &tokenizer, &err));
-    struct sequence s = { tokenizer, 6, SEQUENCE_TRUNCATE };
+    struct sequence s = { .tokenizer = tokenizer, .tokens = 6 };
     check_sequence(&s, "b ?", (const float[]){ 2, 5, 1, 3, -1, -1 });
     check_sequence(&s, "a b c d", (const float[]){ 2, 4, 5, 6, 7, 3 });
     check_sequence(&s, "a b c d e f", (const float[]){ 2, 4, 5, 6, 7, 3 });
@@ -180,6 +180,55 @@ static void texts_become_sequences(void **state)
     tokenizer_free(tokenizer);
 }
 
+/* Window w of the first n letters has these; a short text is as truncated. */
+static void check_window(const struct sequence *s, int n, int64_t w, const char *letters)
+{
+    float ids[8], mask[8];
+    struct err err = { 0 };
+    struct token_ids body = { (int32_t[]){ 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 }, n, 10 };
+    int64_t count = (int64_t)strlen(letters);
+    assert_true(sequence_fill_ids(s, &body, w, ids, mask, &err));
+    assert_true(ids[0] == 2 && ids[count + 1] == 3);
+    for (int64_t i = 0; i < s->tokens; i++) {
+        bool inside = i > 0 && i <= count;
+        assert_true(mask[i] == (i < count + 2));
+        assert_int_equal(sequence_source(s, n, w, i), inside ? letters[i - 1] - 'a' : -1);
+        assert_true(!inside || (int)ids[i] == letters[i - 1] - 'a' + 4);
+    }
+}
+
+/* Of eight places six are for the text; half of them are shared: 0, 3, .., the last at its end. */
+static void long_texts_become_windows(void **state)
+{
+    (void)state;
+    static const char lines[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+    struct tokenizer *tokenizer = NULL;
+    struct err err = { 0 };
+    assert_true(tokenizer_parse(lines, strlen(lines), "vocab.txt", NULL, &tokenizer, &err));
+    struct sequence s = { tokenizer, 8, SEQUENCE_WINDOWS, 0.5 };
+    assert_int_equal(sequence_count(&s, 1), 1);
+    assert_int_equal(sequence_count(&s, 6), 1);
+    assert_int_equal(sequence_count(&s, 7), 2);
+    assert_int_equal(sequence_count(&s, 9), 2);
+    assert_int_equal(sequence_count(&s, 10), 3);
+    check_window(&s, 4, 0, "abcd");
+    check_window(&s, 6, 0, "abcdef");
+    check_window(&s, 7, 0, "abcdef");
+    check_window(&s, 7, 1, "bcdefg");
+    check_window(&s, 10, 1, "defghi");
+    check_window(&s, 10, 2, "efghij");
+    check_sequence(&s, "a b c d e f g h", (const float[]){ 2, 4, 5, 6, 7, 8, 9, 3 });
+    s.overlap = 0;
+    assert_int_equal(sequence_count(&s, 12), 2);
+    assert_int_equal(sequence_count(&s, 13), 3);
+    s.overlap = 0.99; /* windows move by a token at least */
+    assert_int_equal(sequence_count(&s, 10), 5);
+    s.rule = SEQUENCE_HEAD_TAIL;
+    assert_int_equal(sequence_count(&s, 10), 1);
+    check_window(&s, 10, 0, "abchij");
+    tokenizer_free(tokenizer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +238,7 @@ int main(void)
         cmocka_unit_test(a_vocabulary_is_learnt),
         cmocka_unit_test(a_learnt_vocabulary_knows_its_texts),
         cmocka_unit_test(texts_become_sequences),
+        cmocka_unit_test(long_texts_become_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

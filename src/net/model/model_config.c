@@ -13,7 +13,7 @@
 static const char *const objectives[] = { "classify", "distill", "encode",        "generate",
                                           "regress",  "segment", "classify_text", NULL };
 
-const char *const model_text_rules[] = { "truncate", "head_tail", "refuse", NULL };
+const char *const model_text_rules[] = { "truncate", "head_tail", "refuse", "windows", NULL };
 const char *const model_process_names[] = { "flow", "edm", "epsilon", "v", NULL };
 const char *const model_colour_names[] = { "rgb", "apart", NULL };
 
@@ -353,6 +353,16 @@ static bool read_generator(const struct reader *r, const json_t *json)
            read_centres(r, json_object_get(json, "centres"));
 }
 
+/* Of windows; absent: none. */
+static bool read_overlap(const struct reader *r, const json_t *json)
+{
+    const json_t *overlap = json_object_get(json, "window_overlap");
+    double value = json_number_value(overlap);
+    r->config->text.overlap = value;
+    return !overlap || (json_is_number(overlap) && value >= 0 && value < 1) ||
+           wrong(r, "microtome: text: window_overlap", "a number from 0 to below 1");
+}
+
 static bool read_texts(const struct reader *r, const json_t *json)
 {
     struct model_text *text = &r->config->text;
@@ -361,7 +371,7 @@ static bool read_texts(const struct reader *r, const json_t *json)
     text->keep_case = json_is_true(json_object_get(json, "keep_case"));
     return read_whole(r, json_object_get(json, "max_tokens"), "microtome: text: max_tokens",
                       PIXELS_LIMIT, &text->max_tokens) &&
-           read_choice(r, json, "long", model_text_rules, &text->rule) &&
+           read_choice(r, json, "long", model_text_rules, &text->rule) && read_overlap(r, json) &&
            read_text(r, json_object_get(json, "tokenizer"), "microtome: text: tokenizer",
                      &text->tokenizer) &&
            read_text(r, json_object_get(json, "column"), "microtome: text: column", &text->text) &&

@@ -65,7 +65,8 @@ struct model_text {
     char *tokenizer;         /* file beside the weights; NULL: the model takes images */
     char *text, *label, *id; /* columns; id "": the number of the row */
     int64_t max_tokens;
-    int rule; /* of model_text_rules */
+    int rule;       /* of model_text_rules */
+    double overlap; /* of windows, for the last of these */
     bool keep_case;
 };
 extern const char *const model_text_rules[]; /* in the order of enum sequence_rule */

@@ -140,6 +140,8 @@ static void write_text(struct json_out *json, const struct model_text *text)
     json_out_bool(json, "keep_case", text->keep_case);
     json_out_int(json, "max_tokens", text->max_tokens);
     json_out_text(json, "long", model_text_rules[text->rule]);
+    if (text->overlap > 0)
+        json_out_real(json, "window_overlap", text->overlap);
     json_out_text(json, "column", text->text);
     if (text->label)
         json_out_text(json, "label", text->label);
