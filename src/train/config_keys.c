@@ -88,15 +88,22 @@ const struct config_key config_keys[] = {
           "instead of data.train: slide lists (CSV with the columns slide and label, and perhaps "
           "patient, mpp, split); each slide is one image, learnt from its label alone"),
     TEXT("data.label", data.label, "label",
-         "for data.slides: column with the class, or with the number for regress; for data.text: "
-         "column with the class"),
+         "for data.slides: column with the class, or with the number for regress; for data.text "
+         "and data.audio: column with the class"),
     TEXT("data.text", data.text, "''",
          "column with the text: data.train, data.val and data.test are then tables of texts (CSV)"),
+    TEXT("data.audio", data.audio, "''",
+         "column with the WAV file of a recording, from the folder of the table on: data.train, "
+         "data.val and data.test are then tables of recordings (CSV)"),
+    REAL("data.max_seconds", data.max_seconds, 0.1, 20.48, "10",
+         "for data.audio: seconds of a recording that a network takes; see data.long"),
     TEXT("data.patient_column", data.patient_column, "''",
-         "for data.text: column with the patient; '': patient, or, without such a column, every "
+         "for data.text and data.audio: column with the patient; '': patient, or, without such a "
+         "column, every "
          "row is a patient of its own"),
     TEXT("data.id", data.id, "''",
-         "for data.text: column with the id of a row in the scores of predict; '': its number"),
+         "for data.text and data.audio: column with the id of a row in the scores of predict; '': "
+         "its number"),
     TEXT("data.tokenizer", data.tokenizer, "''",
          "for data.text: vocab.txt of BERT, or tokenizer.json; '': a vocabulary is learnt from the "
          "training texts"),
@@ -108,7 +115,7 @@ const struct config_key config_keys[] = {
         "for data.text: tokens that a network takes; see data.long"),
     CHOICE("data.long", data.long_rule, sequence_rule_names, "truncate",
            "what is kept of longer texts: truncate: the beginning; head_tail: beginning and end, "
-           "half each; refuse: they are an error"),
+           "half each, not of recordings; refuse: they are an error"),
     REAL("data.mpp", data.mpp, 0, 1000, "0",
          "for data.slides: um per pixel at which slides are read; 0: data.long_side_px"),
     INT("data.long_side_px", data.long_side_px, 0, 1 << 20, "0",

@@ -1,7 +1,8 @@
-/* config_texts.c: which settings go together where a training learns from texts (config.h), and the
- * names of its classes. */
+/* config_texts.c: which settings go together where a training learns from tables of texts or
+ * recordings (config.h), and the names of its classes. */
 #include <stdlib.h>
 #include <string.h>
+#include "text/sequence.h"
 #include "train/config.h"
 
 bool texts_note(struct texts *texts, const char *item, struct err *err)
@@ -32,7 +33,7 @@ bool config_adopt_text_labels(struct train_config *config, struct err *err)
     if (ok && found.n < 2)
         ok = err_set(err, ERR_USAGE,
                      "data.train: %s in the column '%s', but training needs at least two classes",
-                     found.n ? "all texts have the same label" : "there is no label",
+                     found.n ? "all rows have the same label" : "there is no label",
                      config->data.label);
     if (ok) {
         qsort(found.items, found.n, sizeof *found.items, by_text);
@@ -60,7 +61,7 @@ static bool refuse_first(const struct own_key *keys, size_t n, const char *why, 
     return true;
 }
 
-static bool refuse_image_keys(const struct train_config *config, struct err *err)
+static bool refuse_image_keys(const struct train_config *config, const char *why, struct err *err)
 {
     const struct own_key keys[] = {
         { "network.head", config->network.head != HEAD_AUTO },
@@ -82,8 +83,18 @@ static bool refuse_image_keys(const struct train_config *config, struct err *err
         { "parallel.stages", config_staged(config) },
         { "parallel.space", config_divided(config) },
     };
-    return refuse_first(keys, sizeof keys / sizeof *keys, "cannot be used with texts (data.text)",
-                        err);
+    return refuse_first(keys, sizeof keys / sizeof *keys, why, err);
+}
+
+static bool check_recordings(const struct train_config *config, struct err *err)
+{
+    static const char why[] = "cannot be used with recordings (data.audio)";
+    const struct own_key keys[] = {
+        { "data.tokenizer", config->data.tokenizer[0] != 0 },
+        { "data.long: head_tail", config->data.long_rule == SEQUENCE_HEAD_TAIL },
+    };
+    return refuse_first(keys, sizeof keys / sizeof *keys, why, err) &&
+           refuse_image_keys(config, why, err);
 }
 
 bool config_check_texts(const struct train_config *config, struct err *err)
@@ -93,7 +104,9 @@ bool config_check_texts(const struct train_config *config, struct err *err)
         { "data.patient_column", config->data.patient_column[0] != 0 },
         { "data.id", config->data.id[0] != 0 },
     };
+    if (config_recordings(config))
+        return check_recordings(config, err);
     if (config_texts(config))
-        return refuse_image_keys(config, err);
+        return refuse_image_keys(config, "cannot be used with texts (data.text)", err);
     return refuse_first(keys, sizeof keys / sizeof *keys, "is for texts (data.text)", err);
 }

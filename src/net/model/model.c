@@ -183,11 +183,13 @@ static bool open_file(struct model *model, const struct model_source *source, st
         model_config_free(&model->config);
         ok = model_config_read(config, &model->config, err);
     }
-    if (ok && model->config.text.tokenizer)
+    if (ok && !model_config_images(&model->config)) {
+        const char *what = model->config.text.tokenizer ? "texts" : "recordings";
         ok = err_set(err, ERR_USAGE,
-                     "%s: a model of texts, not of images; 'microtome predict table.csv --model %s "
-                     "-o scores' scores texts",
-                     source->file, source->file);
+                     "%s: a model of %s, not of images; 'microtome predict table.csv --model %s -o "
+                     "scores' scores %s",
+                     source->file, what, source->file, what);
+    }
     model->name = ok ? model_full_name(source, model) : NULL;
     ok = ok && (model->name || err_memory(err, "the model"));
     struct model_source sized = *source;
