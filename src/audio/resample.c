@@ -61,16 +61,17 @@ static float dot(const float *x, const float *weights, int64_t n)
 bool resample(const float *x, int64_t n, int64_t from, int64_t to, float **out, int64_t *n_out,
               struct err *err)
 {
-    struct filter filter;
-    if (!filter_new(from, to, &filter, err))
+    struct filter filter = { 0 };
+    bool same = from == to;
+    if (!same && !filter_new(from, to, &filter, err))
         return false;
-    int64_t count = ceil_div(n * filter.phases, filter.step);
+    int64_t count = same ? n : ceil_div(n * filter.phases, filter.step);
     float *padded = calloc((size_t)(n + filter.before + filter.taps), sizeof *padded);
     float *y = malloc((size_t)count * sizeof *y);
     bool ok = (padded && y) || err_memory(err, "resampled sound");
     if (ok)
-        memcpy(padded + filter.before, x, (size_t)n * sizeof *x);
-    for (int64_t m = 0; ok && m < count; m++) {
+        memcpy(same ? y : padded + filter.before, x, (size_t)n * sizeof *x);
+    for (int64_t m = 0; ok && !same && m < count; m++) {
         int64_t place = m * filter.step;
         y[m] = dot(padded + place / filter.phases,
                    filter.weights + place % filter.phases * filter.taps, filter.taps);

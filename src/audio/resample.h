@@ -10,7 +10,7 @@
 #define RESAMPLE_ROLLOFF 0.94 /* where the filter ends, of half the lower rate */
 
 /* x [n] at the rate `from` -> *out [*n_out], the caller's, n_out = ceil(n to / from); before and
- * after x all is silent. Thread-safe. */
+ * after x all is silent. At the same rate a copy. Thread-safe. */
 bool resample(const float *x, int64_t n, int64_t from, int64_t to, float **out, int64_t *n_out,
               struct err *err);
 #endif
