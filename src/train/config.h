@@ -73,7 +73,7 @@ struct train_config {
         int64_t vocabulary, max_tokens;
         int long_rule; /* enum sequence_rule */
         char *audio;   /* column of tables of recordings; "": no recordings */
-        double max_seconds;
+        double max_seconds, voice;
         bool keep_case;
         int stain;   /* enum stain_method */
         int balance; /* enum data_balance */

@@ -192,6 +192,11 @@ const struct config_key config_keys[] = {
     REAL("augment.blur", augment.blur, 0, 1, "0", "probability of a Gaussian blur"),
     REAL("augment.blur_sigma", augment.blur_sigma, 0.1, 16, "2",
          "largest standard deviation of the blur, in px"),
+    REAL(
+        "augment.voice", data.voice, 0, 0.5, "0.1",
+        "for data.audio: recordings as another voice would speak them: speed and frequencies are "
+        "changed by up to this fraction, and up to this fraction of the frames and of the bands is "
+        "unheard; 0: as they are"),
 
     INT("train.epochs", train.epochs, 1, 1000000, "10", "passes over the training data"),
     INT("train.batch", train.batch, 1, 65536, "32", "patches per batch, on each rank"),

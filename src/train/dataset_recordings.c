@@ -47,6 +47,7 @@ bool dataset_open_recordings(struct dataset *dataset, const struct train_config 
     recordings->kept = calloc((size_t)dataset->n_samples + 1, sizeof *recordings->kept);
     recordings->n_kept = recordings->kept ? dataset->n_samples : 0;
     recordings->hash = IDENTITY_HASH_BEGIN;
+    recordings->voice = config->data.voice;
     if (!recordings->kept)
         return err_memory(err, "recordings");
     if (!mel_new(&MEL_USUAL, &recordings->mel, err))
@@ -83,15 +84,19 @@ void dataset_free_recordings(struct dataset *dataset)
     dataset->recordings = NULL;
 }
 
-bool dataset_read_frames(const struct dataset *dataset, int64_t sample, float *input, float *mask,
-                         struct err *err)
+bool dataset_read_frames(const struct dataset *dataset, int64_t sample, const struct vary_key *key,
+                         float *input, float *mask, struct err *err)
 {
     const struct dataset_recordings *recordings = dataset->recordings;
     struct frames again = { 0 };
     const struct frames *frames = &recordings->kept[sample];
     if (!frames->values && !read_sample(dataset, sample, &again, err))
         return false;
-    frames_fill(&recordings->rule, frames->values ? frames : &again, input, mask);
+    frames = frames->values ? frames : &again;
+    if (key && recordings->voice > 0)
+        frames_vary(&recordings->rule, frames, recordings->voice, *key, input, mask);
+    else
+        frames_fill(&recordings->rule, frames, input, mask);
     frames_free(&again);
     return true;
 }

@@ -3,7 +3,7 @@
  * are read again when they are needed. */
 #ifndef TRAIN_DATASET_RECORDINGS_H
 #define TRAIN_DATASET_RECORDINGS_H
-#include "audio/frames.h"
+#include "audio/vary.h"
 #include "train/dataset.h"
 
 struct dataset_recordings {
@@ -11,6 +11,7 @@ struct dataset_recordings {
     struct frames_rule rule;
     struct frames *kept; /* [n_kept], by sample; values NULL: to be read again */
     int64_t n_kept, bytes;
+    double voice;  /* how far recordings are varied for training: vary.h */
     int64_t cut;   /* recordings that are longer than the network takes */
     uint64_t hash; /* of all of them */
 };
@@ -19,9 +20,9 @@ struct dataset_recordings {
 bool dataset_open_recordings(struct dataset *dataset, const struct train_config *config,
                              struct err *err);
 void dataset_free_recordings(struct dataset *dataset);
-/* The inputs of a network, see frames_fill. Thread-safe. */
-bool dataset_read_frames(const struct dataset *dataset, int64_t sample, float *input, float *mask,
-                         struct err *err);
+/* The inputs of a network, see frames_fill; with a key varied, as for training. Thread-safe. */
+bool dataset_read_frames(const struct dataset *dataset, int64_t sample, const struct vary_key *key,
+                         float *input, float *mask, struct err *err);
 
 /* The file that a table names, the caller's: relative to the folder of the table. NULL if no
  * memory. */

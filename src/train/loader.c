@@ -249,18 +249,30 @@ static bool make_image(const struct loader *loader, const struct window *window,
     return ok;
 }
 
+static bool make_frames(const struct loader *loader, const struct order_item *item, float *out,
+                        float *mask, struct err *err)
+{
+    const struct loader_options *options = &loader->options;
+    struct vary_key key = { .seed = options->seed,
+                            .epoch = loader->epoch | (uint64_t)item->copy << 32,
+                            .sample = (uint64_t)item->sample };
+    return dataset_read_frames(options->dataset, item->sample, options->train ? &key : NULL, out,
+                               mask, err);
+}
+
 /* The sample at a position, for this slot of a batch. */
 static bool make_sample(const struct loader *loader, const struct window *window, int64_t position,
                         struct place *place, int64_t slot, struct err *err)
 {
-    int64_t sample = window->items[position - window->first].sample;
+    const struct order_item *item = &window->items[position - window->first];
+    int64_t sample = item->sample;
     float *out = place->pixels + slot * loader->sample_floats;
     int32_t *classes =
         place->pixel_classes ? place->pixel_classes + slot * loader->sample_places : NULL;
     const struct dataset *dataset = loader->options.dataset;
     float *mask = place->mask ? place->mask + slot * loader->mask_floats : NULL;
     bool ok = dataset->texts        ? dataset_read_text(dataset, sample, out, mask, err)
-              : dataset->recordings ? dataset_read_frames(dataset, sample, out, mask, err)
+              : dataset->recordings ? make_frames(loader, item, out, mask, err)
                                     : make_image(loader, window, position, out, classes, err);
     return ok || name_sample(&loader->options, sample, err);
 }

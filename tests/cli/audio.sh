@@ -60,10 +60,13 @@ ls part/checkpoints | grep step | tail -n 1
 train -o part --resume && cmp run/model.safetensors part/model.safetensors && cmp run/scores.csv part/scores.csv && echo same
 
 echo "--- read again"
-train -o small --set data.window_mb=1 --set data.test=data/test.csv && cmp run/model.safetensors small/model.safetensors && echo same
+train -o large --set train.epochs=1 --set data.test=data/test.csv
+train -o small --set train.epochs=1 --set data.test=data/test.csv --set data.window_mb=1
+cmp large/model.safetensors small/model.safetensors && cmp large/test_scores.csv small/test_scores.csv && echo same
+microtome predict data/test.csv --model large -o third --threads 1 -q >/dev/null
 python3 - <<'P'
 import csv
-kept, made = (list(csv.reader(open(name))) for name in ("small/test_scores.csv", "scores/scores.csv"))
+kept, made = (list(csv.reader(open(name))) for name in ("small/test_scores.csv", "third/scores.csv"))
 assert len(kept) == len(made) == 25
 most = max(abs(float(a) - float(b)) for k, m in zip(kept[1:], made[1:]) for a, b in zip(k[3:], m[2:]))
 print("equal" if most < 1e-5 else "differ by %g" % most)

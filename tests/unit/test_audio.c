@@ -12,6 +12,7 @@
 #include "audio/frames.h"
 #include "audio/resample.h"
 #include "audio/spectrum.h"
+#include "audio/vary.h"
 #include "audio/wav.h"
 #include "base/file.h"
 #include "tests/unit/support/golden_json.h"
@@ -205,6 +206,57 @@ static void recordings_become_frames_and_a_mask(void **state)
     json_decref(all);
 }
 
+/* Frames whose value is their number plus that of the band / 100. */
+static struct frames counted(int64_t n)
+{
+    struct frames frames = { .values = calloc((size_t)(n * 80), sizeof(float)), .n = n };
+    for (int64_t i = 0; i < n * 80; i++)
+        frames.values[i] = (float)(i / 80) + (float)(i % 80) / 100;
+    return frames;
+}
+
+static void other_voices_are_other_frames(void **state)
+{
+    (void)state;
+    enum { ALL = 120 };
+    static float plain[ALL * 80], varied[ALL * 80], again[ALL * 80];
+    float mask[ALL / 4], other[ALL / 4];
+    struct mel *mel = NULL;
+    assert_true(mel_new(&MEL_USUAL, &mel, NULL));
+    struct frames_rule rule = { .mel = mel, .frames = ALL };
+    struct frames frames = counted(100);
+    frames_fill(&rule, &frames, plain, mask);
+    frames_vary(&rule, &frames, 0, (struct vary_key){ 1, 2, 3 }, varied, other);
+    assert_memory_equal(plain, varied, sizeof plain);
+    assert_memory_equal(mask, other, sizeof mask);
+
+    bool longer = false, shorter = false, lower = false, higher = false, unheard = false;
+    for (uint64_t sample = 0; sample < 40; sample++) {
+        struct vary_key key = { 1, 2, sample };
+        int64_t n = 0, gone = 0;
+        frames_vary(&rule, &frames, 0.1, key, varied, other);
+        frames_vary(&rule, &frames, 0.1, key, again, mask);
+        assert_memory_equal(varied, again, sizeof varied);
+        for (int i = 0; i < ALL / 4; i++)
+            n += other[i] > 0;
+        assert_true(4 * n >= 88 && 4 * n <= 112); /* 100 / 1.1 to 100 x 1.1, to the next token */
+        longer |= n > 25, shorter |= n < 25;
+        for (int i = 1; i < 80; i++)
+            gone += varied[40 * 80 + i] == 0;
+        unheard |= gone > 0 && gone < 79;
+        if (gone > 0)
+            continue;
+        float slope = varied[40 * 80 + 70] - varied[40 * 80];
+        lower |= slope<0.69f, higher |= slope> 0.71f;
+    }
+    assert_true(longer && shorter && lower && higher && unheard);
+    frames_vary(&rule, &frames, 0.1, (struct vary_key){ 1, 3, 5 }, again, mask);
+    frames_vary(&rule, &frames, 0.1, (struct vary_key){ 1, 2, 5 }, varied, mask);
+    assert_memory_not_equal(varied, again, sizeof varied);
+    frames_free(&frames);
+    mel_free(mel);
+}
+
 static void seconds_are_frames(void **state)
 {
     (void)state;
@@ -291,6 +343,7 @@ int main(void)
         cmocka_unit_test(power_is_that_of_the_sum),
         cmocka_unit_test(frames_are_those_of_librosa),
         cmocka_unit_test(recordings_become_frames_and_a_mask),
+        cmocka_unit_test(other_voices_are_other_frames),
         cmocka_unit_test(seconds_are_frames),
         cmocka_unit_test(bad_files_are_refused_with_the_reason),
     };
