@@ -61,8 +61,10 @@ static bool run_list(struct app *app, const struct model_args *given, struct err
         } else {
             fprintf(app->out, "%-29s %9.2f M %4lld %s  %s%s\n", networks[i].name,
                     (double)parameters / 1e6, (long long)networks[i].side,
-                    networks[i].input == ZOO_TEXT ? "tokens" : "px", networks[i].summary,
-                    networks[i].dense_exact ? " (dense = window)" : "");
+                    networks[i].input == ZOO_TEXT    ? "tokens"
+                    : networks[i].input == ZOO_AUDIO ? "frames"
+                                                     : "px",
+                    networks[i].summary, networks[i].dense_exact ? " (dense = window)" : "");
         }
     }
     if (given->json) {

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "cli/predict.h"
 #include "tissue/quality.h"
-#include "train/score_texts.h"
+#include "train/score_recordings.h"
 
 #define AT(field) offsetof(struct predict_args, field)
 
@@ -303,7 +303,8 @@ static bool run(struct app *app, const void *options, const struct args_result *
                 struct err *err)
 {
     const struct predict_args *given = options;
-    if (given->models.n == 1 && score_texts_takes(given->models.items[0]))
+    if (given->models.n == 1 && (score_texts_takes(given->models.items[0]) ||
+                                 score_recordings_takes(given->models.items[0])))
         return predict_texts(app, given, operands->operands, operands->n_operands, err);
     struct slide_list slides = { 0 };
     struct predict_request request = { .slides = &slides,

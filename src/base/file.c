@@ -220,6 +220,14 @@ done:
     return ok;
 }
 
+char *file_beside(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    if (file_is_folder(path))
+        return text_format("%s/%s", path, name);
+    return slash ? text_format("%.*s%s", (int)(slash + 1 - path), path, name) : strdup(name);
+}
+
 char *file_absolute(const char *path)
 {
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);

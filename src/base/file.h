@@ -52,6 +52,9 @@ bool file_read(const char *path, size_t limit, char **out, size_t *size, struct 
 
 /* "dir/name.ext" -> "name", owned by the caller; NULL if out of memory. */
 char *file_stem(const char *path);
+/* "folder/name", where path is that folder or a file in it; owned by the caller; NULL if out of
+ * memory. */
+char *file_beside(const char *path, const char *name);
 /* The absolute path; symbolic links are kept, because results are named after them. Owned by the
  * caller; NULL if out of memory. */
 char *file_absolute(const char *path);

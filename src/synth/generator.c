@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/identity.h"
 #include "base/names.h"
-#include "base/text.h"
 #include "diffusion/colour.h"
 #include "net/model/model_prepare.h"
 #include "net/model/weights.h"
@@ -90,15 +89,6 @@ static bool load(struct generator *generator, const char *weights, struct err *e
     return true;
 }
 
-/* "folder/name", where path is that folder or a file in it. The caller's. */
-static char *beside(const char *path, const char *name)
-{
-    const char *slash = strrchr(path, '/');
-    if (file_is_folder(path))
-        return text_format("%s/%s", path, name);
-    return slash ? text_format("%.*s%s", (int)(slash + 1 - path), path, name) : strdup(name);
-}
-
 bool generator_open(const char *path, int64_t batch, int threads, struct generator *out,
                     struct err *err)
 {
@@ -106,9 +96,9 @@ bool generator_open(const char *path, int64_t batch, int threads, struct generat
     model_config_init(&out->config);
     if (!file_exists(path))
         return err_set(err, ERR_MISSING, "%s: no such file or folder", path);
-    char *weights = file_is_folder(path) ? beside(path, "model.safetensors") : strdup(path);
-    char *config = beside(path, "config.json");
-    out->latent_weights = beside(path, MODEL_LATENT_FILE);
+    char *weights = file_is_folder(path) ? file_beside(path, "model.safetensors") : strdup(path);
+    char *config = file_beside(path, "config.json");
+    out->latent_weights = file_beside(path, MODEL_LATENT_FILE);
     bool ok = (weights && config && out->latent_weights) || err_memory(err, "the model");
     if (ok && !file_exists(config))
         ok = err_set(err, ERR_MISSING,

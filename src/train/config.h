@@ -73,6 +73,8 @@ struct train_config {
         int64_t vocabulary, max_tokens;
         int long_rule; /* enum sequence_rule */
         double window_overlap;
+        char *audio; /* column of tables of recordings; "": no recordings */
+        double max_seconds, voice;
         bool keep_case;
         int stain;   /* enum stain_method */
         int balance; /* enum data_balance */
@@ -196,6 +198,15 @@ static inline bool config_texts(const struct train_config *config)
 {
     return config->data.text[0] != 0;
 }
+/* Whether it is tables of recordings (data.audio); whether it is tables. */
+static inline bool config_recordings(const struct train_config *config)
+{
+    return config->data.audio[0] != 0;
+}
+static inline bool config_tables(const struct train_config *config)
+{
+    return config_texts(config) || config_recordings(config);
+}
 /* Whether activations are kept as bfloat16 though the whole network runs at once. */
 static inline bool config_half(const struct train_config *config)
 {
@@ -219,7 +230,8 @@ extern const char *const privacy_units[], *const privacy_accountants[]; /* NULL-
 /* Refuses settings that are for patches alone where slides are given, and the other way round. */
 bool config_check_slides(const struct train_config *config, struct err *err);
 
-/* Refuses settings that are for images where texts are given, and the other way round. */
+/* Refuses settings that are for images where texts or recordings are given, and the other way
+ * round. */
 bool config_check_texts(const struct train_config *config, struct err *err);
 
 /* Patches that go through the network together, and how many times that is in a step on each

@@ -61,7 +61,7 @@ static bool copy_names(const struct class_names *from, struct texts *to)
 
 bool config_adopt_classes(struct train_config *config, struct err *err)
 {
-    if (config_texts(config))
+    if (config_tables(config))
         return !config_default_classes(config) || config_adopt_text_labels(config, err);
     if (config_whole(config))
         return !config_default_classes(config) || config_adopt_labels(config, err);

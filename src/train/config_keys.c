@@ -88,15 +88,22 @@ const struct config_key config_keys[] = {
           "instead of data.train: slide lists (CSV with the columns slide and label, and perhaps "
           "patient, mpp, split); each slide is one image, learnt from its label alone"),
     TEXT("data.label", data.label, "label",
-         "for data.slides: column with the class, or with the number for regress; for data.text: "
-         "column with the class"),
+         "for data.slides: column with the class, or with the number for regress; for data.text "
+         "and data.audio: column with the class"),
     TEXT("data.text", data.text, "''",
          "column with the text: data.train, data.val and data.test are then tables of texts (CSV)"),
+    TEXT("data.audio", data.audio, "''",
+         "column with the WAV file of a recording, from the folder of the table on: data.train, "
+         "data.val and data.test are then tables of recordings (CSV)"),
+    REAL("data.max_seconds", data.max_seconds, 0.1, 20.48, "10",
+         "for data.audio: seconds of a recording that a network takes; see data.long"),
     TEXT("data.patient_column", data.patient_column, "''",
-         "for data.text: column with the patient; '': patient, or, without such a column, every "
+         "for data.text and data.audio: column with the patient; '': patient, or, without such a "
+         "column, every "
          "row is a patient of its own"),
     TEXT("data.id", data.id, "''",
-         "for data.text: column with the id of a row in the scores of predict; '': its number"),
+         "for data.text and data.audio: column with the id of a row in the scores of predict; '': "
+         "its number"),
     TEXT("data.tokenizer", data.tokenizer, "''",
          "for data.text: vocab.txt of BERT, or tokenizer.json; '': a vocabulary is learnt from the "
          "training texts"),
@@ -109,7 +116,8 @@ const struct config_key config_keys[] = {
     CHOICE("data.long", data.long_rule, sequence_rule_names, "truncate",
            "what is kept of longer texts: truncate: the beginning; head_tail: beginning and end, "
            "half each; refuse: they are an error; windows: all of it, as sequences that overlap, "
-           "whose scores are averaged; training draws one of them in every epoch"),
+           "whose scores are averaged; training draws one of them in every epoch. Recordings: "
+           "truncate or refuse"),
     REAL("data.window_overlap", data.window_overlap, 0, 0.9, "0.25",
          "for data.long: windows: the part of a window that the next one has too"),
     REAL("data.mpp", data.mpp, 0, 1000, "0",
@@ -188,6 +196,11 @@ const struct config_key config_keys[] = {
     REAL("augment.blur", augment.blur, 0, 1, "0", "probability of a Gaussian blur"),
     REAL("augment.blur_sigma", augment.blur_sigma, 0.1, 16, "2",
          "largest standard deviation of the blur, in px"),
+    REAL(
+        "augment.voice", data.voice, 0, 0.5, "0.1",
+        "for data.audio: recordings as another voice would speak them: speed and frequencies are "
+        "changed by up to this fraction, and up to this fraction of the frames and of the bands is "
+        "unheard; 0: as they are"),
 
     INT("train.epochs", train.epochs, 1, 1000000, "10", "passes over the training data"),
     INT("train.batch", train.batch, 1, 65536, "32", "patches per batch, on each rank"),

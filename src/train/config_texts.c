@@ -1,5 +1,5 @@
-/* config_texts.c: which settings go together where a training learns from texts (config.h), and the
- * names of its classes. */
+/* config_texts.c: which settings go together where a training learns from tables of texts or
+ * recordings (config.h), and the names of its classes. */
 #include <stdlib.h>
 #include <string.h>
 #include "text/sequence.h"
@@ -33,7 +33,7 @@ bool config_adopt_text_labels(struct train_config *config, struct err *err)
     if (ok && found.n < 2)
         ok = err_set(err, ERR_USAGE,
                      "data.train: %s in the column '%s', but training needs at least two classes",
-                     found.n ? "all texts have the same label" : "there is no label",
+                     found.n ? "all rows have the same label" : "there is no label",
                      config->data.label);
     if (ok) {
         qsort(found.items, found.n, sizeof *found.items, by_text);
@@ -61,7 +61,7 @@ static bool refuse_first(const struct own_key *keys, size_t n, const char *why, 
     return true;
 }
 
-static bool refuse_image_keys(const struct train_config *config, struct err *err)
+static bool refuse_image_keys(const struct train_config *config, const char *why, struct err *err)
 {
     const struct own_key keys[] = {
         { "network.head", config->network.head != HEAD_AUTO },
@@ -83,8 +83,19 @@ static bool refuse_image_keys(const struct train_config *config, struct err *err
         { "parallel.stages", config_staged(config) },
         { "parallel.space", config_divided(config) },
     };
-    return refuse_first(keys, sizeof keys / sizeof *keys, "cannot be used with texts (data.text)",
-                        err);
+    return refuse_first(keys, sizeof keys / sizeof *keys, why, err);
+}
+
+static bool check_recordings(const struct train_config *config, struct err *err)
+{
+    static const char why[] = "cannot be used with recordings (data.audio)";
+    const struct own_key keys[] = {
+        { "data.tokenizer", config->data.tokenizer[0] != 0 },
+        { "data.long: head_tail", config->data.long_rule == SEQUENCE_HEAD_TAIL },
+        { "data.long: windows", config->data.long_rule == SEQUENCE_WINDOWS },
+    };
+    return refuse_first(keys, sizeof keys / sizeof *keys, why, err) &&
+           refuse_image_keys(config, why, err);
 }
 
 bool config_check_texts(const struct train_config *config, struct err *err)
@@ -98,7 +109,9 @@ bool config_check_texts(const struct train_config *config, struct err *err)
     if (config->data.long_rule != SEQUENCE_WINDOWS && config->data.window_overlap != 0.25)
         return err_set(err, ERR_USAGE,
                        "data.window_overlap: is for windows (data.long: windows); omit it");
+    if (config_recordings(config))
+        return check_recordings(config, err);
     if (config_texts(config))
-        return refuse_image_keys(config, err);
+        return refuse_image_keys(config, "cannot be used with texts (data.text)", err);
     return refuse_first(keys, sizeof keys / sizeof *keys, "is for texts (data.text)", err);
 }

@@ -10,6 +10,7 @@
 #include "base/identity.h"
 #include "base/rng.h"
 #include "train/dataset_origin.h"
+#include "train/dataset_recordings.h"
 #include "base/text.h"
 
 /* Patients by name: open addressing over indices into dataset->patients. */
@@ -82,6 +83,7 @@ void dataset_free(struct dataset *dataset)
     free(dataset->origins);
     dataset_free_index(dataset);
     dataset_free_texts(dataset);
+    dataset_free_recordings(dataset);
     free(dataset->patients);
     *dataset = (struct dataset){ 0 };
 }
@@ -143,6 +145,8 @@ uint64_t dataset_hash(const struct dataset *dataset)
             hash = rng_u64(&rng);
         }
     }
+    if (dataset->recordings)
+        hash = identity_hash(hash, &dataset->recordings->hash, sizeof dataset->recordings->hash);
     if (dataset->targets)
         hash = identity_hash(hash, dataset->targets,
                              (size_t)dataset->n_samples * sizeof *dataset->targets);
@@ -430,7 +434,8 @@ bool dataset_open(const struct train_config *config, struct dataset *out, struct
         ok = dataset_add_hard(&listing, config->data.hard_negatives, err);
     ok = ok && dataset_add_synthetic(&listing, err) && check_leak(out, err) &&
          check_classes(out, config, err) &&
-         (!config_texts(config) || dataset_open_texts(out, config, err));
+         (!config_texts(config) || dataset_open_texts(out, config, err)) &&
+         (!config_recordings(config) || dataset_open_recordings(out, config, err));
     return end_listing(&listing, ok);
 }
 

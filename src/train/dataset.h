@@ -1,6 +1,7 @@
 /* dataset.h: patch stores, folders of images and tar files, lists of whole slides, or tables of
- * texts -> one table of labelled samples, split into sides: training, validation and test. Only the
- * table is in memory; pixels are read on demand. A patient (or slide) is never on two sides. */
+ * texts or recordings -> one table of labelled samples, split into sides: training, validation and
+ * test. Only the table is in memory; pixels are read on demand. A patient (or slide) is never on
+ * two sides. */
 #ifndef TRAIN_DATASET_H
 #define TRAIN_DATASET_H
 #include "base/image.h"
@@ -48,7 +49,8 @@ struct dataset {
     bool label_images;      /* beside every image: dataset_read_labels */
     bool icc;               /* the colours of all stores were converted to sRGB (extract --icc) */
     struct stain_fit stain; /* what the patches of all stores were normalised to, if anything */
-    struct dataset_texts *texts; /* how texts become tokens; NULL: samples are images */
+    struct dataset_texts *texts; /* how texts become tokens; NULL: samples are not texts */
+    struct dataset_recordings *recordings; /* how recordings become frames; NULL: they are none */
     int64_t room_origins, room_spans, room_labels, room_targets;
     int64_t last_item;            /* of the last sample, while building */
     struct patient_table *lookup; /* names -> numbers, while building */

@@ -412,7 +412,7 @@ static bool is_store_or_tar(const char *path)
 
 bool origin_add(struct listing *listing, const char *path, struct err *err)
 {
-    if (config_texts(listing->config))
+    if (config_tables(listing->config))
         return origin_add_texts(listing, path, err);
     if (config_whole(listing->config))
         return origin_add_slides(listing, path, err);

@@ -35,9 +35,9 @@ struct origin {
     size_t n_files;
     /* list of slides: every one is a sample */
     struct slide_list slides;
-    /* table of texts: every row is a sample */
+    /* table of texts or recordings: every row is a sample */
     struct csv table;
-    int text_column;
+    int text_column; /* or that of the files of recordings */
 };
 
 /* Ids first, first + 1, .. up to the next span. */

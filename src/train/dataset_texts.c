@@ -1,5 +1,5 @@
-/* dataset_texts.c: tables of texts -> samples, each of which is a row with its text and label
- * (dataset.h), and the tokenizer that all of them share. */
+/* dataset_texts.c: tables of texts or recordings -> samples, each of which is a row with its text,
+ * or the name of its file, and its label (dataset.h); and the tokenizer that all texts share. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
@@ -39,7 +39,9 @@ static bool find_columns(const struct train_config *config, const struct csv *cs
 {
     const char *patient = config->data.patient_column;
     out->patient = csv_column(csv, "patient");
-    return find_column(csv, "data.text", config->data.text, &out->text, err) &&
+    bool heard = config_recordings(config);
+    return find_column(csv, heard ? "data.audio" : "data.text",
+                       heard ? config->data.audio : config->data.text, &out->text, err) &&
            find_column(csv, "data.label", config->data.label, &out->label, err) &&
            (!patient[0] || find_column(csv, "data.patient_column", patient, &out->patient, err));
 }

@@ -10,13 +10,14 @@
 #include "base/divide.h"
 #include "train/loss.h"
 #include "base/clock.h"
+#include "train/dataset_recordings.h"
 #include "train/pixel_classes.h"
 
 #define AHEAD 3   /* batches in the ring */
 #define WINDOWS 2 /* in memory */
 
 struct place {
-    float *pixels; /* or tokens */
+    float *pixels; /* or tokens, or frames */
     float *mask;   /* NULL: samples are images */
     int32_t *labels;
     float *targets;         /* NULL: the data set has none */
@@ -47,6 +48,7 @@ struct window {
 struct loader {
     struct loader_options options;
     int64_t n_batches, sample_floats, sample_places;
+    int64_t mask_floats; /* of a sample; 0: samples are images */
     struct place ring[AHEAD];
     /* one epoch */
     struct order order;
@@ -90,6 +92,20 @@ static struct order_options order_options(const struct loader *loader, uint64_t 
                                    .window_bytes = o->window_bytes };
 }
 
+/* What a sample takes in a batch. */
+static void set_sizes(struct loader *loader)
+{
+    const struct dataset *dataset = loader->options.dataset;
+    loader->sample_floats = 3 * loader->sample_places;
+    if (dataset->texts)
+        loader->sample_floats = loader->mask_floats = dataset->texts->sequence.tokens;
+    if (dataset->recordings) {
+        const struct frames_rule *rule = &dataset->recordings->rule;
+        loader->sample_floats = rule->frames * mel_options_of(rule->mel)->bands;
+        loader->mask_floats = rule->frames / FRAMES_PER_TOKEN;
+    }
+}
+
 bool loader_new(const struct loader_options *options, struct loader **out, struct err *err)
 {
     struct loader *loader = calloc(1, sizeof *loader);
@@ -103,8 +119,7 @@ bool loader_new(const struct loader_options *options, struct loader **out, struc
     int64_t n = order_count(options->dataset, &order), global = options->batch * options->ranks;
     loader->n_batches = options->train ? n / global : ceil_div(n, global);
     loader->sample_places = options->input_px * options->input_px;
-    loader->sample_floats = options->dataset->texts ? options->dataset->texts->sequence.tokens
-                                                    : 3 * loader->sample_places;
+    set_sizes(loader);
     bool ok = true;
     for (int i = 0; i < AHEAD; i++) {
         struct place *place = &loader->ring[i];
@@ -113,15 +128,15 @@ bool loader_new(const struct loader_options *options, struct loader **out, struc
         place->labels = calloc(batch, sizeof *place->labels);
         place->samples = calloc(batch, sizeof *place->samples);
         place->copies = calloc(batch, sizeof *place->copies);
-        if (options->dataset->texts)
-            place->mask = calloc(batch * (size_t)loader->sample_floats, sizeof *place->mask);
+        if (loader->mask_floats > 0)
+            place->mask = calloc(batch * (size_t)loader->mask_floats, sizeof *place->mask);
         if (options->dataset->targets)
             place->targets = calloc(batch, sizeof *place->targets);
         if (options->dataset->label_images)
             place->pixel_classes =
                 calloc(batch * (size_t)loader->sample_places, sizeof *place->pixel_classes);
         ok = ok && place->pixels && place->labels && place->samples && place->copies &&
-             (place->mask || !options->dataset->texts) &&
+             (place->mask || loader->mask_floats == 0) &&
              (place->targets || !options->dataset->targets) &&
              (place->pixel_classes || !options->dataset->label_images);
     }
@@ -240,27 +255,39 @@ static bool make_image(const struct loader *loader, const struct window *window,
 }
 
 /* Of a long text in windows, training sees one that is drawn, anything else the first. */
-static bool make_text(const struct loader *loader, const struct window *window, int64_t position,
-                      float *out, float *mask, struct err *err)
+static bool make_text(const struct loader *loader, const struct order_item *item, float *out,
+                      float *mask, struct err *err)
 {
     const struct loader_options *options = &loader->options;
-    const struct order_item *item = &window->items[position - window->first];
     if (!options->train)
         return dataset_read_text(options->dataset, item->sample, out, mask, err);
     return dataset_draw_text(options->dataset, item->sample, key_of(loader, item), out, mask, err);
+}
+
+static bool make_frames(const struct loader *loader, const struct order_item *item, float *out,
+                        float *mask, struct err *err)
+{
+    const struct loader_options *options = &loader->options;
+    struct augment_key drawn = key_of(loader, item);
+    struct vary_key key = { .seed = drawn.seed, .epoch = drawn.epoch, .sample = drawn.sample };
+    return dataset_read_frames(options->dataset, item->sample, options->train ? &key : NULL, out,
+                               mask, err);
 }
 
 /* The sample at a position, for this slot of a batch. */
 static bool make_sample(const struct loader *loader, const struct window *window, int64_t position,
                         struct place *place, int64_t slot, struct err *err)
 {
-    int64_t sample = window->items[position - window->first].sample;
+    const struct order_item *item = &window->items[position - window->first];
+    int64_t sample = item->sample;
     float *out = place->pixels + slot * loader->sample_floats;
     int32_t *classes =
         place->pixel_classes ? place->pixel_classes + slot * loader->sample_places : NULL;
-    bool ok = place->mask ? make_text(loader, window, position, out,
-                                      place->mask + slot * loader->sample_floats, err)
-                          : make_image(loader, window, position, out, classes, err);
+    const struct dataset *dataset = loader->options.dataset;
+    float *mask = place->mask ? place->mask + slot * loader->mask_floats : NULL;
+    bool ok = dataset->texts        ? make_text(loader, item, out, mask, err)
+              : dataset->recordings ? make_frames(loader, item, out, mask, err)
+                                    : make_image(loader, window, position, out, classes, err);
     return ok || name_sample(&loader->options, sample, err);
 }
 
@@ -269,8 +296,8 @@ static void fill_up(const struct loader *loader, struct place *place, int64_t sl
 {
     size_t bytes = (size_t)loader->sample_floats * sizeof(float);
     memset(place->pixels + slot * loader->sample_floats, 0, bytes);
-    for (int64_t i = 0; place->mask && i < loader->sample_floats; i++)
-        place->mask[slot * loader->sample_floats + i] = 1; /* a mean over no token is none */
+    for (int64_t i = 0; i < loader->mask_floats; i++)
+        place->mask[slot * loader->mask_floats + i] = 1; /* a mean over no token is none */
     for (int64_t i = 0; place->pixel_classes && i < loader->sample_places; i++)
         place->pixel_classes[slot * loader->sample_places + i] = LOSS_IGNORE;
 }
@@ -541,8 +568,15 @@ static void describe(const struct loader *loader, const struct place *place, str
 {
     int64_t n = loader->options.batch, side = loader->options.input_px;
     *out = (struct batch){ 0 };
-    struct shape tokens = SHAPE(n, loader->sample_floats);
-    if (place->mask) {
+    const struct dataset_recordings *recordings = loader->options.dataset->recordings;
+    struct shape tokens = SHAPE(n, loader->mask_floats);
+    if (recordings) {
+        int64_t frames = recordings->rule.frames;
+        batch_put(out, (struct batch_item){ "frames", BATCH_FLOAT,
+                                            SHAPE(n, frames, loader->sample_floats / frames),
+                                            place->pixels });
+        batch_put(out, (struct batch_item){ "mask", BATCH_FLOAT, tokens, place->mask });
+    } else if (place->mask) {
         batch_put(out, (struct batch_item){ "tokens", BATCH_FLOAT, tokens, place->pixels });
         batch_put(out, (struct batch_item){ "mask", BATCH_FLOAT, tokens, place->mask });
     } else {

@@ -28,6 +28,7 @@ struct loader_options {
 /* The tensors of a batch:
  *   image   float [batch, 3, input_px, input_px]; zeros where padded
  *   tokens, mask  float [batch, tokens]: instead of image, if the data set is one of texts
+ *   frames, mask  float [batch, frames, bands], [batch, tokens]: the same of recordings
  *   label   int32 [batch]; LOSS_IGNORE where padded
  *   sample  int64 [batch]: ids; -1 where padded
  *   copy    int32 [batch]: 0, 1, .. where a sample comes more than once in an epoch (order.h)

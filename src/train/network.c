@@ -182,6 +182,23 @@ bool network_build_text(const struct train_config *config, int64_t outputs, int6
     return zoo_build(network->name, &options, out, err);
 }
 
+bool network_build_audio(const struct train_config *config, int64_t outputs, int64_t frames,
+                         int64_t bands, struct graph **out, struct err *err)
+{
+    struct zoo_options options = {
+        .batch = config_micro_batch(config), .channels = bands, .height = frames, .classes = outputs
+    };
+    const struct zoo_network *network = zoo_find(config->network.name, err);
+    if (!network)
+        return err_prefix(err, "network.name");
+    if (network->input != ZOO_AUDIO)
+        return err_set(err, ERR_USAGE,
+                       "network.name: %s does not take recordings; use audio_encoder_tiny or "
+                       "audio_encoder_small",
+                       network->name);
+    return zoo_build(network->name, &options, out, err);
+}
+
 bool network_is_undivided(const struct train_config *config, const char *objective, struct err *err)
 {
     if (!config_staged(config) && !config_divided(config) && !config_whole(config) &&

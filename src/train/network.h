@@ -25,6 +25,9 @@ bool network_is_undivided(const struct train_config *config, const char *objecti
                           struct err *err);
 /* Where mean and deviation of pixels are the defaults, those that give -1 to 1. */
 void network_usual_pixels(struct train_config *config);
+/* Frames [batch, frames, bands] and mask -> [batch, outputs]. */
+bool network_build_audio(const struct train_config *config, int64_t outputs, int64_t frames,
+                         int64_t bands, struct graph **out, struct err *err);
 /* Ids and mask [batch, data.max_tokens], ids below `vocabulary` -> [batch, outputs]. */
 bool network_build_text(const struct train_config *config, int64_t outputs, int64_t vocabulary,
                         struct graph **out, struct err *err);

@@ -9,6 +9,7 @@
 
 #define OBJECTIVES(LINE)                                                                           \
     LINE(classify)                                                                                 \
+    LINE(classify_audio)                                                                           \
     LINE(classify_text)                                                                            \
     LINE(distill)                                                                                  \
     LINE(encode)                                                                                   \
@@ -41,10 +42,29 @@ int objective_measure(const struct objective *objective, const char *name)
     return -1;
 }
 
+/* Recordings are another kind of sample, and so are texts. */
+static bool choose_for_recordings(struct train_config *config, struct err *err)
+{
+    if (config_recordings(config) && config_texts(config))
+        return err_set(err, ERR_USAGE,
+                       "data.text: a table has texts or recordings (data.audio); omit one of them");
+    if (config_recordings(config) && config->objective == NUMBER_classify)
+        config->objective = NUMBER_classify_audio;
+    if (!config_recordings(config) && config->objective == NUMBER_classify_audio)
+        return err_set(err, ERR_USAGE,
+                       "objective: classify_audio learns from recordings; set data.audio, the "
+                       "column of the tables in data.train that has their files");
+    return !config_recordings(config) || config->objective == NUMBER_classify_audio ||
+           err_set(err, ERR_USAGE, "data.audio: recordings are for objective classify, not %s",
+                   objective_of(config)->name);
+}
+
 /* A teacher means distillation, and the other way round; texts are another kind of sample. */
 static bool choose_objective(struct train_config *config, struct err *err)
 {
     bool taught = config->distill.teacher[0] != 0;
+    if (!choose_for_recordings(config, err))
+        return false;
     if (config_texts(config) && config->objective == NUMBER_classify)
         config->objective = NUMBER_classify_text;
     if (!config_texts(config) && config->objective == NUMBER_classify_text)
@@ -176,7 +196,7 @@ static bool check_data(const struct train_config *config, struct err *err)
     const struct texts *const lists[] = { &config->data.train, &config->data.val,
                                           &config->data.test, &config->data.synthetic };
     static const char *const keys[] = { "data.train", "data.val", "data.test", "data.synthetic" };
-    for (int k = 0; k < 4 && !config_whole(config) && !config_texts(config); k++)
+    for (int k = 0; k < 4 && !config_whole(config) && !config_tables(config); k++)
         for (size_t i = 0; i < lists[k]->n; i++) {
             const char *path = lists[k]->items[i], *other = other_data(path);
             if (other && !file_is_folder(path))

@@ -1,7 +1,7 @@
 /* runner.h: private to the trainer: one side of the data, and the network as it runs on its
  * batches. The trainer adds up losses and gradients and knows nothing of how a batch is run. There
- * are five kinds: patches of one size, many at a time in one plan (runner_patches.c), texts, which
- * run in the same way (runner_texts.c), the same
+ * are six kinds: patches of one size, many at a time in one plan (runner_patches.c), texts and
+ * recordings, which run in the same way (runner_texts.c, runner_recordings.c), the same
  * through a network in stages, of which this rank has some (runner_stages.c; training alone), the
  * same unit by unit with clipped gradients (runner_private.c; training alone), and whole slides,
  * one at a time, each with a plan for its size (runner_slides.c).
@@ -90,8 +90,8 @@ struct runner_kind {
     void (*remark)(const struct runner *runner);
 };
 
-extern const struct runner_kind runner_patches, runner_texts, runner_slides, runner_stages,
-    runner_private;
+extern const struct runner_kind runner_patches, runner_texts, runner_recordings, runner_slides,
+    runner_stages, runner_private;
 
 void runner_free(struct runner *runner); /* NULL-safe */
 /* `step` for kinds that run one batch after another. */

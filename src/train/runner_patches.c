@@ -1,5 +1,5 @@
-/* runner_patches.c: patches of one size, or texts: batches from a loader, run in one plan
- * (runner.h).
+/* runner_patches.c: patches of one size, texts or recordings: batches from a loader, run in one
+ * plan (runner.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "net/stream/choose.h"
 #include "train/loader.h"
 #include "train/mix.h"
+#include "train/runner_recordings.h"
 #include "train/runner_texts.h"
 
 struct patches {
@@ -434,6 +435,29 @@ const struct runner_kind runner_texts = {
     .waited_s = patches_waited_s,
     .use = patches_use,
     .forward = texts_forward,
+    .gradient = patches_gradient,
+    .backward = patches_backward,
+    .step = runner_step,
+    .tell = patches_tell,
+    .record = patches_record,
+    .remark = patches_remark,
+};
+
+const struct runner_kind runner_recordings = {
+    .samples = "recordings",
+    .batch = config_micro_batch,
+    .step_batches = config_micro_batches,
+    .look = recordings_look,
+    .describe = recordings_describe,
+    .open = patches_open,
+    .free = patches_free,
+    .n_batches = patches_n_batches,
+    .begin = patches_begin,
+    .end = patches_end,
+    .next = patches_next,
+    .waited_s = patches_waited_s,
+    .use = patches_use,
+    .forward = patches_forward,
     .gradient = patches_gradient,
     .backward = patches_backward,
     .step = runner_step,

@@ -89,7 +89,7 @@ static bool run_batch(struct scorer *m, const struct csv *csv, int column, size_
     return err_prefix(err, csv->path);
 }
 
-static void put_header(FILE *stream, const struct model_config *config)
+void score_table_header(FILE *stream, const struct model_config *config)
 {
     fputs("id,label", stream);
     for (int64_t c = 0; c < config->num_classes; c++) {
@@ -101,18 +101,16 @@ static void put_header(FILE *stream, const struct model_config *config)
     fputc('\n', stream);
 }
 
-/* logits [classes] of a row; scores [classes] is room. */
-static void put_row(FILE *stream, const struct scorer *m, const struct csv *csv, size_t row,
-                    const struct score_columns *columns, const float *logits, double *scores,
-                    struct score_texts_result *result)
+void score_table_row(FILE *stream, const struct model_config *config,
+                     const struct score_table_row *row, const float *logits, double *scores,
+                     struct score_texts_result *result)
 {
-    const struct model_config *config = &m->model.config;
-    const char *label = csv_cell(csv, row, columns->label);
+    const char *label = csv_cell(row->csv, row->row, row->label);
     int64_t n = config->num_classes, best = 0, truth = -1;
-    if (columns->id >= 0)
-        csv_write_cell(stream, csv_cell(csv, row, columns->id));
+    if (row->id >= 0)
+        csv_write_cell(stream, csv_cell(row->csv, row->row, row->id));
     else
-        fprintf(stream, "%zu", row + 1);
+        fprintf(stream, "%zu", row->row + 1);
     fputc(',', stream);
     csv_write_cell(stream, label);
     classify_scores(logits, n, config->independent, scores);
@@ -147,14 +145,15 @@ static bool score_rows(struct scorer *m, const struct csv *csv, const struct ctx
               score_columns_find(csv, &m->model.config.text, &columns, err);
     result->windows = m->model.sequence.rule == SEQUENCE_WINDOWS;
     if (ok)
-        put_header(stream, &m->model.config);
+        score_table_header(stream, &m->model.config);
     for (size_t first = 0; ok && first < csv->n_rows; first += BATCH) {
         size_t end = first + BATCH < csv->n_rows ? first + BATCH : csv->n_rows;
         ok = (!ctx_stopped(ctx) || err_set(err, ERR_STOPPED, "stopped")) &&
              run_batch(m, csv, columns.text, first, err);
         for (size_t row = first; ok && row < end; row++) {
-            put_row(stream, m, csv, row, &columns, m->outputs + (int64_t)(row - first) * classes,
-                    scores, result);
+            struct score_table_row at = { csv, row, columns.label, columns.id };
+            score_table_row(stream, &m->model.config, &at,
+                            m->outputs + (int64_t)(row - first) * classes, scores, result);
             ok = count_cut(m, csv_cell(csv, row, columns.text), result, err);
         }
     }

@@ -3,23 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
-#include "base/text.h"
 #include "net/model/weights.h"
 #include "net/zoo/zoo.h"
-
-/* "name" beside the weights, the caller's; NULL if no memory. */
-static char *beside(const char *model, const char *name)
-{
-    const char *slash = strrchr(model, '/');
-    if (file_is_folder(model))
-        return text_format("%s/%s", model, name);
-    return slash ? text_format("%.*s%s", (int)(slash + 1 - model), model, name) : strdup(name);
-}
 
 bool text_model_is(const char *model)
 {
     struct model_config config = { 0 };
-    char *path = beside(model, "config.json");
+    char *path = file_beside(model, "config.json");
     bool texts = path && file_exists(path) && model_config_read(path, &config, NULL) &&
                  config.text.tokenizer != NULL;
     model_config_free(&config);
@@ -51,13 +41,14 @@ static bool open_network(const char *weights, int64_t batch, struct text_model *
 
 bool text_model_open(const char *model, int64_t batch, struct text_model *m, struct err *err)
 {
-    char *card = beside(model, "config.json");
-    char *weights = file_is_folder(model) ? beside(model, "model.safetensors") : strdup(model);
+    char *card = file_beside(model, "config.json");
+    char *weights = file_is_folder(model) ? file_beside(model, "model.safetensors") : strdup(model);
     char *tokenizer = NULL;
     *m = (struct text_model){ 0 };
     bool ok = (card && weights) || err_memory(err, "the model");
     ok = ok && model_config_read(card, &m->config, err) &&
-         ((tokenizer = beside(model, m->config.text.tokenizer)) || err_memory(err, "the model"));
+         ((tokenizer = file_beside(model, m->config.text.tokenizer)) ||
+          err_memory(err, "the model"));
     const struct model_text *text = &m->config.text;
     struct tokenizer_options options = { text->keep_case, text->keep_case };
     ok = ok && tokenizer_open(tokenizer, &options, &m->tokenizer, err);

@@ -433,9 +433,10 @@ bool train_run(const struct train_request *request, const struct ctx *ctx, struc
     struct trainer trainer = { .request = request,
                                .config = request->config,
                                .ctx = ctx,
-                               .kind = config_whole(request->config)   ? &runner_slides
-                                       : config_texts(request->config) ? &runner_texts
-                                                                       : &runner_patches,
+                               .kind = config_whole(request->config)        ? &runner_slides
+                                       : config_texts(request->config)      ? &runner_texts
+                                       : config_recordings(request->config) ? &runner_recordings
+                                                                            : &runner_patches,
                                .threads = pool_workers(ctx->pool),
                                .data_ranks = &trainer.grid.group[GRID_DATA],
                                .began_s = clock_monotonic_s() };

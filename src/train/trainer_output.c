@@ -257,7 +257,8 @@ bool trainer_write_model(const struct trainer *trainer, struct err *err)
     bool ok = (weights && onnx && path) || err_memory(err, "the model");
     ok = ok && trainer_merge(trainer, &model, err) &&
          weights_write(model, weights, &note, 1, err) && model_config_write(path, &config, err) &&
-         (config.text.tokenizer || write_onnx(model, &config, onnx, err)); /* ONNX: of images */
+         (!model_config_images(&config) ||
+          write_onnx(model, &config, onnx, err)); /* ONNX: of images */
     const struct learning *learning = &trainer->learning;
     if (ok && learning->objective->accompany)
         ok = learning->objective->accompany(learning, trainer->request->folder, err);

@@ -122,7 +122,7 @@ static bool hash_data(const struct trainer *trainer, uint64_t *hash, struct err 
     bool ok = true;
     *hash = trainer->data_hash; /* of slides and tables it has the contents */
     for (int64_t i = 0; ok && !config_whole(trainer->config) && i < looks &&
-                        dataset->n_samples > 0 && !dataset->texts;
+                        dataset->n_samples > 0 && !dataset->texts && !dataset->recordings;
          i++)
         ok = hash_pixels(dataset, i * dataset->n_samples / looks, hash, err);
     return ok;

@@ -525,6 +525,48 @@ static void write_plan(void)
     free(path);
 }
 
+static void put_little(uint8_t *at, uint32_t value, int n)
+{
+    for (int i = 0; i < n; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Sound of each format that is known, with a chunk of another kind before its samples. */
+static void write_wavs(void)
+{
+    static const struct {
+        const char *name;
+        uint32_t tag, bits, channels, fmt_bytes;
+    } kinds[] = {
+        { "pcm8", 1, 8, 1, 16 },   { "pcm16", 1, 16, 2, 16 },      { "pcm24", 1, 24, 1, 16 },
+        { "float", 3, 32, 2, 16 }, { "extensible", 1, 32, 1, 40 },
+    };
+    static const uint8_t rest[14] = { 0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71 };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        uint8_t file[160] = "RIFF....WAVEfmt ";
+        uint32_t block = kinds[k].channels * kinds[k].bits / 8, fmt = kinds[k].fmt_bytes;
+        bool extensible = fmt > 16;
+        uint8_t *at = file + 20 + fmt;
+        put_little(file + 16, fmt, 4);
+        put_little(file + 20, extensible ? 0xfffe : kinds[k].tag, 2);
+        put_little(file + 22, kinds[k].channels, 2);
+        put_little(file + 24, 8000, 4);
+        put_little(file + 28, 8000 * block, 4);
+        put_little(file + 32, block, 2);
+        put_little(file + 34, kinds[k].bits, 2);
+        if (extensible) {
+            put_little(file + 44, kinds[k].tag, 2);
+            memcpy(file + 46, rest, sizeof rest);
+        }
+        memcpy(at, "LIST\3\0\0\0abc\0data", 16);
+        put_little(at + 16, 4 * block, 4);
+        put_little(at + 20, 0x3e99999a, 4);
+        size_t size = (size_t)(at + 20 - file) + 4 * block;
+        put_little(file + 4, (uint32_t)size - 8, 4);
+        write_seed("fuzz_wav", kinds[k].name, file, size);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -540,6 +582,7 @@ int main(int argc, char **argv)
     write_image_slides();
     write_label_images();
     write_tar();
+    write_wavs();
     write_checkpoint();
     write_plan();
     return 0;

@@ -79,6 +79,14 @@ static void bad_cards_are_refused(void **state)
         { "0, \"class_names\": [\"a\"]", "", "'class_names' must be a list of 0 names" },
         { "-1", "", "'num_classes' must be a whole number" },
         { "0", "\"licence\": 5", "'microtome: licence' must be text" },
+        { "0", "\"objective\": \"classify_audio\"",
+          "'microtome: audio' must be an object that says how recordings become frames" },
+        { "0", "\"objective\": \"classify_audio\", \"audio\": { \"long\": \"head_tail\" }",
+          "'microtome: audio: long' must be truncate or refuse" },
+        { "0",
+          "\"objective\": \"classify_audio\", \"audio\": { \"long\": \"refuse\", "
+          "\"sample_rate_hz\": 0 }",
+          "'microtome: audio: sample_rate_hz' must be a whole number between 1 and 192000" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct model_config config;

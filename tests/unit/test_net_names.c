@@ -221,6 +221,11 @@ static const struct example examples[] = {
       0,
       0,
       { "roberta_prelayernorm.embeddings", "roberta_prelayernorm.encoder.layer.0" } },
+    { "audio_encoder_tiny",
+      16,
+      0,
+      0,
+      { "stem", "roberta_prelayernorm.encoder.layer.1", "roberta_prelayernorm.encoder" } },
     { "t5_mini", 16, 0, 0, { "encoder.block.0", "encoder.block.3", "encoder" } },
 };
 enum { EXAMPLES = sizeof examples / sizeof *examples };

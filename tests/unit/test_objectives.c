@@ -364,9 +364,9 @@ static void cards_are_checked(void **state)
         { "\"regress\", \"target\": {\"name\": \"a\", \"unit\": \"\", \"mean\": 2, \"std\": 3, "
           "\"min\": 0, \"max\": 9}}}",
           NULL },
-        { "\"dream\"}}",
-          "c.json: the model was trained with objective 'dream'; this version knows "
-          "classify, classify_text, distill, encode, generate, regress and segment" },
+        { "\"dream\"}}", "c.json: the model was trained with objective 'dream'; this version knows "
+                         "classify, classify_audio, classify_text, distill, encode, generate, "
+                         "regress and segment" },
         { "\"regress\"}}",
           "c.json: 'microtome: target' must be an object, with num_classes 1, if a "
           "model predicts a number" },

@@ -183,6 +183,20 @@ static void fill_texts(const struct graph *graph, float *ids, float *mask)
     }
 }
 
+static bool takes_audio(const struct graph *graph)
+{
+    return zoo_find(graph->name, NULL)->input == ZOO_AUDIO;
+}
+
+/* As make_audio does it. */
+static void fill_audio(const struct graph *graph, float *mask)
+{
+    const struct shape *shape = graph_shape(graph, graph->inputs[1].value);
+    int64_t batch = shape->dim[0], tokens = shape->dim[1];
+    for (int64_t i = 0; i < batch * tokens; i++)
+        mask[i] = i % tokens < tokens - i / tokens * tokens / (2 * batch);
+}
+
 static struct plan *make_plan(const struct graph *graph, enum plan_mode mode)
 {
     struct plan *plan = NULL;
@@ -200,6 +214,8 @@ static struct plan *make_plan(const struct graph *graph, enum plan_mode mode)
     }
     if (takes_text(graph))
         fill_texts(graph, plan_input(plan, 0), plan_input(plan, 1));
+    if (takes_audio(graph))
+        fill_audio(graph, plan_input(plan, 1));
     if (!plan_forward(plan, &err))
         fail_msg("%s", err.text);
     return plan;
@@ -262,7 +278,8 @@ static void compare_gradients(struct comparison *c, const struct graph *graph, s
                      slack_of(record, c->mode));
     }
     c->floor = floor;
-    for (int i = 0; i < graph->n_inputs && !takes_text(graph); i++) {
+    int compared = takes_text(graph) ? 0 : takes_audio(graph) ? 1 : graph->n_inputs; /* no masks */
+    for (int i = 0; i < compared; i++) {
         const struct shape *shape = graph_shape(graph, graph->inputs[i].value);
         float *gradient = calloc((size_t)shape_count(shape), sizeof *gradient);
         char *name = text_format("input %s", graph->inputs[i].name);

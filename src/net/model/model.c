@@ -134,13 +134,6 @@ static const char *network_of(const struct model_config *config)
     return config->network ? config->network : config->architecture;
 }
 
-static char *config_beside(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? text_format("%.*sconfig.json", (int)(slash + 1 - path), path)
-                 : strdup("config.json");
-}
-
 /* Of a file, or of the weights `path` in a folder, that cannot be opened as a model. */
 static bool say_what_is_missing(const char *file, const char *path, struct err *err)
 {
@@ -176,18 +169,20 @@ static bool open_onnx(struct model *model, const char *path, bool described,
 static bool open_file(struct model *model, const struct model_source *source, struct err *err)
 {
     char *path = weights_in(source->file);
-    char *config = path ? config_beside(path) : NULL;
+    char *config = path ? file_beside(path, "config.json") : NULL;
     bool ok = (path && config) || err_memory(err, "the model");
     bool described = ok && file_exists(config);
     if (described) {
         model_config_free(&model->config);
         ok = model_config_read(config, &model->config, err);
     }
-    if (ok && model->config.text.tokenizer)
+    if (ok && !model_config_images(&model->config)) {
+        const char *what = model->config.text.tokenizer ? "texts" : "recordings";
         ok = err_set(err, ERR_USAGE,
-                     "%s: a model of texts, not of images; 'microtome predict table.csv --model %s "
-                     "-o scores' scores texts",
-                     source->file, source->file);
+                     "%s: a model of %s, not of images; 'microtome predict table.csv --model %s -o "
+                     "scores' scores %s",
+                     source->file, what, source->file, what);
+    }
     model->name = ok ? model_full_name(source, model) : NULL;
     ok = ok && (model->name || err_memory(err, "the model"));
     struct model_source sized = *source;

@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/file.h"
+#include "net/model/model_config_audio.h"
 
 #define SIZE_LIMIT ((size_t)1 << 20)
 #define CLASSES_LIMIT 100000
 #define PIXELS_LIMIT 1000000
 
-static const char *const objectives[] = { "classify", "distill", "encode",        "generate",
-                                          "regress",  "segment", "classify_text", NULL };
+static const char *const objectives[] = { "classify",      "distill",        "encode",
+                                          "generate",      "regress",        "segment",
+                                          "classify_text", "classify_audio", NULL };
 
 const char *const model_text_rules[] = { "truncate", "head_tail", "refuse", "windows", NULL };
 const char *const model_process_names[] = { "flow", "edm", "epsilon", "v", NULL };
@@ -62,6 +64,7 @@ void model_config_free(struct model_config *config)
     free(config->text.text);
     free(config->text.label);
     free(config->text.id);
+    model_audio_free(&config->audio);
     *config = (struct model_config){ 0 };
 }
 
@@ -394,7 +397,8 @@ static bool read_objective(const struct reader *r, const json_t *own)
     if (!objectives[i])
         return err_set(r->err, ERR_FORMAT,
                        "%s: the model was trained with objective '%.60s'; this version knows "
-                       "classify, classify_text, distill, encode, generate, regress and segment",
+                       "classify, classify_audio, classify_text, distill, encode, generate, "
+                       "regress and segment",
                        r->path, text);
     r->config->objective = (enum model_objective)i;
     if (i == OBJECTIVE_SEGMENT && r->config->num_classes != SEGMENT_CLASSES)
@@ -402,6 +406,8 @@ static bool read_objective(const struct reader *r, const json_t *own)
                      "3 in a model that segments: background, inside and boundary");
     if (i == OBJECTIVE_CLASSIFY_TEXT)
         return read_texts(r, json_object_get(own, "text"));
+    if (i == OBJECTIVE_CLASSIFY_AUDIO)
+        return model_audio_read(json_object_get(own, "audio"), r->path, &r->config->audio, r->err);
     if (i == OBJECTIVE_GENERATE)
         return read_generator(r, json_object_get(own, "generator"));
     return i != OBJECTIVE_REGRESS || read_predicted(r, json_object_get(own, "target"));
@@ -560,12 +566,13 @@ static bool read_spacing(const struct reader *r, const json_t *root)
            wrong(r, "spacing_um_px", "a number above 0");
 }
 
-/* What a patch is, and how it is prepared; a model of texts takes none. */
+/* What a patch is, and how it is prepared; a model of texts or recordings takes none. */
 static bool read_patch(const struct reader *r, const json_t *root)
 {
     const json_t *own = json_object_get(json_object_get(root, "microtome"), "objective");
-    if (json_is_string(own) &&
-        strcmp(json_string_value(own), objectives[OBJECTIVE_CLASSIFY_TEXT]) == 0)
+    const char *objective = json_is_string(own) ? json_string_value(own) : "";
+    if (strcmp(objective, objectives[OBJECTIVE_CLASSIFY_TEXT]) == 0 ||
+        strcmp(objective, objectives[OBJECTIVE_CLASSIFY_AUDIO]) == 0)
         return true;
     return read_spacing(r, root) &&
            read_whole(r, json_object_get(root, "patch_size_pixels"), "patch_size_pixels",

@@ -71,15 +71,26 @@ struct model_text {
 };
 extern const char *const model_text_rules[]; /* in the order of enum sequence_rule */
 
+/* How recordings become the inputs of a network, log-mel frames (audio/frames.h); columns are those
+ * of the tables that it learnt from. */
+struct model_audio {
+    char *column;     /* of the files; NULL: the model does not take recordings */
+    char *label, *id; /* columns; id "": the number of the row */
+    int64_t sample_rate_hz, window_samples, hop_samples, mels;
+    int64_t max_frames;
+    bool refuse; /* recordings that are longer are an error; else their beginning is taken */
+};
+
 /* What a model was trained for decides what it takes and what its outputs are. */
 enum model_objective {
     OBJECTIVE_CLASSIFY,
-    OBJECTIVE_DISTILL,       /* a classifier, fitted to its own window scores */
-    OBJECTIVE_ENCODE,        /* patches to small maps and back */
-    OBJECTIVE_GENERATE,      /* new patches: `generator` */
-    OBJECTIVE_REGRESS,       /* one number for a patch: `target` */
-    OBJECTIVE_SEGMENT,       /* one of enum segment_class for every pixel */
-    OBJECTIVE_CLASSIFY_TEXT, /* a classifier of texts: `text` */
+    OBJECTIVE_DISTILL,        /* a classifier, fitted to its own window scores */
+    OBJECTIVE_ENCODE,         /* patches to small maps and back */
+    OBJECTIVE_GENERATE,       /* new patches: `generator` */
+    OBJECTIVE_REGRESS,        /* one number for a patch: `target` */
+    OBJECTIVE_SEGMENT,        /* one of enum segment_class for every pixel */
+    OBJECTIVE_CLASSIFY_TEXT,  /* a classifier of texts: `text` */
+    OBJECTIVE_CLASSIFY_AUDIO, /* a classifier of recordings: `audio` */
 };
 
 /* The classes of a model that segments, in this order: what is not in a nucleus, what is well
@@ -138,8 +149,15 @@ struct model_config {
     int n_outputs;                                  /* 0: the network itself says */
     char *licence, *citation;                       /* as their author wrote them, or NULL */
     struct model_privacy privacy;
-    struct model_text text; /* OBJECTIVE_CLASSIFY_TEXT; patch size and spacing are then 0 */
+    struct model_text text;   /* OBJECTIVE_CLASSIFY_TEXT; patch size and spacing are then 0 */
+    struct model_audio audio; /* OBJECTIVE_CLASSIFY_AUDIO; the same */
 };
+
+/* Whether it takes images, not rows of a table: texts or recordings. */
+static inline bool model_config_images(const struct model_config *config)
+{
+    return !config->text.tokenizer && !config->audio.column;
+}
 
 /* RGB / 255, no sizings, everything else unset. */
 void model_config_init(struct model_config *config);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "base/file.h"
 #include "base/json.h"
-#include "net/model/model_config.h"
+#include "net/model/model_config_audio.h"
 
 static void write_numbers(struct json_out *json, const char *key, const double *values, int n)
 {
@@ -181,6 +181,8 @@ static void write_own(struct json_out *json, const struct model_config *config)
         write_generator(json, &config->generator);
     if (config->text.tokenizer)
         write_text(json, &config->text);
+    if (config->audio.column)
+        model_audio_write(json, &config->audio);
     if (config->independent)
         json_out_text(json, "activation", "sigmoid");
     if (config->n_outputs > 0)
@@ -208,7 +210,7 @@ static void write_all(FILE *stream, const struct model_config *config)
     json_out_text(&json, "spec_version", "1.0");
     json_out_text(&json, "architecture", architecture ? architecture : "unknown");
     json_out_int(&json, "num_classes", config->num_classes);
-    if (!config->text.tokenizer)
+    if (model_config_images(config))
         json_out_int(&json, "patch_size_pixels", config->patch_size_pixels);
     if (config->spacing_um_px > 0)
         json_out_real(&json, "spacing_um_px", config->spacing_um_px);
@@ -216,7 +218,7 @@ static void write_all(FILE *stream, const struct model_config *config)
     for (int64_t i = 0; i < config->num_classes; i++)
         json_out_text(&json, NULL, config->class_names[i]);
     json_out_close_array(&json);
-    if (!config->text.tokenizer)
+    if (model_config_images(config))
         write_transform(&json, config);
     write_own(&json, config);
     json_out_close_object(&json);
@@ -225,7 +227,7 @@ static void write_all(FILE *stream, const struct model_config *config)
 
 static bool is_complete(const struct model_config *config, const char *path, struct err *err)
 {
-    if (config->text.tokenizer && config->num_classes > 0 && config->class_names)
+    if (!model_config_images(config) && config->num_classes > 0 && config->class_names)
         return true;
     bool named =
         config->num_classes > 0 ? config->class_names != NULL : model_config_features(config);

@@ -116,19 +116,27 @@ static value_id classify(struct graph *graph, const struct bert *spec, value_id 
     return graph_linear(graph, x, "classifier", options->classes, true);
 }
 
+/* x [N, T, width], mask [N, T] -> the same as x; depth 0: as the network has it */
+static value_id encode(struct graph *graph, const struct bert *spec, value_id x, value_id mask,
+                       int64_t depth)
+{
+    const char *prefix = prefix_of(spec);
+    depth = depth ? depth : spec->depth;
+    for (int i = 0; i < depth; i++)
+        x = layer(graph, spec, x, mask, zoo_name("%s.encoder.layer.%d", prefix, i).text);
+    if (spec->before)
+        x = norm(graph, x, prefix, "LayerNorm");
+    return graph_alias(graph, zoo_name("%s.encoder", prefix).text, x);
+}
+
 static void build(struct graph *graph, const struct zoo_options *options, const struct bert *spec)
 {
     value_id ids = graph_input(graph, "input", SHAPE(options->batch, options->height));
     value_id mask = graph_input(graph, "mask", SHAPE(options->batch, options->height));
     const char *prefix = prefix_of(spec);
     value_id x = embed(graph, spec, ids, options);
-    int64_t depth = options->depth ? options->depth : spec->depth;
     graph_alias(graph, zoo_name("%s.embeddings", prefix).text, x);
-    for (int i = 0; i < depth; i++)
-        x = layer(graph, spec, x, mask, zoo_name("%s.encoder.layer.%d", prefix, i).text);
-    if (spec->before)
-        x = norm(graph, x, prefix, "LayerNorm");
-    graph_alias(graph, zoo_name("%s.encoder", prefix).text, x);
+    x = encode(graph, spec, x, mask, options->depth);
     graph_output(graph, "logits", classify(graph, spec, x, options));
     zoo_init(graph, OP_EMBEDDING, 1, (struct init){ INIT_NORMAL, 0.02f });
     zoo_init(graph, OP_LINEAR, 1, (struct init){ INIT_NORMAL, 0.02f });
@@ -140,4 +148,13 @@ void zoo_bert(struct graph *graph, const struct zoo_options *options)
     for (size_t i = 0; i < sizeof berts / sizeof berts[0]; i++)
         if (strcmp(berts[i].name, graph->name) == 0)
             build(graph, options, &berts[i]);
+}
+
+value_id zoo_bert_encoder(struct graph *graph, const char *name, value_id x, value_id mask,
+                          int64_t depth)
+{
+    for (size_t i = 0; i < sizeof berts / sizeof berts[0]; i++)
+        if (strcmp(berts[i].name, name) == 0)
+            x = encode(graph, &berts[i], x, mask, depth);
+    return x;
 }

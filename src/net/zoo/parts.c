@@ -112,6 +112,13 @@ value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_
                            (struct attention_attr){ .heads = heads });
 }
 
+value_id zoo_mean_of_seen(struct graph *graph, value_id x, value_id mask)
+{
+    value_id column = graph_reshape(graph, mask, SHAPE(0, 0, 1));
+    x = graph_reduce_mean(graph, graph_mul(graph, x, column), 1u << 1, false);
+    return graph_div(graph, x, graph_reduce_mean(graph, mask, 1u << 1, true));
+}
+
 void zoo_time_embedding(double step, int64_t features, float *out)
 {
     int64_t half = features / 2;

@@ -52,6 +52,12 @@ void zoo_classifier(struct graph *graph, value_id x, const char *name,
 value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v,
                              int64_t heads);
 
+/* x [N, T, width], mask [N, T]: 0 for padding -> the mean of the others, [N, width] */
+value_id zoo_mean_of_seen(struct graph *graph, value_id x, value_id mask);
+/* The layers of a network of texts in bert.c, on x [N, T, width]; mask as above; depth 0: all. */
+value_id zoo_bert_encoder(struct graph *graph, const char *name, value_id x, value_id mask,
+                          int64_t depth);
+
 typedef void zoo_build_function(struct graph *graph, const struct zoo_options *options);
 zoo_build_function zoo_resnet18, zoo_resnet34, zoo_resnet50, zoo_resnet101, zoo_resnet152;
 zoo_build_function zoo_resnet110_v2;
@@ -65,5 +71,5 @@ zoo_build_function zoo_unet, zoo_unet_tiny, zoo_unet_small, zoo_unet_large;
 zoo_build_function zoo_segment_unet;
 zoo_build_function zoo_autoencoder_4, zoo_autoencoder_8;
 zoo_build_function zoo_vit, zoo_transformer;
-zoo_build_function zoo_bert, zoo_t5;
+zoo_build_function zoo_bert, zoo_t5, zoo_audio;
 #endif

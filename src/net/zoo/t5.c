@@ -74,14 +74,6 @@ static value_id block(struct graph *graph, const struct t5 *spec, value_id x, va
     return graph_alias(graph, prefix, graph_add(graph, x, y));
 }
 
-/* x [N, T, width], mask [N, T] -> [N, width] */
-static value_id mean_of_seen(struct graph *graph, value_id x, value_id mask)
-{
-    value_id column = graph_reshape(graph, mask, SHAPE(0, 0, 1));
-    x = graph_reduce_mean(graph, graph_mul(graph, x, column), 1u << 1, false);
-    return graph_div(graph, x, graph_reduce_mean(graph, mask, 1u << 1, true));
-}
-
 static void build(struct graph *graph, const struct zoo_options *options, const struct t5 *spec)
 {
     value_id ids = graph_input(graph, "input", SHAPE(options->batch, options->height));
@@ -97,7 +89,7 @@ static void build(struct graph *graph, const struct zoo_options *options, const 
         x = block(graph, spec, x, bias, mask, zoo_name("encoder.block.%d", i).text);
     x = graph_rms_norm(graph, x, "encoder.final_layer_norm", epsilon);
     x = graph_alias(graph, "encoder", graph_dropout(graph, x, dropout));
-    x = graph_linear(graph, mean_of_seen(graph, x, mask), "classifier", options->classes, true);
+    x = graph_linear(graph, zoo_mean_of_seen(graph, x, mask), "classifier", options->classes, true);
     graph_output(graph, "logits", x);
     graph_init(graph, "classifier.weight", (struct init){ INIT_NORMAL, 0.02f });
     graph_init(graph, "classifier.bias", (struct init){ INIT_CONSTANT, 0 });

@@ -21,7 +21,8 @@ struct zoo_vit_parts {
 /* 0: the network's default. */
 struct zoo_options {
     int64_t batch;         /* default 1 */
-    int64_t channels;      /* of the input; texts: ids are below it */
+    int64_t channels;      /* of the input; texts: ids are below it; audio:
+                            bands */
     int64_t height, width; /* of the input; tokens and texts: height is their number, width is not
                               used */
     int64_t classes;       /* unet: channels of the output; by default those of the input */
@@ -40,7 +41,8 @@ enum zoo_input {
     ZOO_IMAGE_AND_TIME, /* the same and "time" [N, features], see zoo_time_embedding, and, where
                          * asked for, "condition" [N, conditions] */
     ZOO_TOKENS,         /* "input" [N, height, channels] */
-    ZOO_TEXT, /* "input" [N, height]: ids of tokens, "mask" [N, height]: 1, and 0 for padding */
+    ZOO_TEXT,  /* "input" [N, height]: ids of tokens, "mask" [N, height]: 1, and 0 for padding */
+    ZOO_AUDIO, /* "input" [N, height, channels]: log-mel frames, "mask" [N, height / 4]: the same */
 };
 
 struct zoo_network {

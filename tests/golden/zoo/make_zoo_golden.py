@@ -34,7 +34,7 @@ import torch.nn.functional as F
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from models import MODELS, TEXTS, UNet, length  # noqa: E402
+from models import AUDIOS, MODELS, TEXTS, UNet, length  # noqa: E402
 
 Case = namedtuple("Case", "case network batch channels height width classes auxiliary conditions "
                           "gain depth", defaults=(0,))
@@ -175,7 +175,20 @@ def make_texts(case, dtype):
             for name, values in (("input", ids), ("mask", mask))}
 
 
+def make_audio(case, dtype):
+    """Frames, and a mask of every four of them."""
+    shapes = {"input": (case.batch, case.height, case.channels), "mask": (case.batch, case.height // 4)}
+    mask = np.zeros(shapes["mask"])
+    for i in range(case.batch):
+        mask[i, :length(case, i)] = 1
+    frames = numbers("input", int(np.prod(shapes["input"])))
+    return {name: torch.from_numpy(values.reshape(shapes[name])).to(dtype).requires_grad_()
+            for name, values in (("input", frames), ("mask", mask))}
+
+
 def make_inputs(case, model, dtype):
+    if case.network in AUDIOS:
+        return make_audio(case, dtype)
     if case.network in TEXTS:
         return make_texts(case, dtype)
     if case.network == "transformer_encoder":

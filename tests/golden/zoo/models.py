@@ -532,7 +532,8 @@ except ImportError:
 
 def length(case, text):
     """Tokens of a text that are not padding: the same in test_zoo.c."""
-    return case.height - text * case.height // (2 * case.batch)
+    tokens = case.height // 4 if case.network in AUDIOS else case.height
+    return tokens - text * tokens // (2 * case.batch)
 
 
 class Text(nn.Module):
@@ -589,6 +590,40 @@ def bert(case, width, depth, before):
     return Text(getattr(transformers, kind + "ForSequenceClassification")(config))
 
 
+class Audio(nn.Module):
+    """Two convolutions, a linear layer and positions; RoBERTa-PreLayerNorm's layers; a linear layer on the mean of the
+    tokens that are not padding."""
+
+    def __init__(self, case, width, depth):
+        super().__init__()
+        import transformers
+        config = transformers.RobertaPreLayerNormConfig(
+            vocab_size=3, hidden_size=width, num_hidden_layers=case.depth or depth, num_attention_heads=width // 64,
+            intermediate_size=4 * width, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+            layer_norm_eps=1e-12, attn_implementation="eager")
+        self.stem = nn.ModuleDict({
+            "conv1": nn.Conv2d(1, width // 4, 3, 2, 1), "conv2": nn.Conv2d(width // 4, width // 4, 3, 2, 1),
+            "out": nn.Linear(width // 4 * (case.channels // 4), width)})
+        self.positions = nn.Embedding(512, width)
+        self.roberta_prelayernorm = transformers.RobertaPreLayerNormModel(config, add_pooling_layer=False)
+        del self.roberta_prelayernorm.embeddings
+        self.classifier = nn.Linear(width, case.classes)
+
+    def forward(self, frames, mask):
+        mask = mask.detach()
+        x = F.gelu(self.stem["conv1"](frames[:, None]))
+        x = F.gelu(self.stem["conv2"](x)).permute(0, 2, 1, 3).flatten(2)
+        x = self.stem["out"](x) + self.positions.weight[:mask.shape[1]]
+        unseen = (1 - mask[:, None, None]) * -1e30
+        x = self.roberta_prelayernorm.encoder(x, attention_mask=unseen).last_hidden_state
+        x = self.roberta_prelayernorm.LayerNorm(x)
+        return self.classifier((x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
+
+
+AUDIOS = {
+    "audio_encoder_tiny": lambda c: Audio(c, 128, 2),
+    "audio_encoder_small": lambda c: Audio(c, 256, 4),
+}
 TEXTS = {
     "bert_tiny": lambda c: bert(c, 128, 2, False),
     "bert_mini": lambda c: bert(c, 256, 4, False),
@@ -599,5 +634,6 @@ TEXTS = {
 try:
     import transformers  # noqa: F401
     MODELS.update(TEXTS)
+    MODELS.update(AUDIOS)
 except ImportError:
     pass
