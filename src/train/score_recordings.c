@@ -13,6 +13,7 @@
 #include "net/zoo/zoo.h"
 #include "train/dataset_origin.h"
 #include "train/dataset_recordings.h"
+#include "train/score_table.h"
 
 enum { BATCH = 8 };
 
@@ -27,7 +28,7 @@ struct audio_model {
 bool score_recordings_takes(const char *model)
 {
     struct model_config config = { 0 };
-    char *path = score_beside(model, "config.json");
+    char *path = score_table_beside(model, "config.json");
     bool takes = path && file_exists(path) && model_config_read(path, &config, NULL) &&
                  config.audio.column != NULL;
     model_config_free(&config);
@@ -80,9 +81,9 @@ static bool open_network(const char *weights, const struct ctx *ctx, struct audi
 static bool open_model(const char *model, const struct ctx *ctx, struct audio_model *m,
                        struct err *err)
 {
-    char *card = score_beside(model, "config.json");
+    char *card = score_table_beside(model, "config.json");
     char *weights =
-        file_is_folder(model) ? score_beside(model, "model.safetensors") : strdup(model);
+        file_is_folder(model) ? score_table_beside(model, "model.safetensors") : strdup(model);
     bool ok = (card && weights) || err_memory(err, "the model");
     ok = ok && model_config_read(card, &m->config, err) && open_frames(m, card, err) &&
          open_network(weights, ctx, m, err);
@@ -151,9 +152,9 @@ static bool score_rows(struct audio_model *m, const struct csv *csv, const struc
         }
         ok = ok && plan_forward(m->plan, err);
         for (at.row = first; ok && at.row < end; at.row++)
-            score_table_row(stream, &m->config, &at,
-                            plan_output(m->plan, 0) + (int64_t)(at.row - first) * classes, scores,
-                            result);
+            score_table_write(stream, &m->config, &at,
+                              plan_output(m->plan, 0) + (int64_t)(at.row - first) * classes, scores,
+                              result);
     }
     free(scores);
     return ok;

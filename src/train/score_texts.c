@@ -23,7 +23,8 @@ struct text_model {
     struct plan *plan;
 };
 
-char *score_beside(const char *model, const char *name)
+/* "name" beside the weights, the caller's; NULL if no memory. */
+static char *beside(const char *model, const char *name)
 {
     const char *slash = strrchr(model, '/');
     if (file_is_folder(model))
@@ -34,7 +35,7 @@ char *score_beside(const char *model, const char *name)
 bool score_texts_takes(const char *model)
 {
     struct model_config config = { 0 };
-    char *path = score_beside(model, "config.json");
+    char *path = beside(model, "config.json");
     bool texts = path && file_exists(path) && model_config_read(path, &config, NULL) &&
                  config.text.tokenizer != NULL;
     model_config_free(&config);
@@ -75,14 +76,12 @@ static bool open_network(const char *weights, const struct ctx *ctx, struct text
 static bool open_model(const char *model, const struct ctx *ctx, struct text_model *m,
                        struct err *err)
 {
-    char *card = score_beside(model, "config.json");
-    char *weights =
-        file_is_folder(model) ? score_beside(model, "model.safetensors") : strdup(model);
+    char *card = beside(model, "config.json");
+    char *weights = file_is_folder(model) ? beside(model, "model.safetensors") : strdup(model);
     char *tokenizer = NULL;
     bool ok = (card && weights) || err_memory(err, "the model");
     ok = ok && model_config_read(card, &m->config, err) &&
-         ((tokenizer = score_beside(model, m->config.text.tokenizer)) ||
-          err_memory(err, "the model"));
+         ((tokenizer = beside(model, m->config.text.tokenizer)) || err_memory(err, "the model"));
     const struct model_text *text = &m->config.text;
     struct tokenizer_options options = { text->keep_case, text->keep_case };
     ok = ok && tokenizer_open(tokenizer, &options, &m->tokenizer, err);
@@ -137,7 +136,7 @@ static bool run_batch(struct text_model *m, const struct csv *csv, int column, s
     return plan_forward(m->plan, err);
 }
 
-void score_table_header(FILE *stream, const struct model_config *config)
+static void put_header(FILE *stream, const struct model_config *config)
 {
     fputs("id,label", stream);
     for (int64_t c = 0; c < config->num_classes; c++) {
@@ -149,16 +148,18 @@ void score_table_header(FILE *stream, const struct model_config *config)
     fputc('\n', stream);
 }
 
-void score_table_row(FILE *stream, const struct model_config *config,
-                     const struct score_table_row *row, const float *logits, double *scores,
-                     struct score_texts_result *result)
+/* logits [classes] of a row; scores [classes] is room. */
+static void put_row(FILE *stream, const struct text_model *m, const struct csv *csv, size_t row,
+                    const struct score_columns *columns, const float *logits, double *scores,
+                    struct score_texts_result *result)
 {
-    const char *label = csv_cell(row->csv, row->row, row->label);
+    const struct model_config *config = &m->config;
+    const char *label = csv_cell(csv, row, columns->label);
     int64_t n = config->num_classes, best = 0, truth = -1;
-    if (row->id >= 0)
-        csv_write_cell(stream, csv_cell(row->csv, row->row, row->id));
+    if (columns->id >= 0)
+        csv_write_cell(stream, csv_cell(csv, row, columns->id));
     else
-        fprintf(stream, "%zu", row->row + 1);
+        fprintf(stream, "%zu", row + 1);
     fputc(',', stream);
     csv_write_cell(stream, label);
     if (!config->independent)
@@ -195,16 +196,14 @@ static bool score_rows(struct text_model *m, const struct csv *csv, const struct
     bool ok =
         (scores || err_memory(err, "scores")) && find_columns(csv, &m->config.text, &columns, err);
     if (ok)
-        score_table_header(stream, &m->config);
+        put_header(stream, &m->config);
     for (size_t first = 0; ok && first < csv->n_rows; first += BATCH) {
         size_t end = first + BATCH < csv->n_rows ? first + BATCH : csv->n_rows;
         ok = (!ctx_stopped(ctx) || err_set(err, ERR_STOPPED, "stopped")) &&
              run_batch(m, csv, columns.text, first, err);
         for (size_t row = first; ok && row < end; row++) {
-            struct score_table_row at = { csv, row, columns.label, columns.id };
-            score_table_row(stream, &m->config, &at,
-                            plan_output(m->plan, 0) + (int64_t)(row - first) * classes, scores,
-                            result);
+            put_row(stream, m, csv, row, &columns,
+                    plan_output(m->plan, 0) + (int64_t)(row - first) * classes, scores, result);
             ok = count_cut(m, csv_cell(csv, row, columns.text), result, err);
         }
     }
