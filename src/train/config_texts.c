@@ -91,9 +91,12 @@ static bool check_recordings(const struct train_config *config, struct err *err)
     static const char why[] = "cannot be used with recordings (data.audio)";
     const struct own_key keys[] = {
         { "data.tokenizer", config->data.tokenizer[0] != 0 },
-        { "data.long: head_tail", config->data.long_rule == SEQUENCE_HEAD_TAIL },
-        { "data.long: windows", config->data.long_rule == SEQUENCE_WINDOWS },
     };
+    if (config->data.long_rule != SEQUENCE_TRUNCATE && config->data.long_rule != SEQUENCE_REFUSE)
+        return err_set(err, ERR_USAGE,
+                       "data.long: %s cannot be used with recordings (data.audio); use truncate or "
+                       "refuse",
+                       sequence_rule_names[config->data.long_rule]);
     return refuse_first(keys, sizeof keys / sizeof *keys, why, err) &&
            refuse_image_keys(config, why, err);
 }

@@ -13,6 +13,7 @@
 #include "net/zoo/zoo.h"
 #include "train/dataset_origin.h"
 #include "train/dataset_recordings.h"
+#include "train/score_table.h"
 
 enum { BATCH = 8 };
 
@@ -150,9 +151,9 @@ static bool score_rows(struct audio_model *m, const struct csv *csv, const struc
         }
         ok = ok && plan_forward(m->plan, err);
         for (at.row = first; ok && at.row < end; at.row++)
-            score_table_row(stream, &m->config, &at,
-                            plan_output(m->plan, 0) + (int64_t)(at.row - first) * classes, scores,
-                            result);
+            score_table_write(stream, &m->config, &at,
+                              plan_output(m->plan, 0) + (int64_t)(at.row - first) * classes, scores,
+                              result);
     }
     free(scores);
     return ok;

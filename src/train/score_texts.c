@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "net/graph/transform.h"
 #include "train/dataset_origin.h"
-#include "train/objective_classify.h"
+#include "train/score_table.h"
 #include "train/text_model.h"
 #include "train/text_windows.h"
 
@@ -89,42 +89,6 @@ static bool run_batch(struct scorer *m, const struct csv *csv, int column, size_
     return err_prefix(err, csv->path);
 }
 
-void score_table_header(FILE *stream, const struct model_config *config)
-{
-    fputs("id,label", stream);
-    for (int64_t c = 0; c < config->num_classes; c++) {
-        char *name = text_format("score_%s", config->class_names[c]);
-        fputc(',', stream);
-        csv_write_cell(stream, name ? name : "");
-        free(name);
-    }
-    fputc('\n', stream);
-}
-
-void score_table_row(FILE *stream, const struct model_config *config,
-                     const struct score_table_row *row, const float *logits, double *scores,
-                     struct score_texts_result *result)
-{
-    const char *label = csv_cell(row->csv, row->row, row->label);
-    int64_t n = config->num_classes, best = 0, truth = -1;
-    if (row->id >= 0)
-        csv_write_cell(stream, csv_cell(row->csv, row->row, row->id));
-    else
-        fprintf(stream, "%zu", row->row + 1);
-    fputc(',', stream);
-    csv_write_cell(stream, label);
-    classify_scores(logits, n, config->independent, scores);
-    for (int64_t c = 0; c < n; c++) {
-        best = scores[c] > scores[best] ? c : best;
-        truth = strcmp(config->class_names[c], label) == 0 ? c : truth;
-        fprintf(stream, ",%.9g", scores[c]);
-    }
-    fputc('\n', stream);
-    result->n++;
-    result->labelled += truth >= 0;
-    result->correct += truth >= 0 && best == truth;
-}
-
 static bool count_cut(const struct scorer *m, const char *text, struct score_texts_result *result,
                       struct err *err)
 {
@@ -152,8 +116,8 @@ static bool score_rows(struct scorer *m, const struct csv *csv, const struct ctx
              run_batch(m, csv, columns.text, first, err);
         for (size_t row = first; ok && row < end; row++) {
             struct score_table_row at = { csv, row, columns.label, columns.id };
-            score_table_row(stream, &m->model.config, &at,
-                            m->outputs + (int64_t)(row - first) * classes, scores, result);
+            score_table_write(stream, &m->model.config, &at,
+                              m->outputs + (int64_t)(row - first) * classes, scores, result);
             ok = count_cut(m, csv_cell(csv, row, columns.text), result, err);
         }
     }

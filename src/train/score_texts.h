@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "net/model/model_config.h"
 #include <stdint.h>
-#include <stdio.h>
 
 struct score_texts_request {
     const char *model;  /* folder of a training, or the weights in it */
@@ -23,18 +22,6 @@ struct score_texts_result {
     bool windows;              /* which are read in windows, so that nothing is lost */
     int64_t labelled, correct; /* with a label that is a class; whose class has the highest score */
 };
-
-/* A line of scores.csv for each of these: the names of its columns, and a row of the table, with
- * logits [classes]; scores [classes] is room; label and id are columns, -1: none. */
-void score_table_header(FILE *stream, const struct model_config *config);
-struct score_table_row {
-    const struct csv *csv;
-    size_t row;
-    int label, id;
-};
-void score_table_row(FILE *stream, const struct model_config *config,
-                     const struct score_table_row *row, const float *logits, double *scores,
-                     struct score_texts_result *result);
 
 /* Is this a model of texts? What cannot be read is none. */
 bool score_texts_takes(const char *model);
