@@ -26,6 +26,9 @@ bool network_is_undivided(const struct train_config *config, const char *objecti
 /* Where mean and deviation of pixels are the defaults, those that give -1 to 1. */
 void network_usual_pixels(struct train_config *config);
 /* Ids and mask [batch, data.max_tokens], ids below `vocabulary` -> [batch, outputs]. */
+/* The same with `places` of each text, whose tokens it gives: objective mask. */
+bool network_build_mask(const struct train_config *config, int64_t places, int64_t vocabulary,
+                        struct graph **out, struct err *err);
 bool network_build_text(const struct train_config *config, int64_t outputs, int64_t vocabulary,
                         struct graph **out, struct err *err);
 /* Starting weights: random from the seed, or from network.weights. */

@@ -10,8 +10,9 @@
 #define CLASSES_LIMIT 100000
 #define PIXELS_LIMIT 1000000
 
-static const char *const objectives[] = { "classify", "distill", "encode",        "generate",
-                                          "regress",  "segment", "classify_text", NULL };
+static const char *const objectives[] = { "classify",      "distill", "encode",
+                                          "generate",      "regress", "segment",
+                                          "classify_text", "mask",    NULL };
 
 const char *const model_text_rules[] = { "truncate", "head_tail", "refuse", "windows", NULL };
 const char *const model_process_names[] = { "flow", "edm", "epsilon", "v", NULL };
@@ -392,15 +393,16 @@ static bool read_objective(const struct reader *r, const json_t *own)
     while (objectives[i] && strcmp(objectives[i], text) != 0)
         i++;
     if (!objectives[i])
-        return err_set(r->err, ERR_FORMAT,
-                       "%s: the model was trained with objective '%.60s'; this version knows "
-                       "classify, classify_text, distill, encode, generate, regress and segment",
-                       r->path, text);
+        return err_set(
+            r->err, ERR_FORMAT,
+            "%s: the model was trained with objective '%.60s'; this version knows "
+            "classify, classify_text, distill, encode, generate, mask, regress and segment",
+            r->path, text);
     r->config->objective = (enum model_objective)i;
     if (i == OBJECTIVE_SEGMENT && r->config->num_classes != SEGMENT_CLASSES)
         return wrong(r, "num_classes",
                      "3 in a model that segments: background, inside and boundary");
-    if (i == OBJECTIVE_CLASSIFY_TEXT)
+    if (i == OBJECTIVE_CLASSIFY_TEXT || i == OBJECTIVE_MASK)
         return read_texts(r, json_object_get(own, "text"));
     if (i == OBJECTIVE_GENERATE)
         return read_generator(r, json_object_get(own, "generator"));
@@ -564,8 +566,9 @@ static bool read_spacing(const struct reader *r, const json_t *root)
 static bool read_patch(const struct reader *r, const json_t *root)
 {
     const json_t *own = json_object_get(json_object_get(root, "microtome"), "objective");
-    if (json_is_string(own) &&
-        strcmp(json_string_value(own), objectives[OBJECTIVE_CLASSIFY_TEXT]) == 0)
+    const char *objective = json_is_string(own) ? json_string_value(own) : "";
+    if (strcmp(objective, objectives[OBJECTIVE_CLASSIFY_TEXT]) == 0 ||
+        strcmp(objective, objectives[OBJECTIVE_MASK]) == 0)
         return true;
     return read_spacing(r, root) &&
            read_whole(r, json_object_get(root, "patch_size_pixels"), "patch_size_pixels",

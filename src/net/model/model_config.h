@@ -80,6 +80,7 @@ enum model_objective {
     OBJECTIVE_REGRESS,       /* one number for a patch: `target` */
     OBJECTIVE_SEGMENT,       /* one of enum segment_class for every pixel */
     OBJECTIVE_CLASSIFY_TEXT, /* a classifier of texts: `text` */
+    OBJECTIVE_MASK,          /* the masked tokens of a text: `text` */
 };
 
 /* The classes of a model that segments, in this order: what is not in a nucleus, what is well
