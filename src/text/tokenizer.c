@@ -249,3 +249,9 @@ int32_t tokenizer_id(const struct tokenizer *t, const char *token)
             return t->added[i].id;
     return vocabulary_find(&t->vocabulary, token, strlen(token));
 }
+
+void tokenizer_frame(const struct tokenizer *t, int *front, int *back)
+{
+    *front = t->n_front;
+    *back = t->n_back;
+}

@@ -39,5 +39,7 @@ bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, bool 
 int64_t tokenizer_size(const struct tokenizer *tokenizer);
 /* Of a token as the file has it; -1: none. */
 int32_t tokenizer_id(const struct tokenizer *tokenizer, const char *token);
+/* How many tokens begin and end a sequence. */
+void tokenizer_frame(const struct tokenizer *tokenizer, int *front, int *back);
 void token_ids_free(struct token_ids *ids);
 #endif

@@ -51,7 +51,8 @@ const struct config_key config_keys[] = {
            "what is learnt: classify: the class of a patch, a slide or a text; distill: see "
            "distill.teacher, which "
            "implies it; encode: patches to small maps and back, for generate.latent; generate: new "
-           "patches, see docs/synthesize.md; regress: a number for a "
+           "patches, see docs/synthesize.md; mask: tokens of texts that are hidden, see "
+           "docs/text.md; regress: a number for a "
            "patch, from stores of 'extract --target'; segment: "
            "nuclei, from images NAME.png with label images NAME_labels.png beside them"),
     TEXTS(
@@ -78,7 +79,7 @@ const struct config_key config_keys[] = {
            "how the last layer's outputs become predictions; auto: what train.loss needs"),
     TEXT("network.weights", network.weights, "''",
          "safetensors file to start from; '': random, from the seed"),
-    TEXTS("network.fresh", network.fresh, "[fc., head., classifier.]",
+    TEXTS("network.fresh", network.fresh, "[fc., head., classifier., bert.pooler., cls., lm_head.]",
           "prefixes of layers that may be missing from the starting weights or differ in shape: a "
           "new head"),
 

@@ -33,6 +33,15 @@ static bool find_column(const struct csv *csv, const char *key, const char *name
                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
+/* Where labels are not learnt from, no column needs to have them. */
+static bool find_label(const struct train_config *config, const struct csv *csv, int *out,
+                       struct err *err)
+{
+    *out = -1;
+    return config->truth != TRUTH_LABELS ||
+           find_column(csv, "data.label", config->data.label, out, err);
+}
+
 /* Without data.patient_column, a column "patient" is used where there is one. */
 static bool find_columns(const struct train_config *config, const struct csv *csv,
                          struct text_columns *out, struct err *err)
@@ -42,7 +51,7 @@ static bool find_columns(const struct train_config *config, const struct csv *cs
     bool heard = config_recordings(config);
     return find_column(csv, heard ? "data.audio" : "data.text",
                        heard ? config->data.audio : config->data.text, &out->text, err) &&
-           find_column(csv, "data.label", config->data.label, &out->label, err) &&
+           find_label(config, csv, &out->label, err) &&
            (!patient[0] || find_column(csv, "data.patient_column", patient, &out->patient, err));
 }
 
@@ -81,7 +90,7 @@ static bool add_row(struct listing *listing, const struct csv *csv, size_t row,
     char list[300], *alone = NULL;
     struct new_sample new = { .origin = listing->dataset->n_origins - 1,
                               .item = (int64_t)row,
-                              .label = class_of(config, label),
+                              .label = columns->label < 0 ? 0 : class_of(config, label),
                               .side = listing->side };
     if (!text_check(csv, row, columns->text, err))
         return false;

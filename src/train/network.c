@@ -164,14 +164,14 @@ bool network_build_autoencoder(const struct train_config *config, int64_t side, 
     return true;
 }
 
-bool network_build_text(const struct train_config *config, int64_t outputs, int64_t vocabulary,
-                        struct graph **out, struct err *err)
+static bool build_text(const struct train_config *config, const struct zoo_options *how,
+                       int64_t vocabulary, struct graph **out, struct err *err)
 {
-    struct zoo_options options = { .batch = config_micro_batch(config),
-                                   .channels = vocabulary,
-                                   .height = config->data.max_tokens,
-                                   .classes = outputs };
+    struct zoo_options options = *how;
     const struct zoo_network *network = zoo_find(config->network.name, err);
+    options.batch = config_micro_batch(config);
+    options.channels = vocabulary;
+    options.height = config->data.max_tokens;
     if (!network)
         return err_prefix(err, "network.name");
     if (network->input != ZOO_TEXT)
@@ -197,6 +197,28 @@ bool network_build_audio(const struct train_config *config, int64_t outputs, int
                        "audio_encoder_small",
                        network->name);
     return zoo_build(network->name, &options, out, err);
+}
+
+bool network_build_text(const struct train_config *config, int64_t outputs, int64_t vocabulary,
+                        struct graph **out, struct err *err)
+{
+    struct zoo_options options = { .classes = outputs };
+    return build_text(config, &options, vocabulary, out, err);
+}
+
+bool network_build_mask(const struct train_config *config, int64_t places, int64_t vocabulary,
+                        struct graph **out, struct err *err)
+{
+    struct zoo_options options = { .masked = places };
+    struct graph *graph = NULL;
+    if (!build_text(config, &options, vocabulary, &graph, err))
+        return false;
+    if (strcmp(graph->outputs[0].name, "tokens") != 0)
+        return refuse(graph, config,
+                      "a network that recovers masked tokens; use one of bert_* and prenorm_*",
+                      err);
+    *out = graph;
+    return true;
 }
 
 bool network_is_undivided(const struct train_config *config, const char *objective, struct err *err)

@@ -29,6 +29,9 @@ void network_usual_pixels(struct train_config *config);
 bool network_build_audio(const struct train_config *config, int64_t outputs, int64_t frames,
                          int64_t bands, struct graph **out, struct err *err);
 /* Ids and mask [batch, data.max_tokens], ids below `vocabulary` -> [batch, outputs]. */
+/* The same with `places` of each text, whose tokens it gives: objective mask. */
+bool network_build_mask(const struct train_config *config, int64_t places, int64_t vocabulary,
+                        struct graph **out, struct err *err);
 bool network_build_text(const struct train_config *config, int64_t outputs, int64_t vocabulary,
                         struct graph **out, struct err *err);
 /* Starting weights: random from the seed, or from network.weights. */

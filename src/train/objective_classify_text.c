@@ -1,16 +1,15 @@
 /* objective_classify_text.c: one of several classes for a text, learnt from labels (objective.h).
  * It is what classify means where data.text is given. */
-#include <stdlib.h>
-#include "base/file.h"
-#include "base/text.h"
 #include "train/network.h"
 #include "train/objective_classify.h"
+#include "train/objective_texts.h"
 
 static bool text_build(struct learning *learning, struct graph **out, struct err *err)
 {
     const struct dataset_texts *texts = learning->dataset->texts;
     learning->outputs = learning->dataset->n_classes;
-    return network_build_text(learning->config, learning->outputs, tokenizer_size(texts->tokenizer),
+    return texts_check_start(learning, err) &&
+           network_build_text(learning->config, learning->outputs, tokenizer_size(texts->tokenizer),
                               out, err) &&
            network_start(learning->config, *out, learning->ctx->console, err);
 }
@@ -19,21 +18,6 @@ static void text_describe(const struct learning *learning, struct model_config *
 {
     classify_describe(learning, card);
     card->objective = OBJECTIVE_CLASSIFY_TEXT;
-}
-
-/* The tokenizer beside the weights. */
-static bool text_accompany(const struct learning *learning, const char *folder, struct err *err)
-{
-    const struct dataset_texts *texts = learning->dataset->texts;
-    char *path = text_format("%s/%s", folder, texts->file);
-    struct file_out out;
-    bool ok = (path || err_memory(err, "the tokenizer")) && file_out_open(&out, path, err);
-    if (ok) {
-        fwrite(texts->bytes, 1, texts->size, out.stream);
-        ok = file_out_commit(&out, err);
-    }
-    free(path);
-    return ok;
 }
 
 static const struct objective_feed text_feeds[] = { { "tokens", "input", false },
@@ -63,6 +47,6 @@ const struct objective objective_classify_text = {
     .judge = classes_judge,
     .write = classes_write,
     .describe = text_describe,
-    .accompany = text_accompany,
+    .accompany = texts_accompany,
     .free = classify_free,
 };

@@ -14,6 +14,7 @@
     LINE(distill)                                                                                  \
     LINE(encode)                                                                                   \
     LINE(generate)                                                                                 \
+    LINE(mask)                                                                                     \
     LINE(regress)                                                                                  \
     LINE(segment)
 
@@ -71,8 +72,14 @@ static bool choose_objective(struct train_config *config, struct err *err)
         return err_set(err, ERR_USAGE,
                        "objective: classify_text learns from texts; set data.text, the column of "
                        "the tables in data.train that has them");
-    if (config_texts(config) && config->objective != NUMBER_classify_text)
-        return err_set(err, ERR_USAGE, "data.text: texts are for objective classify, not %s",
+    if (!config_texts(config) && config->objective == NUMBER_mask)
+        return err_set(err, ERR_USAGE,
+                       "objective: mask learns from texts; set data.text, the column of the tables "
+                       "in data.train that has them");
+    if (config_texts(config) && config->objective != NUMBER_classify_text &&
+        config->objective != NUMBER_mask)
+        return err_set(err, ERR_USAGE,
+                       "data.text: texts are for the objectives classify and mask, not %s",
                        objective_of(config)->name);
     if (taught && config->objective == NUMBER_classify)
         config->objective = NUMBER_distill;

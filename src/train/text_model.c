@@ -47,6 +47,11 @@ bool text_model_open(const char *model, int64_t batch, struct text_model *m, str
     *m = (struct text_model){ 0 };
     bool ok = (card && weights) || err_memory(err, "the model");
     ok = ok && model_config_read(card, &m->config, err) &&
+         (m->config.objective == OBJECTIVE_CLASSIFY_TEXT ||
+          err_set(err, ERR_USAGE,
+                  "%s: recovers masked tokens and gives no scores; start a classifier from it: "
+                  "network.weights",
+                  model)) &&
          ((tokenizer = file_beside(model, m->config.text.tokenizer)) ||
           err_memory(err, "the model"));
     const struct model_text *text = &m->config.text;

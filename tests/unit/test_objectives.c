@@ -366,7 +366,7 @@ static void cards_are_checked(void **state)
           NULL },
         { "\"dream\"}}", "c.json: the model was trained with objective 'dream'; this version knows "
                          "classify, classify_audio, classify_text, distill, encode, generate, "
-                         "regress and segment" },
+                         "mask, regress and segment" },
         { "\"regress\"}}",
           "c.json: 'microtome: target' must be an object, with num_classes 1, if a "
           "model predicts a number" },

@@ -11,9 +11,9 @@
 #define CLASSES_LIMIT 100000
 #define PIXELS_LIMIT 1000000
 
-static const char *const objectives[] = { "classify",      "distill",        "encode",
-                                          "generate",      "regress",        "segment",
-                                          "classify_text", "classify_audio", NULL };
+static const char *const objectives[] = { "classify", "distill", "encode",        "generate",
+                                          "regress",  "segment", "classify_text", "classify_audio",
+                                          "mask",     NULL };
 
 const char *const model_text_rules[] = { "truncate", "head_tail", "refuse", "windows", NULL };
 const char *const model_process_names[] = { "flow", "edm", "epsilon", "v", NULL };
@@ -397,14 +397,14 @@ static bool read_objective(const struct reader *r, const json_t *own)
     if (!objectives[i])
         return err_set(r->err, ERR_FORMAT,
                        "%s: the model was trained with objective '%.60s'; this version knows "
-                       "classify, classify_audio, classify_text, distill, encode, generate, "
+                       "classify, classify_audio, classify_text, distill, encode, generate, mask, "
                        "regress and segment",
                        r->path, text);
     r->config->objective = (enum model_objective)i;
     if (i == OBJECTIVE_SEGMENT && r->config->num_classes != SEGMENT_CLASSES)
         return wrong(r, "num_classes",
                      "3 in a model that segments: background, inside and boundary");
-    if (i == OBJECTIVE_CLASSIFY_TEXT)
+    if (i == OBJECTIVE_CLASSIFY_TEXT || i == OBJECTIVE_MASK)
         return read_texts(r, json_object_get(own, "text"));
     if (i == OBJECTIVE_CLASSIFY_AUDIO)
         return model_audio_read(json_object_get(own, "audio"), r->path, &r->config->audio, r->err);
@@ -572,7 +572,8 @@ static bool read_patch(const struct reader *r, const json_t *root)
     const json_t *own = json_object_get(json_object_get(root, "microtome"), "objective");
     const char *objective = json_is_string(own) ? json_string_value(own) : "";
     if (strcmp(objective, objectives[OBJECTIVE_CLASSIFY_TEXT]) == 0 ||
-        strcmp(objective, objectives[OBJECTIVE_CLASSIFY_AUDIO]) == 0)
+        strcmp(objective, objectives[OBJECTIVE_CLASSIFY_AUDIO]) == 0 ||
+        strcmp(objective, objectives[OBJECTIVE_MASK]) == 0)
         return true;
     return read_spacing(r, root) &&
            read_whole(r, json_object_get(root, "patch_size_pixels"), "patch_size_pixels",

@@ -91,6 +91,7 @@ enum model_objective {
     OBJECTIVE_SEGMENT,        /* one of enum segment_class for every pixel */
     OBJECTIVE_CLASSIFY_TEXT,  /* a classifier of texts: `text` */
     OBJECTIVE_CLASSIFY_AUDIO, /* a classifier of recordings: `audio` */
+    OBJECTIVE_MASK,           /* the masked tokens of a text: `text` */
 };
 
 /* The classes of a model that segments, in this order: what is not in a nucleus, what is well

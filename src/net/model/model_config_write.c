@@ -227,7 +227,8 @@ static void write_all(FILE *stream, const struct model_config *config)
 
 static bool is_complete(const struct model_config *config, const char *path, struct err *err)
 {
-    if (!model_config_images(config) && config->num_classes > 0 && config->class_names)
+    if (!model_config_images(config) &&
+        ((config->num_classes > 0 && config->class_names) || config->objective == OBJECTIVE_MASK))
         return true;
     bool named =
         config->num_classes > 0 ? config->class_names != NULL : model_config_features(config);

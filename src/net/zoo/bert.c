@@ -129,6 +129,29 @@ static value_id encode(struct graph *graph, const struct bert *spec, value_id x,
     return graph_alias(graph, zoo_name("%s.encoder", prefix).text, x);
 }
 
+/* Some tokens of x [N, T, width] -> logits of all tokens, by the table of the embeddings, with the
+ * names of BertForMaskedLM and RobertaPreLayerNormForMaskedLM. */
+static value_id recover(struct graph *graph, const struct bert *spec, value_id x,
+                        const struct zoo_options *options)
+{
+    const char *head = spec->before ? "lm_head" : "cls.predictions";
+    struct zoo_name bias = zoo_name("%s.bias", head);
+    value_id places =
+        graph_input(graph, "places", SHAPE(options->batch, options->masked, options->height));
+    x = graph_matmul(graph, places, x, (struct matmul_attr){ 0 });
+    x = linear(graph, x, head, spec->before ? "dense" : "transform.dense", spec->width);
+    x = norm(graph, graph_gelu(graph, x), head,
+             spec->before ? "layer_norm" : "transform.LayerNorm");
+    value_id inputs[3] = {
+        x,
+        graph_find(graph, zoo_name("%s.embeddings.word_embeddings.weight", prefix_of(spec)).text),
+        graph_parameter(graph, bias.text, SHAPE(options->channels)),
+    };
+    return x == NO_VALUE
+               ? x
+               : graph_node(graph, OP_LINEAR, zoo_name("%s.decoder", head).text, inputs, 3, NULL);
+}
+
 static void build(struct graph *graph, const struct zoo_options *options, const struct bert *spec)
 {
     value_id ids = graph_input(graph, "input", SHAPE(options->batch, options->height));
@@ -137,7 +160,10 @@ static void build(struct graph *graph, const struct zoo_options *options, const 
     value_id x = embed(graph, spec, ids, options);
     graph_alias(graph, zoo_name("%s.embeddings", prefix).text, x);
     x = encode(graph, spec, x, mask, options->depth);
-    graph_output(graph, "logits", classify(graph, spec, x, options));
+    if (options->masked > 0)
+        graph_output(graph, "tokens", recover(graph, spec, x, options));
+    else
+        graph_output(graph, "logits", classify(graph, spec, x, options));
     zoo_init(graph, OP_EMBEDDING, 1, (struct init){ INIT_NORMAL, 0.02f });
     zoo_init(graph, OP_LINEAR, 1, (struct init){ INIT_NORMAL, 0.02f });
     zoo_init(graph, OP_LINEAR, 2, (struct init){ INIT_CONSTANT, 0 });

@@ -33,6 +33,9 @@ struct zoo_options {
     int64_t conditions; /* unet: features of the input "condition"; 0: it has none */
     enum zoo_part part; /* autoencoder */
     int64_t depth;      /* vit_*, texts: blocks, for a shorter network of the same width */
+    int64_t masked;     /* bert_*, prenorm_*: they recover tokens in place of a class: the input
+                         * "places" [N, masked, height] is 1 at the place of each, the output is
+                         * "tokens"     [N, masked, channels]; 0: they do not */
     struct zoo_vit_parts vit; /* vit_* */
 };
 
