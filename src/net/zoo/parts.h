@@ -47,11 +47,6 @@ value_id zoo_scores(struct graph *graph, value_id x, const char *name,
 void zoo_classifier(struct graph *graph, value_id x, const char *name,
                     const struct zoo_options *options);
 
-/* q, k, v [N, T, heads d] -> softmax(q kt / sqrt(d)) v, for each head separately, [N, T, heads d]
- */
-value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v,
-                             int64_t heads);
-
 typedef void zoo_build_function(struct graph *graph, const struct zoo_options *options);
 zoo_build_function zoo_resnet18, zoo_resnet34, zoo_resnet50, zoo_resnet101, zoo_resnet152;
 zoo_build_function zoo_resnet110_v2;
