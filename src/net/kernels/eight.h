@@ -4,9 +4,9 @@
 #define NET_KERNELS_EIGHT_H
 #include <stdint.h>
 
-typedef float eight __attribute__((vector_size(32)));
-typedef float eight_at __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int32_t eight_bits __attribute__((vector_size(32)));
+typedef float __attribute__((vector_size(32))) eight;
+typedef float __attribute__((vector_size(32), aligned(4), may_alias)) eight_at;
+typedef int32_t __attribute__((vector_size(32))) eight_bits;
 
 #define EIGHT_AT(p) (*(const eight_at *)(p))
 #define EIGHT_PUT(p, v) (*(eight_at *)(p) = (v))

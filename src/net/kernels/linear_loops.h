@@ -38,19 +38,19 @@ INLINE void EACH_NAME(finish_rest)(enum linear_function function, int64_t n, con
 
 INLINE void EACH_NAME(finish_with)(enum linear_function function, const struct sums *sums)
 {
-    const float *bias = sums->bias;
     for (int64_t r = 0; r < sums->rows; r++) {
-        const float *from = sums->at + r * GROUP;
+        const float *from = sums->at + r * GROUP, *bias = sums->bias;
         const float *residual = sums->residual ? sums->residual + r * sums->step : NULL;
         float *y = sums->y + r * sums->step;
-        int64_t i = 0;
-        for (; i + 8 <= sums->n; i += 8)
-            EIGHT_PUT(y + i, EACH_NAME(finish_eight)(function, from + i, bias ? bias + i : NULL,
-                                                     residual ? residual + i : NULL));
-        if (i < sums->n)
-            EACH_NAME(finish_rest)
-            (function, sums->n - i, from + i, bias ? bias + i : NULL,
-             residual ? residual + i : NULL, y + i);
+        int64_t left = sums->n;
+        for (; left >= 8; left -= 8, from += 8, y += 8) {
+            eight v = EACH_NAME(finish_eight)(function, from, bias, residual);
+            EIGHT_PUT(y, v);
+            bias = bias ? bias + 8 : NULL;
+            residual = residual ? residual + 8 : NULL;
+        }
+        if (left)
+            EACH_NAME(finish_rest)(function, left, from, bias, residual, y);
     }
 }
 

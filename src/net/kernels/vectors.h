@@ -30,8 +30,8 @@
 #define VARIANT(name) name##_portable
 #define LANES 4
 #define ROWS 6
-typedef float vector128 __attribute__((vector_size(16)));
-typedef float vector128_at __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float __attribute__((vector_size(16))) vector128;
+typedef float __attribute__((vector_size(16), aligned(4), may_alias)) vector128_at;
 #define VEC vector128
 #define VEC_LOAD(at) ((vector128) * (const vector128_at *)(at))
 #define VEC_STORE(at, v) ((void)(*(vector128_at *)(at) = (v)))
