@@ -12,7 +12,7 @@ struct plan_node;
 enum op_kind {
     OP_CONV,           /* x, weight [O, C/groups, kh, kw], [bias O], [residual, added before act] */
     OP_CONV_TRANSPOSE, /* x, weight [C, O/groups, kh, kw], [bias O] */
-    OP_LINEAR,         /* x [.., C], weight [O, C], [bias O] -> [.., O] */
+    OP_LINEAR,         /* x [.., C], weight [O, C], [bias O], [residual, added before act] */
     OP_MATMUL,         /* a [.., M, K], b [.., K, N]; batch axes broadcast */
     OP_BATCH_NORM,     /* x [N, C, ..], weight C, bias C, running_mean C, running_var C */
     OP_GROUP_NORM,     /* x [N, C, ..], weight C, bias C */

@@ -1,17 +1,22 @@
-/* transform_fuse.c: folds batch norm into weights, and merges chains conv + add + activation. */
+/* transform_fuse.c: folds batch norm into weights, and merges chains conv or linear + add +
+ * activation. */
 #include <math.h>
 #include <stdlib.h>
 #include "net/graph/rewrite.h"
 #include "net/graph/transform.h"
 
+static bool has_residual(const struct node *node)
+{
+    return node->n_inputs > 3 && node->inputs[3] != NO_VALUE;
+}
+
 static bool takes_scale(const struct node *node)
 {
     switch (node->op->kind) {
     case OP_CONV:
-        return node->attr.conv.activation == ACT_NONE &&
-               (node->n_inputs < 4 || node->inputs[3] == NO_VALUE);
+        return node->attr.conv.activation == ACT_NONE && !has_residual(node);
     case OP_LINEAR:
-        return node->attr.linear.activation == ACT_NONE;
+        return node->attr.linear.activation == ACT_NONE && !has_residual(node);
     case OP_CONV_TRANSPOSE:
         return true;
     default:
@@ -178,6 +183,12 @@ static bool is_free_addition(const struct graph *graph, const struct node *node,
            shape_equal(graph_shape(graph, from), graph_shape(graph, *other));
 }
 
+/* Linear layers only on tokens: those behind a pooling are what other transforms look for. */
+static bool takes_residual(const struct graph *graph, const struct node *node)
+{
+    return node->op->kind == OP_CONV || graph_shape(graph, node->output)->rank > 2;
+}
+
 /* Follows a chain from its first node; returns its last one. A protected value ends it. */
 static const struct node *follow(const struct rewrite *r, const struct chains *chains,
                                  struct chain *chain)
@@ -189,7 +200,7 @@ static const struct node *follow(const struct rewrite *r, const struct chains *c
     if (r->protected[last->output])
         return last;
     next = graph_only_user(graph, last->output);
-    if (chain->base->op->kind == OP_CONV &&
+    if (takes_residual(graph, last) &&
         is_free_addition(graph, next, last->output, chains, &other)) {
         chain->add = last = next;
         chain->residual = other;
@@ -208,7 +219,7 @@ static const struct node *follow(const struct rewrite *r, const struct chains *c
     return last;
 }
 
-/* From the last node: of two convolutions that are added the later one takes the addition. */
+/* From the last node: of two layers that are added the later one takes the addition. */
 static void find_chains(const struct rewrite *r, struct chains *chains)
 {
     const struct graph *graph = r->from;

@@ -1,16 +1,17 @@
 /* attention.c: see attention.h. A block of QUERIES rows meets up to KEYS keys at a time; the scores
  * of a block are all that is kept of them. Keys (backward also values) are transposed once for each
- * sample and head, so that products run along them. */
+ * sample and head, so that products run along them, and packed as gemm.h reads them best. */
 #include "net/kernels/attention.h"
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 #include "base/divide.h"
+#include "net/kernels/eight.h"
 #include "net/kernels/gemm.h"
-#include "net/kernels/wide.h"
 
-#define QUERIES 32
+#define QUERIES 48 /* whole tiles of gemm.h, with 6 rows or 8 */
 #define KEYS 512
+#define STEP 16 /* scores of a row that are processed together */
 
 struct attention_loops {
     float (*finish_scores)(int64_t n, float scale, const float *bias, const float *mask, float *s);
@@ -18,8 +19,6 @@ struct attention_loops {
     void (*score_gradients)(int64_t n, const float *p, float d, float scale, float *dbias,
                             float *dp);
     void (*scale_row)(int64_t n, float factor, float *y);
-    void (*turn)(int64_t rows, int64_t columns, const float *from, int64_t step, float *to,
-                 int64_t wide_rows);
 };
 
 #define LOOPS "net/kernels/attention_loops.h"
@@ -32,9 +31,10 @@ struct head {
     gemm_function *gemm;
     const float *q, *k, *v, *bias, *mask, *dy;
     float *y, *sums, *dq, *dk, *dv, *dbias;
-    int64_t wide_keys, block_keys;
+    int64_t panel, block_keys;
     /* scratch of the thread */
-    float *k_turned, *v_turned; /* [width, wide_keys] */
+    float *k_turned, *v_turned; /* [width, keys] packed */
+    float *v_packed;            /* [keys, width] packed; forward: in the place of v_turned */
     float *p, *dp;              /* [QUERIES, block_keys] */
 };
 
@@ -43,20 +43,29 @@ struct block {
     int64_t query, queries, key, keys;
 };
 
-static int64_t wide_of(int64_t n)
+static int64_t whole_of(int64_t n, int64_t step)
 {
-    return ceil_div(n, WIDE) * WIDE;
+    return ceil_div(n, step) * step;
 }
 
-/* Keys of a block: all blocks are about as large. */
+/* Keys of a block: whole panels and steps; all blocks are about as large. */
 static int64_t block_keys(const struct attention *a)
 {
-    return wide_of(ceil_div(a->keys, ceil_div(a->keys, KEYS)));
+    int64_t panel = gemm_panel(a->level);
+    return whole_of(ceil_div(a->keys, ceil_div(a->keys, KEYS)), panel < STEP ? STEP : panel);
+}
+
+/* Of k or v, packed in either way. */
+static int64_t packed_floats(const struct attention *a)
+{
+    int64_t turned = gemm_packed_floats(a->level, a->keys, a->width);
+    int64_t straight = gemm_packed_floats(a->level, a->width, a->keys);
+    return whole_of(turned > straight ? turned : straight, STEP);
 }
 
 static size_t thread_floats(const struct attention *a)
 {
-    return (size_t)(2 * a->width * wide_of(a->keys) + 2 * QUERIES * block_keys(a));
+    return (size_t)(2 * packed_floats(a) + 2 * QUERIES * block_keys(a));
 }
 
 size_t attention_scratch_floats(const struct attention *a)
@@ -92,12 +101,12 @@ static struct head head_of(const struct attention *a, const struct attention_arr
         .dk = moved(at->dk, k),
         .dv = moved(at->dv, v),
         .dbias = moved(at->dbias, bias),
-        .wide_keys = wide_of(a->keys),
+        .panel = gemm_panel(a->level),
         .block_keys = block_keys(a),
         .k_turned = scratch,
     };
-    h.v_turned = h.k_turned + a->width * h.wide_keys;
-    h.p = h.v_turned + a->width * h.wide_keys;
+    h.v_turned = h.v_packed = h.k_turned + packed_floats(a);
+    h.p = h.v_turned + packed_floats(a);
     h.dp = h.p + QUERIES * h.block_keys;
     return h;
 }
@@ -107,6 +116,13 @@ static struct block block_at(const struct head *h, int64_t query, int64_t key)
     int64_t queries = h->a->queries - query, keys = h->a->keys - key;
     return (struct block){ query, queries < QUERIES ? queries : QUERIES, key,
                            keys < h->block_keys ? keys : h->block_keys };
+}
+
+/* to = rows [keys, width] transposed and packed */
+static void turn(const struct attention *a, const float *rows, int64_t step, float *to)
+{
+    gemm_pack(a->level, a->keys, a->width, rows, 1, step, 0,
+              ceil_div(a->keys, gemm_panel(a->level)), to);
 }
 
 /* to [queries, keys] = rows [queries, width] times turned [width, keys] */
@@ -119,8 +135,9 @@ static void meet(const struct head *h, const struct block *b, const float *rows,
                             .a = rows + b->query * step,
                             .a_row = step,
                             .a_column = 1,
-                            .b = turned + b->key,
-                            .b_row = h->wide_keys,
+                            .b = turned + b->key * h->a->width,
+                            .b_row = h->panel,
+                            .b_panel = h->panel * h->a->width,
                             .c = to,
                             .c_row = h->block_keys });
 }
@@ -149,7 +166,7 @@ static void soften(const struct head *h, const struct block *b, float *top, floa
             h->loops->scale_row(h->a->width, factor, h->y + (b->query + r) * h->a->y_step);
         }
         top[r] = most;
-        sum[r] += h->loops->exponentials(wide_of(b->keys), most, row);
+        sum[r] += h->loops->exponentials(whole_of(b->keys, STEP), most, row);
     }
 }
 
@@ -170,8 +187,9 @@ static void forward_queries(const struct head *h, int64_t query)
                                 .a = h->p,
                                 .a_row = h->block_keys,
                                 .a_column = 1,
-                                .b = h->v + key * a->v_step,
-                                .b_row = a->v_step,
+                                .b = h->v_packed + key * h->panel,
+                                .b_row = h->panel,
+                                .b_panel = h->panel * a->keys,
                                 .c = h->y + query * a->y_step,
                                 .c_row = a->y_step,
                                 .add = key > 0 });
@@ -188,7 +206,9 @@ void attention_forward_pass(const struct attention *a, const struct attention_ar
 #pragma omp parallel for num_threads(a->threads) schedule(static) if (a->threads > 1)
     for (int64_t i = 0; i < a->samples * a->heads; i++) {
         struct head h = head_of(a, arrays, i / a->heads, i % a->heads);
-        h.loops->turn(a->keys, a->width, h.k, a->k_step, h.k_turned, h.wide_keys);
+        turn(a, h.k, a->k_step, h.k_turned);
+        gemm_pack(a->level, a->width, a->keys, h.v, a->v_step, 1, 0, ceil_div(a->width, h.panel),
+                  h.v_packed);
         for (int64_t query = 0; query < a->queries; query += QUERIES)
             forward_queries(&h, query);
     }
@@ -223,7 +243,7 @@ static void backward_block(const struct head *h, const struct block *b, const fl
         if (top == INFINITY)
             memset(row, 0, (size_t)b->keys * sizeof *row);
         else
-            h->loops->exponentials(wide_of(b->keys), top, row);
+            h->loops->exponentials(whole_of(b->keys, STEP), top, row);
     }
     if (h->dv)
         gather(h, b, h->p, h->dy, a->y_step, h->dv, a->v_step);
@@ -251,8 +271,8 @@ static void backward_block(const struct head *h, const struct block *b, const fl
 static void backward_head(const struct head *h)
 {
     const struct attention *a = h->a;
-    h->loops->turn(a->keys, a->width, h->k, a->k_step, h->k_turned, h->wide_keys);
-    h->loops->turn(a->keys, a->width, h->v, a->v_step, h->v_turned, h->wide_keys);
+    turn(a, h->k, a->k_step, h->k_turned);
+    turn(a, h->v, a->v_step, h->v_turned);
     for (int64_t query = 0; query < a->queries; query += QUERIES) {
         float d[QUERIES] = { 0 };
         for (int64_t r = query; r < a->queries && r < query + QUERIES; r++)

@@ -1,7 +1,40 @@
 /* gemm.c: see gemm.h. */
 #include "net/kernels/gemm.h"
+#include <string.h>
+#include "base/divide.h"
+
+#define SIMD_BITS 128
+#include "net/kernels/vectors.h"
+
+static inline VEC part_load(const float *at, int64_t n)
+{
+    float lanes[LANES] = { 0 };
+    memcpy(lanes, at, (size_t)n * sizeof *at);
+    return VEC_LOAD(lanes);
+}
+
+static inline void part_store(float *at, int64_t n, VEC v)
+{
+    float lanes[LANES];
+    VEC_STORE(lanes, v);
+    memcpy(at, lanes, (size_t)n * sizeof *at);
+}
+
+#define GEMM_ROWS 6
+#define GEMM_VECTORS 2
+#define PART int64_t
+#define PART_OF(n) (n)
+#define PART_LOAD(at, part) part_load(at, part)
+#define PART_STORE(at, part, v) part_store(at, part, v)
+#include "net/kernels/gemm_loops.h"
 #ifdef SIMD_X86
 #include <immintrin.h>
+#undef GEMM_ROWS
+#undef GEMM_VECTORS
+#undef PART
+#undef PART_OF
+#undef PART_LOAD
+#undef PART_STORE
 #define SIMD_BITS 256
 #include "net/kernels/vectors.h"
 
@@ -31,22 +64,75 @@
 #include "net/kernels/gemm_loops.h"
 #endif
 
-static void gemm_run_portable(const struct gemm *g)
-{
-    for (int64_t i = 0; i < g->m; i++) {
-        float *c = g->c + i * g->c_row;
-        for (int64_t j = 0; j < g->n && !g->add; j++)
-            c[j] = 0;
-        for (int64_t k = 0; k < g->k; k++) {
-            const float a = g->a[i * g->a_row + k * g->a_column], *b = g->b + k * g->b_row;
-#pragma omp simd
-            for (int64_t j = 0; j < g->n; j++)
-                c[j] += a * b[j];
-        }
-    }
-}
-
 gemm_function *gemm_of(enum simd level)
 {
     return SIMD_PICK(level, gemm_run, gemm_run_portable);
+}
+
+int64_t gemm_panel(enum simd level)
+{
+    return SIMD_PICK(level, gemm_columns_of, gemm_columns_of_portable);
+}
+
+int64_t gemm_packed_floats(enum simd level, int64_t n, int64_t k)
+{
+    return ceil_div(n, gemm_panel(level)) * gemm_panel(level) * k;
+}
+
+/* to [4, 4] = from [4, 4] transposed; rows `step` and `panel` floats apart. */
+static inline void turn_square(const float *from, int64_t step, float *to, int64_t panel)
+{
+    vector128 row[4], half[4];
+    for (int i = 0; i < 4; i++)
+        row[i] = (vector128) * (const vector128_at *)(from + i * step);
+    half[0] = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
+    half[1] = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
+    half[2] = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+    half[3] = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+    for (int i = 0; i < 2; i++) {
+        vector128 low = __builtin_shufflevector(half[2 * i], half[2 * i + 1], 0, 1, 4, 5);
+        vector128 high = __builtin_shufflevector(half[2 * i], half[2 * i + 1], 2, 3, 6, 7);
+        *(vector128_at *)(to + 2 * i * panel) = low;
+        *(vector128_at *)(to + (2 * i + 1) * panel) = high;
+    }
+}
+
+/* One panel of columns that are `column` floats apart and lie in one piece each. */
+static void turn_panel(int64_t panel, int64_t columns, int64_t k, const float *from, int64_t column,
+                       float *to)
+{
+    const int64_t whole = columns == panel ? k / 4 * 4 : 0;
+    for (int64_t i = 0; i < whole; i += 4)
+        for (int64_t j = 0; j < panel; j += 4)
+            turn_square(from + j * column + i, column, to + i * panel + j, panel);
+    for (int64_t i = whole; i < k; i++)
+        for (int64_t j = 0; j < panel; j++)
+            to[i * panel + j] = j < columns ? from[j * column + i] : 0;
+}
+
+/* One panel of rows that are `row` floats apart. */
+static void copy_panel(int64_t panel, int64_t columns, int64_t k, const float *from, int64_t row,
+                       float *to)
+{
+    for (int64_t i = 0; i < k; i++, from += row, to += panel) {
+        int64_t j = 0;
+        for (; j + 4 <= columns; j += 4)
+            *(vector128_at *)(to + j) = *(const vector128_at *)(from + j);
+        for (; j < panel; j++)
+            to[j] = j < columns ? from[j] : 0;
+    }
+}
+
+void gemm_pack(enum simd level, int64_t n, int64_t k, const float *b, int64_t row, int64_t column,
+               int64_t first, int64_t end, float *packed)
+{
+    const int64_t panel = gemm_panel(level);
+    for (int64_t p = first; p < end; p++) {
+        int64_t columns = n - p * panel < panel ? n - p * panel : panel;
+        const float *from = b + p * panel * column;
+        if (column == 1)
+            copy_panel(panel, columns, k, from, row, packed + p * panel * k);
+        else
+            turn_panel(panel, columns, k, from, column, packed + p * panel * k);
+    }
 }

@@ -1,6 +1,6 @@
 /* gemm.h: products of matrices whose sums stay in registers: C = A B or C += A B. A is read float
- * by float, with any strides; B and C row by row. Larger kernels (attention.h) are made of it. On
- * one thread; every sum has the order of its terms, whatever the shapes. */
+ * by float, with any strides; B and C row by row. Larger kernels (attention.h, linear.h) are made
+ * of it. On one thread; every sum has the order of its terms, whatever the shapes. */
 #ifndef NET_KERNELS_GEMM_H
 #define NET_KERNELS_GEMM_H
 #include <stdbool.h>
@@ -15,6 +15,8 @@ struct gemm {
     int64_t a_row, a_column;
     const float *b;
     int64_t b_row;
+    int64_t b_panel; /* packed: b is panels of gemm_panel columns, so many floats apart; 0: it is
+                        not */
     float *c;
     int64_t c_row;
     bool add; /* to what C has; else it is overwritten */
@@ -23,4 +25,13 @@ struct gemm {
 typedef void gemm_function(const struct gemm *g);
 /* The version for an instruction set that this processor has. */
 gemm_function *gemm_of(enum simd level);
+
+/* Columns of a panel, all in registers at once. */
+int64_t gemm_panel(enum simd level);
+/* Floats of b [k, n] packed: panels that follow each other, [k, gemm_panel] each. */
+int64_t gemm_packed_floats(enum simd level, int64_t n, int64_t k);
+/* Packs the panels first .. end - 1 of b, whose rows and columns lie row and column floats apart,
+ * one of which is 1; behind the last column come zeros. */
+void gemm_pack(enum simd level, int64_t n, int64_t k, const float *b, int64_t row, int64_t column,
+               int64_t first, int64_t end, float *packed);
 #endif

@@ -46,30 +46,44 @@ INLINE void VARIANT(gemm_columns)(int vectors, bool partial, PART part, const st
         VARIANT(gemm_tile)(GEMM_ROWS, vectors, partial, part, g, a, b, c);
         a += GEMM_ROWS * g->a_row, c += GEMM_ROWS * g->c_row;
     }
-    for (; left >= GEMM_ROWS / 2; left -= GEMM_ROWS / 2) {
-        VARIANT(gemm_tile)(GEMM_ROWS / 2, vectors, partial, part, g, a, b, c);
-        a += GEMM_ROWS / 2 * g->a_row, c += GEMM_ROWS / 2 * g->c_row;
+#define REST(rows)                                                                                 \
+    case rows:                                                                                     \
+        VARIANT(gemm_tile)(rows, vectors, partial, part, g, a, b, c);                              \
+        break
+    switch (left) {
+#if GEMM_ROWS > 6
+        REST(7);
+        REST(6);
+#endif
+        REST(5);
+        REST(4);
+        REST(3);
+        REST(2);
+        REST(1);
     }
-    for (; left > 0; left--, a += g->a_row, c += g->c_row)
-        VARIANT(gemm_tile)(1, vectors, partial, part, g, a, b, c);
+#undef REST
 }
+
+static const int64_t VARIANT(gemm_columns_of) = GEMM_VECTORS * LANES;
 
 static TARGET void VARIANT(gemm_run)(const struct gemm *g)
 {
     int64_t n = 0;
     const PART all = PART_OF(LANES);
-    for (; n + GEMM_VECTORS * LANES <= g->n; n += GEMM_VECTORS * LANES)
-        VARIANT(gemm_columns)(GEMM_VECTORS, false, all, g, g->b + n, g->c + n);
+    const int64_t panel = g->b_panel ? g->b_panel : GEMM_VECTORS * LANES;
+    const float *b = g->b;
+    for (; n + GEMM_VECTORS * LANES <= g->n; n += GEMM_VECTORS * LANES, b += panel)
+        VARIANT(gemm_columns)(GEMM_VECTORS, false, all, g, b, g->c + n);
     if (n + 2 * LANES <= g->n && GEMM_VECTORS > 2) {
-        VARIANT(gemm_columns)(2, false, all, g, g->b + n, g->c + n);
-        n += 2 * LANES;
+        VARIANT(gemm_columns)(2, false, all, g, b, g->c + n);
+        n += 2 * LANES, b += 2 * LANES;
     }
     if (n + LANES <= g->n) {
-        VARIANT(gemm_columns)(1, false, all, g, g->b + n, g->c + n);
-        n += LANES;
+        VARIANT(gemm_columns)(1, false, all, g, b, g->c + n);
+        n += LANES, b += LANES;
     }
     if (n < g->n)
-        VARIANT(gemm_columns)(1, true, PART_OF(g->n - n), g, g->b + n, g->c + n);
+        VARIANT(gemm_columns)(1, true, PART_OF(g->n - n), g, b, g->c + n);
 }
 #undef INLINE
 #undef UNROLL

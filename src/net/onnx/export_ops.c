@@ -89,7 +89,9 @@ static void linear(struct onnx_builder *b, const struct node *node)
 {
     enum activation activation = node->attr.linear.activation;
     const char *inputs[3] = { in(b, node, 0), in(b, node, 1), in(b, node, 2) };
-    const char *bare = activation == ACT_NONE ? out(b, node) : part(b, node, "Bare");
+    const char *residual = in(b, node, 3);
+    const char *sum = activation == ACT_NONE ? out(b, node) : part(b, node, "Bare");
+    const char *bare = *residual ? part(b, node, "Layer") : sum;
     if (in_shape(b, node, 0)->rank == 2) {
         Onnx__NodeProto *proto = onnx_emit(b, "Gemm", node->name, inputs, *inputs[2] ? 3 : 2, bare);
         onnx_set_int(b, proto, "transB", 1);
@@ -102,7 +104,9 @@ static void linear(struct onnx_builder *b, const struct node *node)
         if (*inputs[2])
             emit2(b, "Add", part(b, node, "Add"), product, inputs[2], bare);
     }
-    activate(b, node, activation, bare);
+    if (*residual)
+        emit2(b, "Add", part(b, node, "Residual"), bare, residual, sum);
+    activate(b, node, activation, sum);
 }
 
 /* x with its last two axes swapped. */

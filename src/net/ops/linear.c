@@ -30,7 +30,7 @@ static void matmul_complete(union attr *attr)
         attr->matmul.scale = 1;
 }
 
-/* x [.., C], weight [O, C] -> [.., O] */
+/* x [.., C], weight [O, C], [bias O], [residual [.., O]] -> [.., O] */
 static bool linear_shape(const union attr *attr, const struct shape *const *in, int n_inputs,
                          struct shape *out, struct err *err)
 {
@@ -44,6 +44,9 @@ static bool linear_shape(const union attr *attr, const struct shape *const *in, 
         return false;
     *out = *x;
     out->dim[x->rank - 1] = weight->dim[0];
+    if (n_inputs > 3 && in[3] && !shape_equal(in[3], out))
+        return err_set(err, ERR_FORMAT, "the residual is %s, the output %s",
+                       shape_text(in[3], text), shape_text(out, other));
     return true;
 }
 
@@ -74,8 +77,8 @@ const struct op op_linear = {
     .name = "linear",
     .onnx = "Gemm",
     .min_inputs = 2,
-    .max_inputs = 3,
-    .optional = 1u << 2,
+    .max_inputs = 4,
+    .optional = 1u << 2 | 1u << 3,
     .fields = linear_fields,
     .shape = linear_shape,
     .forward = lower_linear_forward,

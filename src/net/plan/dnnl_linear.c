@@ -1,4 +1,5 @@
-/* dnnl_linear.c: linear layers: x [rows, C], weight [O, C] -> [rows, O]. */
+/* dnnl_linear.c: linear layers: x [rows, C], weight [O, C] -> [rows, O]. With few rows in training,
+ * and where gradients of weights cannot be added in place, by oneDNN. */
 #include "net/plan/dnnl_step.h"
 #include "net/plan/lower.h"
 
@@ -27,39 +28,19 @@ static struct problem problem_of(const struct plan_node *pn, int64_t rows)
     return p;
 }
 
-static bool activation_attr(enum activation activation, dnnl_primitive_attr_t *attr,
-                            struct err *err)
-{
-    if (!attr_new(attr, err))
-        return false;
-    if (activation == ACT_NONE)
-        return true;
-    dnnl_post_ops_t post = NULL;
-    dnnl_alg_kind_t kind = activation == ACT_RELU   ? dnnl_eltwise_relu
-                           : activation == ACT_SILU ? dnnl_eltwise_swish
-                                                    : dnnl_eltwise_gelu_erf;
-    bool ok = dnnl_ok(dnnl_post_ops_create(&post), "post-ops", err) &&
-              dnnl_ok(dnnl_post_ops_append_eltwise(post, 1, kind, activation == ACT_SILU, 0),
-                      "activation", err) &&
-              dnnl_ok(dnnl_primitive_attr_set_post_ops(*attr, post), "post-ops", err);
-    dnnl_post_ops_destroy(post);
-    return ok;
-}
-
 /* weight: its layout. */
 static bool forward_pd(struct plan_node *pn, const struct problem *p,
                        const dnnl_memory_desc_t *weight, dnnl_primitive_desc_t *pd, struct err *err)
 {
     dnnl_primitive_attr_t attr = NULL;
     dnnl_inner_product_desc_t desc;
-    dnnl_prop_kind_t prop =
-        pn->tape->options.mode == PLAN_INFER ? dnnl_forward_inference : dnnl_forward_training;
-    bool ok = activation_attr(pn->node->attr.linear.activation, &attr, err) &&
-              dnnl_ok(dnnl_inner_product_forward_desc_init(&desc, prop, &p->x, weight,
-                                                           p->has_bias ? &p->bias : NULL, &p->y),
-                      "linear", err) &&
-              dnnl_ok(dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->tape)->engine, NULL),
-                      "linear", err);
+    bool ok =
+        attr_new(&attr, err) &&
+        dnnl_ok(dnnl_inner_product_forward_desc_init(&desc, dnnl_forward_training, &p->x, weight,
+                                                     p->has_bias ? &p->bias : NULL, &p->y),
+                "linear", err) &&
+        dnnl_ok(dnnl_primitive_desc_create(pd, &desc, attr, dnnl_of(pn->tape)->engine, NULL),
+                "linear", err);
     dnnl_primitive_attr_destroy(attr);
     return ok;
 }
@@ -130,25 +111,9 @@ static bool add_rows(struct plan_node *pn, bool forward, int from, int to, struc
 
 bool lower_linear_forward(struct plan_node *pn, struct err *err)
 {
-    if (pn->tape->options.mode != PLAN_INFER)
-        return add_rows(pn, true, in_slot(pn, 0, LAYOUT_PLAIN, err), out_slot(pn, LAYOUT_PLAIN),
-                        err);
-    struct problem p = problem_of(pn, rows_of(pn));
-    dnnl_primitive_desc_t pd = NULL;
-    bool ok = forward_pd(pn, &p, &p.any, &pd, err);
-    pn->state->hint = pd;
-    if (!ok)
-        return false;
-    const dnnl_memory_desc_t *weight = pd_desc(pd, dnnl_query_weights_md);
-    int x = in_slot(pn, 0, LAYOUT_PLAIN, err), w = dnnl_weight(pn, 1, &p.weight, weight, err);
-    int b = p.has_bias ? in_slot(pn, 2, LAYOUT_PLAIN, err) : NO_SLOT;
-    struct dnnl_arg args[] = {
-        { DNNL_ARG_SRC, &p.x, x, ACCESS_READ },
-        { DNNL_ARG_WEIGHTS, weight, w, ACCESS_READ },
-        { DNNL_ARG_BIAS, p.has_bias ? &p.bias : NULL, b, ACCESS_READ },
-        { DNNL_ARG_DST, &p.y, out_slot(pn, LAYOUT_PLAIN), ACCESS_WRITE },
-    };
-    return dnnl_step(pn->tape, "linear", pd, args, 4, p.flops, err) != NULL;
+    if (lower_packed_takes(pn))
+        return lower_packed_forward(pn, err);
+    return add_rows(pn, true, in_slot(pn, 0, LAYOUT_PLAIN, err), out_slot(pn, LAYOUT_PLAIN), err);
 }
 
 /* On one thread, whose number the sums would depend on. */
@@ -158,6 +123,11 @@ static bool weights_alone(struct plan_node *pn, const struct problem *p, int dy,
     dnnl_primitive_attr_t attr = NULL;
     dnnl_primitive_desc_t pd = NULL;
     dnnl_inner_product_desc_t desc;
+    if (!pn->state->hint) {
+        if (!forward_pd(pn, p, &p->any, &pd, err))
+            return false;
+        pn->state->hint = pd, pd = NULL;
+    }
     ok = attr_new(&attr, err) &&
          dnnl_ok(dnnl_inner_product_backward_weights_desc_init(&desc, &p->x, &p->any,
                                                                bias ? &p->bias : NULL, &p->y),
@@ -198,7 +168,7 @@ static bool backward_weights(struct plan_node *pn, int dy, struct err *err)
 
 bool lower_linear_backward(struct plan_node *pn, struct err *err)
 {
-    if (pn->node->attr.linear.activation != ACT_NONE)
+    if (pn->node->attr.linear.activation != ACT_NONE || has_input(pn, 3))
         return err_set(err, ERR_USAGE,
                        "a fused layer cannot be trained; use the graph before "
                        "transform_for_inference");
@@ -208,5 +178,7 @@ bool lower_linear_backward(struct plan_node *pn, struct err *err)
     if (!wants_gradient(pn, 0))
         return true;
     int dx = gradient_slot(pn, 0, LAYOUT_PLAIN);
-    return add_rows(pn, false, dy, dx, err) && gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
+    bool ok = lower_packed_takes(pn) ? lower_packed_data(pn, dy, dx, err)
+                                     : add_rows(pn, false, dy, dx, err);
+    return ok && gradient_add(pn, 0, dx, LAYOUT_PLAIN, err);
 }

@@ -44,7 +44,12 @@ bool lower_direct_forward(struct plan_node *pn, struct err *err);
  * is its input, and the window and its tables are the caller's. False: none. */
 bool lower_take_max_pool(struct plan_node *pn, struct pool_window *window, int32_t **tables,
                          int *x);
-/* dnnl_linear.c */
+/* lower_linear.c: our own kernel for linear layers: whether to use it, forward, and the gradient of
+ * the input from dy to dx. */
+bool lower_packed_takes(const struct plan_node *pn);
+bool lower_packed_forward(struct plan_node *pn, struct err *err);
+bool lower_packed_data(struct plan_node *pn, int dy, int dx, struct err *err);
+/* dnnl_linear.c: oneDNN for the others, in training with few rows */
 bool lower_linear_forward(struct plan_node *pn, struct err *err);
 bool lower_linear_backward(struct plan_node *pn, struct err *err);
 /* dnnl_matmul.c */

@@ -106,12 +106,6 @@ void zoo_classifier(struct graph *graph, value_id x, const char *name,
     graph_alias(graph, name, zoo_scores(graph, graph_flatten(graph, x), name, options));
 }
 
-value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v, int64_t heads)
-{
-    return graph_attention(graph, q, k, v, NO_VALUE, NO_VALUE,
-                           (struct attention_attr){ .heads = heads });
-}
-
 value_id zoo_mean_of_seen(struct graph *graph, value_id x, value_id mask)
 {
     value_id column = graph_reshape(graph, mask, SHAPE(0, 0, 1));

@@ -47,11 +47,6 @@ value_id zoo_scores(struct graph *graph, value_id x, const char *name,
 void zoo_classifier(struct graph *graph, value_id x, const char *name,
                     const struct zoo_options *options);
 
-/* q, k, v [N, T, heads d] -> softmax(q kt / sqrt(d)) v, for each head separately, [N, T, heads d]
- */
-value_id zoo_token_attention(struct graph *graph, value_id q, value_id k, value_id v,
-                             int64_t heads);
-
 /* x [N, T, width], mask [N, T]: 0 for padding -> the mean of the others, [N, width] */
 value_id zoo_mean_of_seen(struct graph *graph, value_id x, value_id mask);
 /* The layers of a network of texts in bert.c, on x [N, T, width]; mask as above; depth 0: all. */

@@ -29,9 +29,8 @@ static value_id layer(struct graph *graph, value_id x, const char *prefix, int64
 {
     value_id y = graph_layer_norm(graph, x, zoo_name("%s.norm1", prefix).text, epsilon);
     y = in_projection(graph, y, zoo_name("%s.self_attn", prefix).text, width);
-    y = zoo_token_attention(graph, graph_slice(graph, y, 2, 0, width),
-                            graph_slice(graph, y, 2, width, 2 * width),
-                            graph_slice(graph, y, 2, 2 * width, 3 * width), HEADS);
+    y = graph_attention_packed(graph, y, NO_VALUE, NO_VALUE,
+                               (struct attention_attr){ .heads = HEADS });
     y = graph_linear(graph, y, zoo_name("%s.self_attn.out_proj", prefix).text, width, true);
     x = graph_add(graph, x, graph_dropout(graph, y, dropout));
     y = graph_layer_norm(graph, x, zoo_name("%s.norm2", prefix).text, epsilon);

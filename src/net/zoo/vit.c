@@ -70,9 +70,8 @@ static value_id block(struct graph *graph, const struct vit *spec, value_id x, c
     int64_t width = spec->width;
     value_id y = graph_layer_norm(graph, x, zoo_name("%s.norm1", prefix).text, epsilon);
     y = linear(graph, y, prefix, "attn.qkv", 3 * width);
-    y = zoo_token_attention(graph, graph_slice(graph, y, 2, 0, width),
-                            graph_slice(graph, y, 2, width, 2 * width),
-                            graph_slice(graph, y, 2, 2 * width, 3 * width), spec->heads);
+    y = graph_attention_packed(graph, y, NO_VALUE, NO_VALUE,
+                               (struct attention_attr){ .heads = spec->heads });
     x = add_branch(graph, spec, x, linear(graph, y, prefix, "attn.proj", width), prefix, 1);
     y = graph_layer_norm(graph, x, zoo_name("%s.norm2", prefix).text, epsilon);
     x = add_branch(graph, spec, x, mlp(graph, spec, y, prefix), prefix, 2);
