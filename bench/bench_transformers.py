@@ -36,11 +36,9 @@ def find_python():
 
 
 def ours(network, batch, threads, repeats, train=False):
-    if network.startswith("bert"):
-        return float(output([os.path.join(build, "text_time"), network, "512", str(batch), str(threads), str(repeats)],
-                            threads))
     command = [microtome, "model", "bench", "--network", network, "--batch", str(batch), "--threads", str(threads),
                "--repeats", str(repeats), "--json", "--quiet"] + (["--train"] if train else [])
+    command += ["--size", "512"] if network.startswith("bert") else []
     return json.loads(output(command, threads))["best_ms"]
 
 

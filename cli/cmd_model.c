@@ -33,6 +33,13 @@ struct model_source model_source_of(const struct model_args *given)
                                   .norm = (enum norm_rule)given->norm };
 }
 
+bool model_open_any(const struct model_args *given, struct model **out, struct err *err)
+{
+    struct model_source source = model_source_of(given);
+    return model_has_ports(given) ? model_open_ports(given, out, err)
+                                  : model_open(&source, out, err);
+}
+
 static bool run_list(struct app *app, const struct model_args *given, struct err *err)
 {
     size_t n = 0;
@@ -151,9 +158,8 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
     struct model *model = NULL;
     struct model_run ready = { 0 };
     struct model_drawn drawn;
-    struct model_source source = model_source_of(given);
     int64_t height = 0, width = 0;
-    if (!model_open(&source, &model, err))
+    if (!model_open_any(given, &model, err))
         return false;
     bool ok = true;
     if (given->plan) {
@@ -169,6 +175,8 @@ static bool run_show(struct app *app, const struct model_args *given, struct err
     } else if (given->layer) {
         model_input_side(model, given, &height, &width);
         ok = print_layer(app, model, given->layer, width, err);
+    } else if (model_has_ports(given)) {
+        graph_print(model->graph, app->out);
     } else {
         model_input_side(model, given, &height, &width);
         graph_print(model->graph, app->out);
@@ -337,8 +345,10 @@ static const struct arg args[] = {
     CHOICE_ARG("norm", norm, "RULE", "batch", norm_names,
                "of --network: batch norm or what replaces it, like network.norm in a config"),
     INT_ARG("size", size, "PX", NULL, 1, 1000000,
-            "height and width of the input; default: the network's own"),
-    INT_ARG("batch", batch, "N", "1", 1, 65536, "for show --plan, bench and cut: images per batch"),
+            "height and width of the input, for networks of texts and recordings the number of "
+            "tokens or frames; default: the network's own"),
+    INT_ARG("batch", batch, "N", "1", 1, 65536,
+            "for show --plan, bench and cut: images or texts per batch"),
     { .name = "output",
       .letter = 'o',
       .type = ARG_TEXT,

@@ -20,6 +20,8 @@ struct model_args {
 };
 
 struct model_source model_source_of(const struct model_args *given);
+/* model_open or model_open_ports. */
+bool model_open_any(const struct model_args *given, struct model **out, struct err *err);
 /* The network's own input size, unless --size is given. */
 void model_input_side(const struct model *model, const struct model_args *given, int64_t *height,
                       int64_t *width);
@@ -36,6 +38,13 @@ bool model_make_ready(struct app *app, const struct model_args *given, const str
                       struct err *err);
 /* One forward pass, or one training step without the update. */
 bool model_run_once(const struct model_args *given, const struct model_run *run, struct err *err);
+
+/* model_ports.c: is --network one that does not take a single image (texts, recordings, images with
+ * a time)? Then these are in place of model_open and model_make_ready. */
+bool model_has_ports(const struct model_args *given);
+bool model_open_ports(const struct model_args *given, struct model **out, struct err *err);
+bool model_ports_ready(struct app *app, const struct model_args *given, const struct model *model,
+                       bool profile, struct model_run *out, struct err *err);
 
 /* Whether options that belong to --memory stream are given with it only. */
 bool model_check_memory(const struct model_args *given, struct err *err);

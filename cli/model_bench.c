@@ -65,6 +65,8 @@ bool model_make_ready(struct app *app, const struct model_args *given, const str
                                     .fast = given->fast,
                                     .winograd_tile = winograd_tiles[given->kernels] };
     *out = (struct model_run){ 0 };
+    if (model_has_ports(given))
+        return model_ports_ready(app, given, model, profile, out, err);
     if (!model_check_memory(given, err))
         return false;
     model_input_side(model, given, &height, &width);
@@ -152,7 +154,8 @@ static void put_result(struct app *app, const struct model_args *given, const st
     json_out_real(&json, "ready_ms", 1e3 * ready_s);    /* with resizing, folding and fusing */
     if (given->repeats > 0) {
         json_out_real(&json, "best_ms", 1e3 * best_s);
-        json_out_real(&json, "images_per_s", (double)given->batch / best_s);
+        json_out_real(&json, model_has_ports(given) ? "samples_per_s" : "images_per_s",
+                      (double)given->batch / best_s);
     }
     json_out_real(&json, "arena_mb", (double)memory.arena / 1e6);
     json_out_real(&json, "weights_mb", (double)memory.weights / 1e6);
@@ -182,9 +185,8 @@ bool model_bench(struct app *app, const struct model_args *given, struct err *er
     struct model *model = NULL;
     struct model_run run = { 0 };
     struct model_drawn drawn = { 0 };
-    struct model_source source = model_source_of(given);
     double best_s = 0;
-    if (!model_open(&source, &model, err))
+    if (!model_open_any(given, &model, err))
         return false;
     double began_s = clock_monotonic_s();
     bool ok = model_make_ready(app, given, model, &drawn, false, &run, err);
