@@ -344,7 +344,7 @@ value_id graph_softmax(struct graph *graph, value_id x, int64_t axis)
 
 value_id graph_dropout(struct graph *graph, value_id x, float rate)
 {
-    return unary(graph, OP_DROPOUT, x, &(union attr){ .dropout = { rate } });
+    return unary(graph, OP_DROPOUT, x, &(union attr){ .dropout = { .rate = rate } });
 }
 
 value_id graph_convert(struct graph *graph, value_id x, struct storage storage)

@@ -215,5 +215,5 @@ bool onnx_dropout(struct onnx_import *im, onnx_node *node, struct err *err)
         return err_set(err, ERR_FORMAT, "training mode is not supported; export for inference");
     if (!(rate > 0 && rate < 0.999f))
         return onnx_identity(im, node, err);
-    return unary(im, node, OP_DROPOUT, &(union attr){ .dropout = { rate } }, err);
+    return unary(im, node, OP_DROPOUT, &(union attr){ .dropout = { .rate = rate } }, err);
 }
