@@ -53,20 +53,21 @@ bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct 
     return ok;
 }
 
-/* What a process takes beside tensors, in bytes, as measured and, for the first plan,
- * half a megabyte more, since two runs differ by a third; kernels for AVX-512 are larger. */
+/* What a process takes beside tensors, in bytes, as measured; kernels for AVX-512 are larger. */
 struct aside {
     size_t first;      /* with the first plan */
     size_t first_step; /* for each of its steps */
     size_t step;       /* for a step of a later plan */
     size_t left_step;  /* of it, what stays when the plan is freed */
-    size_t gemm;       /* for the first product of matrices by oneDNN */
+    size_t jit;        /* in inference for the first step whose code oneDNN writes */
+    size_t jit_step;   /* and for each of them */
+    size_t gemm;       /* for the first product of matrices by oneDNN, in place of jit */
 };
 
 static const struct aside *aside(void)
 {
-    static const struct aside avx512 = { 6000000, 16000, 6500, 2500, 7000000 };
-    static const struct aside others = { 2700000, 16000, 6500, 400, 5000000 };
+    static const struct aside avx512 = { 6000000, 16000, 6500, 2500, 900000, 150000, 7000000 };
+    static const struct aside others = { 2500000, 16000, 6500, 400, 900000, 150000, 5000000 };
     return simd_best() == SIMD_AVX512 ? &avx512 : &others;
 }
 
@@ -76,12 +77,16 @@ size_t tape_own_bytes(const struct tape *tape, bool first)
     return first ? aside()->first + steps * aside()->first_step : steps * aside()->step;
 }
 
-size_t tape_gemm_bytes(const struct tape *tape)
+size_t tape_jit_bytes(const struct tape *tape)
 {
-    for (int i = 0; i < tape->n_steps; i++)
+    size_t bytes = 0;
+    for (int i = 0; i < tape->n_steps; i++) {
         if (strstr(tape->steps[i].kernel, "gemm:jit"))
             return aside()->gemm;
-    return 0;
+        if (tape->options.mode == PLAN_INFER && strstr(tape->steps[i].kernel, "jit:"))
+            bytes += aside()->jit_step + (bytes ? 0 : aside()->jit);
+    }
+    return bytes < aside()->gemm ? bytes : aside()->gemm;
 }
 
 size_t tape_left_bytes(const struct tape *tape)

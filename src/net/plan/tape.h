@@ -51,9 +51,9 @@ bool tape_estimate(const struct tape *tape, int segments, size_t *bytes, struct 
 /* What its steps take with their kernels; first: and what the first of a process touches of
  * libraries. Measured, rounded up. */
 size_t tape_own_bytes(const struct tape *tape, bool first);
-/* What oneDNN's matrix product takes besides, once in a process, when the first step runs it: code
- * for all cases. 0: no step does. */
-size_t tape_gemm_bytes(const struct tape *tape);
+/* What code that oneDNN writes takes besides, once in a process: for each kernel, and for its
+ * matrix product code for all cases. 0: no step has any. */
+size_t tape_jit_bytes(const struct tape *tape);
 /* What oneDNN keeps of the kernels of a tape that was made to estimate and freed. */
 size_t tape_left_bytes(const struct tape *tape);
 /* The fewest segments with which the arena is no larger than the budget. *bytes: what it is then,

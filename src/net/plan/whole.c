@@ -68,7 +68,7 @@ bool whole_estimate(const struct graph *graph, const struct plan_options *option
     else if (ok)
         ok = choose_segments(&tape, &out->segments, err) &&
              tape_estimate(&tape, out->segments, &out->arena, err);
-    out->plan = ok ? tape_own_bytes(&tape, true) + tape_gemm_bytes(&tape) : 0;
+    out->plan = ok ? tape_own_bytes(&tape, true) + tape_jit_bytes(&tape) : 0;
     for (int i = 0; ok && i < tape.n_slots; i++)
         out->plan += tape.slots[i].home == SLOT_WEIGHTS ? tape.slots[i].bytes : 0;
     tape_free(&tape);

@@ -16,11 +16,11 @@ static bool is_known(const struct tally *tally, const struct slot *slot)
 
 bool tally_add(struct tally *tally, const struct tape *tape, struct err *err)
 {
-    size_t gemm = tape_gemm_bytes(tape);
+    size_t jit = tape_jit_bytes(tape);
     tally->bytes += tape_own_bytes(tape, tally->bytes == 0);
     tally->left += tape_left_bytes(tape);
-    tally->bytes += gemm > tally->gemm ? gemm - tally->gemm : 0;
-    tally->gemm = gemm > tally->gemm ? gemm : tally->gemm;
+    tally->bytes += jit > tally->jit ? jit - tally->jit : 0;
+    tally->jit = jit > tally->jit ? jit : tally->jit;
     for (int i = 0; i < tape->n_slots; i++) {
         const struct slot *slot = &tape->slots[i];
         if (slot->home != SLOT_WEIGHTS || (slot->source && is_known(tally, slot)))

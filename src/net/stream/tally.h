@@ -16,7 +16,7 @@ struct tally {
     struct tally_weights *weights; /* shared, each once */
     int64_t n, room;
     size_t bytes; /* of all */
-    size_t gemm;  /* of these, of the matrix product */
+    size_t jit;   /* of these, of code that oneDNN writes */
     size_t left;  /* of kernels that stay when all of it is freed */
 };
 
